@@ -1,0 +1,85 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+  .strictMemorySafety(),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let argumentParser = Target.Dependency.product(
+  name: "ArgumentParser", package: "swift-argument-parser")
+
+/// A library target and the rooms beneath it.
+func room(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+/// A test target. Tests are free of strict memory safety: they reach for C on purpose.
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(
+    name: name, dependencies: dependencies, swiftSettings: Array(settings.dropFirst()))
+}
+
+let package = Package(
+  name: "DataVault",
+  products: [
+    .library(name: "VaultCrypto", targets: ["VaultCrypto"]),
+    .library(name: "DataVault", targets: ["DataVault"]),
+    .library(name: "SealedSQLite", targets: ["SealedSQLite"]),
+    .library(name: "VaultedDatabase", targets: ["VaultedDatabase"]),
+    .library(name: "MessagingQueue", targets: ["MessagingQueue"]),
+    .library(name: "DataVaultTesting", targets: ["DataVaultTesting"]),
+    .executable(name: "datavault", targets: ["DataVaultCommand"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+  ],
+  targets: [
+    // C, as the distribution ships it.
+    .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+
+    // The house, bottom up. Arrows point down only: docs/architecture.md.
+    room("FileLayer", [system]),
+    room("VaultCrypto", ["COpenSSL"]),
+    room("DataVault", ["VaultCrypto", "FileLayer", system]),
+    room("SealedVFS", ["VaultCrypto", "FileLayer", "CSQLite", system]),
+    room("SealedSQLite", ["SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),
+    room(
+      "VaultedDatabase", ["DataVault", "SealedSQLite", "VaultCrypto", "FileLayer", grdb, system]),
+    room(
+      "MessagingQueue",
+      ["VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", grdb, logging, system]),
+    room("DataVaultTesting", ["DataVault", "VaultCrypto", "FileLayer", system]),
+    .executableTarget(
+      name: "DataVaultCommand",
+      dependencies: [
+        "MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer",
+        argumentParser, logging, system,
+      ],
+      swiftSettings: settings),
+
+    tests("FileLayerTests", ["FileLayer", system]),
+    tests("VaultCryptoTests", ["VaultCrypto"]),
+    tests("DataVaultTests", ["DataVault", "DataVaultTesting", "VaultCrypto", "FileLayer", system]),
+    tests("SealedVFSTests", ["SealedVFS", "VaultCrypto", "FileLayer", "CSQLite", system]),
+    tests("SealedSQLiteTests", ["SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),
+    tests(
+      "VaultedDatabaseTests",
+      ["VaultedDatabase", "DataVault", "SealedSQLite", "VaultCrypto", "FileLayer", grdb, system]),
+    tests(
+      "MessagingQueueTests",
+      ["MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", grdb, system]),
+    tests("CommandTests", ["DataVault", "VaultCrypto", "FileLayer", system]),
+  ]
+)

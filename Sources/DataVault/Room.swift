@@ -1,0 +1,1 @@
+// DataVault: replaced by its first real content.

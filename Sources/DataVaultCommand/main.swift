@@ -1,0 +1,1 @@
+print("datavault: replaced by its first real content")

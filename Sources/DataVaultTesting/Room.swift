@@ -1,0 +1,1 @@
+// DataVaultTesting: replaced by its first real content.

@@ -1,0 +1,1 @@
+// FileLayer: replaced by its first real content.

@@ -1,0 +1,1 @@
+// MessagingQueue: replaced by its first real content.

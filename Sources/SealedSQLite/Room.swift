@@ -1,0 +1,1 @@
+// SealedSQLite: replaced by its first real content.

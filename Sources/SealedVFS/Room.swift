@@ -1,0 +1,1 @@
+// SealedVFS: replaced by its first real content.

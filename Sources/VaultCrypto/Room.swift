@@ -1,0 +1,1 @@
+// VaultCrypto: replaced by its first real content.

@@ -1,0 +1,1 @@
+// VaultedDatabase: replaced by its first real content.

@@ -1,0 +1,1 @@
+// CommandTests: replaced by its first real content.

@@ -1,0 +1,1 @@
+// DataVaultTests: replaced by its first real content.

@@ -1,0 +1,1 @@
+// FileLayerTests: replaced by its first real content.

@@ -1,0 +1,1 @@
+// MessagingQueueTests: replaced by its first real content.

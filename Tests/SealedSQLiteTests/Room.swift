@@ -1,0 +1,1 @@
+// SealedSQLiteTests: replaced by its first real content.

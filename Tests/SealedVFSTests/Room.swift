@@ -1,0 +1,1 @@
+// SealedVFSTests: replaced by its first real content.

@@ -1,0 +1,1 @@
+// VaultCryptoTests: replaced by its first real content.

@@ -1,0 +1,1 @@
+// VaultedDatabaseTests: replaced by its first real content.
