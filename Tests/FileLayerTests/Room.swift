@@ -1,1 +1,1 @@
-// FileLayerTests: replaced by its first real content.
+// replaced by its first real content

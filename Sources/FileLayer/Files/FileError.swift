@@ -1,0 +1,36 @@
+package import SystemPackage
+
+/// A file operation that failed: which, where, and the system's reason.
+package struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// What was being done.
+  package enum Operation: String, Sendable {
+    case status = "look at"
+    case read = "read"
+    case list = "list"
+    case createDirectory = "make the directory"
+    case create = "create"
+    case write = "write to"
+    case truncate = "truncate"
+    case changeOwner = "change the owner of"
+    case synchronize = "synchronize"
+    case rename = "rename"
+    case remove = "remove"
+    case lock = "lock"
+  }
+
+  package let operation: Operation
+  package let path: FilePath
+  package let errno: Errno
+
+  /// Whether a test's recorder ended the world here: nothing after it happens.
+  package let isCrash: Bool
+
+  package init(_ operation: Operation, _ path: FilePath, _ errno: Errno, isCrash: Bool = false) {
+    self.operation = operation
+    self.path = path
+    self.errno = errno
+    self.isCrash = isCrash
+  }
+
+  package var description: String { "cannot \(operation.rawValue) \(path): \(errno)" }
+}

@@ -1,0 +1,149 @@
+internal import Glibc
+package import SystemPackage
+
+/// The real files, by system call.
+package struct LinuxFileSystem: FileSystem {
+  package init() {}
+
+  package func status(of path: FilePath) throws(FileError) -> FileStatus? {
+    var status = stat()
+    guard unsafe lstat(path.string, &status) == 0 else {
+      if Errno.current == .noSuchFileOrDirectory { return nil }
+      throw FileError(.status, path, .current)
+    }
+    return FileStatus(status)
+  }
+
+  package func read(_ path: FilePath, maximumByteCount: Int) throws(FileError) -> [UInt8]? {
+    let descriptor = unsafe open(path.string, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard descriptor >= 0 else {
+      if Errno.current == .noSuchFileOrDirectory { return nil }
+      throw FileError(.read, path, .current)
+    }
+    defer { _ = Glibc.close(descriptor) }
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else { throw FileError(.read, path, .current) }
+    guard FileStatus(status).kind == .regular else {
+      throw FileError(.read, path, .invalidArgument)
+    }
+    guard status.st_size <= maximumByteCount else { throw FileError(.read, path, .fileTooLarge) }
+    var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+    var offset = 0
+    while offset < bytes.count {
+      let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+        unsafe Glibc.read(
+          descriptor, buffer.baseAddress?.advanced(by: offset), buffer.count - offset)
+      }
+      if count < 0 && Errno.current == .interrupted { continue }
+      guard count >= 0 else { throw FileError(.read, path, .current) }
+      if count == 0 { break }
+      offset += count
+    }
+    bytes.removeLast(bytes.count - offset)
+    return bytes
+  }
+
+  package func entries(of directory: FilePath) throws(FileError) -> [String]? {
+    guard let stream = unsafe opendir(directory.string) else {
+      if Errno.current == .noSuchFileOrDirectory { return nil }
+      throw FileError(.list, directory, .current)
+    }
+    defer { unsafe closedir(stream) }
+    var names: [String] = []
+    while let entry = unsafe readdir(stream) {
+      let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) {
+          unsafe String(cString: $0)
+        }
+      }
+      if name != "." && name != ".." { names.append(name) }
+    }
+    return names.sorted()
+  }
+
+  package func createDirectory(
+    _ path: FilePath, permissions: FilePermissions
+  ) throws(FileError) {
+    if unsafe mkdir(path.string, permissions.rawValue) == 0 {
+      // The process's umask must not decide.
+      guard unsafe chmod(path.string, permissions.rawValue) == 0 else {
+        throw FileError(.createDirectory, path, .current)
+      }
+      return
+    }
+    let reason = Errno.current
+    guard reason == .fileExists, try followedKind(of: path) == .directory else {
+      throw FileError(.createDirectory, path, reason)
+    }
+  }
+
+  package func create(
+    _ path: FilePath, permissions: FilePermissions
+  ) throws(FileError) -> any WritableFile {
+    let descriptor = unsafe open(
+      path.string, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, permissions.rawValue)
+    guard descriptor >= 0 else { throw FileError(.create, path, .current) }
+    return LinuxWritableFile(descriptor: descriptor, path: path)
+  }
+
+  package func rename(_ path: FilePath, to target: FilePath) throws(FileError) {
+    guard unsafe Glibc.rename(path.string, target.string) == 0 else {
+      throw FileError(.rename, path, .current)
+    }
+  }
+
+  package func remove(_ path: FilePath) throws(FileError) {
+    guard unsafe unlink(path.string) == 0 || Errno.current == .noSuchFileOrDirectory else {
+      throw FileError(.remove, path, .current)
+    }
+  }
+
+  package func synchronizeDirectory(_ path: FilePath) throws(FileError) {
+    let descriptor = unsafe open(path.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw FileError(.synchronize, path, .current) }
+    defer { _ = Glibc.close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw FileError(.synchronize, path, .current) }
+  }
+
+  package func lock(_ path: FilePath, wait: Bool) throws(FileError) -> FileLock? {
+    let descriptor = unsafe open(
+      path.string, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600 as mode_t)
+    guard descriptor >= 0 else { throw FileError(.lock, path, .current) }
+    while flock(descriptor, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0 {
+      let reason = Errno.current
+      if reason == .interrupted { continue }
+      _ = Glibc.close(descriptor)
+      if reason == .wouldBlock { return nil }
+      throw FileError(.lock, path, reason)
+    }
+    return FileLock { _ = Glibc.close(descriptor) }
+  }
+
+  private func followedKind(of path: FilePath) throws(FileError) -> FileStatus.Kind {
+    var status = stat()
+    guard unsafe stat(path.string, &status) == 0 else {
+      throw FileError(.createDirectory, path, .current)
+    }
+    return FileStatus(status).kind
+  }
+}
+
+extension FileStatus {
+  init(_ status: stat) {
+    let kind: Kind =
+      switch status.st_mode & S_IFMT {
+      case S_IFREG: .regular
+      case S_IFDIR: .directory
+      case S_IFLNK: .symbolicLink
+      default: .other
+      }
+    self.init(
+      kind: kind, permissions: FilePermissions(rawValue: status.st_mode & 0o7777),
+      owner: FileOwner(userID: status.st_uid, groupID: status.st_gid),
+      byteCount: Int64(status.st_size))
+  }
+}
+
+extension Errno {
+  static var current: Errno { Errno(rawValue: Glibc.errno) }
+}

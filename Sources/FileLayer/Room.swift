@@ -1,1 +1,0 @@
-// FileLayer: replaced by its first real content.

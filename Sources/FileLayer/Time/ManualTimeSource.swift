@@ -1,0 +1,52 @@
+internal import Synchronization
+
+/// Clocks that stand still until a test moves them.
+package final class ManualTimeSource: TimeSource {
+  private struct State {
+    var now: UnixTime
+    var sinceBoot: Duration
+    var bootID: String
+  }
+
+  private let state: Mutex<State>
+
+  package init(
+    now: UnixTime = UnixTime(nanoseconds: 1_700_000_000_000_000_000),
+    sinceBoot: Duration = .seconds(1000), bootID: String = "boot-1"
+  ) {
+    state = Mutex(State(now: now, sinceBoot: sinceBoot, bootID: bootID))
+  }
+
+  package var now: UnixTime { state.withLock { $0.now } }
+  package var sinceBoot: Duration { state.withLock { $0.sinceBoot } }
+  package var bootID: String { state.withLock { $0.bootID } }
+
+  /// Moves both clocks forward.
+  package func advance(by duration: Duration) {
+    state.withLock { state in
+      state.now.nanoseconds += duration.wholeNanoseconds
+      state.sinceBoot += duration
+    }
+  }
+
+  /// Sets the wall clock alone, forward or back.
+  package func setNow(_ now: UnixTime) {
+    state.withLock { $0.now = now }
+  }
+
+  /// Starts the machine anew: another boot id, a boot clock at zero, the wall clock untouched.
+  package func reboot(as bootID: String) {
+    state.withLock { state in
+      state.bootID = bootID
+      state.sinceBoot = .zero
+    }
+  }
+}
+
+extension Duration {
+  /// The duration in nanoseconds, rounded toward zero.
+  package var wholeNanoseconds: Int64 {
+    let (seconds, attoseconds) = components
+    return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+  }
+}

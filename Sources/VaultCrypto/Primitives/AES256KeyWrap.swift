@@ -1,0 +1,50 @@
+internal import COpenSSL
+
+/// AES-256 key wrap (RFC 3394): a key sealed under another key, deterministic, with an integrity
+/// check of 64 bits.
+public enum AES256KeyWrap {
+  /// Wraps a key of at least 16 bytes, a multiple of 8; the result is 8 bytes longer.
+  public static func wrap(
+    _ key: borrowing SecretBytes, with wrappingKey: borrowing SecretBytes
+  ) throws(CryptoError) -> [UInt8] {
+    guard key.byteCount >= 16, key.byteCount.isMultiple(of: 8) else {
+      throw CryptoError(.invalidArgument, in: "AES-256 key wrap")
+    }
+    let context = try CipherContext.keyed(.aes256Wrap, isEncrypting: true, key: wrappingKey)
+    var wrapped = [UInt8](repeating: 0, count: key.byteCount + 8)
+    var count: Int32 = 0
+    let status = unsafe key.withUnsafeBytes { key in
+      unsafe EVP_CipherUpdate(
+        context.pointer, &wrapped, &count, key.baseAddress?.assumingMemoryBound(to: UInt8.self),
+        Int32(key.count))
+    }
+    guard status == 1, Int(count) == wrapped.count else {
+      throw CryptoError(.libraryFailure, in: "AES-256 key wrap")
+    }
+    return wrapped
+  }
+
+  /// Unwraps a key.
+  ///
+  /// - Throws: `authenticationFailed` under the wrong key or for changed bytes;
+  ///   `invalidArgument` for lengths that no wrapped key has.
+  public static func unwrap(
+    _ wrapped: [UInt8], with wrappingKey: borrowing SecretBytes
+  ) throws(CryptoError) -> SecretBytes {
+    guard wrapped.count >= 24, wrapped.count.isMultiple(of: 8) else {
+      throw CryptoError(.invalidArgument, in: "AES-256 key unwrap")
+    }
+    let context = try CipherContext.keyed(.aes256Wrap, isEncrypting: false, key: wrappingKey)
+    // OpenSSL may use the output as scratch space for the whole input.
+    let scratch = try unsafe SecretBytes(byteCount: wrapped.count) { (target) throws(CryptoError) in
+      var count: Int32 = 0
+      let status = unsafe EVP_CipherUpdate(
+        context.pointer, target.baseAddress?.assumingMemoryBound(to: UInt8.self), &count, wrapped,
+        Int32(wrapped.count))
+      guard status == 1, Int(count) == wrapped.count - 8 else {
+        throw CryptoError(.authenticationFailed, in: "AES-256 key unwrap")
+      }
+    }
+    return scratch.copy(0..<wrapped.count - 8)
+  }
+}

@@ -1,0 +1,54 @@
+internal import COpenSSL
+
+/// A cipher, fetched from OpenSSL once for the life of the process.
+@safe struct Cipher: @unchecked Sendable {
+  // Sendable: an EVP_CIPHER is immutable after the fetch.
+  let pointer: OpaquePointer
+
+  static let aes256GCM = Cipher("AES-256-GCM")
+  static let aes256ECB = Cipher("AES-256-ECB")
+  static let aes256XTS = Cipher("AES-256-XTS")
+  static let aes256Wrap = Cipher("AES-256-WRAP")
+
+  private init(_ name: String) {
+    guard let pointer = unsafe EVP_CIPHER_fetch(nil, name, nil) else {
+      preconditionFailure("OpenSSL's providers lack \(name)")
+    }
+    unsafe self.pointer = pointer
+  }
+}
+
+/// A cipher at work under one key; OpenSSL wipes the key schedule when it goes.
+///
+/// Not for two threads at once.
+@safe struct CipherContext: ~Copyable {
+  let pointer: OpaquePointer
+
+  init() throws(CryptoError) {
+    guard let pointer = unsafe EVP_CIPHER_CTX_new() else {
+      throw CryptoError(.libraryFailure, in: "cipher context")
+    }
+    unsafe self.pointer = pointer
+  }
+
+  /// A context set to encrypt or decrypt under `key`; the nonce, if any, comes per message.
+  static func keyed(
+    _ cipher: Cipher, isEncrypting: Bool, key: borrowing SecretBytes
+  ) throws(CryptoError) -> CipherContext {
+    guard unsafe key.byteCount == Int(EVP_CIPHER_get_key_length(cipher.pointer)) else {
+      throw CryptoError(.invalidArgument, in: "cipher key")
+    }
+    let context = try CipherContext()
+    let status = unsafe key.withUnsafeBytes { key in
+      unsafe EVP_CipherInit_ex2(
+        context.pointer, cipher.pointer, key.baseAddress?.assumingMemoryBound(to: UInt8.self), nil,
+        isEncrypting ? 1 : 0, nil)
+    }
+    guard status == 1 else { throw CryptoError(.libraryFailure, in: "cipher key") }
+    return context
+  }
+
+  deinit {
+    unsafe EVP_CIPHER_CTX_free(pointer)
+  }
+}

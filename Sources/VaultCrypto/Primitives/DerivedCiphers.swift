@@ -1,0 +1,104 @@
+internal import COpenSSL
+
+/// XAES's derived keys, scheduled and ready, by the first half of the nonce.
+///
+/// A writer keeps one first half through a transaction, so that a database has runs of pages with
+/// the same derived key. A few slots, replaced in turn, spare most derivations of a scan.
+final class DerivedCiphers {
+  /// A GCM context under the key that belongs to `prefix`.
+  final class Slot {
+    fileprivate(set) var prefix: (UInt64, UInt32) = (0, 0)
+    fileprivate(set) var isKeyed = false
+    let message: GCMMessage
+
+    init() throws(CryptoError) {
+      message = GCMMessage(context: try CipherContext())
+    }
+  }
+
+  let slots: [Slot]
+  private var nextVictim = 0
+  private let blockCipher: CipherContext
+  private let subkey: SecretBytes
+  private var scratch = SecretBytes(zeroCount: 32)
+
+  init(key: borrowing SecretBytes, slotCount: Int = 8) throws(CryptoError) {
+    guard key.byteCount == XAES256GCM.keyByteCount else {
+      throw CryptoError(.invalidArgument, in: "XAES-256-GCM key")
+    }
+    blockCipher = try .keyed(.aes256ECB, isEncrypting: true, key: key)
+    subkey = try Self.subkey(under: blockCipher)
+    var slots: [Slot] = []
+    for _ in 0..<slotCount { slots.append(try Slot()) }
+    self.slots = slots
+  }
+
+  /// The index of the slot whose context is keyed for this nonce.
+  func prepare(_ nonce: UnsafeRawBufferPointer) throws(CryptoError) -> Int {
+    guard nonce.count == XAES256GCM.nonceByteCount else {
+      throw CryptoError(.invalidArgument, in: "XAES-256-GCM nonce")
+    }
+    let prefix = unsafe (
+      nonce.loadUnaligned(as: UInt64.self),
+      nonce.loadUnaligned(fromByteOffset: 8, as: UInt32.self)
+    )
+    for index in slots.indices where slots[index].isKeyed && slots[index].prefix == prefix {
+      return index
+    }
+    let index = nextVictim
+    nextVictim = (nextVictim + 1) % slots.count
+    try unsafe key(slots[index], for: nonce)
+    slots[index].prefix = prefix
+    return index
+  }
+
+  /// Derives the key of `nonce`'s first half and schedules it.
+  private func key(_ slot: Slot, for nonce: UnsafeRawBufferPointer) throws(CryptoError) {
+    slot.isKeyed = false
+    try unsafe scratch.withUnsafeMutableBytes { (key) throws(CryptoError) in
+      // Two blocks: 00 01 58 00 || N[0..<12] and 00 02 58 00 || N[0..<12], each XOR K1.
+      for block in 0..<2 {
+        let offset = 16 * block
+        let input: [4 of UInt8] = [0, UInt8(block + 1), 0x58, 0]
+        for index in 0..<4 { unsafe key[offset + index] = input[index] }
+        for index in 0..<12 { unsafe key[offset + 4 + index] = nonce[index] }
+        unsafe subkey.withUnsafeBytes { subkey in
+          for index in 0..<16 { unsafe key[offset + index] ^= subkey[index] }
+        }
+      }
+      try unsafe Self.encrypt(key, with: blockCipher)
+      defer { unsafe OPENSSL_cleanse(key.baseAddress, key.count) }
+      let status = unsafe EVP_CipherInit_ex2(
+        slot.message.context.pointer, Cipher.aes256GCM.pointer,
+        key.baseAddress?.assumingMemoryBound(to: UInt8.self), nil, -1, nil)
+      guard status == 1 else { throw CryptoError(.libraryFailure, in: "XAES-256-GCM key") }
+    }
+    slot.isKeyed = true
+  }
+
+  /// K1 of the specification: the cipher of the zero block, doubled as in CMAC (SP 800-38B, 6.1).
+  private static func subkey(
+    under cipher: borrowing CipherContext
+  ) throws(CryptoError) -> SecretBytes {
+    var block = SecretBytes(zeroCount: 16)
+    try unsafe block.withUnsafeMutableBytes { (block) throws(CryptoError) in
+      try unsafe encrypt(block, with: cipher)
+      let topBit = unsafe block[0] >> 7
+      for index in 0..<15 { unsafe block[index] = block[index] << 1 | block[index + 1] >> 7 }
+      unsafe block[15] = block[15] << 1 ^ (topBit * 0x87)
+    }
+    return block
+  }
+
+  /// Encrypts whole blocks in place, each by itself.
+  private static func encrypt(
+    _ blocks: UnsafeMutableRawBufferPointer, with cipher: borrowing CipherContext
+  ) throws(CryptoError) {
+    var count: Int32 = 0
+    let bytes = unsafe blocks.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    guard
+      unsafe EVP_CipherUpdate(cipher.pointer, bytes, &count, bytes, Int32(blocks.count)) == 1,
+      Int(count) == blocks.count
+    else { throw CryptoError(.libraryFailure, in: "XAES-256-GCM key") }
+  }
+}

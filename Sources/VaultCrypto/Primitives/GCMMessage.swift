@@ -1,0 +1,71 @@
+internal import COpenSSL
+
+/// One GCM message at a time through a keyed context: the four EVP calls, for pointers.
+///
+/// See EVP_EncryptInit(3), "GCM and OCB modes".
+struct GCMMessage: ~Copyable {
+  let context: CipherContext
+
+  /// Encrypts `plaintext` to `output` (in place where they are the same) and writes the tag.
+  func seal(
+    _ plaintext: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer?,
+    nonce: UnsafeRawBufferPointer, aad: UnsafeRawBufferPointer, tag: UnsafeMutableRawBufferPointer
+  ) -> Bool {
+    var count: Int32 = 0
+    guard unsafe begin(nonce: nonce, aad: aad, isEncrypting: 1),
+      unsafe transform(plaintext, into: output),
+      unsafe EVP_CipherFinal_ex(
+        context.pointer, tag.baseAddress?.assumingMemoryBound(to: UInt8.self), &count) == 1
+    else { return false }
+    return unsafe EVP_CIPHER_CTX_ctrl(
+      context.pointer, EVP_CTRL_AEAD_GET_TAG, Int32(tag.count), tag.baseAddress) == 1
+  }
+
+  /// Decrypts `ciphertext` to `output` (in place where they are the same).
+  ///
+  /// Returns false when the tag does not fit; the output is then wiped.
+  func open(
+    _ ciphertext: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer?,
+    nonce: UnsafeRawBufferPointer, aad: UnsafeRawBufferPointer, tag: UnsafeRawBufferPointer
+  ) -> Bool {
+    var count: Int32 = 0
+    var unused: UInt8 = 0
+    let isAuthentic =
+      unsafe begin(nonce: nonce, aad: aad, isEncrypting: 0)
+      && transform(ciphertext, into: output)
+      && EVP_CIPHER_CTX_ctrl(
+        context.pointer, EVP_CTRL_AEAD_SET_TAG, Int32(tag.count),
+        UnsafeMutableRawPointer(mutating: tag.baseAddress)) == 1
+      && EVP_CipherFinal_ex(context.pointer, &unused, &count) == 1
+    if !isAuthentic, let output = unsafe output {
+      unsafe OPENSSL_cleanse(output, ciphertext.count)
+    }
+    return isAuthentic
+  }
+
+  private func begin(
+    nonce: UnsafeRawBufferPointer, aad: UnsafeRawBufferPointer, isEncrypting: Int32
+  ) -> Bool {
+    var count: Int32 = 0
+    guard
+      unsafe EVP_CipherInit_ex2(
+        context.pointer, nil, nil, nonce.baseAddress?.assumingMemoryBound(to: UInt8.self),
+        isEncrypting, nil) == 1
+    else { return false }
+    return unsafe aad.isEmpty
+      || EVP_CipherUpdate(
+        context.pointer, nil, &count, aad.baseAddress?.assumingMemoryBound(to: UInt8.self),
+        Int32(aad.count)) == 1
+  }
+
+  private func transform(
+    _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer?
+  ) -> Bool {
+    var count: Int32 = 0
+    guard let length = Int32(exactly: input.count) else { return false }
+    return unsafe length == 0
+      || EVP_CipherUpdate(
+        context.pointer, output?.assumingMemoryBound(to: UInt8.self), &count,
+        input.baseAddress?.assumingMemoryBound(to: UInt8.self), length) == 1
+  }
+}

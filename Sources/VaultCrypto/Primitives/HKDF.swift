@@ -1,0 +1,66 @@
+internal import COpenSSL
+
+/// HKDF (RFC 5869): keys for separate purposes from one uniformly random key.
+public enum HKDF {
+  /// Extracts and expands with HMAC-SHA-512.
+  ///
+  /// - Parameters:
+  ///   - salt: may be empty.
+  ///   - info: names the purpose; different purposes get independent keys.
+  ///   - byteCount: 1 to 255 times the digest's length.
+  /// - Throws: `invalidArgument` for a length out of range.
+  public static func sha512(
+    inputKey: borrowing SecretBytes, salt: [UInt8], info: [UInt8], byteCount: Int
+  ) throws(CryptoError) -> SecretBytes {
+    try derive(.sha512, inputKey: inputKey, salt: salt, info: info, byteCount: byteCount)
+  }
+
+  /// Extracts and expands with HMAC-SHA-256; as ``sha512(inputKey:salt:info:byteCount:)``.
+  public static func sha256(
+    inputKey: borrowing SecretBytes, salt: [UInt8], info: [UInt8], byteCount: Int
+  ) throws(CryptoError) -> SecretBytes {
+    try derive(.sha256, inputKey: inputKey, salt: salt, info: info, byteCount: byteCount)
+  }
+
+  /// OpenSSL's HKDF, fetched once for the life of the process.
+  @safe private struct Function: @unchecked Sendable {
+    // Sendable: an EVP_KDF is immutable after the fetch.
+    let pointer: OpaquePointer?
+    static let fetched = unsafe Function(pointer: EVP_KDF_fetch(nil, "HKDF", nil))
+  }
+
+  private static func derive(
+    _ digest: Digest, inputKey: borrowing SecretBytes, salt: [UInt8], info: [UInt8], byteCount: Int
+  ) throws(CryptoError) -> SecretBytes {
+    guard let function = unsafe Function.fetched.pointer,
+      let context = unsafe EVP_KDF_CTX_new(function)
+    else { throw CryptoError(.libraryFailure, in: "HKDF") }
+    defer { unsafe EVP_KDF_CTX_free(context) }
+    var name = Array(digest.name.utf8CString)
+    var salt = salt
+    var info = info
+    return try unsafe SecretBytes(byteCount: byteCount) { (target) throws(CryptoError) in
+      let status = unsafe inputKey.withUnsafeBytes { key in
+        unsafe name.withUnsafeMutableBufferPointer { name in
+          unsafe salt.withUnsafeMutableBytes { salt in
+            unsafe info.withUnsafeMutableBytes { info in
+              // OSSL_PARAMs point at the caller's memory: no copy of the key is made here.
+              let parameters = unsafe [
+                OSSL_PARAM_construct_utf8_string("digest", name.baseAddress, 0),
+                OSSL_PARAM_construct_octet_string(
+                  "key", UnsafeMutableRawPointer(mutating: key.baseAddress), key.count),
+                OSSL_PARAM_construct_octet_string("salt", salt.baseAddress, salt.count),
+                OSSL_PARAM_construct_octet_string("info", info.baseAddress, info.count),
+                OSSL_PARAM_construct_end(),
+              ]
+              return unsafe EVP_KDF_derive(
+                context, target.baseAddress?.assumingMemoryBound(to: UInt8.self), byteCount,
+                parameters)
+            }
+          }
+        }
+      }
+      guard status == 1 else { throw CryptoError(.invalidArgument, in: "HKDF") }
+    }
+  }
+}

@@ -1,0 +1,45 @@
+internal import COpenSSL
+
+/// SHA-256 (FIPS 180-4), of public bytes or of secrets.
+@safe public struct SHA256: ~Copyable {
+  /// The length of a digest in bytes.
+  public static let byteCount = 32
+
+  private let context: OpaquePointer
+
+  /// Starts a digest.
+  public init() throws(CryptoError) {
+    guard let context = unsafe EVP_MD_CTX_new(),
+      unsafe EVP_DigestInit_ex2(context, Digest.sha256.pointer, nil) == 1
+    else { throw CryptoError(.libraryFailure, in: "SHA-256") }
+    unsafe self.context = context
+  }
+
+  /// Adds bytes.
+  public mutating func update(_ bytes: RawSpan) throws(CryptoError) {
+    let status = unsafe bytes.withUnsafeBytes {
+      unsafe EVP_DigestUpdate(context, $0.baseAddress, $0.count)
+    }
+    guard status == 1 else { throw CryptoError(.libraryFailure, in: "SHA-256") }
+  }
+
+  /// The digest of all bytes added: 32 bytes.
+  public consuming func finalize() throws(CryptoError) -> [UInt8] {
+    var digest = [UInt8](repeating: 0, count: Self.byteCount)
+    guard unsafe EVP_DigestFinal_ex(context, &digest, nil) == 1 else {
+      throw CryptoError(.libraryFailure, in: "SHA-256")
+    }
+    return digest
+  }
+
+  /// The digest of one sequence: 32 bytes.
+  public static func digest(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
+    var hash = try SHA256()
+    try hash.update(bytes)
+    return try hash.finalize()
+  }
+
+  deinit {
+    unsafe EVP_MD_CTX_free(context)
+  }
+}

@@ -1,0 +1,81 @@
+internal import COpenSSL
+
+/// XAES-256-GCM (C2SP `XAES-256-GCM.md`): AES-256-GCM under keys derived per nonce, so that 24-byte
+/// nonces may be drawn at random for 2^80 messages.
+///
+/// The first 12 bytes of a nonce choose a derived key, the last 12 are GCM's nonce under it.
+/// Messages that share the first half share the derived key, which is kept ready: see
+/// ``DerivedCiphers``. Not key-committing. Not for two threads at once.
+public final class XAES256GCM {
+  /// The length of a key in bytes.
+  public static let keyByteCount = 32
+  /// The length of a nonce in bytes.
+  public static let nonceByteCount = 24
+  /// The length of a tag in bytes.
+  public static let tagByteCount = 16
+
+  private let derived: DerivedCiphers
+
+  /// Makes a cipher under `key`.
+  ///
+  /// - Throws: `invalidArgument` unless the key has 32 bytes.
+  public init(key: borrowing SecretBytes) throws(CryptoError) {
+    derived = try DerivedCiphers(key: key)
+  }
+
+  /// Encrypts `message` in place and writes the tag.
+  ///
+  /// - Parameters:
+  ///   - nonce: 24 bytes, never used before under this key.
+  ///   - tag: 16 bytes of room.
+  package func seal(
+    _ message: UnsafeMutableRawBufferPointer, nonce: UnsafeRawBufferPointer,
+    authenticating aad: UnsafeRawBufferPointer, tag: UnsafeMutableRawBufferPointer
+  ) throws(CryptoError) {
+    try unsafe seal(
+      UnsafeRawBufferPointer(message), into: message.baseAddress, nonce: nonce,
+      authenticating: aad, tag: tag)
+  }
+
+  /// Encrypts `plaintext` into `output`, which has room for as many bytes, and writes the tag.
+  package func seal(
+    _ plaintext: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer?,
+    nonce: UnsafeRawBufferPointer, authenticating aad: UnsafeRawBufferPointer,
+    tag: UnsafeMutableRawBufferPointer
+  ) throws(CryptoError) {
+    let slot = try unsafe derived.prepare(nonce)
+    guard
+      unsafe derived.slots[slot].message.seal(
+        plaintext, into: output, nonce: UnsafeRawBufferPointer(rebasing: nonce[12...]), aad: aad,
+        tag: tag)
+    else { throw CryptoError(.libraryFailure, in: "XAES-256-GCM seal") }
+  }
+
+  /// Decrypts `message` in place.
+  ///
+  /// - Throws: `authenticationFailed` when the tag does not fit; the message is wiped then.
+  package func open(
+    _ message: UnsafeMutableRawBufferPointer, nonce: UnsafeRawBufferPointer,
+    authenticating aad: UnsafeRawBufferPointer, tag: UnsafeRawBufferPointer
+  ) throws(CryptoError) {
+    try unsafe open(
+      UnsafeRawBufferPointer(message), into: message.baseAddress, nonce: nonce,
+      authenticating: aad, tag: tag)
+  }
+
+  /// Decrypts `ciphertext` into `output`, which has room for as many bytes.
+  ///
+  /// - Throws: `authenticationFailed` when the tag does not fit; the output is wiped then.
+  package func open(
+    _ ciphertext: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer?,
+    nonce: UnsafeRawBufferPointer, authenticating aad: UnsafeRawBufferPointer,
+    tag: UnsafeRawBufferPointer
+  ) throws(CryptoError) {
+    let slot = try unsafe derived.prepare(nonce)
+    guard
+      unsafe derived.slots[slot].message.open(
+        ciphertext, into: output, nonce: UnsafeRawBufferPointer(rebasing: nonce[12...]), aad: aad,
+        tag: tag)
+    else { throw CryptoError(.authenticationFailed, in: "XAES-256-GCM open") }
+  }
+}

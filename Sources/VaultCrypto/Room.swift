@@ -1,1 +1,0 @@
-// VaultCrypto: replaced by its first real content.

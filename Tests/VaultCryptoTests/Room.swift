@@ -1,1 +1,0 @@
-// VaultCryptoTests: replaced by its first real content.
