@@ -1,0 +1,32 @@
+# Each target is enough on its own on a fresh Debian 12 machine with Swift and root or sudo.
+
+# Added to the build of the tests: .ci/run sets the flags of the lint here, so that the two share one
+# build.
+SWIFT_FLAGS ?=
+# Kill runs of `make crash`; `make test` does a few of its own.
+RUNS ?= 200
+
+.PHONY: demo test bench crash lint
+
+# The main job on real input: what it compared and searched, last.
+demo:
+	@scripts/demo
+
+# The whole suite: the runner's summary last.
+test:
+	@scripts/install-dependencies --tests
+	@scripts/test $(SWIFT_FLAGS)
+
+# Kill runs of a publishing process: runs, acknowledged, lost (0), wrong (0).
+crash:
+	@RUNS=$(RUNS) scripts/kill-runs
+
+# Formatting, and a build of everything, in which no warning is left.
+lint:
+	@scripts/install-dependencies
+	@scripts/lint
+
+# Ratios to the unencrypted engine, to openssl speed and to the bare PBKDF2: met or missed, a row each.
+bench:
+	@scripts/install-dependencies
+	@scripts/bench
