@@ -1,0 +1,108 @@
+package import FileLayer
+package import GRDB
+package import VaultCrypto
+
+/// The engine's tables on a database pool: every verb is one transaction.
+///
+/// It runs on any pool, sealed or plain, and blocks the thread that calls it. The transactions are
+/// immediate: they wait for another writer before they read, never in the middle.
+package final class EngineDatabase: Sendable {
+  let pool: DatabasePool
+  let time: any TimeSource
+  let random: RandomSource
+  let configuration: EngineConfiguration
+  /// The number of this boot: what is held under a smaller one is over.
+  let bootNumber: Int64
+
+  /// Makes the tables or brings them up to date, and sees to it that a commit is a sync.
+  ///
+  /// - Throws: `busy`, `diskFull`, `newerVersion`, `damaged`, `inputOutput`.
+  package init(
+    pool: DatabasePool, time: any TimeSource, random: RandomSource = .system,
+    configuration: EngineConfiguration = EngineConfiguration()
+  ) throws(EngineError) {
+    self.pool = pool
+    self.time = time
+    self.random = random
+    self.configuration = configuration
+    let bootID = time.bootID
+    let busyTimeout = configuration.busyTimeout
+    bootNumber = try translatingErrors(during: "starting on the message database") {
+      try pool.writeWithoutTransaction { db in
+        try db.execute(
+          sql:
+            "PRAGMA busy_timeout = \(min(busyTimeout, .seconds(86_400)).wholeNanoseconds / 1_000_000)"
+        )
+        try Self.ensureFullDurability(db)
+        try EngineSchema.ensureIncrementalVacuum(db)
+        return try db.inImmediateTransaction {
+          try EngineSchema.climb(db)
+          return try Self.enterBoot(bootID, db)
+        }
+      }
+    }
+  }
+
+  /// Runs one transaction that counts as a commit of the engine if it changed anything.
+  func write<Result>(
+    during operation: String, _ body: (Database) throws -> Result
+  ) throws(EngineError) -> Result {
+    try translatingErrors(during: operation) {
+      try pool.writeWithoutTransaction { db in
+        try db.inImmediateTransaction {
+          let changeCount = db.totalChangesCount
+          let result = try body(db)
+          if db.totalChangesCount != changeCount {
+            try Self.countCommit(db)
+          }
+          return result
+        }
+      }
+    }
+  }
+
+  /// Now, on the clock that neither jumps nor stops while the machine sleeps.
+  var nanosecondsSinceBoot: Int64 { time.sinceBoot.wholeNanoseconds }
+
+  /// GRDB sets NORMAL after it has opened a pool: a commit would then be durable only at the next
+  /// checkpoint.
+  private static func ensureFullDurability(_ db: Database) throws {
+    let full = 2
+    if let level = try Int.fetchOne(db, sql: "PRAGMA synchronous"), level >= full { return }
+    try db.execute(sql: "PRAGMA synchronous = FULL")
+    guard try Int.fetchOne(db, sql: "PRAGMA synchronous") == full else {
+      throw EngineError(.inputOutput, "SQLite refused to make commits durable")
+    }
+  }
+
+  /// Every transaction changes the engine's row: an older copy of the database can be told by it.
+  private static func countCommit(_ db: Database) throws {
+    try db.cachedStatement(sql: "UPDATE engine SET commit_number = commit_number + 1").execute()
+  }
+
+  private static func enterBoot(_ bootID: String, _ db: Database) throws -> Int64 {
+    let row = try Row.fetchOne(db, sql: "SELECT boot_number, boot_id FROM engine")
+    guard let row else { throw EngineError.engineRowMissing }
+    let number: Int64 = row["boot_number"]
+    if row["boot_id"] == bootID { return number }
+    try db.execute(
+      sql: "UPDATE engine SET boot_number = ?, boot_id = ?", arguments: [number + 1, bootID])
+    try countCommit(db)
+    return number + 1
+  }
+}
+
+extension Database {
+  /// Takes the write lock at once, and gives it back whatever happens.
+  fileprivate func inImmediateTransaction<Result>(
+    _ body: () throws -> Result
+  ) throws -> Result {
+    var result: Result?
+    try inTransaction(.immediate) {
+      result = try body()
+      return .commit
+    }
+    guard let result else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
+    return result
+  }
+}

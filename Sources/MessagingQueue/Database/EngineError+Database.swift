@@ -1,0 +1,58 @@
+internal import GRDB
+
+extension EngineError {
+  static let engineRowMissing = EngineError(
+    .damaged, "the message database has lost its state row",
+    hint: "restore the home directory from a backup")
+
+  /// Says what an error of GRDB or SQLite means to the engine's caller.
+  ///
+  /// SQLite's message is left out: it can quote what was being stored.
+  init(translating error: any Error, during operation: String) {
+    switch error {
+    case let error as EngineError:
+      self = error
+    case let error as DatabaseError:
+      self.init(resultCode: error.resultCode, during: operation, underlying: error)
+    default:
+      self.init(.inputOutput, "\(operation) failed", underlying: error)
+    }
+  }
+
+  private init(resultCode: ResultCode, during operation: String, underlying: DatabaseError) {
+    let code = underlying.extendedResultCode.rawValue
+    switch resultCode {
+    case .SQLITE_BUSY, .SQLITE_LOCKED:
+      self.init(
+        .busy, "\(operation): another process holds the message database; nothing was changed",
+        hint: "try again", underlying: underlying)
+    case .SQLITE_FULL:
+      self.init(
+        .diskFull, "\(operation): the disk is full; nothing was changed",
+        hint: "make room on the file system of the home directory", underlying: underlying)
+    case .SQLITE_READONLY, .SQLITE_PERM:
+      self.init(
+        .readOnly, "\(operation): the message database may not be written",
+        hint: "check the owner and the permissions of the home directory", underlying: underlying)
+    case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH:
+      self.init(
+        .damaged, "\(operation): the message database is damaged (SQLite code \(code))",
+        hint: "keep the files as they are and restore a backup", underlying: underlying)
+    default:
+      self.init(
+        .inputOutput, "\(operation): the message database failed (SQLite code \(code))",
+        hint: "look at the system's log for errors of the disk", underlying: underlying)
+    }
+  }
+}
+
+/// Runs `body` and speaks of its failure in the engine's terms.
+func translatingErrors<Result>(
+  during operation: String, _ body: () throws -> Result
+) throws(EngineError) -> Result {
+  do {
+    return try body()
+  } catch {
+    throw EngineError(translating: error, during: operation)
+  }
+}

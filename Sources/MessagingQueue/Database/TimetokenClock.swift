@@ -1,0 +1,28 @@
+internal import FileLayer
+internal import GRDB
+
+/// Hands out timetokens within one write transaction: the time, or one more than the last that was
+/// ever handed out, whichever is greater.
+struct TimetokenClock {
+  private var highWater: Int64
+  private let now: Int64
+
+  /// Reads the persisted high-water mark.
+  init(_ db: Database, now: UnixTime) throws {
+    let statement = try db.cachedStatement(sql: "SELECT timetoken_high_water FROM engine")
+    guard let highWater = try Int64.fetchOne(statement) else { throw EngineError.engineRowMissing }
+    self.highWater = highWater
+    self.now = now.nanoseconds / 100
+  }
+
+  mutating func next() -> Timetoken {
+    highWater = max(now, highWater + 1)
+    return Timetoken(unchecked: highWater)
+  }
+
+  /// Persists the mark; belongs into the same transaction.
+  func store(_ db: Database) throws {
+    try db.cachedStatement(sql: "UPDATE engine SET timetoken_high_water = ?")
+      .execute(arguments: [highWater])
+  }
+}

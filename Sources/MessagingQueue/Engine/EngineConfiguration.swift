@@ -1,0 +1,19 @@
+/// Limits of an engine.
+public struct EngineConfiguration: Sendable {
+  /// The most bytes one payload may have. Default: 1 MiB.
+  public var maximumPayloadByteCount: Int = 1 << 20
+
+  /// How long an operation waits for another process that is writing, before it fails with
+  /// ``EngineError/Code/busy``. Default: 5 seconds.
+  public var busyTimeout: Duration = .seconds(5)
+
+  /// The most payload bytes that one call of receive takes into memory; the first message is
+  /// always taken. Default: 16 MiB.
+  public var maximumReceiveByteCount: Int = 16 << 20
+
+  /// The longest lease and the longest delay: 366 days.
+  public static let longestHold: Duration = .seconds(366 * 86_400)
+
+  /// Makes a configuration of the defaults.
+  public init() {}
+}

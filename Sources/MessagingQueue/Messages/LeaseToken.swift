@@ -1,0 +1,59 @@
+internal import VaultCrypto
+
+/// The right to settle one delivery: to acknowledge or release it, once.
+///
+/// It names the message and carries 16 random bytes drawn for this delivery alone, so that it
+/// cannot be guessed and a worker that is late cannot settle what has since been leased to another.
+/// Whoever has it can settle the delivery; it says nothing about the payload.
+public struct LeaseToken: Sendable, Hashable, LosslessStringConvertible {
+  static let secretByteCount = 16
+
+  let timetoken: Timetoken
+  let secret: [UInt8]
+
+  init(timetoken: Timetoken, secret: [UInt8]) {
+    self.timetoken = timetoken
+    self.secret = secret
+  }
+
+  /// Reads a token back from its printed form.
+  public init?(_ description: String) {
+    let parts = description.split(separator: "-", omittingEmptySubsequences: false)
+    guard parts.count == 2, let timetoken = Timetoken(String(parts[0])),
+      parts[1].utf8.count == 2 * Self.secretByteCount
+    else { return nil }
+    let digits = Array(parts[1].utf8)
+    var secret: [UInt8] = []
+    for index in stride(from: 0, to: digits.count, by: 2) {
+      guard let high = Self.value(ofDigit: digits[index]),
+        let low = Self.value(ofDigit: digits[index + 1])
+      else { return nil }
+      secret.append(high << 4 | low)
+    }
+    self.init(timetoken: timetoken, secret: secret)
+  }
+
+  /// The printed form: the timetoken, a hyphen and 32 lowercase hexadecimal digits.
+  public var description: String {
+    var text = "\(timetoken)-"
+    for byte in secret {
+      text.append(Self.digits[Int(byte >> 4)])
+      text.append(Self.digits[Int(byte & 0x0F)])
+    }
+    return text
+  }
+
+  func opens(_ storedSecret: [UInt8]) -> Bool {
+    isEqualInConstantTime(secret.span.bytes, storedSecret.span.bytes)
+  }
+
+  private static let digits = Array("0123456789abcdef")
+
+  private static func value(ofDigit digit: UInt8) -> UInt8? {
+    switch digit {
+    case 0x30...0x39: digit - 0x30
+    case 0x61...0x66: digit - 0x61 + 10
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,41 @@
+/// The place of a message in the log: 17 digits, the time of its commit in units of 100 ns since
+/// 1970.
+///
+/// Timetokens of one database are unique and rise with every message. A wall clock that jumps
+/// back does not change that: they then go on from the last one.
+public struct Timetoken: Sendable, Hashable, Comparable, RawRepresentable, LosslessStringConvertible
+{
+  /// Units of 100 ns since 1970-01-01 00:00 UTC.
+  public let rawValue: Int64
+
+  /// The least timetoken, in September 2001: what a clock without a date is lifted to.
+  static let smallest = Timetoken(unchecked: 10_000_000_000_000_000)
+
+  /// The greatest number of 17 digits, in the year 2286.
+  static let greatest = Timetoken(unchecked: 99_999_999_999_999_999)
+
+  /// Takes a number of 17 digits; any other gives nil.
+  public init?(rawValue: Int64) {
+    guard rawValue >= Self.smallest.rawValue, rawValue <= Self.greatest.rawValue else { return nil }
+    self.rawValue = rawValue
+  }
+
+  /// A value that comes from the database, or was computed above one that does.
+  init(unchecked rawValue: Int64) {
+    self.rawValue = rawValue
+  }
+
+  /// Reads exactly 17 decimal digits.
+  public init?(_ description: String) {
+    guard description.utf8.count == 17, description.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+      let number = Int64(description)
+    else { return nil }
+    self.init(rawValue: number)
+  }
+
+  /// The 17 digits.
+  public var description: String { String(rawValue) }
+
+  /// Whether `a` was published before `b`.
+  public static func < (a: Timetoken, b: Timetoken) -> Bool { a.rawValue < b.rawValue }
+}

@@ -1,1 +1,0 @@
-// MessagingQueue: replaced by its first real content.

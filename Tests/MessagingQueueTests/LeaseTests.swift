@@ -1,0 +1,159 @@
+import FileLayer
+import GRDB
+import MessagingQueue
+import Testing
+
+@Suite struct LeaseTests {
+  let channel: Channel
+  let engine: PlainEngine
+  var database: EngineDatabase { engine.database }
+
+  init() throws {
+    channel = try Channel("orders")
+    engine = try PlainEngine()
+    try engine.database.publish(["a", "b", "c"], to: channel)
+  }
+
+  @Test func `a leased message goes to nobody else`() throws {
+    #expect(try database.receive(2, from: channel).map(\.text) == ["a", "b"])
+    #expect(try engine.secondDatabase().receive(9, from: channel).map(\.text) == ["c"])
+    #expect(try database.receive(9, from: channel).isEmpty)
+  }
+
+  @Test func `a lease that has ended is delivered again, before anything else`() throws {
+    _ = try database.receive(1, from: channel)
+    engine.time.advance(by: .seconds(29))
+    #expect(try database.receive(1, from: channel).map(\.text) == ["b"])
+    engine.time.advance(by: .seconds(1))
+    let again = try database.receive(9, from: channel)
+    #expect(again.map(\.text) == ["a", "c"])
+    #expect(again.map(\.attempt) == [2, 1])
+  }
+
+  @Test func `an acknowledged message is gone, from the log too`() throws {
+    let deliveries = try database.receive(3, from: channel)
+    try database.acknowledge(deliveries.map(\.token))
+    engine.time.advance(by: .seconds(60))
+    #expect(try database.receive(9, from: channel).isEmpty)
+    #expect(try engine.number("SELECT count(*) FROM message") == 0)
+  }
+
+  @Test func `a late worker cannot acknowledge what has been leased to another`() throws {
+    let late = try database.receive(1, from: channel)[0]
+    engine.time.advance(by: .seconds(31))
+    let other = try database.receive(1, from: channel)[0]
+    #expect(late.timetoken == other.timetoken)
+    #expect(code { try database.acknowledge([late.token]) } == .unknownLease)
+    #expect(code { try database.release([late.token]) } == .unknownLease)
+    try database.acknowledge([other.token])
+  }
+
+  @Test func `a late worker may acknowledge what nobody else has received`() throws {
+    let late = try database.receive(1, from: channel)[0]
+    engine.time.advance(by: .seconds(3600))
+    try database.acknowledge([late.token])
+    #expect(try database.receive(9, from: channel).map(\.text) == ["b", "c"])
+  }
+
+  @Test func `a token settles once`() throws {
+    let token = try database.receive(1, from: channel)[0].token
+    try database.acknowledge([token])
+    #expect(code { try database.acknowledge([token]) } == .unknownLease)
+  }
+
+  @Test func `tokens that are still good are settled beside one that is not`() throws {
+    let deliveries = try database.receive(3, from: channel)
+    try database.release([deliveries[1].token])
+    let error = #expect(throws: EngineError.self) {
+      try database.acknowledge(deliveries.map(\.token))
+    }
+    #expect(error?.code == .unknownLease)
+    #expect(error?.unknownLeases == [deliveries[1].token])
+    #expect(try database.receive(9, from: channel).map(\.text) == ["b"])
+  }
+
+  @Test func `a token with one other digit settles nothing`() throws {
+    let token = try database.receive(1, from: channel)[0].token
+    let text = token.description
+    let forged = String(text.dropLast()) + (text.last == "0" ? "1" : "0")
+    #expect(LeaseToken(text) == token)
+    let other = try #require(LeaseToken(forged))
+    #expect(code { try database.acknowledge([other]) } == .unknownLease)
+    try database.acknowledge([token])
+  }
+
+  @Test func `no two deliveries have the same secret`() throws {
+    let deliveries = try database.receive(3, from: channel)
+    let secrets = Set(deliveries.map { $0.token.description.suffix(32) })
+    #expect(secrets.count == 3)
+  }
+
+  @Test func `a released message returns at once, to its place in the order`() throws {
+    let deliveries = try database.receive(2, from: channel)
+    try database.release(deliveries.map(\.token))
+    #expect(try database.receive(9, from: channel).map(\.text) == ["a", "b", "c"])
+  }
+
+  @Test func `a message released with a delay returns when it is over`() throws {
+    let delivery = try database.receive(1, from: channel)[0]
+    try database.release([delivery.token], after: .seconds(10))
+    #expect(try database.receive(9, from: channel).map(\.text) == ["b", "c"])
+    engine.time.advance(by: .seconds(9))
+    #expect(try database.receive(9, from: channel).isEmpty)
+    engine.time.advance(by: .seconds(1))
+    #expect(try database.receive(9, from: channel).map(\.text) == ["a"])
+  }
+
+  @Test func `leases and delays end at a reboot`() throws {
+    let deliveries = try database.receive(2, from: channel)
+    try database.release([deliveries[0].token], after: .seconds(500))
+    engine.time.reboot(as: "boot-2")
+    #expect(try engine.secondDatabase().receive(9, from: channel).map(\.text) == ["b", "a", "c"])
+  }
+
+  @Test func `a wall clock that jumps ends no lease and lengthens none`() throws {
+    _ = try database.receive(3, from: channel)
+    engine.time.setNow(UnixTime(nanoseconds: 4_000_000_000_000_000_000))
+    #expect(try database.receive(9, from: channel).isEmpty)
+    engine.time.setNow(UnixTime(nanoseconds: 0))
+    engine.time.advance(by: .seconds(30))
+    #expect(try database.receive(9, from: channel).count == 3)
+  }
+
+  @Test func `a lease or a count of nothing is refused`() {
+    #expect(
+      code { _ = try database.receive(from: channel, maximumCount: 0, lease: .seconds(1)) }
+        == .invalidArgument)
+    for lease in [Duration.zero, .seconds(-1), .seconds(Int64.max)] {
+      #expect(
+        code { _ = try database.receive(from: channel, maximumCount: 1, lease: lease) }
+          == .invalidArgument)
+    }
+  }
+
+  @Test func `one receive takes no more bytes into memory than it may, but always one`() throws {
+    var configuration = EngineConfiguration()
+    configuration.maximumReceiveByteCount = 5
+    let engine = try PlainEngine(configuration: configuration)
+    try engine.database.publish(["1234567", "abc", "de", "f"], to: channel)
+    #expect(try engine.database.receive(9, from: channel).map(\.text) == ["1234567"])
+    #expect(try engine.database.receive(9, from: channel).map(\.text) == ["abc", "de"])
+    #expect(try engine.database.receive(9, from: channel).map(\.text) == ["f"])
+  }
+
+  @Test func `statistics count what is ready, leased and delayed`() throws {
+    let other = try Channel("other")
+    try database.publish(["x"], to: other)
+    let deliveries = try database.receive(2, from: channel)
+    try database.release([deliveries[0].token], after: .seconds(60))
+    let statistics = try database.statistics()
+    let orders = try #require(statistics.channels.first { $0.channel == channel })
+    #expect(orders.readyCount == 1)
+    #expect(orders.leasedCount == 1)
+    #expect(orders.delayedCount == 1)
+    #expect(orders.oldest == deliveries[0].timetoken)
+    #expect(statistics.messageCount == 4)
+    engine.time.advance(by: .seconds(31))
+    #expect(try database.statistics().channels.first { $0.channel == channel }?.readyCount == 2)
+  }
+}

@@ -1,0 +1,69 @@
+import FileLayer
+import Foundation
+import GRDB
+import MessagingQueue
+import VaultCrypto
+
+/// An engine's database on a plain file in a folder of its own, with clocks that stand still.
+final class PlainEngine: Sendable {
+  let folder: URL
+  let time: ManualTimeSource
+  let pool: DatabasePool
+  let database: EngineDatabase
+
+  init(
+    time: ManualTimeSource = ManualTimeSource(),
+    configuration: EngineConfiguration = EngineConfiguration()
+  ) throws {
+    folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("engine-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    self.time = time
+    pool = try DatabasePool(path: folder.appendingPathComponent("messaging.db").path)
+    database = try EngineDatabase(pool: pool, time: time, configuration: configuration)
+  }
+
+  /// What a second process would have: a pool of its own on the same file.
+  func secondDatabase(
+    configuration: EngineConfiguration = EngineConfiguration()
+  ) throws -> EngineDatabase {
+    try EngineDatabase(
+      pool: DatabasePool(path: pool.path), time: time, configuration: configuration)
+  }
+
+  func number(_ sql: String) throws -> Int? {
+    try pool.writeWithoutTransaction { db in try Int.fetchOne(db, sql: sql) }
+  }
+
+  deinit {
+    try? pool.close()
+    try? FileManager.default.removeItem(at: folder)
+  }
+}
+
+extension EngineDatabase {
+  /// Publishes texts to one channel.
+  @discardableResult
+  func publish(_ texts: [String], to channel: Channel) throws -> [Timetoken] {
+    try publish(texts.map { Message(channel: channel, payload: Array($0.utf8)) })
+  }
+
+  /// Receives for half a minute.
+  func receive(_ count: Int, from channel: Channel) throws -> [Delivery] {
+    try receive(from: channel, maximumCount: count, lease: .seconds(30))
+  }
+}
+
+extension Delivery {
+  var text: String { String(decoding: payload, as: UTF8.self) }
+}
+
+/// The code of the error that `body` throws, nil if it throws none of the engine's.
+func code(_ body: () throws -> Void) -> EngineError.Code? {
+  do {
+    try body()
+    return nil
+  } catch {
+    return (error as? EngineError)?.code
+  }
+}

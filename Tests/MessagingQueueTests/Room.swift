@@ -1,1 +1,0 @@
-// MessagingQueueTests: replaced by its first real content.
