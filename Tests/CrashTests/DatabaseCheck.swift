@@ -1,0 +1,28 @@
+import DataVault
+import Foundation
+import GRDB
+import SystemPackage
+import VaultCrypto
+import VaultedDatabase
+
+/// Opens the database as an engine would and looks at all of it.
+enum DatabaseCheck {
+  /// What `integrity_check` finds, and the first page that does not open.
+  static func findings(home: URL) async throws -> [String] {
+    let home = DataVaultHome(FilePath(home.path))
+    let vault = try await Vault.get(.messaging, in: home.store)
+    let credentials = Credentials(
+      password: SecretBytes(copying: Array(CommandLineTool.password.utf8)))
+    try await vault.unlock(with: credentials)
+    let database = try await VaultedDatabase.open(home, vault: vault)
+    let findings = try database.pool.read { db in
+      try String.fetchAll(db, sql: "PRAGMA integrity_check").filter { $0 != "ok" }
+        + Row.fetchAll(db, sql: "PRAGMA foreign_key_check").map { "foreign key: \($0)" }
+    }
+    // A backup reads every page there is, those of the free list too.
+    try database.pool.backup(to: DatabaseQueue())
+    try database.close()
+    await vault.lock()
+    return findings
+  }
+}

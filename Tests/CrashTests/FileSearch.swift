@@ -1,0 +1,38 @@
+import Foundation
+import Glibc
+
+/// Looks into files for texts that must not be there.
+struct FileSearch {
+  let texts: [[UInt8]]
+
+  /// The files beneath `folder` that contain one of the texts, each with that text.
+  func hits(in folder: URL) throws -> [String] {
+    var hits: [String] = []
+    for file in try Self.files(in: folder) {
+      let content = try Data(contentsOf: file)
+      for text in texts where Self.contains(content, text) {
+        hits.append("\(file.lastPathComponent): \(String(decoding: text, as: UTF8.self))")
+      }
+    }
+    return hits
+  }
+
+  /// The regular files beneath `folder`.
+  static func files(in folder: URL) throws -> [URL] {
+    let paths = try FileManager.default.subpathsOfDirectory(atPath: folder.path)
+    return paths.map { folder.appendingPathComponent($0) }.filter { !$0.hasDirectoryPath }
+      .filter {
+        (try? FileManager.default.attributesOfItem(atPath: $0.path)[.type]) as? FileAttributeType
+          == .typeRegular
+      }
+  }
+
+  private static func contains(_ content: Data, _ text: [UInt8]) -> Bool {
+    content.withUnsafeBytes { content in
+      text.withUnsafeBytes { text in
+        guard let content = content.baseAddress.map({ ($0, content.count) }) else { return false }
+        return memmem(content.0, content.1, text.baseAddress!, text.count) != nil
+      }
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import Foundation
+import Testing
+
+/// `make crash` runs these with `DATAVAULT_KILL_RUNS=200`; here a few each time.
+@Suite struct KillRunTests {
+  private static let environment = ProcessInfo.processInfo.environment
+
+  @Test(
+    "kill -9 at a random moment of publishing loses no acknowledged message",
+    .enabled(
+      if: FileManager.default.isExecutableFile(atPath: StockShell.executable.path),
+      "the stock sqlite3 shell is not installed"))
+  func killsLoseNothing() async throws {
+    let count = Self.environment["DATAVAULT_KILL_RUNS"].flatMap { Int($0) } ?? 10
+    let seed =
+      Self.environment["DATAVAULT_KILL_SEED"].flatMap { UInt64($0) }
+      ?? UInt64.random(in: 0...UInt64(UInt32.max))
+    let totals = try await KillRuns(seed: seed)(count: count)
+    print("\(totals.summary), seed: \(seed)")
+    #expect(totals.findings == [])
+    #expect(totals.lost == 0)
+    #expect(totals.runs == count)
+  }
+
+  @Test("the search finds a text that is in a file, wherever it is")
+  func searchFindsPlaintext() throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("datavault-search-\(UUID().uuidString)")
+    let nested = folder.appendingPathComponent("vaults")
+    try FileManager.default.createDirectory(at: nested, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let noise = Data((0..<10_000).map { _ in UInt8.random(in: 128...255) })
+    try (noise + Data(NumberedLines(run: 1).line(7)) + noise)
+      .write(to: nested.appendingPathComponent("a"))
+    try noise.write(to: folder.appendingPathComponent("b"))
+
+    let hits = try FileSearch(texts: [NumberedLines.canary]).hits(in: folder)
+
+    #expect(hits == ["a: \(String(decoding: NumberedLines.canary, as: UTF8.self))"])
+  }
+
+  @Test("lines are counted up to the first that is missing, changed or out of order")
+  func linesAreCompared() {
+    let lines = NumberedLines(run: 3)
+    func output(_ numbers: [Int]) -> [UInt8] {
+      numbers.flatMap { lines.line($0) + [UInt8(ascii: "\n")] }
+    }
+    #expect(lines.count(in: output([0, 1, 2])) == (3, 3))
+    #expect(lines.count(in: output([0, 2, 1])) == (1, 3))
+    #expect(lines.count(in: output([])) == (0, 0))
+    #expect(lines.count(in: output([0, 1]).dropLast()) == (1, 1))
+  }
+}

@@ -1,0 +1,99 @@
+import Dispatch
+import Foundation
+import Glibc
+
+/// A `datavault queue publish` that is fed numbered lines until it is killed.
+final class PublishingProcess {
+  private struct Progress: Decodable {
+    var published: Int
+  }
+
+  private let process = Process()
+  private let acknowledgements: URL
+  private let errors: URL
+  private let fed = DispatchSemaphore(value: 0)
+
+  /// Starts it, and a thread that writes lines in bursts of random size with pauses between some.
+  init(tool: CommandLineTool, channel: String, lines: NumberedLines, seed: UInt64) throws {
+    acknowledgements = tool.folder.appendingPathComponent("acknowledged")
+    errors = tool.folder.appendingPathComponent("publish-error")
+    let input = Pipe()
+    process.executableURL = CommandLineTool.executable
+    process.arguments = tool.queueArguments("publish", channel: channel) + ["--json"]
+    process.standardInput = input
+    process.standardOutput = try CommandLineTool.fresh(acknowledgements)
+    process.standardError = try CommandLineTool.fresh(errors)
+    signal(SIGPIPE, SIG_IGN)
+    try process.run()
+    // Its own copy of the reading end would keep the pipe alive after the kill.
+    try input.fileHandleForReading.close()
+    let descriptor = dup(input.fileHandleForWriting.fileDescriptor)
+    try input.fileHandleForWriting.close()
+    let fed = fed
+    Thread.detachNewThread {
+      Self.feed(lines, to: descriptor, seed: seed)
+      close(descriptor)
+      fed.signal()
+    }
+  }
+
+  /// The number of messages acknowledged so far: the last complete line on standard output.
+  var acknowledgedCount: Int {
+    get throws {
+      let lines = try Data(contentsOf: acknowledgements)
+        .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast()
+      guard let last = lines.last else { return 0 }
+      return try JSONDecoder().decode(Progress.self, from: Data(last)).published
+    }
+  }
+
+  /// Returns once a first commit was acknowledged.
+  func waitForFirstAcknowledgement() throws {
+    let deadline = DispatchTime.now() + .seconds(60)
+    while try acknowledgedCount == 0 {
+      guard process.isRunning, DispatchTime.now() < deadline else {
+        kill()
+        let error = try String(contentsOf: errors, encoding: .utf8)
+        throw CrashTestError("nothing was acknowledged: \(error)")
+      }
+      usleep(2_000)
+    }
+  }
+
+  /// kill -9, and the end of the feeding thread.
+  func kill() {
+    Glibc.kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+    fed.wait()
+  }
+
+  private static func feed(_ lines: NumberedLines, to descriptor: Int32, seed: UInt64) {
+    var random = SplitMix(seed: seed)
+    var number = 0
+    while number < 100_000 {
+      var burst: [UInt8] = []
+      for _ in 0...random.next(below: 2_000) {
+        burst += lines.line(number)
+        burst.append(UInt8(ascii: "\n"))
+        number += 1
+      }
+      guard writeAll(burst, to: descriptor) else { return }
+      if random.next(below: 4) == 0 { usleep(UInt32(random.next(below: 30_000))) }
+    }
+    // Input that ends would let the process end: it waits for the kill instead.
+    var closed = pollfd(fd: descriptor, events: 0, revents: 0)
+    poll(&closed, 1, -1)
+  }
+
+  private static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+    bytes.withUnsafeBytes { bytes in
+      var offset = 0
+      while offset < bytes.count {
+        let count = write(descriptor, bytes.baseAddress! + offset, bytes.count - offset)
+        guard count > 0 else { return false }
+        offset += count
+      }
+      return true
+    }
+  }
+}
