@@ -1,0 +1,107 @@
+internal import VaultCrypto
+
+/// The keys of the bound database, and the anchor that it must know.
+struct DatabaseSecrets: ~Copyable, Sendable {
+  /// A mark that the database held durably before the vault stored it.
+  struct Anchor: Sendable, Equatable {
+    static let idByteCount = 16
+    let id: [UInt8]
+    let commitNumber: Int
+  }
+
+  static let keyByteCount = 32
+
+  var current: SecretBytes
+  var pending: SecretBytes?
+  var anchor: Anchor?
+
+  init(current: consuming SecretBytes, pending: consuming SecretBytes?, anchor: Anchor? = nil) {
+    self.current = current
+    self.pending = pending
+    self.anchor = anchor
+  }
+
+  /// Makes the pending key, if there is one, the current one.
+  mutating func promotePending() {
+    if let pending = pending.take() { current = pending }
+  }
+
+  init(parsing bytes: RawSpan, _ range: Range<Int>) throws(FormatFault) {
+    let part = "databases"
+    let members = try JSONText.members(
+      ["current", "pending", "anchor"], in: bytes, range, of: part)
+    let current = try Self.key(parsing: bytes, members[0], of: part)
+    let pending =
+      JSONText.isNull(in: bytes, members[1])
+      ? nil : try Self.key(parsing: bytes, members[1], of: part)
+    let anchor =
+      JSONText.isNull(in: bytes, members[2]) ? nil : try Anchor(parsing: bytes, members[2])
+    self.init(current: current, pending: pending, anchor: anchor)
+  }
+
+  private static func key(
+    parsing bytes: RawSpan, _ range: Range<Int>, of part: String
+  ) throws(FormatFault) -> SecretBytes {
+    let key = try Base64URL.decodeSecret(
+      bytes, try JSONText.plainString(in: bytes, range, of: part), of: part)
+    guard key.byteCount == keyByteCount else { throw FormatFault(part, "a key has not 32 bytes") }
+    return key
+  }
+
+  static func copy(of secrets: borrowing DatabaseSecrets?) -> DatabaseSecrets? {
+    switch secrets {
+    case .none: nil
+    case .some(let secrets):
+      DatabaseSecrets(
+        current: secrets.current.copy(), pending: SecretBytes.copy(of: secrets.pending),
+        anchor: secrets.anchor)
+    }
+  }
+
+  static func write(_ secrets: borrowing DatabaseSecrets?, to writer: inout ByteWriter) {
+    switch secrets {
+    case .none: writer.append("null")
+    case .some(let secrets):
+      writer.append("{\"current\":\"")
+      writer.appendBase64URL(secrets.current)
+      writer.append("\",\"pending\":")
+      writeKey(secrets.pending, to: &writer)
+      writer.append(",\"anchor\":\(secrets.anchor?.text ?? "null")}")
+    }
+  }
+
+  private static func writeKey(_ key: borrowing SecretBytes?, to writer: inout ByteWriter) {
+    switch key {
+    case .none: writer.append("null")
+    case .some(let key):
+      writer.append("\"")
+      writer.appendBase64URL(key)
+      writer.append("\"")
+    }
+  }
+}
+
+extension DatabaseSecrets.Anchor {
+  init(parsing bytes: RawSpan, _ range: Range<Int>) throws(FormatFault) {
+    let part = "anchor"
+    let members = try JSONText.members(["id", "commit"], in: bytes, range, of: part)
+    id = try Base64URL.decode(
+      bytes, try JSONText.plainString(in: bytes, members[0], of: part), of: part)
+    guard id.count == Self.idByteCount else { throw FormatFault(part, "its id has not 16 bytes") }
+    commitNumber = try JSONText.number(in: bytes, members[1], of: part)
+  }
+
+  fileprivate var text: String {
+    "{\"id\":\"\(base64URLText(id))\",\"commit\":\(commitNumber)}"
+  }
+}
+
+extension SecretBytes {
+  /// A copy where there is something to copy.
+  static func copy(of secret: borrowing SecretBytes?) -> SecretBytes? {
+    switch secret {
+    case .none: nil
+    case .some(let secret): secret.copy()
+    }
+  }
+}

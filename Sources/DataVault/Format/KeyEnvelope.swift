@@ -1,0 +1,104 @@
+internal import VaultCrypto
+
+/// The member `key`: the vault key, sealed under the content key, and the slots that wrap that.
+struct KeyEnvelope: Sendable, Equatable {
+  static let maximumSlotCount = 16
+  /// base64url of `{"enc":"A256GCM","cty":"jwk+json"}`.
+  private static let protected = "eyJlbmMiOiJBMjU2R0NNIiwiY3R5IjoiandrK2pzb24ifQ"
+
+  let slots: [KeySlot]
+  private let nonce: [UInt8]
+  private let box: AES256GCM.SealedBox
+
+  private init(slots: [KeySlot], nonce: [UInt8], box: AES256GCM.SealedBox) {
+    self.slots = slots
+    self.nonce = nonce
+    self.box = box
+  }
+
+  /// Seals a vault key for slots that wrap this content key.
+  init(
+    sealing vaultKey: borrowing SecretBytes, under contentKey: borrowing SecretBytes,
+    slots: [KeySlot], random: RandomSource
+  ) throws(CryptoError) {
+    let jwk = ByteWriter.secret { writer in
+      writer.append("{\"kty\":\"oct\",\"k\":\"")
+      writer.appendBase64URL(vaultKey)
+      writer.append("\"}")
+    }
+    let nonce = random.bytes(count: AES256GCM.nonceByteCount)
+    let box = try jwk.withBytes { (jwk) throws(CryptoError) in
+      try AES256GCM.seal(
+        jwk, key: contentKey, nonce: nonce,
+        authenticating: unsafe Array(Self.protected.utf8).span.bytes)
+    }
+    self.init(slots: slots, nonce: nonce, box: box)
+  }
+
+  /// The same vault key and content key behind other slots.
+  func replacingSlots(_ slots: [KeySlot]) -> KeyEnvelope {
+    KeyEnvelope(slots: slots, nonce: nonce, box: box)
+  }
+
+  init(parsing bytes: RawSpan, _ range: Range<Int>) throws(FormatFault) {
+    let part = "key"
+    let members = try JSONText.members(
+      ["protected", "recipients", "iv", "ciphertext", "tag"], in: bytes, range, of: part)
+    guard bytes.equals("\"\(Self.protected)\"".utf8, in: members[0]) else {
+      throw FormatFault(part, "an algorithm that this format does not have")
+    }
+    slots = try Self.slots(parsing: bytes, members[1])
+    (nonce, box) = try JWEText.sealedBox(
+      bytes, nonce: members[2], ciphertext: members[3], tag: members[4], of: part)
+  }
+
+  private static func slots(
+    parsing bytes: RawSpan, _ range: Range<Int>
+  ) throws(FormatFault) -> [KeySlot] {
+    let elements = try JSONText.elements(in: bytes, range, of: "key slots")
+    guard (1...maximumSlotCount).contains(elements.count) else {
+      throw FormatFault("key slots", "not 1 to \(maximumSlotCount)")
+    }
+    var slots: [KeySlot] = []
+    for element in elements { slots.append(try KeySlot(parsing: bytes, element)) }
+    guard Set(slots.map(\.name)).count == slots.count else {
+      throw FormatFault("key slots", "two of one name")
+    }
+    return slots
+  }
+
+  /// The bytes of the member, as they are stored and digested.
+  var text: String {
+    """
+    {"protected":"\(Self.protected)",\
+    "recipients":[\(slots.map(\.text).joined(separator: ","))],\
+    "iv":"\(base64URLText(nonce))","ciphertext":"\(base64URLText(box.ciphertext))",\
+    "tag":"\(base64URLText(box.tag))"}
+    """
+  }
+
+  /// The vault key.
+  ///
+  /// - Throws: a fault when the content key or what it opens is not right.
+  func vaultKey(contentKey: borrowing SecretBytes) throws(FormatFault) -> SecretBytes {
+    let jwk: SecretBytes
+    do throws(CryptoError) {
+      jwk = try AES256GCM.open(
+        box, key: contentKey, nonce: nonce,
+        authenticating: unsafe Array(Self.protected.utf8).span.bytes)
+    } catch {
+      throw FormatFault("key", "does not open under its content key")
+    }
+    return try jwk.withBytes { (jwk) throws(FormatFault) in
+      let part = "vault key"
+      let members = try JSONText.members(["kty", "k"], in: jwk, 0..<jwk.byteCount, of: part)
+      guard jwk.equals("\"oct\"".utf8, in: members[0]) else {
+        throw FormatFault(part, "of an unknown type")
+      }
+      let key = try Base64URL.decodeSecret(
+        jwk, try JSONText.plainString(in: jwk, members[1], of: part), of: part)
+      guard key.byteCount == 32 else { throw FormatFault(part, "has not 32 bytes") }
+      return key
+    }
+  }
+}

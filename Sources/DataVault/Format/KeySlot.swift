@@ -1,0 +1,101 @@
+internal import VaultCrypto
+
+/// One recipient of `key`: something that opens the vault alone.
+struct KeySlot: Sendable, Equatable {
+  /// How the key that unwraps is won.
+  enum Method: Sendable, Equatable {
+    case password(salt: [UInt8], iterationCount: Int)
+    case recoveryCode(name: String)
+    case keyFile(name: String)
+  }
+
+  static let saltByteCount = 16
+  static let wrappedKeyByteCount = 40
+  static let maximumNameByteCount = 32
+  private static let passwordAlgorithm = "PBES2-HS512+A256KW"
+  private static let keyAlgorithm = "A256KW"
+
+  let method: Method
+  let wrappedKey: [UInt8]
+
+  var isPassword: Bool {
+    if case .password = method { true } else { false }
+  }
+
+  /// The slot's `kid`, unique in a vault.
+  var name: String {
+    switch method {
+    case .password: "password"
+    case .recoveryCode(let name): "recovery:\(name)"
+    case .keyFile(let name): "keyfile:\(name)"
+    }
+  }
+
+  var text: String {
+    let header =
+      switch method {
+      case .password(let salt, let iterationCount):
+        """
+        {"alg":"\(Self.passwordAlgorithm)","kid":"\(name)",\
+        "p2s":"\(base64URLText(salt))","p2c":\(iterationCount)}
+        """
+      case .recoveryCode, .keyFile:
+        "{\"alg\":\"\(Self.keyAlgorithm)\",\"kid\":\"\(name)\"}"
+      }
+    return "{\"header\":\(header),\"encrypted_key\":\"\(base64URLText(wrappedKey))\"}"
+  }
+
+  init(method: Method, wrappedKey: [UInt8]) {
+    self.method = method
+    self.wrappedKey = wrappedKey
+  }
+
+  init(parsing bytes: RawSpan, _ range: Range<Int>) throws(FormatFault) {
+    let part = "key slot"
+    let members = try JSONText.members(["header", "encrypted_key"], in: bytes, range, of: part)
+    method = try Self.method(parsing: bytes, members[0], of: part)
+    wrappedKey = try Base64URL.decode(
+      bytes, try JSONText.plainString(in: bytes, members[1], of: part), of: part)
+    guard wrappedKey.count == Self.wrappedKeyByteCount else {
+      throw FormatFault(part, "the wrapped key has not 40 bytes")
+    }
+  }
+
+  private static func method(
+    parsing bytes: RawSpan, _ header: Range<Int>, of part: String
+  ) throws(FormatFault) -> Method {
+    // The algorithm decides which members there must be; it stands first.
+    let prefix = "{\"alg\":\"\(passwordAlgorithm)\","
+    guard bytes.hasBytes(prefix.utf8, at: header.lowerBound) else {
+      return try keyMethod(parsing: bytes, header, of: part)
+    }
+    let members = try JSONText.members(["alg", "kid", "p2s", "p2c"], in: bytes, header, of: part)
+    guard bytes.equals("\"password\"".utf8, in: members[1]) else {
+      throw FormatFault(part, "an algorithm that its kind does not have")
+    }
+    let salt = try Base64URL.decode(
+      bytes, try JSONText.plainString(in: bytes, members[2], of: part), of: part)
+    guard salt.count == saltByteCount else { throw FormatFault(part, "p2s has not 16 bytes") }
+    return .password(
+      salt: salt, iterationCount: try JSONText.number(in: bytes, members[3], of: part))
+  }
+
+  private static func keyMethod(
+    parsing bytes: RawSpan, _ header: Range<Int>, of part: String
+  ) throws(FormatFault) -> Method {
+    let members = try JSONText.members(["alg", "kid"], in: bytes, header, of: part)
+    guard bytes.equals("\"\(keyAlgorithm)\"".utf8, in: members[0]) else {
+      throw FormatFault(part, "an algorithm that this format does not have")
+    }
+    let kid = bytes.array(try JSONText.plainString(in: bytes, members[1], of: part))
+    let pieces = kid.split(
+      separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+    guard pieces.count == 2, (1...maximumNameByteCount).contains(pieces[1].count),
+      isSlug(pieces[1])
+    else { throw FormatFault(part, "a kid of no known kind") }
+    let name = String(decoding: pieces[1], as: UTF8.self)
+    if pieces[0].elementsEqual("recovery".utf8) { return .recoveryCode(name: name) }
+    if pieces[0].elementsEqual("keyfile".utf8) { return .keyFile(name: name) }
+    throw FormatFault(part, "a kid of no known kind")
+  }
+}

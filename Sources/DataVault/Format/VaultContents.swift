@@ -1,0 +1,77 @@
+internal import VaultCrypto
+
+/// The plaintext of `contents`: everything that a vault keeps.
+struct VaultContents: ~Copyable, Sendable {
+  /// The most bytes that the JSON text may have: 32 MiB.
+  static let maximumTextByteCount = 32 << 20
+
+  var generation: Int
+  var passwordSetAt: Int
+  var policy: VaultPolicy
+  var databases: DatabaseSecrets?
+  var items: ItemTable
+
+  /// The contents of a new vault.
+  init(passwordSetAt: Int) {
+    generation = 1
+    self.passwordSetAt = passwordSetAt
+    policy = VaultPolicy()
+    databases = nil
+    items = ItemTable()
+  }
+
+  init(parsing bytes: RawSpan) throws(FormatFault) {
+    let part = "contents"
+    let members = try JSONText.members(
+      ["generation", "passwordSetAt", "policy", "databases", "items"],
+      in: bytes, 0..<bytes.byteCount, of: part)
+    let generation = try JSONText.number(in: bytes, members[0], of: part)
+    let passwordSetAt = try JSONText.number(in: bytes, members[1], of: part)
+    let policy = try VaultPolicy(parsing: bytes, members[2])
+    let databases =
+      JSONText.isNull(in: bytes, members[3])
+      ? nil : try DatabaseSecrets(parsing: bytes, members[3])
+    let items = try ItemTable(parsing: bytes, members[4])
+    self.init(
+      generation: generation, passwordSetAt: passwordSetAt, policy: policy,
+      databases: databases, items: items)
+  }
+
+  private init(
+    generation: Int, passwordSetAt: Int, policy: VaultPolicy,
+    databases: consuming DatabaseSecrets?, items: consuming ItemTable
+  ) {
+    self.generation = generation
+    self.passwordSetAt = passwordSetAt
+    self.policy = policy
+    self.databases = databases
+    self.items = items
+  }
+
+  /// A copy to change: a failed write must leave the original as it is.
+  borrowing func copy() -> VaultContents {
+    VaultContents(
+      generation: generation, passwordSetAt: passwordSetAt, policy: policy,
+      databases: DatabaseSecrets.copy(of: databases), items: items.copy())
+  }
+
+  /// The JSON text.
+  borrowing func text() -> SecretBytes {
+    ByteWriter.secret { write(to: &$0) }
+  }
+
+  /// How many bytes the JSON text has.
+  borrowing func textByteCount() -> Int {
+    ByteWriter.count { write(to: &$0) }
+  }
+
+  private borrowing func write(to writer: inout ByteWriter) {
+    writer.append("{\"generation\":\(generation),\"passwordSetAt\":\(passwordSetAt),\"policy\":")
+    writer.append(policy.text)
+    writer.append(",\"databases\":")
+    DatabaseSecrets.write(databases, to: &writer)
+    writer.append(",\"items\":")
+    items.write(to: &writer)
+    writer.append("}")
+  }
+}

@@ -1,0 +1,111 @@
+internal import VaultCrypto
+
+/// Base64url (RFC 4648, section 5) without padding and with zero trailing bits.
+///
+/// Written without tables and without branches on the data, because keys pass through it.
+enum Base64URL {
+  /// How many characters a number of bytes becomes.
+  static func encodedCount(_ byteCount: Int) -> Int {
+    (byteCount * 4 + 2) / 3
+  }
+
+  /// How many bytes a number of characters becomes; nil for a length that no bytes have.
+  static func decodedCount(_ characterCount: Int) -> Int? {
+    characterCount % 4 == 1 ? nil : characterCount * 3 / 4
+  }
+
+  /// The character for 6 bits.
+  static func character(_ bits: UInt32) -> UInt8 {
+    let value = Int32(bits)
+    // Each term adds the step from one run of the alphabet to the next when value is beyond it.
+    var character = value + 65
+    character += ((25 - value) >> 8) & 6
+    character -= ((51 - value) >> 8) & 75
+    character -= ((61 - value) >> 8) & 13
+    character += ((62 - value) >> 8) & 49
+    return UInt8(truncatingIfNeeded: character)
+  }
+
+  /// The 6 bits of a character; negative for one outside the alphabet.
+  static func bits(_ character: UInt8) -> Int32 {
+    let c = Int32(character)
+    func mask(_ low: Int32, _ high: Int32) -> Int32 { ((low - 1 - c) & (c - high - 1)) >> 8 }
+    var bits: Int32 = -1
+    bits += mask(65, 90) & (c - 64)
+    bits += mask(97, 122) & (c - 70)
+    bits += mask(48, 57) & (c + 5)
+    bits += mask(45, 45) & 63
+    bits += mask(95, 95) & 64
+    return bits
+  }
+
+  /// The text of bytes that are not secret.
+  static func encode(_ bytes: [UInt8]) -> [UInt8] {
+    var text: [UInt8] = []
+    text.reserveCapacity(encodedCount(bytes.count))
+    var accumulator: UInt32 = 0
+    var bitCount: UInt32 = 0
+    for byte in bytes {
+      accumulator = accumulator << 8 | UInt32(byte)
+      bitCount += 8
+      while bitCount >= 6 {
+        bitCount -= 6
+        text.append(character(accumulator >> bitCount & 0x3F))
+      }
+      accumulator &= 0xFF
+    }
+    if bitCount > 0 { text.append(character(accumulator << (6 - bitCount) & 0x3F)) }
+    return text
+  }
+
+  /// The bytes of a text that is not secret.
+  static func decode(
+    _ bytes: RawSpan, _ range: Range<Int>, of part: String
+  ) throws(FormatFault) -> [UInt8] {
+    guard let count = decodedCount(range.count) else {
+      throw FormatFault(part, "not canonical base64url")
+    }
+    var decoded = [UInt8](repeating: 0, count: count)
+    let isValid = unsafe decoded.withUnsafeMutableBytes { unsafe decode(bytes, range, into: $0) }
+    guard isValid else { throw FormatFault(part, "not canonical base64url") }
+    return decoded
+  }
+
+  /// The bytes of a secret text.
+  static func decodeSecret(
+    _ bytes: RawSpan, _ range: Range<Int>, of part: String
+  ) throws(FormatFault) -> SecretBytes {
+    guard let count = decodedCount(range.count) else {
+      throw FormatFault(part, "not canonical base64url")
+    }
+    return try unsafe SecretBytes(byteCount: count) { (target) throws(FormatFault) in
+      guard unsafe decode(bytes, range, into: target) else {
+        throw FormatFault(part, "not canonical base64url")
+      }
+    }
+  }
+
+  /// Decodes to `target`, which has room; false when a character or the trailing bits are wrong.
+  static func decode(
+    _ bytes: RawSpan, _ range: Range<Int>, into target: UnsafeMutableRawBufferPointer
+  ) -> Bool {
+    var accumulator: UInt32 = 0
+    var bitCount: UInt32 = 0
+    var fault: Int32 = 0
+    var count = 0
+    for offset in range {
+      let bits = bits(bytes.byte(offset))
+      fault |= bits
+      accumulator = accumulator << 6 | UInt32(truncatingIfNeeded: bits & 0x3F)
+      bitCount += 6
+      if bitCount >= 8 {
+        bitCount -= 8
+        unsafe target[count] = UInt8(truncatingIfNeeded: accumulator >> bitCount)
+        accumulator &= 0x3F
+        count += 1
+      }
+    }
+    let trailing = accumulator & (1 << bitCount - 1)
+    return fault >= 0 && trailing == 0 && range.count % 4 != 1
+  }
+}

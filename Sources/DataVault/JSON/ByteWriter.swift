@@ -1,0 +1,89 @@
+internal import VaultCrypto
+
+/// Writes bytes into a secret of exactly their length: the same code runs twice, first to count.
+@safe struct ByteWriter {
+  private let target: UnsafeMutableRawBufferPointer?
+  private(set) var byteCount = 0
+
+  private init(target: UnsafeMutableRawBufferPointer?) {
+    unsafe self.target = target
+  }
+
+  /// How many bytes `body` writes.
+  static func count(_ body: (inout ByteWriter) -> Void) -> Int {
+    var counter = unsafe ByteWriter(target: nil)
+    body(&counter)
+    return counter.byteCount
+  }
+
+  /// What `body` writes; it must write the same each time.
+  static func secret(_ body: (inout ByteWriter) -> Void) -> SecretBytes {
+    unsafe SecretBytes(byteCount: count(body)) { target in
+      var writer = unsafe ByteWriter(target: target)
+      body(&writer)
+    }
+  }
+
+  mutating func append(_ byte: UInt8) {
+    if let target = unsafe target { unsafe target[byteCount] = byte }
+    byteCount += 1
+  }
+
+  mutating func append(_ bytes: RawSpan, _ range: Range<Int>) {
+    if unsafe target == nil {
+      byteCount += range.count
+    } else {
+      for offset in range { append(bytes.byte(offset)) }
+    }
+  }
+
+  /// Appends what is no secret: punctuation, names of members, numbers.
+  mutating func append(_ text: String) {
+    for byte in text.utf8 { append(byte) }
+  }
+
+  mutating func appendBase64URL(_ bytes: RawSpan, _ range: Range<Int>) {
+    if unsafe target == nil {
+      byteCount += Base64URL.encodedCount(range.count)
+      return
+    }
+    var accumulator: UInt32 = 0
+    var bitCount: UInt32 = 0
+    for offset in range {
+      accumulator = (accumulator & 0xFF) << 8 | UInt32(bytes.byte(offset))
+      bitCount += 8
+      while bitCount >= 6 {
+        bitCount -= 6
+        append(Base64URL.character(accumulator >> bitCount & 0x3F))
+      }
+    }
+    if bitCount > 0 { append(Base64URL.character(accumulator << (6 - bitCount) & 0x3F)) }
+  }
+
+  mutating func appendBase64URL(_ secret: borrowing SecretBytes) {
+    secret.withBytes { appendBase64URL($0, 0..<$0.byteCount) }
+  }
+
+  /// Appends UTF-8 text as a JSON string; only what must be escaped is.
+  mutating func appendJSONString(_ bytes: RawSpan, _ range: Range<Int>) {
+    append(UInt8(ascii: "\""))
+    for offset in range {
+      let byte = bytes.byte(offset)
+      switch byte {
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+        append(UInt8(ascii: "\\"))
+        append(byte)
+      case 0..<0x20:
+        append("\\u00")
+        append(hexDigit(byte >> 4))
+        append(hexDigit(byte & 0xF))
+      default: append(byte)
+      }
+    }
+    append(UInt8(ascii: "\""))
+  }
+
+  private func hexDigit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+  }
+}

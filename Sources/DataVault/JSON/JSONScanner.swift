@@ -1,0 +1,85 @@
+/// A position in a JSON text; it moves over one token or one value at a time.
+struct JSONScanner {
+  private let part: String
+  private var position: Int
+  private let end: Int
+
+  init(part: String, range: Range<Int>) {
+    self.part = part
+    position = range.lowerBound
+    end = range.upperBound
+  }
+
+  /// Moves over a character when it is the next one.
+  mutating func take(_ character: Unicode.Scalar, in bytes: RawSpan) -> Bool {
+    guard position < end, bytes.byte(position) == UInt8(ascii: character) else { return false }
+    position += 1
+    return true
+  }
+
+  mutating func expect(_ character: Unicode.Scalar, in bytes: RawSpan) throws(FormatFault) {
+    guard take(character, in: bytes) else { throw FormatFault(part, "\(character) is missing") }
+  }
+
+  func expectEnd() throws(FormatFault) {
+    guard position == end else { throw FormatFault(part, "bytes after its end") }
+  }
+
+  /// Moves over a string and returns what stands between its quotation marks.
+  mutating func string(in bytes: RawSpan) throws(FormatFault) -> Range<Int> {
+    try expect("\"", in: bytes)
+    let start = position
+    while position < end {
+      let byte = bytes.byte(position)
+      position += 1
+      switch byte {
+      case UInt8(ascii: "\""): return start..<position - 1
+      case UInt8(ascii: "\\"): position += 1  // the decoder judges the escape
+      case 0..<0x20: throw FormatFault(part, "a control character in a string")
+      default: break
+      }
+    }
+    throw FormatFault(part, "a string has no end")
+  }
+
+  /// Moves over any value and returns where it stands.
+  ///
+  /// - Parameter depth: how many objects and arrays it stands in.
+  mutating func value(in bytes: RawSpan, depth: Int) throws(FormatFault) -> Range<Int> {
+    let start = position
+    guard position < end else { throw FormatFault(part, "a value is missing") }
+    switch bytes.byte(position) {
+    case UInt8(ascii: "\""): _ = try string(in: bytes)
+    case UInt8(ascii: "{"): try nest("}", hasNames: true, in: bytes, depth: depth)
+    case UInt8(ascii: "["): try nest("]", hasNames: false, in: bytes, depth: depth)
+    default:
+      // A number or a literal; whoever wants the value checks it.
+      while position < end, isWordByte(bytes.byte(position)) { position += 1 }
+      guard position > start else { throw FormatFault(part, "not a value") }
+    }
+    return start..<position
+  }
+
+  private mutating func nest(
+    _ close: Unicode.Scalar, hasNames: Bool, in bytes: RawSpan, depth: Int
+  ) throws(FormatFault) {
+    guard depth < JSONText.maximumDepth else { throw FormatFault(part, "nested too deep") }
+    position += 1
+    if take(close, in: bytes) { return }
+    repeat {
+      if hasNames {
+        _ = try string(in: bytes)
+        try expect(":", in: bytes)
+      }
+      _ = try value(in: bytes, depth: depth + 1)
+    } while take(",", in: bytes)
+    try expect(close, in: bytes)
+  }
+
+  private func isWordByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"): true
+    default: false
+    }
+  }
+}

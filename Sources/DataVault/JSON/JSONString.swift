@@ -1,0 +1,75 @@
+/// The escapes of JSON strings (RFC 8259, section 7), read and written in place.
+enum JSONString {
+  /// Writes what a string means to `target` and returns how many bytes it has; never more than
+  /// the escaped form.
+  ///
+  /// - Throws: for an escape that does not exist, half a surrogate pair, and bytes that are not
+  ///   UTF-8.
+  static func unescape(
+    _ bytes: RawSpan, _ range: Range<Int>, into target: UnsafeMutableRawBufferPointer,
+    of part: String
+  ) throws(FormatFault) -> Int {
+    var position = range.lowerBound
+    var count = 0
+    while position < range.upperBound {
+      let byte = bytes.byte(position)
+      if byte != UInt8(ascii: "\\") {
+        unsafe target[count] = byte
+        count += 1
+        position += 1
+        continue
+      }
+      let scalar = try escape(in: bytes, at: &position, end: range.upperBound, of: part)
+      for unit in scalar.utf8 {
+        unsafe target[count] = unit
+        count += 1
+      }
+    }
+    let decoded = unsafe RawSpan(
+      _unsafeBytes: UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(target)[..<count]))
+    guard UTF8Text.isValid(decoded) else { throw FormatFault(part, "not UTF-8") }
+    return count
+  }
+
+  private static func escape(
+    in bytes: RawSpan, at position: inout Int, end: Int, of part: String
+  ) throws(FormatFault) -> Unicode.Scalar {
+    guard end - position >= 2 else { throw FormatFault(part, "an escape has no end") }
+    let letter = bytes.byte(position + 1)
+    position += 2
+    switch letter {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(letter)
+    case UInt8(ascii: "b"): return "\u{8}"
+    case UInt8(ascii: "f"): return "\u{C}"
+    case UInt8(ascii: "n"): return "\n"
+    case UInt8(ascii: "r"): return "\r"
+    case UInt8(ascii: "t"): return "\t"
+    case UInt8(ascii: "u"):
+      let unit = try codeUnit(in: bytes, at: &position, end: end, of: part)
+      if let scalar = Unicode.Scalar(unit) { return scalar }
+      guard UTF16.isLeadSurrogate(unit), bytes.hasBytes("\\u".utf8, at: position) else { break }
+      position += 2
+      let trail = try codeUnit(in: bytes, at: &position, end: end, of: part)
+      guard UTF16.isTrailSurrogate(trail) else { break }
+      let value = 0x10000 + (UInt32(unit & 0x3FF) << 10 | UInt32(trail & 0x3FF))
+      if let scalar = Unicode.Scalar(value) { return scalar }
+    default: break
+    }
+    throw FormatFault(part, "an escape that does not exist")
+  }
+
+  private static func codeUnit(
+    in bytes: RawSpan, at position: inout Int, end: Int, of part: String
+  ) throws(FormatFault) -> UInt16 {
+    guard end - position >= 4 else { throw FormatFault(part, "an escape has no end") }
+    var unit: UInt16 = 0
+    for offset in position..<position + 4 {
+      guard let digit = Character(Unicode.Scalar(bytes.byte(offset))).hexDigitValue else {
+        throw FormatFault(part, "an escape that does not exist")
+      }
+      unit = unit << 4 | UInt16(digit)
+    }
+    position += 4
+    return unit
+  }
+}

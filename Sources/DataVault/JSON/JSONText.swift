@@ -1,0 +1,112 @@
+/// A reader of JSON that copies nothing: it takes ranges of the bytes apart into ranges.
+///
+/// It accepts what `docs/vault-format.md` accepts: no white space, named members in a fixed order,
+/// depth at most 8, whole numbers.
+enum JSONText {
+  static let maximumDepth = 8
+  private static let maximumNumber = 1 << 53 - 1
+
+  /// The values of an object's members, which must be exactly these in this order.
+  static func members(
+    _ names: [String], in bytes: RawSpan, _ range: Range<Int>, of part: String
+  ) throws(FormatFault) -> [Range<Int>] {
+    var values: [Range<Int>] = []
+    try forEachMember(in: bytes, range, of: part) { (name, value) throws(FormatFault) in
+      guard values.count < names.count, bytes.equals(names[values.count].utf8, in: name) else {
+        throw FormatFault(part, "a member is unknown, misplaced or repeated")
+      }
+      values.append(value)
+    }
+    guard values.count == names.count else {
+      throw FormatFault(part, "the member \(names[values.count]) is missing")
+    }
+    return values
+  }
+
+  /// Calls `body` with each member's name, as it stands between its quotation marks, and value.
+  static func forEachMember(
+    in bytes: RawSpan, _ range: Range<Int>, of part: String,
+    _ body: (_ name: Range<Int>, _ value: Range<Int>) throws(FormatFault) -> Void
+  ) throws(FormatFault) {
+    var scanner = JSONScanner(part: part, range: range)
+    try scanner.expect("{", in: bytes)
+    if !scanner.take("}", in: bytes) {
+      repeat {
+        let name = try scanner.string(in: bytes)
+        try scanner.expect(":", in: bytes)
+        let value = try scanner.value(in: bytes, depth: 1)
+        try body(name, value)
+      } while scanner.take(",", in: bytes)
+      try scanner.expect("}", in: bytes)
+    }
+    try scanner.expectEnd()
+  }
+
+  /// The elements of an array.
+  static func elements(
+    in bytes: RawSpan, _ range: Range<Int>, of part: String
+  ) throws(FormatFault) -> [Range<Int>] {
+    var scanner = JSONScanner(part: part, range: range)
+    var elements: [Range<Int>] = []
+    try scanner.expect("[", in: bytes)
+    if !scanner.take("]", in: bytes) {
+      repeat {
+        elements.append(try scanner.value(in: bytes, depth: 1))
+      } while scanner.take(",", in: bytes)
+      try scanner.expect("]", in: bytes)
+    }
+    try scanner.expectEnd()
+    return elements
+  }
+
+  /// What stands between the quotation marks of a string, which may hold escapes.
+  static func escapedString(
+    in bytes: RawSpan, _ range: Range<Int>, of part: String
+  ) throws(FormatFault) -> Range<Int> {
+    var scanner = JSONScanner(part: part, range: range)
+    let contents = try scanner.string(in: bytes)
+    try scanner.expectEnd()
+    return contents
+  }
+
+  /// What stands between the quotation marks of a string without escapes.
+  static func plainString(
+    in bytes: RawSpan, _ range: Range<Int>, of part: String
+  ) throws(FormatFault) -> Range<Int> {
+    let contents = try escapedString(in: bytes, range, of: part)
+    for offset in contents where bytes.byte(offset) == UInt8(ascii: "\\") {
+      throw FormatFault(part, "an escape where none may be")
+    }
+    return contents
+  }
+
+  /// A whole number from 0 to 2^53 - 1 in its shortest form.
+  static func number(
+    in bytes: RawSpan, _ range: Range<Int>, of part: String
+  ) throws(FormatFault) -> Int {
+    var number = 0
+    guard !range.isEmpty, range.count == 1 || bytes.byte(range.lowerBound) != UInt8(ascii: "0")
+    else { throw FormatFault(part, "not a number in its shortest form") }
+    for offset in range {
+      let byte = bytes.byte(offset)
+      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else {
+        throw FormatFault(part, "not a whole number")
+      }
+      number = number * 10 + Int(byte - UInt8(ascii: "0"))
+      guard number <= maximumNumber else { throw FormatFault(part, "a number is too large") }
+    }
+    return number
+  }
+
+  static func boolean(
+    in bytes: RawSpan, _ range: Range<Int>, of part: String
+  ) throws(FormatFault) -> Bool {
+    if bytes.equals("true".utf8, in: range) { return true }
+    if bytes.equals("false".utf8, in: range) { return false }
+    throw FormatFault(part, "neither true nor false")
+  }
+
+  static func isNull(in bytes: RawSpan, _ range: Range<Int>) -> Bool {
+    bytes.equals("null".utf8, in: range)
+  }
+}

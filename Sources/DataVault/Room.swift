@@ -1,1 +1,0 @@
-// DataVault: replaced by its first real content.

@@ -1,0 +1,101 @@
+internal import FileLayer
+internal import Glibc
+internal import SystemPackage
+
+extension FileVaultStore {
+  /// What lies at the vault's path; nil when nothing does.
+  ///
+  /// - Throws: for a symbolic link, and for what others may read or write.
+  func checkedStatus(of id: VaultID) throws(VaultError) -> FileStatus? {
+    try checkDirectory()
+    let path = path(of: id)
+    guard let status = try status(of: path) else { return nil }
+    guard status.kind == .regular else {
+      throw VaultError(
+        .unreadable, "\(path) is not a regular file",
+        hint: "a vault is never behind a symbolic link; move the file itself here")
+    }
+    guard !status.isOpenToOthers else {
+      throw VaultError(
+        .loosePermissions, "other users may read or write \(path)", hint: "chmod 600 \(path)")
+    }
+    return status
+  }
+
+  func checkDirectory() throws(VaultError) {
+    guard let status = try status(of: directory) else { return }
+    guard status.kind == .directory else {
+      throw VaultError(.storeUnavailable, "\(directory) is not a directory")
+    }
+    guard !status.isOpenToOthers else {
+      throw VaultError(
+        .loosePermissions, "other users may read or write \(directory)",
+        hint: "chmod 700 \(directory)")
+    }
+  }
+
+  private func status(of path: FilePath) throws(VaultError) -> FileStatus? {
+    do throws(FileError) {
+      return try fileSystem.status(of: path)
+    } catch {
+      throw .unreadable(error)
+    }
+  }
+
+  /// Makes the home and its directory of vaults, durably; what is there is left as it is.
+  public func prepare() throws(VaultError) {
+    try checkDirectory()
+    do throws(FileError) {
+      var missing: [FilePath] = []
+      var path = home
+      while !path.isEmpty, try fileSystem.status(of: path) == nil {
+        missing.append(path)
+        path.removeLastComponent()
+      }
+      for path in missing.reversed() {
+        try fileSystem.createDirectory(path, permissions: Self.directoryPermissions)
+        try fileSystem.synchronizeDirectory(path.parentDirectory)
+      }
+      try fileSystem.createDirectory(directory, permissions: Self.directoryPermissions)
+      // Also when it was there: whoever made it may have died before this.
+      try fileSystem.synchronizeDirectory(home)
+    } catch {
+      throw .writeFailed(error)
+    }
+  }
+
+  /// Makes a missing lock file for the owner of the directory: one that root owns would lock a
+  /// daemon out of its own vault.
+  func makeLockFile(_ path: FilePath) throws(FileError) {
+    guard let owner = try ownerOfNewFile(), try fileSystem.status(of: path) == nil else { return }
+    let file: any WritableFile
+    do throws(FileError) {
+      file = try fileSystem.create(path, permissions: Self.filePermissions)
+    } catch {
+      if error.errno == .fileExists { return }
+      throw error
+    }
+    defer { file.close() }
+    try file.changeOwner(to: owner)
+  }
+
+  /// Root's edit must not make a daemon's file root's; others cannot give files away.
+  func ownerToKeep(_ status: FileStatus) -> FileOwner? {
+    geteuid() == 0 ? status.owner : nil
+  }
+
+  func ownerOfNewFile() throws(FileError) -> FileOwner? {
+    guard geteuid() == 0, let owner = try fileSystem.status(of: directory)?.owner,
+      owner.userID != 0
+    else { return nil }
+    return owner
+  }
+}
+
+extension FilePath {
+  /// The directory that a name stands in; the working directory for a bare name.
+  fileprivate var parentDirectory: FilePath {
+    let parent = removingLastComponent()
+    return parent.isEmpty ? "." : parent
+  }
+}

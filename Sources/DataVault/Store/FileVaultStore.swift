@@ -1,0 +1,112 @@
+package import FileLayer
+internal import Glibc
+public import SystemPackage
+
+/// Vaults as files: `<home>/vaults/<id>.vault`, mode 0600, in a directory of mode 0700.
+///
+/// Symbolic links and files that others may read or write are refused. Writes go to a temporary
+/// file in the same directory, fsync, owner as before, rename, fsync of the directory. Changes are
+/// serialised by flock(2) on `<id>.lock`, which stays.
+public struct FileVaultStore: VaultStore {
+  static let directoryPermissions: FilePermissions = .ownerReadWriteExecute
+  static let filePermissions: FilePermissions = .ownerReadWrite
+
+  let home: FilePath
+  let fileSystem: any FileSystem
+
+  /// Vaults under a home directory, which need not exist before the first vault is made.
+  public init(home: FilePath) {
+    self.init(home: home, fileSystem: LinuxFileSystem())
+  }
+
+  package init(home: FilePath, fileSystem: any FileSystem) {
+    self.home = home
+    self.fileSystem = fileSystem
+  }
+
+  var directory: FilePath { home.appending("vaults") }
+
+  /// The file of a vault, whether it exists or not.
+  func path(of id: VaultID) -> FilePath { directory.appending("\(id).vault") }
+
+  /// The file's path.
+  public func location(of id: VaultID) -> String { path(of: id).string }
+
+  /// The vaults whose files are there, ascending; none when there is no directory.
+  public func ids() throws(VaultError) -> [VaultID] {
+    try checkDirectory()
+    do throws(FileError) {
+      let names = try fileSystem.entries(of: directory) ?? []
+      return names.compactMap { name in
+        name.hasSuffix(".vault") ? try? VaultID(String(name.dropLast(6))) : nil
+      }.sorted()
+    } catch {
+      throw .unavailable(error)
+    }
+  }
+
+  /// The file's bytes; nil only when it is absent.
+  public func read(_ id: VaultID) throws(VaultError) -> [UInt8]? {
+    guard try checkedStatus(of: id) != nil else { return nil }
+    do throws(FileError) {
+      return try fileSystem.read(path(of: id), maximumByteCount: VaultFile.maximumByteCount)
+    } catch {
+      if error.errno == .fileTooLarge {
+        throw VaultError(.damaged, "\(error.path) is larger than any vault", underlying: error)
+      }
+      throw .unreadable(error)
+    }
+  }
+
+  /// Replaces the file, durably; its owner stays.
+  public func write(_ bytes: [UInt8], for id: VaultID) throws(VaultError) {
+    let status = try checkedStatus(of: id)
+    do throws(FileError) {
+      let owner: FileOwner?
+      if let status { owner = ownerToKeep(status) } else { owner = try ownerOfNewFile() }
+      try fileSystem.replace(
+        path(of: id), with: bytes, permissions: Self.filePermissions, owner: owner)
+    } catch {
+      throw .writeFailed(error)
+    }
+  }
+
+  /// Removes the file, durably; the lock file stays.
+  public func remove(_ id: VaultID) throws(VaultError) {
+    do throws(FileError) {
+      try fileSystem.remove(path(of: id))
+      try fileSystem.synchronizeDirectory(directory)
+    } catch {
+      throw .writeFailed(error)
+    }
+  }
+
+  /// Renames the file to `<id>.vault.retired-<n>`, durably.
+  public func retire(_ id: VaultID) throws(VaultError) -> String {
+    do throws(FileError) {
+      let taken = Set(try fileSystem.entries(of: directory) ?? [])
+      var number = 1
+      while taken.contains("\(id).vault.retired-\(number)") { number += 1 }
+      let target = directory.appending("\(id).vault.retired-\(number)")
+      try fileSystem.rename(path(of: id), to: target)
+      try fileSystem.synchronizeDirectory(directory)
+      return target.string
+    } catch {
+      throw .writeFailed(error)
+    }
+  }
+
+  /// Takes the vault's lock file; waits for whoever holds it.
+  public func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
+    do throws(FileError) {
+      let path = directory.appending("\(id).lock")
+      try makeLockFile(path)
+      guard let lock = try fileSystem.lock(path, wait: true) else {
+        throw FileError(.lock, path, .resourceTemporarilyUnavailable)
+      }
+      return VaultStoreLock { lock.release() }
+    } catch {
+      throw .writeFailed(error)
+    }
+  }
+}

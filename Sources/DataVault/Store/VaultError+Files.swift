@@ -1,0 +1,31 @@
+internal import FileLayer
+internal import SystemPackage
+
+extension VaultError {
+  /// A file that may be there but cannot be read.
+  static func unreadable(_ error: FileError) -> VaultError {
+    VaultError(.unreadable, "\(error)", hint: hint(for: error), underlying: error)
+  }
+
+  /// A directory that may be there but cannot be listed.
+  static func unavailable(_ error: FileError) -> VaultError {
+    VaultError(.storeUnavailable, "\(error)", hint: hint(for: error), underlying: error)
+  }
+
+  /// A change that did not happen, or of which that is not certain.
+  static func writeFailed(_ error: FileError) -> VaultError {
+    VaultError(.writeFailed, "\(error)", hint: hint(for: error), underlying: error)
+  }
+
+  private static func hint(for error: FileError) -> String? {
+    switch error.errno {
+    case .permissionDenied, .notPermitted: "run as the user to whom \(error.path) belongs"
+    case .noSpace, .diskQuotaExceeded: "free some space; the vault is as it was"
+    case .readOnlyFileSystem: "the file system is mounted read-only"
+    case .tooManySymbolicLinkLevels: "a vault is never behind a symbolic link"
+    case .ioError where error.operation == .synchronize:
+      "the disk failed; open the vault again to see whether the change happened"
+    default: nil
+    }
+  }
+}

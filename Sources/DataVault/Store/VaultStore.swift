@@ -1,0 +1,55 @@
+internal import Synchronization
+
+/// A place where vaults are kept: files, a desktop's keyring, memory. The seam for others.
+///
+/// Every store keeps the same bytes. Calls block; a vault makes them on an executor of its own. A
+/// store must tell apart: absent (a result, never an error), unreadable (`unreadable`,
+/// `loosePermissions`), locked (`storeLocked`) and not reachable (`storeUnavailable`).
+public protocol VaultStore: Sendable {
+  /// The vaults that are there, ascending.
+  func ids() throws(VaultError) -> [VaultID]
+
+  /// The vault's bytes; nil only when the store could be read and holds none.
+  func read(_ id: VaultID) throws(VaultError) -> [UInt8]?
+
+  /// Replaces the vault's bytes as a whole, or makes it; durable on return. After a crash either
+  /// the old or the new bytes are there. The caller holds the lock.
+  func write(_ bytes: [UInt8], for id: VaultID) throws(VaultError)
+
+  /// Removes the vault; durable on return. The caller holds the lock.
+  func remove(_ id: VaultID) throws(VaultError)
+
+  /// Moves the vault to a side name under which it is no vault any more; durable on return. The
+  /// caller holds the lock.
+  ///
+  /// - Returns: the side name, for people.
+  func retire(_ id: VaultID) throws(VaultError) -> String
+
+  /// Makes what the store itself needs before its first vault.
+  func prepare() throws(VaultError)
+
+  /// Waits until this caller alone may change the vault, among all objects and processes.
+  func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock
+
+  /// Where the vault is, for messages.
+  func location(of id: VaultID) -> String
+}
+
+/// The exclusive right to change a vault, until ``release()`` or until the last reference goes.
+public final class VaultStoreLock: Sendable {
+  private let body: Mutex<(@Sendable () -> Void)?>
+
+  /// - Parameter body: gives the lock back; called once.
+  public init(release body: @escaping @Sendable () -> Void) {
+    self.body = Mutex(body)
+  }
+
+  /// Gives the lock back; a second call does nothing.
+  public func release() {
+    body.withLock { $0.take() }?()
+  }
+
+  deinit {
+    release()
+  }
+}

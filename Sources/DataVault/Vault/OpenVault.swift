@@ -1,0 +1,82 @@
+internal import VaultCrypto
+
+/// A vault in its unlocked state, as read from or written to its store.
+struct OpenVault: ~Copyable, Sendable {
+  /// What each slot wraps.
+  let contentKey: SecretBytes
+  /// What the contents are sealed under.
+  let vaultKey: SecretBytes
+  let key: KeyEnvelope
+  let clear: ClearMembers
+  let contents: VaultContents
+  /// Which file this is.
+  let tail: FileTail
+
+  /// Opens a file with the key that a slot has given.
+  init(_ file: VaultFile, contentKey: consuming SecretBytes) throws(FormatFault) {
+    let vaultKey = try file.key.vaultKey(contentKey: contentKey)
+    let text = try file.contents.open(with: vaultKey)
+    let contents = try text.withBytes { (text) throws(FormatFault) in
+      try VaultContents(parsing: text)
+    }
+    guard (contents.databases == nil) == (file.clear.binding == nil) else {
+      throw FormatFault("databases", "do not fit the binding")
+    }
+    self.contentKey = contentKey
+    self.vaultKey = vaultKey
+    self.contents = contents
+    key = file.key
+    clear = file.clear
+    tail = file.tail
+  }
+
+  init(_ draft: consuming VaultDraft, tail: FileTail) {
+    contentKey = draft.contentKey
+    vaultKey = draft.vaultKey
+    key = draft.key
+    clear = draft.clear
+    contents = draft.contents
+    self.tail = tail
+  }
+
+  /// A copy to change and to write: a write that fails leaves this one as it is.
+  borrowing func draft() -> VaultDraft {
+    VaultDraft(
+      contentKey: contentKey.copy(), vaultKey: vaultKey.copy(), key: key, clear: clear,
+      contents: contents.copy())
+  }
+}
+
+/// The next state of a vault, before it is written.
+struct VaultDraft: ~Copyable {
+  var contentKey: SecretBytes
+  var vaultKey: SecretBytes
+  var key: KeyEnvelope
+  var clear: ClearMembers
+  var contents: VaultContents
+
+  /// A new vault behind one password.
+  static func new(
+    _ id: VaultID, credentials: borrowing Credentials, parameters: VaultParameters
+  ) throws(CryptoError) -> VaultDraft {
+    let contentKey = SecretBytes.random(byteCount: 32, from: parameters.random)
+    let vaultKey = SecretBytes.random(byteCount: 32, from: parameters.random)
+    let slot = try KeySlot.password(credentials, wrapping: contentKey, parameters: parameters)
+    let key = try KeyEnvelope(
+      sealing: vaultKey, under: contentKey, slots: [slot], random: parameters.random)
+    return VaultDraft(
+      contentKey: contentKey, vaultKey: vaultKey, key: key,
+      clear: ClearMembers(
+        vaultID: id.rawValue, isSecured: !credentials.areStandard(), keyDigest: []),
+      contents: VaultContents(passwordSetAt: parameters.now().wholeSeconds))
+  }
+
+  /// The bytes of the file.
+  mutating func sealed(random: RandomSource) throws(CryptoError) -> [UInt8] {
+    let keyText = key.text
+    clear.keyDigest = try SHA256.digest(unsafe Array(keyText.utf8).span.bytes)
+    let contents = try ContentsEnvelope(
+      sealing: contents.text(), under: vaultKey, clear: clear, random: random)
+    return try VaultFile.bytes(keyText: keyText, contents: contents)
+  }
+}

@@ -1,0 +1,119 @@
+package import VaultCrypto
+
+/// For VaultedDatabase: the key, identity and state of the one database that a vault belongs to.
+extension Vault {
+  /// The database that the vault is bound to, or being bound to; read anew.
+  ///
+  /// - Throws: `locked`; what reading throws.
+  package func binding() throws(VaultError) -> DatabaseBinding? {
+    try withContents { $0.clear.binding }
+  }
+
+  /// The database's keys.
+  ///
+  /// - Throws: `keyMissing` without a binding; `locked`; what reading throws.
+  package func databaseKeys() throws(VaultError) -> DatabaseKeys {
+    try withContents { (open) throws(VaultError) in
+      switch open.contents.databases {
+      case .none: throw .keyMissing(id)
+      case .some(let databases):
+        DatabaseKeys(
+          current: databases.current.copy(), pending: SecretBytes.copy(of: databases.pending))
+      }
+    }
+  }
+
+  /// Stores a new key, the database's id and the state `creating`, in one durable write.
+  ///
+  /// When a creation is under way, nothing is written and its key returned; ``binding()`` has its
+  /// id.
+  ///
+  /// - Parameter databaseID: 8 bytes.
+  /// - Throws: `alreadyExists` when a database is bound; `invalidArgument`, `writeFailed`.
+  package func beginBinding(databaseID: [UInt8]) throws(VaultError) -> SecretBytes {
+    guard databaseID.count == DatabaseBinding.databaseIDByteCount else {
+      throw VaultError(.invalidArgument, "a database's id has 8 bytes")
+    }
+    if let binding = try binding(), binding.state == .creating {
+      return try withContents { (open) throws(VaultError) in try open.currentKey(of: id) }
+    }
+    return try change { (draft) throws(VaultError) in
+      guard draft.clear.binding == nil else {
+        throw VaultError(.alreadyExists, "vault '\(id)' belongs to a database already")
+      }
+      let key = SecretBytes.random(
+        byteCount: DatabaseSecrets.keyByteCount, from: parameters.random)
+      draft.contents.databases = DatabaseSecrets(current: key.copy(), pending: nil)
+      draft.clear.binding = DatabaseBinding(databaseID: databaseID, state: .creating)
+      return key
+    }
+  }
+
+  /// Records that the database is in its place; durable on return. Repeating it changes nothing.
+  ///
+  /// - Throws: `keyMissing` without a binding; `locked`, `writeFailed`.
+  package func completeBinding() throws(VaultError) {
+    guard let binding = try binding() else { throw .keyMissing(id) }
+    if binding.state == .bound { return }
+    try change { (draft) throws(VaultError) in
+      draft.clear.binding = DatabaseBinding(databaseID: binding.databaseID, state: .bound)
+    }
+  }
+
+  /// Stores a new key that the database will be sealed under; durable on return. When there is one
+  /// already, it stays.
+  ///
+  /// - Throws: `keyMissing` without a binding; `locked`, `writeFailed`.
+  package func preparePendingKey() throws(VaultError) {
+    if try hasPendingKey() { return }
+    try change { (draft) throws(VaultError) in
+      if draft.hasPendingKey { return }
+      draft.contents.databases?.pending = SecretBytes.random(
+        byteCount: DatabaseSecrets.keyByteCount, from: parameters.random)
+    }
+  }
+
+  /// Makes the pending key the current one; durable on return. Without a pending key it changes
+  /// nothing.
+  ///
+  /// - Throws: `keyMissing` without a binding; `locked`, `writeFailed`.
+  package func promotePendingKey() throws(VaultError) {
+    guard try hasPendingKey() else { return }
+    try change { (draft) throws(VaultError) in
+      draft.contents.databases?.promotePending()
+    }
+  }
+
+  private func hasPendingKey() throws(VaultError) -> Bool {
+    try withContents { (open) throws(VaultError) in
+      switch open.contents.databases {
+      case .none: throw .keyMissing(id)
+      case .some(let databases): databases.pending != nil
+      }
+    }
+  }
+}
+
+extension OpenVault {
+  fileprivate borrowing func currentKey(of id: VaultID) throws(VaultError) -> SecretBytes {
+    switch contents.databases {
+    case .none: throw .keyMissing(id)
+    case .some(let databases): databases.current.copy()
+    }
+  }
+}
+
+extension VaultDraft {
+  var hasPendingKey: Bool {
+    switch contents.databases {
+    case .none: false
+    case .some(let databases): databases.pending != nil
+    }
+  }
+}
+
+extension VaultError {
+  fileprivate static func keyMissing(_ id: VaultID) -> VaultError {
+    VaultError(.keyMissing, "vault '\(id)' keeps no key of a database")
+  }
+}

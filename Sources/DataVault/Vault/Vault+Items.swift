@@ -1,0 +1,91 @@
+public import VaultCrypto
+
+extension Vault {
+  /// Stores a value under a name, in place of any that it had; durable on return.
+  ///
+  /// - Parameters:
+  ///   - kind: a string must be UTF-8.
+  ///   - name: 1 to 255 bytes of UTF-8. It is secret on disk, but a `String` leaves copies in
+  ///     memory.
+  /// - Throws: `locked`, `nameEmpty`, `nameTooLong`, `valueTooLarge`, `vaultFull`,
+  ///   `invalidArgument` for a string that is not UTF-8, `writeFailed`; what reading throws.
+  public func set(
+    _ value: borrowing SecretBytes, kind: VaultItem.Kind, for name: String
+  ) throws(VaultError) {
+    let name = try checkedItemName(name)
+    guard value.byteCount <= VaultItem.maximumByteCount else {
+      throw VaultError(.valueTooLarge, "the value has \(value.byteCount) bytes, more than 1 MiB")
+    }
+    if kind == .string {
+      guard value.withBytes({ UTF8Text.isValid($0) }) else {
+        throw VaultError(
+          .invalidArgument, "the value is not UTF-8 text", hint: "store it as binary")
+      }
+    }
+    try change { (draft) throws(VaultError) in
+      let items = draft.contents.items.setting(name, to: value, kind: kind)
+      guard items.byteCount <= VaultItem.maximumTotalByteCount else {
+        throw VaultError(.vaultFull, "vault '\(id)' would hold more than 16 MiB")
+      }
+      draft.contents.items = items
+    }
+  }
+
+  /// The value under a name.
+  ///
+  /// - Throws: `locked`, `itemNotFound`, `nameEmpty`, `nameTooLong`; what reading throws.
+  public func item(_ name: String) throws(VaultError) -> VaultItem {
+    let name = try checkedItemName(name)
+    return try withContents { (open) throws(VaultError) in
+      let position = open.contents.items.position(of: name)
+      guard position.isPresent else { throw .itemNotFound(id) }
+      return open.contents.items.item(at: position.index)
+    }
+  }
+
+  /// The value under a name, when it is of this kind.
+  ///
+  /// - Throws: `wrongItemKind`; otherwise as ``item(_:)``.
+  public func item(_ name: String, kind: VaultItem.Kind) throws(VaultError) -> VaultItem {
+    let item = try item(name)
+    guard item.kind == kind else {
+      throw VaultError(.wrongItemKind, "the item in vault '\(id)' is not a \(kind.rawValue)")
+    }
+    return item
+  }
+
+  /// Removes a value; durable on return.
+  ///
+  /// - Throws: `itemNotFound`; otherwise as ``set(_:kind:for:)``.
+  public func removeItem(_ name: String) throws(VaultError) {
+    let name = try checkedItemName(name)
+    try change { (draft) throws(VaultError) in
+      let position = draft.contents.items.position(of: name)
+      guard position.isPresent else { throw .itemNotFound(id) }
+      draft.contents.items = draft.contents.items.removing(at: position.index)
+    }
+  }
+
+  /// All names, in ascending order of their bytes.
+  ///
+  /// - Throws: `locked`; what reading throws.
+  public func itemNames() throws(VaultError) -> [VaultItemName] {
+    try withContents { $0.contents.items.names() }
+  }
+
+  private func checkedItemName(_ name: String) throws(VaultError) -> [UInt8] {
+    let bytes = Array(name.utf8)
+    guard !bytes.isEmpty else { throw VaultError(.nameEmpty, "an item's name must not be empty") }
+    guard bytes.count <= VaultItem.maximumNameByteCount else {
+      throw VaultError(
+        .nameTooLong, "an item's name has \(bytes.count) bytes, more than 255")
+    }
+    return bytes
+  }
+}
+
+extension VaultError {
+  fileprivate static func itemNotFound(_ id: VaultID) -> VaultError {
+    VaultError(.itemNotFound, "vault '\(id)' holds no item of this name")
+  }
+}

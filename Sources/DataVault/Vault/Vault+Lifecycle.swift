@@ -1,0 +1,111 @@
+internal import VaultCrypto
+
+extension Vault {
+  /// Makes a vault; it comes back unlocked.
+  ///
+  /// - Parameters:
+  ///   - id: names the vault in its store.
+  ///   - credentials: what will open it; the password must not be empty.
+  /// - Throws: `alreadyExists`, `invalidArgument`, `writeFailed`; what reading a store throws.
+  public static func create(
+    _ id: VaultID, in store: any VaultStore, credentials: borrowing Credentials
+  ) async throws(VaultError) -> Vault {
+    try await create(id, in: store, credentials: credentials, parameters: VaultParameters())
+  }
+
+  package static func create(
+    _ id: VaultID, in store: any VaultStore, credentials: borrowing Credentials,
+    parameters: VaultParameters
+  ) async throws(VaultError) -> Vault {
+    let vault = Vault(id: id, store: store, parameters: parameters)
+    try await vault.establish(credentials)
+    return vault
+  }
+
+  /// Finds a vault; it comes back locked.
+  ///
+  /// - Throws: `doesNotExist`; what reading a store throws.
+  public static func get(
+    _ id: VaultID, in store: any VaultStore
+  ) async throws(VaultError) -> Vault {
+    try await get(id, in: store, parameters: VaultParameters())
+  }
+
+  package static func get(
+    _ id: VaultID, in store: any VaultStore, parameters: VaultParameters
+  ) async throws(VaultError) -> Vault {
+    guard try await exists(id, in: store) else { throw .doesNotExist(id, in: store) }
+    return Vault(id: id, store: store, parameters: parameters)
+  }
+
+  /// Whether there is such a vault.
+  ///
+  /// - Throws: when that cannot be told: `unreadable`, `loosePermissions`, `storeUnavailable`,
+  ///   `storeLocked`. None of them means "no".
+  public static func exists(
+    _ id: VaultID, in store: any VaultStore
+  ) async throws(VaultError) -> Bool {
+    try await VaultKeeper(store).exists(id)
+  }
+
+  /// The vaults of a store, ascending.
+  ///
+  /// - Throws: when that cannot be told, as ``exists(_:in:)``.
+  public static func list(in store: any VaultStore) async throws(VaultError) -> [VaultID] {
+    try await VaultKeeper(store).list()
+  }
+
+  /// Deletes a vault and all it holds; no password is needed.
+  ///
+  /// - Parameter force: also deletes a vault that keeps a database's key, without which that
+  ///   database opens never again, and one that is damaged.
+  /// - Throws: `doesNotExist`, `databaseStillExists`, `damaged`, `newerVersion`, `writeFailed`.
+  public static func delete(
+    _ id: VaultID, in store: any VaultStore, force: Bool = false
+  ) async throws(VaultError) {
+    try await VaultKeeper(store).delete(id, force: force, databaseMayExist: true)
+  }
+
+  /// As ``delete(_:in:force:)``, by someone who has looked for the database.
+  package static func delete(
+    _ id: VaultID, in store: any VaultStore, force: Bool, databaseExists: Bool
+  ) async throws(VaultError) {
+    try await VaultKeeper(store).delete(id, force: force, databaseMayExist: databaseExists)
+  }
+
+  /// Moves a vault to a side name, for whoever may want it back.
+  ///
+  /// - Returns: the side name.
+  package static func retire(
+    _ id: VaultID, in store: any VaultStore
+  ) async throws(VaultError) -> String {
+    try await VaultKeeper(store).retire(id)
+  }
+
+  private func establish(_ credentials: borrowing Credentials) throws(VaultError) {
+    try credentials.requireUsable()
+    guard try store.read(id) == nil else { throw .alreadyExists(id, in: store) }
+    let draft: VaultDraft
+    do throws(CryptoError) {
+      draft = try VaultDraft.new(id, credentials: credentials, parameters: parameters)
+    } catch {
+      throw .crypto(error)
+    }
+    try store.prepare()
+    let lock = try store.lock(id)
+    defer { lock.release() }
+    guard try store.read(id) == nil else { throw .alreadyExists(id, in: store) }
+    adopt(try write(draft))
+  }
+}
+
+extension Credentials {
+  /// - Throws: `invalidArgument` for what may not be set as a password.
+  borrowing func requireUsable() throws(VaultError) {
+    guard password.byteCount > 0 else {
+      throw VaultError(
+        .invalidArgument, "a password must not be empty",
+        hint: "for no security on purpose there are the standard credentials")
+    }
+  }
+}

@@ -1,0 +1,117 @@
+internal import VaultCrypto
+
+extension Vault {
+  /// Sets another password for the unlocked vault; durable on return.
+  ///
+  /// One write rewraps the password slot and seals the contents anew. Moving away from the
+  /// standard credentials makes new keys too, as what a public password protected is not made
+  /// safe by being rewrapped; a bound database then has a pending key.
+  ///
+  /// - Throws: `locked`, `invalidArgument` for an empty password, `keyChangePending`,
+  ///   `writeFailed`; what reading throws. The old password opens the vault then.
+  public func changePassword(to new: borrowing Credentials) throws(VaultError) {
+    try new.requireUsable()
+    try change { (draft) throws(VaultError) in
+      try draft.changePassword(to: new, parameters: parameters)
+    }
+  }
+
+  /// Sets another password by means of the current one; a locked vault stays locked.
+  ///
+  /// - Throws: `wrongPassword`; otherwise as ``changePassword(to:)``, but never `locked`.
+  public func changePassword(
+    from current: borrowing Credentials, to new: borrowing Credentials
+  ) throws(VaultError) {
+    try new.requireUsable()
+    let wasLocked = isLocked
+    let before = try readFile()
+    var contentKey = try contentKey(of: before.key, with: current)
+    let lock = try store.lock(id)
+    defer { lock.release() }
+    let file = try readFile()
+    if file.key != before.key {
+      // Somebody changed the slots meanwhile: the current password must be the current one.
+      contentKey = try self.contentKey(of: file.key, with: current)
+    }
+    let open = try open(file, contentKey: contentKey)
+    var draft = open.draft()
+    try draft.changePassword(to: new, parameters: parameters)
+    let written = try write(draft)
+    if !wasLocked { adopt(written) }
+  }
+
+  /// Moves from the standard credentials to others, in one durable write: new content key, new
+  /// vault key, new password slot, and a pending key when a database is bound.
+  ///
+  /// - Throws: `alreadySecured`, `keyChangePending`; otherwise as ``changePassword(to:)``.
+  package func secure(to new: borrowing Credentials) throws(VaultError) {
+    try new.requireUsable()
+    guard !new.areStandard() else {
+      throw VaultError(.invalidArgument, "the standard credentials secure nothing")
+    }
+    try change { (draft) throws(VaultError) in
+      guard !draft.clear.isSecured else {
+        throw VaultError(
+          .alreadySecured, "vault '\(id)' is secured already", hint: "change its password instead")
+      }
+      try draft.renewKeys(behind: new, parameters: parameters)
+    }
+  }
+}
+
+extension VaultDraft {
+  mutating func changePassword(
+    to new: borrowing Credentials, parameters: VaultParameters
+  ) throws(VaultError) {
+    let willBeSecured = !new.areStandard()
+    if willBeSecured && !clear.isSecured {
+      return try renewKeys(behind: new, parameters: parameters)
+    }
+    do throws(CryptoError) {
+      let slot = try KeySlot.password(new, wrapping: contentKey, parameters: parameters)
+      var slots = key.slots
+      if let index = slots.firstIndex(where: \.isPassword) {
+        slots[index] = slot
+      } else {
+        slots.append(slot)
+      }
+      key = key.replacingSlots(slots)
+    } catch {
+      throw .crypto(error)
+    }
+    clear.isSecured = willBeSecured
+    contents.passwordSetAt = parameters.now().wholeSeconds
+  }
+
+  /// Makes every key new; only the new password opens the vault then.
+  mutating func renewKeys(
+    behind new: borrowing Credentials, parameters: VaultParameters
+  ) throws(VaultError) {
+    try beginKeyChange(random: parameters.random)
+    contentKey = SecretBytes.random(byteCount: 32, from: parameters.random)
+    vaultKey = SecretBytes.random(byteCount: 32, from: parameters.random)
+    do throws(CryptoError) {
+      let slot = try KeySlot.password(new, wrapping: contentKey, parameters: parameters)
+      key = try KeyEnvelope(
+        sealing: vaultKey, under: contentKey, slots: [slot], random: parameters.random)
+    } catch {
+      throw .crypto(error)
+    }
+    clear.isSecured = !new.areStandard()
+    contents.passwordSetAt = parameters.now().wholeSeconds
+  }
+
+  /// Gives a bound database a pending key.
+  ///
+  /// - Throws: `keyChangePending` when it has one, which the database may be sealed under already.
+  private mutating func beginKeyChange(random: RandomSource) throws(VaultError) {
+    guard contents.databases != nil else { return }
+    guard !hasPendingKey else {
+      throw VaultError(
+        .keyChangePending, "a change of the database's key is not finished",
+        hint: "open the database once, which finishes it")
+    }
+    contents.databases?.pending = SecretBytes.random(
+      byteCount: DatabaseSecrets.keyByteCount, from: random)
+  }
+}

@@ -1,0 +1,53 @@
+internal import FileLayer
+
+/// What is done to vaults as wholes, on an executor where blocking is allowed.
+actor VaultKeeper {
+  private let store: any VaultStore
+  private nonisolated let executor = BlockingExecutor(label: "datavault.keeper")
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe executor.asUnownedSerialExecutor()
+  }
+
+  init(_ store: any VaultStore) {
+    self.store = store
+  }
+
+  func exists(_ id: VaultID) throws(VaultError) -> Bool {
+    try store.read(id) != nil
+  }
+
+  func list() throws(VaultError) -> [VaultID] {
+    try store.ids()
+  }
+
+  func delete(_ id: VaultID, force: Bool, databaseMayExist: Bool) throws(VaultError) {
+    try requireVault(id)
+    let lock = try store.lock(id)
+    defer { lock.release() }
+    let bytes = try requireVault(id)
+    if !force {
+      let file = try VaultFile(bytes, of: id, in: store)
+      guard file.clear.binding == nil || !databaseMayExist else {
+        throw VaultError(
+          .databaseStillExists, "vault '\(id)' keeps the only key of a database that still exists",
+          hint: "delete the database first, or force it and lose what it holds")
+      }
+    }
+    try store.remove(id)
+  }
+
+  func retire(_ id: VaultID) throws(VaultError) -> String {
+    try requireVault(id)
+    let lock = try store.lock(id)
+    defer { lock.release() }
+    try requireVault(id)
+    return try store.retire(id)
+  }
+
+  @discardableResult
+  private func requireVault(_ id: VaultID) throws(VaultError) -> [UInt8] {
+    guard let bytes = try store.read(id) else { throw .doesNotExist(id, in: store) }
+    return bytes
+  }
+}

@@ -1,0 +1,28 @@
+package import FileLayer
+package import VaultCrypto
+
+/// What a vault is handed from outside: costs, randomness, the clock.
+package struct VaultParameters: Sendable {
+  /// PBKDF2 iterations of a password slot that is written. joserfc refuses more than the default.
+  package var iterationCount = 300_000
+  /// The fewest iterations that are accepted; OWASP's figure for HMAC-SHA-512. Tests lower it.
+  package var minimumIterationCount = 220_000
+  /// The most iterations that are accepted: a file must not cost minutes.
+  package static let maximumIterationCount = 10_000_000
+
+  package var random = RandomSource.system
+  package var now: @Sendable () -> UnixTime
+
+  package init(
+    now: @escaping @Sendable () -> UnixTime = { (try? SystemTimeSource())?.now ?? .epoch }
+  ) {
+    self.now = now
+  }
+}
+
+extension UnixTime {
+  fileprivate static let epoch = UnixTime(nanoseconds: 0)
+
+  /// Whole seconds since 1970, never negative.
+  var wholeSeconds: Int { max(0, Int(nanoseconds / 1_000_000_000)) }
+}

@@ -1,0 +1,89 @@
+/// Why a vault operation did nothing.
+///
+/// Which vault and what was being done stand in ``message``, what to do next in ``hint``. None of
+/// the texts ever holds a password, a key, an item's value or an item's name.
+public struct VaultError: Error, Sendable, CustomStringConvertible {
+  /// The kinds of failure; new ones may be added.
+  public struct Code: Sendable, Hashable, CustomStringConvertible {
+    /// The code's name, stable for programs.
+    public let description: String
+
+    init(_ name: String) {
+      description = name
+    }
+
+    /// A vault of this id exists.
+    public static let alreadyExists = Code("alreadyExists")
+    /// The store could be read and holds no such vault.
+    public static let doesNotExist = Code("doesNotExist")
+    /// An argument breaks a rule; the message says which.
+    public static let invalidArgument = Code("invalidArgument")
+    /// Password or salt is wrong; which of the two cannot be told.
+    public static let wrongPassword = Code("wrongPassword")
+    /// The operation needs the vault unlocked.
+    public static let locked = Code("locked")
+    /// The vault's bytes are not what was written, or not a vault's.
+    public static let damaged = Code("damaged")
+    /// A later version of this software wrote the vault.
+    public static let newerVersion = Code("newerVersion")
+    /// The vault may be there, but cannot be read.
+    public static let unreadable = Code("unreadable")
+    /// The place where vaults are kept cannot be reached.
+    public static let storeUnavailable = Code("storeUnavailable")
+    /// The place where vaults are kept is there but locked.
+    public static let storeLocked = Code("storeLocked")
+    /// The vault could not be written; the message says whether the change may have happened.
+    public static let writeFailed = Code("writeFailed")
+    /// The vault, or its directory, may be read or written by other users.
+    public static let loosePermissions = Code("loosePermissions")
+    /// An item's name has no bytes.
+    public static let nameEmpty = Code("nameEmpty")
+    /// An item's name has more than 255 bytes.
+    public static let nameTooLong = Code("nameTooLong")
+    /// A value has more than 1 MiB.
+    public static let valueTooLarge = Code("valueTooLarge")
+    /// All items together would have more than 16 MiB.
+    public static let vaultFull = Code("vaultFull")
+    /// The vault holds no item of this name.
+    public static let itemNotFound = Code("itemNotFound")
+    /// The item is of the other kind.
+    public static let wrongItemKind = Code("wrongItemKind")
+    /// The vault is no longer under the standard credentials.
+    public static let alreadySecured = Code("alreadySecured")
+    /// The database whose key the vault keeps still exists.
+    public static let databaseStillExists = Code("databaseStillExists")
+    /// The vault keeps no key for a database.
+    public static let keyMissing = Code("keyMissing")
+    /// An earlier change of the database's key has not been finished.
+    public static let keyChangePending = Code("keyChangePending")
+    /// The cryptographic library lacks or refuses what is needed.
+    public static let unsupported = Code("unsupported")
+  }
+
+  /// What kind of failure.
+  public let code: Code
+
+  /// What went wrong and where, lowercase.
+  public let message: String
+
+  /// What to do next, where there is something.
+  public let hint: String?
+
+  /// The error beneath.
+  public let underlying: (any Error)?
+
+  /// Makes an error.
+  public init(
+    _ code: Code, _ message: String, hint: String? = nil, underlying: (any Error)? = nil
+  ) {
+    self.code = code
+    self.message = message
+    self.hint = hint
+    self.underlying = underlying
+  }
+
+  /// The message, and the hint in parentheses.
+  public var description: String {
+    hint.map { "\(message) (\($0))" } ?? message
+  }
+}

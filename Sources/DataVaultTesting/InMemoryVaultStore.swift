@@ -1,0 +1,83 @@
+public import DataVault
+internal import Dispatch
+internal import Synchronization
+
+/// Vaults in memory, for tests: the same bytes as in files, gone with the process.
+public final class InMemoryVaultStore: VaultStore {
+  private struct State {
+    var vaults: [VaultID: [UInt8]] = [:]
+    var retired: [String: [UInt8]] = [:]
+    var locks: [VaultID: DispatchSemaphore] = [:]
+    var failure: VaultError?
+  }
+
+  private let state = Mutex(State())
+
+  /// An empty store.
+  public init() {}
+
+  /// What every call fails with, until it is nil again: a locked or vanished store.
+  public var failure: VaultError? {
+    get { state.withLock { $0.failure } }
+    set { state.withLock { $0.failure = newValue } }
+  }
+
+  /// The bytes of a vault, to look at and to tamper with; nil where there is none.
+  public subscript(id: VaultID) -> [UInt8]? {
+    get { state.withLock { $0.vaults[id] } }
+    set { state.withLock { $0.vaults[id] = newValue } }
+  }
+
+  /// The vaults that are there, ascending.
+  public func ids() throws(VaultError) -> [VaultID] {
+    try access { $0.vaults.keys.sorted() }
+  }
+
+  /// The vault's bytes.
+  public func read(_ id: VaultID) throws(VaultError) -> [UInt8]? {
+    try access { $0.vaults[id] }
+  }
+
+  /// Replaces or makes the vault.
+  public func write(_ bytes: [UInt8], for id: VaultID) throws(VaultError) {
+    try access { $0.vaults[id] = bytes }
+  }
+
+  /// Removes the vault.
+  public func remove(_ id: VaultID) throws(VaultError) {
+    try access { $0.vaults[id] = nil }
+  }
+
+  /// Moves the vault out of sight.
+  public func retire(_ id: VaultID) throws(VaultError) -> String {
+    try access { state in
+      let name = "\(id).retired-\(state.retired.count + 1)"
+      state.retired[name] = state.vaults.removeValue(forKey: id)
+      return name
+    }
+  }
+
+  /// Does nothing: memory needs no preparation.
+  public func prepare() throws(VaultError) {}
+
+  /// Waits until this caller alone may change the vault.
+  public func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
+    let semaphore = try access { state in
+      let semaphore = state.locks[id] ?? DispatchSemaphore(value: 1)
+      state.locks[id] = semaphore
+      return semaphore
+    }
+    semaphore.wait()
+    return VaultStoreLock { semaphore.signal() }
+  }
+
+  /// Says that it is memory.
+  public func location(of id: VaultID) -> String { "in memory: \(id)" }
+
+  private func access<R>(_ body: (inout State) -> R) throws(VaultError) -> R {
+    try state.withLock { (state) throws(VaultError) in
+      if let failure = state.failure { throw failure }
+      return body(&state)
+    }
+  }
+}

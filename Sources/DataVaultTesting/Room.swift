@@ -1,1 +1,0 @@
-// DataVaultTesting: replaced by its first real content.

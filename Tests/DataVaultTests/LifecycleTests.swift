@@ -1,0 +1,127 @@
+import DataVault
+import DataVaultTesting
+import Testing
+import VaultCrypto
+
+@Suite struct LifecycleTests {
+  let home = TemporaryHome()
+
+  @Test func `a created vault is unlocked, a found one locked`() async throws {
+    let made = try await CheapVault.create(
+      .messaging, in: home.store, credentials: credentials("secret"))
+    #expect(await !made.isLocked)
+    let found = try await CheapVault.get(.messaging, in: home.store)
+    #expect(await found.isLocked)
+  }
+
+  @Test func `an item comes back in another process's vault`() async throws {
+    let made = try await CheapVault.create(
+      .messaging, in: home.store, credentials: credentials("secret", salt: "sea"))
+    try await made.setText("wörld \"\\\n\u{0}", for: "hellö\t")
+    try await made.set(SecretBytes(copying: [0, 255, 1]), kind: .binary, for: "bytes")
+    let found = try await CheapVault.get(.messaging, in: home.store)
+    try await found.unlock(with: credentials("secret", salt: "sea"))
+    #expect(try await found.text("hellö\t") == "wörld \"\\\n\u{0}")
+    let item = try await found.item("bytes")
+    #expect(item.kind == .binary)
+    let bytes = item.bytes.array()
+    #expect(bytes == [0, 255, 1])
+    #expect(try await found.itemNames().map(\.name) == ["bytes", "hellö\t"])
+  }
+
+  @Test func `creating a vault again is refused and changes nothing`() async throws {
+    _ = try await CheapVault.create(.messaging, in: home.store, credentials: credentials("a"))
+    let before = try home.bytes()
+    #expect(
+      await code {
+        _ = try await CheapVault.create(.messaging, in: home.store, credentials: credentials("b"))
+      } == .alreadyExists)
+    #expect(try home.bytes() == before)
+  }
+
+  @Test func `an absent vault is told from an empty home, and nothing is made by asking`()
+    async throws
+  {
+    #expect(try await !Vault.exists(.messaging, in: home.store))
+    #expect(try await Vault.list(in: home.store).isEmpty)
+    #expect(await code { _ = try await Vault.get(.messaging, in: home.store) } == .doesNotExist)
+    #expect(await code { try await Vault.delete(.messaging, in: home.store) } == .doesNotExist)
+    #expect(try home.tree().isEmpty)
+    #expect(try LinuxFiles.entries(home.path).isEmpty)
+  }
+
+  @Test func `vaults are listed by name, and only vaults`() async throws {
+    for name in ["zeta", "alpha", "a_1-b"] {
+      _ = try await CheapVault.create(
+        VaultID(name), in: home.store, credentials: credentials("secret"))
+    }
+    _ = try await Vault.retire(VaultID("zeta"), in: home.store)
+    #expect(try await Vault.list(in: home.store).map(\.rawValue) == ["a_1-b", "alpha"])
+  }
+
+  @Test func `a deleted vault is gone`() async throws {
+    let vault = try await CheapVault.create(
+      .messaging, in: home.store, credentials: credentials("secret"))
+    try await Vault.delete(.messaging, in: home.store)
+    #expect(try await !Vault.exists(.messaging, in: home.store))
+    #expect(await code { try await vault.setText("x", for: "y") } == .doesNotExist)
+    #expect(await vault.isLocked)
+  }
+
+  @Test func `locking can be repeated, and a locked vault gives and takes nothing`() async throws {
+    let vault = try await CheapVault.create(
+      .messaging, in: home.store, credentials: credentials("secret"))
+    try await vault.setText("value", for: "name")
+    await vault.lock()
+    await vault.lock()
+    #expect(await vault.isLocked)
+    #expect(await code { _ = try await vault.text("name") } == .locked)
+    #expect(await code { try await vault.setText("x", for: "name") } == .locked)
+    #expect(await code { try await vault.removeItem("name") } == .locked)
+    #expect(await code { _ = try await vault.itemNames() } == .locked)
+    #expect(await code { try await vault.changePassword(to: credentials("new")) } == .locked)
+    try await vault.unlock(with: credentials("secret"))
+    #expect(try await vault.text("name") == "value")
+  }
+
+  @Test(arguments: [("Secret", "salt"), ("secret", "Salt"), ("secret", nil), ("secret\n", "salt")])
+  func `a wrong password and a wrong salt are one error`(
+    password: String, salt: String?
+  ) async throws {
+    let vault = try await CheapVault.create(
+      .messaging, in: home.store, credentials: credentials("secret", salt: "salt"))
+    await vault.lock()
+    #expect(
+      await code { try await vault.unlock(with: credentials(password, salt: salt)) }
+        == .wrongPassword)
+    #expect(await vault.isLocked)
+  }
+
+  @Test func `a wrong password leaves an unlocked vault unlocked`() async throws {
+    let vault = try await CheapVault.create(
+      .messaging, in: home.store, credentials: credentials("secret"))
+    #expect(await code { try await vault.unlock(with: credentials("no")) } == .wrongPassword)
+    #expect(await !vault.isLocked)
+  }
+
+  @Test func `status tells what can be known without a password`() async throws {
+    let vault = try await CheapVault.create(
+      .messaging, in: home.store, credentials: .standard)
+    var status = try await vault.status()
+    #expect(!status.isSecured)
+    #expect(status.isAuthenticated)
+    #expect(status.formatVersion == 0)
+    #expect(status.binding == nil)
+    #expect(status.slots.map(\.iterationCount) == [10])
+    try await vault.changePassword(to: credentials("mine"))
+    await vault.lock()
+    status = try await vault.status()
+    #expect(status.isSecured)
+    #expect(!status.isAuthenticated)
+  }
+
+  @Test(arguments: ["", "-a", "_a", "A", "a.b", "a/b", "ä", String(repeating: "a", count: 65)])
+  func `what cannot be a file's name cannot be a vault's`(name: String) {
+    #expect(throws: VaultError.self) { try VaultID(name) }
+  }
+}

@@ -1,1 +1,0 @@
-// DataVaultTests: replaced by its first real content.

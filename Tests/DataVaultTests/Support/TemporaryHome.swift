@@ -1,0 +1,73 @@
+import DataVault
+import FileLayer
+import Glibc
+import SystemPackage
+
+/// A directory of the test's own, removed with it.
+final class TemporaryHome: Sendable {
+  let path: FilePath
+
+  init() {
+    var template = Array("/tmp/datavault-tests-XXXXXX".utf8CString)
+    path = FilePath(String(cString: mkdtemp(&template)!))
+  }
+
+  deinit {
+    Self.removeTree(path)
+  }
+
+  var store: FileVaultStore { FileVaultStore(home: path) }
+
+  var directory: FilePath { path.appending("vaults") }
+
+  func file(_ id: VaultID = .messaging) -> FilePath { directory.appending("\(id).vault") }
+
+  func bytes(_ id: VaultID = .messaging) throws -> [UInt8] {
+    try LinuxFileSystem().read(file(id), maximumByteCount: 1 << 30) ?? []
+  }
+
+  func put(_ bytes: [UInt8], _ id: VaultID = .messaging) throws {
+    let files = LinuxFileSystem()
+    try files.createDirectory(directory, permissions: .ownerReadWriteExecute)
+    try files.replace(file(id), with: bytes, permissions: .ownerReadWrite, owner: nil)
+  }
+
+  /// All that lies beneath, by path.
+  func tree() throws -> [FilePath: [UInt8]] {
+    try Self.tree(path)
+  }
+
+  private static func tree(_ path: FilePath) throws -> [FilePath: [UInt8]] {
+    let files = LinuxFileSystem()
+    var found: [FilePath: [UInt8]] = [:]
+    for name in try files.entries(of: path) ?? [] {
+      let child = path.appending(name)
+      if try files.status(of: child)?.kind == .directory {
+        found.merge(try tree(child)) { $1 }
+      } else {
+        found[child] = try files.read(child, maximumByteCount: 1 << 30)
+      }
+    }
+    return found
+  }
+
+  private static func removeTree(_ path: FilePath) {
+    let files = LinuxFileSystem()
+    for name in (try? files.entries(of: path)) ?? [] {
+      let child = path.appending(name)
+      if (try? files.status(of: child))?.kind == .directory {
+        removeTree(child)
+      } else {
+        unlink(child.string)
+      }
+    }
+    rmdir(path.string)
+  }
+}
+
+/// Names in a directory.
+enum LinuxFiles {
+  static func entries(_ path: FilePath) throws -> [String] {
+    try LinuxFileSystem().entries(of: path) ?? []
+  }
+}
