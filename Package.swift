@@ -21,7 +21,7 @@ func room(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .target(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
-/// A test target. Tests are free of strict memory safety: they reach for C on purpose.
+/// A test target, free of strict memory safety: tests reach for C on purpose.
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .testTarget(
     name: name, dependencies: dependencies, swiftSettings: Array(settings.dropFirst()))
@@ -73,7 +73,8 @@ let package = Package(
     tests("VaultCryptoTests", ["VaultCrypto"]),
     tests("DataVaultTests", ["DataVault", "DataVaultTesting", "VaultCrypto", "FileLayer", system]),
     tests("SealedVFSTests", ["SealedVFS", "VaultCrypto", "FileLayer", "CSQLite", system]),
-    tests("SealedSQLiteTests", ["SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),
+    tests(
+      "SealedSQLiteTests", ["SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),
     tests(
       "VaultedDatabaseTests",
       ["VaultedDatabase", "DataVault", "SealedSQLite", "VaultCrypto", "FileLayer", grdb, system]),
