@@ -14,7 +14,6 @@ demo:
 
 # The whole suite: the runner's summary last.
 test:
-	@scripts/install-dependencies --tests
 	@scripts/test $(SWIFT_FLAGS)
 
 # Kill runs of a publishing process: runs, acknowledged, lost (0), wrong (0).
@@ -23,10 +22,8 @@ crash:
 
 # Formatting, and a build of everything, in which no warning is left.
 lint:
-	@scripts/install-dependencies
 	@scripts/lint
 
 # Ratios to the unencrypted engine, to openssl speed and to the bare PBKDF2: met or missed, a row each.
 bench:
-	@scripts/install-dependencies
 	@scripts/bench

@@ -1,0 +1,27 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// Nested, so that whoever depends on DataVault builds neither this nor, later, the peers it is
+// compared with.
+let package = Package(
+  name: "Benchmarks",
+  dependencies: [
+    .package(name: "DataVault", path: ".."),
+    .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+  ],
+  targets: [
+    .executableTarget(
+      name: "Benchmarks",
+      dependencies: [
+        .product(name: "DataVault", package: "DataVault"),
+        .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "MessagingQueue", package: "DataVault"),
+        .product(name: "SealedVFS", package: "DataVault"),
+        .product(name: "SystemPackage", package: "swift-system"),
+        .product(name: "VaultCrypto", package: "DataVault"),
+        .product(name: "VaultedDatabase", package: "DataVault"),
+      ])
+  ]
+)

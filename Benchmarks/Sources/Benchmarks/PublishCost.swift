@@ -1,0 +1,59 @@
+import DataVault
+import Foundation
+import GRDB
+@_spi(Testing) import MessagingQueue
+import SystemPackage
+import VaultCrypto
+import VaultedDatabase
+
+/// Publishing in batches, each durable, beside the same engine on an unencrypted file.
+enum PublishCost {
+  static let batchCount = 100
+  static let messagesPerBatch = 1000
+
+  /// The comparison, and how much the process grew from the first tenth of the sealed publishing
+  /// to its end.
+  static func measure(
+    folder: FilePath, rounds: Int
+  ) async throws -> (comparison: Comparison, memoryGrowthByteCount: Int) {
+    var comparison = Comparison("publish 100 x 1,000 x 1 KiB, FULL / plain file", goal: 1.25)
+    var growth = 0
+    for round in 0..<rounds {
+      let sealed = folder.appending("sealed-\(round)")
+      let plain = folder.appending("plain-\(round)")
+      let engine = try await MessagingEngine.start(DataVaultHome(sealed))
+      let ours = try await Cost.of { growth = max(growth, try await publish(on: engine)) }
+      try await engine.stop()
+      try FileManager.default.removeItem(atPath: sealed.string)
+
+      try FileManager.default.createDirectory(
+        atPath: plain.string, withIntermediateDirectories: true)
+      let unencrypted = try await MessagingEngine.start(
+        unencryptedAt: plain.appending("messaging.db"))
+      let other = try await Cost.of { _ = try await publish(on: unencrypted) }
+      try await unencrypted.stop()
+      try FileManager.default.removeItem(atPath: plain.string)
+      comparison.add(ours: ours, other: other)
+    }
+    return (comparison, growth)
+  }
+
+  private static func publish(on engine: MessagingEngine) async throws -> Int {
+    let channel = try Channel("benchmark")
+    let payload = [UInt8]((0..<1024).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+    var first = 0
+    for batch in 0..<batchCount {
+      let messages = Array(
+        repeating: Message(channel: channel, payload: payload), count: messagesPerBatch)
+      try await engine.publish(messages)
+      if batch == batchCount / 10 { first = try residentByteCount() }
+    }
+    return try residentByteCount() - first
+  }
+
+  private static func residentByteCount() throws -> Int {
+    let fields = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
+      .split(separator: " ")
+    return (Int(fields[1]) ?? 0) * 4096
+  }
+}

@@ -1,0 +1,30 @@
+import DataVault
+import SystemPackage
+import VaultCrypto
+import VaultedDatabase
+
+/// Unlocking a vault, beside the bare PBKDF2 call with the same number of iterations.
+enum UnlockCost {
+  static func measure(home: DataVaultHome, rounds: Int) async throws -> Comparison {
+    let password = Array("correct horse battery staple".utf8)
+    let credentials = Credentials(password: SecretBytes(copying: password))
+    let vault = try await Vault.create(
+      try VaultID("benchmark"), in: home.store, credentials: credentials)
+    guard let iterationCount = try await vault.status().slots.compactMap(\.iterationCount).first
+    else { throw BenchmarkError("the vault has no password slot") }
+    let bare = SecretBytes(copying: password)
+    let salt = [UInt8](repeating: 7, count: 35)
+
+    var comparison = Comparison("unlock / bare PBKDF2", goal: 1.05, decidedByProcessorTime: true)
+    for _ in 0..<rounds {
+      await vault.lock()
+      let ours = try await Cost.of { try await vault.unlock(with: credentials) }
+      let other = try await Cost.of {
+        _ = try PBKDF2.sha512(
+          password: bare, salt: salt, iterationCount: iterationCount, byteCount: 32)
+      }
+      comparison.add(ours: ours, other: other)
+    }
+    return comparison
+  }
+}
