@@ -1,3 +1,5 @@
+internal import COpenSSL
+
 /// Why a cryptographic operation gave no result.
 public struct CryptoError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The kinds of failure; new ones may be added.
@@ -22,6 +24,15 @@ public struct CryptoError: Error, Sendable, Equatable, CustomStringConvertible {
   public init(_ code: Code, in operation: String) {
     self.code = code
     self.operation = operation
+  }
+
+  /// The error for a call that OpenSSL refused.
+  ///
+  /// OpenSSL notes each refusal in a queue of the thread; what is left there would be taken for a
+  /// failure of the next one who asks, such as a TLS connection on the same thread.
+  static func refused(_ code: Code, in operation: String) -> CryptoError {
+    ERR_clear_error()
+    return CryptoError(code, in: operation)
   }
 
   /// `operation: code`, without any data.

@@ -15,6 +15,10 @@ internal import Synchronization
 
   private static let lockWasRefused = Atomic<Bool>(false)
 
+  /// Sees the whole memory between its wiping and its return to the system: for the test that
+  /// proves the wiping.
+  @TaskLocal static var observeRelease: (@Sendable (RawSpan) -> Void)?
+
   init(byteCount: Int) {
     precondition(byteCount >= 0, "a secret has no negative length")
     let pageByteCount = sysconf(Int32(_SC_PAGESIZE))
@@ -37,6 +41,10 @@ internal import Synchronization
 
   deinit {
     unsafe OPENSSL_cleanse(base, capacity)
+    if let observe = Self.observeRelease {
+      let memory = unsafe UnsafeRawBufferPointer(start: base, count: capacity)
+      observe(unsafe RawSpan(_unsafeBytes: memory))
+    }
     unsafe munmap(base, capacity)
   }
 }

@@ -7,19 +7,19 @@ public enum AES256KeyWrap {
   public static func wrap(
     _ key: borrowing SecretBytes, with wrappingKey: borrowing SecretBytes
   ) throws(CryptoError) -> [UInt8] {
-    guard key.byteCount >= 16, key.byteCount.isMultiple(of: 8) else {
-      throw CryptoError(.invalidArgument, in: "AES-256 key wrap")
-    }
+    guard key.byteCount >= 16, key.byteCount.isMultiple(of: 8),
+      let length = Int32(exactly: key.byteCount)
+    else { throw CryptoError(.invalidArgument, in: "AES-256 key wrap") }
     let context = try CipherContext.keyed(.aes256Wrap, isEncrypting: true, key: wrappingKey)
     var wrapped = [UInt8](repeating: 0, count: key.byteCount + 8)
     var count: Int32 = 0
     let status = unsafe key.withUnsafeBytes { key in
       unsafe EVP_CipherUpdate(
         context.pointer, &wrapped, &count, key.baseAddress?.assumingMemoryBound(to: UInt8.self),
-        Int32(key.count))
+        length)
     }
     guard status == 1, Int(count) == wrapped.count else {
-      throw CryptoError(.libraryFailure, in: "AES-256 key wrap")
+      throw .refused(.libraryFailure, in: "AES-256 key wrap")
     }
     return wrapped
   }
@@ -31,18 +31,18 @@ public enum AES256KeyWrap {
   public static func unwrap(
     _ wrapped: [UInt8], with wrappingKey: borrowing SecretBytes
   ) throws(CryptoError) -> SecretBytes {
-    guard wrapped.count >= 24, wrapped.count.isMultiple(of: 8) else {
-      throw CryptoError(.invalidArgument, in: "AES-256 key unwrap")
-    }
+    guard wrapped.count >= 24, wrapped.count.isMultiple(of: 8),
+      let length = Int32(exactly: wrapped.count)
+    else { throw CryptoError(.invalidArgument, in: "AES-256 key unwrap") }
     let context = try CipherContext.keyed(.aes256Wrap, isEncrypting: false, key: wrappingKey)
     // OpenSSL may use the output as scratch space for the whole input.
     let scratch = try unsafe SecretBytes(byteCount: wrapped.count) { (target) throws(CryptoError) in
       var count: Int32 = 0
       let status = unsafe EVP_CipherUpdate(
         context.pointer, target.baseAddress?.assumingMemoryBound(to: UInt8.self), &count, wrapped,
-        Int32(wrapped.count))
+        length)
       guard status == 1, Int(count) == wrapped.count - 8 else {
-        throw CryptoError(.authenticationFailed, in: "AES-256 key unwrap")
+        throw .refused(.authenticationFailed, in: "AES-256 key unwrap")
       }
     }
     return scratch.copy(0..<wrapped.count - 8)

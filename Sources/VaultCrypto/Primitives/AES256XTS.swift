@@ -19,14 +19,16 @@ public final class AES256XTS {
     decryption = try CipherContext.keyed(.aes256XTS, isEncrypting: false, key: key)
   }
 
-  /// Encrypts one data unit in place: at least 16 bytes; `tweak` is its number, little endian.
+  /// Encrypts one data unit in place; `tweak` is its number, little endian.
+  ///
+  /// - Throws: `invalidArgument` for fewer than 16 bytes.
   package func encrypt(
     _ unit: UnsafeMutableRawBufferPointer, tweak: UInt64
   ) throws(CryptoError) {
     try unsafe transform(unit, tweak: (tweak.littleEndian, 0), encryption, isEncrypting: 1)
   }
 
-  /// Decrypts one data unit in place.
+  /// Decrypts one data unit in place; arguments and errors as ``encrypt(_:tweak:)``.
   package func decrypt(
     _ unit: UnsafeMutableRawBufferPointer, tweak: UInt64
   ) throws(CryptoError) {
@@ -37,6 +39,9 @@ public final class AES256XTS {
     _ unit: UnsafeMutableRawBufferPointer, tweak: (UInt64, UInt64),
     _ context: borrowing CipherContext, isEncrypting: Int32
   ) throws(CryptoError) {
+    guard unit.count >= 16, let length = Int32(exactly: unit.count) else {
+      throw CryptoError(.invalidArgument, in: "AES-256-XTS data unit")
+    }
     var tweak = tweak
     var count: Int32 = 0
     let bytes = unsafe unit.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -44,10 +49,10 @@ public final class AES256XTS {
       unsafe EVP_CipherInit_ex2(
         context.pointer, nil, nil, tweak.baseAddress?.assumingMemoryBound(to: UInt8.self),
         isEncrypting, nil) == 1
-        && EVP_CipherUpdate(context.pointer, bytes, &count, bytes, Int32(unit.count)) == 1
+        && EVP_CipherUpdate(context.pointer, bytes, &count, bytes, length) == 1
     }
     guard isDone, Int(count) == unit.count else {
-      throw CryptoError(.invalidArgument, in: "AES-256-XTS")
+      throw .refused(.libraryFailure, in: "AES-256-XTS")
     }
   }
 }

@@ -26,7 +26,7 @@ internal import COpenSSL
 
   init() throws(CryptoError) {
     guard let pointer = unsafe EVP_CIPHER_CTX_new() else {
-      throw CryptoError(.libraryFailure, in: "cipher context")
+      throw .refused(.libraryFailure, in: "cipher context")
     }
     unsafe self.pointer = pointer
   }
@@ -44,7 +44,7 @@ internal import COpenSSL
         context.pointer, cipher.pointer, key.baseAddress?.assumingMemoryBound(to: UInt8.self), nil,
         isEncrypting ? 1 : 0, nil)
     }
-    guard status == 1 else { throw CryptoError(.libraryFailure, in: "cipher key") }
+    guard status == 1 else { throw .refused(.libraryFailure, in: "cipher key") }
     return context
   }
 

@@ -33,11 +33,8 @@ final class DerivedCiphers {
     self.slots = slots
   }
 
-  /// The index of the slot whose context is keyed for this nonce.
+  /// The index of the slot whose context is keyed for this nonce of 24 bytes.
   func prepare(_ nonce: UnsafeRawBufferPointer) throws(CryptoError) -> Int {
-    guard nonce.count == XAES256GCM.nonceByteCount else {
-      throw CryptoError(.invalidArgument, in: "XAES-256-GCM nonce")
-    }
     let prefix = unsafe (
       nonce.loadUnaligned(as: UInt64.self),
       nonce.loadUnaligned(fromByteOffset: 8, as: UInt32.self)
@@ -56,6 +53,7 @@ final class DerivedCiphers {
   private func key(_ slot: Slot, for nonce: UnsafeRawBufferPointer) throws(CryptoError) {
     slot.isKeyed = false
     try unsafe scratch.withUnsafeMutableBytes { (key) throws(CryptoError) in
+      defer { unsafe OPENSSL_cleanse(key.baseAddress, key.count) }
       // Two blocks: 00 01 58 00 || N[0..<12] and 00 02 58 00 || N[0..<12], each XOR K1.
       for block in 0..<2 {
         let offset = 16 * block
@@ -67,11 +65,10 @@ final class DerivedCiphers {
         }
       }
       try unsafe Self.encrypt(key, with: blockCipher)
-      defer { unsafe OPENSSL_cleanse(key.baseAddress, key.count) }
       let status = unsafe EVP_CipherInit_ex2(
         slot.message.context.pointer, Cipher.aes256GCM.pointer,
         key.baseAddress?.assumingMemoryBound(to: UInt8.self), nil, -1, nil)
-      guard status == 1 else { throw CryptoError(.libraryFailure, in: "XAES-256-GCM key") }
+      guard status == 1 else { throw .refused(.libraryFailure, in: "XAES-256-GCM key") }
     }
     slot.isKeyed = true
   }
@@ -99,6 +96,6 @@ final class DerivedCiphers {
     guard
       unsafe EVP_CipherUpdate(cipher.pointer, bytes, &count, bytes, Int32(blocks.count)) == 1,
       Int(count) == blocks.count
-    else { throw CryptoError(.libraryFailure, in: "XAES-256-GCM key") }
+    else { throw .refused(.libraryFailure, in: "XAES-256-GCM key") }
   }
 }

@@ -5,6 +5,7 @@ internal import COpenSSL
   // Sendable: an EVP_MD is immutable after the fetch.
   let pointer: OpaquePointer
   let name: String
+  let byteCount: Int
 
   static let sha256 = Digest("SHA2-256")
   static let sha512 = Digest("SHA2-512")
@@ -15,5 +16,6 @@ internal import COpenSSL
     }
     unsafe self.pointer = pointer
     self.name = name
+    byteCount = unsafe Int(EVP_MD_get_size(pointer))
   }
 }

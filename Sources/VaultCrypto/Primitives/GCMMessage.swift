@@ -47,7 +47,8 @@ struct GCMMessage: ~Copyable {
     nonce: UnsafeRawBufferPointer, aad: UnsafeRawBufferPointer, isEncrypting: Int32
   ) -> Bool {
     var count: Int32 = 0
-    guard
+    guard nonce.count == AES256GCM.nonceByteCount,
+      let aadLength = Int32(exactly: aad.count),
       unsafe EVP_CipherInit_ex2(
         context.pointer, nil, nil, nonce.baseAddress?.assumingMemoryBound(to: UInt8.self),
         isEncrypting, nil) == 1
@@ -55,17 +56,20 @@ struct GCMMessage: ~Copyable {
     return unsafe aad.isEmpty
       || EVP_CipherUpdate(
         context.pointer, nil, &count, aad.baseAddress?.assumingMemoryBound(to: UInt8.self),
-        Int32(aad.count)) == 1
+        aadLength) == 1
   }
 
   private func transform(
     _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer?
   ) -> Bool {
     var count: Int32 = 0
-    guard let length = Int32(exactly: input.count) else { return false }
-    return unsafe length == 0
-      || EVP_CipherUpdate(
-        context.pointer, output?.assumingMemoryBound(to: UInt8.self), &count,
-        input.baseAddress?.assumingMemoryBound(to: UInt8.self), length) == 1
+    if input.count == 0 { return true }
+    // Without an output, OpenSSL would take the text for associated data and leave it as it is.
+    guard let length = Int32(exactly: input.count), let output = unsafe output else {
+      return false
+    }
+    return unsafe EVP_CipherUpdate(
+      context.pointer, output.assumingMemoryBound(to: UInt8.self), &count,
+      input.baseAddress?.assumingMemoryBound(to: UInt8.self), length) == 1
   }
 }

@@ -32,25 +32,30 @@ public enum HKDF {
   private static func derive(
     _ digest: Digest, inputKey: borrowing SecretBytes, salt: [UInt8], info: [UInt8], byteCount: Int
   ) throws(CryptoError) -> SecretBytes {
+    guard byteCount > 0, byteCount <= 255 * digest.byteCount else {
+      throw CryptoError(.invalidArgument, in: "HKDF")
+    }
     guard let function = unsafe Function.fetched.pointer,
       let context = unsafe EVP_KDF_CTX_new(function)
-    else { throw CryptoError(.libraryFailure, in: "HKDF") }
+    else { throw .refused(.libraryFailure, in: "HKDF") }
     defer { unsafe EVP_KDF_CTX_free(context) }
     var name = Array(digest.name.utf8CString)
     var salt = salt
     var info = info
     return try unsafe SecretBytes(byteCount: byteCount) { (target) throws(CryptoError) in
       let status = unsafe inputKey.withUnsafeBytes { key in
-        unsafe name.withUnsafeMutableBufferPointer { name in
+        unsafe name.withUnsafeMutableBytes { name in
           unsafe salt.withUnsafeMutableBytes { salt in
             unsafe info.withUnsafeMutableBytes { info in
-              // OSSL_PARAMs point at the caller's memory: no copy of the key is made here.
+              // The parameters point at the caller's memory; OpenSSL's own copy of the key is
+              // wiped with the context.
               let parameters = unsafe [
-                OSSL_PARAM_construct_utf8_string("digest", name.baseAddress, 0),
-                OSSL_PARAM_construct_octet_string(
-                  "key", UnsafeMutableRawPointer(mutating: key.baseAddress), key.count),
-                OSSL_PARAM_construct_octet_string("salt", salt.baseAddress, salt.count),
-                OSSL_PARAM_construct_octet_string("info", info.baseAddress, info.count),
+                parameter("digest", OSSL_PARAM_UTF8_STRING, name.baseAddress, name.count - 1),
+                parameter(
+                  "key", OSSL_PARAM_OCTET_STRING,
+                  UnsafeMutableRawPointer(mutating: key.baseAddress), key.count),
+                parameter("salt", OSSL_PARAM_OCTET_STRING, salt.baseAddress, salt.count),
+                parameter("info", OSSL_PARAM_OCTET_STRING, info.baseAddress, info.count),
                 OSSL_PARAM_construct_end(),
               ]
               return unsafe EVP_KDF_derive(
@@ -60,7 +65,19 @@ public enum HKDF {
           }
         }
       }
-      guard status == 1 else { throw CryptoError(.invalidArgument, in: "HKDF") }
+      guard status == 1 else { throw .refused(.libraryFailure, in: "HKDF") }
     }
+  }
+
+  /// One OSSL_PARAM(3).
+  ///
+  /// Its name is a pointer that OpenSSL follows later, so it must be static:
+  /// the pointer that Swift makes of a String for one call dangles after it.
+  private static func parameter(
+    _ name: StaticString, _ type: Int32, _ data: UnsafeMutableRawPointer?, _ byteCount: Int
+  ) -> OSSL_PARAM {
+    unsafe OSSL_PARAM(
+      key: UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self),
+      data_type: UInt32(type), data: data, data_size: byteCount, return_size: -1)
   }
 }

@@ -30,7 +30,7 @@ public enum HMAC {
           &code, byteCount, nil)
       }
     }
-    guard unsafe written != nil else { throw CryptoError(.libraryFailure, in: "HMAC") }
+    guard unsafe written != nil else { throw .refused(.libraryFailure, in: "HMAC") }
     return code
   }
 }

@@ -40,7 +40,7 @@ public enum PBKDF2 {
           salt, saltLength, iterations, digest.pointer,
           length, target.baseAddress?.assumingMemoryBound(to: UInt8.self))
       }
-      guard status == 1 else { throw CryptoError(.libraryFailure, in: "PBKDF2") }
+      guard status == 1 else { throw .refused(.libraryFailure, in: "PBKDF2") }
     }
   }
 }

@@ -28,6 +28,7 @@ public final class XAES256GCM {
   /// - Parameters:
   ///   - nonce: 24 bytes, never used before under this key.
   ///   - tag: 16 bytes of room.
+  /// - Throws: `invalidArgument` for a nonce or a tag of another length.
   package func seal(
     _ message: UnsafeMutableRawBufferPointer, nonce: UnsafeRawBufferPointer,
     authenticating aad: UnsafeRawBufferPointer, tag: UnsafeMutableRawBufferPointer
@@ -38,22 +39,28 @@ public final class XAES256GCM {
   }
 
   /// Encrypts `plaintext` into `output`, which has room for as many bytes, and writes the tag.
+  ///
+  /// The two are the same memory or do not overlap.
   package func seal(
     _ plaintext: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer?,
     nonce: UnsafeRawBufferPointer, authenticating aad: UnsafeRawBufferPointer,
     tag: UnsafeMutableRawBufferPointer
   ) throws(CryptoError) {
+    guard nonce.count == Self.nonceByteCount, tag.count == Self.tagByteCount else {
+      throw CryptoError(.invalidArgument, in: "XAES-256-GCM nonce or tag")
+    }
     let slot = try unsafe derived.prepare(nonce)
     guard
       unsafe derived.slots[slot].message.seal(
         plaintext, into: output, nonce: UnsafeRawBufferPointer(rebasing: nonce[12...]), aad: aad,
         tag: tag)
-    else { throw CryptoError(.libraryFailure, in: "XAES-256-GCM seal") }
+    else { throw .refused(.libraryFailure, in: "XAES-256-GCM seal") }
   }
 
   /// Decrypts `message` in place.
   ///
   /// - Throws: `authenticationFailed` when the tag does not fit; the message is wiped then.
+  ///   `invalidArgument` for a nonce or a tag of another length; the message is untouched then.
   package func open(
     _ message: UnsafeMutableRawBufferPointer, nonce: UnsafeRawBufferPointer,
     authenticating aad: UnsafeRawBufferPointer, tag: UnsafeRawBufferPointer
@@ -65,17 +72,24 @@ public final class XAES256GCM {
 
   /// Decrypts `ciphertext` into `output`, which has room for as many bytes.
   ///
+  /// The two are the same memory or do not overlap.
+  ///
   /// - Throws: `authenticationFailed` when the tag does not fit; the output is wiped then.
+  ///   `invalidArgument` for a nonce or a tag of another length.
   package func open(
     _ ciphertext: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer?,
     nonce: UnsafeRawBufferPointer, authenticating aad: UnsafeRawBufferPointer,
     tag: UnsafeRawBufferPointer
   ) throws(CryptoError) {
+    // A shorter tag would be easier to guess.
+    guard nonce.count == Self.nonceByteCount, tag.count == Self.tagByteCount else {
+      throw CryptoError(.invalidArgument, in: "XAES-256-GCM nonce or tag")
+    }
     let slot = try unsafe derived.prepare(nonce)
     guard
       unsafe derived.slots[slot].message.open(
         ciphertext, into: output, nonce: UnsafeRawBufferPointer(rebasing: nonce[12...]), aad: aad,
         tag: tag)
-    else { throw CryptoError(.authenticationFailed, in: "XAES-256-GCM open") }
+    else { throw .refused(.authenticationFailed, in: "XAES-256-GCM open") }
   }
 }
