@@ -2,74 +2,145 @@ import Testing
 
 @testable import VaultCrypto
 
-/// C2SP XAES-256-GCM.md, "Test vectors".
+/// C2SP XAES-256-GCM.md.
 @Suite struct XAES256GCMTests {
-  struct Vector {
-    let key: UInt8
-    let aad: String
-    let sealed: String
+  struct Case: Vector {
+    let tcId: Int?
+    let id: String?
+    let key, iv, aad, msg, ct, tag: Hex
+    let result: Outcome
   }
 
-  @Test(arguments: [
-    Vector(
-      key: 1, aad: "", sealed: "ce546ef63c9cc60765923609b33a9a1974e96e52daf2fcf7075e2271"),
-    Vector(
-      key: 3, aad: "c2sp.org/XAES-256-GCM",
-      sealed: "986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d"),
-  ])
-  func sealsAsTheSpecificationDoes(_ vector: Vector) throws {
-    let cipher = try XAES256GCM(
-      key: SecretBytes(copying: [UInt8](repeating: vector.key, count: 32)))
-    let nonce = Array("ABCDEFGHIJKLMNOPQRSTUVWX".utf8)
-    let sealed = try cipher.sealed(
-      Array("XAES-256-GCM".utf8), nonce: nonce, aad: Array(vector.aad.utf8))
-    #expect(sealed.hex == vector.sealed)
+  @Test func agreesWithTheSpecification() throws {
+    let cases = try VectorFile<Case>(compact: "xaes-256-gcm").vectors
+    #expect(cases.count == 2)
+    for vector in cases {
+      let cipher = try XAES256GCM(key: SecretBytes(copying: vector.key.bytes))
+      let sealed = try cipher.sealed(
+        vector.msg.bytes, nonce: vector.iv.bytes, aad: vector.aad.bytes)
+      #expect(sealed == vector.ct.bytes + vector.tag.bytes, "\(vector.name)")
+      #expect(
+        try cipher.opened(sealed, nonce: vector.iv.bytes, aad: vector.aad.bytes)
+          == vector.msg.bytes)
+      #expect(throws: CryptoError(.authenticationFailed, in: "XAES-256-GCM open")) {
+        try cipher.opened(sealed, nonce: vector.iv.bytes, aad: Array("other".utf8))
+      }
+    }
+  }
+
+  /// "Accumulated" of the specification: 10,000 random messages, summed up in one digest.
+  @Test func agreesWithTheAccumulatedTenThousand() throws {
+    var stream = SHAKE128()
+    var sum = SHAKE128()
+    for _ in 0..<10_000 {
+      let key = stream.squeeze(32)
+      let nonce = stream.squeeze(24)
+      let plaintext = stream.squeeze(Int(stream.squeeze(1)[0]))
+      let aad = stream.squeeze(Int(stream.squeeze(1)[0]))
+      let cipher = try XAES256GCM(key: SecretBytes(copying: key))
+      let sealed = try cipher.sealed(plaintext, nonce: nonce, aad: aad)
+      let opened = try cipher.opened(sealed, nonce: nonce, aad: aad)
+      #expect(opened == plaintext)
+      sum.absorb(sealed)
+    }
     #expect(
-      try cipher.opened(sealed, nonce: nonce, aad: Array(vector.aad.utf8))
-        == Array("XAES-256-GCM".utf8))
+      sum.squeeze(32).hex == "e6b9edf2df6cec60c8cbd864e2211b597fb69a529160cd040d56c0c210081939")
+  }
+
+  /// More prefixes than the cache has places, in an order that evicts and comes back.
+  @Test func opensUnderAnyOrderOfPrefixes() throws {
+    let key = SecretBytes.random(byteCount: 32)
+    let writer = try XAES256GCM(key: key)
+    let nonces = (0..<40).map { number in
+      [UInt8](repeating: UInt8(number % 20), count: 12)
+        + [UInt8](repeating: UInt8(number), count: 12)
+    }
+    let sealed = try nonces.map { try writer.sealed(Array("text".utf8), nonce: $0, aad: []) }
+    let reader = try XAES256GCM(key: key)
+    for index in [0, 39, 1, 38, 0, 0, 20] + Array(0..<40) + Array((0..<40).reversed()) {
+      #expect(
+        try reader.opened(sealed[index], nonce: nonces[index], aad: []) == Array("text".utf8))
+      #expect(throws: CryptoError.self) {
+        try reader.opened(sealed[index], nonce: nonces[(index + 1) % 40], aad: [])
+      }
+    }
+  }
+
+  /// A prefix of zeros is a prefix like any other, not an empty place of the cache.
+  @Test func aNonceOfZerosWorks() throws {
+    let key = SecretBytes.random(byteCount: 32)
+    let nonce = [UInt8](repeating: 0, count: 24)
+    let sealed = try XAES256GCM(key: key).sealed([1, 2, 3], nonce: nonce, aad: [])
+    #expect(try XAES256GCM(key: key).opened(sealed, nonce: nonce, aad: []) == [1, 2, 3])
+    let other = try XAES256GCM(key: SecretBytes.random(byteCount: 32))
+    #expect(throws: CryptoError.self) { try other.opened(sealed, nonce: nonce, aad: []) }
+  }
+
+  @Test func sealsAfterAFailedOpen() throws {
+    let cipher = try XAES256GCM(key: SecretBytes.random(byteCount: 32))
+    let nonce = RandomSource.system.bytes(count: 24)
+    let first = try cipher.sealed([1, 2, 3], nonce: nonce, aad: [4])
+    #expect(throws: CryptoError.self) { try cipher.opened(first, nonce: nonce, aad: [5]) }
+    #expect(try cipher.sealed([1, 2, 3], nonce: nonce, aad: [4]) == first)
+    #expect(try cipher.opened(first, nonce: nonce, aad: [4]) == [1, 2, 3])
+  }
+
+  @Test func aFailedOpenLeavesNothingOfTheText() throws {
+    let cipher = try XAES256GCM(key: SecretBytes.random(byteCount: 32))
+    let nonce = RandomSource.system.bytes(count: 24)
+    let sealed = try cipher.sealed([UInt8](repeating: 7, count: 4056), nonce: nonce, aad: [])
+    var output = [UInt8](repeating: 0xEE, count: 4056)
     #expect(throws: CryptoError(.authenticationFailed, in: "XAES-256-GCM open")) {
-      try cipher.opened(sealed, nonce: nonce, aad: Array("other".utf8))
-    }
-  }
-}
-
-extension XAES256GCM {
-  func sealed(_ plaintext: [UInt8], nonce: [UInt8], aad: [UInt8]) throws -> [UInt8] {
-    var message = plaintext
-    var tag = [UInt8](repeating: 0, count: 16)
-    try message.withUnsafeMutableBytes { message in
-      try tag.withUnsafeMutableBytes { tag in
-        try nonce.withUnsafeBytes { nonce in
-          try aad.withUnsafeBytes { aad in
-            try seal(message, nonce: nonce, authenticating: aad, tag: tag)
+      try output.withUnsafeMutableBytes { output in
+        try sealed.withUnsafeBytes { sealed in
+          try nonce.withUnsafeBytes { nonce in
+            try cipher.open(
+              UnsafeRawBufferPointer(rebasing: sealed[..<4056]), into: output.baseAddress,
+              nonce: nonce, authenticating: UnsafeRawBufferPointer(start: nil, count: 0),
+              tag: UnsafeRawBufferPointer(rebasing: sealed[16..<32]))
           }
         }
       }
     }
-    return message + tag
+    #expect(output == [UInt8](repeating: 0, count: 4056))
   }
 
-  func opened(_ sealed: [UInt8], nonce: [UInt8], aad: [UInt8]) throws -> [UInt8] {
-    var message = Array(sealed.dropLast(16))
-    let tag = Array(sealed.suffix(16))
-    try message.withUnsafeMutableBytes { message in
-      try tag.withUnsafeBytes { tag in
-        try nonce.withUnsafeBytes { nonce in
-          try aad.withUnsafeBytes { aad in
-            try open(message, nonce: nonce, authenticating: aad, tag: tag)
+  @Test(arguments: [0, 4, 12, 15, 17])
+  func refusesATagOfAnotherLength(_ byteCount: Int) throws {
+    let cipher = try XAES256GCM(key: SecretBytes.random(byteCount: 32))
+    let nonce = RandomSource.system.bytes(count: 24)
+    let sealed = try cipher.sealed([], nonce: nonce, aad: [])
+    let tag = Array((sealed + sealed).prefix(byteCount))
+    var nothing: [UInt8] = []
+    #expect(throws: CryptoError(.invalidArgument, in: "XAES-256-GCM nonce or tag")) {
+      try nothing.withUnsafeMutableBytes { message in
+        try tag.withUnsafeBytes { tag in
+          try nonce.withUnsafeBytes { nonce in
+            try cipher.open(
+              message, nonce: nonce, authenticating: UnsafeRawBufferPointer(start: nil, count: 0),
+              tag: tag)
           }
         }
       }
     }
-    return message
   }
-}
 
-extension [UInt8] {
-  var hex: String {
-    map { byte in
-      let digits = Array<Character>("0123456789abcdef")
-      return String([digits[Int(byte >> 4)], digits[Int(byte & 15)]])
-    }.joined()
+  @Test(arguments: [0, 12, 23, 25])
+  func refusesANonceOfAnotherLength(_ byteCount: Int) throws {
+    let cipher = try XAES256GCM(key: SecretBytes.random(byteCount: 32))
+    let nonce = [UInt8](repeating: 1, count: byteCount)
+    #expect(throws: CryptoError(.invalidArgument, in: "XAES-256-GCM nonce or tag")) {
+      try cipher.sealed([1], nonce: nonce, aad: [])
+    }
+    #expect(throws: CryptoError(.invalidArgument, in: "XAES-256-GCM nonce or tag")) {
+      try cipher.opened([UInt8](repeating: 1, count: 17), nonce: nonce, aad: [])
+    }
+  }
+
+  @Test(arguments: [0, 16, 31, 33])
+  func refusesAKeyOfAnotherLength(_ byteCount: Int) {
+    #expect(throws: CryptoError(.invalidArgument, in: "XAES-256-GCM key")) {
+      _ = try XAES256GCM(key: SecretBytes.random(byteCount: byteCount))
+    }
   }
 }

@@ -1,0 +1,78 @@
+import Testing
+import VaultCrypto
+
+@Suite struct HKDFTests {
+  struct Case: Vector {
+    let tcId: Int?
+    let id: String?
+    let ikm, salt, info, okm: Hex
+    let size: Int
+    let result: Outcome
+  }
+
+  typealias Function =
+    @Sendable (borrowing SecretBytes, [UInt8], [UInt8], Int) throws -> SecretBytes
+
+  @Test func agreesWithTheCompactTables() throws {
+    #expect(
+      try run(VectorFile<Case>(compact: "hkdf-sha256").vectors, HKDF.sha256)
+        == Tally(matched: 13))
+    #expect(
+      try run(VectorFile<Case>(compact: "hkdf-sha512").vectors, HKDF.sha512)
+        == Tally(matched: 24, refused: 3))
+  }
+
+  @Test(.whereWycheproofIs) func agreesWithAllOfWycheproof() throws {
+    #expect(
+      try run(VectorFile<Case>(wycheproof: "hkdf_sha256_test").vectors, HKDF.sha256)
+        == Tally(matched: 83, refused: 3))
+    #expect(
+      try run(VectorFile<Case>(wycheproof: "hkdf_sha512_test").vectors, HKDF.sha512)
+        == Tally(matched: 80, refused: 3))
+  }
+
+  private func run(_ cases: [Case], _ derive: Function) throws -> Tally {
+    var tally = Tally()
+    for vector in cases {
+      let inputKey = SecretBytes(copying: vector.ikm.bytes)
+      if vector.result == .valid {
+        let key = try derive(inputKey, vector.salt.bytes, vector.info.bytes, vector.size)
+        #expect(key.array == vector.okm.bytes, "\(vector.name)")
+        tally.matched += 1
+      } else {
+        #expect(throws: CryptoError(.invalidArgument, in: "HKDF"), "\(vector.name)") {
+          _ = try derive(inputKey, vector.salt.bytes, vector.info.bytes, vector.size)
+        }
+        tally.refused += 1
+      }
+    }
+    return tally
+  }
+
+  @Test(arguments: [Int.min, -1, 0, 255 * 64 + 1, Int.max])
+  func refusesALengthOutOfRange(_ byteCount: Int) {
+    #expect(throws: CryptoError(.invalidArgument, in: "HKDF")) {
+      _ = try HKDF.sha512(
+        inputKey: SecretBytes.random(byteCount: 32), salt: [], info: [], byteCount: byteCount)
+    }
+  }
+
+  /// The info that one of our formats could ever want, and more than OpenSSL 3.0 takes.
+  @Test func takesALongInfoOrSaysNo() throws {
+    let inputKey = SecretBytes.random(byteCount: 32)
+    _ = try HKDF.sha512(
+      inputKey: inputKey, salt: [1], info: [UInt8](repeating: 7, count: 1024), byteCount: 32)
+    #expect(throws: CryptoError(.libraryFailure, in: "HKDF")) {
+      _ = try HKDF.sha512(
+        inputKey: inputKey, salt: [1], info: [UInt8](repeating: 7, count: 100_000), byteCount: 32)
+    }
+  }
+
+  @Test func anEmptySaltIsASaltOfZeros() throws {
+    let inputKey = SecretBytes.random(byteCount: 32)
+    let empty = try HKDF.sha512(inputKey: inputKey, salt: [], info: [1], byteCount: 32)
+    let zeros = try HKDF.sha512(
+      inputKey: inputKey, salt: [UInt8](repeating: 0, count: 64), info: [1], byteCount: 32)
+    #expect(empty.array == zeros.array)
+  }
+}

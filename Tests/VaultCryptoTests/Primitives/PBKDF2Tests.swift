@@ -1,0 +1,64 @@
+import Testing
+import VaultCrypto
+
+@Suite struct PBKDF2Tests {
+  struct Case: Vector {
+    let tcId: Int?
+    let id: String?
+    let password, salt, dk: Hex
+    let iterationCount, dkLen: Int
+    let result: Outcome
+  }
+
+  typealias Function =
+    @Sendable (borrowing SecretBytes, [UInt8], Int, Int) throws -> SecretBytes
+
+  @Test func agreesWithTheCompactTables() throws {
+    #expect(
+      try run(VectorFile<Case>(compact: "pbkdf2-sha512").vectors, PBKDF2.sha512)
+        == Tally(matched: 16))
+    #expect(
+      try run(VectorFile<Case>(compact: "pbkdf2-sha256").vectors, PBKDF2.sha256)
+        == Tally(matched: 12))
+  }
+
+  @Test(.whereWycheproofIs) func agreesWithAllOfWycheproof() throws {
+    #expect(
+      try run(VectorFile<Case>(wycheproof: "pbkdf2_hmacsha512_test").vectors, PBKDF2.sha512)
+        == Tally(matched: 58))
+    #expect(
+      try run(VectorFile<Case>(wycheproof: "pbkdf2_hmacsha256_test").vectors, PBKDF2.sha256)
+        == Tally(matched: 60))
+  }
+
+  private func run(_ cases: [Case], _ derive: Function) throws -> Tally {
+    var tally = Tally()
+    for vector in cases {
+      let key = try derive(
+        SecretBytes(copying: vector.password.bytes), vector.salt.bytes, vector.iterationCount,
+        vector.dkLen)
+      #expect(key.array == vector.dk.bytes, "\(vector.name)")
+      tally.matched += 1
+    }
+    return tally
+  }
+
+  @Test(arguments: [Int.min, -1, 0, Int(Int32.max) + 1, Int.max])
+  func refusesACountOutOfRange(_ count: Int) {
+    #expect(throws: CryptoError(.invalidArgument, in: "PBKDF2")) {
+      _ = try PBKDF2.sha512(
+        password: SecretBytes(copying: [1]), salt: [], iterationCount: count, byteCount: 32)
+    }
+    #expect(throws: CryptoError(.invalidArgument, in: "PBKDF2")) {
+      _ = try PBKDF2.sha512(
+        password: SecretBytes(copying: [1]), salt: [], iterationCount: 1, byteCount: count)
+    }
+  }
+
+  @Test func takesAnEmptyPasswordAndAnEmptySalt() throws {
+    let key = try PBKDF2.sha256(
+      password: SecretBytes(copying: []), salt: [], iterationCount: 1, byteCount: 32)
+    #expect(
+      key.array.hex == "f7ce0b653d2d72a4108cf5abe912ffdd777616dbbb27a70e8204f3ae2d0f6fad")
+  }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import Testing
+
+/// A published case of one construction, whose outcome the publisher states.
+protocol Vector: Decodable, Sendable {
+  /// The case's number in a Wycheproof file.
+  var tcId: Int? { get }
+  /// The case's name in a table of our own.
+  var id: String? { get }
+}
+
+extension Vector {
+  /// How a failure names the case.
+  var name: String { id ?? "tcId \(tcId ?? 0)" }
+}
+
+/// What the publisher says must happen.
+enum Outcome: String, Decodable, Sendable {
+  case valid, invalid
+  /// Either answer is right.
+  case acceptable
+}
+
+/// Bytes written as hexadecimal digits.
+struct Hex: Decodable, Sendable, Equatable {
+  let bytes: [UInt8]
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let digits = Array(try container.decode(String.self).utf8)
+    bytes = try stride(from: 0, to: digits.count, by: 2).map { index in
+      guard
+        index + 1 < digits.count,
+        let byte = UInt8(String(decoding: digits[index...index + 1], as: UTF8.self), radix: 16)
+      else {
+        throw DecodingError.dataCorruptedError(in: container, debugDescription: "not hexadecimal")
+      }
+      return byte
+    }
+  }
+}
+
+/// A table of cases: a compact one of `Fixtures/vectors`, or a whole Wycheproof file where the
+/// checkout lies beside a `shared` folder that holds them.
+struct VectorFile<V: Vector>: Sendable {
+  let vectors: [V]
+
+  private struct CompactTable: Decodable { let vectors: [V] }
+
+  private struct WycheproofTable: Decodable {
+    struct Group: Decodable { let tests: [V] }
+    let numberOfTests: Int
+    let testGroups: [Group]
+  }
+
+  /// The compact table `name.json`.
+  init(compact name: String) throws {
+    let url = packageRoot.appending(path: "Fixtures/vectors/\(name).json")
+    vectors = try JSONDecoder().decode(CompactTable.self, from: Data(contentsOf: url)).vectors
+  }
+
+  /// The whole file `name.json` as Wycheproof publishes it.
+  init(wycheproof name: String) throws {
+    let url = wycheproofFolder.appending(path: "\(name).json")
+    let table = try JSONDecoder().decode(WycheproofTable.self, from: Data(contentsOf: url))
+    vectors = table.testGroups.flatMap(\.tests)
+    #expect(vectors.count == table.numberOfTests)
+  }
+}
+
+private let packageRoot = URL(filePath: #filePath)
+  .deletingLastPathComponent().deletingLastPathComponent()
+  .deletingLastPathComponent().deletingLastPathComponent()
+
+private let wycheproofFolder = packageRoot.appending(path: "../shared/vectors/wycheproof")
+
+extension Trait where Self == ConditionTrait {
+  /// Runs the test only where the whole Wycheproof files are; the compact tables run everywhere.
+  static var whereWycheproofIs: Self {
+    .enabled(
+      if: FileManager.default.fileExists(atPath: wycheproofFolder.path),
+      "the whole Wycheproof files are not beside this checkout (../shared/vectors/wycheproof)")
+  }
+}
