@@ -18,7 +18,6 @@ let package = Package(
         .product(name: "DataVault", package: "DataVault"),
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "MessagingQueue", package: "DataVault"),
-        .product(name: "SealedVFS", package: "DataVault"),
         .product(name: "SystemPackage", package: "swift-system"),
         .product(name: "VaultCrypto", package: "DataVault"),
         .product(name: "VaultedDatabase", package: "DataVault"),

@@ -31,6 +31,15 @@ internal import COpenSSL
     unsafe self.pointer = pointer
   }
 
+  /// A context of a cipher that gets its keys later, and again and again.
+  static func awaitingKeys(of cipher: Cipher) throws(CryptoError) -> CipherContext {
+    let context = try CipherContext()
+    guard unsafe EVP_CipherInit_ex2(context.pointer, cipher.pointer, nil, nil, 1, nil) == 1 else {
+      throw .refused(.libraryFailure, in: "cipher context")
+    }
+    return context
+  }
+
   /// A context set to encrypt or decrypt under `key`; the nonce, if any, comes per message.
   static func keyed(
     _ cipher: Cipher, isEncrypting: Bool, key: borrowing SecretBytes

@@ -12,7 +12,7 @@ final class DerivedCiphers {
     let message: GCMMessage
 
     init() throws(CryptoError) {
-      message = GCMMessage(context: try CipherContext())
+      message = GCMMessage(context: try .awaitingKeys(of: .aes256GCM))
     }
   }
 
@@ -54,19 +54,20 @@ final class DerivedCiphers {
     slot.isKeyed = false
     try unsafe scratch.withUnsafeMutableBytes { (key) throws(CryptoError) in
       defer { unsafe OPENSSL_cleanse(key.baseAddress, key.count) }
+      // The scratch space is zeros here, and again afterwards.
       // Two blocks: 00 01 58 00 || N[0..<12] and 00 02 58 00 || N[0..<12], each XOR K1.
-      for block in 0..<2 {
-        let offset = 16 * block
-        let input: [4 of UInt8] = [0, UInt8(block + 1), 0x58, 0]
-        for index in 0..<4 { unsafe key[offset + index] = input[index] }
-        for index in 0..<12 { unsafe key[offset + 4 + index] = nonce[index] }
-        unsafe subkey.withUnsafeBytes { subkey in
+      unsafe subkey.withUnsafeBytes { subkey in
+        for block in 0..<2 {
+          let offset = 16 * block
+          unsafe key[offset + 1] = UInt8(block + 1)
+          unsafe key[offset + 2] = 0x58
+          for index in 0..<12 { unsafe key[offset + 4 + index] = nonce[index] }
           for index in 0..<16 { unsafe key[offset + index] ^= subkey[index] }
         }
       }
       try unsafe Self.encrypt(key, with: blockCipher)
       let status = unsafe EVP_CipherInit_ex2(
-        slot.message.context.pointer, Cipher.aes256GCM.pointer,
+        slot.message.context.pointer, nil,
         key.baseAddress?.assumingMemoryBound(to: UInt8.self), nil, -1, nil)
       guard status == 1 else { throw .refused(.libraryFailure, in: "XAES-256-GCM key") }
     }

@@ -27,8 +27,43 @@ public final class XAES256GCM {
   ///
   /// - Parameters:
   ///   - nonce: 24 bytes, never used before under this key.
+  ///   - aad: what the tag vouches for beside the message; may be empty.
   ///   - tag: 16 bytes of room.
   /// - Throws: `invalidArgument` for a nonce or a tag of another length.
+  public func seal(
+    _ message: inout MutableRawSpan, nonce: RawSpan, authenticating aad: RawSpan,
+    tag: inout MutableRawSpan
+  ) throws(CryptoError) {
+    try unsafe message.withUnsafeMutableBytes { (message) throws(CryptoError) in
+      try unsafe tag.withUnsafeMutableBytes { (tag) throws(CryptoError) in
+        try unsafe nonce.withUnsafeBytes { (nonce) throws(CryptoError) in
+          try unsafe aad.withUnsafeBytes { (aad) throws(CryptoError) in
+            try unsafe seal(message, nonce: nonce, authenticating: aad, tag: tag)
+          }
+        }
+      }
+    }
+  }
+
+  /// Decrypts `message` in place.
+  ///
+  /// - Throws: `authenticationFailed` when the tag does not fit; the message is wiped then.
+  ///   `invalidArgument` for a nonce or a tag of another length; the message is untouched then.
+  public func open(
+    _ message: inout MutableRawSpan, nonce: RawSpan, authenticating aad: RawSpan, tag: RawSpan
+  ) throws(CryptoError) {
+    try unsafe message.withUnsafeMutableBytes { (message) throws(CryptoError) in
+      try unsafe tag.withUnsafeBytes { (tag) throws(CryptoError) in
+        try unsafe nonce.withUnsafeBytes { (nonce) throws(CryptoError) in
+          try unsafe aad.withUnsafeBytes { (aad) throws(CryptoError) in
+            try unsafe open(message, nonce: nonce, authenticating: aad, tag: tag)
+          }
+        }
+      }
+    }
+  }
+
+  /// As ``seal(_:nonce:authenticating:tag:)-(MutableRawSpan,_,_,_)``, for pointers.
   package func seal(
     _ message: UnsafeMutableRawBufferPointer, nonce: UnsafeRawBufferPointer,
     authenticating aad: UnsafeRawBufferPointer, tag: UnsafeMutableRawBufferPointer
@@ -57,10 +92,7 @@ public final class XAES256GCM {
     else { throw .refused(.libraryFailure, in: "XAES-256-GCM seal") }
   }
 
-  /// Decrypts `message` in place.
-  ///
-  /// - Throws: `authenticationFailed` when the tag does not fit; the message is wiped then.
-  ///   `invalidArgument` for a nonce or a tag of another length; the message is untouched then.
+  /// As ``open(_:nonce:authenticating:tag:)-(MutableRawSpan,_,_,_)``, for pointers.
   package func open(
     _ message: UnsafeMutableRawBufferPointer, nonce: UnsafeRawBufferPointer,
     authenticating aad: UnsafeRawBufferPointer, tag: UnsafeRawBufferPointer
