@@ -15,8 +15,10 @@ public struct VaultStatus: Sendable, Equatable {
   /// What opens the vault, each alone.
   public let slots: [Slot]
 
-  /// Whether the rest is known to be authentic. It is once the vault has been opened; before,
-  /// whoever can write the file could have written it.
+  /// Whether the rest is known to be authentic.
+  ///
+  /// It is once the vault has been opened; before, whoever can write the file could have written
+  /// it.
   public let isAuthenticated: Bool
 
   /// One thing that opens a vault.
@@ -54,4 +56,9 @@ public struct DatabaseBinding: Sendable, Equatable {
   public let databaseID: [UInt8]
   /// How far the binding has come.
   public let state: State
+
+  package init(databaseID: [UInt8], state: State) {
+    self.databaseID = databaseID
+    self.state = state
+  }
 }

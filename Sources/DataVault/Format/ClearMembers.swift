@@ -21,7 +21,9 @@ struct ClearMembers: Sendable, Equatable {
     let members = try JSONText.members(
       ["version", "vault", "secured", "retryLimit", "binding", "keyDigest"],
       in: bytes, 0..<bytes.byteCount, of: part)
-    // The version was judged before: see VaultFile.
+    guard try JSONText.number(in: bytes, members[0], of: part) == Self.version else {
+      throw FormatFault(part, "not of version \(Self.version)")
+    }
     let id = try JSONText.plainString(in: bytes, members[1], of: part)
     vaultID = String(decoding: bytes.array(id), as: UTF8.self)
     isSecured = try JSONText.boolean(in: bytes, members[2], of: part)

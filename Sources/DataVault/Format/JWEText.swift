@@ -17,6 +17,7 @@ enum JWEText {
   private static func decode(
     _ bytes: RawSpan, _ range: Range<Int>, of part: String
   ) throws(FormatFault) -> [UInt8] {
-    try Base64URL.decode(bytes, try JSONText.plainString(in: bytes, range, of: part), of: part)
+    // An escape is not in the alphabet, so decoding refuses it.
+    try Base64URL.decode(bytes, try JSONText.escapedString(in: bytes, range, of: part), of: part)
   }
 }

@@ -60,11 +60,6 @@ struct VaultContents: ~Copyable, Sendable {
     ByteWriter.secret { write(to: &$0) }
   }
 
-  /// How many bytes the JSON text has.
-  borrowing func textByteCount() -> Int {
-    ByteWriter.count { write(to: &$0) }
-  }
-
   private borrowing func write(to writer: inout ByteWriter) {
     writer.append("{\"generation\":\(generation),\"passwordSetAt\":\(passwordSetAt),\"policy\":")
     writer.append(policy.text)

@@ -41,21 +41,33 @@ enum Base64URL {
 
   /// The text of bytes that are not secret.
   static func encode(_ bytes: [UInt8]) -> [UInt8] {
-    var text: [UInt8] = []
-    text.reserveCapacity(encodedCount(bytes.count))
+    let source = unsafe bytes.span.bytes
+    return unsafe [UInt8](unsafeUninitializedCapacity: encodedCount(bytes.count)) { text, count in
+      count = unsafe encode(source, 0..<bytes.count, into: UnsafeMutableRawBufferPointer(text))
+    }
+  }
+
+  /// Encodes to `target`, which has room; returns how many characters.
+  static func encode(
+    _ bytes: RawSpan, _ range: Range<Int>, into target: UnsafeMutableRawBufferPointer
+  ) -> Int {
     var accumulator: UInt32 = 0
     var bitCount: UInt32 = 0
-    for byte in bytes {
-      accumulator = accumulator << 8 | UInt32(byte)
+    var count = 0
+    for offset in range {
+      accumulator = (accumulator & 0xFF) << 8 | UInt32(bytes.byte(offset))
       bitCount += 8
       while bitCount >= 6 {
         bitCount -= 6
-        text.append(character(accumulator >> bitCount & 0x3F))
+        unsafe target[count] = character(accumulator >> bitCount & 0x3F)
+        count += 1
       }
-      accumulator &= 0xFF
     }
-    if bitCount > 0 { text.append(character(accumulator << (6 - bitCount) & 0x3F)) }
-    return text
+    if bitCount > 0 {
+      unsafe target[count] = character(accumulator << (6 - bitCount) & 0x3F)
+      count += 1
+    }
+    return count
   }
 
   /// The bytes of a text that is not secret.

@@ -30,11 +30,13 @@ internal import VaultCrypto
   }
 
   mutating func append(_ bytes: RawSpan, _ range: Range<Int>) {
-    if unsafe target == nil {
-      byteCount += range.count
-    } else {
-      for offset in range { append(bytes.byte(offset)) }
+    if let target = unsafe target {
+      unsafe bytes.extracting(range).withUnsafeBytes { source in
+        unsafe UnsafeMutableRawBufferPointer(rebasing: target[byteCount...])
+          .copyMemory(from: source)
+      }
     }
+    byteCount += range.count
   }
 
   /// Appends what is no secret: punctuation, names of members, numbers.
@@ -43,21 +45,11 @@ internal import VaultCrypto
   }
 
   mutating func appendBase64URL(_ bytes: RawSpan, _ range: Range<Int>) {
-    if unsafe target == nil {
-      byteCount += Base64URL.encodedCount(range.count)
-      return
+    if let target = unsafe target {
+      let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: target[byteCount...])
+      _ = unsafe Base64URL.encode(bytes, range, into: rest)
     }
-    var accumulator: UInt32 = 0
-    var bitCount: UInt32 = 0
-    for offset in range {
-      accumulator = (accumulator & 0xFF) << 8 | UInt32(bytes.byte(offset))
-      bitCount += 8
-      while bitCount >= 6 {
-        bitCount -= 6
-        append(Base64URL.character(accumulator >> bitCount & 0x3F))
-      }
-    }
-    if bitCount > 0 { append(Base64URL.character(accumulator << (6 - bitCount) & 0x3F)) }
+    byteCount += Base64URL.encodedCount(range.count)
   }
 
   mutating func appendBase64URL(_ secret: borrowing SecretBytes) {

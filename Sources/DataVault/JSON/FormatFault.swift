@@ -1,4 +1,6 @@
-/// A rule of the vault format that some bytes break. It names the part, never its contents.
+/// A rule of the vault format that some bytes break.
+///
+/// It names the part, never its contents.
 struct FormatFault: Error, CustomStringConvertible {
   let part: String
   let reason: String

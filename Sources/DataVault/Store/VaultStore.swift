@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A place where vaults are kept: files, a desktop's keyring, memory. The seam for others.
+/// A place where vaults are kept: files, a desktop's keyring, memory.
 ///
 /// Every store keeps the same bytes. Calls block; a vault makes them on an executor of its own. A
 /// store must tell apart: absent (a result, never an error), unreadable (`unreadable`,

@@ -71,12 +71,14 @@ struct VaultDraft: ~Copyable {
       contents: VaultContents(passwordSetAt: parameters.now().wholeSeconds))
   }
 
-  /// The bytes of the file.
-  mutating func sealed(random: RandomSource) throws(CryptoError) -> [UInt8] {
+  /// The bytes of the file around the text of these contents.
+  mutating func seal(
+    _ text: borrowing SecretBytes, random: RandomSource
+  ) throws(CryptoError) -> [UInt8] {
     let keyText = key.text
     clear.keyDigest = try SHA256.digest(unsafe Array(keyText.utf8).span.bytes)
     let contents = try ContentsEnvelope(
-      sealing: contents.text(), under: vaultKey, clear: clear, random: random)
+      sealing: text, under: vaultKey, clear: clear, random: random)
     return try VaultFile.bytes(keyText: keyText, contents: contents)
   }
 }

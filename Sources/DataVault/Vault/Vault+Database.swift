@@ -49,7 +49,9 @@ extension Vault {
     }
   }
 
-  /// Records that the database is in its place; durable on return. Repeating it changes nothing.
+  /// Records that the database is in its place; durable on return.
+  ///
+  /// Repeating it changes nothing.
   ///
   /// - Throws: `keyMissing` without a binding; `locked`, `writeFailed`.
   package func completeBinding() throws(VaultError) {
@@ -60,8 +62,9 @@ extension Vault {
     }
   }
 
-  /// Stores a new key that the database will be sealed under; durable on return. When there is one
-  /// already, it stays.
+  /// Stores a new key that the database will be sealed under; durable on return.
+  ///
+  /// When there is one already, it stays.
   ///
   /// - Throws: `keyMissing` without a binding; `locked`, `writeFailed`.
   package func preparePendingKey() throws(VaultError) {
@@ -73,8 +76,9 @@ extension Vault {
     }
   }
 
-  /// Makes the pending key the current one; durable on return. Without a pending key it changes
-  /// nothing.
+  /// Makes the pending key the current one; durable on return.
+  ///
+  /// Without a pending key it changes nothing.
   ///
   /// - Throws: `keyMissing` without a binding; `locked`, `writeFailed`.
   package func promotePendingKey() throws(VaultError) {

@@ -91,12 +91,13 @@ public actor Vault {
   func write(_ draft: consuming VaultDraft) throws(VaultError) -> OpenVault {
     var draft = draft
     draft.contents.generation += 1
-    guard draft.contents.textByteCount() <= VaultContents.maximumTextByteCount else {
+    let text = draft.contents.text()
+    guard text.byteCount <= VaultContents.maximumTextByteCount else {
       throw VaultError(.vaultFull, "vault '\(id)' would grow beyond what a vault may hold")
     }
     let bytes: [UInt8]
     do throws(CryptoError) {
-      bytes = try draft.sealed(random: parameters.random)
+      bytes = try draft.seal(text, random: parameters.random)
     } catch {
       throw .crypto(error)
     }

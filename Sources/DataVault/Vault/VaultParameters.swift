@@ -3,9 +3,13 @@ package import VaultCrypto
 
 /// What a vault is handed from outside: costs, randomness, the clock.
 package struct VaultParameters: Sendable {
-  /// PBKDF2 iterations of a password slot that is written. joserfc refuses more than the default.
+  /// PBKDF2 iterations of a password slot that is written.
+  ///
+  /// joserfc refuses more than the default.
   package var iterationCount = 300_000
-  /// The fewest iterations that are accepted; OWASP's figure for HMAC-SHA-512. Tests lower it.
+  /// The fewest iterations that are accepted: OWASP's figure for HMAC-SHA-512.
+  ///
+  /// Tests lower it.
   package var minimumIterationCount = 220_000
   /// The most iterations that are accepted: a file must not cost minutes.
   package static let maximumIterationCount = 10_000_000

@@ -1,0 +1,90 @@
+import DataVault
+import DataVaultTesting
+import SystemPackage
+import Testing
+import VaultCrypto
+
+@Suite struct ContentionTests {
+  let home = TemporaryHome()
+
+  /// Two vaults on the same file, unlocked, as two processes have them.
+  private func pair(_ credentials: borrowing Credentials) async throws -> (Vault, Vault) {
+    let first = try await CheapVault.create(
+      .messaging, in: home.store, credentials: credentials)
+    let second = try await CheapVault.get(.messaging, in: home.store)
+    try await second.unlock(with: credentials)
+    return (first, second)
+  }
+
+  @Test func `of two that change in turn neither loses a change`() async throws {
+    let (first, second) = try await pair(credentials("p"))
+    try await first.setText("1", for: "a")
+    try await second.setText("2", for: "b")
+    try await first.setText("3", for: "c")
+    #expect(try await second.itemNames().map(\.name) == ["a", "b", "c"])
+    try await second.removeItem("a")
+    #expect(await code { _ = try await first.text("a") } == .itemNotFound)
+  }
+
+  @Test func `of many that change at once none loses a change`() async throws {
+    _ = try await pair(credentials("p"))
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for writer in 0..<4 {
+        group.addTask { [home] in
+          let vault = try await CheapVault.get(.messaging, in: home.store)
+          try await vault.unlock(with: credentials("p"))
+          for number in 0..<20 { try await vault.setText("x", for: "\(writer)-\(number)") }
+        }
+      }
+      try await group.waitForAll()
+    }
+    let vault = try await CheapVault.get(.messaging, in: home.store)
+    try await vault.unlock(with: credentials("p"))
+    #expect(try await vault.itemNames().count == 80)
+  }
+
+  @Test func `of many that create at once one does`() async throws {
+    let made = await withTaskGroup(of: VaultError.Code?.self) { group in
+      for number in 0..<6 {
+        group.addTask { [home] in
+          await code {
+            _ = try await CheapVault.create(
+              .messaging, in: home.store, credentials: credentials("\(number)"))
+          }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(made.count { $0 == nil } == 1)
+    #expect(made.count { $0 == .alreadyExists } == 5)
+  }
+
+  @Test func `a password changed elsewhere does not undo what is set here`() async throws {
+    let (first, second) = try await pair(credentials("old"))
+    try await first.changePassword(to: credentials("new"))
+    try await second.setText("1", for: "a")
+    let vault = try await CheapVault.get(.messaging, in: home.store)
+    #expect(await code { try await vault.unlock(with: credentials("old")) } == .wrongPassword)
+    try await vault.unlock(with: credentials("new"))
+    #expect(try await vault.text("a") == "1")
+  }
+
+  @Test func `keys renewed elsewhere lock the vault here`() async throws {
+    let (first, second) = try await pair(.standard)
+    try await first.secure(to: credentials("mine"))
+    #expect(await code { try await second.setText("1", for: "a") } == .locked)
+    #expect(await second.isLocked)
+    try await second.unlock(with: credentials("mine"))
+    try await second.setText("1", for: "a")
+    #expect(try await first.text("a") == "1")
+  }
+
+  @Test func `a file damaged meanwhile is never overwritten`() async throws {
+    let (first, _) = try await pair(credentials("p"))
+    var bytes = try home.bytes()
+    bytes[bytes.count - 20] ^= 1
+    try home.put(bytes)
+    #expect(await code { try await first.setText("1", for: "a") } == .damaged)
+    #expect(try home.bytes() == bytes)
+  }
+}

@@ -1,0 +1,119 @@
+import DataVaultTesting
+import Testing
+import VaultCrypto
+
+import DataVault
+
+@Suite struct DatabaseKeyTests {
+  let store = InMemoryVaultStore()
+  let databaseID: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
+
+  private func vault(_ credentials: borrowing Credentials) async throws -> Vault {
+    try await CheapVault.create(.messaging, in: store, credentials: credentials)
+  }
+
+  /// Current and pending key, as another process finds them.
+  private func keys(_ credentials: borrowing Credentials) async throws -> [[UInt8]?] {
+    let vault = try await CheapVault.get(.messaging, in: store)
+    try await vault.unlock(with: credentials)
+    let keys = try await vault.databaseKeys()
+    let current = keys.current.array()
+    switch keys.pending {
+    case .none: return [current, nil]
+    case .some(let pending): return [current, pending.array()]
+    }
+  }
+
+  @Test func `a binding begins with a key and ends bound`() async throws {
+    let vault = try await vault(credentials("p"))
+    #expect(try await vault.binding() == nil)
+    #expect(await code { _ = try await vault.databaseKeys() } == .keyMissing)
+    #expect(await code { try await vault.completeBinding() } == .keyMissing)
+    #expect(await code { try await vault.preparePendingKey() } == .keyMissing)
+    let key = try await vault.beginBinding(databaseID: databaseID).array()
+    #expect(key.count == 32)
+    #expect(
+      try await vault.status().binding
+        == DatabaseBinding(databaseID: databaseID, state: .creating))
+    #expect(try await keys(credentials("p")) == [key, nil])
+    try await vault.completeBinding()
+    try await vault.completeBinding()
+    #expect(
+      try await vault.binding() == DatabaseBinding(databaseID: databaseID, state: .bound))
+    #expect(
+      await code { _ = try await vault.beginBinding(databaseID: databaseID) } == .alreadyExists)
+  }
+
+  @Test func `a creation that was interrupted is resumed with its own key and id`() async throws {
+    let key = try await vault(credentials("p")).beginBinding(databaseID: databaseID).array()
+    let vault = try await CheapVault.get(.messaging, in: store)
+    try await vault.unlock(with: credentials("p"))
+    let again = try await vault.beginBinding(databaseID: [9, 9, 9, 9, 9, 9, 9, 9]).array()
+    #expect(again == key)
+    #expect(try await vault.binding()?.databaseID == databaseID)
+  }
+
+  @Test func `a pending key is promoted, and both steps can be repeated`() async throws {
+    let vault = try await vault(credentials("p"))
+    let key = try await vault.beginBinding(databaseID: databaseID).array()
+    try await vault.completeBinding()
+    try await vault.promotePendingKey()
+    #expect(try await keys(credentials("p")) == [key, nil])
+    try await vault.preparePendingKey()
+    let both = try await keys(credentials("p"))
+    try await vault.preparePendingKey()
+    #expect(try await keys(credentials("p")) == both)
+    #expect(both[0] == key)
+    try await vault.promotePendingKey()
+    try await vault.promotePendingKey()
+    #expect(try await keys(credentials("p")) == [both[1], nil])
+  }
+
+  @Test func `securing a bound vault gives it a pending key, in one write`() async throws {
+    let vault = try await vault(.standard)
+    let key = try await vault.beginBinding(databaseID: databaseID).array()
+    try await vault.completeBinding()
+    try await vault.secure(to: credentials("mine"))
+    let both = try await keys(credentials("mine"))
+    #expect(both[0] == key)
+    #expect(both[1] != nil && both[1] != key)
+    #expect(
+      try await vault.binding() == DatabaseBinding(databaseID: databaseID, state: .bound))
+  }
+
+  @Test func `securing refuses while a change of key is under way`() async throws {
+    let vault = try await vault(.standard)
+    _ = try await vault.beginBinding(databaseID: databaseID).byteCount
+    try await vault.preparePendingKey()
+    let before = store[.messaging]
+    #expect(await code { try await vault.secure(to: credentials("m")) } == .keyChangePending)
+    #expect(
+      await code { try await vault.changePassword(to: credentials("m")) } == .keyChangePending)
+    #expect(store[.messaging] == before)
+  }
+
+  @Test func `database keys are not items`() async throws {
+    let vault = try await vault(credentials("p"))
+    _ = try await vault.beginBinding(databaseID: databaseID).byteCount
+    #expect(try await vault.itemNames().isEmpty)
+    for name in ["databases", "current", "pending"] {
+      #expect(await code { _ = try await vault.item(name) } == .itemNotFound)
+    }
+  }
+
+  @Test func `a bound vault is deleted only by force`() async throws {
+    let vault = try await vault(credentials("p"))
+    _ = try await vault.beginBinding(databaseID: databaseID).byteCount
+    #expect(
+      await code { try await Vault.delete(.messaging, in: store) } == .databaseStillExists)
+    try await Vault.delete(.messaging, in: store, force: false, databaseExists: false)
+    #expect(try await !Vault.exists(.messaging, in: store))
+  }
+
+  @Test func `a damaged vault is deleted only by force`() async throws {
+    store[.messaging] = [1, 2, 3]
+    #expect(await code { try await Vault.delete(.messaging, in: store) } == .damaged)
+    try await Vault.delete(.messaging, in: store, force: true)
+    #expect(try await !Vault.exists(.messaging, in: store))
+  }
+}

@@ -1,0 +1,121 @@
+import DataVault
+import DataVaultTesting
+import Testing
+import VaultCrypto
+
+@Suite struct ItemTests {
+  let store = InMemoryVaultStore()
+
+  private func vault() async throws -> Vault {
+    try await CheapVault.create(.messaging, in: store, credentials: credentials("secret"))
+  }
+
+  @Test func `a name has 1 to 255 bytes, and each fault its own error`() async throws {
+    let vault = try await vault()
+    #expect(await code { try await vault.setText("x", for: "") } == .nameEmpty)
+    #expect(await code { _ = try await vault.text("") } == .nameEmpty)
+    let longest = String(repeating: "ä", count: 127) + "n"
+    try await vault.setText("x", for: longest)
+    #expect(try await vault.text(longest) == "x")
+    #expect(await code { try await vault.setText("x", for: longest + "n") } == .nameTooLong)
+    #expect(await code { try await vault.removeItem(longest + "n") } == .nameTooLong)
+  }
+
+  @Test func `a value has at most 1 MiB`() async throws {
+    let vault = try await vault()
+    let largest = SecretBytes(copying: [UInt8](repeating: 0, count: 1 << 20))
+    try await vault.set(largest, kind: .binary, for: "binary")
+    // Zero bytes are the longest strings in JSON: six characters each.
+    try await vault.set(largest, kind: .string, for: "string")
+    #expect(try await vault.item("string").bytes.byteCount == 1 << 20)
+    let tooLarge = SecretBytes(copying: [UInt8](repeating: 0, count: 1 << 20 + 1))
+    #expect(
+      await code { try await vault.set(tooLarge, kind: .binary, for: "more") } == .valueTooLarge)
+  }
+
+  @Test func `all items have at most 16 MiB, and a vault that is full still works`() async throws {
+    // Fifteen values of 1 MiB, and one that leaves ten bytes.
+    let value = String(repeating: "v", count: 1 << 20)
+    let last = value.dropLast(10 + 16 * 2)
+    let items = (10..<25).map { #""\#($0)":{"string":"\#(value)"}"# }
+    var forge = VaultForge()
+    forge.items = "{\(items.joined(separator: ",")),\"25\":{\"string\":\"\(last)\"}}"
+    store[.messaging] = try forge.file()
+    let vault = try await CheapVault.get(.messaging, in: store)
+    try await vault.unlock(with: credentials("password"))
+    #expect(await code { try await vault.setText("123456789", for: "26") } == .vaultFull)
+    #expect(try await vault.itemNames().count == 16)
+    try await vault.setText("12345678", for: "26")
+    #expect(try await vault.itemNames().count == 17)
+  }
+
+  @Test func `a value replaces the one before, of either kind`() async throws {
+    let vault = try await vault()
+    try await vault.setText("text", for: "a")
+    #expect(await code { _ = try await vault.item("a", kind: .binary) } == .wrongItemKind)
+    try await vault.set(SecretBytes(copying: [1]), kind: .binary, for: "a")
+    let bytes = try await vault.item("a", kind: .binary).bytes.array()
+    #expect(bytes == [1])
+    #expect(try await vault.itemNames().map(\.kind) == [.binary])
+  }
+
+  @Test func `a missing item is its own error`() async throws {
+    let vault = try await vault()
+    #expect(await code { _ = try await vault.text("a") } == .itemNotFound)
+    #expect(await code { try await vault.removeItem("a") } == .itemNotFound)
+    try await vault.setText("x", for: "a")
+    try await vault.removeItem("a")
+    #expect(await code { _ = try await vault.text("a") } == .itemNotFound)
+  }
+
+  @Test func `names are what their bytes are, not what they look like`() async throws {
+    let vault = try await vault()
+    try await vault.setText("composed", for: "\u{E9}")
+    try await vault.setText("decomposed", for: "e\u{301}")
+    #expect(try await vault.itemNames().count == 2)
+    #expect(try await vault.text("\u{E9}") == "composed")
+  }
+
+  @Test func `a string must be UTF-8, as the standard library judges it`() async throws {
+    let vault = try await vault()
+    var generator = SystemRandomNumberGenerator()
+    let leads: [UInt8] = [
+      0x41, 0x80, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xED, 0xEF, 0xF0, 0xF4, 0xF5, 0xFF,
+      0x8F, 0x90, 0x9F, 0xA0,
+    ]
+    for _ in 0..<2000 {
+      let bytes = (0..<Int.random(in: 1...5, using: &generator)).map { _ in
+        leads.randomElement(using: &generator) ?? 0
+      }
+      let isValid = String(validating: bytes, as: UTF8.self) != nil
+      let isTaken =
+        await code { try await vault.set(SecretBytes(copying: bytes), kind: .string, for: "s") }
+        == nil
+      #expect(isTaken == isValid, "\(bytes)")
+    }
+  }
+
+  @Test func `a random history of changes equals a dictionary`() async throws {
+    let vault = try await vault()
+    var expected: [String: [UInt8]] = [:]
+    var generator = SystemRandomNumberGenerator()
+    for _ in 0..<300 {
+      let name = "n" + String(Int.random(in: 0..<20, using: &generator))
+      if expected[name] != nil && Bool.random(using: &generator) {
+        try await vault.removeItem(name)
+        expected[name] = nil
+      } else {
+        let value = RandomSource.system.bytes(count: Int.random(in: 0..<80, using: &generator))
+        try await vault.set(SecretBytes(copying: value), kind: .binary, for: name)
+        expected[name] = value
+      }
+    }
+    let again = try await CheapVault.get(.messaging, in: store)
+    try await again.unlock(with: credentials("secret"))
+    #expect(try await again.itemNames().map(\.name) == expected.keys.sorted())
+    for (name, value) in expected {
+      let bytes = try await again.item(name).bytes.array()
+      #expect(bytes == value)
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import DataVault
+import DataVaultTesting
+import Testing
+import VaultCrypto
+
+@Suite struct PasswordTests {
+  let store = InMemoryVaultStore()
+
+  private func vault(_ credentials: borrowing Credentials) async throws -> Vault {
+    let vault = try await CheapVault.create(.messaging, in: store, credentials: credentials)
+    try await vault.setText("value", for: "name")
+    return vault
+  }
+
+  private func opens(_ credentials: borrowing Credentials) async throws -> Bool {
+    let vault = try await CheapVault.get(.messaging, in: store)
+    do throws(VaultError) {
+      try await vault.unlock(with: credentials)
+    } catch {
+      #expect(error.code == .wrongPassword)
+      return false
+    }
+    return try await vault.text("name") == "value"
+  }
+
+  @Test func `an unlocked vault takes another password and stays unlocked`() async throws {
+    let vault = try await vault(credentials("old", salt: "s"))
+    try await vault.changePassword(to: credentials("new"))
+    #expect(await !vault.isLocked)
+    #expect(try await opens(credentials("new")))
+    #expect(try await !opens(credentials("old", salt: "s")))
+  }
+
+  @Test func `a locked vault takes another password by the current one, and stays locked`()
+    async throws
+  {
+    let vault = try await vault(credentials("old"))
+    await vault.lock()
+    #expect(
+      await code { try await vault.changePassword(from: credentials("no"), to: credentials("new")) }
+        == .wrongPassword)
+    #expect(try await opens(credentials("old")))
+    try await vault.changePassword(from: credentials("old"), to: credentials("new", salt: "s"))
+    #expect(await vault.isLocked)
+    #expect(try await opens(credentials("new", salt: "s")))
+    #expect(try await !opens(credentials("old")))
+  }
+
+  @Test func `an unlocked vault stays open when the password is changed by the current one`()
+    async throws
+  {
+    let vault = try await vault(credentials("old"))
+    try await vault.changePassword(from: credentials("old"), to: credentials("new"))
+    try await vault.setText("more", for: "other")
+    #expect(try await vault.text("name") == "value")
+  }
+
+  @Test func `an empty password cannot be set`() async throws {
+    let vault = try await vault(credentials("old"))
+    #expect(await code { try await vault.changePassword(to: credentials("")) } == .invalidArgument)
+    #expect(
+      await code {
+        _ = try await CheapVault.create(VaultID("b"), in: store, credentials: credentials(""))
+      } == .invalidArgument)
+    #expect(try await Vault.list(in: store) == [.messaging])
+  }
+
+  @Test func `an empty salt is no salt`() async throws {
+    _ = try await vault(credentials("old", salt: ""))
+    #expect(try await opens(credentials("old")))
+  }
+
+  @Test func `passwords are raw bytes`() async throws {
+    let password: [UInt8] = [0, 0xFF, 0x0A, 0]
+    _ = try await vault(Credentials(password: SecretBytes(copying: password)))
+    #expect(try await opens(Credentials(password: SecretBytes(copying: password))))
+    #expect(try await !opens(Credentials(password: SecretBytes(copying: [0xFF, 0x0A, 0]))))
+  }
+
+  @Test func `only the standard credentials leave a vault unsecured`() async throws {
+    let vault = try await vault(.standard)
+    #expect(try await !vault.status().isSecured)
+    try await vault.changePassword(to: credentials("datavault-standard-password"))
+    #expect(try await vault.status().isSecured)
+    try await vault.changePassword(to: .standard)
+    #expect(try await !vault.status().isSecured)
+    #expect(try await opens(.standard))
+  }
+
+  @Test func `a change of password wraps the same key, leaving the standard one makes new keys`()
+    async throws
+  {
+    /// What is sealed under the content key stays when only a slot is rewrapped.
+    func sealedVaultKey() throws -> Substring {
+      let file = String(decoding: try #require(store[.messaging]), as: UTF8.self)
+      let start = try #require(file.firstRange(of: "\"iv\":"))
+      return file[start.lowerBound...].prefix(200)
+    }
+    let vault = try await vault(.standard)
+    let standard = try sealedVaultKey()
+    try await vault.changePassword(to: credentials("mine"))
+    let mine = try sealedVaultKey()
+    #expect(mine != standard)
+    try await vault.changePassword(to: credentials("other"))
+    #expect(try sealedVaultKey().prefix(120) == mine.prefix(120))
+    #expect(try await opens(credentials("other")))
+  }
+
+  @Test func `securing makes new keys once`() async throws {
+    let vault = try await vault(.standard)
+    #expect(await code { try await vault.secure(to: .standard) } == .invalidArgument)
+    try await vault.secure(to: credentials("mine"))
+    #expect(try await opens(credentials("mine")))
+    #expect(try await !opens(.standard))
+    #expect(await code { try await vault.secure(to: credentials("more")) } == .alreadySecured)
+    #expect(try await opens(credentials("mine")))
+  }
+
+  @Test func `the default costs what OWASP asks, and joserfc reads`() async throws {
+    let vault = try await Vault.create(.messaging, in: store, credentials: credentials("x"))
+    #expect(try await vault.status().slots.map(\.iterationCount) == [300_000])
+    let again = try await Vault.get(.messaging, in: store)
+    try await again.unlock(with: credentials("x"))
+  }
+}
