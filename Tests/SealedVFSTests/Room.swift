@@ -1,1 +1,0 @@
-// SealedVFSTests: replaced by its first real content.

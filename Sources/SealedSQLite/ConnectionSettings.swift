@@ -1,0 +1,55 @@
+internal import GRDB
+internal import SealedVFS
+
+/// What each connection to a sealed database must be like, set and read back.
+///
+/// A setting that does not read back as it was set fails the connection: an unencrypted temporary
+/// file or a commit that is not on disk would not be noticed otherwise.
+enum ConnectionSettings {
+  /// Runs on every connection of a pool before it is used.
+  static func prepare(_ db: Database) throws {
+    try requireSealedVFS(db)
+    if let connection = unsafe db.sqliteConnection {
+      let count = unsafe SealedConnection.reserveBytes(of: connection)
+      try require(count == 40, "40 reserved bytes a page (found \(count))")
+    }
+    // Unnamed files (sorters, statement journals, VACUUM's copy) have no key in reach.
+    try set(db, "temp_store", to: "MEMORY", readsBack: 2)
+    try set(db, "secure_delete", to: "ON", readsBack: 1)
+  }
+
+  /// Runs on the writer after the pool has opened, which set its own idea of `synchronous`.
+  static func makeDurable(_ db: Database, _ durability: Durability) throws {
+    try set(db, "synchronous", to: "\(durability.level)", readsBack: durability.level)
+    let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode")
+    try require(mode == "wal", "journal_mode=WAL")
+    let pageByteCount = try Int.fetchOne(db, sql: "PRAGMA page_size")
+    try require(pageByteCount == 4096, "page_size=4096")
+  }
+
+  /// Fails closed: the connection must be on our VFS, in the SQLite library that the VFS is in.
+  private static func requireSealedVFS(_ db: Database) throws {
+    guard let connection = unsafe db.sqliteConnection,
+      unsafe SealedConnection.vfsName(of: connection) == SealedVFS.name,
+      try String.fetchOne(db, sql: "SELECT sqlite_source_id()") == SealedConnection.libraryID
+    else {
+      throw SealedDatabaseError(
+        .notOnSealedVFS, "the connection is not on the sealed VFS: it is not used",
+        hint: "one process must hold one SQLite library")
+    }
+  }
+
+  private static func set(
+    _ db: Database, _ name: String, to value: String, readsBack expected: Int
+  ) throws {
+    try db.execute(sql: "PRAGMA \(name) = \(value)")
+    let found = try Int.fetchOne(db, sql: "PRAGMA \(name)")
+    try require(found == expected, "\(name)=\(value)")
+  }
+
+  private static func require(_ condition: Bool, _ setting: String) throws {
+    if !condition {
+      throw SealedDatabaseError(.settingRefused, "SQLite does not take the setting \(setting)")
+    }
+  }
+}

@@ -1,1 +1,0 @@
-// SealedSQLite: replaced by its first real content.

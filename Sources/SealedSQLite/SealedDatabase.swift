@@ -1,0 +1,125 @@
+public import GRDB
+internal import SealedVFS
+public import SystemPackage
+public import VaultCrypto
+
+/// Opens sealed databases through unmodified GRDB.
+public enum SealedDatabase {
+  /// What to do when there is no database.
+  public struct Creation: Sendable, Equatable {
+    let isAllowed: Bool
+
+    /// Make one. The default.
+    public static let ifAbsent = Creation(isAllowed: true)
+    /// Fail with `absent`.
+    public static let never = Creation(isAllowed: false)
+  }
+
+  /// Opens a pool on the sealed database at `path`, or makes the database.
+  ///
+  /// Every connection is checked to be on the sealed VFS before it is used, keeps its temporary
+  /// tables in memory, and overwrites what it deletes. The pool is in WAL mode. The configuration's
+  /// own `prepareDatabase` runs on each connection before these checks and before a new file is
+  /// written: the place for `PRAGMA auto_vacuum`, not for statements that store something.
+  ///
+  /// - Parameters:
+  ///   - key: 32 bytes, copied; kept until the pool and its last connection are gone.
+  ///   - durability: set on the writer after the pool has opened, because GRDB sets NORMAL there,
+  ///     and read back. Default: ``Durability/full``.
+  ///   - newFileID: the identity of a new database, 8 bytes; nil draws one.
+  /// - Returns: a pool whose commits are durable on return, by default.
+  /// - Throws: before anything is changed where the file is not what it should be.
+  public static func openPool(
+    at path: FilePath, key: borrowing SecretBytes, configuration: Configuration = Configuration(),
+    durability: Durability = .full, creation: Creation = .ifAbsent, newFileID: [UInt8]? = nil
+  ) throws(SealedDatabaseError) -> DatabasePool {
+    try openPool(
+      at: path, key: key, configuration: configuration, durability: durability,
+      creation: creation, newFileID: newFileID, over: "unix")
+  }
+
+  /// As above, over another VFS than "unix": for tests that record or fail what reaches the disk.
+  package static func openPool(
+    at path: FilePath, key: borrowing SecretBytes, configuration: Configuration = Configuration(),
+    durability: Durability = .full, creation: Creation = .ifAbsent, newFileID: [UInt8]? = nil,
+    over base: String
+  ) throws(SealedDatabaseError) -> DatabasePool {
+    let registration = try register(key: key, at: path, newFileID: newFileID, over: base)
+    try judge(path, key: key, creation: creation, over: base)
+    return try translating(path, registration) {
+      let pool = try DatabasePool(
+        path: path.string, configuration: prepared(configuration, registration))
+      if !configuration.readonly {
+        try pool.writeWithoutTransaction { db in
+          try ConnectionSettings.makeDurable(db, durability)
+        }
+      }
+      return pool
+    }
+  }
+
+  /// Opens one connection that cannot write, for programs that only report.
+  ///
+  /// - Throws: `absent` when there is no database.
+  public static func openReader(
+    at path: FilePath, key: borrowing SecretBytes, configuration: Configuration = Configuration()
+  ) throws(SealedDatabaseError) -> DatabaseQueue {
+    let registration = try register(key: key, at: path, newFileID: nil, over: "unix")
+    try judge(path, key: key, creation: .never, over: "unix")
+    var configuration = prepared(configuration, registration)
+    configuration.readonly = true
+    return try translating(path, registration) {
+      let reader = try DatabaseQueue(path: path.string, configuration: configuration)
+      _ = try reader.read { db in try Int.fetchOne(db, sql: "PRAGMA schema_version") }
+      return reader
+    }
+  }
+
+  /// The configuration whose connections keep the registration alive and are checked.
+  private static func prepared(
+    _ configuration: Configuration, _ registration: KeyRegistration
+  ) -> Configuration {
+    var prepared = configuration
+    prepared.prepareDatabase { db in
+      try withExtendedLifetime(registration) { try ConnectionSettings.prepare(db) }
+    }
+    return prepared
+  }
+
+  private static func register(
+    key: borrowing SecretBytes, at path: FilePath, newFileID: [UInt8]?, over base: String
+  ) throws(SealedDatabaseError) -> KeyRegistration {
+    do throws(SealedFileError) {
+      return try SealedVFS.register(
+        key: key, at: path, over: base, newFileID: newFileID, setsReserve: true)
+    } catch {
+      throw SealedDatabaseError(error)
+    }
+  }
+
+  /// Looks at the file before SQLite does: its first bytes say what SQLite could not.
+  private static func judge(
+    _ path: FilePath, key: borrowing SecretBytes, creation: Creation, over base: String
+  ) throws(SealedDatabaseError) {
+    do throws(SealedFileError) {
+      try SealedVFS.inspect(path, over: base).require(
+        key: key, at: path, exists: !creation.isAllowed)
+    } catch {
+      throw SealedDatabaseError(error)
+    }
+  }
+
+  private static func translating<R>(
+    _ path: FilePath, _ registration: KeyRegistration, _ body: () throws -> R
+  ) throws(SealedDatabaseError) -> R {
+    do {
+      return try body()
+    } catch let error as SealedDatabaseError {
+      throw error
+    } catch let error as DatabaseError {
+      throw SealedDatabaseError(error, path: path.string, fault: registration.fault)
+    } catch {
+      throw SealedDatabaseError(.sqlite, "\(path): the database does not open", underlying: error)
+    }
+  }
+}

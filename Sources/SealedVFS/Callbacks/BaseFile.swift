@@ -1,0 +1,79 @@
+internal import CSQLite
+
+/// A file of the VFS beneath, in memory of its own: <https://sqlite.org/c3ref/io_methods.html>.
+@safe final class BaseFile {
+  let pointer: UnsafeMutablePointer<sqlite3_file>
+
+  init(_ vfs: UnsafeMutablePointer<sqlite3_vfs>) {
+    let byteCount = unsafe max(Int(vfs.pointee.szOsFile), MemoryLayout<sqlite3_file>.size)
+    let memory = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 16)
+    unsafe memory.initializeMemory(as: UInt8.self, repeating: 0, count: byteCount)
+    unsafe pointer = memory.bindMemory(to: sqlite3_file.self, capacity: 1)
+  }
+
+  deinit {
+    unsafe UnsafeMutableRawPointer(pointer).deallocate()
+  }
+
+  private var methods: sqlite3_io_methods { unsafe pointer.pointee.pMethods.pointee }
+
+  /// Reads; a short read fills the rest with zeros and returns `SQLITE_IOERR_SHORT_READ`.
+  func read(_ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
+    unsafe methods.xRead(pointer, target, Int32(byteCount), offset)
+  }
+
+  func write(_ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
+    unsafe methods.xWrite(pointer, source, Int32(byteCount), offset)
+  }
+
+  func truncate(to byteCount: Int64) -> Int32 { unsafe methods.xTruncate(pointer, byteCount) }
+
+  func synchronize(_ flags: Int32) -> Int32 { unsafe methods.xSync(pointer, flags) }
+
+  func byteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
+    unsafe methods.xFileSize(pointer, target)
+  }
+
+  func lock(_ level: Int32) -> Int32 { unsafe methods.xLock(pointer, level) }
+
+  func unlock(_ level: Int32) -> Int32 { unsafe methods.xUnlock(pointer, level) }
+
+  func checkReservedLock(_ result: UnsafeMutablePointer<Int32>?) -> Int32 {
+    unsafe methods.xCheckReservedLock(pointer, result)
+  }
+
+  func control(_ operation: Int32, _ argument: UnsafeMutableRawPointer?) -> Int32 {
+    unsafe methods.xFileControl(pointer, operation, argument)
+  }
+
+  var sectorByteCount: Int32 { unsafe methods.xSectorSize(pointer) }
+
+  var deviceCharacteristics: Int32 { unsafe methods.xDeviceCharacteristics(pointer) }
+
+  func mapShared(
+    _ region: Int32, _ byteCount: Int32, _ isExtending: Int32,
+    _ target: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+  ) -> Int32 {
+    unsafe methods.xShmMap(pointer, region, byteCount, isExtending, target)
+  }
+
+  func lockShared(_ offset: Int32, _ count: Int32, _ flags: Int32) -> Int32 {
+    unsafe methods.xShmLock(pointer, offset, count, flags)
+  }
+
+  func barrier() { unsafe methods.xShmBarrier(pointer) }
+
+  func unmapShared(_ isDeleting: Int32) -> Int32 { unsafe methods.xShmUnmap(pointer, isDeleting) }
+
+  /// Whether the file lies no longer at the path it was opened by.
+  var hasMoved: Bool {
+    var answer: Int32 = 0
+    return unsafe control(SQLITE_FCNTL_HAS_MOVED, &answer) == SQLITE_OK && answer != 0
+  }
+
+  /// Closes the file, if it is open.
+  func close() -> Int32 {
+    guard let methods = unsafe pointer.pointee.pMethods else { return SQLITE_OK }
+    return unsafe methods.pointee.xClose(pointer)
+  }
+}

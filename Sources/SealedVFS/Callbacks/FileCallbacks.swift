@@ -1,0 +1,116 @@
+internal import CSQLite
+
+/// SQLite's calls on an open sealed file: <https://sqlite.org/c3ref/io_methods.html>.
+///
+/// In the memory that SQLite gives for a file lie the method table and a reference to the
+/// ``SealedFile``, which goes at xClose. Version 2 of the table keeps memory mapping off.
+enum FileCallbacks {
+  /// What SQLite's memory for one of our files holds.
+  @unsafe struct Slot {
+    var methods: UnsafePointer<sqlite3_io_methods>?
+    var file: Unmanaged<SealedFile>?
+  }
+
+  /// The table of every sealed file.
+  // nonisolated(unsafe): written once, before the first file is opened.
+  nonisolated(unsafe) static let methods: UnsafePointer<sqlite3_io_methods> = {
+    let table = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
+    unsafe table.initialize(to: makeMethods())
+    return unsafe UnsafePointer(table)
+  }()
+
+  /// Puts an open file into SQLite's memory.
+  static func install(_ file: SealedFile, in memory: UnsafeMutablePointer<sqlite3_file>) {
+    unsafe UnsafeMutableRawPointer(memory).storeBytes(
+      of: Slot(methods: methods, file: .passRetained(file)), as: Slot.self)
+  }
+
+  /// The sealed file in SQLite's memory; nil when it is a file of the VFS beneath.
+  static func file(in memory: UnsafeMutablePointer<sqlite3_file>?) -> SealedFile? {
+    guard let memory = unsafe memory, let found = unsafe memory.pointee.pMethods,
+      unsafe found == methods
+    else { return nil }
+    return unsafe UnsafeMutableRawPointer(memory).load(as: Slot.self).file?.takeUnretainedValue()
+  }
+
+  /// Lends the file to a call without touching its reference count.
+  @inline(__always)
+  private static func with(
+    _ memory: UnsafeMutablePointer<sqlite3_file>?, _ body: (SealedFile) -> Int32
+  ) -> Int32 {
+    guard let memory = unsafe memory,
+      let file = unsafe UnsafeMutableRawPointer(memory).load(as: Slot.self).file
+    else { return SQLITE_MISUSE }
+    return unsafe file._withUnsafeGuaranteedRef(body)
+  }
+
+  private static func makeMethods() -> sqlite3_io_methods {
+    var table = sqlite3_io_methods()
+    table.iVersion = 2
+    unsafe table.xClose = { memory in
+      guard let memory = unsafe memory,
+        let file = unsafe UnsafeMutableRawPointer(memory).load(as: Slot.self).file
+      else { return SQLITE_OK }
+      let result = unsafe file.takeUnretainedValue().base.close()
+      unsafe memory.pointee.pMethods = nil
+      unsafe file.release()
+      return result
+    }
+    unsafe table.xRead = { memory, target, byteCount, offset in
+      guard let target = unsafe target else { return SQLITE_MISUSE }
+      return unsafe FileCallbacks.with(memory) {
+        unsafe $0.read(target, Int(byteCount), at: offset)
+      }
+    }
+    unsafe table.xWrite = { memory, source, byteCount, offset in
+      guard let source = unsafe source else { return SQLITE_MISUSE }
+      return unsafe FileCallbacks.with(memory) {
+        unsafe $0.write(source, Int(byteCount), at: offset)
+      }
+    }
+    unsafe table.xTruncate = { memory, byteCount in
+      unsafe FileCallbacks.with(memory) { $0.truncate(to: byteCount) }
+    }
+    unsafe table.xSync = { memory, flags in
+      unsafe FileCallbacks.with(memory) { $0.synchronize(flags) }
+    }
+    unsafe table.xFileSize = { memory, target in
+      guard let target = unsafe target else { return SQLITE_MISUSE }
+      return unsafe FileCallbacks.with(memory) { unsafe $0.byteCount(target) }
+    }
+    unsafe table.xLock = { memory, level in unsafe FileCallbacks.with(memory) { $0.lock(level) } }
+    unsafe table.xUnlock = { memory, level in
+      unsafe FileCallbacks.with(memory) { $0.base.unlock(level) }
+    }
+    unsafe table.xCheckReservedLock = { memory, result in
+      unsafe FileCallbacks.with(memory) { unsafe $0.base.checkReservedLock(result) }
+    }
+    unsafe table.xFileControl = { memory, operation, argument in
+      unsafe FileCallbacks.with(memory) { unsafe FileControl.answer($0, operation, argument) }
+    }
+    unsafe table.xSectorSize = { memory in
+      unsafe FileCallbacks.with(memory) { $0.base.sectorByteCount }
+    }
+    unsafe table.xDeviceCharacteristics = { memory in
+      unsafe FileCallbacks.with(memory) { FileControl.deviceCharacteristics(of: $0.base) }
+    }
+    unsafe table.xShmMap = { memory, region, byteCount, isExtending, target in
+      unsafe FileCallbacks.with(memory) {
+        unsafe $0.base.mapShared(region, byteCount, isExtending, target)
+      }
+    }
+    unsafe table.xShmLock = { memory, offset, count, flags in
+      unsafe FileCallbacks.with(memory) { $0.lockShared(offset, count, flags) }
+    }
+    unsafe table.xShmBarrier = { memory in
+      _ = unsafe FileCallbacks.with(memory) {
+        $0.base.barrier()
+        return SQLITE_OK
+      }
+    }
+    unsafe table.xShmUnmap = { memory, isDeleting in
+      unsafe FileCallbacks.with(memory) { $0.base.unmapShared(isDeleting) }
+    }
+    return table
+  }
+}

@@ -1,0 +1,52 @@
+internal import CSQLite
+internal import VaultCrypto
+
+/// Opens the files of registered databases.
+enum SealedOpening {
+  /// The URI parameter that marks the target of a `VACUUM INTO`: SQLite sets its page size itself and
+  /// fails when a header is there already.
+  static let vacuumTargetParameter = "sealed_vacuum_into"
+
+  /// Opens a database that is registered, or a log or journal of one.
+  ///
+  /// - Returns: nil for any other file: the VFS beneath opens it, in the same memory.
+  static func open(
+    _ path: UnsafePointer<CChar>?, _ memory: UnsafeMutablePointer<sqlite3_file>, _ flags: Int32,
+    _ outFlags: UnsafeMutablePointer<Int32>?
+  ) -> Int32? {
+    guard let path = unsafe path else { return nil }  // unnamed: see temp_store
+    let file: SealedFile
+    if flags & SQLITE_OPEN_MAIN_DB != 0 {
+      guard let registered = unsafe KeyRegistry.find(database: path) else { return nil }
+      let isVacuumTarget =
+        unsafe sqlite3_uri_boolean(path, vacuumTargetParameter, 0) != 0
+      guard
+        let main = unsafe try? MainFile(
+          base: BaseFile(registered.base), registered: registered,
+          showsEmptyFileBare: isVacuumTarget)
+      else { return SQLITE_CANTOPEN }
+      file = main
+    } else if flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL) != 0 {
+      guard
+        let main = unsafe FileCallbacks.file(in: sqlite3_database_file_object(path)) as? MainFile
+      else { return nil }
+      if main.base.hasMoved { return main.fail(.moved, SQLITE_READONLY_DBMOVED) }
+      let result = main.learnIdentity()
+      guard result == SQLITE_OK else { return result }
+      let base = unsafe BaseFile(main.registered.base)
+      file =
+        flags & SQLITE_OPEN_WAL != 0
+        ? LogFile(base: base, main: main) : JournalFile(base: base, main: main)
+    } else {
+      return nil  // a super-journal, which stays clear, or a journal named in one
+    }
+    let vfs = unsafe file.registered.base
+    let result = unsafe vfs.pointee.xOpen(vfs, path, file.base.pointer, flags, outFlags)
+    guard result == SQLITE_OK else {
+      _ = file.base.close()
+      return result
+    }
+    unsafe FileCallbacks.install(file, in: memory)
+    return SQLITE_OK
+  }
+}

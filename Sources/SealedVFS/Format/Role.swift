@@ -1,0 +1,9 @@
+/// What a sealed page is part of; the first byte of its additional data.
+///
+/// Database and log share one role and one key, so that a checkpoint may copy sealed pages.
+enum Role: UInt8 {
+  case page = 1
+  case journal = 2
+  /// Unnamed temporary files: kept for them, not written by version 0.
+  case temporary = 3
+}

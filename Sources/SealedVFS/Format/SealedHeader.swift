@@ -1,0 +1,66 @@
+public import VaultCrypto
+
+/// The clear first 16 bytes of a sealed database: `docs/sealed-database-format.md`, "The header".
+public struct SealedHeader: Sendable, Equatable {
+  /// The version that this library writes and reads.
+  public static let currentVersion = 0
+
+  static let byteCount = 16
+  static let magic: [UInt8] = [0x8E, 0x44, 0x56]
+  /// The length of a file id in bytes.
+  public static let fileIDByteCount = 8
+
+  /// Tells a wrong key from a right one, but for one in 2^32. Not a commitment to the key.
+  let keyCheck: [UInt8]
+
+  /// The file's identity: 8 random bytes, kept by a change of key.
+  public let fileID: [UInt8]
+
+  init(keyCheck: [UInt8], fileID: [UInt8]) {
+    self.keyCheck = keyCheck
+    self.fileID = fileID
+  }
+
+  /// The header of a file with this identity under this key.
+  init(fileID: [UInt8], key: borrowing SecretBytes) throws(CryptoError) {
+    keyCheck = try DerivedKeys.keyCheck(of: key, fileID: fileID)
+    self.fileID = fileID
+  }
+
+  /// Whether the key check fits this key.
+  public func matches(key: borrowing SecretBytes) -> Bool {
+    guard let expected = try? DerivedKeys.keyCheck(of: key, fileID: fileID) else { return false }
+    return unsafe isEqualInConstantTime(expected.span.bytes, keyCheck.span.bytes)
+  }
+
+  /// The 16 bytes on disk.
+  var bytes: [UInt8] {
+    Self.magic + [UInt8(Self.currentVersion)] + keyCheck + fileID
+  }
+}
+
+/// What the first bytes of a file say that it is.
+enum HeaderReading: Equatable {
+  case zeros
+  case plainSQLite
+  case foreign
+  case newerVersion(Int)
+  case sealed(SealedHeader)
+
+  static let plainMagic = Array("SQLite format 3\0".utf8)
+
+  /// Reads the first 16 bytes of a file that has as many.
+  init(_ bytes: [UInt8]) {
+    let version = bytes.count == SealedHeader.byteCount ? Int(bytes[3]) : -1
+    self =
+      if bytes.count != SealedHeader.byteCount { .foreign } else if bytes.allSatisfy({ $0 == 0 }) {
+        .zeros
+      } else if bytes == Self.plainMagic {
+        .plainSQLite
+      } else if !bytes.starts(with: SealedHeader.magic) {
+        .foreign
+      } else if version != SealedHeader.currentVersion { .newerVersion(version) } else {
+        .sealed(SealedHeader(keyCheck: Array(bytes[4..<8]), fileID: Array(bytes[8..<16])))
+      }
+  }
+}

@@ -1,0 +1,66 @@
+internal import CSQLite
+internal import FileLayer
+public import SystemPackage
+
+extension SealedVFS {
+  /// Says what lies at a path. Changes nothing, needs no key, and takes no lock.
+  ///
+  /// It reads through a file of SQLite's own "unix": a plain open, read and close by a process that
+  /// holds SQLite's lock on the file would drop that lock (POSIX locks; see os_unix.c).
+  ///
+  /// - Throws: `ioFailed` when something is there that cannot be read.
+  public static func inspect(
+    _ path: FilePath, over base: String = "unix"
+  ) throws(SealedFileError) -> FileInspection {
+    let full = try fullPath(path)
+    guard let vfs = unsafe sqlite3_vfs_find(base) else {
+      throw SealedFileError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
+    }
+    switch try status(of: full) {
+    case nil: return .absent
+    case let status? where status.kind != .regular: return .foreign
+    case let status? where status.byteCount == 0: return .empty
+    default: break
+    }
+    let file = unsafe BaseFile(vfs)
+    let name = unsafe sqlite3_create_filename(full, "", "", 0, nil)
+    defer { unsafe sqlite3_free_filename(name) }
+    let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB
+    let result = unsafe vfs.pointee.xOpen(vfs, name, file.pointer, flags, nil)
+    defer { _ = file.close() }
+    guard result == SQLITE_OK else {
+      throw SealedFileError(.ioFailed, path: full, detail: "it cannot be opened for reading")
+    }
+    return try read(file, full)
+  }
+
+  /// Looks without opening.
+  private static func status(of path: String) throws(SealedFileError) -> FileStatus? {
+    do throws(FileError) {
+      return try LinuxFileSystem().status(of: FilePath(path))
+    } catch {
+      throw SealedFileError(.ioFailed, path: path, detail: "\(error.errno)")
+    }
+  }
+
+  private static func read(_ file: BaseFile, _ path: String) throws(SealedFileError)
+    -> FileInspection
+  {
+    var byteCount: Int64 = 0
+    let scratch = Scratch(byteCount: SealedHeader.byteCount)
+    guard unsafe file.byteCount(&byteCount) == SQLITE_OK else {
+      throw SealedFileError(.ioFailed, path: path)
+    }
+    if byteCount == 0 { return .empty }
+    if byteCount < SealedHeader.byteCount { return .foreign }
+    guard unsafe file.read(scratch.pointer, SealedHeader.byteCount, at: 0) == SQLITE_OK else {
+      throw SealedFileError(.ioFailed, path: path)
+    }
+    return switch unsafe HeaderReading(Array(scratch.bytes(0..<SealedHeader.byteCount))) {
+    case .zeros, .foreign: .foreign
+    case .plainSQLite: .plainSQLite
+    case .newerVersion(let version): .newerVersion(version)
+    case .sealed(let header): .sealed(header)
+    }
+  }
+}

@@ -1,0 +1,108 @@
+internal import CSQLite
+internal import Glibc
+
+extension JournalFile {
+  /// Answers one of the reads of pager.c.
+  func answer(
+    _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
+  ) -> Int32 {
+    switch byteCount {
+    case 1 where offset == 0: return unsafe readHotByte(target)
+    case JournalLayout.magicByteCount: return unsafe readMagic(target, at: offset)
+    case PageLayout.byteCount: return unsafe readPage(target, at: offset)
+    case 4: return unsafe readWord(target, at: offset)
+    default: return unsafe base.read(target, byteCount, at: offset)  // a super-journal's name
+    }
+  }
+
+  /// Whether the journal is hot: SQLite asks for its first byte, which on disk is always zero.
+  private func readHotByte(_ target: UnsafeMutableRawPointer) -> Int32 {
+    let result = unsafe base.read(sealed.pointer, JournalLayout.magicByteCount, at: 0)
+    guard result == SQLITE_OK || result == SQLITE_IOERR_SHORT_READ else { return result }
+    let bytes = unsafe sealed.bytes(0..<JournalLayout.magicByteCount)
+    if unsafe bytes[0] != 0 { return fail(.foreignSibling, SQLITE_IOERR_READ) }
+    let isOurs = unsafe bytes.starts(with: JournalLayout.magic)
+    unsafe target.storeBytes(of: isOurs ? JournalLayout.sqliteMagic[0] : 0, as: UInt8.self)
+    return result
+  }
+
+  /// A header's magic, or the one at the end of a super-journal pointer.
+  private func readMagic(_ target: UnsafeMutableRawPointer, at offset: Int64) -> Int32 {
+    let result = unsafe base.read(sealed.pointer, JournalLayout.magicByteCount, at: offset)
+    guard result == SQLITE_OK else {
+      unsafe memset(target, 0, JournalLayout.magicByteCount)
+      return result
+    }
+    let isHeader =
+      unsafe offset % Int64(JournalLayout.headerByteCount) == 0
+      && sealed.bytes(0..<4).elementsEqual(JournalLayout.magic)
+    guard isHeader else {
+      unsafe target.copyMemory(from: sealed.pointer, byteCount: JournalLayout.magicByteCount)
+      return SQLITE_OK
+    }
+    guard unsafe sealed.bytes(4..<5)[0] == JournalLayout.version else {
+      return fail(.newerVersion, SQLITE_IOERR_READ)
+    }
+    let revealed = reveal(at: offset)
+    guard revealed == SQLITE_OK else { return revealed }
+    unsafe target.copyMemory(
+      from: JournalLayout.sqliteMagic, byteCount: JournalLayout.magicByteCount)
+    return SQLITE_OK
+  }
+
+  /// Opens the header at an offset and remembers it.
+  private func reveal(at offset: Int64) -> Int32 {
+    let result = unsafe base.read(sealed.pointer, JournalLayout.sealedByteCount, at: offset)
+    guard result == SQLITE_OK else { return result }
+    guard
+      let header = unsafe JournalHeader(
+        opening: sealed.pointer, at: offset, cipher: main.keys.journal)
+    else { return fail(.damagedJournal, SQLITE_IOERR_DATA) }
+    headers.removeAll { $0.offset == offset }
+    headers.append(header)
+    return SQLITE_OK
+  }
+
+  /// Four bytes: a header's word, a checksum, a page number, or part of a super-journal pointer.
+  private func readWord(_ target: UnsafeMutableRawPointer, at offset: Int64) -> Int32 {
+    if let checksum, checksum.offset == offset {
+      unsafe target.storeBigEndian(checksum.value, at: 0)
+      return SQLITE_OK
+    }
+    let fields = Int64(JournalLayout.hiddenOffset)..<Int64(JournalLayout.fieldsByteCount)
+    if fields.contains(offset), !headers.contains(where: { $0.offset == 0 }) {
+      let result = reveal(at: 0)
+      guard result == SQLITE_OK else { return result }
+    }
+    if let header = headers.first(where: { fields.contains(offset - $0.offset) }) {
+      let index = Int(offset - header.offset - fields.lowerBound) / 4
+      unsafe target.storeBigEndian(header.words[index], at: 0)
+      return SQLITE_OK
+    }
+    return unsafe base.read(target, 4, at: offset)
+  }
+
+  private func readPage(_ target: UnsafeMutableRawPointer, at offset: Int64) -> Int32 {
+    checksum = nil
+    let result = unsafe base.read(sealed.pointer, 4 + PageLayout.byteCount, at: offset - 4)
+    guard result == SQLITE_OK else { return result }
+    guard let header = headers.filter({ $0.offset < offset }).max(by: { $0.offset < $1.offset })
+    else { return fail(.damagedJournal, SQLITE_IOERR_DATA) }
+    let number = unsafe UnsafeRawPointer(sealed.pointer).bigEndianWord(at: 0)
+    let end = offset + Int64(PageLayout.byteCount)
+    if number == 0 || number == JournalLayout.superJournalMark {
+      unsafe memset(target, 0, PageLayout.byteCount)  // SQLite stops here by itself
+      return SQLITE_OK
+    }
+    if unsafe main.keys.journal.open(sealed.pointer + 4, number: number, into: target) {
+      checksum = unsafe (end, JournalLayout.checksum(of: target, seed: header.checksumSeed))
+      return SQLITE_OK
+    }
+    if hasWritten || header.vouchesForRecords {
+      return fail(.damagedJournal, page: number, SQLITE_IOERR_DATA)
+    }
+    // A torn tail, from before the database was touched: zeros whose checksum is wrong.
+    checksum = (end, header.checksumSeed &+ 1)
+    return SQLITE_OK
+  }
+}

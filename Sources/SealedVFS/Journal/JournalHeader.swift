@@ -1,0 +1,67 @@
+internal import Glibc
+
+/// A header of the rollback journal, opened.
+struct JournalHeader {
+  /// Whether the records that a header counts were synchronized before their number was written.
+  enum Count: UInt8 {
+    /// There is no number yet, and no magic: the header does not make the journal hot.
+    case none = 0
+    case synchronized = 1
+    case unsynchronized = 2
+  }
+
+  let offset: Int64
+  var count: Count
+  /// Record count, checksum seed, original page count, sector size, page size: SQLite's bytes.
+  var words: [UInt32]
+
+  /// How SQLite says that the records reach to the end of the file.
+  static let countByFileSize: UInt32 = 0xFFFF_FFFF
+
+  var checksumSeed: UInt32 { words[1] }
+
+  /// Whether every record that this header counts was on disk before the database was changed.
+  var vouchesForRecords: Bool { count != .unsynchronized && words[0] != Self.countByFileSize }
+
+  /// The five words from SQLite's bytes 8..27.
+  static func words(from bytes: UnsafeRawPointer) -> [UInt32] {
+    (0..<5).map { unsafe bytes.bigEndianWord(at: 4 * $0) }
+  }
+
+  /// Seals the header into the first 68 bytes of `target`.
+  func seal(
+    into target: UnsafeMutableRawPointer, cipher: PageCipher, nonces: inout NonceSequence
+  ) -> Bool {
+    unsafe memset(target, 0, JournalLayout.sealedByteCount)
+    if count != .none {
+      unsafe target.copyMemory(from: JournalLayout.magic, byteCount: 4)
+      unsafe target.storeBytes(of: JournalLayout.version, toByteOffset: 4, as: UInt8.self)
+      unsafe target.storeBytes(of: count.rawValue, toByteOffset: 5, as: UInt8.self)
+    }
+    let hidden = unsafe target + JournalLayout.hiddenOffset
+    for (index, word) in words.enumerated() { unsafe hidden.storeBigEndian(word, at: 4 * index) }
+    return unsafe cipher.sealRecord(
+      UnsafeMutableRawBufferPointer(start: hidden, count: JournalLayout.hiddenByteCount),
+      clear: target, sealing: target + JournalLayout.sealingOffset, nonces: &nonces)
+  }
+
+  /// Opens 68 bytes, in place; nil where they do not authenticate.
+  init?(opening bytes: UnsafeMutableRawPointer, at offset: Int64, cipher: PageCipher) {
+    let hidden = unsafe bytes + JournalLayout.hiddenOffset
+    guard
+      unsafe cipher.openRecord(
+        UnsafeMutableRawBufferPointer(start: hidden, count: JournalLayout.hiddenByteCount),
+        clear: bytes, sealing: bytes + JournalLayout.sealingOffset),
+      let count = unsafe Count(rawValue: bytes.load(fromByteOffset: 5, as: UInt8.self))
+    else { return nil }
+    self.offset = offset
+    self.count = count
+    words = unsafe Self.words(from: hidden)
+  }
+
+  init(offset: Int64, count: Count, words: [UInt32]) {
+    self.offset = offset
+    self.count = count
+    self.words = words
+  }
+}

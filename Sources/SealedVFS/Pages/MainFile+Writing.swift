@@ -1,0 +1,52 @@
+internal import CSQLite
+
+extension MainFile {
+  /// Seals a page and writes it.
+  func writePage(_ number: UInt32, from source: UnsafeRawPointer) -> Int32 {
+    if !isHeaderOnDisk {
+      let result = settleIdentity()
+      guard result == SQLITE_OK else { return result }
+    }
+    let offset = PageLayout.offset(ofPage: number)
+    if let page = checkpointed {
+      checkpointed = nil
+      if page.number == number, unsafe page.opened == source, isCheckpointing {
+        return unsafe base.write(page.sealed, PageLayout.byteCount, at: offset)
+      }
+    }
+    if number == 1, unsafe !Self.hasRoomToSeal(source) {
+      return fail(.reserveInUse, SQLITE_IOERR_WRITE)
+    }
+    guard
+      unsafe keys.page.seal(source, number: number, into: sealed.pointer, nonces: &nonces)
+    else { return fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE) }
+    return unsafe base.write(sealed.pointer, PageLayout.byteCount, at: offset)
+  }
+
+  /// Makes the file's identity durable before its first page is written.
+  ///
+  /// Whoever rolls an interrupted first transaction back must know the file id, and a power cut may
+  /// keep any of its pages without page 1: hence the sync, once in the life of a file.
+  private func settleIdentity() -> Int32 {
+    var byteCount: Int64 = 0
+    var result = unsafe base.byteCount(&byteCount)
+    guard result == SQLITE_OK else { return result }
+    if byteCount > 0 { return unsafe checkHeader(nil) }  // another connection was first
+    let bytes = keys.header.bytes
+    unsafe opened.pointer.copyMemory(from: bytes, byteCount: bytes.count)
+    result = unsafe base.write(opened.pointer, bytes.count, at: 0)
+    guard result == SQLITE_OK else { return result }
+    result = base.synchronize(SQLITE_SYNC_NORMAL)
+    isHeaderOnDisk = result == SQLITE_OK
+    return result
+  }
+
+  /// Whether page 1 says that pages have 4096 bytes and 40 reserved ones; SQLite writes zeros there
+  /// when it only wants the file to be longer.
+  static func hasRoomToSeal(_ page: UnsafeRawPointer) -> Bool {
+    let bytes = unsafe UnsafeRawBufferPointer(start: page, count: 100)
+    if unsafe bytes.isZero { return true }
+    return unsafe bytes[16] == 0x10 && bytes[17] == 0x00
+      && bytes[20] == UInt8(PageLayout.reservedByteCount)
+  }
+}

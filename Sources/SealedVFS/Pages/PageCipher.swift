@@ -1,0 +1,144 @@
+internal import Glibc
+internal import VaultCrypto
+
+/// Seals and opens pages of one role in one file: `docs/sealed-database-format.md`, "A sealed page".
+///
+/// Not for two threads at once: each open file has its own.
+final class PageCipher {
+  private let cipher: XAES256GCM
+  private let header: [UInt8]
+  private let additionalData: Scratch
+  private let recordData: Scratch
+
+  /// 13 bytes for every page, and the 16 of the header for page 1.
+  private static let prefixByteCount = 13
+
+  init(
+    _ role: Role, key: borrowing SecretBytes, header: SealedHeader
+  ) throws(CryptoError) {
+    cipher = try XAES256GCM(key: DerivedKeys.page(role, of: key, fileID: header.fileID))
+    self.header = header.bytes
+    additionalData = Scratch(byteCount: Self.prefixByteCount + SealedHeader.byteCount)
+    recordData = Scratch(byteCount: Self.prefixByteCount + 8)
+    let start = unsafe additionalData.pointer
+    unsafe start.storeBytes(of: role.rawValue, as: UInt8.self)
+    unsafe (start + 1).copyMemory(from: header.fileID, byteCount: SealedHeader.fileIDByteCount)
+    unsafe (start + Self.prefixByteCount).copyMemory(
+      from: self.header, byteCount: SealedHeader.byteCount)
+  }
+
+  /// Seals a page whose reserved bytes are zero into `target`.
+  ///
+  /// - Returns: false when the library failed, or the reserved bytes are not zero: what SQLite
+  ///   keeps there would be lost, and its log checksums would no longer fit.
+  func seal(
+    _ page: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer,
+    nonces: inout NonceSequence
+  ) -> Bool {
+    guard
+      unsafe UnsafeRawBufferPointer(
+        start: page + PageLayout.contentByteCount, count: PageLayout.reservedByteCount
+      ).isZero
+    else { return false }
+    let start = contentStart(number)
+    if number == 1 { unsafe target.copyMemory(from: header, byteCount: SealedHeader.byteCount) }
+    let nonce = unsafe target + PageLayout.nonceOffset
+    unsafe nonces.writeNext(to: nonce)
+    do throws(CryptoError) {
+      try unsafe cipher.seal(
+        UnsafeRawBufferPointer(start: page + start, count: PageLayout.contentByteCount - start),
+        into: target + start,
+        nonce: UnsafeRawBufferPointer(start: nonce, count: PageLayout.nonceByteCount),
+        authenticating: additionalData(page: number),
+        tag: UnsafeMutableRawBufferPointer(
+          start: target + PageLayout.tagOffset, count: PageLayout.tagByteCount))
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /// Opens a sealed page into `target` as SQLite knows it, reserved bytes zero.
+  ///
+  /// - Returns: false when it does not authenticate; `target` is then all zeros.
+  func open(
+    _ sealed: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer
+  ) -> Bool {
+    let start = contentStart(number)
+    do throws(CryptoError) {
+      try unsafe cipher.open(
+        UnsafeRawBufferPointer(start: sealed + start, count: PageLayout.contentByteCount - start),
+        into: target + start,
+        nonce: UnsafeRawBufferPointer(
+          start: sealed + PageLayout.nonceOffset, count: PageLayout.nonceByteCount),
+        authenticating: additionalData(page: number),
+        tag: UnsafeRawBufferPointer(
+          start: sealed + PageLayout.tagOffset, count: PageLayout.tagByteCount))
+    } catch {
+      unsafe memset(target, 0, PageLayout.byteCount)
+      return false
+    }
+    if number == 1 {
+      unsafe target.copyMemory(from: HeaderReading.plainMagic, byteCount: SealedHeader.byteCount)
+    }
+    unsafe memset(target + PageLayout.contentByteCount, 0, PageLayout.reservedByteCount)
+    return true
+  }
+
+  /// Seals a message that is no page, in place, bound to page number 0 and to 8 clear bytes.
+  ///
+  /// - Parameter sealing: 24 bytes of room for the nonce, then 16 for the tag.
+  func sealRecord(
+    _ message: UnsafeMutableRawBufferPointer, clear: UnsafeRawPointer,
+    sealing: UnsafeMutableRawPointer, nonces: inout NonceSequence
+  ) -> Bool {
+    unsafe nonces.writeNext(to: sealing)
+    do throws(CryptoError) {
+      try unsafe cipher.seal(
+        message,
+        nonce: UnsafeRawBufferPointer(start: sealing, count: PageLayout.nonceByteCount),
+        authenticating: additionalData(record: clear),
+        tag: UnsafeMutableRawBufferPointer(
+          start: sealing + PageLayout.nonceByteCount, count: PageLayout.tagByteCount))
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /// Opens in place what ``sealRecord(_:clear:sealing:nonces:)`` made; wiped where it returns false.
+  func openRecord(
+    _ message: UnsafeMutableRawBufferPointer, clear: UnsafeRawPointer, sealing: UnsafeRawPointer
+  ) -> Bool {
+    do throws(CryptoError) {
+      try unsafe cipher.open(
+        message,
+        nonce: UnsafeRawBufferPointer(start: sealing, count: PageLayout.nonceByteCount),
+        authenticating: additionalData(record: clear),
+        tag: UnsafeRawBufferPointer(
+          start: sealing + PageLayout.nonceByteCount, count: PageLayout.tagByteCount))
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /// 0 for every page but 1, whose first bytes are the clear header.
+  private func contentStart(_ number: UInt32) -> Int {
+    number == 1 ? SealedHeader.byteCount : 0
+  }
+
+  private func additionalData(page number: UInt32) -> UnsafeRawBufferPointer {
+    unsafe additionalData.pointer.storeBigEndian(number, at: 9)
+    return unsafe additionalData.bytes(
+      0..<(number == 1 ? Self.prefixByteCount + SealedHeader.byteCount : Self.prefixByteCount))
+  }
+
+  private func additionalData(record clear: UnsafeRawPointer) -> UnsafeRawBufferPointer {
+    unsafe recordData.pointer.copyMemory(
+      from: additionalData.pointer, byteCount: Self.prefixByteCount)
+    unsafe recordData.pointer.storeBigEndian(0, at: 9)
+    unsafe (recordData.pointer + Self.prefixByteCount).copyMemory(from: clear, byteCount: 8)
+    return unsafe recordData.bytes(0..<Self.prefixByteCount + 8)
+  }
+}

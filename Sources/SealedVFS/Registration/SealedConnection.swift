@@ -1,0 +1,32 @@
+internal import CSQLite
+
+/// Questions to an open SQLite connection, for those who got it from another library.
+public enum SealedConnection {
+  /// The name of the VFS that the main database is on; nil when SQLite does not say.
+  ///
+  /// Anything but ``SealedVFS/name`` means that the connection must not be used.
+  public static func vfsName(of connection: OpaquePointer) -> String? {
+    var name: UnsafeMutablePointer<CChar>?
+    let result = unsafe sqlite3_file_control(connection, "main", SQLITE_FCNTL_VFSNAME, &name)
+    guard result == SQLITE_OK, let name = unsafe name else { return nil }
+    defer { unsafe sqlite3_free(name) }
+    return unsafe String(cString: name)
+  }
+
+  /// Reserves 40 bytes of each page for nonce and tag; before the database's first page is written.
+  ///
+  /// - Returns: how many bytes each page reserves now, or will.
+  public static func reserveBytes(of connection: OpaquePointer) -> Int {
+    var count = Int32(PageLayout.reservedByteCount)
+    _ = unsafe sqlite3_file_control(connection, "main", SQLITE_FCNTL_RESERVE_BYTES, &count)
+    count = -1
+    _ = unsafe sqlite3_file_control(connection, "main", SQLITE_FCNTL_RESERVE_BYTES, &count)
+    return Int(count)
+  }
+
+  /// The identity of the SQLite library that the sealed VFS is linked to, to be compared with
+  /// `sqlite_source_id()` of a connection.
+  public static var libraryID: String {
+    unsafe sqlite3_sourceid().map { unsafe String(cString: $0) } ?? ""
+  }
+}

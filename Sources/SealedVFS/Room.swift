@@ -1,1 +1,0 @@
-// SealedVFS: replaced by its first real content.

@@ -1,0 +1,89 @@
+/// What is wrong with a sealed database's files, or with what was asked of them.
+public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The kinds of failure; new ones may be added.
+  public struct Code: Sendable, Hashable {
+    let name: String
+    let message: String
+    let hint: String?
+
+    private init(_ name: String, _ message: String, hint: String? = nil) {
+      self.name = name
+      self.message = message
+      self.hint = hint
+    }
+
+    /// The file is sealed under another key.
+    public static let wrongKey = Code(
+      "wrongKey", "the key does not open this database",
+      hint: "it is another database's, or from before a change of key")
+    /// The file is neither sealed nor an SQLite database.
+    public static let notSealed = Code("notSealed", "this is not a sealed database")
+    /// The file is an unencrypted SQLite database.
+    public static let plainDatabase = Code(
+      "plainDatabase", "this is a plain SQLite database, not a sealed one",
+      hint: "import it, or name another file")
+    /// The file has a later version of the format.
+    public static let newerVersion = Code(
+      "newerVersion", "this sealed database has another format version",
+      hint: "use the version of this program that wrote it")
+    /// A page of the database or its log does not authenticate.
+    public static let damagedPage = Code("damagedPage", "a page is damaged")
+    /// The rollback journal does not authenticate.
+    public static let damagedJournal = Code(
+      "damagedJournal", "the rollback journal is damaged, and the database needs it",
+      hint: "restore the journal or the database from a backup")
+    /// A log or journal beside the database was not written for it.
+    public static let foreignSibling = Code(
+      "foreignSibling", "the log or journal beside the database is not a sealed one",
+      hint: "move it away if it belongs to something else")
+    /// The file ends before its last page.
+    public static let truncated = Code("truncated", "the file is truncated")
+    /// The file was renamed or replaced while it was open.
+    public static let moved = Code(
+      "moved", "the database was replaced while it was open", hint: "open it again")
+    /// A write that would lose bytes: the page's reserved 40 bytes are in use.
+    public static let reserveInUse = Code(
+      "reserveInUse", "the pages leave no room for nonce and tag",
+      hint: "set SQLITE_FCNTL_RESERVE_BYTES to 40 and VACUUM")
+    /// Other connections are in the way.
+    public static let busy = Code(
+      "busy", "the database is in use", hint: "close it elsewhere first")
+    /// The connection does not go through the sealed VFS: nothing was done.
+    public static let notOnSealedVFS = Code(
+      "notOnSealedVFS", "the connection is not on the sealed VFS",
+      hint: "one process must hold one SQLite library")
+    /// There is no such file.
+    public static let absent = Code("absent", "there is no such database")
+    /// The disk is full.
+    public static let diskFull = Code("diskFull", "the disk is full")
+    /// The system failed to read or write.
+    public static let ioFailed = Code("ioFailed", "reading or writing failed")
+    /// A key, an identity or a VFS name that cannot be used.
+    public static let invalidArgument = Code("invalidArgument", "invalid argument")
+  }
+
+  /// What kind of failure.
+  public let code: Code
+  /// The database's path.
+  public let path: String
+  /// The damaged page, from 1; nil for other failures.
+  public let pageNumber: UInt32?
+  /// What more is known, such as SQLite's or the system's words.
+  public let detail: String?
+
+  init(_ code: Code, path: String, pageNumber: UInt32? = nil, detail: String? = nil) {
+    self.code = code
+    self.path = path
+    self.pageNumber = pageNumber
+    self.detail = detail
+  }
+
+  /// What to do next, where that is known.
+  public var hint: String? { code.hint }
+
+  /// One line: what and where; never a key or a plaintext.
+  public var description: String {
+    let page = pageNumber.map { " (page \($0))" } ?? ""
+    return "\(path): \(code.message)\(page)\(detail.map { ": \($0)" } ?? "")"
+  }
+}

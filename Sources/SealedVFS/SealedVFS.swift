@@ -1,0 +1,82 @@
+internal import CSQLite
+public import SystemPackage
+public import VaultCrypto
+
+/// An SQLite VFS that seals the databases whose keys are registered with it, and passes all others
+/// through: `docs/sealed-database-format.md`.
+///
+/// It becomes the process's default, so that unmodified libraries open a sealed database by its
+/// plain path. The key never appears in a path or a URI: xOpen finds it in a registry.
+public enum SealedVFS {
+  /// The name in `SQLITE_FCNTL_VFSNAME`: a connection that answers another one is not sealed.
+  public static let name = "sealed"
+
+  /// Makes this VFS the process's default, over SQLite's own "unix". May be called again.
+  ///
+  /// - Throws: `ioFailed` when SQLite has no VFS "unix" or refuses ours.
+  public static func install() throws(SealedFileError) {
+    guard installation == SQLITE_OK else {
+      throw SealedFileError(.ioFailed, path: name, detail: "SQLite refuses the VFS")
+    }
+  }
+
+  private static let installation: Int32 = {
+    guard sqlite3_initialize() == SQLITE_OK, let base = unsafe sqlite3_vfs_find("unix") else {
+      return SQLITE_ERROR
+    }
+    return unsafe sqlite3_vfs_register(VFSCallbacks.makeVFS(over: base), 1)
+  }()
+
+  /// Registers a key for the database at `path`, which need not exist yet. Installs the VFS.
+  ///
+  /// A later registration of the same path takes precedence for the connections opened after it.
+  ///
+  /// - Parameters:
+  ///   - key: 32 bytes, copied.
+  ///   - base: the VFS beneath; tests name a recording one.
+  ///   - newFileID: the identity that a new file gets, 8 bytes; nil draws one. Should a file lie
+  ///     there already, it keeps its own.
+  ///   - setsReserve: promises that whoever creates the database sets `SQLITE_FCNTL_RESERVE_BYTES` to
+  ///     40 first; `auto_vacuum` can then be chosen. By default a new database needs no such call.
+  /// - Throws: `invalidArgument`, or `ioFailed` when the path cannot be made absolute.
+  public static func register(
+    key: borrowing SecretBytes, at path: FilePath, over base: String = "unix",
+    newFileID: [UInt8]? = nil, setsReserve: Bool = false
+  ) throws(SealedFileError) -> KeyRegistration {
+    try install()
+    let path = try fullPath(path)
+    guard key.byteCount == XAES256GCM.keyByteCount else {
+      throw SealedFileError(.invalidArgument, path: path, detail: "a key has 32 bytes")
+    }
+    let fileID = newFileID ?? RandomSource.system.bytes(count: SealedHeader.fileIDByteCount)
+    guard fileID.count == SealedHeader.fileIDByteCount else {
+      throw SealedFileError(.invalidArgument, path: path, detail: "a file id has 8 bytes")
+    }
+    guard base != name, let vfs = unsafe sqlite3_vfs_find(base) else {
+      throw SealedFileError(.invalidArgument, path: path, detail: "there is no VFS \(base)")
+    }
+    return unsafe KeyRegistration(
+      RegisteredKey(
+        path: path, key: key.copy(), base: vfs, newFileID: fileID,
+        emptyFile: setsReserve ? .bare : .standIn))
+  }
+
+  /// The path as SQLite names it at xOpen: absolute, symbolic links resolved.
+  static func fullPath(_ path: FilePath) throws(SealedFileError) -> String {
+    guard let vfs = unsafe sqlite3_vfs_find("unix") else {
+      throw SealedFileError(.ioFailed, path: path.string, detail: "SQLite has no VFS unix")
+    }
+    var buffer = [CChar](repeating: 0, count: Int(unsafe vfs.pointee.mxPathname) + 1)
+    let byteCount = Int32(buffer.count)
+    let result = unsafe path.string.withCString { source in
+      unsafe buffer.withUnsafeMutableBufferPointer { target in
+        unsafe vfs.pointee.xFullPathname(vfs, source, byteCount, target.baseAddress)
+      }
+    }
+    guard result == SQLITE_OK || result == SQLITE_OK_SYMLINK else {
+      throw SealedFileError(.ioFailed, path: path.string, detail: "the path cannot be resolved")
+    }
+    let bytes = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

@@ -1,0 +1,11 @@
+/// Frames at the end of a write-ahead log that a recovery did not use.
+///
+/// A torn tail after a power cut looks the same as damage in the middle of the log: SQLite opens
+/// without them in both cases. Whoever counts commits can tell.
+public struct DiscardedLogTail: Sendable, Equatable {
+  /// The first frame that was not used; frames count from 1.
+  public let firstFrame: Int
+
+  /// How many frames of the same generation of the log lie there, the first included.
+  public let frameCount: Int
+}

@@ -1,0 +1,146 @@
+internal import CSQLite
+internal import Glibc
+internal import VaultCrypto
+
+extension LogFile {
+  /// Answers one of the reads of wal.c.
+  func answer(
+    _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
+  ) -> Int32 {
+    guard let place = LogLayout.place(at: offset) else {
+      return unsafe readHeader(target, byteCount, at: Int(offset))
+    }
+    let headerByteCount = LogLayout.frameHeaderByteCount
+    switch (place.within, byteCount) {
+    case (0, LogLayout.frameByteCount):
+      return unsafe readFrame(place.frame, at: place.start, into: target)
+    case (headerByteCount, PageLayout.byteCount):
+      return unsafe readPage(inFrameAt: place.start, into: target)
+    case (let within, _) where within + byteCount <= headerByteCount:
+      let result = unsafe base.read(frame.pointer, headerByteCount, at: place.start)
+      guard result == SQLITE_OK else { return result }
+      revealFrameHeader(at: place.start)
+      unsafe target.copyMemory(from: header.pointer + within, byteCount: byteCount)
+      return SQLITE_OK
+    case (let within, _)
+    where within >= headerByteCount && within + byteCount <= LogLayout.frameByteCount:
+      let result = unsafe readPage(inFrameAt: place.start, into: opened.pointer)
+      guard result == SQLITE_OK else { return result }
+      unsafe target.copyMemory(
+        from: opened.pointer + (within - headerByteCount), byteCount: byteCount)
+      return SQLITE_OK
+    default:
+      return SQLITE_IOERR_READ
+    }
+  }
+
+  /// The log header, or a part of it, as SQLite wrote it.
+  private func readHeader(
+    _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int
+  ) -> Int32 {
+    guard offset + byteCount <= LogLayout.headerByteCount else { return SQLITE_IOERR_READ }
+    let result = unsafe base.read(header.pointer, LogLayout.headerByteCount, at: 0)
+    guard result == SQLITE_OK else { return result }
+    let kind = unsafe LogHeader.reveal(header.pointer)
+    if kind == .foreign { _ = fail(.foreignSibling, SQLITE_OK) }
+    unsafe salts = header.pointer.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
+    if offset == 0 { isRecovering = true }
+    unsafe target.copyMemory(from: header.pointer + offset, byteCount: byteCount)
+    return SQLITE_OK
+  }
+
+  /// A page of the log, for a reader or a checkpoint.
+  private func readPage(
+    inFrameAt start: Int64, into target: UnsafeMutableRawPointer
+  ) -> Int32 {
+    let result = unsafe base.read(frame.pointer, LogLayout.frameByteCount, at: start)
+    guard result == SQLITE_OK else { return result }
+    revealFrameHeader(at: start)
+    let number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)
+    let sealed = unsafe frame.pointer + LogLayout.frameHeaderByteCount
+    guard hasCurrentSalts(), unsafe main.keys.page.open(sealed, number: number, into: target)
+    else {
+      unsafe memset(target, 0, PageLayout.byteCount)
+      return fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
+    }
+    if main.isCheckpointing {
+      unsafe main.checkpointed = CheckpointedPage(
+        number: number, opened: target, sealed: sealed)
+    }
+    return SQLITE_OK
+  }
+
+  /// A whole frame: in a recovery, or when SQLite computes checksums anew.
+  private func readFrame(
+    _ index: Int64, at start: Int64, into target: UnsafeMutableRawPointer
+  ) -> Int32 {
+    let result = unsafe base.read(frame.pointer, LogLayout.frameByteCount, at: start)
+    guard result == SQLITE_OK else { return result }
+    revealFrameHeader(at: start)
+    unsafe target.copyMemory(from: header.pointer, byteCount: LogLayout.frameHeaderByteCount)
+    let number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)
+    let isCurrent = hasCurrentSalts()
+    let isWhole =
+      unsafe isCurrent
+      && main.keys.page.open(
+        frame.pointer + LogLayout.frameHeaderByteCount, number: number,
+        into: target + LogLayout.frameHeaderByteCount)
+    if isWhole { return SQLITE_OK }
+    // Page number 0: no checksum makes such a frame valid, and recovery ends before it.
+    unsafe memset(target, 0, LogLayout.frameByteCount)
+    if isRecovering {
+      noteTail(from: index, isCurrent: isCurrent)
+      return SQLITE_OK
+    }
+    return fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
+  }
+
+  /// Copies the frame header in `frame` to `header`, salts and checksum decrypted.
+  private func revealFrameHeader(at start: Int64) {
+    unsafe header.pointer.copyMemory(
+      from: frame.pointer, byteCount: LogLayout.frameHeaderByteCount)
+    do throws(CryptoError) {
+      try unsafe main.keys.frameHeader.decrypt(
+        UnsafeMutableRawBufferPointer(
+          start: header.pointer + LogLayout.hiddenOffset, count: LogLayout.hiddenByteCount),
+        tweak: UInt64(start))
+    } catch {
+      unsafe memset(header.pointer, 0, LogLayout.frameHeaderByteCount)
+    }
+  }
+
+  /// Whether the frame header in `header` carries the salts of the log as it is now: a frame that
+  /// was moved, or kept from before the log's last restart, does not.
+  private func hasCurrentSalts() -> Bool {
+    let found = unsafe header.pointer.loadUnaligned(
+      fromByteOffset: LogLayout.hiddenOffset, as: UInt64.self)
+    if found == salts { return true }
+    // Another connection may have started the log again since this one read its header.
+    var onDisk: UInt64 = 0
+    let result = unsafe withUnsafeMutableBytes(of: &onDisk) { bytes in
+      unsafe bytes.baseAddress.map { unsafe base.read($0, 8, at: 16) }
+    }
+    guard result == SQLITE_OK else { return false }
+    salts = onDisk
+    return found == onDisk
+  }
+
+  /// Counts the frames of this generation from the first that recovery leaves out.
+  private func noteTail(from index: Int64, isCurrent: Bool) {
+    var frameCount = isCurrent ? 1 : 0
+    var next = index
+    let step = Int64(LogLayout.frameByteCount)
+    while true {
+      let start = Int64(LogLayout.headerByteCount) + next * step
+      guard unsafe base.read(frame.pointer, LogLayout.frameHeaderByteCount, at: start) == SQLITE_OK
+      else { break }
+      revealFrameHeader(at: start)
+      let found = unsafe header.pointer.loadUnaligned(
+        fromByteOffset: LogLayout.hiddenOffset, as: UInt64.self)
+      if found == salts { frameCount = Int(next - index) + 2 }
+      next += 1
+    }
+    guard frameCount > 0 else { return }
+    registered.record(DiscardedLogTail(firstFrame: Int(index), frameCount: frameCount))
+  }
+}

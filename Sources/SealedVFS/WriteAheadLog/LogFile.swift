@@ -1,0 +1,107 @@
+internal import CSQLite
+internal import Glibc
+internal import VaultCrypto
+
+/// The write-ahead log: pages sealed as in the database, frame headers half hidden.
+///
+/// SQLite reads {0,32}, {24,8}, {frame,24+4096}, {frame+16,8} and {frame+24,4096}, and writes {0,32},
+/// {frame,24} and {frame+24,4096}, in the calls of wal.c; anything else is refused.
+final class LogFile: SealedFile {
+  let main: MainFile
+
+  /// One frame as it is on disk.
+  let frame = Scratch(byteCount: LogLayout.frameByteCount)
+  /// A header, opened or to be written.
+  let header = Scratch(byteCount: LogLayout.headerByteCount)
+  /// One opened page, for short reads.
+  let opened = Scratch(byteCount: PageLayout.byteCount)
+
+  /// The salts of the log header on disk; frames with others belong to an older generation.
+  var salts: UInt64?
+
+  /// Set by a read of the log header, which begins every recovery, and ended by any write: between
+  /// the two a frame that does not open is the end of the log, not an error. `walRewriteChecksums`
+  /// reads frames in the same way, but after writing.
+  var isRecovering = false
+
+  /// The frame header written last, whose page comes next.
+  private var announced: (start: Int64, page: UInt32)?
+
+  init(base: BaseFile, main: MainFile) {
+    self.main = main
+    super.init(base: base, registered: main.registered)
+  }
+
+  override func read(
+    _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
+  ) -> Int32 {
+    unsafe answer(target, byteCount, at: offset)
+  }
+
+  override func write(
+    _ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64
+  ) -> Int32 {
+    isRecovering = false
+    if offset == 0 && byteCount == LogLayout.headerByteCount {
+      return unsafe writeHeader(source)
+    }
+    guard let place = LogLayout.place(at: offset) else { return SQLITE_IOERR_WRITE }
+    switch (place.within, byteCount) {
+    case (0, LogLayout.frameHeaderByteCount):
+      return unsafe writeFrameHeader(source, at: place.start)
+    case (LogLayout.frameHeaderByteCount, PageLayout.byteCount):
+      return unsafe writePage(source, inFrameAt: place.start)
+    default:
+      return SQLITE_IOERR_WRITE
+    }
+  }
+
+  override func synchronize(_ flags: Int32) -> Int32 {
+    main.nonces.end()
+    return base.synchronize(flags)
+  }
+
+  private func writeHeader(_ source: UnsafeRawPointer) -> Int32 {
+    unsafe header.pointer.copyMemory(from: source, byteCount: LogLayout.headerByteCount)
+    guard unsafe LogHeader.conceal(header.pointer) else {
+      return fail(.reserveInUse, SQLITE_IOERR_WRITE)  // another page size
+    }
+    unsafe salts = header.pointer.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
+    return unsafe base.write(header.pointer, LogLayout.headerByteCount, at: 0)
+  }
+
+  private func writeFrameHeader(_ source: UnsafeRawPointer, at start: Int64) -> Int32 {
+    unsafe announced = (start, source.bigEndianWord(at: 0))
+    unsafe header.pointer.copyMemory(from: source, byteCount: LogLayout.frameHeaderByteCount)
+    do throws(CryptoError) {
+      try unsafe main.keys.frameHeader.encrypt(
+        UnsafeMutableRawBufferPointer(
+          start: header.pointer + LogLayout.hiddenOffset, count: LogLayout.hiddenByteCount),
+        tweak: UInt64(start))
+    } catch {
+      return fail(.ioFailed, SQLITE_IOERR_WRITE)
+    }
+    return unsafe base.write(header.pointer, LogLayout.frameHeaderByteCount, at: start)
+  }
+
+  /// Writes a page into a frame whose header was written just before, or, when SQLite writes a page
+  /// a second time within a transaction, long ago.
+  private func writePage(_ source: UnsafeRawPointer, inFrameAt start: Int64) -> Int32 {
+    let number: UInt32
+    if let announced, announced.start == start {
+      number = announced.page
+    } else {
+      let result = unsafe base.read(header.pointer, 4, at: start)
+      guard result == SQLITE_OK else { return result }
+      number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)
+    }
+    if number == 1, unsafe !MainFile.hasRoomToSeal(source) {
+      return fail(.reserveInUse, SQLITE_IOERR_WRITE)
+    }
+    guard
+      unsafe main.keys.page.seal(source, number: number, into: frame.pointer, nonces: &main.nonces)
+    else { return fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE) }
+    return unsafe base.write(
+      frame.pointer, PageLayout.byteCount, at: start + Int64(LogLayout.frameHeaderByteCount))
+  }
+}

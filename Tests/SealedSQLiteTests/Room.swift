@@ -1,1 +1,0 @@
-// SealedSQLiteTests: replaced by its first real content.
