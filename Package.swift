@@ -32,6 +32,7 @@ let package = Package(
   products: [
     .library(name: "VaultCrypto", targets: ["VaultCrypto"]),
     .library(name: "DataVault", targets: ["DataVault"]),
+    .library(name: "SealedVFS", targets: ["SealedVFS"]),
     .library(name: "SealedSQLite", targets: ["SealedSQLite"]),
     .library(name: "VaultedDatabase", targets: ["VaultedDatabase"]),
     .library(name: "MessagingQueue", targets: ["MessagingQueue"]),

@@ -6,11 +6,10 @@ import Testing
   private static let environment = ProcessInfo.processInfo.environment
 
   @Test(
-    "kill -9 at a random moment of publishing loses no acknowledged message",
     .enabled(
       if: FileManager.default.isExecutableFile(atPath: StockShell.executable.path),
       "the stock sqlite3 shell is not installed"))
-  func killsLoseNothing() async throws {
+  func `kill -9 at a random moment of publishing loses no acknowledged message`() async throws {
     let count = Self.environment["DATAVAULT_KILL_RUNS"].flatMap { Int($0) } ?? 10
     let seed =
       Self.environment["DATAVAULT_KILL_SEED"].flatMap { UInt64($0) }
@@ -22,8 +21,7 @@ import Testing
     #expect(totals.runs == count)
   }
 
-  @Test("the search finds a text that is in a file, wherever it is")
-  func searchFindsPlaintext() throws {
+  @Test func `the search finds a text that is in a file, wherever it is`() throws {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("datavault-search-\(UUID().uuidString)")
     let nested = folder.appendingPathComponent("vaults")
@@ -39,8 +37,7 @@ import Testing
     #expect(hits == ["a: \(String(decoding: NumberedLines.canary, as: UTF8.self))"])
   }
 
-  @Test("lines are counted up to the first that is missing, changed or out of order")
-  func linesAreCompared() {
+  @Test func `lines are counted up to the first that is missing, changed or out of order`() {
     let lines = NumberedLines(run: 3)
     func output(_ numbers: [Int]) -> [UInt8] {
       numbers.flatMap { lines.line($0) + [UInt8(ascii: "\n")] }
