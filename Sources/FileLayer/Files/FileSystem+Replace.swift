@@ -5,8 +5,9 @@ extension FileSystem {
   /// are there, never neither and never a part.
   ///
   /// The steps are: a temporary file in the same directory, fsync, owner, rename, fsync of the
-  /// directory. The new contents are durable on return. When a step fails, the temporary file is
-  /// removed and the old contents stand.
+  /// directory. The new contents are durable on return. When a step up to the rename fails, the
+  /// temporary file is removed and the old contents stand; when only the last one fails, the new
+  /// contents are there, and a power cut may bring back the old.
   ///
   /// - Parameter owner: whom the file is given to; nil leaves it to the process.
   package func replace(
@@ -25,11 +26,17 @@ extension FileSystem {
       if !error.isCrash { try? remove(temporary) }
       throw error
     }
-    try synchronizeDirectory(path.removingLastComponent())
+    try synchronizeDirectory(path.containingDirectory)
   }
 }
 
 extension FilePath {
+  /// The directory that holds this path's name; the working directory for a bare name.
+  package var containingDirectory: FilePath {
+    let directory = removingLastComponent()
+    return directory.isEmpty ? "." : directory
+  }
+
   /// The side name under which a file is prepared before it takes this path's place.
   package var temporarySibling: FilePath {
     var path = self

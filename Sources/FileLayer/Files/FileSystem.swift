@@ -22,7 +22,8 @@ package protocol FileSystem: Sendable {
   /// Makes a directory with exactly these permissions; one that is there already is left as it is.
   func createDirectory(_ path: FilePath, permissions: FilePermissions) throws(FileError)
 
-  /// Makes a file that did not exist (`EEXIST` otherwise), open for writing.
+  /// Makes a file that did not exist (`EEXIST` otherwise) with exactly these permissions, open for
+  /// writing.
   func create(
     _ path: FilePath, permissions: FilePermissions
   ) throws(FileError) -> any WritableFile

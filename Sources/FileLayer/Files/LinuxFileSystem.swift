@@ -50,7 +50,13 @@ package struct LinuxFileSystem: FileSystem {
     }
     defer { unsafe closedir(stream) }
     var names: [String] = []
-    while let entry = unsafe readdir(stream) {
+    while true {
+      // The end and a failure both give nothing; only errno tells them apart.
+      errno = 0
+      guard let entry = unsafe readdir(stream) else {
+        if errno != 0 { throw FileError(.list, directory, .current) }
+        break
+      }
       let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
         unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) {
           unsafe String(cString: $0)
@@ -83,7 +89,14 @@ package struct LinuxFileSystem: FileSystem {
     let descriptor = unsafe open(
       path.string, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, permissions.rawValue)
     guard descriptor >= 0 else { throw FileError(.create, path, .current) }
-    return LinuxWritableFile(descriptor: descriptor, path: path)
+    let file = LinuxWritableFile(descriptor: descriptor, path: path)
+    // The process's umask must not decide.
+    guard fchmod(descriptor, permissions.rawValue) == 0 else {
+      let reason = Errno.current
+      file.close()
+      throw FileError(.create, path, reason)
+    }
+    return file
   }
 
   package func rename(_ path: FilePath, to target: FilePath) throws(FileError) {

@@ -4,7 +4,8 @@ package import SystemPackage
 ///
 /// Names and contents live apart, as on a real file system: fsync makes a file's contents durable,
 /// fsync of its directory makes its name durable, and a rename carries contents that are as
-/// volatile as they were.
+/// volatile as they were. A directory made in the recording is durable, with all that it holds,
+/// once the directory above it was synchronized.
 package struct DiskReplay: Sendable {
   /// What a power cut takes away.
   package enum Loss: Sendable {
@@ -12,6 +13,9 @@ package struct DiskReplay: Sendable {
     case nothing
     /// All that was not synchronized: contents without fsync, names without a directory fsync.
     case everythingUnsynchronized
+    /// Contents without fsync, while names reached the disk at once: a file system that commits
+    /// its journal before the data. It leaves an empty file where a rename came before the fsync.
+    case unsynchronizedContents
   }
 
   /// A file apart from its name.
@@ -23,6 +27,7 @@ package struct DiskReplay: Sendable {
   private var inodes: [Inode] = []
   private var names: [FilePath: Int] = [:]
   private var durableNames: [FilePath: Int] = [:]
+  private var volatileDirectories: Set<FilePath> = []
 
   /// Replays events on top of the files that lay there before, which were durable.
   package init(
@@ -40,7 +45,10 @@ package struct DiskReplay: Sendable {
   package func files(after loss: Loss) -> [FilePath: [UInt8]] {
     switch loss {
     case .nothing: names.mapValues { inodes[$0].contents }
-    case .everythingUnsynchronized: durableNames.mapValues { inodes[$0].durableContents }
+    case .everythingUnsynchronized:
+      durableNames.filter { name, _ in !volatileDirectories.contains { name.isInside($0) } }
+        .mapValues { inodes[$0].durableContents }
+    case .unsynchronizedContents: names.mapValues { inodes[$0].durableContents }
     }
   }
 
@@ -66,10 +74,15 @@ package struct DiskReplay: Sendable {
       names[path] = nil
     case .synchronizeDirectory(let directory):
       for path in Set(names.keys).union(durableNames.keys)
-      where path.removingLastComponent() == directory {
+      where path.containingDirectory == directory {
         durableNames[path] = names[path]
       }
-    case .createDirectory, .changeOwner, .lock, .unlock, .mark:
+      volatileDirectories = volatileDirectories.filter { $0.containingDirectory != directory }
+    case .createDirectory(let directory):
+      if !names.keys.contains(where: { $0.isInside(directory) }) {
+        volatileDirectories.insert(directory)
+      }
+    case .changeOwner, .lock, .unlock, .mark:
       break
     }
   }
@@ -80,6 +93,12 @@ package struct DiskReplay: Sendable {
     names[path] = inodes.count
     inodes.append(Inode())
     return inodes.count - 1
+  }
+}
+
+extension FilePath {
+  fileprivate func isInside(_ directory: FilePath) -> Bool {
+    self != directory && starts(with: directory)
   }
 }
 

@@ -1,0 +1,86 @@
+import FileLayer
+import Foundation
+import Glibc
+import SystemPackage
+import Testing
+
+@Suite struct FileLockTests {
+  let directory: TemporaryDirectory
+  let files = LinuxFileSystem()
+
+  init() throws {
+    directory = try TemporaryDirectory()
+  }
+
+  @Test func onlyOneHandleHoldsIt() throws {
+    let first = try #require(try files.lock(directory("lock"), wait: false))
+    #expect(try files.lock(directory("lock"), wait: false) == nil)
+    first.release()
+    let second = try #require(try files.lock(directory("lock"), wait: false))
+    first.release()  // once more: the lock of another is not given back
+    #expect(try files.lock(directory("lock"), wait: false) == nil)
+    second.release()
+  }
+
+  @Test func endsWithItsLastReference() throws {
+    do {
+      let lock = try #require(try files.lock(directory("lock"), wait: false))
+      _ = lock
+    }
+    #expect(try files.lock(directory("lock"), wait: false) != nil)
+  }
+
+  @Test func anotherProcessHasToWait() async throws {
+    let lock = try #require(try files.lock(directory("lock"), wait: false))
+    let path = directory("lock").string
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      exit(try LinuxFileSystem().lock(FilePath(path), wait: false) == nil ? 0 : 2)
+    }
+    lock.release()
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      exit(try LinuxFileSystem().lock(FilePath(path), wait: false) != nil ? 0 : 2)
+    }
+  }
+
+  @Test func aProcessThatDiesGivesItBack() async throws {
+    let path = directory("lock").string
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+      let lock = try LinuxFileSystem().lock(FilePath(path), wait: false)
+      guard lock != nil else { exit(2) }
+      kill(getpid(), SIGKILL)
+      withExtendedLifetime(lock) {}
+    }
+    #expect(try files.lock(directory("lock"), wait: false) != nil)
+  }
+
+  @Test func waitsUntilItIsFree() async throws {
+    let lock = try #require(try files.lock(directory("lock"), wait: false))
+    let path = directory("lock")
+    let waiter = Thread { _ = try? LinuxFileSystem().lock(path, wait: true)?.release() }
+    waiter.start()
+    while !waiter.isExecuting { try await Task.sleep(for: .milliseconds(1)) }
+    try await Task.sleep(for: .milliseconds(20))
+    #expect(!waiter.isFinished)
+    lock.release()
+    let deadline = ContinuousClock.now + .seconds(10)
+    while !waiter.isFinished && ContinuousClock.now < deadline {
+      try await Task.sleep(for: .milliseconds(1))
+    }
+    #expect(waiter.isFinished)
+  }
+
+  @Test func itsFileIsForTheOwnerAlone() throws {
+    let lock = try files.lock(directory("lock"), wait: false)
+    #expect(try files.status(of: directory("lock"))?.permissions == .ownerReadWrite)
+    withExtendedLifetime(lock) {}
+  }
+
+  @Test func followsNoSymbolicLink() throws {
+    try FileManager.default.createSymbolicLink(
+      atPath: directory("lock").string, withDestinationPath: directory("elsewhere").string)
+    #expect(throws: FileError(.lock, directory("lock"), .tooManySymbolicLinkLevels)) {
+      try files.lock(directory("lock"), wait: false)
+    }
+    #expect(try directory.names() == ["lock"])
+  }
+}

@@ -1,0 +1,168 @@
+import FileLayer
+import Glibc
+import SystemPackage
+import Testing
+
+/// The promise: after a crash at any point the old or the new contents are there, never neither.
+@Suite struct FileSystemReplaceTests {
+  let directory: TemporaryDirectory
+
+  init() throws {
+    directory = try TemporaryDirectory()
+  }
+
+  private var path: FilePath { directory("vault") }
+  private let owner = FileOwner(userID: geteuid(), groupID: getegid())
+
+  private func replace(on files: any FileSystem, with contents: String = "new") throws(FileError) {
+    try files.replace(
+      path, with: Array(contents.utf8), permissions: .ownerReadWrite, owner: owner)
+  }
+
+  @Test func takesItsStepsInThisOrder() throws {
+    try directory.put("old", at: "vault")
+    let recorder = FileRecorder()
+    try replace(on: RecordingFileSystem(recorder: recorder))
+    let temporary = directory(".vault.new")
+    #expect(
+      recorder.events == [
+        .remove(temporary),
+        .create(temporary),
+        .write(temporary, offset: 0, bytes: Array("new".utf8)),
+        .changeOwner(temporary, owner),
+        .synchronize(temporary),
+        .rename(temporary, to: path),
+        .synchronizeDirectory(directory.path),
+      ])
+    #expect(try directory.names() == ["vault"])
+    #expect(directory.contents(of: "vault") == "new")
+  }
+
+  @Test func replacesAFileOfAnyLength() throws {
+    let files = LinuxFileSystem()
+    for contents in ["", "short", String(repeating: "long ", count: 100_000), "", "end"] {
+      try replace(on: files, with: contents)
+      #expect(directory.contents(of: "vault") == contents)
+    }
+  }
+
+  // MARK: a process that is killed
+
+  @Test func aKillAtAnyStepLeavesOldOrNewAndTheNextReplaceWorks() throws {
+    for step in 0..<7 {
+      try directory.put("old", at: "vault")
+      let recorder = FileRecorder(fault: .crash(atEvent: step))
+      let files = RecordingFileSystem(recorder: recorder)
+      #expect(throws: FileError.self, "step \(step)") { try replace(on: files) }
+      #expect(recorder.hasCrashed)
+      #expect(directory.contents(of: "vault") == (step < 6 ? "old" : "new"), "step \(step)")
+      #expect(throws: FileError.self) { try files.status(of: path) }
+
+      try replace(on: LinuxFileSystem(), with: "newer")
+      #expect(directory.contents(of: "vault") == "newer", "step \(step)")
+      #expect(try directory.names() == ["vault"], "step \(step)")
+    }
+  }
+
+  // MARK: a step that fails
+
+  @Test(arguments: [
+    Errno.ioError, .noSpace, .diskQuotaExceeded, .permissionDenied, .readOnlyFileSystem,
+    .tooManyOpenFiles,
+  ])
+  func aFailureAtAnyStepIsReportedAndLeavesOldOrNew(_ errno: Errno) throws {
+    for step in 0..<7 {
+      try directory.put("old", at: "vault")
+      let recorder = FileRecorder(fault: .failure(atEvent: step, errno))
+      let error = #expect(throws: FileError.self, "step \(step)") {
+        try replace(on: RecordingFileSystem(recorder: recorder))
+      }
+      #expect(error?.errno == errno)
+      #expect(error?.isCrash == false)
+      #expect(directory.contents(of: "vault") == (step < 6 ? "old" : "new"), "step \(step)")
+      #expect(try directory.names() == ["vault"], "step \(step)")
+    }
+  }
+
+  @Test func theSystemsOwnRefusalLeavesTheOldFile() throws {
+    try directory.put("old", at: "vault")
+    // A directory stands where the temporary file should: nothing can be removed or made there.
+    try LinuxFileSystem().createDirectory(
+      directory(".vault.new"), permissions: .ownerReadWriteExecute)
+    #expect(throws: FileError.self) { try replace(on: LinuxFileSystem()) }
+    #expect(directory.contents(of: "vault") == "old")
+  }
+
+  // MARK: a power cut
+
+  @Test func aPowerCutAtAnyMomentLeavesOldOrNew() throws {
+    let events = try recordedEvents()
+    #expect(violation(of: events, from: "old") == nil)
+    #expect(violation(of: events, from: nil) == nil)
+  }
+
+  /// The proof that the fsync of the contents matters: without it, this very check fails.
+  @Test func withoutTheSynchronizingOfTheContentsTheCheckFails() throws {
+    let events = try recordedEvents().filter { event in
+      if case .synchronize = event { false } else { true }
+    }
+    #expect(violation(of: events, from: "old") != nil)
+    #expect(violation(of: events, from: nil) != nil)
+  }
+
+  /// It must come before the rename: a file system may commit the name first.
+  @Test func withTheContentsSynchronizedAfterTheRenameTheCheckFails() throws {
+    var events = try recordedEvents()
+    let synchronize = try #require(
+      events.firstIndex { if case .synchronize = $0 { true } else { false } })
+    events.remove(at: synchronize)
+    events.insert(.synchronize(path), at: synchronize + 1)
+    #expect(violation(of: events, from: "old") != nil)
+  }
+
+  @Test func withoutTheSynchronizingOfTheDirectoryTheCheckFails() throws {
+    let events = try recordedEvents().filter { event in
+      if case .synchronizeDirectory = event { false } else { true }
+    }
+    #expect(violation(of: events, from: "old") != nil)
+    #expect(violation(of: events, from: nil) != nil)
+  }
+
+  /// Writing in place, what replace is there to avoid.
+  @Test func writingInPlaceFailsTheCheck() {
+    let events: [FileEvent] = [
+      .truncate(path, byteCount: 0),
+      .write(path, offset: 0, bytes: Array("new".utf8)),
+      .synchronize(path),
+      .synchronizeDirectory(directory.path),
+    ]
+    #expect(violation(of: events, from: "old") != nil)
+  }
+
+  private func recordedEvents() throws -> [FileEvent] {
+    try directory.put("old", at: "vault")
+    let recorder = FileRecorder()
+    try replace(on: RecordingFileSystem(recorder: recorder))
+    return recorder.events
+  }
+
+  /// The first moment and loss that leave neither `old` nor the new contents, or that take back
+  /// what was durable on return; nil when the promise holds throughout.
+  private func violation(of events: [FileEvent], from old: String?) -> String? {
+    let initial = old.map { [path: Array($0.utf8)] } ?? [:]
+    let losses: [DiskReplay.Loss] = [
+      .nothing, .everythingUnsynchronized, .unsynchronizedContents,
+    ]
+    for count in 0...events.count {
+      for loss in losses {
+        let files = DiskReplay(events.prefix(count), initialFiles: initial).files(after: loss)
+        let found = files[path].map { String(decoding: $0, as: UTF8.self) }
+        let isDone = count == events.count
+        if found != "new" && (isDone || found != old) {
+          return "after \(count) steps, losing \(loss): \(found ?? "nothing")"
+        }
+      }
+    }
+    return nil
+  }
+}

@@ -1,1 +1,0 @@
-// replaced by its first real content
