@@ -1,5 +1,6 @@
 import DataVault
 import DataVaultTesting
+import Foundation
 import Testing
 import VaultCrypto
 
@@ -104,6 +105,45 @@ import VaultCrypto
     try await vault.changePassword(to: credentials("other"))
     #expect(try sealedVaultKey().prefix(120) == mine.prefix(120))
     #expect(try await opens(credentials("other")))
+  }
+
+  @Test func `keys from before the securing open nothing after it`() async throws {
+    // Whoever knew the standard password knew these.
+    let (contentKey, vaultKey) = (VaultForge.contentKey, VaultForge.vaultKey)
+    var forge = VaultForge()
+    forge.password = "datavault-standard-password"
+    forge.callerSalt = "datavault-standard-salt"
+    forge.isSecured = false
+    func unseals(_ member: String, key: [UInt8]) throws -> Bool {
+      let file = try JSONSerialization.jsonObject(with: Data(try #require(store[.messaging])))
+      let jwe = try #require((file as? [String: Any])?[member] as? [String: Any])
+      func part(_ name: String) throws -> String { try #require(jwe[name] as? String) }
+      let aad = try part("protected") + (member == "key" ? "" : "." + part("aad"))
+      let box = AES256GCM.SealedBox(
+        ciphertext: Base64.bytes(try part("ciphertext")), tag: Base64.bytes(try part("tag")))
+      do throws(CryptoError) {
+        _ = try AES256GCM.open(
+          box, key: SecretBytes(copying: key), nonce: Base64.bytes(jwe["iv"] as? String ?? ""),
+          authenticating: Array(aad.utf8).span.bytes)
+        return true
+      } catch {
+        return false
+      }
+    }
+    for method in ["secure", "change the password"] {
+      store[.messaging] = try forge.file()
+      let vault = try await CheapVault.get(.messaging, in: store)
+      try await vault.unlock(with: .standard)
+      #expect(try unseals("key", key: contentKey) && unseals("contents", key: vaultKey))
+      if method == "secure" {
+        try await vault.secure(to: credentials("mine"))
+      } else {
+        try await vault.changePassword(from: .standard, to: credentials("mine"))
+      }
+      #expect(try !unseals("key", key: contentKey), "\(method)")
+      #expect(try !unseals("contents", key: vaultKey), "\(method)")
+      #expect(try await opens(credentials("mine")))
+    }
   }
 
   @Test func `securing makes new keys once`() async throws {

@@ -83,10 +83,10 @@ struct KeySlot: Sendable, Equatable {
   private static func keyMethod(
     parsing bytes: RawSpan, _ header: Range<Int>, of part: String
   ) throws(FormatFault) -> Method {
-    let members = try JSONText.members(["alg", "kid"], in: bytes, header, of: part)
-    guard bytes.equals("\"\(keyAlgorithm)\"".utf8, in: members[0]) else {
+    guard bytes.hasBytes("{\"alg\":\"\(keyAlgorithm)\",".utf8, at: header.lowerBound) else {
       throw FormatFault(part, "an algorithm that this format does not have")
     }
+    let members = try JSONText.members(["alg", "kid"], in: bytes, header, of: part)
     let kid = bytes.array(try JSONText.plainString(in: bytes, members[1], of: part))
     let pieces = kid.split(
       separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)

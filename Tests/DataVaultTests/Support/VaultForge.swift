@@ -39,10 +39,13 @@ struct VaultForge {
   /// Changes the head of the file before its digest is made.
   var editHead: (String) -> String = { $0 }
 
+  static let contentKey = [UInt8](repeating: 0xC0, count: 32)
+  static let vaultKey = [UInt8](repeating: 0x7A, count: 32)
+
   /// The bytes of the file.
   func file() throws -> [UInt8] {
-    let contentKey = SecretBytes(copying: Array(repeating: 0xC0, count: 32))
-    let vaultKey = SecretBytes(copying: Array(repeating: 0x7A, count: 32))
+    let contentKey = SecretBytes(copying: Self.contentKey)
+    let vaultKey = SecretBytes(copying: Self.vaultKey)
     let key = editKey(try keyText(contentKey: contentKey, vaultKey: vaultKey))
     let contents = editContents(try contentsText(key: key, vaultKey: vaultKey))
     return Self.seal(editHead("{\"key\":\(key),\"contents\":\(contents),"))

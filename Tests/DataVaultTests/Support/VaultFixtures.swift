@@ -1,0 +1,114 @@
+import DataVault
+import DataVaultTesting
+import FileLayer
+import Foundation
+import SystemPackage
+import Testing
+import VaultCrypto
+
+/// The vault files in `Fixtures/vaults`, and how each was made.
+enum VaultFixtures {
+  static let positiveDirectory = FilePath(Repository.path("Fixtures/vaults/positive"))
+  static let negativeDirectory = FilePath(Repository.path("Fixtures/vaults/negative"))
+  static let password = "correct horse battery staple"
+  static let salt = "sea salt"
+  static let databaseID: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
+
+  /// A vault that opens.
+  struct Positive: Sendable, CustomTestStringConvertible {
+    let name: String
+    var isStandard = false
+    var salt: String?
+    let make: @Sendable (Vault) async throws -> Void
+
+    var testDescription: String { name }
+
+    func unlock(_ vault: Vault) async throws {
+      if isStandard {
+        try await vault.unlock(with: .standard)
+      } else {
+        try await vault.unlock(with: credentials(password, salt: salt))
+      }
+    }
+  }
+
+  static let positives = [
+    Positive(name: "standard-credentials", isStandard: true) { _ in },
+    Positive(name: "password") { _ in },
+    Positive(name: "password-and-salt", salt: salt) { _ in },
+    Positive(name: "items", make: setItems),
+    Positive(name: "database-creating") { vault in
+      _ = try await vault.beginBinding(databaseID: databaseID).byteCount
+    },
+    Positive(name: "database-bound", make: bind),
+    Positive(name: "database-pending-key") { vault in
+      try await bind(vault)
+      try await vault.preparePendingKey()
+    },
+  ]
+
+  static let setItems: @Sendable (Vault) async throws -> Void = { vault in
+    try await vault.setText("", for: "empty")
+    try await vault.setText("quotes \" \\ / and \n\t\u{0} and ä😀", for: "escapes \" \\ \n ä😀")
+    try await vault.set(
+      SecretBytes(copying: Array(0...255)), kind: .binary, for: "every byte")
+    try await vault.setText("longest name", for: String(repeating: "n", count: 255))
+  }
+
+  private static let bind: @Sendable (Vault) async throws -> Void = { vault in
+    _ = try await vault.beginBinding(databaseID: databaseID).byteCount
+    try await vault.completeBinding()
+  }
+
+  /// Files with one fault each, by the name of the fault.
+  static func negatives() throws -> [String: [UInt8]] {
+    var forge = VaultForge()
+    forge.password = password
+    forge.iterationCount = 220_000
+    var files: [String: [UInt8]] = [:]
+    for rule in BrokenRule.all where rule.name != "item-too-large" {
+      forge.id = rule.name
+      files[rule.name] = try rule.file(forge)
+    }
+    func add(_ name: String, _ edit: (inout VaultForge) -> Void) throws -> [UInt8] {
+      var forge = forge
+      forge.id = name
+      edit(&forge)
+      let file = try forge.file()
+      files[name] = file
+      return file
+    }
+    _ = try add("newer-version") {
+      $0.clear = $0.clear.replacing(":0,\"vault\"", with: ":1,\"vault\"")
+    }
+    _ = try add("iterations-huge") { $0.statedIterationCount = "2147483647" }
+    _ = try add("iterations-one-too-many") { $0.statedIterationCount = "10000001" }
+    _ = try add("iterations-one-too-few") { $0.iterationCount = 219_999 }
+    _ = try add("name-of-another-vault") { $0.id = "messaging" }
+    files["nested-too-deep"] = VaultForge.seal(
+      #"{"key":[[[[[[[[]]]]]]]],"contents":{},"#)
+    files["truncated"] = Array(try add("truncated") { _ in }.dropLast(200))
+    files["without-last-byte"] = try add("without-last-byte") { _ in }.dropLast()
+    files["empty"] = []
+    var flipped = try add("bit-flipped-in-the-tag") { _ in }
+    flipped[flipped.count - 62] ^= 1
+    files["bit-flipped-in-the-tag"] = flipped
+    let other = try add("parts-of-two-vaults") { $0.p2s = Base64.url(Array(2...17)) }
+    let whole = try add("parts-of-two-vaults") { _ in }
+    let separator = Array(#","contents":"#.utf8)
+    let cut = try #require(whole.firstRange(of: separator)).lowerBound
+    let otherCut = try #require(other.firstRange(of: separator)).lowerBound
+    files["parts-of-two-vaults"] = VaultForge.seal(
+      Array(whole[..<cut] + other[otherCut...].dropLast(56)))
+    return files
+  }
+
+  static func names(in directory: FilePath) -> [String] {
+    ((try? LinuxFileSystem().entries(of: directory)) ?? []).map { String($0.dropLast(6)) }
+  }
+
+  static func read(_ name: String, in directory: FilePath) throws -> [UInt8] {
+    try #require(
+      try LinuxFileSystem().read(directory.appending("\(name).vault"), maximumByteCount: 1 << 20))
+  }
+}
