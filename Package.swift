@@ -70,15 +70,25 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // Records and breaks what SQLite does to the disk; for tests, not a product.
+    .target(
+      name: "FaultVFS", dependencies: ["FileLayer", "CSQLite", system],
+      path: "Tests/Support/FaultVFS", swiftSettings: Array(settings.dropFirst())),
+
     tests("FileLayerTests", ["FileLayer", system]),
     tests("VaultCryptoTests", ["VaultCrypto"]),
     tests("DataVaultTests", ["DataVault", "DataVaultTesting", "VaultCrypto", "FileLayer", system]),
-    tests("SealedVFSTests", ["SealedVFS", "VaultCrypto", "FileLayer", "CSQLite", system]),
     tests(
-      "SealedSQLiteTests", ["SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),
+      "SealedVFSTests", ["SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", "CSQLite", system]),
+    tests(
+      "SealedSQLiteTests",
+      ["SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", grdb, system]),
     tests(
       "VaultedDatabaseTests",
-      ["VaultedDatabase", "DataVault", "SealedSQLite", "VaultCrypto", "FileLayer", grdb, system]),
+      [
+        "VaultedDatabase", "DataVault", "SealedSQLite", "VaultCrypto", "FileLayer", "FaultVFS", grdb,
+        system,
+      ]),
     tests(
       "MessagingQueueTests",
       ["MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", grdb, system]),

@@ -2,7 +2,7 @@
 public struct Durability: Sendable, Equatable {
   let level: Int
 
-  /// Each commit is synchronized before it returns. The default.
+  /// Each commit is synchronized before it returns: the default.
   public static let full = Durability(level: 2)
   /// Only checkpoints are synchronized: a power cut may take the last commits, never consistency.
   public static let normal = Durability(level: 1)

@@ -9,7 +9,7 @@ public enum SealedDatabase {
   public struct Creation: Sendable, Equatable {
     let isAllowed: Bool
 
-    /// Make one. The default.
+    /// Make one: the default.
     public static let ifAbsent = Creation(isAllowed: true)
     /// Fail with `absent`.
     public static let never = Creation(isAllowed: false)

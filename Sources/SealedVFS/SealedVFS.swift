@@ -11,7 +11,7 @@ public enum SealedVFS {
   /// The name in `SQLITE_FCNTL_VFSNAME`: a connection that answers another one is not sealed.
   public static let name = "sealed"
 
-  /// Makes this VFS the process's default, over SQLite's own "unix". May be called again.
+  /// Makes this VFS the process's default, over SQLite's own "unix"; may be called again.
   ///
   /// - Throws: `ioFailed` when SQLite has no VFS "unix" or refuses ours.
   public static func install() throws(SealedFileError) {
@@ -27,7 +27,7 @@ public enum SealedVFS {
     return unsafe sqlite3_vfs_register(VFSCallbacks.makeVFS(over: base), 1)
   }()
 
-  /// Registers a key for the database at `path`, which need not exist yet. Installs the VFS.
+  /// Registers a key for the database at `path`, which need not exist yet, and installs the VFS.
   ///
   /// A later registration of the same path takes precedence for the connections opened after it.
   ///

@@ -23,8 +23,9 @@ enum FileControl {
     }
   }
 
-  /// By allow-list: what the device promises of bytes need not hold of sealed pages. Safe overwrite
-  /// is always claimed, as SQLite does on Linux; without it page writes would be split.
+  /// By allow-list: what the device promises of bytes need not hold of sealed pages.
+  ///
+  /// Safe overwrite is always claimed, as SQLite does on Linux; without it page writes would be split.
   static func deviceCharacteristics(of base: BaseFile) -> Int32 {
     SQLITE_IOCAP_POWERSAFE_OVERWRITE
       | base.deviceCharacteristics & SQLITE_IOCAP_UNDELETABLE_WHEN_OPEN

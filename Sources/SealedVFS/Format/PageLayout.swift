@@ -11,7 +11,7 @@ enum PageLayout {
   /// The page that holds SQLite's lock bytes, at 1 GiB: it is never written.
   static let lockPageNumber: UInt32 = 262_145
 
-  /// Where a page lies in the database file. Pages count from 1.
+  /// Where a page lies in the database file; pages count from 1.
   static func offset(ofPage number: UInt32) -> Int64 {
     (Int64(number) - 1) * Int64(byteCount)
   }

@@ -10,7 +10,7 @@ public struct SealedHeader: Sendable, Equatable {
   /// The length of a file id in bytes.
   public static let fileIDByteCount = 8
 
-  /// Tells a wrong key from a right one, but for one in 2^32. Not a commitment to the key.
+  /// Tells a wrong key from a right one, but for one in 2^32; not a commitment to the key.
   let keyCheck: [UInt8]
 
   /// The file's identity: 8 random bytes, kept by a change of key.

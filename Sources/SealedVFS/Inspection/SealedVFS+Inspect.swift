@@ -3,7 +3,7 @@ internal import FileLayer
 public import SystemPackage
 
 extension SealedVFS {
-  /// Says what lies at a path. Changes nothing, needs no key, and takes no lock.
+  /// Says what lies at a path, without a key, a lock or a change.
   ///
   /// It reads through a file of SQLite's own "unix": a plain open, read and close by a process that
   /// holds SQLite's lock on the file would drop that lock (POSIX locks; see os_unix.c).

@@ -21,8 +21,9 @@ extension MainFile {
     return SQLITE_OK
   }
 
-  /// Reads a few bytes of one page. SQLite does so in two places, both on page 1: 100 bytes at 0
-  /// when it opens the file, before any recovery, and 16 at 24 in rollback mode.
+  /// Reads a few bytes of one page.
+  ///
+  /// SQLite does so in two places, both on page 1: 100 bytes at 0 when it opens the file, before any recovery, and 16 at 24 in rollback mode.
   func readPart(
     of target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
   ) -> Int32 {

@@ -16,7 +16,9 @@ public final class KeyRegistration: Sendable {
   }
 
   /// Why a call on one of the database's files failed last, more precisely than SQLite's result
-  /// code says; nil when none has. It stays until the next one or ``forgetFault()``.
+  /// code says; nil when none has.
+  ///
+  /// It stays until the next one or ``forgetFault()``.
   public var fault: SealedFileError? { registered.fault }
 
   /// Clears ``fault``.
@@ -24,7 +26,8 @@ public final class KeyRegistration: Sendable {
     registered.record(nil)
   }
 
-  /// What the last recovery of the write-ahead log left out although it was written under the
-  /// log's current salts: a torn tail after a power cut, or damage. Nil when nothing.
+  /// What the last recovery of the write-ahead log left out; nil when nothing.
+  ///
+  /// It was written under the log's current salts: a torn tail after a power cut, or damage.
   public var discardedLogTail: DiscardedLogTail? { registered.discardedTail }
 }

@@ -19,6 +19,8 @@ final class LogFile: SealedFile {
   /// The salts of the log header on disk; frames with others belong to an older generation.
   var salts: UInt64?
 
+  /// Whether SQLite is recovering the log.
+  ///
   /// Set by a read of the log header, which begins every recovery, and ended by any write: between
   /// the two a frame that does not open is the end of the log, not an error. `walRewriteChecksums`
   /// reads frames in the same way, but after writing.

@@ -1,0 +1,210 @@
+import CSQLite
+import FileLayer
+import SystemPackage
+
+/// SQLite's calls on a recording VFS: <https://sqlite.org/c3ref/vfs.html>.
+enum RecordingCallbacks {
+  private struct Slot {
+    var methods: UnsafePointer<sqlite3_io_methods>?
+    var file: Unmanaged<RecordedFile>?
+  }
+
+  // nonisolated(unsafe): found once, and SQLite never frees "unix".
+  nonisolated(unsafe) private static let unix: UnsafeMutablePointer<sqlite3_vfs> = {
+    guard sqlite3_initialize() == SQLITE_OK, let vfs = sqlite3_vfs_find("unix") else {
+      preconditionFailure("SQLite has no VFS \"unix\"")
+    }
+    return vfs
+  }()
+
+  /// Makes the C structure of a VFS and hands it to SQLite, for ever.
+  static func register(_ recording: RecordingVFS) {
+    let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
+    vfs.initialize(to: unix.pointee)  // all that is not replaced below needs no state
+    vfs.pointee.iVersion = 2
+    vfs.pointee.pNext = nil
+    vfs.pointee.szOsFile = Int32(MemoryLayout<Slot>.size)
+    let name = recording.name.utf8CString
+    let copy = UnsafeMutablePointer<CChar>.allocate(capacity: name.count)
+    for (index, byte) in name.enumerated() { copy[index] = byte }
+    vfs.pointee.zName = UnsafePointer(copy)
+    vfs.pointee.pAppData = Unmanaged.passRetained(recording.recorder).toOpaque()
+    vfs.pointee.xOpen = { vfs, path, memory, flags, outFlags in
+      RecordingCallbacks.open(vfs, path, memory, flags, outFlags)
+    }
+    vfs.pointee.xDelete = { vfs, path, isSynchronizing in
+      RecordingCallbacks.delete(vfs, path, isSynchronizing)
+    }
+    vfs.pointee.xAccess = { vfs, path, flags, result in
+      let recorder = RecordingCallbacks.recorder(vfs)
+      if recorder.hasCrashed { return SQLITE_IOERR }
+      return RecordingCallbacks.unix.pointee.xAccess(RecordingCallbacks.unix, path, flags, result)
+    }
+    sqlite3_vfs_register(vfs, 0)
+  }
+
+  private static func recorder(_ vfs: UnsafeMutablePointer<sqlite3_vfs>?) -> FileRecorder {
+    guard let data = vfs?.pointee.pAppData else {
+      preconditionFailure("SQLite called a recording VFS without its own structure")
+    }
+    return Unmanaged<FileRecorder>.fromOpaque(data).takeUnretainedValue()
+  }
+
+  private static func open(
+    _ vfs: UnsafeMutablePointer<sqlite3_vfs>?, _ path: UnsafePointer<CChar>?,
+    _ memory: UnsafeMutablePointer<sqlite3_file>?, _ flags: Int32,
+    _ outFlags: UnsafeMutablePointer<Int32>?
+  ) -> Int32 {
+    let recorder = recorder(vfs)
+    memory?.pointee.pMethods = nil
+    guard let memory, let path, !recorder.hasCrashed else { return SQLITE_IOERR }
+    let filePath = FilePath(platformString: path)
+    let exists = (try? LinuxFileSystem().status(of: filePath)) != nil
+    let isCreating = flags & SQLITE_OPEN_CREATE != 0 && !exists
+    if isCreating, let errno = recorder.admit(.create(filePath)) {
+      return RecordedFile.result(errno, else: SQLITE_CANTOPEN)
+    }
+    let base = UnsafeMutableRawPointer.allocate(
+      byteCount: Int(unix.pointee.szOsFile), alignment: 16)
+    base.initializeMemory(as: UInt8.self, repeating: 0, count: Int(unix.pointee.szOsFile))
+    let siblings = SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL
+    let file = RecordedFile(
+      base: base.bindMemory(to: sqlite3_file.self, capacity: 1), path: filePath,
+      recorder: recorder,
+      owesDirectorySync: flags & SQLITE_OPEN_CREATE != 0 && flags & siblings != 0)
+    let result = unix.pointee.xOpen(unix, path, file.base, flags, outFlags)
+    guard result == SQLITE_OK else { return result }
+    UnsafeMutableRawPointer(memory).storeBytes(
+      of: Slot(methods: methods, file: .passRetained(file)), as: Slot.self)
+    return SQLITE_OK
+  }
+
+  private static func delete(
+    _ vfs: UnsafeMutablePointer<sqlite3_vfs>?, _ path: UnsafePointer<CChar>?,
+    _ isSynchronizing: Int32
+  ) -> Int32 {
+    guard let path else { return SQLITE_MISUSE }
+    let recorder = recorder(vfs)
+    let filePath = FilePath(platformString: path)
+    let failure = SQLITE_IOERR | (10 << 8)  // SQLITE_IOERR_DELETE
+    var events: [FileEvent] = [.remove(filePath)]
+    if isSynchronizing != 0 {
+      events.append(.synchronizeDirectory(filePath.removingLastComponent()))
+    }
+    for event in events {
+      if let errno = recorder.admit(event) { return RecordedFile.result(errno, else: failure) }
+    }
+    return unix.pointee.xDelete(unix, path, isSynchronizing)
+  }
+
+  // nonisolated(unsafe): written once, before the first file is opened.
+  nonisolated(unsafe) private static let methods: UnsafePointer<sqlite3_io_methods> = {
+    let table = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
+    table.initialize(to: makeMethods())
+    return UnsafePointer(table)
+  }()
+
+  private static func with(
+    _ memory: UnsafeMutablePointer<sqlite3_file>?, _ body: (RecordedFile) -> Int32
+  ) -> Int32 {
+    guard let memory, let file = UnsafeMutableRawPointer(memory).load(as: Slot.self).file else {
+      return SQLITE_MISUSE
+    }
+    return body(file.takeUnretainedValue())
+  }
+
+  private static func makeMethods() -> sqlite3_io_methods {
+    var table = sqlite3_io_methods()
+    table.iVersion = 2
+    setChanges(&table)
+    setQuestions(&table)
+    return table
+  }
+
+  /// What reaches the disk.
+  private static func setChanges(_ table: inout sqlite3_io_methods) {
+    table.xClose = { memory in
+      guard let memory, let file = UnsafeMutableRawPointer(memory).load(as: Slot.self).file else {
+        return SQLITE_OK
+      }
+      let opened = file.takeUnretainedValue()
+      let result = opened.methods.xClose(opened.base)
+      memory.pointee.pMethods = nil
+      file.release()
+      return result
+    }
+    table.xWrite = { memory, source, byteCount, offset in
+      RecordingCallbacks.with(memory) { file in
+        let bytes = Array(UnsafeRawBufferPointer(start: source, count: Int(byteCount)))
+        return file.perform(
+          .write(file.path, offset: offset, bytes: bytes), failing: SQLITE_IOERR | (3 << 8)
+        ) { file.methods.xWrite(file.base, source, byteCount, offset) }
+      }
+    }
+    table.xTruncate = { memory, byteCount in
+      RecordingCallbacks.with(memory) { file in
+        file.perform(
+          .truncate(file.path, byteCount: byteCount), failing: SQLITE_IOERR | (6 << 8)
+        ) { file.methods.xTruncate(file.base, byteCount) }
+      }
+    }
+    table.xSync = { memory, flags in
+      RecordingCallbacks.with(memory) { $0.synchronize(flags) }
+    }
+  }
+
+  /// What does not; it fails after a crash, but for what lets a connection go.
+  private static func setQuestions(_ table: inout sqlite3_io_methods) {
+    table.xRead = { memory, target, byteCount, offset in
+      RecordingCallbacks.with(memory) { file in
+        file.whileAlive { file.methods.xRead(file.base, target, byteCount, offset) }
+      }
+    }
+    table.xFileSize = { memory, target in
+      RecordingCallbacks.with(memory) { file in
+        file.whileAlive { file.methods.xFileSize(file.base, target) }
+      }
+    }
+    table.xLock = { memory, level in
+      RecordingCallbacks.with(memory) { file in
+        file.whileAlive { file.methods.xLock(file.base, level) }
+      }
+    }
+    table.xUnlock = { memory, level in
+      RecordingCallbacks.with(memory) { $0.methods.xUnlock($0.base, level) }
+    }
+    table.xCheckReservedLock = { memory, result in
+      RecordingCallbacks.with(memory) { $0.methods.xCheckReservedLock($0.base, result) }
+    }
+    table.xFileControl = { memory, operation, argument in
+      RecordingCallbacks.with(memory) { $0.methods.xFileControl($0.base, operation, argument) }
+    }
+    table.xSectorSize = { memory in
+      RecordingCallbacks.with(memory) { $0.methods.xSectorSize($0.base) }
+    }
+    table.xDeviceCharacteristics = { memory in
+      RecordingCallbacks.with(memory) { $0.methods.xDeviceCharacteristics($0.base) }
+    }
+    table.xShmMap = { memory, region, byteCount, isExtending, target in
+      RecordingCallbacks.with(memory) { file in
+        file.whileAlive { file.methods.xShmMap(file.base, region, byteCount, isExtending, target) }
+      }
+    }
+    table.xShmLock = { memory, offset, count, flags in
+      RecordingCallbacks.with(memory) { file in
+        let isUnlocking = flags & SQLITE_SHM_UNLOCK != 0
+        return isUnlocking || !file.recorder.hasCrashed
+          ? file.methods.xShmLock(file.base, offset, count, flags) : SQLITE_IOERR
+      }
+    }
+    table.xShmBarrier = { memory in
+      _ = RecordingCallbacks.with(memory) {
+        $0.methods.xShmBarrier($0.base)
+        return SQLITE_OK
+      }
+    }
+    table.xShmUnmap = { memory, isDeleting in
+      RecordingCallbacks.with(memory) { $0.methods.xShmUnmap($0.base, isDeleting) }
+    }
+  }
+}
