@@ -86,7 +86,8 @@ let package = Package(
     tests(
       "VaultedDatabaseTests",
       [
-        "VaultedDatabase", "DataVault", "SealedSQLite", "VaultCrypto", "FileLayer", "FaultVFS", grdb,
+        "VaultedDatabase", "DataVault", "SealedSQLite", "VaultCrypto", "FileLayer", "FaultVFS",
+        grdb,
         system,
       ]),
     tests(

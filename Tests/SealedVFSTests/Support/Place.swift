@@ -39,7 +39,7 @@ final class Place {
     try Connection(database.string, flags: flags)
   }
 
-  /// All bytes of a file. Never while this process has it open: the close would drop SQLite's locks.
+  /// All bytes of a file, never while this process has it open: the close would drop SQLite's locks.
   func bytes(_ path: FilePath) throws -> [UInt8] {
     [UInt8](try Data(contentsOf: URL(fileURLWithPath: path.string)))
   }
