@@ -57,7 +57,8 @@ let package = Package(
     room("SealedVFS", ["VaultCrypto", "FileLayer", "CSQLite", system]),
     room("SealedSQLite", ["SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),
     room(
-      "VaultedDatabase", ["DataVault", "SealedSQLite", "VaultCrypto", "FileLayer", grdb, system]),
+      "VaultedDatabase",
+      ["DataVault", "SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),
     room(
       "MessagingQueue",
       ["VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", grdb, logging, system]),
@@ -86,9 +87,8 @@ let package = Package(
     tests(
       "VaultedDatabaseTests",
       [
-        "VaultedDatabase", "DataVault", "SealedSQLite", "VaultCrypto", "FileLayer", "FaultVFS",
-        grdb,
-        system,
+        "VaultedDatabase", "DataVault", "SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer",
+        "FaultVFS", grdb, system,
       ]),
     tests(
       "MessagingQueueTests",

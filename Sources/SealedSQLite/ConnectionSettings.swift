@@ -7,11 +7,15 @@ internal import SealedVFS
 /// file or a commit that is not on disk would not be noticed otherwise.
 enum ConnectionSettings {
   /// Runs on every connection of a pool before it is used.
-  static func prepare(_ db: Database) throws {
+  static func prepare(_ db: Database, _ creation: SealedDatabase.Creation) throws {
     try requireSealedVFS(db)
     if let connection = unsafe db.sqliteConnection {
       let count = unsafe SealedConnection.reserveBytes(of: connection)
       try require(count == 40, "40 reserved bytes a page (found \(count))")
+    }
+    if creation.autoVacuum != .none {
+      // Writes page 1 of a new database, so not before the reserve is set.
+      try db.execute(sql: "PRAGMA auto_vacuum = \(creation.autoVacuum.rawValue)")
     }
     // Unnamed files (sorters, statement journals, VACUUM's copy) have no key in reach.
     try set(db, "temp_store", to: "MEMORY", readsBack: 2)

@@ -8,11 +8,28 @@ public enum SealedDatabase {
   /// What to do when there is no database.
   public struct Creation: Sendable, Equatable {
     let isAllowed: Bool
+    let autoVacuum: AutoVacuum
 
-    /// Make one: the default.
-    public static let ifAbsent = Creation(isAllowed: true)
+    /// Make one. The default.
+    public static let ifAbsent = ifAbsent(autoVacuum: .none)
     /// Fail with `absent`.
-    public static let never = Creation(isAllowed: false)
+    public static let never = Creation(isAllowed: false, autoVacuum: .none)
+
+    /// Make one whose file can shrink again; a database that is there keeps what it has.
+    public static func ifAbsent(autoVacuum: AutoVacuum) -> Creation {
+      Creation(isAllowed: true, autoVacuum: autoVacuum)
+    }
+
+    /// What a new database does with pages it no longer needs:
+    /// <https://sqlite.org/pragma.html#pragma_auto_vacuum>.
+    public enum AutoVacuum: String, Sendable {
+      /// Keeps them for later.
+      case none = "NONE"
+      /// Gives them back at each commit.
+      case full = "FULL"
+      /// Gives them back when it is told to.
+      case incremental = "INCREMENTAL"
+    }
   }
 
   /// Opens a pool on the sealed database at `path`, or makes the database.
@@ -20,7 +37,8 @@ public enum SealedDatabase {
   /// Every connection is checked to be on the sealed VFS before it is used, keeps its temporary
   /// tables in memory, and overwrites what it deletes. The pool is in WAL mode. The configuration's
   /// own `prepareDatabase` runs on each connection before these checks and before a new file is
-  /// written: the place for `PRAGMA auto_vacuum`, not for statements that store something.
+  /// written: it must not store anything, `PRAGMA auto_vacuum` included, for which there is
+  /// `creation`.
   ///
   /// - Parameters:
   ///   - key: 32 bytes, copied; kept until the pool and its last connection are gone.
@@ -48,7 +66,7 @@ public enum SealedDatabase {
     try judge(path, key: key, creation: creation, over: base)
     return try translating(path, registration) {
       let pool = try DatabasePool(
-        path: path.string, configuration: prepared(configuration, registration))
+        path: path.string, configuration: prepared(configuration, registration, creation))
       if !configuration.readonly {
         try pool.writeWithoutTransaction { db in
           try ConnectionSettings.makeDurable(db, durability)
@@ -66,7 +84,7 @@ public enum SealedDatabase {
   ) throws(SealedDatabaseError) -> DatabaseQueue {
     let registration = try register(key: key, at: path, newFileID: nil, over: "unix")
     try judge(path, key: key, creation: .never, over: "unix")
-    var configuration = prepared(configuration, registration)
+    var configuration = prepared(configuration, registration, .never)
     configuration.readonly = true
     return try translating(path, registration) {
       let reader = try DatabaseQueue(path: path.string, configuration: configuration)
@@ -77,11 +95,11 @@ public enum SealedDatabase {
 
   /// The configuration whose connections keep the registration alive and are checked.
   private static func prepared(
-    _ configuration: Configuration, _ registration: KeyRegistration
+    _ configuration: Configuration, _ registration: KeyRegistration, _ creation: Creation
   ) -> Configuration {
     var prepared = configuration
     prepared.prepareDatabase { db in
-      try withExtendedLifetime(registration) { try ConnectionSettings.prepare(db) }
+      try withExtendedLifetime(registration) { try ConnectionSettings.prepare(db, creation) }
     }
     return prepared
   }

@@ -63,33 +63,6 @@ extension FileVaultStore {
       throw .writeFailed(error)
     }
   }
-
-  /// Makes a missing lock file for the owner of the directory: one that root owns would lock a
-  /// daemon out of its own vault.
-  func makeLockFile(_ path: FilePath) throws(FileError) {
-    guard let owner = try ownerOfNewFile(), try fileSystem.status(of: path) == nil else { return }
-    let file: any WritableFile
-    do throws(FileError) {
-      file = try fileSystem.create(path, permissions: Self.filePermissions)
-    } catch {
-      if error.errno == .fileExists { return }
-      throw error
-    }
-    defer { file.close() }
-    try file.changeOwner(to: owner)
-  }
-
-  /// Root's edit must not make a daemon's file root's; others cannot give files away.
-  func ownerToKeep(_ status: FileStatus) -> FileOwner? {
-    geteuid() == 0 ? status.owner : nil
-  }
-
-  func ownerOfNewFile() throws(FileError) -> FileOwner? {
-    guard geteuid() == 0, let owner = try fileSystem.status(of: directory)?.owner,
-      owner.userID != 0
-    else { return nil }
-    return owner
-  }
 }
 
 extension FilePath {

@@ -63,7 +63,11 @@ public struct FileVaultStore: VaultStore {
     let status = try checkedStatus(of: id)
     do throws(FileError) {
       let owner: FileOwner?
-      if let status { owner = ownerToKeep(status) } else { owner = try ownerOfNewFile() }
+      if let status {
+        owner = fileSystem.ownerToKeep(status)
+      } else {
+        owner = try fileSystem.ownerOfNewFile(in: directory)
+      }
       try fileSystem.replace(
         path(of: id), with: bytes, permissions: Self.filePermissions, owner: owner)
     } catch {
@@ -100,7 +104,7 @@ public struct FileVaultStore: VaultStore {
   public func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
     do throws(FileError) {
       let path = directory.appending("\(id).lock")
-      try makeLockFile(path)
+      try fileSystem.makeLockFile(path)
       guard let lock = try fileSystem.lock(path, wait: true) else {
         throw FileError(.lock, path, .resourceTemporarilyUnavailable)
       }

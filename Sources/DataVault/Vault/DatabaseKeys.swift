@@ -6,4 +6,15 @@ package struct DatabaseKeys: ~Copyable, Sendable {
   package let current: SecretBytes
   /// While a change of key is under way, the key it leads to.
   package let pending: SecretBytes?
+
+  /// Whether a change of key is under way.
+  package borrowing func hasPending() -> Bool {
+    switch pending {
+    case .none: false
+    case .some: true
+    }
+  }
+
+  /// The pending key alone; the current one is wiped.
+  package consuming func takePending() -> SecretBytes? { pending }
 }

@@ -1,12 +1,14 @@
 internal import CSQLite
-internal import SystemPackage
+package import SystemPackage
+package import VaultCrypto
 
 /// A connection that has a database to itself: rollback journal, no log, EXCLUSIVE lock held.
 ///
-/// The lock goes with ``close()`` or when the connection goes.
-@safe final class ExclusiveConnection {
+/// It is taken before a change of key is decided, so that "busy" is said while nothing has changed.
+/// The lock goes with the connection.
+@safe package final class ExclusiveConnection {
   private let connection: OpaquePointer
-  private let path: String
+  let path: FilePath
   private let registration: KeyRegistration
 
   /// The database's own file, on the sealed VFS.
@@ -15,23 +17,28 @@ internal import SystemPackage
   /// Opens the database and keeps everyone else out.
   ///
   /// - Throws: `busy` when others are there; nothing is changed then but, at most, the journal mode.
-  init(_ path: String, registration: KeyRegistration) throws(SealedFileError) {
+  package init(
+    to path: FilePath, key: borrowing SecretBytes, over base: String = "unix"
+  ) throws(SealedFileError) {
+    let full = try SealedVFS.fullPath(path)
+    try SealedVFS.inspect(path, over: base).require(key: key, at: path, exists: true)
+    let registration = try SealedVFS.register(key: key, at: path, over: base)
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOMUTEX
-    let result = unsafe sqlite3_open_v2(path, &opened, flags, SealedVFS.name)
+    let result = unsafe sqlite3_open_v2(full, &opened, flags, SealedVFS.name)
     guard result == SQLITE_OK, let connection = unsafe opened else {
       unsafe sqlite3_close_v2(opened)
-      throw registration.explain(result, path)
+      throw registration.explain(result, full)
     }
     do throws(SealedFileError) {
-      try unsafe Self.takeOver(connection, path, registration)
-      file = try unsafe Self.file(of: connection, path)
+      try unsafe Self.takeOver(connection, full, registration)
+      file = try unsafe Self.file(of: connection, full)
     } catch {
       unsafe sqlite3_close_v2(connection)
       throw error
     }
     unsafe self.connection = connection
-    self.path = path
+    self.path = FilePath(full)
     self.registration = registration
   }
 

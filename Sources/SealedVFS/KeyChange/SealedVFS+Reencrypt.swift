@@ -20,70 +20,13 @@ extension SealedVFS {
     let full = FilePath(try fullPath(path))
     if case .sealed(let header) = try inspect(full, over: base), header.matches(key: newKey) {
       // An earlier change got this far; its rename may not be durable yet.
-      return try reporting(full) { () throws(FileError) in
-        try fileSystem.synchronizeDirectory(full.removingLastComponent())
+      do throws(FileError) {
+        return try fileSystem.synchronizeDirectory(full.removingLastComponent())
+      } catch {
+        throw SealedFileError(error, full)
       }
     }
-    try inspect(full, over: base).require(key: oldKey, at: full, exists: true)
-    let registration = try register(key: oldKey, at: full, over: base)
-    let connection = try ExclusiveConnection(full.string, registration: registration)
-    try withExtendedLifetime(connection) { () throws(SealedFileError) in
-      let file = connection.file
-      let header = try seal(file.keys.header.fileID, newKey, full)
-      try replace(full, with: PageCopy(file, header: header, key: newKey), fileSystem)
-    }
-  }
-
-  private static func seal(
-    _ fileID: [UInt8], _ key: borrowing SecretBytes, _ path: FilePath
-  ) throws(SealedFileError) -> SealedHeader {
-    guard let header = try? SealedHeader(fileID: fileID, key: key) else {
-      throw SealedFileError(.invalidArgument, path: path.string, detail: "a key has 32 bytes")
-    }
-    return header
-  }
-
-  /// Writes the copy under a side name, makes it durable and puts it in the database's place.
-  private static func replace(
-    _ path: FilePath, with copy: consuming PageCopy, _ fileSystem: any FileSystem
-  ) throws(SealedFileError) {
-    let side = FilePath(path.string + "-rekey")
-    let status = try reporting(path) { () throws(FileError) in
-      try fileSystem.remove(side)
-      return try fileSystem.status(of: path)
-    }
-    guard let status else { throw SealedFileError(.absent, path: path.string) }
-    let file = try reporting(path) { () throws(FileError) in
-      try fileSystem.create(side, permissions: status.permissions)
-    }
-    do throws(SealedFileError) {
-      defer { file.close() }
-      while let pages = try copy.next() {
-        try reporting(path) { () throws(FileError) in try file.write(pages) }
-      }
-      try reporting(path) { () throws(FileError) in
-        try file.changeOwner(to: status.owner)
-        try file.synchronize()
-        try fileSystem.rename(side, to: path)
-      }
-    } catch {
-      try? fileSystem.remove(side)
-      throw error
-    }
-    try reporting(path) { () throws(FileError) in
-      try fileSystem.synchronizeDirectory(path.removingLastComponent())
-    }
-  }
-
-  private static func reporting<R>(
-    _ path: FilePath, _ body: () throws(FileError) -> R
-  ) throws(SealedFileError) -> R {
-    do throws(FileError) {
-      return try body()
-    } catch {
-      throw SealedFileError(
-        error.errno == .noSpace ? .diskFull : .ioFailed, path: path.string,
-        detail: error.description)
-    }
+    let connection = try ExclusiveConnection(to: full, key: oldKey, over: base)
+    try connection.reencrypt(to: newKey, fileSystem: fileSystem)
   }
 }

@@ -1,0 +1,38 @@
+public import DataVault
+package import FileLayer
+public import SystemPackage
+
+/// The directory in which the vaults and the messaging database of one service lie.
+///
+/// `<home>/vaults/<id>.vault` are the vaults, `<home>/messaging.db` is the database. Nothing is made
+/// before something is written; directories are 0700 and files 0600 then.
+public struct DataVaultHome: Sendable {
+  /// The directory, an absolute path.
+  public let path: FilePath
+
+  /// Where the vaults are kept.
+  public let store: any VaultStore
+
+  package let fileSystem: any FileSystem
+  package let vaultParameters: VaultParameters
+
+  /// A home whose vaults are files in it.
+  public init(_ path: FilePath) {
+    self.init(path, fileSystem: LinuxFileSystem(), vaultParameters: VaultParameters())
+  }
+
+  package init(
+    _ path: FilePath, fileSystem: any FileSystem, vaultParameters: VaultParameters
+  ) {
+    self.path = path
+    self.store = FileVaultStore(home: path, fileSystem: fileSystem)
+    self.fileSystem = fileSystem
+    self.vaultParameters = vaultParameters
+  }
+
+  /// Where the messages are: `<home>/messaging.db`.
+  public var databasePath: FilePath { path.appending("messaging.db") }
+
+  package var lockPath: FilePath { path.appending("messaging.lock") }
+  package var creationPath: FilePath { path.appending("messaging.db.creating") }
+}

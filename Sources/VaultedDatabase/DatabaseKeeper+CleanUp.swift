@@ -1,0 +1,30 @@
+internal import DataVault
+internal import FileLayer
+
+extension DatabaseKeeper {
+  func cleanUpFirstRun() async throws(VaultedDatabaseError) -> String? {
+    do {
+      guard try await Vault.exists(.messaging, in: home.store) else { return nil }
+      let lock = try takeLock()
+      defer { lock.release() }
+      let vault = try await Vault.get(
+        .messaging, in: home.store, parameters: home.vaultParameters)
+      // The clear members suffice: the vault stays whole under its side name.
+      let binding = OpeningDecision.Binding(try await vault.status().binding)
+      let decision = OpeningDecision(binding: binding, database: try lookAtDatabase())
+      guard decision == .refuse(.databaseMissing) else { return nil }
+      return try await Vault.retire(.messaging, in: home.store)
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+
+  func deleteVault(_ id: VaultID, force: Bool) async throws(VaultedDatabaseError) {
+    do {
+      let databaseExists = try id == .messaging && lookAtDatabase() != .absent
+      try await Vault.delete(id, in: home.store, force: force, databaseExists: databaseExists)
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+}

@@ -1,0 +1,72 @@
+internal import DataVault
+internal import FileLayer
+internal import GRDB
+internal import SealedSQLite
+internal import SystemPackage
+internal import VaultCrypto
+
+extension DatabaseKeeper {
+  /// Opens the database, after what a crash may have left unfinished has been finished.
+  func open(
+    _ vault: Vault, configuration: Configuration
+  ) async throws(VaultedDatabaseError) -> DatabasePool {
+    let lock = try takeLock()
+    defer { lock.release() }
+    do {
+      try await settle(vault)
+      let keys = try await vault.databaseKeys()
+      return try SealedDatabase.openPool(
+        at: home.databasePath, key: keys.current, configuration: configuration)
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+
+  /// Brings vault and database to the state `bound` under one key, or refuses.
+  func settle(_ vault: Vault) async throws {
+    let binding = OpeningDecision.Binding(try await vault.binding())
+    switch OpeningDecision(binding: binding, database: try lookAtDatabase()) {
+    case .create: try await create(under: vault, databaseID: newDatabaseID())
+    case .resumeCreation(let databaseID): try await create(under: vault, databaseID: databaseID)
+    case .finishCreation: try await vault.completeBinding()
+    case .open: try await settleKeys(of: vault)
+    case .refuse(let code): throw VaultedDatabaseError.refusal(code, of: home)
+    }
+  }
+
+  /// Makes the database: key and id are stored, the file is built aside, renamed, and bound.
+  private func create(under vault: Vault, databaseID: [UInt8]) async throws {
+    let key = try await vault.beginBinding(databaseID: databaseID)
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+      try home.fileSystem.remove(FilePath(home.creationPath.string + suffix))
+    }
+    // SQLite gives its log and journal the permissions of the database: all of them 0600.
+    let file = try home.fileSystem.create(home.creationPath, permissions: .ownerReadWrite)
+    if let owner = try home.fileSystem.ownerOfNewFile(in: home.path) {
+      try file.changeOwner(to: owner)
+    }
+    file.close()
+    try SealedDatabase.openPool(
+      at: home.creationPath, key: key, creation: .ifAbsent(autoVacuum: .incremental),
+      newFileID: databaseID
+    ).close()
+    try home.fileSystem.rename(home.creationPath, to: home.databasePath)
+    try home.fileSystem.synchronizeDirectory(home.path)
+    try await vault.completeBinding()
+  }
+
+  private func newDatabaseID() -> [UInt8] {
+    home.vaultParameters.random.bytes(count: 8)
+  }
+}
+
+extension OpeningDecision.Binding {
+  init(_ binding: DatabaseBinding?) {
+    self =
+      switch binding?.state {
+      case nil: .none
+      case .creating: .creating(binding?.databaseID ?? [])
+      case .bound: .bound(binding?.databaseID ?? [])
+      }
+  }
+}

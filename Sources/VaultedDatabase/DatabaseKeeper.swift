@@ -1,0 +1,79 @@
+internal import FileLayer
+internal import Glibc
+internal import SealedVFS
+internal import SystemPackage
+
+/// Carries out the protocols of `docs/vaulted-database.md` on one home, one at a time, on a thread
+/// that may wait for locks and disks.
+///
+/// Across processes `messaging.lock` does the same: every protocol begins by taking it.
+actor DatabaseKeeper {
+  /// How long a protocol waits for another to finish before it says `busy`.
+  static let lockPatience = Duration.seconds(5)
+
+  let home: DataVaultHome
+  private let executor = BlockingExecutor(label: "datavault.database-keeper")
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe executor.asUnownedSerialExecutor()
+  }
+
+  init(home: DataVaultHome) {
+    self.home = home
+  }
+
+  /// Takes `messaging.lock`, which the caller gives back on every path.
+  func takeLock() throws(VaultedDatabaseError) -> FileLock {
+    try prepareLockFile()
+    let deadline = ContinuousClock.now + Self.lockPatience
+    repeat {
+      do throws(FileError) {
+        if let lock = try home.fileSystem.lock(home.lockPath, wait: false) { return lock }
+      } catch {
+        throw VaultedDatabaseError(error)
+      }
+      usleep(10_000)
+    } while ContinuousClock.now < deadline
+    throw VaultedDatabaseError(
+      .busy, "another process is opening or changing the database in \(home.path)",
+      hint: "try again when it has finished")
+  }
+
+  private func prepareLockFile() throws(VaultedDatabaseError) {
+    do throws(FileError) {
+      try home.fileSystem.makeLockFile(home.lockPath)
+    } catch {
+      throw VaultedDatabaseError(error)
+    }
+  }
+
+  /// What lies at the database's path. Nothing is changed.
+  func lookAtDatabase() throws(VaultedDatabaseError) -> OpeningDecision.Database {
+    let inspection: FileInspection
+    do throws(SealedFileError) {
+      inspection = try SealedVFS.inspect(home.databasePath)
+    } catch {
+      throw VaultedDatabaseError(error)
+    }
+    return switch inspection {
+    case .absent: try hasOrphanedLog() ? .orphanedLog : .absent
+    case .sealed(let header): .sealed(fileID: header.fileID)
+    case .plainSQLite: .plain
+    case .newerVersion: .newerVersion
+    case .empty, .foreign: .unrecognized
+    }
+  }
+
+  /// Whether a log or a journal lies beside a database that is gone.
+  private func hasOrphanedLog() throws(VaultedDatabaseError) -> Bool {
+    do throws(FileError) {
+      for suffix in ["-wal", "-journal"] {
+        let path = FilePath(home.databasePath.string + suffix)
+        if let status = try home.fileSystem.status(of: path), status.byteCount > 0 { return true }
+      }
+      return false
+    } catch {
+      throw VaultedDatabaseError(error)
+    }
+  }
+}

@@ -1,1 +1,0 @@
-// VaultedDatabase: replaced by its first real content.

@@ -1,0 +1,49 @@
+public import DataVault
+public import GRDB
+internal import SealedSQLite
+internal import Synchronization
+
+/// A sealed database whose key, identity and freshness a vault keeps.
+///
+/// It answers for everything that spans the two files: which database belongs to which vault, how
+/// the first one is made, and how both change keys together. The protocols, and what a kill between
+/// any two of their steps leaves, are in `docs/vaulted-database.md`.
+public final class VaultedDatabase: Sendable {
+  /// The database, encrypted, in WAL mode, durable at each commit (`synchronous=FULL`).
+  public let pool: DatabasePool
+
+  /// Opens the home's database with the key that its vault keeps; makes and binds one where the
+  /// vault has none and none is there.
+  ///
+  /// A creation or a change of key that a crash interrupted is finished first. On return the
+  /// binding is durable.
+  ///
+  /// - Parameters:
+  ///   - vault: the messaging vault, unlocked.
+  ///   - configuration: GRDB's, for the pool; the key is added to it.
+  /// - Throws: `vaultLocked`, `databaseMissing`, `foreignDatabase`, `plainDatabase`,
+  ///   `newerVersion`, `damaged`, `busy`; nothing is changed then.
+  public static func open(
+    _ home: DataVaultHome, vault: Vault, configuration: Configuration = Configuration()
+  ) async throws(VaultedDatabaseError) -> VaultedDatabase {
+    let keeper = DatabaseKeeper(home: home)
+    return VaultedDatabase(pool: try await keeper.open(vault, configuration: configuration))
+  }
+
+  private init(pool: DatabasePool) {
+    self.pool = pool
+  }
+
+  /// Ends all connections, with a checkpoint where this was the last one, and wipes the key.
+  ///
+  /// - Throws: `busy` while a statement still runs; the database is then still open.
+  public func close() throws(VaultedDatabaseError) {
+    do {
+      try pool.close()
+    } catch {
+      throw VaultedDatabaseError(
+        .busy, "the database is still in use", hint: "finish reading and writing, then close",
+        underlying: error)
+    }
+  }
+}

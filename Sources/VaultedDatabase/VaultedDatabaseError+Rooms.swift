@@ -1,0 +1,90 @@
+internal import DataVault
+internal import FileLayer
+internal import SealedSQLite
+internal import SealedVFS
+
+/// Errors of the rooms below, in this room's terms.
+extension VaultedDatabaseError {
+  init(_ error: VaultError) {
+    let code: Code =
+      switch error.code {
+      case .locked: .vaultLocked
+      case .alreadySecured: .alreadySecured
+      case .databaseStillExists: .databaseStillExists
+      default: .vault
+      }
+    self.init(code, error.message, hint: error.hint, underlying: error)
+  }
+
+  init(_ error: SealedDatabaseError) {
+    let code: Code =
+      switch error.code {
+      case .plainDatabase: .plainDatabase
+      case .newerVersion: .newerVersion
+      case .damaged, .truncated, .notSealed: .damaged
+      case .busy: .busy
+      default: .database
+      }
+    self.init(code, error.message, hint: error.hint, underlying: error)
+  }
+
+  /// Any error that a protocol meets.
+  init(any error: any Error) {
+    switch error {
+    case let error as VaultedDatabaseError: self = error
+    case let error as VaultError: self.init(error)
+    case let error as SealedDatabaseError: self.init(error)
+    case let error as SealedFileError: self.init(error)
+    case let error as FileError: self.init(error)
+    default: self.init(.database, "the database failed: \(error)", underlying: error)
+    }
+  }
+
+  init(_ error: SealedFileError) {
+    let code: Code =
+      switch error.code {
+      case .plainDatabase: .plainDatabase
+      case .newerVersion: .newerVersion
+      case .damagedPage, .damagedJournal, .truncated, .notSealed: .damaged
+      case .busy: .busy
+      default: .database
+      }
+    self.init(code, error.description, hint: error.hint, underlying: error)
+  }
+
+  init(_ error: FileError) {
+    self.init(.inputOutput, error.description, underlying: error)
+  }
+
+  /// The refusal that a row of the opening table names.
+  static func refusal(_ code: Code, of home: DataVaultHome) -> VaultedDatabaseError {
+    let path = home.databasePath
+    return switch code {
+    case .keyMissing:
+      VaultedDatabaseError(
+        code, "the database \(path) is there, but no vault that could hold its key",
+        hint: "bring back the vault file from a backup; without it nothing opens this database")
+    case .databaseMissing:
+      VaultedDatabaseError(
+        code, "the vault belongs to a database that is not at \(path)",
+        hint: "mount the volume or restore the database; if this is a first run after an earlier "
+          + "installation, clean up with: datavault clean-up-first-run")
+    case .foreignDatabase:
+      VaultedDatabaseError(
+        code, "the database \(path) does not belong to this vault",
+        hint: "restore vault and database together, or move one of them away")
+    case .plainDatabase:
+      VaultedDatabaseError(
+        code, "\(path) is a plain SQLite database, not a sealed one",
+        hint: "move it away; nothing was written to it")
+    case .newerVersion:
+      VaultedDatabaseError(
+        code, "\(path) was written by a newer version of this software",
+        hint: "use that version; nothing was written to it")
+    default:
+      VaultedDatabaseError(
+        code, "\(path) does not begin like the database that the vault belongs to",
+        hint: "restore it from a backup")
+    }
+  }
+}

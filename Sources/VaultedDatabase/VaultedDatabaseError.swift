@@ -1,0 +1,56 @@
+/// Why a database and its vault could not be used together.
+public struct VaultedDatabaseError: Error, Sendable, CustomStringConvertible {
+  /// The kinds of failure; new ones may be added.
+  public struct Code: Hashable, Sendable {
+    let name: String
+
+    /// The vault is locked: unlock it first.
+    public static let vaultLocked = Code(name: "vaultLocked")
+    /// The database is there, and no vault that could hold its key.
+    public static let keyMissing = Code(name: "keyMissing")
+    /// The vault belongs to a database that is not there.
+    public static let databaseMissing = Code(name: "databaseMissing")
+    /// The database belongs to another vault, or to none.
+    public static let foreignDatabase = Code(name: "foreignDatabase")
+    /// An unencrypted SQLite file lies where the sealed database belongs.
+    public static let plainDatabase = Code(name: "plainDatabase")
+    /// The database was written by a newer version.
+    public static let newerVersion = Code(name: "newerVersion")
+    /// The database is damaged.
+    public static let damaged = Code(name: "damaged")
+    /// The vault does not stand under the standard credentials any more.
+    public static let alreadySecured = Code(name: "alreadySecured")
+    /// Somebody else holds the database or its lock.
+    public static let busy = Code(name: "busy")
+    /// The database of a vault that is to be deleted still exists.
+    public static let databaseStillExists = Code(name: "databaseStillExists")
+    /// The vault failed; ``VaultedDatabaseError/underlying`` is a `VaultError`.
+    public static let vault = Code(name: "vault")
+    /// The sealed database failed; ``VaultedDatabaseError/underlying`` is a `SealedDatabaseError`.
+    public static let database = Code(name: "database")
+    /// A file or a lock could not be used.
+    public static let inputOutput = Code(name: "inputOutput")
+  }
+
+  /// What kind of failure.
+  public let code: Code
+  /// What went wrong, where; lowercase, without a secret.
+  public let message: String
+  /// What to do next.
+  public let hint: String?
+  /// The error of the room below, where there is one.
+  public let underlying: (any Error)?
+
+  /// Makes an error.
+  public init(
+    _ code: Code, _ message: String, hint: String? = nil, underlying: (any Error)? = nil
+  ) {
+    self.code = code
+    self.message = message
+    self.hint = hint
+    self.underlying = underlying
+  }
+
+  /// The message, and the hint where there is one.
+  public var description: String { hint.map { "\(message) (\($0))" } ?? message }
+}

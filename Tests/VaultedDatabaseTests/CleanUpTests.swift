@@ -1,0 +1,41 @@
+import DataVault
+import FileLayer
+import Testing
+
+@testable import VaultedDatabase
+
+@Suite struct CleanUpTests {
+  @Test func aVaultWhoseDatabaseIsGoneIsRetiredWhole() async throws {
+    let temporary = try TemporaryHome()
+    _ = try await temporary.makeVault(.user)
+    try await temporary.withDatabase(.user) { _ in }
+    try temporary.remove("messaging.db")
+    let bytes = try temporary.files()["vaults/messaging.vault"]
+    let sideName = try await VaultedDatabase.cleanUpFirstRun(temporary.home)
+    #expect(sideName != nil)
+    let files = try temporary.files()
+    #expect(files["vaults/messaging.vault"] == nil)
+    #expect(files.values.contains { $0 == bytes })
+  }
+
+  @Test func nothingElseIsEverRetired() async throws {
+    let temporary = try TemporaryHome()
+    #expect(try await VaultedDatabase.cleanUpFirstRun(temporary.home) == nil)
+    _ = try await temporary.makeVault(.user)
+    #expect(try await VaultedDatabase.cleanUpFirstRun(temporary.home) == nil)
+    try await temporary.withDatabase(.user) { _ in }
+    #expect(try await VaultedDatabase.cleanUpFirstRun(temporary.home) == nil)
+    #expect(try temporary.files()["vaults/messaging.vault"] != nil)
+  }
+
+  @Test func aVaultWhoseDatabaseExistsIsDeletedOnlyByForce() async throws {
+    let temporary = try TemporaryHome()
+    _ = try await temporary.makeVault(.user)
+    try await temporary.withDatabase(.user) { _ in }
+    await expectRefusal(.databaseStillExists) {
+      try await VaultedDatabase.deleteVault(.messaging, of: temporary.home)
+    }
+    try await VaultedDatabase.deleteVault(.messaging, of: temporary.home, force: true)
+    #expect(try temporary.files()["vaults/messaging.vault"] == nil)
+  }
+}

@@ -1,0 +1,138 @@
+import DataVault
+import FileLayer
+import Foundation
+import GRDB
+import SystemPackage
+import Testing
+
+@testable import VaultedDatabase
+
+@Suite struct OpeningTests {
+  @Test func aFreshVaultGetsADatabaseThatOpensAgain() async throws {
+    let temporary = try TemporaryHome()
+    let vault = try await temporary.makeVault(.user)
+    await vault.lock()
+    try await temporary.withDatabase(.user) { pool in
+      try await pool.write { try $0.execute(sql: "CREATE TABLE t(x); INSERT INTO t VALUES (7)") }
+    }
+    let value = try await temporary.withDatabase(.user) { pool in
+      try await pool.read { try Int.fetchOne($0, sql: "SELECT x FROM t") }
+    }
+    #expect(value == 7)
+    let status = try await vault.status()
+    #expect(status.binding?.state == .bound)
+  }
+
+  @Test func aLockedVaultOpensNothing() async throws {
+    let temporary = try TemporaryHome()
+    let vault = try await temporary.makeVault(.user)
+    await vault.lock()
+    await expectRefusal(.vaultLocked) {
+      _ = try await VaultedDatabase.open(temporary.home, vault: vault)
+    }
+  }
+
+  @Test func everyFileBelongsToItsOwnerAlone() async throws {
+    let temporary = try TemporaryHome()
+    _ = try await temporary.makeVault(.user)
+    try await temporary.withDatabase(.user) { pool in
+      try await pool.write { try $0.execute(sql: "CREATE TABLE t(x)") }
+      for name in ["messaging.db", "messaging.db-wal", "messaging.db-shm", "messaging.lock"] {
+        let status = try LinuxFileSystem().status(of: temporary.path.appending(name))
+        #expect(status?.permissions == .ownerReadWrite, "\(name)")
+      }
+    }
+  }
+
+  @Test func aMissingDatabaseIsNeverMadeAnew() async throws {
+    let temporary = try TemporaryHome()
+    _ = try await temporary.makeVault(.user)
+    try await temporary.withDatabase(.user) { _ in }
+    try temporary.remove("messaging.db")
+    let before = try temporary.files()
+    let vault = try await temporary.unlockedVault(.user)
+    await expectRefusal(.databaseMissing) {
+      _ = try await VaultedDatabase.open(temporary.home, vault: vault)
+    }
+    #expect(try temporary.files() == before)
+  }
+
+  @Test func aDatabaseOfAnotherVaultIsRefused() async throws {
+    let one = try TemporaryHome()
+    let other = try TemporaryHome()
+    for home in [one, other] {
+      _ = try await home.makeVault(.user)
+      try await home.withDatabase(.user) { _ in }
+    }
+    try one.remove("messaging.db")
+    try FileManager.default.copyItem(
+      atPath: other.path.appending("messaging.db").string,
+      toPath: one.path.appending("messaging.db").string)
+    let before = try one.files()
+    let vault = try await one.unlockedVault(.user)
+    await expectRefusal(.foreignDatabase) {
+      _ = try await VaultedDatabase.open(one.home, vault: vault)
+    }
+    #expect(try one.files() == before)
+  }
+
+  @Test func anUnboundVaultDoesNotTakeADatabaseThatIsThere() async throws {
+    let one = try TemporaryHome()
+    _ = try await one.makeVault(.user)
+    try await one.withDatabase(.user) { _ in }
+    try one.remove("vaults/messaging.vault")
+    let vault = try await one.makeVault(.user)
+    await expectRefusal(.foreignDatabase) {
+      _ = try await VaultedDatabase.open(one.home, vault: vault)
+    }
+  }
+
+  @Test func aPlainSQLiteFileIsRefusedByName() async throws {
+    let temporary = try TemporaryHome()
+    let vault = try await temporary.makeVault(.user)
+    let plain = try DatabaseQueue(path: temporary.home.databasePath.string)
+    try await plain.write { try $0.execute(sql: "CREATE TABLE t(x)") }
+    try plain.close()
+    await expectRefusal(.plainDatabase) {
+      _ = try await VaultedDatabase.open(temporary.home, vault: vault)
+    }
+  }
+
+  @Test func creationSurvivesACrashAtEachOfItsFileSteps() async throws {
+    var crashPoint = 0
+    while true {
+      let temporary = try TemporaryHome()
+      let recorder = FileRecorder(fault: .crash(atEvent: crashPoint))
+      let vault = try await temporary.makeVault(.user)
+      await vault.lock()
+      let recorded = temporary.recorded(by: recorder)
+      let crashing = try await Vault.get(
+        .messaging, in: recorded.store, parameters: TemporaryHome.parameters)
+      try await crashing.unlock(with: .user)
+      if let database = try? await VaultedDatabase.open(recorded, vault: crashing) {
+        try database.close()
+      }
+      try await temporary.withDatabase(.user) { pool in
+        try await pool.write { try $0.execute(sql: "CREATE TABLE t(x)") }
+      }
+      if !recorder.hasCrashed { break }
+      crashPoint += 1
+    }
+    #expect(crashPoint > 10)
+  }
+}
+
+/// Runs a body that must be refused with this code.
+func expectRefusal(
+  _ code: VaultedDatabaseError.Code, sourceLocation: SourceLocation = #_sourceLocation,
+  _ body: () async throws -> Void
+) async {
+  do {
+    try await body()
+    Issue.record("nothing was refused", sourceLocation: sourceLocation)
+  } catch let error as VaultedDatabaseError {
+    #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
+  } catch {
+    Issue.record(error, sourceLocation: sourceLocation)
+  }
+}

@@ -1,1 +1,0 @@
-// VaultedDatabaseTests: replaced by its first real content.

@@ -1,0 +1,120 @@
+import DataVault
+import FileLayer
+import Foundation
+import GRDB
+import SealedVFS
+import Testing
+import VaultCrypto
+
+@testable import VaultedDatabase
+
+@Suite struct SecuringTests {
+  /// A home whose database was made under the standard credentials and holds rows.
+  private func unsecuredHome() async throws -> TemporaryHome {
+    let temporary = try TemporaryHome()
+    _ = try await temporary.makeVault(.standard)
+    try await temporary.withDatabase(.standard) { pool in
+      try await pool.write { database in
+        try database.execute(sql: "CREATE TABLE t(x)")
+        for number in 0..<500 {
+          try database.execute(
+            sql: "INSERT INTO t VALUES (?)", arguments: ["message \(number)"])
+        }
+      }
+    }
+    return temporary
+  }
+
+  private func header(of temporary: TemporaryHome) throws -> SealedHeader? {
+    guard case .sealed(let header) = try SealedVFS.inspect(temporary.home.databasePath) else {
+      return nil
+    }
+    return header
+  }
+
+  private func count(_ temporary: TemporaryHome, _ credentials: borrowing Credentials) async throws
+    -> Int?
+  {
+    try await temporary.withDatabase(credentials) { pool in
+      try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") }
+    }
+  }
+
+  @Test func beforeTheFirstStartOnlyTheUsersPasswordEverOpensTheVault() async throws {
+    let temporary = try TemporaryHome()
+    try await VaultedDatabase.secure(temporary.home, with: .user)
+    let vault = try await temporary.unlockedVault(.user)
+    let isSecured = try await vault.status().isSecured
+    #expect(isSecured)
+    await #expect(throws: VaultError.self) { _ = try await temporary.unlockedVault(.standard) }
+  }
+
+  @Test func afterTheFirstStartTheDatabaseIsUnderAnotherKey() async throws {
+    let temporary = try await unsecuredHome()
+    let oldVault = try await temporary.unlockedVault(.standard)
+    let before = try await oldVault.databaseKeys()
+    let old = before.current.copy()
+    try await VaultedDatabase.secure(temporary.home, with: .user)
+    let vault = try await temporary.unlockedVault(.user)
+    let after = try await vault.databaseKeys()
+    let isSameKey = SecretBytes.isEqual(after.current, old)
+    let hasPending = after.hasPending()
+    #expect(!isSameKey)
+    #expect(!hasPending)
+    let header = try #require(try header(of: temporary))
+    let opensWithOld = header.matches(key: old)
+    let opensWithNew = header.matches(key: after.current)
+    #expect(!opensWithOld && opensWithNew)
+    #expect(try await count(temporary, .user) == 500)
+  }
+
+  @Test func aSecondTimeItSaysSo() async throws {
+    let temporary = try TemporaryHome()
+    try await VaultedDatabase.secure(temporary.home, with: .user)
+    await expectRefusal(.alreadySecured) {
+      try await VaultedDatabase.secure(temporary.home, with: .of("another password"))
+    }
+  }
+
+  @Test func anOpenDatabaseIsBusyAndNothingHasChanged() async throws {
+    let temporary = try await unsecuredHome()
+    try await temporary.withDatabase(.standard) { _ in
+      let before = try temporary.files()["vaults/messaging.vault"]
+      await expectRefusal(.busy) {
+        try await VaultedDatabase.secure(temporary.home, with: .user)
+      }
+      #expect(try temporary.files()["vaults/messaging.vault"] == before)
+    }
+    #expect(try await count(temporary, .standard) == 500)
+  }
+
+  @Test func aDatabaseWithoutVaultIsNoReasonToMakeOne() async throws {
+    let temporary = try await unsecuredHome()
+    try temporary.remove("vaults/messaging.vault")
+    await expectRefusal(.keyMissing) {
+      try await VaultedDatabase.secure(temporary.home, with: .user)
+    }
+  }
+
+  @Test func aCrashAtEachStepLeavesAPasswordThatOpensEverything() async throws {
+    var crashPoint = 0
+    while true {
+      let temporary = try await unsecuredHome()
+      let recorder = FileRecorder(fault: .crash(atEvent: crashPoint))
+      try? await VaultedDatabase.secure(temporary.recorded(by: recorder), with: .user)
+      let isSecured = try await Vault.get(
+        .messaging, in: temporary.home.store, parameters: TemporaryHome.parameters
+      ).status().isSecured
+      #expect(
+        try await count(temporary, isSecured ? .user : .standard) == 500, "crash at \(crashPoint)")
+      if isSecured {
+        let vault = try await temporary.unlockedVault(.user)
+        let hasPending = try await vault.databaseKeys().hasPending()
+        #expect(!hasPending, "opening finishes the change of key")
+      }
+      if !recorder.hasCrashed { break }
+      crashPoint += 1
+    }
+    #expect(crashPoint > 10)
+  }
+}

@@ -1,0 +1,86 @@
+import DataVault
+import FileLayer
+import Foundation
+import GRDB
+import SystemPackage
+import VaultCrypto
+
+@testable import VaultedDatabase
+
+/// A home in a directory of its own, gone when the test ends; vaults cost few iterations there.
+final class TemporaryHome {
+  let path: FilePath
+  let home: DataVaultHome
+
+  static let parameters: VaultParameters = {
+    var parameters = VaultParameters()
+    parameters.iterationCount = 1000
+    parameters.minimumIterationCount = 1000
+    return parameters
+  }()
+
+  init() throws {
+    let directory = FileManager.default.temporaryDirectory
+      .appendingPathComponent("vaulted-\(UUID().uuidString)", isDirectory: true)
+    path = FilePath(directory.path)
+    home = DataVaultHome(
+      path, fileSystem: LinuxFileSystem(), vaultParameters: TemporaryHome.parameters)
+  }
+
+  deinit {
+    try? FileManager.default.removeItem(atPath: path.string)
+  }
+
+  /// The same home, seen through a recorder.
+  func recorded(by recorder: FileRecorder) -> DataVaultHome {
+    DataVaultHome(
+      path, fileSystem: RecordingFileSystem(recorder: recorder),
+      vaultParameters: TemporaryHome.parameters)
+  }
+
+  func makeVault(_ credentials: borrowing Credentials) async throws -> Vault {
+    try await Vault.create(
+      .messaging, in: home.store, credentials: credentials, parameters: Self.parameters)
+  }
+
+  func unlockedVault(_ credentials: borrowing Credentials) async throws -> Vault {
+    let vault = try await Vault.get(.messaging, in: home.store, parameters: Self.parameters)
+    try await vault.unlock(with: credentials)
+    return vault
+  }
+
+  /// Opens the database, runs a body on its pool and closes it.
+  func withDatabase<R: Sendable>(
+    _ credentials: borrowing Credentials, _ body: (DatabasePool) async throws -> R
+  ) async throws -> R {
+    let vault = try await unlockedVault(credentials)
+    let database = try await VaultedDatabase.open(home, vault: vault)
+    let result = try await body(database.pool)
+    try database.close()
+    await vault.lock()
+    return result
+  }
+
+  /// Every file under the home, with its bytes.
+  func files() throws -> [String: [UInt8]] {
+    var files: [String: [UInt8]] = [:]
+    let paths = try FileManager.default.subpathsOfDirectory(atPath: path.string)
+    for name in paths {
+      let url = URL(fileURLWithPath: path.appending(name).string)
+      if let data = try? Data(contentsOf: url) { files[name] = Array(data) }
+    }
+    return files
+  }
+
+  func remove(_ name: String) throws {
+    try FileManager.default.removeItem(atPath: path.appending(name).string)
+  }
+}
+
+extension Credentials {
+  static func of(_ password: String) -> Credentials {
+    Credentials(password: SecretBytes(copying: Array(password.utf8)))
+  }
+
+  static var user: Credentials { of("correct horse battery staple") }
+}
