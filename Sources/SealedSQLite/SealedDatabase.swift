@@ -10,7 +10,7 @@ public enum SealedDatabase {
     let isAllowed: Bool
     let autoVacuum: AutoVacuum
 
-    /// Make one. The default.
+    /// Make one: the default.
     public static let ifAbsent = ifAbsent(autoVacuum: .none)
     /// Fail with `absent`.
     public static let never = Creation(isAllowed: false, autoVacuum: .none)

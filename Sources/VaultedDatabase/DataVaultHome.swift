@@ -16,18 +16,23 @@ public struct DataVaultHome: Sendable {
   package let fileSystem: any FileSystem
   package let vaultParameters: VaultParameters
 
+  /// The VFS beneath the sealed database; tests name one that records.
+  package let baseVFS: String
+
   /// A home whose vaults are files in it.
   public init(_ path: FilePath) {
     self.init(path, fileSystem: LinuxFileSystem(), vaultParameters: VaultParameters())
   }
 
   package init(
-    _ path: FilePath, fileSystem: any FileSystem, vaultParameters: VaultParameters
+    _ path: FilePath, fileSystem: any FileSystem, vaultParameters: VaultParameters,
+    baseVFS: String = "unix"
   ) {
     self.path = path
     self.store = FileVaultStore(home: path, fileSystem: fileSystem)
     self.fileSystem = fileSystem
     self.vaultParameters = vaultParameters
+    self.baseVFS = baseVFS
   }
 
   /// Where the messages are: `<home>/messaging.db`.

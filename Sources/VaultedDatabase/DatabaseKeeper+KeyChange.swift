@@ -7,7 +7,10 @@ extension DatabaseKeeper {
   /// the two keys it is under.
   func settleKeys(of vault: Vault) async throws {
     let keys = try await vault.databaseKeys()
-    guard case .sealed(let header) = try SealedVFS.inspect(home.databasePath) else {
+    guard
+      case .sealed(let header) = try SealedVFS.inspect(
+        home.databasePath, over: home.baseVFS)
+    else {
       throw VaultedDatabaseError.refusal(.damaged, of: home)
     }
     if keys.pendingFits(header) { return try await vault.promotePendingKey() }
@@ -18,7 +21,8 @@ extension DatabaseKeeper {
     }
     guard keys.hasPending() else { return }
     do {
-      let exclusive = try ExclusiveConnection(to: home.databasePath, key: keys.current)
+      let exclusive = try ExclusiveConnection(
+        to: home.databasePath, key: keys.current, over: home.baseVFS)
       try await moveToPendingKey(exclusive, of: vault)
     } catch let error as SealedFileError where error.code == .busy {
       // Somebody uses it under the current key, which still opens it: the next opening goes on.

@@ -16,7 +16,8 @@ extension DatabaseKeeper {
       try await settle(vault)
       let keys = try await vault.databaseKeys()
       return try SealedDatabase.openPool(
-        at: home.databasePath, key: keys.current, configuration: configuration)
+        at: home.databasePath, key: keys.current, configuration: configuration,
+        creation: .never, over: home.baseVFS)
     } catch {
       throw VaultedDatabaseError(any: error)
     }
@@ -48,7 +49,7 @@ extension DatabaseKeeper {
     file.close()
     try SealedDatabase.openPool(
       at: home.creationPath, key: key, creation: .ifAbsent(autoVacuum: .incremental),
-      newFileID: databaseID
+      newFileID: databaseID, over: home.baseVFS
     ).close()
     try home.fileSystem.rename(home.creationPath, to: home.databasePath)
     try home.fileSystem.synchronizeDirectory(home.path)

@@ -51,7 +51,8 @@ extension DatabaseKeeper {
     let keys = try await vault.databaseKeys()
     // Exclusive before the vault's write: whoever has the database open is told of with nothing
     // changed.
-    let database = try ExclusiveConnection(to: home.databasePath, key: keys.current)
+    let database = try ExclusiveConnection(
+      to: home.databasePath, key: keys.current, over: home.baseVFS)
     try await vault.secure(to: credentials)
     try await moveToPendingKey(database, of: vault)
   }

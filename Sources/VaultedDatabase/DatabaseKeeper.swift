@@ -47,11 +47,11 @@ actor DatabaseKeeper {
     }
   }
 
-  /// What lies at the database's path. Nothing is changed.
+  /// What lies at the path of the database, found out without changing anything.
   func lookAtDatabase() throws(VaultedDatabaseError) -> OpeningDecision.Database {
     let inspection: FileInspection
     do throws(SealedFileError) {
-      inspection = try SealedVFS.inspect(home.databasePath)
+      inspection = try SealedVFS.inspect(home.databasePath, over: home.baseVFS)
     } catch {
       throw VaultedDatabaseError(error)
     }
