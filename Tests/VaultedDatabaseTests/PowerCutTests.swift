@@ -87,8 +87,7 @@ import Testing
     let events: [FileEvent]
     let root: FilePath
 
-    /// The different disks after each event since a note, as a kill and as a power cut leaves
-    /// them. The shared-memory index is gone after both.
+    /// The different disks since a note, as a kill and as a power cut leaves them.
     func disks(from note: String) -> [Disk] {
       let first = events.firstIndex(of: .mark(note)).map { $0 + 1 } ?? 0
       var seen: [[FilePath: [UInt8]]: [String]] = [:]
