@@ -92,7 +92,10 @@ let package = Package(
       ]),
     tests(
       "MessagingQueueTests",
-      ["MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", grdb, system]),
+      [
+        "MessagingQueue", "VaultedDatabase", "SealedSQLite", "DataVault", "VaultCrypto",
+        "FileLayer", grdb, logging, system,
+      ]),
     tests("CommandTests", ["DataVault", "VaultCrypto", "FileLayer", system]),
   ]
 )

@@ -19,9 +19,18 @@ extension EngineError {
     }
   }
 
+  static let damageHint = "keep the files as they are and restore a backup"
+
+  /// `SQLITE_IOERR_DATA`: the sealed VFS answers it for what it cannot authenticate.
+  private static let damagedPage: Int32 = 10 | 32 << 8
+
   private init(resultCode: ResultCode, during operation: String, underlying: DatabaseError) {
     let code = underlying.extendedResultCode.rawValue
     switch resultCode {
+    case .SQLITE_IOERR where code == Self.damagedPage:
+      self.init(
+        .damaged, "\(operation): a page of the message database is damaged",
+        hint: Self.damageHint, underlying: underlying)
     case .SQLITE_BUSY, .SQLITE_LOCKED:
       self.init(
         .busy, "\(operation): another process holds the message database; nothing was changed",
@@ -37,7 +46,7 @@ extension EngineError {
     case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH:
       self.init(
         .damaged, "\(operation): the message database is damaged (SQLite code \(code))",
-        hint: "keep the files as they are and restore a backup", underlying: underlying)
+        hint: Self.damageHint, underlying: underlying)
     default:
       self.init(
         .inputOutput, "\(operation): the message database failed (SQLite code \(code))",

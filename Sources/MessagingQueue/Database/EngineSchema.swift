@@ -60,17 +60,11 @@ enum EngineSchema {
     """
   ]
 
-  /// Lets a new database give space back: must stand before its first table, on every connection
-  /// that may make one.
-  static func prepare(_ configuration: inout Configuration) {
-    configuration.prepareDatabase { db in
-      try db.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")
-    }
-  }
-
-  /// Sets `auto_vacuum` where the database was made without it; that rewrites the whole file.
+  /// Lets the database give space back; without this it never can.
   ///
-  /// A connection in WAL mode has written its first page by the time it is handed to us. See
+  /// A pool in WAL mode has written its first page by the time it is handed to us, and from then
+  /// on the setting takes effect by `VACUUM` only: nothing on a new database, a rewrite of the
+  /// whole file on one that an application has filled before. See
   /// https://www.sqlite.org/pragma.html#pragma_auto_vacuum.
   static func ensureIncrementalVacuum(_ db: Database) throws {
     if try Int.fetchOne(db, sql: "PRAGMA auto_vacuum") == 2 { return }

@@ -1,19 +1,41 @@
+public import Logging
+internal import VaultedDatabase
+
 /// Limits of an engine.
 public struct EngineConfiguration: Sendable {
-  /// The most bytes one payload may have. Default: 1 MiB.
+  /// The most bytes one payload may have.
+  ///
+  /// Default: 1 MiB.
   public var maximumPayloadByteCount: Int = 1 << 20
 
-  /// How long an operation waits for another process that is writing, before it fails with
-  /// ``EngineError/Code/busy``. Default: 5 seconds.
+  /// How long an operation waits for another process that is writing.
+  ///
+  /// It then fails with ``EngineError/Code/busy``. Default: 5 seconds.
   public var busyTimeout: Duration = .seconds(5)
 
-  /// The most payload bytes that one call of receive takes into memory; the first message is
-  /// always taken. Default: 16 MiB.
+  /// The most payload bytes that one call of receive takes into memory.
+  ///
+  /// The first message is always taken. Default: 16 MiB.
   public var maximumReceiveByteCount: Int = 16 << 20
+
+  /// Takes the engine's warnings; no payload, password or key is ever in them.
+  ///
+  /// Default: one labelled `datavault.engine`.
+  public var logger = Logger(label: "datavault.engine")
 
   /// The longest lease and the longest delay: 366 days.
   public static let longestHold: Duration = .seconds(366 * 86_400)
 
   /// Makes a configuration of the defaults.
   public init() {}
+}
+
+extension EngineConfiguration {
+  func warnOfNoSecurity(_ home: DataVaultHome) {
+    logger.warning(
+      """
+      the messages in \(home.path) are not secured: they open with the publicly known password; \
+      run datavault secure
+      """)
+  }
 }

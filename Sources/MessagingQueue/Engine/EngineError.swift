@@ -54,10 +54,12 @@ extension EngineError.Code {
   public static let keyMissing = Self("keyMissing")
   /// The vault belongs to a database that is not there.
   public static let databaseMissing = Self("databaseMissing")
-  /// The database belongs to another vault.
+  /// The database belongs to another vault, or to none.
   public static let foreignDatabase = Self("foreignDatabase")
   /// The engine was stopped.
   public static let stopped = Self("stopped")
+  /// An unencrypted SQLite file lies where the encrypted database belongs.
+  public static let plainDatabase = Self("plainDatabase")
   /// A payload is over ``EngineConfiguration/maximumPayloadByteCount``.
   public static let payloadTooLarge = Self("payloadTooLarge")
   /// A channel name is empty, too long or holds control characters.

@@ -22,17 +22,22 @@ public actor MessagingEngine {
 
   private let executor = BlockingExecutor(label: "datavault.engine")
   private var database: EngineDatabase?
+  private let closePool: @Sendable () throws -> Void
 
   /// The engine's own thread; blocking is allowed there.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
     unsafe executor.asUnownedSerialExecutor()
   }
 
-  /// Runs on a pool that the caller has opened and closes.
+  /// Runs on a pool that the caller has opened.
+  ///
+  /// - Parameter closePool: what ``stop()`` does about the pool; nothing, unless it is given.
   package init(
     pool: DatabasePool, time: any TimeSource, random: RandomSource = .system,
-    configuration: EngineConfiguration = EngineConfiguration(), isSecured: Bool
+    configuration: EngineConfiguration = EngineConfiguration(), isSecured: Bool,
+    closePool: @escaping @Sendable () throws -> Void = {}
   ) async throws(EngineError) {
+    self.closePool = closePool
     self.configuration = configuration
     self.isSecured = isSecured
     try begin(on: pool, time: time, random: random)
@@ -83,7 +88,8 @@ public actor MessagingEngine {
 
   /// Removes delivered messages for good.
   ///
-  /// On return that is on the disk: they are never delivered again. A lease that has ended still counts as long as nobody else has received the message.
+  /// On return that is on the disk: they are never delivered again. A lease that
+  /// has ended still counts as long as nobody else has received the message.
   ///
   /// - Throws: `unknownLease` if tokens are settled already or the messages have been leased to
   ///   another since: ``EngineError/unknownLeases`` has them, the others are acknowledged.
@@ -109,9 +115,15 @@ public actor MessagingEngine {
 
   /// Ends the engine: every later call throws `stopped`.
   ///
-  /// What is leased stays leased until its time.
+  /// What is leased stays leased until its time. The database is closed; a second call does
+  /// nothing.
   public func stop() throws(EngineError) {
-    database = nil
+    guard database.take() != nil else { return }
+    do {
+      try closePool()
+    } catch {
+      throw EngineError(starting: error)
+    }
   }
 
   private func running() throws(EngineError) -> EngineDatabase {

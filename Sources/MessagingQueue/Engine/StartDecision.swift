@@ -1,8 +1,9 @@
 /// What the engine does at its start: facts in, one action out.
 ///
 /// Nothing here looks at a file or a clock. The rule behind the table: a database is never left
-/// without its key, and a secured vault is never replaced by one that opens with the publicly
-/// known password.
+/// without its key, and the publicly known credentials are never tried on a secured vault, nor put
+/// in its place. Whether database and vault belong together is decided afterwards, by
+/// `VaultedDatabase`, on what the open vault says.
 package struct StartDecision: Sendable, Hashable {
   /// What the caller handed in.
   package enum GivenVault: Sendable, Hashable, CaseIterable {
@@ -11,18 +12,13 @@ package struct StartDecision: Sendable, Hashable {
     case unlocked
   }
 
-  /// What the store holds; from the clear members, which are not authenticated before the unlock.
+  /// What the store holds, from the clear members: they are not authenticated before the unlock.
   package enum StoredVault: Sendable, Hashable, CaseIterable {
     case absent
-    /// Opens with the standard credentials, and no database belongs to it yet.
-    case standardUnbound
-    /// Opens with the standard credentials, and its database was begun but not finished.
-    case standardCreating
-    /// Opens with the standard credentials, and has a database.
-    case standardBound
-    case securedUnbound
-    case securedCreating
-    case securedBound
+    /// Opens with the standard credentials, it says.
+    case standard
+    /// Opens with the user's credentials only.
+    case secured
   }
 
   /// What to do.
@@ -47,28 +43,13 @@ package struct StartDecision: Sendable, Hashable {
   }
 
   package var action: Action {
-    switch (stored, databaseExists) {
-    case (.absent, true): .refuse(.keyMissing)
-    case (.absent, false): given == .none ? .createStandardVault : .refuse(.vaultMissing)
-    case (.standardBound, false), (.securedBound, false): .refuse(.databaseMissing)
-    case (.standardUnbound, true), (.securedUnbound, true): .refuse(.foreignDatabase)
-    default:
-      if given == .unlocked {
-        .useGivenVault
-      } else if stored.isSecured {
-        .refuse(.vaultLocked)
-      } else {
-        .tryStandardCredentials
-      }
-    }
-  }
-}
-
-extension StartDecision.StoredVault {
-  package var isSecured: Bool {
-    switch self {
-    case .absent, .standardUnbound, .standardCreating, .standardBound: false
-    case .securedUnbound, .securedCreating, .securedBound: true
+    switch (stored, given) {
+    case (.absent, _) where databaseExists: .refuse(.keyMissing)
+    case (.absent, .none): .createStandardVault
+    case (.absent, .locked), (.absent, .unlocked): .refuse(.vaultMissing)
+    case (.standard, .unlocked), (.secured, .unlocked): .useGivenVault
+    case (.standard, .none), (.standard, .locked): .tryStandardCredentials
+    case (.secured, .none), (.secured, .locked): .refuse(.vaultLocked)
     }
   }
 }

@@ -44,7 +44,7 @@ public struct LeaseToken: Sendable, Hashable, LosslessStringConvertible {
   }
 
   func opens(_ storedSecret: [UInt8]) -> Bool {
-    isEqualInConstantTime(secret.span.bytes, storedSecret.span.bytes)
+    unsafe isEqualInConstantTime(secret.span.bytes, storedSecret.span.bytes)
   }
 
   private static let digits = Array("0123456789abcdef")

@@ -1,0 +1,132 @@
+public import DataVault
+internal import FileLayer
+internal import GRDB
+public import SystemPackage
+internal import VaultCrypto
+public import VaultedDatabase
+
+extension MessagingEngine {
+  /// Starts an engine on the messages of a home.
+  ///
+  /// An unlocked vault gives the key. Without one, a first start makes vault and database with the
+  /// publicly known standard credentials, and a vault that is not secured is opened with them; both
+  /// are warned about in the log. A secured vault stays shut: the standard credentials are not
+  /// tried on it.
+  ///
+  /// - Parameters:
+  ///   - home: where vault and database are.
+  ///   - vault: the messaging vault of that home; unlocked, unless the engine is to try the
+  ///     standard credentials.
+  /// - Throws: `vaultLocked`; `keyMissing`, `vaultMissing`, `databaseMissing`, `foreignDatabase`,
+  ///   `plainDatabase`; `damaged`, `newerVersion`; `busy`, `diskFull`, `inputOutput`, `vault`.
+  public static func start(
+    _ home: DataVaultHome, vault: Vault? = nil,
+    configuration: EngineConfiguration = EngineConfiguration()
+  ) async throws(EngineError) -> MessagingEngine {
+    let vault = try await startingVault(home, given: vault)
+    var databaseConfiguration = Configuration()
+    databaseConfiguration.busyMode = .timeout(configuration.busyTimeout / .seconds(1))
+    let database: VaultedDatabase
+    let isSecured: Bool
+    do {
+      database = try await VaultedDatabase.open(
+        home, vault: vault, configuration: databaseConfiguration)
+      isSecured = try await vault.status().isSecured
+    } catch {
+      throw EngineError(starting: error)
+    }
+    do {
+      let engine = try await MessagingEngine(
+        pool: database.pool, time: SystemTimeSource(), configuration: configuration,
+        isSecured: isSecured, closePool: { try database.close() })
+      if !isSecured { configuration.warnOfNoSecurity(home) }
+      return engine
+    } catch {
+      try? database.close()
+      throw EngineError(starting: error)
+    }
+  }
+
+  /// Starts an engine on an unencrypted file, to be compared with.
+  @_spi(Testing)
+  public static func start(
+    unencryptedAt path: FilePath, configuration: EngineConfiguration = EngineConfiguration()
+  ) async throws(EngineError) -> MessagingEngine {
+    do {
+      let pool = try DatabasePool(path: path.string)
+      return try await MessagingEngine(
+        pool: pool, time: SystemTimeSource(), configuration: configuration, isSecured: false,
+        closePool: { try pool.close() })
+    } catch {
+      throw EngineError(starting: error)
+    }
+  }
+
+  /// An unlocked vault, by the rules of ``StartDecision``.
+  private static func startingVault(
+    _ home: DataVaultHome, given: Vault?
+  ) async throws(EngineError) -> Vault {
+    do {
+      let decision = StartDecision(
+        given: await facts(of: given), stored: try await storedVault(home),
+        databaseExists: try databaseExists(home))
+      switch (decision.action, given) {
+      case (.useGivenVault, let vault?):
+        return vault
+      case (.createStandardVault, _):
+        return try await standardVault(home)
+      case (.tryStandardCredentials, _), (.useGivenVault, nil):
+        let vault =
+          if let given { given } else {
+            try await Vault.get(
+              .messaging, in: home.store, parameters: home.vaultParameters)
+          }
+        try await vault.unlock(with: .standard)
+        return vault
+      case (.refuse(let code), _):
+        throw EngineError(refusing: code, home)
+      }
+    } catch let error as VaultError where error.code == .wrongPassword {
+      throw EngineError(refusing: .vaultLocked, home)
+    } catch {
+      throw EngineError(starting: error)
+    }
+  }
+
+  /// Makes the vault of a first start, or opens the one that another process has made meanwhile.
+  private static func standardVault(_ home: DataVaultHome) async throws -> Vault {
+    do {
+      return try await Vault.create(
+        .messaging, in: home.store, credentials: .standard, parameters: home.vaultParameters)
+    } catch  where error.code == .alreadyExists {
+      let vault = try await Vault.get(
+        .messaging, in: home.store, parameters: home.vaultParameters)
+      try await vault.unlock(with: .standard)
+      return vault
+    }
+  }
+
+  private static func facts(of given: Vault?) async -> StartDecision.GivenVault {
+    guard let given else { return .none }
+    return await given.isLocked ? .locked : .unlocked
+  }
+
+  private static func storedVault(
+    _ home: DataVaultHome
+  ) async throws -> StartDecision.StoredVault {
+    guard try await Vault.exists(.messaging, in: home.store) else { return .absent }
+    let status = try await Vault.get(
+      .messaging, in: home.store, parameters: home.vaultParameters
+    ).status()
+    return status.isSecured ? .secured : .standard
+  }
+
+  /// A log without its database counts: it was there.
+  private static func databaseExists(_ home: DataVaultHome) throws -> Bool {
+    for suffix in ["", "-wal", "-journal"] {
+      let path = FilePath(home.databasePath.string + suffix)
+      if try home.fileSystem.status(of: path) != nil { return true }
+    }
+    return false
+  }
+}

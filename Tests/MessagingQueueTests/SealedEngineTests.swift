@@ -1,0 +1,96 @@
+import FileLayer
+import Foundation
+import GRDB
+import MessagingQueue
+import SealedSQLite
+import SystemPackage
+import Testing
+import VaultCrypto
+
+@Suite struct SealedEngineTests {
+  let folder: URL
+  let path: FilePath
+  let time = ManualTimeSource()
+  let channel: Channel
+
+  init() throws {
+    folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("sealed-engine-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    path = FilePath(folder.appendingPathComponent("messaging.db").path)
+    channel = try Channel("orders")
+  }
+
+  /// A pool that is closed when `body` returns.
+  private func withPool<Result>(_ body: (DatabasePool) throws -> Result) throws -> Result {
+    let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
+    let pool = try SealedDatabase.openPool(at: path, key: key)
+    let result = Swift.Result { try body(pool) }
+    try pool.close()
+    return try result.get()
+  }
+
+  @Test func `the engine's verbs work on a sealed pool, also after it was closed`() throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let texts = (0..<3000).map { "message \($0)" }
+    try withPool { pool in
+      let database = try EngineDatabase(pool: pool, time: time)
+      for start in stride(from: 0, to: texts.count, by: 1000) {
+        try database.publish(Array(texts[start..<start + 1000]), to: channel)
+      }
+    }
+    try withPool { pool in
+      let database = try EngineDatabase(pool: pool, time: time)
+      let deliveries = try database.receive(3000, from: channel)
+      #expect(deliveries.map(\.text) == texts)
+      try database.acknowledge(deliveries.prefix(1500).map(\.token))
+      try database.release(deliveries.suffix(1500).map(\.token))
+      #expect(try database.statistics().messageCount == 1500)
+      #expect(try database.receive(3000, from: channel).map(\.text) == Array(texts.suffix(1500)))
+    }
+  }
+
+  @Test func `a sealed database can shrink, and its commits are syncs`() throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try withPool { pool in
+      _ = try EngineDatabase(pool: pool, time: time)
+      let settings = try pool.writeWithoutTransaction { db in
+        try ["auto_vacuum", "synchronous"].map { try Int.fetchOne(db, sql: "PRAGMA \($0)") }
+      }
+      #expect(settings == [2, 2])
+    }
+  }
+
+  @Test func `no file shows a payload or a channel's name`() throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try withPool { pool in
+      let database = try EngineDatabase(pool: pool, time: time)
+      try database.publish(["attack at dawn", "attack at noon"], to: Channel("secret-channel"))
+      let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+      #expect(names.contains("messaging.db-wal"))
+      for name in names {
+        let bytes = try Data(contentsOf: folder.appendingPathComponent(name))
+        for piece in ["attack at", "secret-channel", "CREATE TABLE"] {
+          #expect(bytes.range(of: Data(piece.utf8)) == nil, "\(piece) in \(name)")
+        }
+      }
+    }
+  }
+
+  @Test func `a damaged page is told from a failing disk`() throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try withPool { pool in
+      let database = try EngineDatabase(pool: pool, time: time)
+      try database.publish(
+        (0..<200).map { "\($0) " + String(repeating: "x", count: 900) }, to: channel)
+    }
+    let file = folder.appendingPathComponent("messaging.db")
+    var bytes = try Data(contentsOf: file)
+    for page in 20..<bytes.count / 4096 { bytes[page * 4096 + 100] ^= 1 }
+    try bytes.write(to: file)
+    try withPool { pool in
+      let database = try EngineDatabase(pool: pool, time: time)
+      #expect(code { _ = try database.receive(200, from: channel) } == .damaged)
+    }
+  }
+}

@@ -1,0 +1,169 @@
+import DataVault
+import FileLayer
+import Foundation
+import MessagingQueue
+import SystemPackage
+import Testing
+import VaultCrypto
+import VaultedDatabase
+
+@Suite struct StartTests {
+  let folder: URL
+  let home: DataVaultHome
+
+  init() throws {
+    folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("start-\(UUID().uuidString)")
+    home = Self.home(FilePath(folder.path))
+  }
+
+  private static func home(_ path: FilePath) -> DataVaultHome {
+    var parameters = VaultParameters()
+    parameters.iterationCount = 1000
+    parameters.minimumIterationCount = 1000
+    return DataVaultHome(path, fileSystem: LinuxFileSystem(), vaultParameters: parameters)
+  }
+
+  private func credentials(_ password: String) -> Credentials {
+    Credentials(password: SecretBytes(copying: Array(password.utf8)))
+  }
+
+  private func unlockedVault(_ password: String) async throws -> Vault {
+    let vault = try await Vault.get(
+      .messaging, in: home.store, parameters: home.vaultParameters)
+    try await vault.unlock(with: credentials(password))
+    return vault
+  }
+
+  private func startCode(vault: Vault? = nil) async -> EngineError.Code? {
+    do {
+      try await MessagingEngine.start(home, vault: vault).stop()
+      return nil
+    } catch {
+      return error.code
+    }
+  }
+
+  /// Starts for the first time, publishes and stops.
+  private func publishFirst() async throws {
+    let engine = try await MessagingEngine.start(home)
+    try await engine.publish(Message(channel: Channel("c"), payload: [1]))
+    try await engine.stop()
+  }
+
+  private func cleanUp() {
+    try? FileManager.default.removeItem(at: folder)
+  }
+
+  @Test func `a first start makes vault and database, and they open again`() async throws {
+    defer { cleanUp() }
+    try await publishFirst()
+    let engine = try await MessagingEngine.start(home)
+    #expect(!engine.isSecured)
+    #expect(try await engine.receive(from: Channel("c")).map(\.payload) == [[1]])
+    try await engine.stop()
+  }
+
+  @Test func `no security is warned about once a start, and payloads are never logged`()
+    async throws
+  {
+    defer { cleanUp() }
+    let log = RecordingLog()
+    var configuration = EngineConfiguration()
+    configuration.logger = log.logger
+    let engine = try await MessagingEngine.start(home, configuration: configuration)
+    let channel = try Channel("c")
+    try await engine.publish(Message(channel: channel, payload: Array("attack at dawn".utf8)))
+    let deliveries = try await engine.receive(from: channel)
+    try await engine.acknowledge(deliveries.map(\.token))
+    try await engine.stop()
+    #expect(log.messages.filter { $0.hasPrefix("warning") }.count == 1)
+    #expect(!log.messages.contains { $0.contains("attack") })
+  }
+
+  @Test func `a secured vault starts with its password only, and without a warning`() async throws {
+    defer { cleanUp() }
+    try await publishFirst()
+    try await VaultedDatabase.secure(home, with: credentials("mine"))
+    #expect(await startCode() == .vaultLocked)
+    let locked = try await Vault.get(
+      .messaging, in: home.store, parameters: home.vaultParameters)
+    #expect(await startCode(vault: locked) == .vaultLocked)
+
+    let log = RecordingLog()
+    var configuration = EngineConfiguration()
+    configuration.logger = log.logger
+    let engine = try await MessagingEngine.start(
+      home, vault: unlockedVault("mine"), configuration: configuration)
+    #expect(engine.isSecured)
+    #expect(try await engine.receive(from: Channel("c")).count == 1)
+    try await engine.stop()
+    #expect(log.messages.isEmpty)
+  }
+
+  @Test func `a vault made and secured before the first start is simply fresh`() async throws {
+    defer { cleanUp() }
+    try await VaultedDatabase.secure(home, with: credentials("mine"))
+    #expect(await startCode() == .vaultLocked)
+    #expect(try await startCode(vault: unlockedVault("mine")) == nil)
+  }
+
+  @Test func `a locked vault that is not secured is opened with the standard credentials`()
+    async throws
+  {
+    defer { cleanUp() }
+    try await publishFirst()
+    let vault = try await Vault.get(
+      .messaging, in: home.store, parameters: home.vaultParameters)
+    #expect(await startCode(vault: vault) == nil)
+  }
+
+  @Test func `a database without its vault is refused, and no vault is made over it`() async throws
+  {
+    defer { cleanUp() }
+    try await publishFirst()
+    try await Vault.delete(.messaging, in: home.store, force: true)
+    #expect(await startCode() == .keyMissing)
+    #expect(try await !Vault.exists(.messaging, in: home.store))
+  }
+
+  @Test func `a vault without its database is refused, and no database is made`() async throws {
+    defer { cleanUp() }
+    try await publishFirst()
+    try FileManager.default.removeItem(atPath: home.databasePath.string)
+    #expect(await startCode() == .databaseMissing)
+    #expect(!FileManager.default.fileExists(atPath: home.databasePath.string))
+  }
+
+  @Test func `the database of another vault is refused`() async throws {
+    defer { cleanUp() }
+    try await publishFirst()
+    let other = Self.home(FilePath(folder.appendingPathComponent("other").path))
+    try await MessagingEngine.start(other).stop()
+    try FileManager.default.removeItem(atPath: home.databasePath.string)
+    try FileManager.default.moveItem(
+      atPath: other.databasePath.string, toPath: home.databasePath.string)
+    #expect(await startCode() == .foreignDatabase)
+  }
+
+  @Test func `engines that start together for the first time share one vault and one database`()
+    async throws
+  {
+    defer { cleanUp() }
+    let home = home
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<4 {
+        group.addTask {
+          let engine = try await MessagingEngine.start(home)
+          try await engine.publish(
+            Message(channel: Channel("c"), payload: [UInt8(number)]))
+          try await engine.stop()
+        }
+      }
+      try await group.waitForAll()
+    }
+    let engine = try await MessagingEngine.start(home)
+    #expect(try await engine.receive(from: Channel("c"), maximumCount: 9).count == 4)
+    try await engine.stop()
+  }
+}
