@@ -1,0 +1,42 @@
+internal import ArgumentParser
+internal import SystemPackage
+internal import VaultedDatabase
+
+/// `--home`.
+struct HomeOptions: ParsableArguments {
+  @Option(
+    name: .customLong("home"),
+    help: ArgumentHelp(
+      "The directory of the vaults and the messages.",
+      discussion: """
+        Default: $DATAVAULT_HOME, else $STATE_DIRECTORY, else datavault in the XDG data directory.
+        """,
+      valueName: "dir"))
+  var path: String?
+
+  func home() throws(CommandFailure) -> DataVaultHome {
+    let path = if let path { path } else { try Self.standard() }
+    return DataVaultHome(try Self.absolute(path))
+  }
+
+  private static func standard() throws(CommandFailure) -> String {
+    if let path = Environment["DATAVAULT_HOME"] { return path }
+    // systemd gives several directories separated by colons; ours is the first.
+    if let paths = Environment["STATE_DIRECTORY"] {
+      return String(paths.prefix { $0 != ":" })
+    }
+    if let data = Environment["XDG_DATA_HOME"], data.hasPrefix("/") { return "\(data)/datavault" }
+    if let home = Environment["HOME"] { return "\(home)/.local/share/datavault" }
+    throw CommandFailure(.usage, "there is no home directory to work in", hint: "give --home DIR")
+  }
+
+  private static func absolute(_ path: String) throws(CommandFailure) -> FilePath {
+    guard !path.isEmpty else { throw CommandFailure(.usage, "--home is empty") }
+    let given = FilePath(path)
+    if given.isAbsolute { return given }
+    guard let current = Environment.workingDirectory else {
+      throw CommandFailure(.usage, "the working directory is gone", hint: "give an absolute --home")
+    }
+    return FilePath(current).pushing(given)
+  }
+}

@@ -1,0 +1,80 @@
+internal import FileLayer
+internal import Glibc
+
+/// Lines of a descriptor, byte for byte, without their newlines, in a buffer that does not grow
+/// beyond one line and one read.
+struct LineReader {
+  enum Event {
+    case line([UInt8])
+    /// Nothing more has come for the time the caller was ready to wait.
+    case pause
+    /// The line is over the limit; its rest was not read, and no further line can be.
+    case tooLong
+    case end
+  }
+
+  private let descriptor: Int32
+  private let maximumLineByteCount: Int
+  private var buffer: [UInt8] = []
+  private var position = 0
+  /// Up to where the buffer is known to hold no newline.
+  private var searched = 0
+  private var isAtEnd = false
+
+  init(descriptor: Int32, maximumLineByteCount: Int) {
+    self.descriptor = descriptor
+    self.maximumLineByteCount = maximumLineByteCount
+  }
+
+  /// The next line; a last one without newline counts.
+  ///
+  /// - Parameter patience: after which a pause is reported; nil waits for ever.
+  mutating func next(patience: Duration? = nil) throws(CommandFailure) -> Event {
+    while true {
+      if let newline = buffer[searched...].firstIndex(of: 0x0A) {
+        defer { (position, searched) = (newline + 1, newline + 1) }
+        return event(of: buffer[position..<newline])
+      }
+      searched = buffer.count
+      if buffer.count - position > maximumLineByteCount { return .tooLong }
+      if isAtEnd {
+        defer { position = buffer.count }
+        return position < buffer.count ? event(of: buffer[position...]) : .end
+      }
+      if let patience, !hasInput(within: patience) { return .pause }
+      try fill()
+    }
+  }
+
+  private func event(of line: ArraySlice<UInt8>) -> Event {
+    line.count > maximumLineByteCount ? .tooLong : .line(Array(line))
+  }
+
+  private func hasInput(within patience: Duration) -> Bool {
+    var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    let milliseconds = Int32(clamping: patience.wholeNanoseconds / 1_000_000)
+    // An error or an interruption counts as input: the read after it tells.
+    return unsafe poll(&entry, 1, milliseconds) != 0
+  }
+
+  private mutating func fill() throws(CommandFailure) {
+    buffer.removeSubrange(..<position)
+    searched -= position
+    position = 0
+    let pieceByteCount = 1 << 16
+    let byteCount = buffer.count
+    buffer.append(contentsOf: repeatElement(0, count: pieceByteCount))
+    let count = unsafe buffer.withUnsafeMutableBytes { bytes in
+      unsafe read(descriptor, bytes.baseAddress?.advanced(by: byteCount), pieceByteCount)
+    }
+    let errorNumber = errno
+    buffer.removeLast(pieceByteCount - max(count, 0))
+    if count < 0, errorNumber == EAGAIN {
+      _ = hasInput(within: .seconds(3600))
+    } else if count < 0, errorNumber != EINTR {
+      throw CommandFailure(
+        .inputOutput, "standard input cannot be read: \(systemMessage(errorNumber))")
+    }
+    isAtEnd = count == 0
+  }
+}

@@ -1,0 +1,61 @@
+internal import DataVault
+internal import FileLayer
+internal import MessagingQueue
+internal import VaultedDatabase
+
+extension CommandFailure {
+  /// Says any library's error in the terms of the command line.
+  init(translating error: any Error) {
+    switch error {
+    case let failure as CommandFailure:
+      self = failure
+    case let error as EngineError:
+      self.init(Self.status(of: error), error.message, hint: error.hint)
+    case let error as VaultError:
+      self.init(Self.status(of: error), error.message, hint: error.hint)
+    case let error as VaultedDatabaseError:
+      self.init(Self.status(of: error), error.message, hint: error.hint)
+    default:
+      self.init(.inputOutput, "\(error)")
+    }
+  }
+
+  private static func status(of error: EngineError) -> ExitStatus {
+    switch error.code {
+    case .vaultLocked, .wrongPassword: .notPermitted
+    case .keyMissing, .databaseMissing, .vaultMissing: .absent
+    case .foreignDatabase, .plainDatabase, .damaged, .newerVersion, .payloadTooLarge: .badData
+    case .invalidChannel, .invalidArgument: .usage
+    case .busy: .tryLater
+    case .vault:
+      (error.underlying as? VaultError).map(status(of:)) ?? .inputOutput
+    default: .inputOutput
+    }
+  }
+
+  private static func status(of error: VaultError) -> ExitStatus {
+    switch error.code {
+    case .wrongPassword, .locked, .loosePermissions, .storeLocked: .notPermitted
+    case .doesNotExist, .itemNotFound, .keyMissing: .absent
+    case .alreadyExists, .alreadySecured: .exists
+    case .damaged, .newerVersion, .valueTooLarge, .vaultFull, .wrongItemKind: .badData
+    case .invalidArgument, .nameEmpty, .nameTooLong: .usage
+    case .storeUnavailable, .unsupported: .unavailable
+    case .keyChangePending: .tryLater
+    case .databaseStillExists: .policy
+    default: .inputOutput
+    }
+  }
+
+  private static func status(of error: VaultedDatabaseError) -> ExitStatus {
+    switch error.code {
+    case .vaultLocked: .notPermitted
+    case .keyMissing, .databaseMissing: .absent
+    case .foreignDatabase, .plainDatabase, .damaged, .newerVersion: .badData
+    case .alreadySecured: .exists
+    case .busy: .tryLater
+    case .databaseStillExists: .policy
+    default: error.underlying.map { CommandFailure(translating: $0).status } ?? .inputOutput
+    }
+  }
+}

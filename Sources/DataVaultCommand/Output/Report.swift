@@ -1,0 +1,39 @@
+internal import ArgumentParser
+internal import Foundation
+
+/// `--json`, on every command that reports.
+struct ReportOptions: ParsableArguments {
+  @Flag(name: .customLong("json"), help: "Report as one JSON value.")
+  var isJSON = false
+
+  /// Prints the report: one line of JSON, or what `text` makes for people.
+  func print(_ report: some Encodable, text: () -> String) throws {
+    guard isJSON else {
+      try OutputDescriptor.standardOutput.writeAll(Array(text().utf8))
+      return
+    }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let line = try encoder.encode(report) + [UInt8(ascii: "\n")]
+    try OutputDescriptor.standardOutput.writeAll([UInt8](line))
+  }
+}
+
+/// What a command that has nothing to report tells a person, and no program.
+func confirm(_ text: String) throws(CommandFailure) {
+  let output = OutputDescriptor.standardOutput
+  if output.isTerminal { try output.writeAll(Array("\(text)\n".utf8)) }
+}
+
+extension String {
+  /// The text on one line: control characters as `\u{..}`.
+  var onOneLine: String {
+    var line = ""
+    for scalar in unicodeScalars {
+      line +=
+        scalar.value < 0x20 || scalar.value == 0x7F
+        ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
+    }
+    return line
+  }
+}

@@ -1,0 +1,64 @@
+internal import ArgumentParser
+internal import Glibc
+internal import Logging
+
+/// `datavault`.
+@main
+struct Program: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "datavault",
+    abstract: "Keeps secrets in vaults and messages in an encrypted queue.",
+    discussion: """
+      Exit codes: 64 usage; 65 bad data; 66 no such vault, item or database; 69 store unavailable; \
+      73 exists already; 74 input or output; 75 busy, try again; 77 wrong password, locked, or no \
+      password source; 78 policy.
+      """,
+    version: "0.1.0",
+    groupedSubcommands: [
+      CommandGroup(
+        name: "Vaults",
+        subcommands: [
+          CreateCommand.self, ListCommand.self, StatusCommand.self, SecureCommand.self,
+          ChangePasswordCommand.self, DeleteCommand.self, CleanUpFirstRunCommand.self,
+        ]),
+      CommandGroup(
+        name: "Items",
+        subcommands: [
+          SetCommand.self, GetCommand.self, NamesCommand.self, RemoveCommand.self,
+        ]),
+      CommandGroup(name: "Messages", subcommands: [QueueCommand.self]),
+    ])
+
+  static func main() async {
+    StandardDescriptors.occupy()
+    // A closed pipe is an error of write(2), not the end of the process.
+    signal(SIGPIPE, SIG_IGN)
+    LoggingSystem.bootstrap { _ in StandardErrorLog() }
+    do {
+      var command = try parseAsRoot()
+      if var command = command as? any AsyncParsableCommand {
+        try await command.run()
+      } else {
+        try command.run()
+      }
+    } catch {
+      end(with: error)
+    }
+  }
+
+  private static func end(with error: any Error) -> Never {
+    let failure: CommandFailure
+    switch exitCode(for: error) {
+    case .success:
+      // A request for help, or for the version.
+      exit(withError: error)
+    case .validationFailure:
+      failure = CommandFailure(
+        .usage, message(for: error), hint: "datavault help shows every command")
+    default:
+      failure = CommandFailure(translating: error)
+    }
+    failure.report()
+    Glibc.exit(failure.status.rawValue)
+  }
+}

@@ -1,0 +1,47 @@
+internal import DataVault
+internal import MessagingQueue
+internal import VaultedDatabase
+
+/// Starts the engine for a queue command.
+struct EngineAccess {
+  let home: DataVaultHome
+  let credentials: CredentialOptions
+
+  /// The engine, started by its own rules where there is no password to hand to it.
+  func start() async throws -> MessagingEngine {
+    let access = VaultAccess(home: home, credentials: credentials)
+    if credentials.areGiven {
+      try await demandVault()
+      return try await MessagingEngine.start(home, vault: access.open(.messaging))
+    }
+    if try await isSecured() {
+      return try await MessagingEngine.start(home, vault: access.open(.messaging))
+    }
+    return try await MessagingEngine.start(home)
+  }
+
+  /// For commands that only read: a home that was mistyped is not to become a new vault.
+  func demandDatabase() async throws {
+    let hasVault = try await Vault.exists(.messaging, in: home.store)
+    guard try hasVault || home.hasDatabase() else {
+      throw CommandFailure(
+        .absent, "there are no messages in \(home.path)",
+        hint: "check --home; datavault queue publish makes the first")
+    }
+  }
+
+  /// A password that was given is never dropped for the sake of a first start.
+  private func demandVault() async throws {
+    if try await Vault.exists(.messaging, in: home.store) { return }
+    throw CommandFailure(
+      .absent, "there is no messaging vault in \(home.path) that this password could open",
+      hint: try home.hasDatabase()
+        ? "there are messages: restore vaults/messaging.vault from a backup"
+        : "check --home, or make the vault with datavault secure")
+  }
+
+  private func isSecured() async throws -> Bool {
+    guard try await Vault.exists(.messaging, in: home.store) else { return false }
+    return try await Vault.get(.messaging, in: home.store).status().isSecured
+  }
+}

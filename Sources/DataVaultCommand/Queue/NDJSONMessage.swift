@@ -1,0 +1,81 @@
+internal import Foundation
+internal import MessagingQueue
+
+/// A message as one line of JSON: `payload` if it is UTF-8, else `payloadBase64`.
+struct NDJSONMessage {
+  private let delivery: Delivery
+  private let token: String?
+
+  init(_ delivery: Delivery, withToken: Bool) {
+    self.delivery = delivery
+    token = withToken ? delivery.token.description : nil
+  }
+
+  /// The line, newline included.
+  ///
+  /// Timetokens are strings: they have more digits than JavaScript keeps.
+  var line: [UInt8] {
+    var line = #"{"timetoken":"\#(delivery.timetoken)","channel":"#
+    line += Self.quoted(delivery.channel.name)
+    line += #","attempt":\#(delivery.attempt)"#
+    if let token { line += #","token":"\#(token)""# }
+    if let text = String(validating: delivery.payload, as: UTF8.self) {
+      line += #","payload":"# + Self.quoted(text)
+    } else {
+      line += #","payloadBase64":""# + Data(delivery.payload).base64EncodedString() + #"""#
+    }
+    line += "}\n"
+    return Array(line.utf8)
+  }
+
+  /// Reads `payload` or `payloadBase64`; an empty line holds no message.
+  ///
+  /// Other members are left alone, so that what `receive` wrote can be published again.
+  static func payload(of line: [UInt8], number: Int) throws(CommandFailure) -> [UInt8]? {
+    if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return nil }
+    let members: Members
+    do {
+      members = try JSONDecoder().decode(Members.self, from: Data(line))
+    } catch {
+      throw failure(number, "is not a JSON object with payload or payloadBase64 as a string")
+    }
+    switch (members.payload, members.payloadBase64) {
+    case (let text?, nil):
+      return Array(text.utf8)
+    case (nil, let text?):
+      guard let data = Data(base64Encoded: text) else {
+        throw failure(number, "has a payloadBase64 that is not base64")
+      }
+      return [UInt8](data)
+    default:
+      throw failure(number, "needs exactly one of payload and payloadBase64")
+    }
+  }
+
+  private struct Members: Decodable {
+    var payload: String?
+    var payloadBase64: String?
+  }
+
+  private static func failure(_ number: Int, _ fault: String) -> CommandFailure {
+    CommandFailure(.badData, "line \(number) \(fault)")
+  }
+
+  private static func quoted(_ text: String) -> String {
+    var quoted = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": quoted += "\\\""
+      case "\\": quoted += "\\\\"
+      case "\n": quoted += "\\n"
+      case "\r": quoted += "\\r"
+      case "\t": quoted += "\\t"
+      case _ where scalar.value < 0x20:
+        let digits = String(scalar.value, radix: 16)
+        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      default: quoted.unicodeScalars.append(scalar)
+      }
+    }
+    return quoted + "\""
+  }
+}

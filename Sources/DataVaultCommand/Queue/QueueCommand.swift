@@ -1,0 +1,8 @@
+internal import ArgumentParser
+
+/// `datavault queue`.
+struct QueueCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "queue", abstract: "Publish and receive messages.",
+    subcommands: [PublishCommand.self, ReceiveCommand.self, StatsCommand.self])
+}

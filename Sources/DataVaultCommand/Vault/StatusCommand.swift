@@ -1,0 +1,72 @@
+internal import ArgumentParser
+internal import DataVault
+internal import VaultedDatabase
+
+/// `datavault status VAULT`.
+struct StatusCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status", abstract: "Show what a vault shows without its password.",
+    discussion: "Nothing of it is authenticated: whoever can write the file could have written it.")
+
+  @OptionGroup var vault: VaultArgument
+  @OptionGroup var report: ReportOptions
+  @OptionGroup var home: HomeOptions
+
+  func run() async throws {
+    let vault = try await Vault.get(vault.id(), in: home.home().store)
+    let status = StatusReport(vault.id, try await vault.status())
+    try report.print(status) { status.text }
+  }
+}
+
+/// The report of `status`.
+private struct StatusReport: Encodable {
+  struct Database: Encodable {
+    let id: String
+    let state: String
+  }
+
+  struct Slot: Encodable {
+    let kind: String
+    let name: String?
+    let iterationCount: Int?
+  }
+
+  let vault: String
+  let formatVersion: Int
+  let secured: Bool
+  let database: Database?
+  let slots: [Slot]
+
+  init(_ id: VaultID, _ status: VaultStatus) {
+    vault = id.rawValue
+    formatVersion = status.formatVersion
+    secured = status.isSecured
+    database = status.binding.map {
+      Database(id: hexadecimal($0.databaseID), state: $0.state.rawValue)
+    }
+    slots = status.slots.map {
+      Slot(kind: $0.kind.rawValue, name: $0.name, iterationCount: $0.iterationCount)
+    }
+  }
+
+  var text: String {
+    var lines = [
+      "vault      \(vault)",
+      "format     \(formatVersion)",
+      secured ? "secured    yes" : "secured    no: opens with the publicly known password",
+      "database   \(database.map { "\($0.id) (\($0.state))" } ?? "none")",
+    ]
+    for slot in slots {
+      let name = slot.name.map { " \($0.onOneLine)" } ?? ""
+      let count = slot.iterationCount.map { ", \($0) iterations" } ?? ""
+      lines.append("opens by   \(slot.kind)\(name)\(count)")
+    }
+    return lines.map { "\($0)\n" }.joined()
+  }
+}
+
+/// Two lowercase digits a byte.
+private func hexadecimal(_ bytes: [UInt8]) -> String {
+  bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+}

@@ -1,1 +1,0 @@
-print("datavault: replaced by its first real content")

@@ -1,0 +1,109 @@
+import Foundation
+import Testing
+
+@Suite struct DamageTests {
+  /// One thing that is wrong with a home, and how a command then ends.
+  struct Damage: CustomTestStringConvertible {
+    let testDescription: String
+    let status: Int32
+    let apply: @Sendable (TestHome) throws -> Void
+  }
+
+  static func change(_ path: String, _ body: (inout Data) -> Void) throws {
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+    body(&bytes)
+    try bytes.write(to: URL(fileURLWithPath: path))
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+  }
+
+  static let damages: [Damage] = [
+    Damage(testDescription: "a vault cut short", status: 65) {
+      try change($0.vault("messaging")) { $0.removeLast(100) }
+    },
+    Damage(testDescription: "a vault with one other bit", status: 65) {
+      try change($0.vault("messaging")) { $0[$0.count / 2] ^= 1 }
+    },
+    Damage(testDescription: "an empty vault file", status: 65) {
+      try change($0.vault("messaging")) { $0.removeAll() }
+    },
+    Damage(testDescription: "a vault that others may read", status: 77) {
+      try FileManager.default.setAttributes(
+        [.posixPermissions: 0o644], ofItemAtPath: $0.vault("messaging"))
+    },
+    Damage(testDescription: "no vault beside the database", status: 66) {
+      try FileManager.default.removeItem(atPath: $0.vault("messaging"))
+    },
+    Damage(testDescription: "no database", status: 66) {
+      try FileManager.default.removeItem(atPath: $0.database)
+    },
+    Damage(testDescription: "the database of another vault", status: 65) {
+      let other = try TestHome.unsecured()
+      let stranger = try TestHome.fresh()
+      _ = try stranger.run("queue", "publish", "c", input: "strange\n")
+      _ = other
+      try FileManager.default.removeItem(atPath: $0.database)
+      try FileManager.default.copyItem(atPath: stranger.database, toPath: $0.database)
+    },
+    Damage(testDescription: "a plain SQLite file", status: 65) {
+      try change($0.database) { bytes in
+        bytes = Data("SQLite format 3\u{0}".utf8) + Data(count: 4080)
+      }
+    },
+    Damage(testDescription: "something else in the database's place", status: 65) {
+      try change($0.database) { bytes in bytes = Data(repeating: 0x41, count: 8192) }
+    },
+    Damage(testDescription: "a database page with one other bit", status: 65) {
+      try change($0.database) { $0[2000] ^= 1 }
+    },
+  ]
+
+  @Test(arguments: damages)
+  func `what is wrong has its exit code and its hint, and nothing is changed`(
+    damage: Damage
+  ) throws {
+    let home = try TestHome.secured()
+    try damage.apply(home)
+    let before = try home.contents()
+    for verb in [["queue", "publish", "c"], ["queue", "receive", "c"]] {
+      let outcome = try home.unlocked(verb, input: Array("a message\n".utf8))
+      #expect(outcome.status == damage.status, "\(verb): \(outcome.errors)")
+      #expect(outcome.errors.hasPrefix("datavault: "))
+      #expect(outcome.errors.contains("\nhint: "), "\(outcome.errors)")
+      #expect(outcome.output.isEmpty)
+    }
+    #expect(try home.contents() == before)
+  }
+
+  @Test func `a vault whose database is gone is put aside on request only`() throws {
+    let home = try TestHome.secured()
+    try FileManager.default.removeItem(atPath: home.database)
+    #expect(try home.unlocked("queue", "publish", "c", input: "a\n").status == 66)
+    #expect(try home.run("clean-up-first-run").status == 0)
+    #expect(try home.run("list").text == "")
+    #expect(try home.run("queue", "publish", "c", input: "a\n").status == 0)
+  }
+
+  @Test func `clean-up leaves a vault that has its database`() throws {
+    let home = try TestHome.secured()
+    let before = try home.contents()
+    #expect(try home.run("clean-up-first-run").status == 0)
+    #expect(try home.contents() == before)
+  }
+
+  @Test func `no vault is made beside messages that have lost theirs`() throws {
+    let home = try TestHome.secured()
+    try FileManager.default.removeItem(atPath: home.vault("messaging"))
+    let before = try home.contents()
+    let password = home.folder.path("password")
+    #expect(try home.run("create", "messaging", "--new-password-file", password).status == 66)
+    #expect(try home.run("secure", "--new-password-file", password).status == 66)
+    #expect(try home.run("queue", "publish", "c", input: "a\n").status == 66)
+    #expect(try home.contents() == before)
+  }
+
+  @Test func `a password on a home without a vault makes none`() throws {
+    let home = try TestHome.fresh()
+    #expect(try home.unlocked("queue", "publish", "c", input: "a\n").status == 66)
+    #expect(try home.contents().isEmpty)
+  }
+}

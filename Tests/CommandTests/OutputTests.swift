@@ -1,0 +1,105 @@
+import Foundation
+import Glibc
+import Testing
+
+@Suite struct OutputTests {
+  /// Runs `queue receive` with this standard output.
+  private func receive(
+    from home: TestHome, into output: Child.Descriptor
+  ) throws -> (status: Int32, errors: String) {
+    let files = try ScratchFolder()
+    let child = try Child(
+      [
+        "queue", "receive", "c", "--home", home.path, "--password-file",
+        home.folder.path("password"),
+      ],
+      environment: [:],
+      descriptors: [
+        0: .reading("/dev/null"), 1: output, 2: .writing(files.path("errors")),
+      ])
+    let status = child.wait()
+    return (status, String(decoding: try files.bytes("errors"), as: UTF8.self))
+  }
+
+  @Test func `a closed pipe ends with 74 and the message is released`() throws {
+    let home = try TestHome.secured()
+    var ends: [Int32] = [0, 0]
+    #expect(pipe(&ends) == 0)
+    close(ends[0])
+    let outcome = try receive(from: home, into: .inherited(ends[1]))
+    close(ends[1])
+    #expect(outcome.status == 74)
+    #expect(outcome.errors.contains("closed the pipe"))
+    #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
+  }
+
+  @Test func `a full disk beneath standard output ends with 74 and loses nothing`() throws {
+    let home = try TestHome.secured()
+    let outcome = try receive(from: home, into: .writing("/dev/full"))
+    #expect(outcome.status == 74)
+    #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
+  }
+
+  @Test func `without standard output nothing is printed into the database`() throws {
+    let home = try TestHome.secured()
+    let outcome = try receive(from: home, into: .closed)
+    #expect(outcome.status == 74)
+    #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
+  }
+
+  @Test func `a pipe that closes half way keeps what it did not take`() throws {
+    let home = try TestHome.secured()
+    let line = String(repeating: "x", count: 999)
+    let input = (1...500).map { _ in line + "\n" }.joined()
+    #expect(try home.unlocked("queue", "publish", "c", input: input).status == 0)
+    var ends: [Int32] = [0, 0]
+    #expect(pipe(&ends) == 0)
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    let files = try ScratchFolder()
+    let child = try Child(
+      [
+        "queue", "receive", "c", "--home", home.path, "--password-file",
+        home.folder.path("password"),
+      ],
+      environment: [:],
+      descriptors: [
+        0: .reading("/dev/null"), 1: .inherited(ends[1]), 2: .writing(files.path("errors")),
+      ])
+    close(ends[1])
+    var first: UInt8 = 0
+    #expect(read(ends[0], &first, 1) == 1)
+    close(ends[0])
+    #expect(child.wait() == 74)
+    let rest = try home.unlocked("queue", "receive", "c").text.split(separator: "\n")
+    // The pipe took something, and whatever it did not take whole is still there.
+    #expect((1...500).contains(rest.count))
+    #expect(rest.allSatisfy { $0 == line })
+  }
+
+  @Test func `what was published is reported while the input is still open`() throws {
+    let home = try TestHome.secured()
+    var input: [Int32] = [0, 0]
+    var output: [Int32] = [0, 0]
+    #expect(pipe(&input) == 0 && pipe(&output) == 0)
+    for end in input + output { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    let child = try Child(
+      [
+        "queue", "publish", "p", "--json", "--home", home.path, "--password-file",
+        home.folder.path("password"),
+      ],
+      environment: [:],
+      descriptors: [0: .inherited(input[0]), 1: .inherited(output[1])])
+    close(input[0])
+    close(output[1])
+    for count in 1...3 {
+      #expect(write(input[1], "line\n", 5) == 5)
+      var report = [UInt8](repeating: 0, count: 200)
+      let byteCount = read(output[0], &report, report.count)
+      let text = String(decoding: report[..<max(byteCount, 0)], as: UTF8.self)
+      #expect(text.hasPrefix(#"{"published":\#(count),"lastTimetoken":"1"#))
+    }
+    close(input[1])
+    #expect(child.wait() == 0)
+    close(output[0])
+  }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import Testing
+
+@Suite struct PasswordTests {
+  @Test(arguments: [
+    ["queue", "publish", "c"], ["queue", "receive", "c"], ["queue", "stats"],
+    ["names", "messaging"], ["get", "messaging", "x"], ["set", "messaging", "x"],
+    ["remove", "messaging", "x"], ["change-password", "messaging"],
+  ])
+  func `without a source and without a terminal a secured vault ends with 77, unchanged`(
+    arguments: [String]
+  ) throws {
+    let home = try TestHome.secured()
+    let before = try home.contents()
+    let outcome = try Tool.run(
+      arguments + ["--home", home.path], input: Array("a message\n".utf8))
+    #expect(outcome.status == 77)
+    #expect(outcome.errors.contains("hint: give --password-file"))
+    #expect(outcome.output.isEmpty)
+    #expect(try home.contents() == before)
+  }
+
+  @Test(arguments: [
+    ["queue", "publish", "c"], ["queue", "receive", "c"], ["names", "messaging"],
+  ])
+  func `a wrong password ends with 77, unchanged`(arguments: [String]) throws {
+    let home = try TestHome.secured()
+    let before = try home.contents()
+    let outcome = try Tool.run(
+      arguments + ["--home", home.path, "--password-file", home.folder.path("wrong")],
+      input: Array("a message\n".utf8))
+    #expect(outcome.status == 77)
+    #expect(try home.contents() == before)
+  }
+
+  @Test func `a source that is named is used, also when the standard password would do`() throws {
+    let home = try TestHome.unsecured()
+    let outcome = try home.run(
+      "queue", "receive", "c", "--password-file", home.folder.path("wrong"))
+    #expect(outcome.status == 77)
+    #expect(outcome.output.isEmpty)
+  }
+
+  @Test func `without security the standard password is used, with a warning`() throws {
+    let home = try TestHome.unsecured()
+    let outcome = try home.run("queue", "receive", "c")
+    #expect(outcome.status == 0)
+    #expect(outcome.text == "first\n")
+    #expect(outcome.errors.contains("warning"))
+    let names = try home.run("names", "messaging")
+    #expect(names.status == 0)
+    #expect(names.errors.contains("warning"))
+  }
+
+  @Test func `a secured vault gives no warning`() throws {
+    let outcome = try TestHome.secured().unlocked("queue", "receive", "c")
+    #expect(outcome.status == 0)
+    #expect(outcome.text == "first\n")
+    #expect(outcome.errors.isEmpty)
+  }
+
+  @Test func `a password comes from a descriptor, with or without a final newline`() throws {
+    let home = try TestHome.secured()
+    for password in [TestHome.password, TestHome.password + "\n"] {
+      let outcome = try Tool.run(
+        ["names", "messaging", "--password-fd", "3", "--home", home.path],
+        descriptors: [3: Array(password.utf8)])
+      #expect(outcome.status == 0)
+    }
+  }
+
+  @Test func `only one newline is taken off`() throws {
+    let home = try TestHome.secured()
+    let outcome = try Tool.run(
+      ["names", "messaging", "--password-fd", "3", "--home", home.path],
+      descriptors: [3: Array((TestHome.password + "\n\n").utf8)])
+    #expect(outcome.status == 77)
+  }
+
+  @Test func `a password comes from a systemd credential`() throws {
+    let home = try TestHome.secured()
+    let arguments = ["names", "messaging", "--credential", "password"]
+    let found = try Tool.run(
+      arguments + ["--home", home.path],
+      environment: ["CREDENTIALS_DIRECTORY": home.folder.url.path])
+    #expect(found.status == 0)
+    let absent = try Tool.run(arguments + ["--home", home.path])
+    #expect(absent.status == 77)
+    #expect(absent.errors.contains("CREDENTIALS_DIRECTORY"))
+  }
+
+  @Test func `a credential's name leads nowhere else`() throws {
+    let home = try TestHome.secured()
+    let outcome = try home.run(
+      "names", "messaging", "--credential", "../password",
+      environment: ["CREDENTIALS_DIRECTORY": home.folder.url.path])
+    #expect(outcome.status == 64)
+  }
+
+  @Test func `a password file that is not there ends with 77`() throws {
+    let outcome = try TestHome.secured().run("names", "messaging", "--password-file", "/nowhere/x")
+    #expect(outcome.status == 77)
+  }
+
+  @Test func `what was closed with a salt opens with it only`() throws {
+    let home = try TestHome.fresh()
+    let salt = try home.folder.file("salt", Array("some salt".utf8))
+    let created = try home.run(
+      "create", "v", "--new-password-file", home.folder.path("password"), "--new-salt-file", salt)
+    #expect(created.status == 0)
+    #expect(try home.unlocked("names", "v").status == 77)
+    #expect(try home.unlocked("names", "v", "--salt-file", salt).status == 0)
+    #expect(
+      try home.unlocked("names", "v", "--salt-file", home.folder.path("wrong")).status == 77)
+  }
+
+  @Test func `an empty new password is refused`() throws {
+    let home = try TestHome.fresh()
+    let empty = try home.folder.file("empty", Array("\n".utf8))
+    let outcome = try home.run("create", "v", "--new-password-file", empty)
+    #expect(outcome.status == 65)
+    #expect(try home.contents().isEmpty)
+  }
+}

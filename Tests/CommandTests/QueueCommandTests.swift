@@ -1,0 +1,135 @@
+import Foundation
+import Testing
+
+@Suite struct QueueCommandTests {
+  @Test func `lines come back byte for byte and in order`() throws {
+    let home = try TestHome.fresh()
+    let input: [UInt8] = Array("a\n\n\u{0}\r\n ".utf8) + [0xFF, 0xC0, 0x0A] + Array("last".utf8)
+    #expect(
+      try Tool.run(["queue", "publish", "lines", "--home", home.path], input: input).status == 0)
+    let outcome = try home.run("queue", "receive", "lines")
+    #expect(outcome.status == 0)
+    #expect(outcome.output == input + [0x0A])
+    #expect(try home.run("queue", "receive", "lines").output.isEmpty)
+  }
+
+  @Test func `five thousand lines come back equal`() throws {
+    let home = try TestHome.secured()
+    let input = Array((1...5000).map { "line \($0)\n" }.joined().utf8)
+    #expect(try home.unlocked(["queue", "publish", "many"], input: input).status == 0)
+    #expect(try home.unlocked("queue", "receive", "many").output == input)
+  }
+
+  @Test func `no input publishes nothing`() throws {
+    let home = try TestHome.secured()
+    let outcome = try home.unlocked("queue", "publish", "c", "--json")
+    #expect(outcome.status == 0)
+    #expect(outcome.output.isEmpty)
+  }
+
+  @Test func `a line over the limit is refused with its number, what came before is there`() throws
+  {
+    let home = try TestHome.secured()
+    let tooLong = String(repeating: "x", count: 1 << 20 | 1)
+    let outcome = try home.unlocked("queue", "publish", "d", input: "a\nb\n\(tooLong)\nc\n")
+    #expect(outcome.status == 65)
+    #expect(outcome.errors.contains("line 3 is over the limit of 1048576 bytes"))
+    #expect(outcome.errors.contains("lines 1 to 2 are published"))
+    #expect(outcome.errors.contains("\nhint: "))
+    #expect(try home.unlocked("queue", "receive", "d").text == "a\nb\n")
+  }
+
+  @Test func `a line of exactly the limit is a message`() throws {
+    let home = try TestHome.secured()
+    let line = String(repeating: "x", count: 1 << 20)
+    #expect(try home.unlocked("queue", "publish", "d", input: line).status == 0)
+    #expect(try home.unlocked("queue", "receive", "d").output.count == 1 << 20 | 1)
+  }
+
+  @Test func `JSON lines carry any bytes and can be published again`() throws {
+    let home = try TestHome.secured()
+    let input = """
+      {"payload":"a\\nb \\u0000 \\"é\\" 😀"}
+
+      {"payloadBase64":"/wA=","other":1}
+      """
+    #expect(try home.unlocked("queue", "publish", "j", "--ndjson", input: input).status == 0)
+    let first = try home.unlocked("queue", "receive", "j", "--ndjson")
+    #expect(first.text.split(separator: "\n").count == 2)
+    #expect(first.text.contains(#""payload":"a\nb \u0000 \"é\" 😀"}"#))
+    #expect(first.text.contains(#""payloadBase64":"/wA="}"#))
+    #expect(
+      try home.unlocked(["queue", "publish", "k", "--ndjson"], input: first.output).status == 0)
+    let second = try home.unlocked("queue", "receive", "k", "--ndjson")
+    #expect(Self.payloads(second.text) == Self.payloads(first.text))
+  }
+
+  @Test(arguments: [
+    "{}", "nonsense", #"{"payload":"a","payloadBase64":"YQ=="}"#, #"{"payload":1}"#,
+  ])
+  func `a JSON line without one payload is refused with its number`(line: String) throws {
+    let home = try TestHome.secured()
+    let outcome = try home.unlocked(
+      "queue", "publish", "j", "--ndjson", input: "{\"payload\":\"good\"}\n\(line)\n")
+    #expect(outcome.status == 65)
+    #expect(outcome.errors.contains("line 2 "))
+    #expect(try home.unlocked("queue", "receive", "j").text == "good\n")
+  }
+
+  @Test func `a payload with a newline is released, not printed, and points to ndjson`() throws {
+    let home = try TestHome.secured()
+    let input = #"{"payload":"a"}"# + "\n" + #"{"payload":"b\nc"}"# + "\n" + #"{"payload":"d"}"#
+    #expect(try home.unlocked("queue", "publish", "j", "--ndjson", input: input).status == 0)
+    let lines = try home.unlocked("queue", "receive", "j")
+    #expect(lines.status == 65)
+    #expect(lines.text == "a\n")
+    #expect(lines.errors.contains("hint: give --ndjson"))
+    let rest = try home.unlocked("queue", "receive", "j", "--ndjson")
+    #expect(Self.payloads(rest.text) == [#"b\nc"#, "d"])
+  }
+
+  @Test func `max bounds what is printed, the rest stays`() throws {
+    let home = try TestHome.secured()
+    #expect(try home.unlocked("queue", "publish", "m", input: "1\n2\n3\n").status == 0)
+    #expect(try home.unlocked("queue", "receive", "m", "--max", "2").text == "1\n2\n")
+    #expect(try home.unlocked("queue", "receive", "m", "--max", "2").text == "3\n")
+  }
+
+  @Test func `what is not acknowledged comes again when the lease ends`() throws {
+    let home = try TestHome.secured()
+    let arguments = ["queue", "receive", "c", "--no-ack"]
+    let leased = try home.unlocked(arguments + ["--lease", "1h"], input: [])
+    #expect(leased.text == "first\n")
+    #expect(try home.unlocked("queue", "receive", "c").text == "")
+
+    let other = try TestHome.secured()
+    let brief = try other.unlocked(arguments + ["--lease", "1ms", "--ndjson"], input: [])
+    #expect(brief.text.contains(#""token":"1"#))
+    #expect(try other.unlocked("queue", "receive", "c").text == "first\n")
+  }
+
+  @Test func `statistics are a table for people and JSON for programs`() throws {
+    let home = try TestHome.secured()
+    let table = try home.unlocked("queue", "stats").text.split(separator: "\n")
+    #expect(table.count == 2)
+    #expect(table[1].hasPrefix("c        1      0       0        1"))
+    let json = try home.unlocked("queue", "stats", "--json").text
+    #expect(json.contains(#""channel":"c","delayed":0,"leased":0,"oldestTimetoken":"1"#))
+    #expect(json.contains(#""messages":1"#))
+  }
+
+  @Test(arguments: [["queue", "receive", "c"], ["queue", "stats"]])
+  func `reading from a home in which nothing is makes nothing`(arguments: [String]) throws {
+    let home = try TestHome.fresh()
+    let outcome = try Tool.run(arguments + ["--home", home.path])
+    #expect(outcome.status == 66)
+    #expect(!FileManager.default.fileExists(atPath: home.path))
+  }
+
+  private static func payloads(_ text: String) -> [String] {
+    text.split(separator: "\n").map { line in
+      line.range(of: #""payload"#).map { String(line[$0.upperBound...].dropFirst(3).dropLast(2)) }
+        ?? ""
+    }
+  }
+}

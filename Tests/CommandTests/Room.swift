@@ -1,1 +1,0 @@
-// CommandTests: replaced by its first real content.

@@ -1,0 +1,74 @@
+import Foundation
+import Glibc
+
+/// A running `datavault`.
+struct Child {
+  /// What one of its descriptors is.
+  enum Descriptor {
+    case reading(String)
+    case writing(String)
+    /// A terminal, which becomes the process's own.
+    case terminal(String)
+    case inherited(Int32)
+    case closed
+  }
+
+  struct SpawnError: Error {
+    let number: Int32
+  }
+
+  let id: pid_t
+
+  init(
+    _ arguments: [String], environment: [String: String], descriptors: [Int32: Descriptor]
+  ) throws {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    for (number, descriptor) in descriptors.sorted(by: { $0.key < $1.key }) {
+      switch descriptor {
+      case .reading(let path):
+        posix_spawn_file_actions_addopen(&actions, number, path, O_RDONLY, 0)
+      case .writing(let path):
+        posix_spawn_file_actions_addopen(
+          &actions, number, path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+      case .terminal(let path):
+        posix_spawn_file_actions_addopen(&actions, number, path, O_RDWR, 0)
+      case .inherited(let other):
+        posix_spawn_file_actions_adddup2(&actions, other, number)
+      case .closed:
+        posix_spawn_file_actions_addclose(&actions, number)
+      }
+    }
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    let setSession: Int16 = 0x80  // POSIX_SPAWN_SETSID
+    posix_spawnattr_setflags(&attributes, setSession)
+
+    // Nothing of the tester's own home or credentials.
+    var variables = ProcessInfo.processInfo.environment
+    for name in [
+      "DATAVAULT_HOME", "STATE_DIRECTORY", "XDG_DATA_HOME", "CREDENTIALS_DIRECTORY",
+    ] {
+      variables[name] = nil
+    }
+    variables.merge(environment) { $1 }
+
+    var argumentPointers = ([Tool.path] + arguments).map { strdup($0) } + [nil]
+    var variablePointers = variables.map { strdup("\($0)=\($1)") } + [nil]
+    defer { for pointer in argumentPointers + variablePointers { free(pointer) } }
+    var id: pid_t = 0
+    let result = posix_spawn(
+      &id, Tool.path, &actions, &attributes, &argumentPointers, &variablePointers)
+    guard result == 0 else { throw SpawnError(number: result) }
+    self.id = id
+  }
+
+  /// Its exit code, or 128 and the signal that ended it.
+  func wait() -> Int32 {
+    var status: Int32 = 0
+    while waitpid(id, &status, 0) < 0, errno == EINTR {}
+    return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
+  }
+}

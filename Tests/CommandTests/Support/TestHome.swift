@@ -1,0 +1,88 @@
+import Foundation
+
+/// A home directory for one test, beside files with passwords.
+struct TestHome {
+  static let password = "correct horse"
+
+  let folder: ScratchFolder
+  var path: String { folder.path("home") }
+  var database: String { path + "/messaging.db" }
+
+  func vault(_ id: String) -> String { path + "/vaults/\(id).vault" }
+
+  /// A home in which nothing is.
+  static func fresh() throws -> TestHome {
+    let home = TestHome(folder: try ScratchFolder())
+    _ = try home.folder.file("password", Array((password + "\n").utf8))
+    _ = try home.folder.file("wrong", Array("wrong".utf8))
+    return home
+  }
+
+  /// A home with a secured messaging vault and the message "first" in channel "c".
+  static func secured() throws -> TestHome {
+    try copy(of: securedOriginal.get())
+  }
+
+  /// A home with a messaging vault that is not secured and the message "first" in channel "c".
+  static func unsecured() throws -> TestHome {
+    try copy(of: unsecuredOriginal.get())
+  }
+
+  /// Runs `datavault` on this home.
+  func run(
+    _ arguments: String..., input: String = "", environment: [String: String] = [:]
+  ) throws -> Tool.Outcome {
+    try Tool.run(
+      arguments + ["--home", path], input: Array(input.utf8), environment: environment)
+  }
+
+  /// Runs `datavault` on this home with the password.
+  func unlocked(_ arguments: String..., input: String = "") throws -> Tool.Outcome {
+    try unlocked(arguments, input: Array(input.utf8))
+  }
+
+  func unlocked(_ arguments: [String], input: [UInt8]) throws -> Tool.Outcome {
+    try Tool.run(
+      arguments + ["--home", path, "--password-file", folder.path("password")], input: input)
+  }
+
+  /// Every file that matters with its bytes: SQLite's shared memory and empty files aside.
+  func contents() throws -> [String: Data] {
+    var contents: [String: Data] = [:]
+    for name in FileManager.default.enumerator(atPath: path)?.allObjects as? [String] ?? [] {
+      guard !name.hasSuffix("-shm"),
+        let bytes = FileManager.default.contents(atPath: path + "/" + name), !bytes.isEmpty
+      else { continue }
+      contents[name] = bytes
+    }
+    return contents
+  }
+
+  // Made once, as each costs two key derivations.
+  private static let unsecuredOriginal = Result {
+    let home = try fresh()
+    try home.expect(home.run("queue", "publish", "c", input: "first\n"))
+    return home
+  }
+
+  private static let securedOriginal = Result {
+    let home = try unsecured()
+    try home.expect(
+      home.run("secure", "--new-password-file", home.folder.path("password")))
+    return home
+  }
+
+  struct SetupError: Error {
+    let errors: String
+  }
+
+  private func expect(_ outcome: Tool.Outcome) throws {
+    if outcome.status != 0 { throw SetupError(errors: outcome.errors) }
+  }
+
+  private static func copy(of original: TestHome) throws -> TestHome {
+    let home = try fresh()
+    try FileManager.default.copyItem(atPath: original.path, toPath: home.path)
+    return home
+  }
+}

@@ -1,0 +1,68 @@
+import Foundation
+import Glibc
+
+/// The built `datavault`, run as a process of its own session, so that it has no terminal unless a
+/// test gives it one.
+struct Tool {
+  /// What a finished process left.
+  struct Outcome {
+    var status: Int32
+    var output: [UInt8]
+    var errors: String
+
+    var text: String { String(decoding: output, as: UTF8.self) }
+  }
+
+  static let path: String = {
+    if let path = ProcessInfo.processInfo.environment["DATAVAULT_EXECUTABLE"] { return path }
+    return Bundle.main.bundleURL.appendingPathComponent("datavault").path
+  }()
+
+  /// Runs to the end, with standard input, output and error in files.
+  static func run(
+    _ arguments: [String], input: [UInt8] = [], environment: [String: String] = [:],
+    descriptors: [Int32: [UInt8]] = [:]
+  ) throws -> Outcome {
+    let files = try ScratchFolder()
+    let child = try Child(
+      arguments, environment: environment,
+      descriptors: [
+        0: .reading(files.file("input", input)), 1: .writing(files.path("output")),
+        2: .writing(files.path("errors")),
+      ].merging(
+        descriptors.map { ($0, .reading(try files.file("descriptor\($0)", $1))) },
+        uniquingKeysWith: { $1 }))
+    let status = child.wait()
+    return Outcome(
+      status: status, output: try files.bytes("output"),
+      errors: String(decoding: try files.bytes("errors"), as: UTF8.self))
+  }
+}
+
+/// A folder that goes away with the value that made it.
+final class ScratchFolder: Sendable {
+  let url: URL
+
+  init() throws {
+    url = FileManager.default.temporaryDirectory
+      .appendingPathComponent("datavault-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+  }
+
+  func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+
+  /// Writes a file and returns its path.
+  func file(_ name: String, _ bytes: some Sequence<UInt8>) throws -> String {
+    try Data(bytes).write(to: url.appendingPathComponent(name))
+    return path(name)
+  }
+
+  func bytes(_ name: String) throws -> [UInt8] {
+    [UInt8](try Data(contentsOf: url.appendingPathComponent(name)))
+  }
+
+  deinit {
+    try? FileManager.default.removeItem(at: url)
+  }
+}

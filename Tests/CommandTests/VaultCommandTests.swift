@@ -1,0 +1,107 @@
+import Foundation
+import Testing
+
+@Suite struct VaultCommandTests {
+  @Test func `a vault is made, listed, shown and deleted`() throws {
+    let home = try TestHome.fresh()
+    let password = home.folder.path("password")
+    #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
+    #expect(try home.run("list").text == "v\n")
+    #expect(try home.run("list", "--json").text == "{\"vaults\":[\"v\"]}\n")
+    let status = try home.run("status", "v", "--json").text
+    #expect(status.contains(#""secured":true"#))
+    #expect(status.contains(#""iterationCount":300000,"kind":"password""#))
+    #expect(try home.run("status", "v").text.contains("secured    yes\n"))
+    #expect(try home.run("delete", "v").status == 0)
+    #expect(try home.run("list").text == "")
+  }
+
+  @Test func `a vault that exists is not made again`() throws {
+    let home = try TestHome.secured()
+    let before = try home.contents()
+    let outcome = try home.run(
+      "create", "messaging", "--new-password-file", home.folder.path("wrong"))
+    #expect(outcome.status == 73)
+    #expect(try home.contents() == before)
+  }
+
+  @Test(arguments: [["status", "no"], ["names", "no"], ["delete", "no"], ["get", "no", "x"]])
+  func `a vault that is not there ends with 66`(arguments: [String]) throws {
+    let home = try TestHome.secured()
+    let outcome = try Tool.run(arguments + ["--home", home.path])
+    #expect(outcome.status == 66)
+    #expect(outcome.errors.contains("\nhint: "))
+  }
+
+  @Test func `a password is changed; the old one opens nothing any more`() throws {
+    let home = try TestHome.secured()
+    let outcome = try home.unlocked(
+      "change-password", "messaging", "--new-password-file", home.folder.path("wrong"))
+    #expect(outcome.status == 0)
+    #expect(try home.unlocked("queue", "receive", "c").status == 77)
+    let received = try home.run(
+      "queue", "receive", "c", "--password-file", home.folder.path("wrong"))
+    #expect(received.text == "first\n")
+  }
+
+  @Test func `another password is no way to secure the messages`() throws {
+    let home = try TestHome.unsecured()
+    let outcome = try home.run(
+      "change-password", "messaging", "--new-password-file", home.folder.path("password"))
+    #expect(outcome.status == 78)
+    #expect(outcome.errors.contains("datavault secure"))
+  }
+
+  @Test func `securing before the first start makes the vault`() throws {
+    let home = try TestHome.fresh()
+    let password = home.folder.path("password")
+    #expect(try home.run("secure", "--new-password-file", password).status == 0)
+    #expect(try home.run("queue", "publish", "c", input: "a\n").status == 77)
+    #expect(try home.unlocked("queue", "publish", "c", input: "a\n").status == 0)
+    #expect(try home.unlocked("queue", "receive", "c").text == "a\n")
+  }
+
+  @Test func `securing after the first start keeps the messages, and a second time is refused`()
+    throws
+  {
+    let home = try TestHome.secured()
+    #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
+    let again = try home.run("secure", "--new-password-file", home.folder.path("wrong"))
+    #expect(again.status == 73)
+    #expect(try home.unlocked("names", "messaging").status == 0)
+  }
+
+  @Test func `the messaging vault is deleted beside its database by force only`() throws {
+    let home = try TestHome.secured()
+    let refused = try home.run("delete", "messaging")
+    #expect(refused.status == 78)
+    #expect(try home.unlocked("names", "messaging").status == 0)
+    #expect(try home.run("delete", "messaging", "--force").status == 0)
+    let outcome = try home.run("queue", "publish", "c", input: "a\n")
+    #expect(outcome.status == 66)
+    #expect(try home.run("list").text == "")
+  }
+
+  @Test func `items are stored as they are, named with their kind, and removed`() throws {
+    let home = try TestHome.fresh()
+    let password = home.folder.path("password")
+    #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
+    let bytes: [UInt8] = [0, 0xFF, 0x0A]
+    #expect(try home.unlocked(["set", "v", "bytes"], input: bytes).status == 0)
+    #expect(try home.unlocked("set", "v", "text", input: "é\n").status == 0)
+    #expect(try home.unlocked("set", "v", "raw", "--binary", input: "x").status == 0)
+    #expect(try home.unlocked("get", "v", "bytes").output == bytes)
+    #expect(try home.unlocked("get", "v", "text").text == "é\n")
+    #expect(try home.unlocked("names", "v").text == "binary\tbytes\nbinary\traw\nstring\ttext\n")
+    #expect(
+      try home.unlocked("names", "v", "--json").text.contains(#"{"kind":"binary","name":"raw"}"#))
+    #expect(try home.unlocked("remove", "v", "raw").status == 0)
+    #expect(try home.unlocked("get", "v", "raw").status == 66)
+    #expect(try home.unlocked("remove", "v", "raw").status == 66)
+    #expect(try home.unlocked("set", "v", "", input: "x").status == 64)
+    let longName = String(repeating: "n", count: 256)
+    #expect(try home.unlocked("set", "v", longName, input: "x").status == 64)
+    let large = [UInt8](repeating: 0, count: 1 << 20 | 1)
+    #expect(try home.unlocked(["set", "v", "large"], input: large).status == 65)
+  }
+}
