@@ -8,4 +8,10 @@ public struct DiscardedLogTail: Sendable, Equatable {
 
   /// How many frames of the same generation of the log lie there, the first included.
   public let frameCount: Int
+
+  /// Describes a tail.
+  public init(firstFrame: Int, frameCount: Int) {
+    self.firstFrame = firstFrame
+    self.frameCount = frameCount
+  }
 }

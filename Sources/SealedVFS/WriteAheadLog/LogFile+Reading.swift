@@ -115,6 +115,14 @@ extension LogFile {
     let found = unsafe header.pointer.loadUnaligned(
       fromByteOffset: LogLayout.hiddenOffset, as: UInt64.self)
     if found == salts { return true }
+    // SQLite writes zeros for salts and checksum while it owes the transaction its checksums.
+    if !isRecovering,
+      unsafe UnsafeRawBufferPointer(
+        start: header.pointer + LogLayout.hiddenOffset, count: LogLayout.hiddenByteCount
+      ).isZero
+    {
+      return true
+    }
     // Another connection may have started the log again since this one read its header.
     var onDisk: UInt64 = 0
     let result = unsafe withUnsafeMutableBytes(of: &onDisk) { bytes in

@@ -67,6 +67,13 @@ final class Place {
     return found
   }
 
+  /// The names of the files that are not as they were, the shared memory aside.
+  func changes(since before: [String: [UInt8]]) throws -> [String] {
+    let after = try contents()
+    return Set(before.keys).union(after.keys).sorted()
+      .filter { !$0.hasSuffix("-shm") && before[$0] != after[$0] }
+  }
+
   /// Copies the files as a power cut or a kill would leave them, while SQLite has them open; without
   /// the shared memory, which does not survive either.
   func copy(to other: Place) throws {

@@ -1,0 +1,132 @@
+import CSQLite
+import SealedVFS
+import SystemPackage
+import Testing
+
+@Suite struct CreationTests {
+  @Test func `anyone can create a sealed database: no file control is needed`() throws {
+    let place = try Place()
+    try place.makeDatabase()
+    #expect(try place.query("PRAGMA integrity_check") == "ok")
+    #expect(try place.bytes(place.database).starts(with: [0x8E, 0x44, 0x56, 0]))
+  }
+
+  @Test func `a new file gets the identity that was asked for`() throws {
+    let place = try Place()
+    let fileID: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
+    let registration = try place.register(newFileID: fileID)
+    try place.open().fill(3)
+    guard case .sealed(let header) = try SealedVFS.inspect(place.database) else {
+      Issue.record("not sealed")
+      return
+    }
+    #expect(header.fileID == fileID)
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `a sealed database can be attached to a plain one, and made there`() throws {
+    let (plain, sealed) = (try Place(), try Place())
+    let registration = try sealed.register()
+    let connection = try plain.open()
+    try connection.run(
+      """
+      CREATE TABLE p (a); INSERT INTO p VALUES ('canary');
+      ATTACH '\(sealed.database)' AS s; CREATE TABLE s.t AS SELECT a FROM p
+      """)
+    #expect(try connection.first("SELECT a FROM s.t") == "canary")
+    connection.close()
+    #expect(try plain.bytes(plain.database).contains(text: "canary"))
+    #expect(try !sealed.bytes(sealed.database).contains(text: "canary"))
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `databases that are not registered pass straight through to unix`() throws {
+    try SealedVFS.install()
+    let place = try Place()
+    let connection = try place.open()
+    try connection.fill(10)
+    #expect(SealedConnection.vfsName(of: connection.pointer) == "unix")
+    #expect(try place.bytes(place.database).starts(with: "SQLite format 3\0".utf8))
+  }
+
+  @Test func `a connection says that it is on the sealed VFS`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    #expect(SealedConnection.vfsName(of: connection.pointer) == "sealed")
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `vacuum into a sealed file works where the target is marked`() throws {
+    let (source, target) = (try Place(), try Place())
+    let registrations = (try source.register(), try target.register())
+    let connection = try source.open()
+    try connection.fill(300)
+    let marked = "file:\(target.database)?sealed_vacuum_into=1"
+    try connection.run("VACUUM INTO '\(marked)'")
+    #expect(try target.open().rowCount == "300")
+    #expect(try !target.bytes(target.database).contains(text: "canary"))
+    withExtendedLifetime(registrations) {}
+  }
+
+  @Test func `whoever promises to reserve the bytes and does not cannot write`() throws {
+    let place = try Place()
+    let registration = try SealedVFS.register(
+      key: Place.key(), at: place.database, setsReserve: true)
+    let connection = try place.open()
+    #expect(throws: SQLiteFailure.self) { try connection.fill(3) }
+    #expect(registration.fault?.code == .reserveInUse)
+    connection.close()
+    let reserving = try place.open()
+    #expect(SealedConnection.reserveBytes(of: reserving.pointer) == 40)
+    try reserving.run("PRAGMA auto_vacuum = INCREMENTAL")
+    try reserving.fill(3)
+    #expect(try reserving.first("PRAGMA auto_vacuum") == "2")
+  }
+
+  @Test func `another page size is refused`() throws {
+    let place = try Place()
+    let registration = try SealedVFS.register(
+      key: Place.key(), at: place.database, setsReserve: true)
+    let connection = try place.open()
+    try connection.run("PRAGMA page_size = 8192")
+    #expect(throws: SQLiteFailure.self) { try connection.fill(3) }
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `a backup of a plain database without reserve is refused, not truncated`() throws {
+    let (plain, sealed) = (try Place(), try Place())
+    let registration = try sealed.register()
+    let source = try plain.open()
+    try source.fill(300)
+    let target = try sealed.open()
+    let backup = sqlite3_backup_init(target.pointer, "main", source.pointer, "main")
+    let result = sqlite3_backup_step(backup, -1)
+    sqlite3_backup_finish(backup)
+    #expect(result != SQLITE_DONE)
+    #expect(try target.first("SELECT count(*) FROM sqlite_master") == "0")
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `a spilled first transaction can be rolled back after a kill`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("PRAGMA cache_size = 5; BEGIN")
+    try connection.fill(2000)
+    let killed = try place.afterKill()
+    #expect(killed.fileNames.contains("test.db-journal"))
+    #expect(try killed.bytes(killed.database).count > 4096)
+    // Page 1 is not written yet: its place holds the header and nothing else.
+    let page = try killed.bytes(killed.database)[0..<4096]
+    #expect(page.starts(with: [0x8E, 0x44, 0x56, 0]))
+    #expect(page.dropFirst(16).allSatisfy { $0 == 0 })
+    let reopened = try killed.register()
+    #expect(try killed.open().first("SELECT count(*) FROM sqlite_master") == "0")
+    #expect(killed.exists(killed.journal) == false)
+    let again = try killed.open()
+    try again.fill(5)
+    #expect(try again.integrity == "ok")
+    withExtendedLifetime((registration, reopened)) {}
+  }
+}

@@ -1,0 +1,118 @@
+import CSQLite
+import SealedVFS
+import SystemPackage
+import Testing
+
+/// Each fault has a name of its own, and finding it changes nothing on disk.
+@Suite struct FaultTests {
+  struct Case: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let code: SealedFileError.Code
+    var page: UInt32?
+    var key = Place.keyBytes
+    let damage: @Sendable (inout [UInt8]) -> Void
+  }
+
+  static let cases: [Case] = [
+    Case(testDescription: "wrong key", code: .wrongKey, key: Place.otherKeyBytes) { _ in },
+    Case(testDescription: "another file id", code: .wrongKey) { $0[9] ^= 1 },
+    Case(testDescription: "plain SQLite", code: .plainDatabase) {
+      $0.replaceSubrange(0..<16, with: "SQLite format 3\0".utf8)
+    },
+    Case(testDescription: "other bytes", code: .notSealed) {
+      $0.replaceSubrange(0..<16, with: "something else..".utf8)
+    },
+    Case(testDescription: "zeros", code: .notSealed) {
+      $0.replaceSubrange(0..<4096, with: [UInt8](repeating: 0, count: 4096))
+    },
+    Case(testDescription: "fewer bytes than a header", code: .notSealed) {
+      $0.removeSubrange(10...)
+    },
+    Case(testDescription: "newer version", code: .newerVersion) { $0[3] = 1 },
+    Case(testDescription: "a bit of page 1", code: .damagedPage, page: 1) { $0[2000] ^= 1 },
+    Case(testDescription: "a nonce", code: .damagedPage, page: 2) { $0[4096 + 4056] ^= 1 },
+    Case(testDescription: "a tag", code: .damagedPage, page: 2) { $0[4096 + 4095] ^= 0x80 },
+    Case(testDescription: "a hole", code: .damagedPage, page: 3) {
+      $0.replaceSubrange(8192..<12288, with: [UInt8](repeating: 0, count: 4096))
+    },
+    Case(testDescription: "two pages exchanged", code: .damagedPage, page: 2) {
+      let second = Array($0[4096..<8192])
+      $0.replaceSubrange(4096..<8192, with: Array($0[8192..<12288]))
+      $0.replaceSubrange(8192..<12288, with: second)
+    },
+    Case(testDescription: "last page missing", code: .truncated) { $0.removeLast(4096) },
+    Case(testDescription: "half a page missing", code: .damagedPage) { $0.removeLast(2048) },
+    Case(testDescription: "all pages but the first missing", code: .truncated) {
+      $0.removeSubrange(4096...)
+    },
+  ]
+
+  @Test(arguments: cases)
+  func `a fault is named for what it is, and nothing on disk changes`(_ fault: Case) throws {
+    let place = try Place()
+    try place.makeDatabase()
+    try place.change(place.database, fault.damage)
+    let before = try place.contents()
+    let registration = try place.register(fault.key)
+    let failure = #expect(throws: SQLiteFailure.self) {
+      let connection = try place.open()
+      try connection.run("SELECT count(text), sum(length(text)) FROM t")
+      try connection.run("UPDATE t SET text = 'x'")
+    }
+    #expect(failure != nil)
+    if fault.testDescription == "half a page missing" {
+      #expect([.damagedPage, .truncated].contains(registration.fault?.code))
+    } else {
+      #expect(registration.fault?.code == fault.code)
+    }
+    if let page = fault.page { #expect(registration.fault?.pageNumber == page) }
+    let changes = try place.changes(since: before)
+    #expect(changes.isEmpty)
+  }
+
+  @Test func `a look at a file needs no key and tells the same apart`() throws {
+    let place = try Place()
+    #expect(try SealedVFS.inspect(place.database) == .absent)
+    try place.write([], to: place.database)
+    #expect(try SealedVFS.inspect(place.database) == .empty)
+    try place.write([1, 2, 3], to: place.database)
+    #expect(try SealedVFS.inspect(place.database) == .foreign)
+    try place.write(Array("SQLite format 3\0 and more".utf8), to: place.database)
+    #expect(try SealedVFS.inspect(place.database) == .plainSQLite)
+    try place.write([], to: place.database)
+    try place.makeDatabase()
+    guard case .sealed = try SealedVFS.inspect(place.database) else {
+      Issue.record("a sealed database is not seen as one")
+      return
+    }
+    try place.change(place.database) { $0[3] = 7 }
+    #expect(try SealedVFS.inspect(place.database) == .newerVersion(7))
+    #expect(try SealedVFS.inspect(place.directory) == .foreign)
+  }
+
+  @Test func `a look drops no lock that this process holds`() throws {
+    let place = try Place()
+    try place.makeDatabase()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("BEGIN IMMEDIATE")
+    _ = try SealedVFS.inspect(place.database)
+    // Another process tries to write: our RESERVED lock must still be there.
+    let judge = try Shell.run(
+      "/usr/bin/env",
+      [
+        "python3", "-c",
+        """
+        import fcntl, os, struct, sys
+        fd = os.open(sys.argv[1], os.O_RDWR)
+        try:
+          fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0x40000001)
+          print("free")
+        except OSError:
+          print("held")
+        """, place.database.string,
+      ])
+    #expect(judge.output == "held\n")
+    withExtendedLifetime(registration) {}
+  }
+}

@@ -1,0 +1,176 @@
+import CSQLite
+import Foundation
+import SealedVFS
+import SystemPackage
+import Testing
+
+/// The rollback journal: what a hot one brings back, and what damage to it may not do.
+@Suite struct JournalTests {
+  /// A kill in the middle of a transaction that has written to the database already.
+  private func killedTransaction(pragmas: String = "") throws -> (place: Place, rows: [String]) {
+    let place = try Place()
+    try place.makeDatabase(rowCount: 600)
+    let registration = try place.register()
+    let connection = try place.open()
+    let rows = try connection.run("SELECT text FROM t ORDER BY id")
+    try connection.run("\(pragmas); PRAGMA cache_size = 5; BEGIN")
+    try connection.run("UPDATE t SET text = replace(text, 'canary', 'secret') WHERE id % 3 = 0")
+    try connection.run("UPDATE t SET text = text || '!' WHERE id % 5 = 0")
+    let killed = try place.afterKill()
+    withExtendedLifetime(registration) {}
+    return (killed, rows)
+  }
+
+  @Test(arguments: [
+    "PRAGMA journal_mode = DELETE", "PRAGMA journal_mode = TRUNCATE",
+    "PRAGMA journal_mode = PERSIST", "PRAGMA synchronous = NORMAL", "PRAGMA synchronous = EXTRA",
+    "PRAGMA synchronous = OFF",
+  ])
+  func `a hot journal brings every row back`(pragmas: String) throws {
+    let (killed, rows) = try killedTransaction(pragmas: pragmas)
+    let journal = try killed.bytes(killed.journal)
+    #expect(journal.count > 3 * 4104)
+    #expect(journal[0] == 0)
+    let registration = try killed.register()
+    let connection = try killed.open()
+    let restored = try connection.run("SELECT text FROM t ORDER BY id")
+    let isSame = restored == rows
+    #expect(isSame)
+    #expect(try connection.integrity == "ok")
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test(arguments: ["DELETE", "TRUNCATE", "PERSIST"])
+  func `commits, rollbacks and savepoints work in every journal mode`(mode: String) throws {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("PRAGMA journal_mode = \(mode); PRAGMA cache_size = 5")
+    try connection.fill(300)
+    for round in 0..<3 {
+      try connection.run("BEGIN; UPDATE t SET text = text || 'a\(round)'; SAVEPOINT s")
+      try connection.run("DELETE FROM t WHERE id % 2 = 0; UPDATE t SET text = 'gone'")
+      try connection.run("ROLLBACK TO s; COMMIT")
+      try connection.run("BEGIN; DELETE FROM t; ROLLBACK")
+    }
+    #expect(try connection.first("SELECT count(*) FROM t WHERE text LIKE '%a0a1a2'") == "300")
+    #expect(try connection.integrity == "ok")
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `neither plaintext nor SQLite's checksums are in a journal`() throws {
+    let (killed, _) = try killedTransaction()
+    let journal = try killed.bytes(killed.journal)
+    #expect(!journal.contains(text: "canary") && !journal.contains(text: "secret"))
+    #expect(!journal.contains(text: "SQLite format 3"))
+    // The first records follow the first header: page number, page, four zeros.
+    for record in 0..<3 {
+      let start = 512 + record * 4104
+      #expect(journal[start + 4100..<start + 4104].allSatisfy { $0 == 0 })
+    }
+    // SQLite's words, the checksum seed among them, are sealed: no sector size of 512 in clear.
+    #expect(Array(journal[20..<28]) != [0, 0, 2, 0, 0, 0, 16, 0])
+  }
+
+  @Test(arguments: [600, 4200, 5000, 20, 40, 60])
+  func `a damaged hot journal is an error: journal and database stay as they are`(
+    offset: Int
+  ) throws {
+    let (killed, _) = try killedTransaction()
+    try killed.change(killed.journal) { $0[offset] ^= 4 }
+    let before = try killed.contents()
+    let registration = try killed.register()
+    #expect(throws: SQLiteFailure.self) { try killed.open().run("SELECT * FROM t") }
+    #expect(registration.fault?.code == .damagedJournal)
+    // Records before the damaged one may have been written back; the journal must still be there.
+    #expect(killed.exists(killed.journal))
+    let isKept = try killed.bytes(killed.journal) == before["test.db-journal"]
+    #expect(isKept)
+  }
+
+  @Test func `records that were never synchronized end a journal without an error`() throws {
+    // Power went before SQLite touched the database: the journal's tail is torn.
+    let place = try Place()
+    try place.makeDatabase(rowCount: 600)
+    let registration = try place.register()
+    let connection = try place.open()
+    let rows = try connection.run("SELECT text FROM t ORDER BY id")
+    try connection.run("PRAGMA synchronous = OFF; PRAGMA cache_size = 2000; BEGIN")
+    try connection.run("UPDATE t SET text = text || '!'")
+    let killed = try place.afterKill()
+    let last = try killed.bytes(killed.journal).count - 4104
+    try killed.change(killed.journal) { $0[last + 2000] ^= 1 }
+    let other = try killed.register()
+    let restored = try killed.open().run("SELECT text FROM t ORDER BY id")
+    let isSame = restored == rows
+    #expect(isSame)
+    withExtendedLifetime((registration, other)) {}
+  }
+
+  @Test func `a plain journal beside the database is refused and left alone`() throws {
+    let (place, plain) = (try Place(), try Place())
+    try place.makeDatabase()
+    let connection = try plain.open()
+    try connection.fill(600)
+    try connection.run("PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = 'x' || text")
+    try place.write(try plain.afterKill().bytes(plain.journal), to: place.journal)
+    let before = try place.contents()
+    let registration = try place.register()
+    #expect(throws: SQLiteFailure.self) { try place.open().run("SELECT * FROM t") }
+    #expect(registration.fault?.code == .foreignSibling)
+    let changes = try place.changes(since: before)
+    #expect(changes.isEmpty)
+  }
+
+  @Test(arguments: [true, false])
+  func `a transaction over two sealed databases is all or nothing`(isCommitted: Bool) throws {
+    let (first, second) = (try Place(), try Place())
+    try first.makeDatabase()
+    try second.makeDatabase()
+    let registrations = (try first.register(), try second.register())
+    let connection = try first.open()
+    try connection.run("ATTACH '\(second.database)' AS s; PRAGMA cache_size = 5; BEGIN")
+    try connection.run("UPDATE main.t SET text = text || '!'; UPDATE s.t SET text = text || '!'")
+    if isCommitted {
+      try connection.run("COMMIT")
+      #expect(try first.query("SELECT count(*) FROM t WHERE text LIKE '%!'") == "300")
+      #expect(try second.query("SELECT count(*) FROM t WHERE text LIKE '%!'") == "300")
+    } else {
+      let killed = (try first.afterKill(), try second.afterKill())
+      #expect(try killed.0.query("SELECT count(*) FROM t WHERE text LIKE '%!'") == "0")
+      #expect(try killed.1.query("SELECT count(*) FROM t WHERE text LIKE '%!'") == "0")
+    }
+    withExtendedLifetime(registrations) {}
+  }
+
+  @Test func `vacuum rewrites a database under its journal`() throws {
+    let place = try Place()
+    try place.makeDatabase(rowCount: 900)
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("DELETE FROM t WHERE id > 100; VACUUM")
+    #expect(try connection.rowCount == "100")
+    #expect(try connection.integrity == "ok")
+    connection.close()
+    let bytes = try place.bytes(place.database)
+    #expect(bytes.count < 20 * 4096 && !bytes.contains(text: "canary"))
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `an idle connection to a replaced file neither reads it nor rolls back into it`()
+    throws
+  {
+    let (place, other) = (try Place(), try Place())
+    try place.makeDatabase()
+    let registration = try place.register()
+    let idle = try place.open()
+    #expect(try idle.rowCount == "300")
+    try other.makeDatabase(rowCount: 5)
+    try FileManager.default.removeItem(atPath: place.database.string)
+    try FileManager.default.moveItem(
+      atPath: other.database.string, toPath: place.database.string)
+    #expect(throws: SQLiteFailure.self) { try idle.rowCount }
+    #expect(throws: SQLiteFailure.self) { try idle.run("DELETE FROM t") }
+    #expect(registration.fault?.code == .moved)
+  }
+}

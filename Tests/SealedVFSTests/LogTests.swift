@@ -1,0 +1,249 @@
+import CSQLite
+import Foundation
+import SealedVFS
+import SystemPackage
+import Testing
+
+/// The write-ahead log: what recovery keeps, what is hidden, what a checkpoint copies.
+@Suite struct LogTests {
+  /// Copies made while transactions of 10 rows each are committed into the log.
+  private func killedLog(commits: Int) throws -> Place {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    for commit in 0..<commits { try connection.fill(10, from: commit * 10 + 1) }
+    let killed = try place.afterKill()
+    withExtendedLifetime(registration) {}
+    return killed
+  }
+
+  @Test func `recovery keeps every committed frame`() throws {
+    let killed = try killedLog(commits: 20)
+    #expect(try killed.bytes(killed.log).count > 20 * 4120)
+    #expect(try killed.query("SELECT count(*) FROM t") == "200")
+    #expect(try killed.query("PRAGMA integrity_check") == "ok")
+  }
+
+  @Test func `a torn last frame ends the log at the last whole commit, and is reported`() throws {
+    let killed = try killedLog(commits: 20)
+    let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
+    try killed.change(killed.log) { bytes in
+      for index in 0..<512 { bytes[bytes.count - 1000 - index] = 0 }
+    }
+    let registration = try killed.register()
+    let connection = try killed.open()
+    #expect(try connection.rowCount == "190")
+    #expect(try connection.integrity == "ok")
+    #expect(registration.discardedLogTail?.firstFrame == frameCount)
+    #expect(registration.discardedLogTail?.frameCount == 1)
+    // What is left can be built on.
+    try connection.fill(10, from: 1000)
+    #expect(try connection.rowCount == "200")
+  }
+
+  @Test func `damage in the middle of the log ends it there, and says how much follows`() throws {
+    let killed = try killedLog(commits: 20)
+    let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
+    try killed.change(killed.log) { $0[32 + 9 * 4120 + 24 + 77] ^= 1 }
+    let registration = try killed.register()
+    let rows = try #require(Int(try killed.open().rowCount ?? ""))
+    #expect(rows < 200 && rows % 10 == 0)
+    #expect(
+      registration.discardedLogTail
+        == DiscardedLogTail(firstFrame: 10, frameCount: frameCount - 9))
+  }
+
+  @Test func `a torn page 1 with a good copy in the log opens`() throws {
+    let place = try Place()
+    try place.makeDatabase(mode: "WAL")
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run(
+      "PRAGMA wal_autocheckpoint = 0; CREATE TABLE u (a); INSERT INTO u VALUES (1)")
+    let killed = try place.afterKill()
+    try killed.change(killed.database) { bytes in
+      for index in 512..<4096 { bytes[index] = 0 }  // a checkpoint's write, torn after a sector
+    }
+    #expect(try killed.query("SELECT count(*) FROM u") == "1")
+    #expect(try killed.query("PRAGMA integrity_check") == "ok")
+    // Without the log there is no good copy, and no wrong answer.
+    let lost = try place.afterKill()
+    try lost.change(lost.database) { $0[3000] ^= 1 }
+    try FileManager.default.removeItem(atPath: lost.log.string)
+    let other = try lost.register()
+    #expect(throws: SQLiteFailure.self) { try lost.open().run("SELECT * FROM u") }
+    #expect(other.fault?.code == .damagedPage && other.fault?.pageNumber == 1)
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `pages written again within a transaction survive a kill after its commit`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run(
+      "PRAGMA journal_mode = WAL; PRAGMA cache_size = 5; PRAGMA wal_autocheckpoint = 0; BEGIN")
+    try connection.fill(500)
+    for round in 0..<4 { try connection.run("UPDATE t SET text = text || '\(round)'") }
+    try connection.run("COMMIT")
+    let killed = try place.afterKill()
+    #expect(try killed.query("SELECT count(*) FROM t WHERE text LIKE 'canary%0123'") == "500")
+    #expect(try killed.query("PRAGMA integrity_check") == "ok")
+    // And a rolled back one leaves nothing.
+    try connection.run("BEGIN; UPDATE t SET text = text || 'x'; ROLLBACK")
+    #expect(try connection.first("SELECT count(*) FROM t WHERE text LIKE '%x'") == "0")
+    let after = try place.afterKill()
+    #expect(try after.query("SELECT count(*) FROM t WHERE text LIKE '%x'") == "0")
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `a frame put into another's place is an error, never another page's rows`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    try connection.fill(300)
+    let expected = try connection.run("SELECT text FROM t ORDER BY id")
+    // While the log is in use: its index says where a page is, so recovery does not look.
+    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: place.log.string))
+    func frame(_ index: Int) throws -> Data {
+      try handle.seek(toOffset: UInt64(32 + index * 4120))
+      return try #require(try handle.read(upToCount: 4120))
+    }
+    let frames = try (0..<8).map(frame)
+    for (index, frame) in frames.reversed().enumerated() {
+      try handle.seek(toOffset: UInt64(32 + index * 4120))
+      try handle.write(contentsOf: frame)
+    }
+    let reader = try place.open()
+    do {
+      #expect(try reader.run("SELECT text FROM t ORDER BY id") == expected)
+    } catch let failure as SQLiteFailure {
+      #expect(failure.primaryCode == SQLITE_IOERR)
+      #expect(registration.fault?.code == .damagedPage)
+    }
+    try handle.close()
+  }
+
+  @Test func `salts and checksums of frame headers are not on disk in clear`() throws {
+    let killed = try killedLog(commits: 5)
+    let bytes = try killed.bytes(killed.log)
+    let salts = Array(bytes[16..<24])
+    let frames = stride(from: 32, to: bytes.count, by: 4120).map { Array(bytes[$0..<$0 + 24]) }
+    #expect(frames.allSatisfy { Array($0[8..<16]) != salts })
+    #expect(Set(frames.map { Array($0[8..<24]) }).count == frames.count)
+    #expect(Array(bytes[4..<8]) == [0x00, 0x2D, 0xE2, 0x19])  // 3007001
+  }
+
+  @Test func `a checkpoint copies sealed pages as they are`() throws {
+    let place = try Place()
+    try place.makeDatabase(mode: "WAL")
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("PRAGMA wal_autocheckpoint = 0; UPDATE t SET text = text || '!'")
+    let before = try place.afterKill()
+    try connection.run("PRAGMA wal_checkpoint(FULL)")
+    let after = try place.afterKill()
+    let log = try before.bytes(before.log)
+    var last: [UInt32: [UInt8]] = [:]
+    for start in stride(from: 32, to: log.count, by: 4120) {
+      let number = log[start..<start + 4].reduce(0) { $0 << 8 | UInt32($1) }
+      last[number] = Array(log[start + 24..<start + 4120])
+    }
+    let database = try after.bytes(after.database)
+    #expect(last.count > 10)
+    for (number, page) in last {
+      let start = (Int(number) - 1) * 4096
+      let isCopy = Array(database[start..<start + 4096]) == page
+      #expect(isCopy, "page \(number)")
+    }
+    #expect(try connection.integrity == "ok")
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `a damaged page in the log stops the checkpoint before it reaches the database`()
+    throws
+  {
+    let place = try Place()
+    try place.makeDatabase(mode: "WAL")
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("PRAGMA wal_autocheckpoint = 0; UPDATE t SET text = text || '!'")
+    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: place.log.string))
+    try handle.seek(toOffset: 32 + 4 * 4120 + 24 + 100)
+    try handle.write(contentsOf: Data([1, 2, 3, 4]))
+    #expect(throws: SQLiteFailure.self) { try connection.run("PRAGMA wal_checkpoint(TRUNCATE)") }
+    #expect(registration.fault?.code == .damagedPage)
+    #expect(place.exists(place.log))
+    try handle.close()
+  }
+
+  @Test func `a plain log beside the database is refused and left alone`() throws {
+    let (place, plain) = (try Place(), try Place())
+    try place.makeDatabase(mode: "WAL")
+    let connection = try plain.open()
+    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    try connection.fill(10)
+    try place.write(try plain.afterKill().bytes(plain.log), to: place.log)
+    let before = try place.contents()
+    let registration = try place.register()
+    #expect(throws: SQLiteFailure.self) { try place.open().run("SELECT * FROM t") }
+    #expect(registration.fault?.code == .foreignSibling)
+    let changes = try place.changes(since: before)
+    #expect(changes.isEmpty)
+  }
+
+  @Test func `a log is not opened for a file that was replaced`() throws {
+    let place = try Place()
+    try place.makeDatabase()
+    let registration = try place.register()
+    let idle = try place.open()
+    #expect(try idle.rowCount == "300")
+    // Another program puts a new file with a log in this one's place, as a change of key does.
+    let other = try Place()
+    try other.write(try place.afterKill().bytes(place.database), to: other.database)
+    let fresh = try other.register()
+    let writer = try other.open()
+    try writer.run("PRAGMA journal_mode = WAL; DELETE FROM t")
+    let image = try other.afterKill()
+    try image.copy(to: place)
+    try FileManager.default.removeItem(atPath: place.database.string)
+    try image.copy(to: place)
+    #expect(throws: SQLiteFailure.self) { try idle.rowCount }
+    #expect(registration.fault?.code == .moved)
+    let isUntouched = try place.bytes(place.log) == image.bytes(image.log)
+    #expect(isUntouched)
+    withExtendedLifetime(fresh) {}
+  }
+
+  @Test func `two connections read and write one log, over restarts of it`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    let (first, second) = (try place.open(), try place.open())
+    try first.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 20")
+    for round in 0..<40 {
+      let writer = round % 2 == 0 ? first : second
+      let reader = round % 2 == 0 ? second : first
+      try writer.fill(20, from: round * 20 + 1)
+      #expect(try reader.rowCount == "\((round + 1) * 20)")
+    }
+    #expect(try first.integrity == "ok")
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `exclusive locking works without an index in memory shared`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    do {
+      let connection = try place.open()
+      try connection.run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL")
+      try connection.run("PRAGMA cache_size = 5; BEGIN")
+      try connection.fill(400)
+      try connection.run("UPDATE t SET text = text || 'z'; COMMIT")
+      #expect(!place.fileNames.contains("test.db-shm"))
+      let killed = try place.afterKill()
+      #expect(try killed.query("SELECT count(*) FROM t WHERE text LIKE '%z'") == "400")
+    }
+    withExtendedLifetime(registration) {}
+  }
+}

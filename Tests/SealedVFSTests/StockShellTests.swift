@@ -1,0 +1,49 @@
+import Foundation
+import SystemPackage
+import Testing
+
+/// A stock SQLite that merely opens our files must not destroy them (it used to delete the log).
+@Suite(.enabled(if: Shell.stockSQLite != nil, "needs the sqlite3 shell (apt install sqlite3)"))
+struct StockShellTests {
+  private static let statements = [
+    "SELECT count(*) FROM sqlite_master;", "PRAGMA integrity_check;", "PRAGMA journal_mode = WAL;",
+    "PRAGMA journal_mode = DELETE;", "CREATE TABLE x (a);", "VACUUM;", "PRAGMA wal_checkpoint;",
+    ".tables", ".dump", ".recover",
+  ]
+
+  private func expectNoHarm(_ place: Place) throws {
+    let shell = try #require(Shell.stockSQLite)
+    for statement in Self.statements {
+      let before = try place.contents()
+      _ = try Shell.run(shell, [place.database.string, statement])
+      let changes = try place.changes(since: before)
+      #expect(changes.isEmpty, "\(statement)")
+    }
+  }
+
+  @Test func `the stock shell destroys nothing of a database with a hot log`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    try connection.fill(100)
+    let killed = try place.afterKill()
+    try expectNoHarm(killed)
+    #expect(try killed.query("SELECT count(*) FROM t") == "100")
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `the stock shell destroys nothing of a database with a hot journal`() throws {
+    let place = try Place()
+    try place.makeDatabase()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = upper(text) || '!'")
+    let killed = try place.afterKill()
+    #expect(try killed.bytes(killed.journal).count > 4096)
+    try expectNoHarm(killed)
+    #expect(try killed.query("SELECT count(*) FROM t WHERE text LIKE '%!'") == "0")
+    #expect(try killed.query("PRAGMA integrity_check") == "ok")
+    withExtendedLifetime(registration) {}
+  }
+}
