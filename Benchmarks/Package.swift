@@ -18,6 +18,7 @@ let package = Package(
         .product(name: "DataVault", package: "DataVault"),
         .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "MessagingQueue", package: "DataVault"),
+        .product(name: "SealedVFS", package: "DataVault"),
         .product(name: "SystemPackage", package: "swift-system"),
         .product(name: "VaultCrypto", package: "DataVault"),
         .product(name: "VaultedDatabase", package: "DataVault"),

@@ -18,9 +18,9 @@ import VaultedDatabase
 
     print("measuring, \(rounds) pairs each: ours / other, median of the wall ratios (spread) ...")
     var comparisons: [Comparison] = []
-    for work in PageCost.Work.allCases {
-      comparisons.append(try await PageCost.measure(work, rounds: rounds))
-    }
+    comparisons.append(try await PageCost.measure(decrypting: false, rounds: rounds))
+    comparisons.append(try await PageCost.measure(decrypting: true, rounds: rounds))
+    comparisons.append(try await PageCost.measureOpeningUnderChangingKeys(rounds: rounds))
     let publishing = try await PublishCost.measure(folder: folder, rounds: rounds)
     comparisons.append(publishing.comparison)
     comparisons.append(
