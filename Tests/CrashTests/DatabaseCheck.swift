@@ -15,7 +15,7 @@ enum DatabaseCheck {
       password: SecretBytes(copying: Array(CommandLineTool.password.utf8)))
     try await vault.unlock(with: credentials)
     let database = try await VaultedDatabase.open(home, vault: vault)
-    let findings = try database.pool.read { db in
+    let findings = try await database.pool.read { db in
       try String.fetchAll(db, sql: "PRAGMA integrity_check").filter { $0 != "ok" }
         + Row.fetchAll(db, sql: "PRAGMA foreign_key_check").map { "foreign key: \($0)" }
     }

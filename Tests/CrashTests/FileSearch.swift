@@ -29,10 +29,15 @@ struct FileSearch {
 
   private static func contains(_ content: Data, _ text: [UInt8]) -> Bool {
     content.withUnsafeBytes { content in
-      text.withUnsafeBytes { text in
-        guard let content = content.baseAddress.map({ ($0, content.count) }) else { return false }
-        return memmem(content.0, content.1, text.baseAddress!, text.count) != nil
+      guard var place = content.baseAddress else { return false }
+      let end = place + content.count
+      while end - place >= text.count,
+        let next = memchr(place, Int32(text[0]), end - place - text.count + 1)
+      {
+        if memcmp(next, text, text.count) == 0 { return true }
+        place = UnsafeRawPointer(next) + 1
       }
+      return false
     }
   }
 }
