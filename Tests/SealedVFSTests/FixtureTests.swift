@@ -1,0 +1,116 @@
+import CSQLite
+import Foundation
+import SealedVFS
+import SystemPackage
+import Testing
+
+/// Databases of format version 0 as they were once stored: `Fixtures/databases/README.md`.
+///
+/// `DATAVAULT_MAKE_FIXTURES=1` makes those that are missing and changes none that is there.
+@Suite(.serialized) struct FixtureTests {
+  private static let makesMissing =
+    ProcessInfo.processInfo.environment["DATAVAULT_MAKE_FIXTURES"] == "1"
+
+  @Test(.enabled(if: makesMissing, "makes missing fixtures on demand"))
+  func `missing fixtures are made`() throws {
+    for fixture in DatabaseFixture.positives + DatabaseFixture.negatives {
+      let file = DatabaseFixture.folder.appending("\(fixture.name).db").string
+      if FileManager.default.fileExists(atPath: file) { continue }
+      if let base = (DatabaseFixture.positives.first { $0.name == fixture.base }) {
+        let place = try base.place()
+        try fixture.change?(place)
+        try fixture.store(place)
+      } else {
+        try fixture.store(made(fixture.name))
+      }
+    }
+  }
+
+  /// Makes the files of a fixture that stands for itself.
+  private func made(_ name: String) throws -> Place {
+    let place = try Place()
+    let registration = try place.register(newFileID: Array("fixture0".utf8))
+    return try withExtendedLifetime(registration) {
+      let connection = try place.open()
+      switch name {
+      case "rows": try connection.fill(60)
+      case "log-not-checkpointed":
+        try connection.run("PRAGMA journal_mode = WAL")
+        try connection.fill(60)
+        try connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
+        for commit in 0..<3 { try connection.fill(10, from: 61 + commit * 10) }
+      case "hot-journal":
+        try connection.fill(150)
+        try connection.run("PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = 'x' || text")
+      default:
+        try connection.run("PRAGMA cache_size = 5; BEGIN")
+        try connection.fill(100)
+      }
+      return try place.afterKill()
+    }
+  }
+
+  @Test(arguments: DatabaseFixture.positives)
+  func `a stored database opens with all its rows`(_ fixture: DatabaseFixture) throws {
+    let place = try fixture.place()
+    let registration = try place.register()
+    let connection = try place.open()
+    let hasTable = try connection.first("SELECT count(*) FROM sqlite_master") != "0"
+    let count = hasTable ? try connection.rowCount : "0"
+    #expect(fixture.outcome == .rows(Int(count ?? "") ?? -1))
+    #expect(try connection.integrity == "ok")
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test(arguments: DatabaseFixture.negatives)
+  func `a stored database with one fault is refused for it`(_ fixture: DatabaseFixture) throws {
+    let place = try fixture.place()
+    let before = try place.contents()
+    #expect(!before.isEmpty)
+    let registration = try place.register()
+    #expect(throws: SQLiteFailure.self) {
+      try place.open().run("SELECT sum(length(text)) FROM t")
+    }
+    guard case .refused(let code, let page) = fixture.outcome else { return }
+    #expect(registration.fault?.code == code)
+    if let page { #expect(registration.fault?.pageNumber == page) }
+    if code != .damagedJournal {
+      let changes = try place.changes(since: before)
+      #expect(changes.isEmpty)
+    }
+  }
+
+  @Test(
+    .enabled(if: DatabaseJudge.isAvailable, DatabaseJudge.skipReason),
+    arguments: DatabaseFixture.positives)
+  func `a reader written from the page alone sees the same rows`(
+    _ fixture: DatabaseFixture
+  ) throws {
+    let answer = try DatabaseJudge.rowCount(of: fixture.place())
+    #expect(fixture.outcome == .rows(Int(answer) ?? -1), "\(answer)")
+  }
+
+  @Test(
+    .enabled(if: DatabaseJudge.isAvailable, DatabaseJudge.skipReason),
+    arguments: DatabaseFixture.negatives)
+  func `a reader written from the page alone refuses the same`(
+    _ fixture: DatabaseFixture
+  ) throws {
+    // It has no opinion on a journal whose first byte says that it is none.
+    if fixture.name == "journal-first-byte" { return }
+    let answer = try DatabaseJudge.rowCount(of: fixture.place())
+    #expect(answer.hasPrefix("refused"), "\(answer)")
+  }
+
+  @Test(.enabled(if: DatabaseJudge.isAvailable, DatabaseJudge.skipReason))
+  func `a reader written from the page alone reads what is written today`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("PRAGMA journal_mode = WAL; PRAGMA cache_size = 5; BEGIN")
+    try connection.fill(300)
+    try connection.run("UPDATE t SET text = text || '.'; COMMIT; DELETE FROM t WHERE id > 280")
+    #expect(try DatabaseJudge.rowCount(of: place.afterKill()) == "280")
+    withExtendedLifetime(registration) {}
+  }
+}

@@ -1,0 +1,135 @@
+import Foundation
+import SealedVFS
+import SystemPackage
+import Testing
+
+/// A stored database of format version 0, with what must come of it.
+struct DatabaseFixture: Sendable, CustomTestStringConvertible {
+  enum Outcome: Sendable, Equatable {
+    /// Opens, with so many rows in `t`.
+    case rows(Int)
+    /// Is refused for this reason.
+    case refused(SealedFileError.Code, page: UInt32? = nil)
+  }
+
+  let name: String
+  let outcome: Outcome
+  /// Makes the files from those of another fixture, by one change.
+  var base: String?
+  var change: (@Sendable (Place) throws -> Void)?
+
+  var testDescription: String { name }
+
+  static let folder = DatabaseJudge.repository.appending("Fixtures/databases")
+
+  static let positives: [DatabaseFixture] = [
+    DatabaseFixture(name: "rows", outcome: .rows(60)),
+    DatabaseFixture(name: "log-not-checkpointed", outcome: .rows(90)),
+    DatabaseFixture(name: "hot-journal", outcome: .rows(150)),
+    DatabaseFixture(name: "spilled-first-transaction", outcome: .rows(0)),
+    DatabaseFixture(name: "torn-log", outcome: .rows(80), base: "log-not-checkpointed") { place in
+      try place.change(place.log) { $0.removeLast(3000) }
+    },
+    DatabaseFixture(name: "torn-first-page", outcome: .rows(90), base: "log-not-checkpointed") {
+      place in
+      try place.change(place.database) { bytes in
+        for index in 512..<4096 { bytes[index] = 0 }
+      }
+    },
+  ]
+
+  static let negatives: [DatabaseFixture] = [
+    flip("other-magic", 1, .notSealed), flip("newer-version", 3, .newerVersion),
+    flip("key-check", 5, .wrongKey), flip("file-id", 12, .wrongKey),
+    flip("first-page-content", 2000, .damagedPage, page: 1),
+    flip("page-content", 8192 + 1, .damagedPage, page: 3),
+    flip("page-nonce", 8192 + 4056, .damagedPage, page: 3),
+    flip("page-tag", 8192 + 4095, .damagedPage, page: 3),
+    DatabaseFixture(
+      name: "pages-exchanged", outcome: .refused(.damagedPage, page: 3), base: "rows"
+    ) { place in
+      try place.change(place.database) { bytes in
+        let third = Array(bytes[8192..<12288])
+        bytes.replaceSubrange(8192..<12288, with: Array(bytes[12288..<16384]))
+        bytes.replaceSubrange(12288..<16384, with: third)
+      }
+    },
+    DatabaseFixture(name: "page-of-zeros", outcome: .refused(.damagedPage, page: 3), base: "rows") {
+      place in
+      try place.change(place.database) { bytes in
+        for index in 8192..<12288 { bytes[index] = 0 }
+      }
+    },
+    DatabaseFixture(name: "last-page-missing", outcome: .refused(.truncated), base: "rows") {
+      place in try place.change(place.database) { $0.removeLast(4096) }
+    },
+    DatabaseFixture(
+      name: "log-version-of-sqlite", outcome: .refused(.foreignSibling),
+      base: "log-not-checkpointed"
+    ) { place in
+      try place.change(place.log) { bytes in
+        bytes[7] -= 1
+        bytes.replaceSubrange(24..<32, with: LogChecksum.littleEndian(bytes[0..<24]))
+      }
+    },
+    DatabaseFixture(
+      name: "journal-record", outcome: .refused(.damagedJournal), base: "hot-journal"
+    ) { place in try place.change(place.journal) { $0[700] ^= 1 } },
+    DatabaseFixture(
+      name: "journal-header", outcome: .refused(.damagedJournal), base: "hot-journal"
+    ) { place in try place.change(place.journal) { $0[10] ^= 1 } },
+    DatabaseFixture(
+      name: "journal-first-byte", outcome: .refused(.foreignSibling), base: "hot-journal"
+    ) { place in try place.change(place.journal) { $0[0] = 0xD9 } },
+  ]
+
+  /// One bit of `rows` turned over.
+  private static func flip(
+    _ name: String, _ offset: Int, _ code: SealedFileError.Code, page: UInt32? = nil
+  ) -> DatabaseFixture {
+    DatabaseFixture(name: name, outcome: .refused(code, page: page), base: "rows") { place in
+      try place.change(place.database) { $0[offset] ^= 1 }
+    }
+  }
+
+  /// A place that holds a copy of the stored files.
+  func place() throws -> Place {
+    let place = try Place()
+    for suffix in ["", "-wal", "-journal"] {
+      let stored = Self.folder.appending(name + ".db" + suffix)
+      if place.exists(stored) {
+        try place.write(
+          place.bytes(stored), to: FilePath(place.database.string + suffix))
+      }
+    }
+    return place
+  }
+
+  /// Stores the files of a place under this name.
+  func store(_ place: Place) throws {
+    for suffix in ["", "-wal", "-journal"] {
+      let file = FilePath(place.database.string + suffix)
+      if place.exists(file) {
+        try place.write(place.bytes(file), to: Self.folder.appending(name + ".db" + suffix))
+      }
+    }
+  }
+}
+
+/// SQLite's checksum as its page of the file format describes it.
+enum LogChecksum {
+  static func littleEndian(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+    var sum: (UInt32, UInt32) = (0, 0)
+    var words: [UInt32] = []
+    for start in stride(from: bytes.startIndex, to: bytes.endIndex, by: 4) {
+      words.append((0..<4).reduce(0) { $0 | UInt32(bytes[start + $1]) << (8 * UInt32($1)) })
+    }
+    for index in stride(from: 0, to: words.count, by: 2) {
+      sum.0 &+= words[index] &+ sum.1
+      sum.1 &+= words[index + 1] &+ sum.0
+    }
+    return [sum.0, sum.1].flatMap { word in
+      (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * $0)) }
+    }
+  }
+}
