@@ -97,6 +97,7 @@ let package = Package(
         "FileLayer", grdb, logging, system,
       ]),
     tests("CommandTests", ["DataVault", "VaultCrypto", "FileLayer", system]),
-    tests("CrashTests", ["VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", grdb, system]),
+    tests(
+      "CrashTests", ["VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", grdb, system]),
   ]
 )
