@@ -13,8 +13,11 @@ enum ConnectionSettings {
       let count = unsafe SealedConnection.reserveBytes(of: connection)
       try require(count == 40, "40 reserved bytes a page (found \(count))")
     }
-    if creation.autoVacuum != .none {
-      // Writes page 1 of a new database, so not before the reserve is set.
+    if creation.autoVacuum != .none, !db.configuration.readonly,
+      try Int.fetchOne(db, sql: "PRAGMA page_count") == 0
+    {
+      // Writes page 1 of a new database, so not before the reserve is set; in one that is there it
+      // would commit at every opening, and wait for other writers.
       try db.execute(sql: "PRAGMA auto_vacuum = \(creation.autoVacuum.rawValue)")
     }
     // Unnamed files (sorters, statement journals, VACUUM's copy) have no key in reach.

@@ -7,30 +7,212 @@ import Testing
 import VaultCrypto
 
 @Suite struct OpeningTests {
+  private func key(_ byte: UInt8 = 7) -> SecretBytes {
+    SecretBytes(copying: [UInt8](repeating: byte, count: 32))
+  }
+
+  private func makeDatabase(_ path: FilePath, rowCount: Int = 500) throws {
+    let pool = try SealedDatabase.openPool(at: path, key: key())
+    try pool.write { db in
+      try db.execute(sql: "CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)")
+      for index in 0..<rowCount {
+        try db.execute(
+          sql: "INSERT INTO t (text) VALUES (?)", arguments: ["canary-canary \(index)"])
+      }
+    }
+    try pool.close()
+  }
+
+  private func open(
+    _ path: FilePath, key byte: UInt8 = 7, creation: SealedDatabase.Creation = .ifAbsent
+  ) throws(SealedDatabaseError) -> DatabasePool {
+    try SealedDatabase.openPool(at: path, key: key(byte), creation: creation)
+  }
+
   @Test func `rows written through an unmodified pool are there after reopening`() throws {
     try withTemporaryDirectory { directory in
       let path = directory.appending("messages.db")
-      let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
+      try makeDatabase(path)
+      let pool = try open(path, creation: .never)
+      #expect(try pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 500)
+      #expect(try pool.read { try String.fetchOne($0, sql: "PRAGMA integrity_check") } == "ok")
+      try pool.close()
+    }
+  }
+
+  @Test func `no file holds a piece of the rows, and the same search finds them unsealed`() throws {
+    try withTemporaryDirectory { directory in
+      let path = directory.appending("sealed.db")
+      let pool = try open(path)
+      let plain = try DatabasePool(path: directory.appending("plain.db").string)
+      for database in [pool, plain] {
+        try database.write { db in
+          try db.execute(
+            sql: """
+              PRAGMA cache_size = 10;
+              CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT);
+              WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+                INSERT INTO t SELECT i, 'canary ' || i FROM n;
+              UPDATE t SET text = text || ' again' WHERE id % 2 = 0;
+              CREATE INDEX i ON t (text DESC);
+              """)
+        }
+      }
+      func found(_ prefix: String) throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: directory.string)
+          .filter { $0.hasPrefix(prefix) && !$0.hasSuffix("-shm") }
+          .filter { name in
+            // Read by another process: to close the file here would drop SQLite's locks on it.
+            let search = Process()
+            search.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            search.arguments = [
+              "grep", "-q", "-a", "-E", "canary|CREATE TABLE|SQLite format",
+              directory.appending(name).string,
+            ]
+            try search.run()
+            search.waitUntilExit()
+            return search.terminationStatus == 0
+          }.count
+      }
+      #expect(try found("sealed") == 0)
+      #expect(try found("plain") == 2)
+      try pool.close()
+      #expect(try found("sealed") == 0)
+    }
+  }
+
+  @Test func `what lies there instead has a name, and is left as it is`() throws {
+    try withTemporaryDirectory { directory in
+      let path = directory.appending("test.db")
+      func expect(
+        _ code: SealedDatabaseError.Code, key byte: UInt8 = 7, _ comment: Comment? = nil
+      ) throws {
+        let url = URL(fileURLWithPath: path.string)
+        let before = try? Data(contentsOf: url)
+        let failure = #expect(throws: SealedDatabaseError.self) {
+          let pool = try open(path, key: byte, creation: .never)
+          try pool.close()
+        }
+        #expect(failure?.code == code, comment)
+        #expect(failure?.message.contains(path.string) == true)
+        let isSame = before == (try? Data(contentsOf: url))
+        #expect(isSame)
+      }
+      try expect(.absent)
+      #expect(!FileManager.default.fileExists(atPath: path.string))
+      try makeDatabase(path)
+      try expect(.wrongKey, key: 8)
+      let sealed = try Data(contentsOf: URL(fileURLWithPath: path.string))
+      func replace(_ body: (inout Data) -> Void) throws {
+        var changed = sealed
+        body(&changed)
+        try changed.write(to: URL(fileURLWithPath: path.string))
+      }
+      try replace { $0[3] = 9 }
+      try expect(.newerVersion)
+      try replace { $0[0] = 0 }
+      try expect(.notSealed)
+      try replace { $0[700] ^= 1 }
+      try expect(.damaged)
+      try replace { $0.removeLast(8192) }
+      try expect(.truncated)
+      try replace { $0.replaceSubrange(0..<16, with: Data("SQLite format 3\0".utf8)) }
+      try expect(.plainDatabase)
+      try replace { _ in }
+      try open(path, creation: .never).close()
+    }
+  }
+
+  @Test func `a damaged page is named where it is read, and no wrong row comes of it`() throws {
+    try withTemporaryDirectory { directory in
+      let path = directory.appending("test.db")
+      try makeDatabase(path, rowCount: 2000)
+      let url = URL(fileURLWithPath: path.string)
+      var bytes = try Data(contentsOf: url)
+      bytes[4096 * 8 + 1000] ^= 1
+      try bytes.write(to: url)
+      let pool = try open(path)
+      #expect(throws: DatabaseError.self) {
+        try pool.read { try Row.fetchAll($0, sql: "SELECT * FROM t") }
+      }
+      try pool.close()
+    }
+  }
+
+  @Test func `incremental vacuum can be chosen before the first table`() throws {
+    try withTemporaryDirectory { directory in
+      let path = directory.appending("test.db")
+      let pool = try SealedDatabase.openPool(
+        at: path, key: key(), creation: .ifAbsent(autoVacuum: .incremental))
+      try pool.write { try $0.execute(sql: "CREATE TABLE t (a)") }
+      #expect(try pool.read { try Int.fetchOne($0, sql: "PRAGMA auto_vacuum") } == 2)
+      try pool.close()
+    }
+  }
+
+  @Test func `opening beside another writer commits nothing and waits for nobody`() throws {
+    try withTemporaryDirectory { directory in
+      let path = directory.appending("test.db")
+      try makeDatabase(path, rowCount: 3)
+      let first = try open(path)
+      try first.write { try $0.execute(sql: "DELETE FROM t WHERE id = 1") }
+      try first.writeWithoutTransaction { db in
+        try db.execute(sql: "BEGIN IMMEDIATE")
+        let second = try SealedDatabase.openPool(
+          at: path, key: key(), creation: .ifAbsent(autoVacuum: .incremental))
+        #expect(try second.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 2)
+        try second.close()
+        try db.execute(sql: "ROLLBACK")
+      }
+      try first.close()
+    }
+  }
+
+  @Test func `a reader reports without writing`() throws {
+    try withTemporaryDirectory { directory in
+      let path = directory.appending("test.db")
+      try makeDatabase(path, rowCount: 4)
+      let before = try Data(contentsOf: URL(fileURLWithPath: path.string))
       do {
-        let pool = try SealedDatabase.openPool(at: path, key: key)
-        try pool.write { db in
-          try db.execute(sql: "CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)")
-          for index in 0..<500 {
+        let reader = try SealedDatabase.openReader(at: path, key: key())
+        #expect(try reader.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 4)
+        try reader.close()
+      }
+      let isSame = try Data(contentsOf: URL(fileURLWithPath: path.string)) == before
+      #expect(isSame)
+    }
+  }
+
+  @Test func `readers of a pool run beside its writer`() async throws {
+    let directory = FilePath(NSTemporaryDirectory()).appending("sealed-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      atPath: directory.string, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: directory.string) }
+    let pool = try open(directory.appending("test.db"))
+    try await pool.write { try $0.execute(sql: "CREATE TABLE t (id INTEGER PRIMARY KEY, a, b)") }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        for index in 0..<150 {
+          try await pool.write { db in
             try db.execute(
-              sql: "INSERT INTO t (text) VALUES (?)", arguments: ["canary-canary \(index)"])
+              sql: "INSERT INTO t (a, b) VALUES (?, ?)",
+              arguments: [index, String(repeating: "x", count: 2000 + index)])
           }
         }
-        #expect(try pool.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM t") } == 500)
-        try pool.close()
       }
-      let pool = try SealedDatabase.openPool(at: path, key: key, creation: .never)
-      #expect(try pool.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM t") } == 500)
-      #expect(
-        try pool.read { db in try String.fetchOne(db, sql: "PRAGMA integrity_check") } == "ok")
-      try pool.close()
-      let bytes = try Data(contentsOf: URL(fileURLWithPath: path.string))
-      #expect(bytes.range(of: Data("canary".utf8)) == nil)
-      #expect(bytes.count % 4096 == 0)
+      for _ in 0..<3 {
+        group.addTask {
+          for _ in 0..<60 {
+            let wrong = try await pool.read {
+              try Int.fetchOne($0, sql: "SELECT count(*) FROM t WHERE length(b) <> 2000 + a")
+            }
+            #expect(wrong == 0)
+          }
+        }
+      }
+      try await group.waitForAll()
     }
+    #expect(try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 150)
+    try pool.close()
   }
 }

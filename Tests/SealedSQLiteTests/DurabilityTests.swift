@@ -1,0 +1,106 @@
+import FaultVFS
+import FileLayer
+import Foundation
+import GRDB
+import SealedSQLite
+import SystemPackage
+import Testing
+import VaultCrypto
+
+@Suite struct DurabilityTests {
+  /// Commits through a pool over a recording VFS, with a mark after each that returned.
+  private func recordCommits(
+    _ durability: Durability, in directory: FilePath, count: Int = 20
+  ) throws -> [FileEvent] {
+    let recorder = FileRecorder()
+    let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
+    let pool = try SealedDatabase.openPool(
+      at: directory.appending("test.db"), key: key, durability: durability,
+      over: RecordingVFS(recorder).name)
+    try pool.write { try $0.execute(sql: "CREATE TABLE t (id INTEGER PRIMARY KEY)") }
+    recorder.mark("ready")
+    for _ in 0..<count {
+      try pool.write { try $0.execute(sql: "INSERT INTO t DEFAULT VALUES") }
+      recorder.mark("acknowledged")
+    }
+    let events = recorder.events
+    try pool.close()
+    return events
+  }
+
+  /// How many acknowledgements came while something written to the log was not synchronized.
+  private func unsynchronizedAcknowledgements(_ events: [FileEvent]) -> Int {
+    var owed: Set<FilePath> = []
+    var count = 0
+    for event in events {
+      switch event {
+      case .write(let path, _, _) where path.string.hasSuffix("-wal"): owed.insert(path)
+      case .synchronize(let path): owed.remove(path)
+      case .mark("acknowledged") where !owed.isEmpty: count += 1
+      default: break
+      }
+    }
+    return count
+  }
+
+  @Test func `the record shows a sync before every acknowledged commit`() throws {
+    try withTemporaryDirectory { directory in
+      let events = try recordCommits(.full, in: directory)
+      let writes = events.filter { if case .write = $0 { true } else { false } }
+      #expect(writes.count >= 40)
+      #expect(unsynchronizedAcknowledgements(events) == 0)
+    }
+  }
+
+  @Test func `the weaker durability is weaker, so the record can tell`() throws {
+    try withTemporaryDirectory { directory in
+      let events = try recordCommits(.normal, in: directory)
+      #expect(unsynchronizedAcknowledgements(events) == 20)
+    }
+  }
+
+  @Test func `the writer reads back what was asked for, after the pool set its own`() throws {
+    try withTemporaryDirectory { directory in
+      let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
+      let pool = try SealedDatabase.openPool(at: directory.appending("test.db"), key: key)
+      let settings = try pool.writeWithoutTransaction { db in
+        try ["synchronous", "journal_mode", "temp_store", "secure_delete", "page_size"].map {
+          try String.fetchOne(db, sql: "PRAGMA \($0)")
+        }
+      }
+      #expect(settings == ["2", "wal", "2", "1", "4096"])
+      let reader = try pool.read { try String.fetchOne($0, sql: "PRAGMA temp_store") }
+      #expect(reader == "2")
+      // GRDB's own pool would have left NORMAL.
+      let plain = try DatabasePool(path: directory.appending("plain.db").string)
+      let level = try plain.writeWithoutTransaction {
+        try Int.fetchOne($0, sql: "PRAGMA synchronous")
+      }
+      #expect(level == 1)
+    }
+  }
+
+  @Test func `sorting and temporary tables leave no file behind, not even for a moment`() throws {
+    try withTemporaryDirectory { directory in
+      let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
+      let path = directory.appending("test.db")
+      let pool = try SealedDatabase.openPool(at: path, key: key)
+      try pool.write { db in
+        try db.execute(
+          sql: """
+            PRAGMA cache_size = 10;
+            CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+              SELECT i, hex(randomblob(200)) AS text FROM n;
+            CREATE TEMP TABLE u AS SELECT * FROM t ORDER BY text;
+            """)
+        _ = try Row.fetchAll(db, sql: "SELECT * FROM t ORDER BY text DESC")
+        // SQLite's unnamed files are opened, unlinked at once, and kept open.
+        let links = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+          .compactMap {
+            try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
+          }
+        #expect(links.filter { $0.contains("etilqs") }.isEmpty)
+      }
+    }
+  }
+}
