@@ -32,7 +32,7 @@ struct Comparison {
   var row: String {
     let wall = wallRatios
     return [
-      name.padding(toLength: 44, withPad: " ", startingAt: 0),
+      name.padding(toLength: 48, withPad: " ", startingAt: 0),
       Self.text(Self.median(wall)),
       "(\(Self.text(wall[0]))..\(Self.text(wall[wall.count - 1])))",
       "cpu \(Self.text(Self.median(processorRatios)))",

@@ -19,23 +19,38 @@ enum PublishCost {
     var comparison = Comparison("publish 100 x 1,000 x 1 KiB, FULL / plain file", goal: 1.25)
     var growth = 0
     for round in 0..<rounds {
-      let sealed = folder.appending("sealed-\(round)")
-      let plain = folder.appending("plain-\(round)")
-      let engine = try await MessagingEngine.start(DataVaultHome(sealed))
-      let ours = try await Cost.of { growth = max(growth, try await publish(on: engine)) }
-      try await engine.stop()
-      try FileManager.default.removeItem(atPath: sealed.string)
-
-      try FileManager.default.createDirectory(
-        atPath: plain.string, withIntermediateDirectories: true)
-      let unencrypted = try await MessagingEngine.start(
-        unencryptedAt: plain.appending("messaging.db"))
-      let other = try await Cost.of { _ = try await publish(on: unencrypted) }
-      try await unencrypted.stop()
-      try FileManager.default.removeItem(atPath: plain.string)
-      comparison.add(ours: ours, other: other)
+      // Each side first in every other pair.
+      if round.isMultiple(of: 2) {
+        let ours = try await sealed(in: folder.appending("sealed-\(round)"), growth: &growth)
+        let other = try await plain(in: folder.appending("plain-\(round)"))
+        comparison.add(ours: ours, other: other)
+      } else {
+        let other = try await plain(in: folder.appending("plain-\(round)"))
+        let ours = try await sealed(in: folder.appending("sealed-\(round)"), growth: &growth)
+        comparison.add(ours: ours, other: other)
+      }
     }
     return (comparison, growth)
+  }
+
+  private static func sealed(in home: FilePath, growth: inout Int) async throws -> Cost {
+    defer { try? FileManager.default.removeItem(atPath: home.string) }
+    let engine = try await MessagingEngine.start(DataVaultHome(home))
+    var grown = 0
+    let cost = try await Cost.of { grown = try await publish(on: engine) }
+    try await engine.stop()
+    growth = max(growth, grown)
+    return cost
+  }
+
+  private static func plain(in folder: FilePath) async throws -> Cost {
+    defer { try? FileManager.default.removeItem(atPath: folder.string) }
+    try FileManager.default.createDirectory(
+      atPath: folder.string, withIntermediateDirectories: true)
+    let engine = try await MessagingEngine.start(unencryptedAt: folder.appending("messaging.db"))
+    let cost = try await Cost.of { _ = try await publish(on: engine) }
+    try await engine.stop()
+    return cost
   }
 
   private static func publish(on engine: MessagingEngine) async throws -> Int {
