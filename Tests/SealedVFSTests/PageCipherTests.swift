@@ -1,0 +1,179 @@
+import Synchronization
+import Testing
+import VaultCrypto
+
+@testable import SealedVFS
+
+@Suite struct PageCipherTests {
+  private let header: SealedHeader
+  private let cipher: PageCipher
+
+  init() throws {
+    let key = Place.key()
+    header = try SealedHeader(fileID: [1, 2, 3, 4, 5, 6, 7, 8], key: key)
+    cipher = try PageCipher(.page, key: key, header: header)
+  }
+
+  /// A page as SQLite would hand it over: 4056 bytes of contents, 40 zeros.
+  private func page(_ number: UInt32) -> [UInt8] {
+    var page = (0..<4096).map { $0 < 4056 ? UInt8(truncatingIfNeeded: $0 &* 31) : 0 }
+    if number == 1 { page.replaceSubrange(0..<16, with: "SQLite format 3\0".utf8) }
+    return page
+  }
+
+  private func seal(_ page: [UInt8], _ number: UInt32, by cipher: PageCipher? = nil) -> [UInt8]? {
+    var sealed = [UInt8](repeating: 0, count: 4096)
+    var nonces = NonceSequence()
+    let isSealed = page.withUnsafeBytes { source in
+      sealed.withUnsafeMutableBytes { target in
+        (cipher ?? self.cipher).seal(
+          source.baseAddress!, number: number, into: target.baseAddress!, nonces: &nonces)
+      }
+    }
+    return isSealed ? sealed : nil
+  }
+
+  private func open(_ sealed: [UInt8], _ number: UInt32, by cipher: PageCipher? = nil) -> [UInt8]? {
+    var opened = [UInt8](repeating: 0xEE, count: 4096)
+    let isOpen = sealed.withUnsafeBytes { source in
+      opened.withUnsafeMutableBytes { target in
+        (cipher ?? self.cipher).open(
+          source.baseAddress!, number: number, into: target.baseAddress!)
+      }
+    }
+    if !isOpen { #expect(opened.allSatisfy { $0 == 0 }) }
+    return isOpen ? opened : nil
+  }
+
+  @Test(arguments: [1, 2, 77, 262_144, 0xFFFF_FFFE] as [UInt32])
+  func `a page opens to what was sealed, reserved bytes zero`(number: UInt32) throws {
+    let sealed = try #require(seal(page(number), number))
+    #expect(open(sealed, number) == page(number))
+    #expect(number != 1 || Array(sealed[0..<16]) == header.bytes)
+  }
+
+  @Test(arguments: [1, 2] as [UInt32])
+  func `a change of any byte is noticed`(number: UInt32) throws {
+    let sealed = try #require(seal(page(number), number))
+    // Page 1's first 16 bytes are compared before a page is opened: FaultTests.
+    for index in (number == 1 ? 16 : 0)..<4096 {
+      var changed = sealed
+      changed[index] ^= UInt8(1 << (index % 8))
+      #expect(open(changed, number) == nil, "byte \(index)")
+    }
+  }
+
+  @Test func `a page opens only under its number, role, file and key`() throws {
+    let sealed = try #require(seal(page(5), 5))
+    let key = Place.key()
+    let other = Place.key(Place.otherKeyBytes)
+    let otherFile = try SealedHeader(fileID: [1, 2, 3, 4, 5, 6, 7, 9], key: key)
+    #expect(open(sealed, 6) == nil)
+    #expect(open(sealed, 1) == nil)
+    #expect(open(sealed, 5, by: try PageCipher(.journal, key: key, header: header)) == nil)
+    #expect(open(sealed, 5, by: try PageCipher(.page, key: key, header: otherFile)) == nil)
+    #expect(open(sealed, 5, by: try PageCipher(.page, key: other, header: header)) == nil)
+  }
+
+  @Test func `a page with bytes in its reserve is refused, for they would be lost`() {
+    for index in 4056..<4096 {
+      var full = page(3)
+      full[index] = 1
+      #expect(seal(full, 3) == nil)
+    }
+  }
+
+  @Test func `sealing the same page twice never gives the same bytes`() throws {
+    let (first, second) = (try #require(seal(page(2), 2)), try #require(seal(page(2), 2)))
+    #expect(first != second)
+    #expect(Array(first[4056..<4080]) != Array(second[4056..<4080]))
+  }
+
+  @Test func `keys of different purposes differ, and the key check tells keys apart`() throws {
+    let key = Place.key()
+    let other = Place.key(Place.otherKeyBytes)
+    let matches = [
+      header.matches(key: key), header.matches(key: other),
+      SealedHeader(keyCheck: [0, 0, 0, 0], fileID: header.fileID).matches(key: key),
+    ]
+    #expect(matches == [true, false, false])
+    let roles = try [Role.page, .journal, .temporary].map { role in
+      let derived = try DerivedKeys.page(role, of: key, fileID: header.fileID)
+      return derived.withUnsafeBytes { Array($0) }
+    }
+    #expect(Set(roles).count == 3)
+  }
+}
+
+@Suite struct NonceSequenceTests {
+  /// A source that counts its draws and gives 24 bytes of the draw's number.
+  private func counting() -> (RandomSource, () -> Int) {
+    final class Counter: Sendable { let value = Mutex(0) }
+    let counter = Counter()
+    let source = RandomSource { target in
+      let number = counter.value.withLock {
+        $0 += 1
+        return $0
+      }
+      target.initializeMemory(as: UInt8.self, repeating: UInt8(number))
+    }
+    return (source, { counter.value.withLock { $0 } })
+  }
+
+  private func next(_ nonces: inout NonceSequence) -> [UInt8] {
+    var nonce = [UInt8](repeating: 0, count: 24)
+    nonce.withUnsafeMutableBytes { nonces.writeNext(to: $0.baseAddress!) }
+    return nonce
+  }
+
+  @Test func `a run draws once and counts in the last twelve bytes`() {
+    let (source, draws) = counting()
+    var nonces = NonceSequence(random: source)
+    #expect(next(&nonces) == [UInt8](repeating: 1, count: 24))
+    for step in 1...100 {
+      let nonce = next(&nonces)
+      #expect(Array(nonce[0..<12]) == [UInt8](repeating: 1, count: 12))
+      #expect(nonce[12] == UInt8(1 + step))
+    }
+    #expect(draws() == 1)
+    nonces.end()
+    #expect(next(&nonces) == [UInt8](repeating: 2, count: 24))
+    #expect(draws() == 2)
+  }
+
+  @Test func `the counter wraps around without touching the first twelve bytes`() {
+    let source = RandomSource { target in
+      target.initializeMemory(as: UInt8.self, repeating: 0xFF)
+    }
+    var nonces = NonceSequence(random: source)
+    _ = next(&nonces)
+    let nonce = next(&nonces)
+    #expect(Array(nonce[0..<12]) == [UInt8](repeating: 0xFF, count: 12))
+    #expect(Array(nonce[12..<24]) == [UInt8](repeating: 0, count: 12))
+  }
+
+  @Test func `every transaction on a file begins a new run, and no nonce appears twice`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    for commit in 0..<20 { try connection.fill(15, from: commit * 15 + 1) }
+    let log = try place.afterKill()
+    let bytes = try log.bytes(log.log)
+    var nonces: [(commits: Bool, nonce: [UInt8])] = []
+    for start in stride(from: 32, to: bytes.count, by: 4120) {
+      let commits = bytes[start + 4..<start + 8].contains { $0 != 0 }
+      nonces.append((commits, Array(bytes[start + 4080..<start + 4104])))
+    }
+    #expect(Set(nonces.map(\.nonce)).count == nonces.count)
+    var runs: [[[UInt8]]] = [[]]
+    for (commits, nonce) in nonces {
+      runs[runs.count - 1].append(Array(nonce[0..<12]))
+      if commits { runs.append([]) }
+    }
+    runs.removeLast()
+    #expect(runs.allSatisfy { Set($0).count == 1 })
+    #expect(Set(runs.map { $0[0] }).count == runs.count)
+    withExtendedLifetime(registration) {}
+  }
+}

@@ -1,0 +1,75 @@
+import CSQLite
+import SealedVFS
+import Testing
+
+/// What a sealed file answers to SQLite's questions about it.
+@Suite struct SettingsTests {
+  private func control(_ connection: Connection, _ operation: Int32, _ value: Int64) -> Int64 {
+    var value = value
+    sqlite3_file_control(connection.pointer, "main", operation, &value)
+    return value
+  }
+
+  @Test func `memory mapping stays off, whatever is asked for`() throws {
+    let place = try Place()
+    try place.makeDatabase()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("PRAGMA mmap_size = 268435456")
+    #expect(try connection.first("PRAGMA mmap_size") ?? "0" == "0")
+    #expect(control(connection, SQLITE_FCNTL_MMAP_SIZE, 1 << 28) == 0)
+    #expect(try connection.rowCount == "300")
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `device characteristics pass by an allow-list, safe overwrite always`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.fill(1)
+    var memory: UnsafeMutablePointer<sqlite3_file>?
+    sqlite3_file_control(connection.pointer, "main", SQLITE_FCNTL_FILE_POINTER, &memory)
+    let methods = try #require(memory?.pointee.pMethods?.pointee)
+    #expect(methods.iVersion == 2)
+    let answer = methods.xDeviceCharacteristics(memory)
+    #expect(answer & SQLITE_IOCAP_POWERSAFE_OVERWRITE != 0)
+    #expect(
+      answer & ~(SQLITE_IOCAP_POWERSAFE_OVERWRITE | SQLITE_IOCAP_UNDELETABLE_WHEN_OPEN) == 0)
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `a file grows by pages alone, not by chunks of zeros`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    var chunk: Int32 = 1 << 20
+    sqlite3_file_control(connection.pointer, "main", SQLITE_FCNTL_CHUNK_SIZE, &chunk)
+    try connection.fill(20)
+    connection.close()
+    #expect(try place.bytes(place.database).count < 1 << 17)
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `a key leaves with its registration: later connections are not sealed`() throws {
+    let place = try Place()
+    try place.makeDatabase()
+    var registration: KeyRegistration? = try place.register()
+    let connection = try place.open()
+    #expect(try connection.rowCount == "300")
+    registration = nil
+    // The open connection has its own hold on the key; a new one finds none.
+    #expect(try connection.rowCount == "300")
+    #expect(throws: SQLiteFailure.self) { try place.open().rowCount }
+    #expect(registration == nil)
+  }
+
+  @Test func `a wrong kind of key or VFS is refused at registration`() throws {
+    let place = try Place()
+    let failures = [
+      #expect(throws: SealedFileError.self) { try place.register([1, 2, 3]) },
+      #expect(throws: SealedFileError.self) { try place.register(over: "no such VFS") },
+      #expect(throws: SealedFileError.self) { try place.register(newFileID: [1]) },
+    ]
+    #expect(failures.allSatisfy { $0?.code == .invalidArgument })
+  }
+}

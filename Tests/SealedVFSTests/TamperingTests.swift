@@ -1,0 +1,90 @@
+import CSQLite
+import SealedVFS
+import Testing
+
+/// Whatever is done to the bytes: the right rows, fewer commits, or an error, never a wrong row.
+@Suite struct TamperingTests {
+  /// A small generator with a fixed seed: the same damage in every run.
+  struct Dice: RandomNumberGenerator {
+    var state: UInt64
+    mutating func next() -> UInt64 {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return state ^ state >> 29
+    }
+  }
+
+  enum Target: String, CaseIterable, Sendable { case database, log, both }
+
+  @Test(arguments: Target.allCases)
+  func `damaged bytes never make a wrong row`(target: Target) throws {
+    let place = try Place()
+    try place.makeDatabase(rowCount: 100, mode: "WAL")
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("PRAGMA wal_autocheckpoint = 0")
+    let rows = try connection.run("SELECT id || text FROM t ORDER BY id")
+    var states = [rows]
+    for round in 0..<5 {
+      try connection.run("UPDATE t SET text = text || '\(round)' WHERE id % 7 = \(round)")
+      states.append(try connection.run("SELECT id || text FROM t ORDER BY id"))
+    }
+    let image = try place.afterKill().contents()
+    var dice = Dice(state: 0x5EED)
+    var (errors, fewer) = (0, 0)
+    for _ in 0..<60 {
+      let victim = try Place()
+      for (name, bytes) in image { try victim.write(bytes, to: victim.directory.appending(name)) }
+      for path in [victim.database, victim.log]
+      where target == .both || (path == victim.log) == (target == .log) {
+        try victim.change(path) { bytes in
+          for _ in 0..<Int.random(in: 1...3, using: &dice) {
+            switch Int.random(in: 0..<4, using: &dice) {
+            case 0:
+              let index = Int.random(in: 0..<bytes.count, using: &dice)
+              bytes[index] ^= UInt8(1) << UInt8.random(in: 0..<8, using: &dice)
+            case 1:
+              let start = Int.random(in: 0..<bytes.count - 600, using: &dice)
+              for index in start..<start + 512 { bytes[index] = 0 }
+            case 2:
+              // A piece of the file in another place.
+              let (from, to) = (
+                Int.random(in: 0..<bytes.count - 4120, using: &dice),
+                Int.random(in: 0..<bytes.count - 4120, using: &dice)
+              )
+              bytes.replaceSubrange(to..<to + 4120, with: Array(bytes[from..<from + 4120]))
+            default: bytes.removeLast(Int.random(in: 1..<3000, using: &dice))
+            }
+          }
+        }
+      }
+      let other = try victim.register()
+      do {
+        let found = try victim.open().run("SELECT id || text FROM t ORDER BY id")
+        let isKnown = states.contains(found)
+        #expect(isKnown, "rows that were never committed together")
+        if found != states.last { fewer += 1 }
+      } catch is SQLiteFailure {
+        errors += 1
+      }
+      withExtendedLifetime(other) {}
+    }
+    // The damage was felt.
+    #expect(errors + fewer > (target == .database ? 5 : 20))
+    if target == .log { #expect(fewer > 0) }
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `a damaged page refused in a read does not spoil the connection`() throws {
+    let place = try Place()
+    try place.makeDatabase(rowCount: 300)
+    try place.change(place.database) { $0[4096 * 9 + 5] ^= 1 }
+    let registration = try place.register()
+    let connection = try place.open()
+    #expect(throws: SQLiteFailure.self) { try connection.run("SELECT text FROM t") }
+    #expect(try connection.first("SELECT text FROM t WHERE id = 1")?.hasPrefix("canary 1 ") == true)
+    #expect(registration.fault?.pageNumber == 10)
+    // A write elsewhere works, and the damage stays what it is.
+    try connection.run("UPDATE t SET text = 'new' WHERE id = 1")
+    #expect(try connection.first("SELECT text FROM t WHERE id = 1") == "new")
+  }
+}
