@@ -17,6 +17,10 @@ import VaultCrypto
     }
     #expect(failure?.code == .damaged, "\(String(describing: failure))")
     #expect(await vault.isLocked)
+    // Most rules hold before any password is tried.
+    if rule.needsNoPassword {
+      #expect(await code { _ = try await vault.status() } == .damaged)
+    }
   }
 
   @Test func `what is repaired about the rules opens`() async throws {

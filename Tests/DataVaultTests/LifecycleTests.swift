@@ -1,5 +1,7 @@
 import DataVault
 import DataVaultTesting
+import FileLayer
+import SystemPackage
 import Testing
 import VaultCrypto
 
@@ -118,6 +120,42 @@ import VaultCrypto
     status = try await vault.status()
     #expect(status.isSecured)
     #expect(!status.isAuthenticated)
+  }
+
+  @Test(arguments: [
+    VaultError.Code.storeLocked, .storeUnavailable, .unreadable, .loosePermissions,
+  ])
+  func `a store that cannot tell is never taken for one without the vault`(
+    reason: VaultError.Code
+  ) async throws {
+    let store = InMemoryVaultStore()
+    let vault = try await CheapVault.create(
+      .messaging, in: store, credentials: credentials("secret"))
+    store.failure = VaultError(reason, "a test says so")
+    #expect(await code { _ = try await Vault.exists(.messaging, in: store) } == reason)
+    #expect(await code { _ = try await Vault.get(.messaging, in: store) } == reason)
+    #expect(await code { _ = try await Vault.list(in: store) } == reason)
+    #expect(
+      await code { try await Vault.delete(.messaging, in: store, force: true) } == reason)
+    #expect(await code { _ = try await Vault.retire(.messaging, in: store) } == reason)
+    #expect(
+      await code {
+        _ = try await CheapVault.create(.messaging, in: store, credentials: credentials("b"))
+      } == reason)
+    #expect(await code { try await vault.setText("x", for: "a") } == reason)
+    store.failure = nil
+    try await vault.setText("x", for: "a")
+  }
+
+  @Test func `nothing is left of a deleted vault, not even what a crash left behind`()
+    async throws
+  {
+    _ = try await CheapVault.create(.messaging, in: home.store, credentials: credentials("p"))
+    let left = home.directory.appending(".messaging.vault.new")
+    try LinuxFileSystem().replace(
+      left, with: home.bytes(), permissions: .ownerReadWrite, owner: nil)
+    try await Vault.delete(.messaging, in: home.store)
+    #expect(try LinuxFiles.entries(home.directory) == ["messaging.lock"])
   }
 
   @Test(arguments: ["", "-a", "_a", "A", "a.b", "a/b", "ä", String(repeating: "a", count: 65)])

@@ -54,7 +54,7 @@ extension FileVaultStore {
       }
       for path in missing.reversed() {
         try fileSystem.createDirectory(path, permissions: Self.directoryPermissions)
-        try fileSystem.synchronizeDirectory(path.parentDirectory)
+        try fileSystem.synchronizeDirectory(path.containingDirectory)
       }
       try fileSystem.createDirectory(directory, permissions: Self.directoryPermissions)
       // Also when it was there: whoever made it may have died before this.
@@ -62,13 +62,5 @@ extension FileVaultStore {
     } catch {
       throw .writeFailed(error)
     }
-  }
-}
-
-extension FilePath {
-  /// The directory that a name stands in; the working directory for a bare name.
-  fileprivate var parentDirectory: FilePath {
-    let parent = removingLastComponent()
-    return parent.isEmpty ? "." : parent
   }
 }

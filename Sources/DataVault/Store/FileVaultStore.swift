@@ -75,9 +75,10 @@ public struct FileVaultStore: VaultStore {
     }
   }
 
-  /// Removes the file, durably; the lock file stays.
+  /// Removes the file and what an interrupted write left of it, durably; the lock file stays.
   public func remove(_ id: VaultID) throws(VaultError) {
     do throws(FileError) {
+      try fileSystem.remove(path(of: id).temporarySibling)
       try fileSystem.remove(path(of: id))
       try fileSystem.synchronizeDirectory(directory)
     } catch {

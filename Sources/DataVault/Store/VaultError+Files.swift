@@ -18,13 +18,14 @@ extension VaultError {
   }
 
   private static func hint(for error: FileError) -> String? {
-    switch error.errno {
+    if error.operation == .synchronize {
+      return "the disk did not confirm the change; open the vault again to see whether it happened"
+    }
+    return switch error.errno {
     case .permissionDenied, .notPermitted: "run as the user to whom \(error.path) belongs"
     case .noSpace, .diskQuotaExceeded: "free some space; the vault is as it was"
     case .readOnlyFileSystem: "the file system is mounted read-only"
     case .tooManySymbolicLinkLevels: "a vault is never behind a symbolic link"
-    case .ioError where error.operation == .synchronize:
-      "the disk failed; open the vault again to see whether the change happened"
     default: nil
     }
   }

@@ -1,4 +1,5 @@
 package import FileLayer
+internal import Glibc
 package import VaultCrypto
 
 /// What a vault is handed from outside: costs, randomness, the clock.
@@ -18,15 +19,15 @@ package struct VaultParameters: Sendable {
   package var now: @Sendable () -> UnixTime
 
   package init(
-    now: @escaping @Sendable () -> UnixTime = { (try? SystemTimeSource())?.now ?? .epoch }
+    now: @escaping @Sendable () -> UnixTime = {
+      UnixTime(nanoseconds: Int64(time(nil)) * 1_000_000_000)
+    }
   ) {
     self.now = now
   }
 }
 
 extension UnixTime {
-  fileprivate static let epoch = UnixTime(nanoseconds: 0)
-
   /// Whole seconds since 1970, never negative.
   var wholeSeconds: Int { max(0, Int(nanoseconds / 1_000_000_000)) }
 }

@@ -16,6 +16,11 @@ struct BrokenRule: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { name }
 
+  /// Whether the fault shows before any password is tried.
+  var needsNoPassword: Bool {
+    Self.publicRuleNames.contains(name)
+  }
+
   func file(_ forge: VaultForge = VaultForge()) throws -> [UInt8] {
     var forge = forge
     edit(&forge)
@@ -33,6 +38,10 @@ struct BrokenRule: Sendable, CustomTestStringConvertible {
   ) -> BrokenRule {
     BrokenRule(name) { $0[keyPath: member] = { $0.replacing(old, with: new) } }
   }
+
+  private static let publicRuleNames = Set(
+    (algorithms + shapes + clearMembers).map(\.name)
+  ).subtracting(["jwk-of-another-type", "binding-without-keys", "keys-without-binding"])
 
   static let all = algorithms + shapes + clearMembers + plaintexts
 
