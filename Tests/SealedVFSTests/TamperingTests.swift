@@ -1,5 +1,6 @@
 import CSQLite
 import SealedVFS
+import SystemPackage
 import Testing
 
 /// Whatever is done to the bytes: the right rows, fewer commits, or an error, never a wrong row.
