@@ -9,7 +9,6 @@ import VaultCrypto
 
   /// What opening these bytes fails with; nil when it succeeds.
   private func refusal(_ bytes: [UInt8]) async throws -> VaultError.Code? {
-    let store = InMemoryVaultStore()
     store[.messaging] = bytes
     let vault = try await CheapVault.get(.messaging, in: store)
     return await code { try await vault.unlock(with: credentials("password")) }

@@ -112,8 +112,17 @@ struct VaultForge {
 /// Base64url by Foundation.
 enum Base64 {
   static func url(_ bytes: [UInt8]) -> String {
-    Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
-      .replacing("=", with: "")
+    var text = Data(bytes).base64EncodedData()
+    while text.last == UInt8(ascii: "=") { text.removeLast() }
+    // Only what there is to replace: a text may have many megabytes.
+    for (standard, safe) in [("+", "-"), ("/", "_")] as [(Unicode.Scalar, Unicode.Scalar)] {
+      var start = text.startIndex
+      while let found = text[start...].firstIndex(of: UInt8(ascii: standard)) {
+        text[found] = UInt8(ascii: safe)
+        start = found + 1
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
   }
 
   static func bytes(_ text: String) -> [UInt8] {
