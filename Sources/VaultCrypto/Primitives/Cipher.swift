@@ -20,6 +20,9 @@ internal import COpenSSL
 
 /// A cipher at work under one key; OpenSSL wipes the key schedule when it goes.
 ///
+/// Until then the schedule, from which the key can be computed, lies in OpenSSL's heap: neither
+/// locked nor left out of core dumps, unlike a ``SecretBytes``.
+///
 /// Not for two threads at once.
 @safe struct CipherContext: ~Copyable {
   let pointer: OpaquePointer
