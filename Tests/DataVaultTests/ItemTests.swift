@@ -34,19 +34,22 @@ import VaultCrypto
   }
 
   @Test func `all items have at most 16 MiB, and a vault that is full still works`() async throws {
-    // Fifteen values of 1 MiB, and one that leaves ten bytes.
-    let value = String(repeating: "v", count: 1 << 20)
-    let last = value.dropLast(10 + 16 * 2)
-    let items = (10..<25).map { #""\#($0)":{"string":"\#(value)"}"# }
-    var forge = VaultForge()
-    forge.items = "{\(items.joined(separator: ",")),\"25\":{\"string\":\"\(last)\"}}"
-    store[.messaging] = try forge.file()
-    let vault = try await CheapVault.get(.messaging, in: store)
-    try await vault.unlock(with: credentials("password"))
-    #expect(await code { try await vault.setText("123456789", for: "26") } == .vaultFull)
-    #expect(try await vault.itemNames().count == 16)
-    try await vault.setText("12345678", for: "26")
-    #expect(try await vault.itemNames().count == 17)
+    var parameters = VaultParameters.cheap
+    #expect(parameters.maximumTotalByteCount == 16 << 20)
+    parameters.maximumTotalByteCount = 100
+    let vault = try await Vault.create(
+      .messaging, in: store, credentials: credentials("secret"), parameters: parameters)
+    try await vault.setText(String(repeating: "v", count: 89), for: "a")
+    #expect(await code { try await vault.setText("123456789", for: "bb") } == .vaultFull)
+    #expect(try await vault.itemNames().count == 1)
+    try await vault.setText("12345678", for: "bb")
+    #expect(await code { try await vault.setText("123456789", for: "bb") } == .vaultFull)
+    #expect(try await vault.text("bb") == "12345678")
+    try await vault.removeItem("a")
+    try await vault.setText("123456789", for: "bb")
+    let again = try await CheapVault.get(.messaging, in: store)
+    try await again.unlock(with: credentials("secret"))
+    #expect(try await again.text("bb") == "123456789")
   }
 
   @Test func `a value replaces the one before, of either kind`() async throws {

@@ -24,8 +24,11 @@ extension Vault {
     }
     try change { (draft) throws(VaultError) in
       let items = draft.contents.items.setting(name, to: value, kind: kind)
-      guard items.byteCount <= VaultItem.maximumTotalByteCount else {
-        throw VaultError(.vaultFull, "vault '\(id)' would hold more than 16 MiB")
+      guard items.byteCount <= parameters.maximumTotalByteCount else {
+        throw VaultError(
+          .vaultFull,
+          "vault '\(id)' would hold more than \(parameters.maximumTotalByteCount) bytes",
+          hint: "remove an item first")
       }
       draft.contents.items = items
     }

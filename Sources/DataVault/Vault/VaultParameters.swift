@@ -15,6 +15,9 @@ package struct VaultParameters: Sendable {
   /// The most iterations that are accepted: a file must not cost minutes.
   package static let maximumIterationCount = 10_000_000
 
+  /// The most that all names and values may have together; tests lower it.
+  package var maximumTotalByteCount = VaultItem.maximumTotalByteCount
+
   package var random = RandomSource.system
   package var now: @Sendable () -> UnixTime
 
