@@ -94,7 +94,7 @@ let package = Package(
       "MessagingQueueTests",
       [
         "MessagingQueue", "VaultedDatabase", "SealedSQLite", "DataVault", "VaultCrypto",
-        "FileLayer", grdb, logging, system,
+        "FileLayer", "FaultVFS", grdb, logging, system,
       ]),
     tests("CommandTests", ["DataVault", "VaultCrypto", "FileLayer", system]),
     tests(

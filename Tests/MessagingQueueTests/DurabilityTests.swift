@@ -1,0 +1,98 @@
+import FileLayer
+import Foundation
+import MessagingQueue
+import SystemPackage
+import Testing
+
+@Suite struct DurabilityTests {
+  @Test func `a sync stands between the last write and each acknowledgement`() throws {
+    let engine = try RecordedEngine()
+    defer { engine.remove() }
+    try engine.withDatabase(isRecorded: true) { try engine.work($0) }
+    var unsynchronized: Set<FilePath> = []
+    var syncCount = 0
+    for event in engine.recorder.events {
+      switch event {
+      case .write(let path, _, _): unsynchronized.insert(path)
+      case .synchronize(let path):
+        unsynchronized.remove(path)
+        syncCount += 1
+      case .mark(let note):
+        #expect(unsynchronized.isEmpty, "\(note)")
+        if !note.hasPrefix("acknowledging") {
+          #expect(syncCount > 0, "\(note)")
+          syncCount = 0
+        }
+      default: break
+      }
+    }
+  }
+
+  @Test func `a kill or a power cut at any step loses nothing that was acknowledged`() throws {
+    let engine = try RecordedEngine()
+    defer { engine.remove() }
+    try engine.withDatabase(isRecorded: true) { try engine.work($0) }
+    let events = engine.recorder.events
+    for (count, loss) in Self.ends(of: events) {
+      let files = DiskReplay(events[..<count]).files(after: loss)
+      let copy = try RecordedEngine()
+      defer { copy.remove() }
+      for (path, bytes) in files {
+        let target = copy.folder.string + path.string.dropFirst(engine.folder.string.count)
+        _ = FileManager.default.createFile(atPath: target, contents: Data(bytes))
+      }
+      try Self.check(copy.texts(), against: Self.marks(events[..<count]), "\(count) \(loss)")
+    }
+  }
+
+  /// Where the world may end: a power cut where it can make a difference, which is after a sync or
+  /// a note; a kill after each note and every few writes.
+  private static func ends(of events: [FileEvent]) -> [(count: Int, loss: DiskReplay.Loss)] {
+    (1...events.count).flatMap { count -> [(Int, DiskReplay.Loss)] in
+      switch events[count - 1] {
+      case .mark: [(count, .everythingUnsynchronized), (count, .nothing)]
+      case .synchronize, .synchronizeDirectory: [(count, .everythingUnsynchronized)]
+      case .write where count % 5 != 0: []
+      default: [(count, .nothing)]
+      }
+    }
+  }
+
+  @Test func `a disk that is full at any write says so and leaves nothing half-done`() throws {
+    let rehearsal = try RecordedEngine()
+    try rehearsal.withDatabase(isRecorded: true) { try rehearsal.work($0) }
+    rehearsal.remove()
+    for number in 0..<rehearsal.recorder.failableEventCount {
+      let engine = try RecordedEngine(fault: .failure(atEvent: number, .noSpace))
+      defer { engine.remove() }
+      do {
+        try engine.withDatabase(isRecorded: true) { try engine.work($0) }
+      } catch let error as EngineError {
+        #expect([.diskFull, .inputOutput].contains(error.code), "\(number): \(error)")
+      } catch {
+        // Before there was an engine.
+      }
+      try Self.check(engine.texts(), against: Self.marks(engine.recorder.events), "\(number)")
+    }
+  }
+
+  private static func marks(_ events: some Sequence<FileEvent>) -> [String] {
+    events.compactMap { if case .mark(let note) = $0 { note } else { nil } }
+  }
+
+  /// Everything acknowledged is there once and in order, a batch is there as a whole or not at all,
+  /// and what was settled is gone.
+  private static func check(_ texts: [String], against marks: [String], _ comment: String) throws {
+    let published = marks.flatMap { mark in
+      mark.hasPrefix("published ") ? mark.split(separator: " ").dropFirst().map(String.init) : []
+    }
+    let mayBeGone = marks.contains("acknowledging a") ? ["a"] : []
+    let all = ["a", "b", "c"] + RecordedEngine.many
+    #expect(texts == all.filter(texts.contains), "\(comment)")
+    #expect(Set(published).subtracting(texts).isSubset(of: mayBeGone), "\(comment)")
+    if marks.contains("acknowledged a") { #expect(!texts.contains("a"), "\(comment)") }
+    let manyCount = texts.filter(RecordedEngine.many.contains).count
+    #expect(manyCount == 0 || manyCount == RecordedEngine.many.count, "\(comment)")
+    #expect(texts.contains("b") || !texts.contains("c"), "\(comment)")
+  }
+}

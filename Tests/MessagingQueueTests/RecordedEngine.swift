@@ -1,0 +1,79 @@
+import FaultVFS
+import FileLayer
+import Foundation
+import GRDB
+import MessagingQueue
+import SealedSQLite
+import SystemPackage
+import VaultCrypto
+
+/// An engine's database on a sealed file whose every step is logged, and fails where it should.
+struct RecordedEngine {
+  static let channel = Channel.orders
+
+  let folder: FilePath
+  let recorder: FileRecorder
+  let time = ManualTimeSource()
+
+  init(fault: FileRecorder.Fault? = nil) throws {
+    folder = FilePath(NSTemporaryDirectory()).appending("recorded-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      atPath: folder.string, withIntermediateDirectories: true)
+    recorder = FileRecorder(fault: fault)
+  }
+
+  func remove() {
+    try? FileManager.default.removeItem(atPath: folder.string)
+  }
+
+  /// Opens the file, over the recording VFS or plainly, for the time of `body`.
+  func withDatabase(
+    isRecorded: Bool, _ body: (EngineDatabase) throws -> Void
+  ) throws {
+    let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
+    let pool = try SealedDatabase.openPool(
+      at: folder.appending("messaging.db"), key: key,
+      over: isRecorded ? RecordingVFS(recorder).name : "unix")
+    defer { try? pool.close() }
+    try body(EngineDatabase(pool: pool, time: time))
+  }
+
+  /// Every verb, with a note after each that says what it has acknowledged.
+  func work(_ database: EngineDatabase) throws {
+    try database.publish(["a", "b"], to: Self.channel)
+    recorder.mark("published a b")
+    try database.publish(["c"], to: Self.channel)
+    recorder.mark("published c")
+    let deliveries = try database.receive(3, from: Self.channel)
+    recorder.mark("received")
+    recorder.mark("acknowledging a")
+    try database.acknowledge([deliveries[0].token])
+    recorder.mark("acknowledged a")
+    try database.release([deliveries[1].token])
+    recorder.mark("released")
+    try database.publish(Self.many, to: Self.channel)
+    recorder.mark("published " + Self.many.joined(separator: " "))
+  }
+
+  /// A batch that fills many pages.
+  static let many = (100..<120).map { "\($0)-" + String(repeating: "x", count: 1000) }
+
+  /// The texts that a receiver finds after a reboot.
+  func texts() throws -> [String] {
+    var texts: [String] = []
+    time.reboot(as: "boot-2")
+    try withDatabase(isRecorded: false) { database in
+      texts = try database.receive(1000, from: Self.channel)
+        .sorted { $0.timetoken < $1.timetoken }.map(\.text)
+    }
+    return texts
+  }
+}
+
+extension Channel {
+  /// The tests' channel.
+  static let orders: Channel = {
+    guard let channel = try? Channel("orders") else { preconditionFailure("a valid name") }
+    return channel
+  }()
+}
