@@ -9,6 +9,10 @@ import Testing
     let apply: @Sendable (TestHome) throws -> Void
   }
 
+  static let fixtures = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    .appendingPathComponent("Fixtures")
+
   static func change(_ path: String, _ body: (inout Data) -> Void) throws {
     var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
     body(&bytes)
@@ -37,10 +41,8 @@ import Testing
       try FileManager.default.removeItem(atPath: $0.database)
     },
     Damage(testDescription: "the database of another vault", status: 65) {
-      let other = try TestHome.unsecured()
       let stranger = try TestHome.fresh()
       _ = try stranger.run("queue", "publish", "c", input: "strange\n")
-      _ = other
       try FileManager.default.removeItem(atPath: $0.database)
       try FileManager.default.copyItem(atPath: stranger.database, toPath: $0.database)
     },
@@ -48,6 +50,17 @@ import Testing
       try change($0.database) { bytes in
         bytes = Data("SQLite format 3\u{0}".utf8) + Data(count: 4080)
       }
+    },
+    Damage(testDescription: "a database of a newer version", status: 65) {
+      try change($0.database) { $0[3] = 9 }
+    },
+    Damage(testDescription: "a vault of a newer version", status: 65) {
+      try FileManager.default.removeItem(atPath: $0.vault("messaging"))
+      try FileManager.default.copyItem(
+        at: fixtures.appendingPathComponent("vaults/negative/newer-version.vault"),
+        to: URL(fileURLWithPath: $0.vault("messaging")))
+      try FileManager.default.setAttributes(
+        [.posixPermissions: 0o600], ofItemAtPath: $0.vault("messaging"))
     },
     Damage(testDescription: "something else in the database's place", status: 65) {
       try change($0.database) { bytes in bytes = Data(repeating: 0x41, count: 8192) }

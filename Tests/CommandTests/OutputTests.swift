@@ -44,6 +44,8 @@ import Testing
     let home = try TestHome.secured()
     let outcome = try receive(from: home, into: .closed)
     #expect(outcome.status == 74)
+    // And not that of whatever else had got the number 1.
+    #expect(outcome.errors.contains("bad file descriptor"))
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
   }
 
@@ -101,5 +103,27 @@ import Testing
     close(input[1])
     #expect(child.wait() == 0)
     close(output[0])
+  }
+
+  @Test func `securing while somebody has the messages open ends with 75, unchanged`() throws {
+    let home = try TestHome.unsecured()
+    var input: [Int32] = [0, 0]
+    var output: [Int32] = [0, 0]
+    #expect(pipe(&input) == 0 && pipe(&output) == 0)
+    for end in input + output { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    let child = try Child(
+      ["queue", "publish", "c", "--json", "--home", home.path], environment: [:],
+      descriptors: [0: .inherited(input[0]), 1: .inherited(output[1])])
+    close(input[0])
+    close(output[1])
+    #expect(write(input[1], "second\n", 7) == 7)
+    var report = [UInt8](repeating: 0, count: 200)
+    #expect(read(output[0], &report, report.count) > 0)
+    let outcome = try home.run("secure", "--new-password-file", home.folder.path("password"))
+    #expect(outcome.status == 75)
+    close(input[1])
+    #expect(child.wait() == 0)
+    close(output[0])
+    #expect(try home.run("queue", "receive", "c").text == "first\nsecond\n")
   }
 }

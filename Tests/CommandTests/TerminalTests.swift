@@ -21,14 +21,17 @@ import Testing
 
     /// Waits for the question, then types.
     func answer(_ question: String, with line: String) throws {
-      let deadline = Date().addingTimeInterval(20)
+      let deadline = Date().addingTimeInterval(30)
       let before = seen.count
       while !seen.dropFirst(before).contains(question) {
         try #require(Date() < deadline, "no question; seen: \(seen)")
         look(milliseconds: 200)
       }
       // The echo is off a moment after the question is there.
-      while echoes { usleep(1000) }
+      while echoes {
+        try #require(Date() < deadline, "the terminal still shows what is typed")
+        usleep(1000)
+      }
       _ = write(side, line + "\n", line.utf8.count + 1)
     }
 
@@ -108,7 +111,7 @@ import Testing
     let child = try start(
       ["names", "messaging", "--home", home.path], at: person, input: "", files: files)
     var settings = termios()
-    let deadline = Date().addingTimeInterval(20)
+    let deadline = Date().addingTimeInterval(30)
     repeat {
       try #require(Date() < deadline)
       tcgetattr(holder, &settings)
