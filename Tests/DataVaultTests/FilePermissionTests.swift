@@ -105,4 +105,14 @@ import Testing
     _ = try await CheapVault.create(other, in: home.store, credentials: credentials("p"))
     #expect(try status(home.file(other)).owner == daemon)
   }
+
+  @Test(.enabled(if: geteuid() == 0, "only root can give files away"))
+  func `what root makes first in a daemon's home is the daemon's`() async throws {
+    let daemon = FileOwner(userID: 12345, groupID: 54321)
+    chown(home.path.string, daemon.userID, daemon.groupID)
+    _ = try await make()
+    for path in [home.directory, home.file(), home.directory.appending("messaging.lock")] {
+      #expect(try status(path).owner == daemon, "\(path)")
+    }
+  }
 }

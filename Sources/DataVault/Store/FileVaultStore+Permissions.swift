@@ -53,14 +53,21 @@ extension FileVaultStore {
         path.removeLastComponent()
       }
       for path in missing.reversed() {
-        try fileSystem.createDirectory(path, permissions: Self.directoryPermissions)
+        try makeDirectory(path)
         try fileSystem.synchronizeDirectory(path.containingDirectory)
       }
-      try fileSystem.createDirectory(directory, permissions: Self.directoryPermissions)
+      try makeDirectory(directory)
       // Also when it was there: whoever made it may have died before this.
       try fileSystem.synchronizeDirectory(home)
     } catch {
       throw .writeFailed(error)
     }
+  }
+
+  /// Makes a missing directory for the owner of the one above: root must not lock a daemon out.
+  private func makeDirectory(_ path: FilePath) throws(FileError) {
+    try fileSystem.createDirectory(
+      path, permissions: Self.directoryPermissions,
+      owner: try fileSystem.ownerOfNewFile(in: path.containingDirectory))
   }
 }

@@ -20,7 +20,11 @@ package protocol FileSystem: Sendable {
   func entries(of directory: FilePath) throws(FileError) -> [String]?
 
   /// Makes a directory with exactly these permissions; one that is there already is left as it is.
-  func createDirectory(_ path: FilePath, permissions: FilePermissions) throws(FileError)
+  ///
+  /// - Parameter owner: whom a new one is given to; nil leaves it to the process.
+  func createDirectory(
+    _ path: FilePath, permissions: FilePermissions, owner: FileOwner?
+  ) throws(FileError)
 
   /// Makes a file that did not exist (`EEXIST` otherwise) with exactly these permissions, open for
   /// writing.
@@ -42,6 +46,15 @@ package protocol FileSystem: Sendable {
   /// - Returns: the lock, held until it is released or goes; nil when another process or handle
   ///   holds it and `wait` is false.
   func lock(_ path: FilePath, wait: Bool) throws(FileError) -> FileLock?
+}
+
+extension FileSystem {
+  /// Makes a directory that belongs to the process.
+  package func createDirectory(
+    _ path: FilePath, permissions: FilePermissions
+  ) throws(FileError) {
+    try createDirectory(path, permissions: permissions, owner: nil)
+  }
 }
 
 /// A file open for writing, from ``FileSystem/create(_:permissions:)``.

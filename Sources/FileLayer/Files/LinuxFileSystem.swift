@@ -68,14 +68,10 @@ package struct LinuxFileSystem: FileSystem {
   }
 
   package func createDirectory(
-    _ path: FilePath, permissions: FilePermissions
+    _ path: FilePath, permissions: FilePermissions, owner: FileOwner?
   ) throws(FileError) {
     if unsafe mkdir(path.string, permissions.rawValue) == 0 {
-      // The process's umask must not decide.
-      guard unsafe chmod(path.string, permissions.rawValue) == 0 else {
-        throw FileError(.createDirectory, path, .current)
-      }
-      return
+      return try settle(newDirectory: path, permissions, owner)
     }
     let reason = Errno.current
     guard reason == .fileExists, try followedKind(of: path) == .directory else {
@@ -130,6 +126,22 @@ package struct LinuxFileSystem: FileSystem {
       throw FileError(.lock, path, reason)
     }
     return FileLock { _ = Glibc.close(descriptor) }
+  }
+
+  /// Through a descriptor: whoever owns the parent could put something else at the path meanwhile.
+  private func settle(
+    newDirectory path: FilePath, _ permissions: FilePermissions, _ owner: FileOwner?
+  ) throws(FileError) {
+    let descriptor = unsafe open(path.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+    guard descriptor >= 0 else { throw FileError(.createDirectory, path, .current) }
+    defer { _ = Glibc.close(descriptor) }
+    // The process's umask must not decide.
+    guard fchmod(descriptor, permissions.rawValue) == 0 else {
+      throw FileError(.createDirectory, path, .current)
+    }
+    if let owner, fchown(descriptor, owner.userID, owner.groupID) != 0 {
+      throw FileError(.changeOwner, path, .current)
+    }
   }
 
   private func followedKind(of path: FilePath) throws(FileError) -> FileStatus.Kind {

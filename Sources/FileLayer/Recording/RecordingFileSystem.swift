@@ -29,10 +29,10 @@ package struct RecordingFileSystem: FileSystem {
   }
 
   package func createDirectory(
-    _ path: FilePath, permissions: FilePermissions
+    _ path: FilePath, permissions: FilePermissions, owner: FileOwner?
   ) throws(FileError) {
     try recorder.require(.createDirectory(path), .createDirectory, path)
-    try base.createDirectory(path, permissions: permissions)
+    try base.createDirectory(path, permissions: permissions, owner: owner)
   }
 
   package func create(
