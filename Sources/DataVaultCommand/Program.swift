@@ -35,6 +35,7 @@ struct Program: AsyncParsableCommand {
     signal(SIGPIPE, SIG_IGN)
     LoggingSystem.bootstrap { _ in StandardErrorLog() }
     do {
+      try Arguments.requireUTF8()
       var command = try parseAsRoot()
       if var command = command as? any AsyncParsableCommand {
         try await command.run()

@@ -1,6 +1,18 @@
+import Foundation
 import Testing
 
 @Suite struct UsageTests {
+  @Test func `an argument that is not UTF-8 is refused, never repaired`() throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.arguments = [
+      "-c", #"exec "$0" list --home "$(printf '/nowhere\377')" 2>/dev/null"#, Tool.path,
+    ]
+    try process.run()
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 64)
+  }
+
   @Test func `help goes to standard output and succeeds`() throws {
     let outcome = try Tool.run(["--help"])
     #expect(outcome.status == 0)
