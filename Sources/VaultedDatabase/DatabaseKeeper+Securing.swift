@@ -1,6 +1,7 @@
 internal import DataVault
 internal import FileLayer
 internal import SealedVFS
+internal import VaultCrypto
 
 extension DatabaseKeeper {
   func secure(with credentials: borrowing Credentials) async throws(VaultedDatabaseError) {
@@ -53,8 +54,17 @@ extension DatabaseKeeper {
     // changed.
     let database = try ExclusiveConnection(
       to: home.databasePath, key: keys.current, over: home.baseVFS)
-    try await vault.secure(to: credentials)
-    try await moveToPendingKey(database, of: vault)
+    // The copy before the vault's write too: a damaged page or a full disk ends it here.
+    let pending = SecretBytes.random(byteCount: 32, from: home.vaultParameters.random)
+    try database.writeCopy(under: pending, fileSystem: home.fileSystem)
+    do {
+      try await vault.secure(to: credentials, pendingKey: pending.copy())
+    } catch {
+      database.discardCopy(fileSystem: home.fileSystem)
+      throw error
+    }
+    try database.putCopyInPlace(fileSystem: home.fileSystem)
+    try await vault.promotePendingKey()
   }
 
   private static var alreadySecured: VaultedDatabaseError {

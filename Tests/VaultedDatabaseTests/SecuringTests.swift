@@ -3,6 +3,7 @@ import FileLayer
 import Foundation
 import GRDB
 import SealedVFS
+import SystemPackage
 import Testing
 import VaultCrypto
 
@@ -86,6 +87,47 @@ import VaultCrypto
       #expect(try temporary.files()["vaults/messaging.vault"] == before)
     }
     #expect(try await count(temporary, .standard) == 500)
+  }
+
+  @Test func aDamagedPageEndsItWithTheVaultAsItWas() async throws {
+    let temporary = try await unsecuredHome()
+    let database = try FileHandle(
+      forUpdating: URL(fileURLWithPath: temporary.home.databasePath.string))
+    let lastPage = try database.seekToEnd() - 4096
+    try database.seek(toOffset: lastPage + 100)
+    try database.write(contentsOf: [UInt8](repeating: 0, count: 8))
+    try database.close()
+    let before = try temporary.files()["vaults/messaging.vault"]
+    await expectRefusal(.damaged) {
+      try await VaultedDatabase.secure(temporary.home, with: .user)
+    }
+    #expect(try temporary.files()["vaults/messaging.vault"] == before)
+    #expect(try temporary.files()["messaging.db-rekey"] == nil)
+  }
+
+  @Test func aFullDiskEndsItWithOnePasswordThatOpensEverything() async throws {
+    var step = 0
+    while true {
+      let temporary = try await unsecuredHome()
+      let before = try temporary.files()["vaults/messaging.vault"]
+      let recorder = FileRecorder(fault: .failure(atEvent: step, .noSpace))
+      let home = temporary.recorded(by: recorder)
+      try? await VaultedDatabase.secure(home, with: .user)
+      let isCopyWritten = recorder.events.contains {
+        if case .synchronize(let path) = $0 { path.string.hasSuffix("-rekey") } else { false }
+      }
+      if !isCopyWritten {
+        #expect(try temporary.files()["vaults/messaging.vault"] == before, "full at \(step)")
+        #expect(try temporary.files()["messaging.db-rekey"] == nil, "full at \(step)")
+      }
+      let isSecured = try await Vault.get(
+        .messaging, in: temporary.home.store, parameters: TemporaryHome.parameters
+      ).status().isSecured
+      #expect(try await count(temporary, isSecured ? .user : .standard) == 500, "full at \(step)")
+      if step >= recorder.failableEventCount { break }
+      step += 1
+    }
+    #expect(step > 10)
   }
 
   @Test func aDatabaseWithoutVaultIsNoReasonToMakeOne() async throws {

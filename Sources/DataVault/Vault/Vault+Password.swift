@@ -1,4 +1,4 @@
-internal import VaultCrypto
+package import VaultCrypto
 
 extension Vault {
   /// Sets another password for the unlocked vault; durable on return.
@@ -43,8 +43,11 @@ extension Vault {
   /// Moves from the standard credentials to others, in one durable write: new content key, new
   /// vault key, new password slot, and a pending key when a database is bound.
   ///
+  /// - Parameter pendingKey: the key that the database is to be sealed under; nil draws one.
   /// - Throws: `alreadySecured`, `keyChangePending`; otherwise as ``changePassword(to:)``.
-  package func secure(to new: borrowing Credentials) throws(VaultError) {
+  package func secure(
+    to new: borrowing Credentials, pendingKey: borrowing SecretBytes? = nil
+  ) throws(VaultError) {
     try new.requireUsable()
     guard !new.areStandard() else {
       throw VaultError(.invalidArgument, "the standard credentials secure nothing")
@@ -54,7 +57,7 @@ extension Vault {
         throw VaultError(
           .alreadySecured, "vault '\(id)' is secured already", hint: "change its password instead")
       }
-      try draft.renewKeys(behind: new, parameters: parameters)
+      try draft.renewKeys(behind: new, pendingKey: pendingKey, parameters: parameters)
     }
   }
 }
@@ -85,9 +88,10 @@ extension VaultDraft {
 
   /// Makes every key new; only the new password opens the vault then.
   mutating func renewKeys(
-    behind new: borrowing Credentials, parameters: VaultParameters
+    behind new: borrowing Credentials, pendingKey: borrowing SecretBytes? = nil,
+    parameters: VaultParameters
   ) throws(VaultError) {
-    try beginKeyChange(random: parameters.random)
+    try beginKeyChange(to: pendingKey, random: parameters.random)
     contentKey = SecretBytes.random(byteCount: 32, from: parameters.random)
     vaultKey = SecretBytes.random(byteCount: 32, from: parameters.random)
     do throws(CryptoError) {
@@ -104,14 +108,17 @@ extension VaultDraft {
   /// Gives a bound database a pending key.
   ///
   /// - Throws: `keyChangePending` when it has one, which the database may be sealed under already.
-  private mutating func beginKeyChange(random: RandomSource) throws(VaultError) {
+  private mutating func beginKeyChange(
+    to pendingKey: borrowing SecretBytes?, random: RandomSource
+  ) throws(VaultError) {
     guard contents.databases != nil else { return }
     guard !hasPendingKey else {
       throw VaultError(
         .keyChangePending, "a change of the database's key is not finished",
         hint: "open the database once, which finishes it")
     }
-    contents.databases?.pending = SecretBytes.random(
-      byteCount: DatabaseSecrets.keyByteCount, from: random)
+    contents.databases?.pending =
+      SecretBytes.copy(of: pendingKey)
+      ?? SecretBytes.random(byteCount: DatabaseSecrets.keyByteCount, from: random)
   }
 }

@@ -16,17 +16,49 @@ extension ExclusiveConnection {
   package func reencrypt(
     to newKey: borrowing SecretBytes, fileSystem: any FileSystem = LinuxFileSystem()
   ) throws(SealedFileError) {
+    try writeCopy(under: newKey, fileSystem: fileSystem)
+    try putCopyInPlace(fileSystem: fileSystem)
+  }
+
+  /// The first half of ``reencrypt(to:fileSystem:)``: writes the whole database under the new key
+  /// to the side name, durably.
+  ///
+  /// All that can go wrong with the pages or for want of space goes wrong here, where the database
+  /// is as it was and the side file is removed again.
+  package func writeCopy(
+    under newKey: borrowing SecretBytes, fileSystem: any FileSystem = LinuxFileSystem()
+  ) throws(SealedFileError) {
     guard let header = try? SealedHeader(fileID: file.keys.header.fileID, key: newKey) else {
       throw SealedFileError(.invalidArgument, path: path.string, detail: "a key has 32 bytes")
     }
-    try replaceFile(with: PageCopy(file, header: header, key: newKey), fileSystem)
+    try write(PageCopy(file, header: header, key: newKey), fileSystem)
   }
 
-  /// Writes the copy under a side name, makes it durable and puts it in the database's place.
-  private func replaceFile(
-    with copy: consuming PageCopy, _ fileSystem: any FileSystem
+  /// The second half: puts the copy in the database's place, durably.
+  package func putCopyInPlace(
+    fileSystem: any FileSystem = LinuxFileSystem()
   ) throws(SealedFileError) {
-    let side = FilePath(path.string + "-rekey")
+    do throws(SealedFileError) {
+      try reporting { () throws(FileError) in try fileSystem.rename(side, to: path) }
+    } catch {
+      discardCopy(fileSystem: fileSystem)
+      throw error
+    }
+    try reporting { () throws(FileError) in
+      try fileSystem.synchronizeDirectory(path.removingLastComponent())
+    }
+  }
+
+  /// Removes a copy that is not to be used.
+  package func discardCopy(fileSystem: any FileSystem = LinuxFileSystem()) {
+    try? fileSystem.remove(side)
+  }
+
+  private var side: FilePath { FilePath(path.string + "-rekey") }
+
+  private func write(
+    _ copy: consuming PageCopy, _ fileSystem: any FileSystem
+  ) throws(SealedFileError) {
     let status = try reporting { () throws(FileError) in
       try fileSystem.remove(side)
       return try fileSystem.status(of: path)
@@ -43,14 +75,10 @@ extension ExclusiveConnection {
       try reporting { () throws(FileError) in
         try file.changeOwner(to: status.owner)
         try file.synchronize()
-        try fileSystem.rename(side, to: path)
       }
     } catch {
-      try? fileSystem.remove(side)
+      discardCopy(fileSystem: fileSystem)
       throw error
-    }
-    try reporting { () throws(FileError) in
-      try fileSystem.synchronizeDirectory(path.removingLastComponent())
     }
   }
 
