@@ -27,7 +27,9 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
       "newerVersion", "this sealed database has another format version",
       hint: "use the version of this program that wrote it")
     /// A page of the database or its log does not authenticate.
-    public static let damagedPage = Code("damagedPage", "a page is damaged")
+    public static let damagedPage = Code(
+      "damagedPage", "a page is damaged",
+      hint: "keep the files as they are and restore a backup")
     /// The rollback journal does not authenticate.
     public static let damagedJournal = Code(
       "damagedJournal", "the rollback journal is damaged, and the database needs it",
@@ -37,7 +39,9 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
       "foreignSibling", "the log or journal beside the database is not a sealed one",
       hint: "move it away if it belongs to something else")
     /// The file ends before its last page.
-    public static let truncated = Code("truncated", "the file is truncated")
+    public static let truncated = Code(
+      "truncated", "the file is truncated",
+      hint: "keep the files as they are and restore a backup")
     /// The file was renamed or replaced while it was open.
     public static let moved = Code(
       "moved", "the database was replaced while it was open", hint: "open it again")
@@ -55,7 +59,8 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
     /// There is no such file.
     public static let absent = Code("absent", "there is no such database")
     /// The disk is full.
-    public static let diskFull = Code("diskFull", "the disk is full")
+    public static let diskFull = Code(
+      "diskFull", "the disk is full", hint: "free some space")
     /// The system failed to read or write.
     public static let ioFailed = Code("ioFailed", "reading or writing failed")
     /// A key, an identity or a VFS name that cannot be used.

@@ -52,7 +52,9 @@ public struct FileVaultStore: VaultStore {
       return try fileSystem.read(path(of: id), maximumByteCount: VaultFile.maximumByteCount)
     } catch {
       if error.errno == .fileTooLarge {
-        throw VaultError(.damaged, "\(error.path) is larger than any vault", underlying: error)
+        throw VaultError(
+          .damaged, "\(error.path) is larger than any vault", hint: "restore it from a backup",
+          underlying: error)
       }
       throw .unreadable(error)
     }
