@@ -1,5 +1,5 @@
 public import GRDB
-internal import SealedVFS
+package import SealedVFS
 public import SystemPackage
 public import VaultCrypto
 
@@ -57,10 +57,12 @@ public enum SealedDatabase {
   }
 
   /// As above, over another VFS than "unix": for tests that record or fail what reaches the disk.
+  ///
+  /// - Parameter reportDiscardedTail: told of log frames that the recovery at this opening left out.
   package static func openPool(
     at path: FilePath, key: borrowing SecretBytes, configuration: Configuration = Configuration(),
     durability: Durability = .full, creation: Creation = .ifAbsent, newFileID: [UInt8]? = nil,
-    over base: String
+    over base: String, reportDiscardedTail: (DiscardedLogTail) -> Void = { _ in }
   ) throws(SealedDatabaseError) -> DatabasePool {
     let registration = try register(key: key, at: path, newFileID: newFileID, over: base)
     try judge(path, key: key, creation: creation, over: base)
@@ -72,6 +74,7 @@ public enum SealedDatabase {
           try ConnectionSettings.makeDurable(db, durability)
         }
       }
+      if let tail = registration.discardedLogTail { reportDiscardedTail(tail) }
       return pool
     }
   }

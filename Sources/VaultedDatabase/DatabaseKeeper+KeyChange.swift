@@ -24,8 +24,11 @@ extension DatabaseKeeper {
       let exclusive = try ExclusiveConnection(
         to: home.databasePath, key: keys.current, over: home.baseVFS)
       try await moveToPendingKey(exclusive, of: vault)
-    } catch let error as SealedFileError where error.code == .busy {
-      // Somebody uses it under the current key, which still opens it: the next opening goes on.
+    } catch let error as SealedFileError
+      where [.busy, .damagedPage, .truncated, .diskFull].contains(error.code)
+    {
+      // The current key still opens it, and reading what is whole comes first: somebody uses it, or
+      // it cannot be copied as it is. The next opening tries again.
     }
   }
 

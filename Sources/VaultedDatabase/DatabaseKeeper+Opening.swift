@@ -2,6 +2,7 @@ internal import DataVault
 internal import FileLayer
 internal import GRDB
 internal import SealedSQLite
+internal import SealedVFS
 internal import SystemPackage
 internal import VaultCrypto
 
@@ -9,15 +10,18 @@ extension DatabaseKeeper {
   /// Opens the database, after what a crash may have left unfinished has been finished.
   func open(
     _ vault: Vault, configuration: Configuration
-  ) async throws(VaultedDatabaseError) -> DatabasePool {
+  ) async throws(VaultedDatabaseError) -> OpenedDatabase {
     let lock = try takeLock()
     defer { lock.release() }
     do {
       try await settle(vault)
       let keys = try await vault.databaseKeys()
-      return try SealedDatabase.openPool(
+      var discardedFrameCount = 0
+      let pool = try SealedDatabase.openPool(
         at: home.databasePath, key: keys.current, configuration: configuration,
-        creation: .never, over: home.baseVFS)
+        creation: .never, over: home.baseVFS,
+        reportDiscardedTail: { discardedFrameCount = $0.frameCount })
+      return OpenedDatabase(pool: pool, discardedLogFrameCount: discardedFrameCount)
     } catch {
       throw VaultedDatabaseError(any: error)
     }
@@ -59,6 +63,12 @@ extension DatabaseKeeper {
   private func newDatabaseID() -> [UInt8] {
     home.vaultParameters.random.bytes(count: 8)
   }
+}
+
+/// A pool, and what its opening found.
+struct OpenedDatabase: Sendable {
+  let pool: DatabasePool
+  let discardedLogFrameCount: Int
 }
 
 extension OpeningDecision.Binding {

@@ -12,6 +12,12 @@ public final class VaultedDatabase: Sendable {
   /// The database, encrypted, in WAL mode, durable at each commit (`synchronous=FULL`).
   public let pool: DatabasePool
 
+  /// Frames at the end of the write-ahead log that the opening had to leave out; 0 as a rule.
+  ///
+  /// They were torn by a power cut in the middle of a commit that nobody was told of, or damaged
+  /// later: then commits that were acknowledged are gone. The log alone cannot tell.
+  public let discardedLogFrameCount: Int
+
   /// Opens the home's database with the key that its vault keeps; makes and binds one where the
   /// vault has none and none is there.
   ///
@@ -27,11 +33,13 @@ public final class VaultedDatabase: Sendable {
     _ home: DataVaultHome, vault: Vault, configuration: Configuration = Configuration()
   ) async throws(VaultedDatabaseError) -> VaultedDatabase {
     let keeper = DatabaseKeeper(home: home)
-    return VaultedDatabase(pool: try await keeper.open(vault, configuration: configuration))
+    let opened = try await keeper.open(vault, configuration: configuration)
+    return VaultedDatabase(opened)
   }
 
-  private init(pool: DatabasePool) {
-    self.pool = pool
+  private init(_ opened: OpenedDatabase) {
+    pool = opened.pool
+    discardedLogFrameCount = opened.discardedLogFrameCount
   }
 
   /// Ends all connections, with a checkpoint where this was the last one, and wipes the key.

@@ -31,6 +31,14 @@ public struct EngineConfiguration: Sendable {
 }
 
 extension EngineConfiguration {
+  func warnOfDiscardedLog(_ home: DataVaultHome, frameCount: Int) {
+    logger.warning(
+      """
+      the last \(frameCount) frames of \(home.databasePath)-wal are torn or damaged and were left \
+      out: after a power cut that is a commit nobody was told of, otherwise messages are missing
+      """)
+  }
+
   func warnOfNoSecurity(_ home: DataVaultHome) {
     logger.warning(
       """

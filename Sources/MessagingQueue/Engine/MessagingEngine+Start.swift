@@ -40,6 +40,9 @@ extension MessagingEngine {
         pool: database.pool, time: SystemTimeSource(), configuration: configuration,
         isSecured: isSecured, closePool: { try database.close() })
       if !isSecured { configuration.warnOfNoSecurity(home) }
+      if database.discardedLogFrameCount > 0 {
+        configuration.warnOfDiscardedLog(home, frameCount: database.discardedLogFrameCount)
+      }
       return engine
     } catch {
       try? database.close()
