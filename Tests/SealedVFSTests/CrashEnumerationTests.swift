@@ -10,112 +10,86 @@ import VaultCrypto
 /// Ends the world between any two steps of a workload, with and without the loss of all that was
 /// not synchronized, and opens what is left.
 ///
-/// `DATAVAULT_CRASH_STATES` sets how many states of each workload are tried; 12 by default.
+/// `DATAVAULT_CRASH_STATES` sets how many states of each workload are tried; 6 by default.
 @Suite struct CrashEnumerationTests {
-  /// What a workload has acknowledged at a mark, and what it may have done by the next one.
-  enum Workload: String, CaseIterable, Sendable {
-    case logCommits, journalCommits, spills, checkpoints, keyChange
-  }
-
   private static let stateCount =
-    ProcessInfo.processInfo.environment["DATAVAULT_CRASH_STATES"].flatMap(Int.init) ?? 12
+    ProcessInfo.processInfo.environment["DATAVAULT_CRASH_STATES"].flatMap(Int.init) ?? 6
 
-  /// Runs a workload once and returns what it did to the disk, with a mark after each commit.
-  private func record(_ workload: Workload, _ place: Place) throws -> (
-    events: [FileEvent], initial: [FilePath: [UInt8]]
-  ) {
-    let recorder = FileRecorder()
-    let vfs = RecordingVFS(recorder)
-    var initial: [FilePath: [UInt8]] = [:]
-    if workload == .keyChange {
-      try place.makeDatabase(rowCount: 40, mode: "WAL")
-      for (name, bytes) in try place.contents() {
-        initial[place.directory.appending(name)] = bytes
-      }
-    }
-    let registration = try place.register(over: vfs.name)
-    try withExtendedLifetime(registration) {
-      if workload == .keyChange {
-        try SealedVFS.reencrypt(
-          place.database, from: Place.key(), to: Place.key(Place.otherKeyBytes), over: vfs.name,
-          fileSystem: RecordingFileSystem(recorder: recorder))
-        recorder.mark("40")
-      } else {
-        try run(workload, try place.open(), recorder)
-      }
-    }
-    return (recorder.events, initial)
-  }
+  private static let cuts: [PowerCut] = [
+    .nothing, .everythingUnsynchronized, .some(seed: 1), .some(seed: 2),
+  ]
 
-  private func run(
-    _ workload: Workload, _ connection: Connection, _ recorder: FileRecorder
-  ) throws {
-    // Without a log, FULL leaves a commit's last step, the journal's removal, to the system: EXTRA.
-    try connection.run(
-      workload == .journalCommits
-        ? "PRAGMA journal_mode = DELETE; PRAGMA synchronous = EXTRA"
-        : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
-    if workload == .checkpoints { try connection.run("PRAGMA wal_autocheckpoint = 8") }
-    if workload == .spills { try connection.run("PRAGMA cache_size = 5") }
-    let size = workload == .spills ? 120 : 6
-    for round in 0..<(workload == .spills ? 3 : 8) {
-      try connection.run("BEGIN")
-      try connection.fill(size, from: round * size + 1)
-      if workload == .spills { try connection.run("UPDATE t SET text = text || '.'") }
-      try connection.run("COMMIT")
-      recorder.mark("\((round + 1) * size)")
-    }
-  }
-
-  @Test(arguments: Workload.allCases, [DiskReplay.Loss.nothing, .everythingUnsynchronized])
+  @Test(arguments: CrashWorkload.allCases, cuts)
   func `after a crash at any step every acknowledged row is there`(
-    workload: Workload, loss: DiskReplay.Loss
+    workload: CrashWorkload, cut: PowerCut
   ) throws {
     let place = try Place()
-    let (events, initial) = try record(workload, place)
-    let size = workload == .spills ? 120 : 6
-    let step = max(1, events.count / Self.stateCount)
-    var tried = 0
-    for count in stride(from: 0, through: events.count, by: step) {
+    let record = try workload.record(place)
+    let events = record.events
+    var counts = Array(
+      stride(from: 0, to: events.count, by: max(1, events.count / Self.stateCount)))
+    counts.append(events.count)
+    for count in counts {
       let acknowledged =
         events.prefix(count).reversed().lazy.compactMap { event -> Int? in
           if case .mark(let note) = event { Int(note) } else { nil }
-        }.first ?? (workload == .keyChange ? 40 : 0)
-      let state = try Place()
-      let files = DiskReplay(events.prefix(count), initialFiles: initial).files(after: loss)
-      for (path, bytes) in files {
-        try state.write(bytes, to: state.directory.appending(path.lastComponent?.string ?? ""))
+        }.first
+      // In the same directory: super-journals and journals name each other by full path.
+      for name in place.fileNames {
+        try FileManager.default.removeItem(atPath: place.directory.appending(name).string)
       }
-      let rows = try survivors(state, "\(workload) \(count)/\(events.count)")
+      for (path, bytes) in cut.files(Array(events.prefix(count)), initial: record.initial) {
+        try place.write(bytes, to: path)
+      }
+      let comment: Comment = "\(workload), \(cut.testDescription), \(count) of \(events.count)"
       if workload == .keyChange {
-        #expect(rows == 40, "state \(count) of \(events.count)")
+        let (rows, isChanged) = try rowsUnderEitherKey(place, comment)
+        #expect(rows == 40, comment)
+        #expect(isChanged || acknowledged == nil, comment)
       } else {
-        #expect(
-          rows == acknowledged || rows == acknowledged + size,
-          "state \(count) of \(events.count): \(rows) rows, \(acknowledged) acknowledged")
+        let rows = try rows(place, Place.keyBytes, comment)
+        let known = acknowledged ?? 0
+        #expect(rows == known || rows == known + workload.size, comment)
+        if workload == .twoDatabases {
+          #expect(try secondRows(place, comment) == rows, comment)
+        }
       }
-      tried += 1
     }
-    #expect(tried >= min(Self.stateCount, events.count))
   }
 
-  /// Opens what is left with whichever key its header fits, and counts rows that are whole.
-  private func survivors(_ state: Place, _ name: String) throws -> Int {
-    var keyBytes = Place.keyBytes
-    if case .sealed(let header) = try SealedVFS.inspect(state.database),
-      header.matches(key: Place.key(Place.otherKeyBytes))
-    {
-      keyBytes = Place.otherKeyBytes
+  private func rowsUnderEitherKey(
+    _ place: Place, _ comment: Comment
+  ) throws -> (rows: Int, isChanged: Bool) {
+    guard case .sealed(let header) = try SealedVFS.inspect(place.database) else {
+      return (-1, false)
     }
-    let registration = try state.register(keyBytes)
+    let isChanged = header.matches(key: Place.key(Place.otherKeyBytes))
+    return (
+      try rows(place, isChanged ? Place.otherKeyBytes : Place.keyBytes, comment), isChanged
+    )
+  }
+
+  private func secondRows(_ place: Place, _ comment: Comment) throws -> Int {
+    let registration = try SealedVFS.register(key: Place.key(), at: place.second)
+    return try withExtendedLifetime(registration) {
+      let connection = try Connection(place.second.string)
+      #expect(try connection.integrity == "ok", comment)
+      let hasTable = try connection.first("SELECT count(*) FROM sqlite_master") != "0"
+      return hasTable ? Int(try connection.first("SELECT count(*) FROM u") ?? "") ?? -1 : 0
+    }
+  }
+
+  /// Opens what is left and counts rows, all pages checked.
+  private func rows(_ place: Place, _ keyBytes: [UInt8], _ comment: Comment) throws -> Int {
+    let registration = try place.register(keyBytes)
     return withExtendedLifetime(registration) {
       do {
-        let connection = try state.open()
-        #expect(try connection.integrity == "ok", "\(name)")
+        let connection = try place.open()
+        #expect(try connection.integrity == "ok", comment)
         let hasTable = try connection.first("SELECT count(*) FROM sqlite_master") != "0"
         return hasTable ? Int(try connection.rowCount ?? "") ?? -1 : 0
       } catch {
-        Issue.record("\(name): \(error), \(registration.fault.map(\.description) ?? "no fault")")
+        Issue.record("\(comment): \(error), \(registration.fault.map(\.description) ?? "no fault")")
         return -1
       }
     }
@@ -124,8 +98,10 @@ import VaultCrypto
   @Test func `a full disk at any step is an error, and the next transaction works`() throws {
     let place = try Place()
     try place.makeDatabase(rowCount: 50, mode: "WAL")
+    let image = try place.contents()
     for event in 0... {
-      let copy = try place.afterKill()
+      let copy = try Place()
+      for (name, bytes) in image { try copy.write(bytes, to: copy.directory.appending(name)) }
       let recorder = FileRecorder(fault: .failure(atEvent: event, .noSpace))
       let registration = try copy.register(over: RecordingVFS(recorder).name)
       let connection = try copy.open()

@@ -1,4 +1,6 @@
 import CSQLite
+import FaultVFS
+import FileLayer
 import SealedVFS
 import SystemPackage
 import Testing
@@ -128,5 +130,24 @@ import Testing
     try again.fill(5)
     #expect(try again.integrity == "ok")
     withExtendedLifetime((registration, reopened)) {}
+  }
+
+  @Test func `the identity of a new file is on disk before its first page`() throws {
+    let place = try Place()
+    let recorder = FileRecorder()
+    let registration = try place.register(over: RecordingVFS(recorder).name)
+    try place.open().fill(3)
+    let steps = recorder.events.filter { event in
+      switch event {
+      case .write(place.database, _, _), .synchronize(place.database): true
+      default: false
+      }
+    }
+    let header = try Array(place.bytes(place.database)[0..<16])
+    #expect(
+      Array(steps.prefix(2)) == [
+        .write(place.database, offset: 0, bytes: header), .synchronize(place.database),
+      ])
+    withExtendedLifetime(registration) {}
   }
 }

@@ -170,4 +170,28 @@ import Testing
     #expect(throws: SQLiteFailure.self) { try idle.run("DELETE FROM t") }
     #expect(registration.fault?.code == .moved)
   }
+
+  @Test(arguments: ["PRAGMA journal_mode = WAL", "DELETE FROM t WHERE id = 1"])
+  func `a connection that kept its lock writes no log or journal for a replaced file`(
+    statement: String
+  ) throws {
+    let (place, other) = (try Place(), try Place())
+    try place.makeDatabase()
+    try other.makeDatabase(rowCount: 5)
+    let registration = try place.register()
+    let idle = try place.open()
+    try idle.run("PRAGMA locking_mode = EXCLUSIVE")
+    #expect(try idle.rowCount == "300")
+    try FileManager.default.removeItem(atPath: place.database.string)
+    try FileManager.default.moveItem(
+      atPath: other.database.string, toPath: place.database.string)
+    #expect(throws: SQLiteFailure.self) {
+      try idle.run(statement)
+      try idle.run("DELETE FROM t WHERE id = 1")
+    }
+    #expect(place.fileNames == ["test.db"])
+    idle.close()
+    #expect(try place.query("SELECT count(*) FROM t") == "5")
+    withExtendedLifetime(registration) {}
+  }
 }

@@ -246,4 +246,25 @@ import Testing
     }
     withExtendedLifetime(registration) {}
   }
+
+  @Test func `a page that is in neither file nor log is an error, not a page of zeros`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    // A row of many pages: zeros for the last of them would pass for its contents.
+    try connection.run(
+      """
+      PRAGMA journal_mode = WAL; CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT);
+      INSERT INTO t VALUES (1, hex(randomblob(50000)));
+      PRAGMA wal_checkpoint(TRUNCATE); PRAGMA wal_autocheckpoint = 0;
+      CREATE TABLE u (a)
+      """)
+    let killed = try place.afterKill()
+    try killed.change(killed.database) { $0.removeLast(4096) }
+    let other = try killed.register()
+    let reader = try killed.open()
+    #expect(throws: SQLiteFailure.self) { try reader.run("SELECT text FROM t") }
+    #expect(other.fault?.code == .truncated)
+    withExtendedLifetime(registration) {}
+  }
 }

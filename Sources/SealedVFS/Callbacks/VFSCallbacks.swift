@@ -43,10 +43,12 @@ enum VFSCallbacks {
   private static func base(
     _ vfs: UnsafeMutablePointer<sqlite3_vfs>?, for path: UnsafePointer<CChar>?
   ) -> UnsafeMutablePointer<sqlite3_vfs> {
-    if let path = unsafe path, let found = unsafe KeyRegistry.find(databaseOrSibling: path) {
-      return unsafe found.base
-    }
-    return unsafe base(vfs)
+    let usual = unsafe base(vfs)
+    guard let path = unsafe path, let found = unsafe KeyRegistry.find(databaseOrSibling: path),
+      // A file that it opens lies in memory that SQLite has measured by our own VFS.
+      unsafe found.base.pointee.szOsFile <= usual.pointee.szOsFile
+    else { return unsafe usual }
+    return unsafe found.base
   }
 
   private static func setFileCalls(_ vfs: inout sqlite3_vfs) {
@@ -54,7 +56,7 @@ enum VFSCallbacks {
       guard let memory = unsafe memory else { return SQLITE_MISUSE }
       unsafe memory.pointee.pMethods = nil
       if let result = unsafe SealedOpening.open(path, memory, flags, outFlags) { return result }
-      let base = unsafe VFSCallbacks.base(vfs)
+      let base = unsafe VFSCallbacks.base(vfs, for: path)
       return unsafe base.pointee.xOpen(base, path, memory, flags, outFlags)
     }
     unsafe vfs.xDelete = { vfs, path, isSynchronizing in

@@ -23,13 +23,20 @@ enum KeyRegistry {
     }
   }
 
-  /// The key of the database that a log or journal of this name belongs to.
+  /// The key of the database that a log, journal or super-journal of this name belongs to.
   static func find(databaseOrSibling path: UnsafePointer<CChar>) -> RegisteredKey? {
     entries.withLock { entries in
       if entries.isEmpty { return nil }
       let path = unsafe String(cString: path)
       for suffix in ["-wal", "-journal"] where path.hasSuffix(suffix) {
         if let found = entries[String(path.dropLast(suffix.count))]?.last { return found }
+      }
+      // vdbeaux.c: the database's path, "-mj", six digits, "9" and two digits.
+      let superJournalSuffix = path.suffix(12)
+      if superJournalSuffix.hasPrefix("-mj"),
+        let found = entries[String(path.dropLast(superJournalSuffix.count))]?.last
+      {
+        return found
       }
       return entries[path]?.last
     }
