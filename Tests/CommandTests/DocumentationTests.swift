@@ -2,12 +2,15 @@ import Foundation
 import Testing
 
 @Suite struct DocumentationTests {
-  private static let page = URL(fileURLWithPath: #filePath)
+  private static let repository = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    .appendingPathComponent("docs/command-line.md")
+
+  private static func text(_ path: String) throws -> String {
+    try String(contentsOf: repository.appendingPathComponent(path), encoding: .utf8)
+  }
 
   @Test func `every command and every option stands in docs/command-line.md`() throws {
-    let page = try String(contentsOf: Self.page, encoding: .utf8)
+    let page = try Self.text("docs/command-line.md")
     var commands: [[String]] = [[]]
     var options: Set<String> = []
     while let command = commands.popLast() {
@@ -27,6 +30,20 @@ import Testing
     }
     #expect(options.contains("--new-salt-fd"))
     #expect(options.filter { !page.contains($0) } == [])
+  }
+
+  @Test func `every test that docs/proofs.md names is there`() throws {
+    let tests = Self.repository.appendingPathComponent("Tests").path
+    let sources = try FileManager.default.subpathsOfDirectory(atPath: tests)
+      .filter { $0.hasSuffix(".swift") }.map { try Self.text("Tests/\($0)") }
+    // Sentences in quotation marks, in the rows of tables.
+    let names = try Self.text("docs/proofs.md").split(separator: "\n")
+      .filter { $0.hasPrefix("| ") }
+      .flatMap { $0.matches(of: /"([^"]+)"/).map { String($0.output.1) } }
+    #expect(names.count > 10)
+    for name in names {
+      #expect(sources.contains { $0.contains("func `\(name)`") }, "no test is named: \(name)")
+    }
   }
 
   private static func isInSection(_ title: String, _ line: Substring, of help: String) -> Bool {
