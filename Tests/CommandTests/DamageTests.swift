@@ -111,12 +111,17 @@ import Testing
     #expect(try home.run("create", "messaging", "--new-password-file", password).status == 66)
     #expect(try home.run("secure", "--new-password-file", password).status == 66)
     #expect(try home.run("queue", "publish", "c", input: "a\n").status == 66)
+    let outcome = try home.unlocked("queue", "publish", "c", input: "a\n")
+    #expect(outcome.status == 66)
+    #expect(outcome.errors.contains("hint: there are messages: restore vaults/messaging.vault"))
     #expect(try home.contents() == before)
   }
 
   @Test func `a password on a home without a vault makes none`() throws {
     let home = try TestHome.fresh()
-    #expect(try home.unlocked("queue", "publish", "c", input: "a\n").status == 66)
+    let outcome = try home.unlocked("queue", "publish", "c", input: "a\n")
+    #expect(outcome.status == 66)
+    #expect(outcome.errors.contains("make the vault with datavault secure"))
     #expect(try home.contents().isEmpty)
   }
 }
