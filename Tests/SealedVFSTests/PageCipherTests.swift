@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import Testing
 import VaultCrypto
@@ -120,7 +121,7 @@ import VaultCrypto
     return (source, { counter.value.withLock { $0 } })
   }
 
-  private func next(_ nonces: inout NonceSequence) -> [UInt8] {
+  fileprivate func next(_ nonces: inout NonceSequence) -> [UInt8] {
     var nonce = [UInt8](repeating: 0, count: 24)
     nonce.withUnsafeMutableBytes { nonces.writeNext(to: $0.baseAddress!) }
     return nonce
@@ -152,11 +153,39 @@ import VaultCrypto
     #expect(Array(nonce[12..<24]) == [UInt8](repeating: 0, count: 12))
   }
 
-  @Test func `every transaction on a file begins a new run, and no nonce appears twice`() throws {
+  @Test func `a child of fork goes on with a run of its own`() async {
+    // In a process of its own: a fork keeps one thread, and whatever locks the others hold.
+    await #expect(processExitsWith: .success) {
+      typealias Fork = @convention(c) () -> Int32
+      guard let symbol = dlsym(nil, "fork") else { exit(2) }
+      let fork = unsafeBitCast(symbol, to: Fork.self)
+      var nonces = NonceSequence()
+      let first = NonceSequenceTests().next(&nonces)
+      var pipe: [Int32] = [0, 0]
+      Glibc.pipe(&pipe)
+      let child = fork()
+      let second = NonceSequenceTests().next(&nonces)
+      if child == 0 {
+        _ = second.withUnsafeBytes { write(pipe[1], $0.baseAddress, 24) }
+        _exit(0)
+      }
+      var childs = [UInt8](repeating: 0, count: 24)
+      let count = childs.withUnsafeMutableBytes { read(pipe[0], $0.baseAddress, 24) }
+      #expect(count == 24)
+      #expect(second[0..<12] == first[0..<12])
+      #expect(childs[0..<12] != first[0..<12])
+    }
+  }
+
+  @Test(arguments: ["FULL", "NORMAL"])  // NORMAL syncs nothing here: the lock alone ends a run
+  func `every transaction on a file begins a new run, and no nonce appears twice`(
+    synchronous: String
+  ) throws {
     let place = try Place()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    try connection.run("PRAGMA synchronous = \(synchronous)")
     for commit in 0..<20 { try connection.fill(15, from: commit * 15 + 1) }
     let log = try place.afterKill()
     let bytes = try log.bytes(log.log)

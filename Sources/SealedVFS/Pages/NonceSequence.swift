@@ -1,4 +1,3 @@
-internal import Glibc
 internal import VaultCrypto
 
 /// The nonces of one connection: `docs/sealed-database-format.md`, "Nonces".
@@ -23,7 +22,7 @@ struct NonceSequence {
 
   /// Writes the next nonce: 24 bytes.
   mutating func writeNext(to target: UnsafeMutableRawPointer) {
-    if isFresh && processID == getpid() {
+    if isFresh && processID == ProcessMark.current {
       let (low, carry) = counter.low.addingReportingOverflow(1)
       counter = (low, counter.high &+ (carry ? 1 : 0))  // never into the first 12 bytes
     } else {
@@ -37,7 +36,7 @@ struct NonceSequence {
         target.loadUnaligned(fromByteOffset: 20, as: UInt32.self)
       )
       isFresh = true
-      processID = getpid()
+      processID = ProcessMark.current
     }
     unsafe target.storeBytes(of: prefix.0, as: UInt64.self)
     unsafe target.storeBytes(of: prefix.1, toByteOffset: 8, as: UInt32.self)
