@@ -77,8 +77,8 @@ extension SealedDatabaseError {
 
   /// What SQLite reported, made precise by what the VFS recorded for this database.
   ///
-  /// GRDB's description of an error may hold the statement's arguments: only SQLite's own message is
-  /// kept, and the statement is not.
+  /// GRDB's error holds the statement and its arguments: only SQLite's code and message are kept, in
+  /// the error beneath too.
   init(_ error: DatabaseError, path: String, fault: SealedFileError?) {
     if let fault, Self.isTheFilesFault(error.resultCode) {
       self.init(fault)
@@ -94,7 +94,9 @@ extension SealedDatabaseError {
       case .SQLITE_IOERR, .SQLITE_READONLY, .SQLITE_PERM: (.inputOutput, nil)
       default: (.sqlite, nil)
       }
-    self.init(code, message, hint: hint, underlying: error)
+    self.init(
+      code, message, hint: hint,
+      underlying: DatabaseError(resultCode: error.extendedResultCode, message: error.message))
   }
 
   /// Whether a result code can come from what the VFS found in the files.

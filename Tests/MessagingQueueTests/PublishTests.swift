@@ -57,6 +57,25 @@ import Testing
     #expect(first < second)
   }
 
+  @Test func `an error that SQLite gives holds neither the payload nor the statement`() throws {
+    try engine.pool.writeWithoutTransaction { db in
+      try db.execute(
+        sql: """
+          CREATE TRIGGER refusal BEFORE INSERT ON message
+          BEGIN SELECT RAISE(ABORT, 'no s3cret'); END
+          """)
+    }
+    let error = try #require(throws: EngineError.self) {
+      try engine.database.publish(["s3cret"], to: channel)
+    }
+    let beneath = try #require(error.underlying as? DatabaseError)
+    #expect(beneath.extendedResultCode == .SQLITE_CONSTRAINT_TRIGGER)
+    #expect(beneath.sql == nil && beneath.arguments == nil)
+    var everything = ""
+    dump(error, to: &everything)
+    #expect(!everything.contains("s3cret"))
+  }
+
   @Test func `a payload over the limit is refused with its batch, and says which`() throws {
     var configuration = EngineConfiguration()
     configuration.maximumPayloadByteCount = 3

@@ -7,13 +7,16 @@ extension EngineError {
 
   /// Says what an error of GRDB or SQLite means to the engine's caller.
   ///
-  /// SQLite's message is left out: it can quote what was being stored.
+  /// SQLite's message and the statement with its arguments are left out, of the error beneath too:
+  /// they can quote what was being stored.
   init(translating error: any Error, during operation: String) {
     switch error {
     case let error as EngineError:
       self = error
     case let error as DatabaseError:
-      self.init(resultCode: error.resultCode, during: operation, underlying: error)
+      self.init(
+        resultCode: error.resultCode, during: operation,
+        underlying: DatabaseError(resultCode: error.extendedResultCode))
     default:
       self.init(.inputOutput, "\(operation) failed", underlying: error)
     }
