@@ -21,7 +21,13 @@ extension DatabaseKeeper {
 
   func deleteVault(_ id: VaultID, force: Bool) async throws(VaultedDatabaseError) {
     do {
-      let databaseExists = try id == .messaging && lookAtDatabase() != .absent
+      guard id == .messaging, try await Vault.exists(id, in: home.store) else {
+        return try await Vault.delete(id, in: home.store, force: force, databaseExists: false)
+      }
+      // Nobody may put a database in its place between the look and the deletion of its key.
+      let lock = try takeLock()
+      defer { lock.release() }
+      let databaseExists = try lookAtDatabase() != .absent
       try await Vault.delete(id, in: home.store, force: force, databaseExists: databaseExists)
     } catch {
       throw VaultedDatabaseError(any: error)

@@ -34,7 +34,8 @@ extension VaultedDatabase {
   /// Deletes a vault of this home, without its password.
   ///
   /// - Parameter force: also when the vault's database exists, which nothing opens afterwards.
-  /// - Throws: `databaseStillExists` unless forced.
+  /// - Throws: `databaseStillExists` unless forced; `busy` while somebody opens or changes the
+  ///   messaging database.
   public static func deleteVault(
     _ id: VaultID, of home: DataVaultHome, force: Bool = false
   ) async throws(VaultedDatabaseError) {

@@ -38,4 +38,18 @@ import Testing
     try await VaultedDatabase.deleteVault(.messaging, of: temporary.home, force: true)
     #expect(try temporary.files()["vaults/messaging.vault"] == nil)
   }
+
+  @Test func `a vault is not deleted while somebody may be making its database`() async throws {
+    let temporary = try TemporaryHome()
+    _ = try await temporary.makeVault(.user)
+    let lock = try #require(
+      try LinuxFileSystem().lock(temporary.home.lockPath, wait: false))
+    await expectRefusal(.busy) {
+      try await VaultedDatabase.deleteVault(.messaging, of: temporary.home, force: true)
+    }
+    #expect(try temporary.files()["vaults/messaging.vault"] != nil)
+    lock.release()
+    try await VaultedDatabase.deleteVault(.messaging, of: temporary.home)
+    #expect(try temporary.files()["vaults/messaging.vault"] == nil)
+  }
 }
