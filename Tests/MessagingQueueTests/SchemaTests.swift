@@ -31,6 +31,11 @@ import Testing
     #expect(try engine.number("PRAGMA user_version") == 999)
   }
 
+  @Test func `a schema version below zero is damage, not a crash`() throws {
+    _ = try engine.number("PRAGMA user_version = -1")
+    #expect(code { _ = try engine.secondDatabase() } == .damaged)
+  }
+
   @Test func `engines that start together on a new file make the tables once`() async throws {
     let path = engine.folder.appendingPathComponent("new.db").path
     let time = engine.time

@@ -74,7 +74,7 @@ enum EngineSchema {
 
   /// Climbs to the newest version, or changes nothing.
   ///
-  /// - Throws: ``EngineError/Code/newerVersion`` if the database is beyond the ladder.
+  /// - Throws: ``EngineError/Code/newerVersion`` if the database is beyond the ladder, ``EngineError/Code/damaged`` if it is below.
   static func climb(_ db: Database) throws {
     let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
     guard version <= rungs.count else {
@@ -82,6 +82,11 @@ enum EngineSchema {
         .newerVersion,
         "the message database has schema version \(version), this software knows \(rungs.count)",
         hint: "use the version of datavault that wrote it")
+    }
+    guard version >= 0 else {
+      throw EngineError(
+        .damaged, "the message database has schema version \(version), which none ever had",
+        hint: EngineError.damageHint)
     }
     guard version < rungs.count else { return }
     for rung in rungs[version...] {
