@@ -11,9 +11,9 @@ struct VaultContents: ~Copyable, Sendable {
   var databases: DatabaseSecrets?
   var items: ItemTable
 
-  /// The contents of a new vault.
+  /// The contents of a new vault, before its first write counts them as generation 1.
   init(passwordSetAt: Int) {
-    generation = 1
+    generation = 0
     self.passwordSetAt = passwordSetAt
     policy = VaultPolicy()
     databases = nil
