@@ -47,10 +47,12 @@ extension DatabaseKeeper {
     }
     // SQLite gives its log and journal the permissions of the database: all of them 0600.
     let file = try home.fileSystem.create(home.creationPath, permissions: .ownerReadWrite)
-    if let owner = try home.fileSystem.ownerOfNewFile(in: home.path) {
-      try file.changeOwner(to: owner)
+    do {
+      defer { file.close() }
+      if let owner = try home.fileSystem.ownerOfNewFile(in: home.path) {
+        try file.changeOwner(to: owner)
+      }
     }
-    file.close()
     try SealedDatabase.openPool(
       at: home.creationPath, key: key, creation: .ifAbsent(autoVacuum: .incremental),
       newFileID: databaseID, over: home.baseVFS
