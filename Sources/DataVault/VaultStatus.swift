@@ -6,7 +6,9 @@ public struct VaultStatus: Sendable, Equatable {
   /// False only under the standard credentials.
   public let isSecured: Bool
 
-  /// Failed attempts after which the vault deletes itself; 0 = none.
+  /// Failed attempts after which the vault is to be deleted; 0 = none.
+  ///
+  /// Carried through every write; nothing enforces it yet.
   public let retryLimit: Int
 
   /// The database whose key the vault keeps.

@@ -3,7 +3,7 @@ public import GRDB
 internal import SealedSQLite
 internal import Synchronization
 
-/// A sealed database whose key, identity and freshness a vault keeps.
+/// A sealed database whose key and identity a vault keeps.
 ///
 /// It answers for everything that spans the two files: which database belongs to which vault, how
 /// the first one is made, and how both change keys together. The protocols, and what a kill between

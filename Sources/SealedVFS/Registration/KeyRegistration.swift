@@ -18,13 +18,8 @@ public final class KeyRegistration: Sendable {
   /// Why a call on one of the database's files failed last, more precisely than SQLite's result
   /// code says; nil when none has.
   ///
-  /// It stays until the next one or ``forgetFault()``.
+  /// It stays until the next one.
   public var fault: SealedFileError? { registered.fault }
-
-  /// Clears ``fault``.
-  public func forgetFault() {
-    registered.record(nil)
-  }
 
   /// What the last recovery of the write-ahead log left out; nil when nothing.
   ///

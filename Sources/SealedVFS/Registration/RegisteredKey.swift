@@ -39,7 +39,7 @@ internal import VaultCrypto
 
   var fault: SealedFileError? { lastFault.withLock { $0 } }
 
-  func record(_ fault: SealedFileError?) {
+  func record(_ fault: SealedFileError) {
     lastFault.withLock { $0 = fault }
   }
 

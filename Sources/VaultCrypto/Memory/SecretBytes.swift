@@ -7,7 +7,7 @@ internal import Glibc
 /// equality operator and no implicit copy; contents are reached only inside a closure.
 ///
 /// If the system refuses to lock memory (`RLIMIT_MEMLOCK`), the secret still works and
-/// ``LockedMemory/isComplete`` turns false: callers warn once and carry on.
+/// ``LockedMemory/isComplete`` turns false, for programs that want to warn.
 public struct SecretBytes: ~Copyable, Sendable {
   private let memory: LockedMemory
 
