@@ -90,11 +90,14 @@ struct Publication {
   /// The failure, with what was published before it: the sender goes on from there.
   func account(for error: any Error) -> CommandFailure {
     let failure = CommandFailure(translating: error)
+    // A commit that met an input/output failure may be on the disk all the same.
+    let isUnknown = (error as? EngineError)?.code == .inputOutput
+    let others = isUnknown ? "of the lines after that it is unknown" : "no other is"
     let account =
       switch committedLineCount {
-      case 0: "nothing was published"
-      case 1: "line 1 is published, no other is"
-      default: "lines 1 to \(committedLineCount) are published, no other is"
+      case 0: isUnknown ? "whether lines are published is unknown" : "nothing was published"
+      case 1: "line 1 is published, \(others)"
+      default: "lines 1 to \(committedLineCount) are published, \(others)"
       }
     return CommandFailure(failure.status, "\(failure.message); \(account)", hint: failure.hint)
   }

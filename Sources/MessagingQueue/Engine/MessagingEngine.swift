@@ -55,7 +55,7 @@ public actor MessagingEngine {
   /// On return it is on the disk.
   ///
   /// - Throws: `payloadTooLarge`, `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`; the
-  ///   message is then not published.
+  ///   message is then not published, but for `inputOutput`, after which that is unknown.
   @discardableResult
   public func publish(_ message: Message) throws(EngineError) -> Timetoken {
     let timetokens = try running().publish([message])
@@ -66,7 +66,8 @@ public actor MessagingEngine {
   ///
   /// On return they are on the disk.
   ///
-  /// - Throws: as ``publish(_:)-(Message)``; none of them is then published.
+  /// - Throws: as ``publish(_:)-(Message)``; none of them is then published,
+  ///   or, after `inputOutput`, all may be.
   @discardableResult
   public func publish(_ messages: [Message]) throws(EngineError) -> [Timetoken] {
     try running().publish(messages)
