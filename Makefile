@@ -6,7 +6,7 @@ SWIFT_FLAGS ?=
 # Kill runs of `make crash`; `make test` does a few of its own.
 RUNS ?= 200
 
-.PHONY: demo test bench crash lint
+.PHONY: demo test bench crash lint extension
 
 # The main job on real input: what it compared and searched, last.
 demo:
@@ -27,3 +27,7 @@ lint:
 # Ratios to the unencrypted engine, to openssl speed and to the bare PBKDF2: met or missed, a row each.
 bench:
 	@scripts/bench
+
+# libsealedsqlite.so, which the sqlite3 shell and Python load: where it is, last.
+extension:
+	@scripts/extension

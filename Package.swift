@@ -37,6 +37,8 @@ let package = Package(
     .library(name: "VaultedDatabase", targets: ["VaultedDatabase"]),
     .library(name: "MessagingQueue", targets: ["MessagingQueue"]),
     .library(name: "DataVaultTesting", targets: ["DataVaultTesting"]),
+    // libsealedsqlite.so, which the sqlite3 shell and Python load: scripts/extension.
+    .library(name: "sealedsqlite", type: .dynamic, targets: ["SealedSQLiteExtension"]),
     .executable(name: "datavault", targets: ["DataVaultCommand"]),
   ],
   dependencies: [
@@ -55,6 +57,7 @@ let package = Package(
     room("VaultCrypto", ["COpenSSL"]),
     room("DataVault", ["VaultCrypto", "FileLayer", system]),
     room("SealedVFS", ["VaultCrypto", "FileLayer", "CSQLite", system]),
+    room("SealedSQLiteExtension", ["SealedVFS", "CSQLite"]),
     room("SealedSQLite", ["SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),
     room(
       "VaultedDatabase",
@@ -96,6 +99,9 @@ let package = Package(
         "MessagingQueue", "VaultedDatabase", "SealedSQLite", "DataVault", "VaultCrypto",
         "FileLayer", "FaultVFS", grdb, logging, system,
       ]),
+    tests(
+      "ExtensionTests",
+      ["SealedSQLite", "SealedVFS", "VaultCrypto", "CSQLite", grdb, system]),
     tests("CommandTests", ["DataVault", "VaultCrypto", "FileLayer", system]),
     tests(
       "CrashTests", ["VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", grdb, system]),

@@ -63,6 +63,19 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
       "diskFull", "the disk is full", hint: "free some space")
     /// The system failed to read or write.
     public static let ioFailed = Code("ioFailed", "reading or writing failed")
+    /// A URI asks for the sealed VFS, and names no key or not just one.
+    public static let keyNotNamed = Code(
+      "keyNotNamed", "no key is named for this database",
+      hint: "name a key file with keyfile=PATH, or an open descriptor with keyfd=NUMBER")
+    /// A key was written into a URI or an SQL statement.
+    public static let keyInText = Code(
+      "keyInText", "a key does not belong into a URI or into SQL, where logs and history keep it",
+      hint: "replace the key, keep its 32 bytes in a file of yours, and name that with keyfile=PATH"
+    )
+    /// A key file, or a descriptor that should give a key, cannot be used.
+    public static let keyFileRefused = Code(
+      "keyFileRefused", "the key cannot be taken from here",
+      hint: "a key is 32 raw bytes, in a file that only its owner may read (chmod 600)")
     /// A key, an identity or a VFS name that cannot be used.
     public static let invalidArgument = Code("invalidArgument", "invalid argument")
   }

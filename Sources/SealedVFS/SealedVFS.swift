@@ -16,7 +16,10 @@ public enum SealedVFS {
   /// - Throws: `ioFailed` when SQLite has no VFS "unix" or refuses ours.
   public static func install() throws(SealedFileError) {
     guard installation == SQLITE_OK else {
-      throw SealedFileError(.ioFailed, path: name, detail: "SQLite refuses the VFS")
+      throw SealedFileError(
+        .ioFailed, path: name,
+        detail: installation == SQLITE_MISUSE
+          ? "another copy of the sealed VFS is in this process" : "SQLite refuses the VFS")
     }
   }
 
@@ -24,6 +27,8 @@ public enum SealedVFS {
     guard sqlite3_initialize() == SQLITE_OK, let base = unsafe sqlite3_vfs_find("unix") else {
       return SQLITE_ERROR
     }
+    // Ours would hide the other, and with it the keys that it knows.
+    guard unsafe sqlite3_vfs_find(name) == nil else { return SQLITE_MISUSE }
     return unsafe sqlite3_vfs_register(VFSCallbacks.makeVFS(over: base), 1)
   }()
 

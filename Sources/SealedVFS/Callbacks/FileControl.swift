@@ -18,6 +18,8 @@ enum FileControl {
       return SQLITE_OK
     case SQLITE_FCNTL_CHUNK_SIZE, SQLITE_FCNTL_BEGIN_ATOMIC_WRITE:
       return SQLITE_NOTFOUND  // neither holes at the end nor batches that bypass us
+    case SQLITE_FCNTL_PRAGMA:
+      return unsafe refuseKey(argument, of: file) ?? file.control(operation, argument)
     default:
       return unsafe file.control(operation, argument)
     }
@@ -32,16 +34,41 @@ enum FileControl {
   }
 
   private static func answerName(_ argument: UnsafeMutableRawPointer?) -> Int32 {
-    let name = SealedVFS.name.utf8CString
     guard let target = unsafe argument?.assumingMemoryBound(to: UnsafeMutableRawPointer?.self),
-      let copy = unsafe sqlite3_malloc(Int32(name.count))
+      let copy = unsafe copy(of: SealedVFS.name)
     else { return SQLITE_NOMEM }
-    unsafe name.withUnsafeBytes { bytes in
+    unsafe target.pointee = copy
+    return SQLITE_OK
+  }
+
+  /// Says no to `PRAGMA key` and its like, which SQLite would ignore without a word.
+  ///
+  /// - Returns: nil for every other pragma.
+  private static func refuseKey(_ argument: UnsafeMutableRawPointer?, of file: SealedFile) -> Int32?
+  {
+    let words = unsafe argument?.assumingMemoryBound(to: UnsafeMutablePointer<CChar>?.self)
+    guard let words = unsafe words, let name = unsafe words[1],
+      unsafe keyPragmas.contains(String(cString: name).lowercased())
+    else { return nil }
+    let fault = SealedFileError(.keyInText, path: file.registered.path)
+    file.registered.record(fault)
+    unsafe words[0] = copy(of: fault.descriptionWithHint)?.assumingMemoryBound(to: CChar.self)
+    return SQLITE_ERROR
+  }
+
+  private static let keyPragmas: Set<String> = [
+    "key", "rekey", "hexkey", "hexrekey", "textkey", "textrekey",
+  ]
+
+  /// A string in memory that SQLite frees.
+  private static func copy(of text: String) -> UnsafeMutableRawPointer? {
+    let text = text.utf8CString
+    guard let copy = unsafe sqlite3_malloc(Int32(text.count)) else { return nil }
+    unsafe text.withUnsafeBytes { bytes in
       if let start = bytes.baseAddress {
         unsafe copy.copyMemory(from: start, byteCount: bytes.count)
       }
     }
-    unsafe target.pointee = copy
-    return SQLITE_OK
+    return unsafe copy
   }
 }

@@ -17,7 +17,14 @@ enum SealedOpening {
     guard let path = unsafe path else { return nil }  // unnamed: see temp_store
     let file: SealedFile
     if flags & SQLITE_OPEN_MAIN_DB != 0 {
-      guard let registered = unsafe KeyRegistry.find(database: path) else { return nil }
+      let registered: RegisteredKey
+      do throws(SealedFileError) {
+        guard let found = try unsafe URIKey.find(database: path) else { return nil }
+        registered = found
+      } catch {
+        FaultLog.record(error)
+        return SQLITE_AUTH
+      }
       let isVacuumTarget =
         unsafe sqlite3_uri_boolean(path, vacuumTargetParameter, 0) != 0
       guard

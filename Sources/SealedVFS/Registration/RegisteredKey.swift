@@ -41,11 +41,13 @@ internal import VaultCrypto
 
   func record(_ fault: SealedFileError) {
     lastFault.withLock { $0 = fault }
+    FaultLog.record(fault)
   }
 
   var discardedTail: DiscardedLogTail? { lastDiscardedTail.withLock { $0 } }
 
   func record(_ tail: DiscardedLogTail) {
     lastDiscardedTail.withLock { $0 = tail }
+    FaultLog.record(tail, path: path)
   }
 }

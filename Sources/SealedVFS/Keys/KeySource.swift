@@ -1,0 +1,96 @@
+internal import Glibc
+public import SystemPackage
+public import VaultCrypto
+
+/// Where a database's key is kept, other than in a vault: exactly 32 raw bytes, no newline.
+public enum KeySource: Sendable, Equatable {
+  /// A regular file that nobody but its owner may read or write; a symbolic link is followed.
+  case file(FilePath)
+  /// An open descriptor: a pipe is read to its end, and gives its key once; a regular file is read
+  /// from its beginning, as often as one likes. It stays open.
+  case descriptor(Int32)
+
+  /// Reads the key from the kernel straight into locked memory.
+  ///
+  /// A pipe whose other end stays open makes this wait.
+  ///
+  /// - Returns: 32 bytes.
+  /// - Throws: `keyFileRefused`, with the reason in words.
+  public func read() throws(SealedFileError) -> SecretBytes {
+    switch self {
+    case .file(let path): try readFile(path)
+    case .descriptor(let number): try readDescriptor(number)
+    }
+  }
+
+  private func readFile(_ path: FilePath) throws(SealedFileError) -> SecretBytes {
+    // Looked at before it is opened: to open and close a database by mistake would drop the locks
+    // that this process holds on it (POSIX locks; see os_unix.c).
+    var status = Glibc.stat()
+    guard unsafe stat(path.string, &status) == 0 else { throw refusal(systemReason) }
+    try judge(status)
+    let descriptor = unsafe open(path.string, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    guard descriptor >= 0 else { throw refusal(systemReason) }
+    defer { _ = close(descriptor) }
+    guard unsafe fstat(descriptor, &status) == 0 else { throw refusal(systemReason) }
+    try judge(status)
+    return try contents(of: descriptor, isRegularFile: true)
+  }
+
+  private func judge(_ status: Glibc.stat) throws(SealedFileError) {
+    guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("it is not a regular file") }
+    guard status.st_mode & (S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH) == 0 else {
+      throw refusal("other users may read or write it")
+    }
+    guard status.st_size == XAES256GCM.keyByteCount else { throw wrongLength }
+  }
+
+  private func readDescriptor(_ number: Int32) throws(SealedFileError) -> SecretBytes {
+    var status = Glibc.stat()
+    guard unsafe fstat(number, &status) == 0 else { throw refusal(systemReason) }
+    let kind = status.st_mode & S_IFMT
+    guard kind == S_IFREG || kind == S_IFIFO || kind == S_IFSOCK else {
+      throw refusal("it is neither a file nor a pipe")
+    }
+    return try contents(of: number, isRegularFile: kind == S_IFREG)
+  }
+
+  /// Reads one byte more than a key has, at most.
+  private func contents(
+    of descriptor: Int32, isRegularFile: Bool
+  ) throws(SealedFileError) -> SecretBytes {
+    var bytes = SecretBytes(zeroCount: XAES256GCM.keyByteCount + 1)
+    var byteCount = 0
+    while byteCount < bytes.byteCount {
+      let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+        let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[byteCount...])
+        return isRegularFile
+          ? unsafe pread(descriptor, rest.baseAddress, rest.count, byteCount)
+          : unsafe Glibc.read(descriptor, rest.baseAddress, rest.count)
+      }
+      if count == 0 { break }
+      if count > 0 {
+        byteCount += count
+      } else if errno != EINTR {
+        throw refusal(systemReason)
+      }
+    }
+    guard byteCount == XAES256GCM.keyByteCount else { throw wrongLength }
+    return bytes.copy(0..<byteCount)
+  }
+
+  private var systemReason: String { "\(Errno(rawValue: errno))" }
+
+  private var wrongLength: SealedFileError {
+    refusal("it does not hold \(XAES256GCM.keyByteCount) bytes")
+  }
+
+  private func refusal(_ detail: String) -> SealedFileError {
+    let name =
+      switch self {
+      case .file(let path): path.string
+      case .descriptor(let number): "descriptor \(number)"
+      }
+    return SealedFileError(.keyFileRefused, path: name, detail: detail)
+  }
+}

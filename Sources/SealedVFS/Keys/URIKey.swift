@@ -1,0 +1,111 @@
+internal import CSQLite
+internal import Synchronization
+internal import SystemPackage
+internal import VaultCrypto
+
+extension SealedVFS {
+  /// Lets `file:NAME?vfs=sealed&keyfile=PATH` and `&keyfd=NUMBER` name where a key is kept, for
+  /// programs that hold nothing but SQL and file names: the loadable extension calls this.
+  ///
+  /// The key lives as long as the open file. A program that opens names it was given by others
+  /// should not call this: such a name could point at any file of 32 bytes.
+  public static func allowKeyFilesInURIs() {
+    URIKey.isAllowed.store(true, ordering: .relaxed)
+  }
+}
+
+/// The key that an open by URI names: <https://sqlite.org/uri.html>.
+enum URIKey {
+  fileprivate static let isAllowed = Atomic(false)
+
+  /// The key of a database that is being opened: from the registry, or else where its URI says.
+  ///
+  /// - Returns: nil for a database that is none of ours.
+  /// - Throws: fails closed when the URI asks for this VFS without a key that can be used, or holds
+  ///   a key itself.
+  static func find(database path: UnsafePointer<CChar>) throws(SealedFileError) -> RegisteredKey? {
+    let request = try unsafe request(in: path)
+    if let registered = unsafe KeyRegistry.find(database: path) { return registered }
+    guard let source = request.source else {
+      if unsafe !request.namesVFS && !isSealedWithoutKey(path) { return nil }
+      throw unsafe SealedFileError(
+        .keyNotNamed, path: String(cString: path),
+        detail: request.namesKey ? "this program takes no keys that a URI names" : nil)
+    }
+    let key = try source.read()
+    guard let base = unsafe sqlite3_vfs_find("unix") else {
+      throw unsafe SealedFileError(
+        .ioFailed, path: String(cString: path), detail: "SQLite has no VFS unix")
+    }
+    return unsafe RegisteredKey(
+      path: String(cString: path), key: key, base: base,
+      newFileID: RandomSource.system.bytes(count: SealedHeader.fileIDByteCount),
+      emptyFile: .standIn)
+  }
+
+  /// Whether a sealed database is opened as if it were a plain one, which SQLite would call "not a
+  /// database": asked only where keys come from URIs.
+  private static func isSealedWithoutKey(
+    _ path: UnsafePointer<CChar>
+  ) -> Bool {
+    guard isAllowed.load(ordering: .relaxed) else { return false }
+    switch try? unsafe SealedVFS.inspect(FilePath(String(cString: path))) {
+    case .sealed, .newerVersion: return true
+    case .absent, .empty, .plainSQLite, .foreign, nil: return false
+    }
+  }
+
+  /// What a URI says.
+  struct Request: Equatable {
+    var namesVFS = false
+    var namesKey = false
+    var source: KeySource?
+  }
+
+  private static func request(
+    in path: UnsafePointer<CChar>
+  ) throws(SealedFileError) -> Request {
+    let isAllowed = isAllowed.load(ordering: .relaxed)
+    var request = Request()
+    var values: [String: String] = [:]
+    var index: Int32 = 0
+    while let name = unsafe sqlite3_uri_key(path, index) {
+      index += 1
+      let name = unsafe String(cString: name)
+      // Before any value is looked at: that of one of these would be the key.
+      if isAllowed, forbiddenNames.contains(name.lowercased()) {
+        throw unsafe SealedFileError(.keyInText, path: String(cString: path), detail: "\(name)=")
+      }
+      guard ["vfs", "keyfile", "keyfd"].contains(name), values[name] == nil,
+        let value = unsafe sqlite3_uri_parameter(path, name)
+      else { continue }
+      values[name] = unsafe String(cString: value)
+    }
+    request.namesVFS = values["vfs"] == SealedVFS.name
+    request.namesKey = values["keyfile"] != nil || values["keyfd"] != nil
+    if isAllowed, request.namesKey {
+      request.source = try source(values, path: unsafe String(cString: path))
+    }
+    return request
+  }
+
+  /// What other encrypting SQLites call a key in a URI.
+  private static let forbiddenNames: Set<String> = [
+    "key", "hexkey", "textkey", "passphrase", "password",
+  ]
+
+  private static func source(
+    _ values: [String: String], path: String
+  ) throws(SealedFileError) -> KeySource {
+    switch (values["keyfile"], values["keyfd"]) {
+    case (let file?, nil) where !file.isEmpty: return .file(FilePath(file))
+    case (nil, let number?):
+      guard let number = Int32(number), number >= 0 else {
+        throw SealedFileError(.keyNotNamed, path: path, detail: "keyfd is a descriptor's number")
+      }
+      return .descriptor(number)
+    case (_?, _?): throw SealedFileError(.keyNotNamed, path: path, detail: "two are named")
+    default: throw SealedFileError(.keyNotNamed, path: path, detail: "keyfile names no file")
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import Testing
+
+/// How the key gets to a database that a URI names, and what is refused.
+@Suite struct KeyTests {
+  private let bench: Workbench
+
+  init() throws {
+    bench = try Workbench()
+    _ = try bench.shell(
+      ".open file:a.db?vfs=sealed&keyfile=key", "CREATE TABLE t(x); INSERT INTO t VALUES (1)")
+    try bench.write(Workbench.keyBytes(1), to: "group-key", permissions: 0o640)
+    try bench.write(Workbench.keyBytes(1), to: "world-key", permissions: 0o604)
+    try bench.write(Workbench.keyBytes(1).dropLast(), to: "short-key")
+    try bench.write(Workbench.keyBytes(1) + [10], to: "key-with-newline")
+  }
+
+  @Test(arguments: [
+    ("vfs=sealed&keyfile=other-key", "the key does not open this database"),
+    ("vfs=sealed", "name a key file with keyfile=PATH"),
+    ("", "name a key file with keyfile=PATH"),
+    ("vfs=sealed&keyfile=", "keyfile names no file"),
+    ("vfs=sealed&keyfile=nowhere", "nowhere: the key cannot be taken from here: No such file"),
+    ("vfs=sealed&keyfile=.", "not a regular file"),
+    ("vfs=sealed&keyfile=a.db", "other users may read or write it"),
+    ("vfs=sealed&keyfile=group-key", "other users may read or write it"),
+    ("vfs=sealed&keyfile=world-key", "other users may read or write it"),
+    ("vfs=sealed&keyfile=short-key", "it does not hold 32 bytes"),
+    ("vfs=sealed&keyfile=key-with-newline", "it does not hold 32 bytes"),
+    ("vfs=sealed&keyfd=9", "descriptor 9: the key cannot be taken from here: Bad file descriptor"),
+    ("vfs=sealed&keyfd=0", "descriptor 0: the key cannot be taken from here: it is neither"),
+    ("vfs=sealed&keyfd=three", "keyfd is a descriptor's number"),
+    ("vfs=sealed&keyfd=-1", "keyfd is a descriptor's number"),
+    ("vfs=sealed&keyfile=key&keyfd=0", "two are named"),
+    ("vfs=sealed&key=s3cret", "a key does not belong into a URI"),
+    ("vfs=sealed&keyfile=key&hexkey=5e", "a key does not belong into a URI"),
+    ("KEY=s3cret", "a key does not belong into a URI"),
+  ])
+  func `an opening is refused, with the reason in words`(query: String, reason: String) throws {
+    let before = try bench.bytes("a.db")
+    let uri = "file:a.db?\(query)"
+    let outcome = try bench.shell(".open \(uri)", "SELECT sealed_error()")
+    #expect(outcome.errors.contains("unable to open database"))
+    #expect(outcome.output.contains(reason))
+    #expect(!outcome.output.contains("s3cret"))
+    // A new database is refused likewise: nothing is made.
+    if !reason.contains("does not open") && !query.isEmpty {
+      let creation = try bench.shell(".open file:new.db?\(query)", "SELECT sealed_error()")
+      #expect(creation.output.contains(reason))
+      #expect(!FileManager.default.fileExists(atPath: bench.path("new.db")))
+    }
+    #expect(try bench.bytes("a.db") == before)
+  }
+
+  @Test(arguments: ["PRAGMA key='s3cret'", "PRAGMA rekey='s3cret'", "PRAGMA HexKey='5e'"])
+  func `a key in SQL is refused, not ignored`(pragma: String) throws {
+    let outcome = try bench.shell(".open file:a.db?vfs=sealed&keyfile=key", pragma)
+    #expect(outcome.errors.contains("a key does not belong into a URI or into SQL"))
+    #expect(!outcome.errors.contains("s3cret"))
+    #expect(outcome.status != 0)
+  }
+
+  @Test func `the error log says it too`() throws {
+    let outcome = try bench.shell(".log stdout", ".open file:a.db?vfs=sealed&keyfile=other-key")
+    #expect(outcome.output.contains("a.db: the key does not open this database"))
+  }
+
+  @Test func `a descriptor on a file gives its key as often as it is named`() throws {
+    let outcome = try script(
+      "exec \(shell) '.open file:a.db?keyfd=3' 'SELECT x FROM t' "
+        + "'.open file:a.db?keyfd=3' 'SELECT x FROM t' 3<key")
+    #expect(outcome.errors == "")
+    #expect(outcome.output == "1\n1\n")
+  }
+
+  @Test func `a pipe gives its key once`() throws {
+    let outcome = try script(
+      "cat key | \(shell) '.open file:a.db?keyfd=0' 'SELECT x FROM t' "
+        + "'.open file:a.db?keyfd=0' 'SELECT sealed_error()'")
+    #expect(outcome.output.hasPrefix("1\ndescriptor 0: the key cannot be taken from here"))
+  }
+
+  @Test func `a key file behind a symbolic link is judged by the file itself`() throws {
+    for (link, target) in [("link", "key"), ("loose-link", "group-key")] {
+      try FileManager.default.createSymbolicLink(
+        atPath: bench.path(link), withDestinationPath: target)
+    }
+    let outcome = try bench.shell(".open file:a.db?vfs=sealed&keyfile=link", "SELECT x FROM t")
+    #expect(outcome.output == "1\n")
+    let refused = try bench.shell(
+      ".open file:a.db?vfs=sealed&keyfile=loose-link", "SELECT sealed_error()")
+    #expect(refused.output.contains("other users may read or write it"))
+  }
+
+  private var shell: String { "/usr/bin/sqlite3 :memory: '.load \(Workbench.library)'" }
+
+  private func script(_ text: String) throws -> Workbench.Outcome {
+    try bench.run("/bin/sh", ["-c", text])
+  }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import GRDB
+import SealedSQLite
+import SystemPackage
+import Testing
+
+/// The distribution's `sqlite3`, with the extension.
+@Suite struct ShellTests {
+  private let bench: Workbench
+  private let canary = Workbench.canary
+  private let open = ".open file:a.db?vfs=sealed&keyfile=key"
+
+  init() throws { bench = try Workbench() }
+
+  @Test(arguments: ["wal", "delete", "truncate", "persist"])
+  func `GRDB reads what the shell wrote, in each journal mode`(mode: String) throws {
+    let outcome = try bench.shell(
+      open, "PRAGMA journal_mode=\(mode); CREATE TABLE t(x); INSERT INTO t VALUES ('\(canary)')",
+      "UPDATE t SET x = x || '!'; SELECT x FROM t")
+    #expect(outcome.errors == "")
+    #expect(outcome.output == "\(mode)\n\(canary)!\n")
+    #expect(try bench.filesWithCanary() == [])
+
+    let pool = try SealedDatabase.openPool(at: FilePath(bench.path("a.db")), key: Workbench.key)
+    #expect(try pool.read { try String.fetchAll($0, sql: "SELECT x FROM t") } == ["\(canary)!"])
+  }
+
+  @Test func `the shell reads and writes beside a pool that has the database open`() throws {
+    let pool = try SealedDatabase.openPool(at: FilePath(bench.path("a.db")), key: Workbench.key)
+    try pool.write { db in
+      try db.execute(sql: "CREATE TABLE t(x); INSERT INTO t VALUES (?)", arguments: [canary])
+    }
+    let outcome = try bench.shell(open, "INSERT INTO t VALUES (2); SELECT x FROM t")
+    #expect(outcome.errors == "")
+    #expect(outcome.output == "\(canary)\n2\n")
+    #expect(try pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 2)
+    #expect(try bench.filesWithCanary() == [])
+  }
+
+  @Test func `a database is opened to be read only, and as one that does not change`() throws {
+    _ = try bench.shell(open, "CREATE TABLE t(x); INSERT INTO t VALUES (1)")
+    let before = try bench.bytes("a.db")
+    for parameter in ["mode=ro", "immutable=1"] {
+      let reading = try bench.shell("\(open)&\(parameter)", "SELECT x FROM t")
+      #expect(reading.output == "1\n")
+      let writing = try bench.shell("\(open)&\(parameter)", "INSERT INTO t VALUES (2)")
+      #expect(writing.errors.contains("readonly database"))
+    }
+    #expect(try bench.bytes("a.db") == before)
+  }
+
+  @Test func `two databases with keys of their own change in one transaction`() throws {
+    let attach = "ATTACH 'file:b.db?vfs=sealed&keyfile=other-key' AS b"
+    let outcome = try bench.shell(
+      open, attach, "CREATE TABLE t(x); CREATE TABLE b.u(x)",
+      "BEGIN; INSERT INTO t VALUES ('\(canary)'); INSERT INTO u SELECT x FROM t; COMMIT",
+      "SELECT x FROM u")
+    #expect(outcome.errors == "")
+    #expect(outcome.output == "\(canary)\n")
+    #expect(try bench.filesWithCanary() == [])
+    let other = try bench.shell(
+      ".open file:b.db?vfs=sealed&keyfile=other-key", "SELECT x FROM u")
+    #expect(other.output == "\(canary)\n")
+    let wrong = try bench.shell(open, "ATTACH 'file:b.db?vfs=sealed&keyfile=key' AS b")
+    #expect(wrong.errors.contains("unable to open database"))
+  }
+
+  @Test func `a plain database stays a plain one beside the extension`() throws {
+    let outcome = try bench.shell(".open plain.db", "CREATE TABLE t(x); INSERT INTO t VALUES (1)")
+    #expect(outcome.errors == "")
+    let stock = try bench.run("/usr/bin/sqlite3", ["plain.db", "SELECT x FROM t"])
+    #expect(stock.output == "1\n")
+  }
+}
