@@ -2,7 +2,7 @@
 ///
 /// A torn tail after a power cut looks the same as damage in the middle of the log: SQLite opens
 /// without them in both cases. Whoever counts commits can tell.
-public struct DiscardedLogTail: Sendable, Equatable {
+public struct DiscardedLogTail: Sendable, Equatable, Codable {
   /// The first frame that was not used; frames count from 1.
   public let firstFrame: Int
 

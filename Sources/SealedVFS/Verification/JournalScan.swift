@@ -1,0 +1,134 @@
+internal import CSQLite
+internal import FileLayer
+internal import SystemPackage
+
+/// What a rollback journal holds, read as SQLite's playback would.
+struct JournalScan {
+  private(set) var report = Verification.Journal(state: .absent)
+
+  /// The database's size before the transaction; nil unless the journal is hot.
+  private(set) var pageCount: UInt32?
+
+  /// Where a page's record begins, its page number not included; of a hot journal alone.
+  private(set) var records: [UInt32: Int64] = [:]
+
+  private static let recordByteCount = Int64(4 + PageLayout.byteCount + 4)
+
+  init() {}
+
+  init(
+    _ file: HeldFile, keys: FileKeys, isReservedElsewhere: Bool
+  ) throws(SealedFileError) {
+    let byteCount = try file.byteCount()
+    let header = Scratch(byteCount: JournalLayout.headerByteCount)
+    guard byteCount >= JournalLayout.sealedByteCount,
+      unsafe file.read(header.pointer, JournalLayout.sealedByteCount, at: 0)
+    else {
+      report = Verification.Journal(state: .finished)
+      return
+    }
+    let bytes = unsafe header.bytes(0..<JournalLayout.sealedByteCount)
+    if isReservedElsewhere {
+      report = Verification.Journal(state: .inUse)
+    } else if unsafe bytes[0] != 0 {
+      report = Verification.Journal(state: .foreign)
+    } else if unsafe !bytes.starts(with: JournalLayout.magic) {
+      report = Verification.Journal(state: .finished)
+    } else if Self.isOrphan(file, byteCount) {
+      report = Verification.Journal(state: .finished)
+    } else if let first = unsafe JournalHeader(
+      opening: header.pointer, at: 0, cipher: keys.journal)
+    {
+      report = Verification.Journal(state: .hot)
+      pageCount = first.words[2]
+      read(file, byteCount, first, header, keys)
+    } else {
+      report = Verification.Journal(state: .damaged)
+    }
+  }
+
+  /// Reads segment after segment: a header, its records.
+  private mutating func read(
+    _ file: HeldFile, _ byteCount: Int64, _ first: JournalHeader, _ scratch: borrowing Scratch,
+    _ keys: FileKeys
+  ) {
+    let record = Scratch(byteCount: 4 + PageLayout.byteCount)
+    let page = Scratch(byteCount: PageLayout.byteCount)
+    var header: JournalHeader? = first
+    while let current = header {
+      var offset = current.offset + Int64(JournalLayout.headerByteCount)
+      let room = max(0, (byteCount - offset) / Self.recordByteCount)
+      let counted = Int64(current.words[0])
+      let isCounted = current.words[0] != JournalHeader.countByFileSize
+      if isCounted && counted > room && current.vouchesForRecords { noteDamage() }
+      for _ in 0..<(isCounted ? min(counted, room) : room) {
+        guard unsafe file.read(record.pointer, record.byteCount, at: offset) else {
+          return noteDamage()
+        }
+        let number = unsafe UnsafeRawPointer(record.pointer).bigEndianWord(at: 0)
+        if number == 0 || number == JournalLayout.superJournalMark { return }
+        report.recordCount += 1
+        if unsafe keys.journal.open(record.pointer + 4, number: number, into: page.pointer) {
+          if records[number] == nil { records[number] = offset + 4 }
+        } else if current.vouchesForRecords {
+          noteDamage()
+        } else {
+          report.recordCount -= 1  // the torn end of a journal that was never needed
+          return
+        }
+        offset += Self.recordByteCount
+      }
+      if !isCounted { return }
+      header = nextHeader(file, byteCount, after: offset, scratch, keys)
+    }
+  }
+
+  private mutating func nextHeader(
+    _ file: HeldFile, _ byteCount: Int64, after end: Int64, _ scratch: borrowing Scratch,
+    _ keys: FileKeys
+  ) -> JournalHeader? {
+    let step = Int64(JournalLayout.headerByteCount)
+    let offset = (end + step - 1) / step * step
+    guard offset + Int64(JournalLayout.sealedByteCount) <= byteCount,
+      unsafe file.read(scratch.pointer, JournalLayout.sealedByteCount, at: offset),
+      unsafe scratch.bytes(0..<4).elementsEqual(JournalLayout.magic)
+    else { return nil }
+    guard
+      let header = unsafe JournalHeader(
+        opening: scratch.pointer, at: offset, cipher: keys.journal)
+    else {
+      noteDamage()
+      return nil
+    }
+    return header
+  }
+
+  private mutating func noteDamage() {
+    report.damagedRecordCount += 1
+    if report.damagedRecords.count < Verification.listLimit {
+      report.damagedRecords.append(report.recordCount)
+    }
+  }
+
+  /// Whether the journal was part of a transaction over several databases that has committed: its
+  /// super-journal is gone, and SQLite does not play it back.
+  private static func isOrphan(_ file: HeldFile, _ byteCount: Int64) -> Bool {
+    let tail = Scratch(byteCount: 16)
+    guard byteCount >= 16, unsafe file.read(tail.pointer, 16, at: byteCount - 16),
+      unsafe tail.bytes(8..<16).elementsEqual(JournalLayout.sqliteMagic)
+    else { return false }
+    let nameByteCount = Int64(unsafe UnsafeRawPointer(tail.pointer).bigEndianWord(at: 0))
+    guard nameByteCount > 0, nameByteCount < 4096, nameByteCount + 16 <= byteCount else {
+      return false
+    }
+    let name = Scratch(byteCount: Int(nameByteCount))
+    guard unsafe file.read(name.pointer, name.byteCount, at: byteCount - 16 - nameByteCount)
+    else { return false }
+    let path = unsafe String(decoding: name.bytes(0..<name.byteCount), as: UTF8.self)
+    do throws(FileError) {
+      return try LinuxFileSystem().status(of: FilePath(path)) == nil
+    } catch {
+      return false
+    }
+  }
+}

@@ -1,0 +1,118 @@
+internal import CSQLite
+internal import VaultCrypto
+
+/// What a whole write-ahead log holds, frame by frame, judged as SQLite's recovery would.
+///
+/// Memory: a block of frames, and eight bytes for each page that has a frame that counts.
+struct LogScan {
+  private(set) var report = Verification.Log(state: .absent)
+
+  /// The database's size after the last commit; nil when there is none.
+  private(set) var pageCount: UInt32?
+
+  /// The frame that holds a page's newest committed copy, from 1.
+  private(set) var frames: [UInt32: UInt32] = [:]
+
+  static let framesAtOnce = 64
+
+  static func offset(ofFrame number: UInt32) -> Int64 {
+    Int64(LogLayout.headerByteCount) + Int64(number - 1) * Int64(LogLayout.frameByteCount)
+  }
+
+  init() {}
+
+  /// Reads the log.
+  ///
+  /// - Parameter advance: told how many frames were read, of how many.
+  init(
+    _ file: HeldFile, keys: FileKeys, advance: (Int, Int) -> Void
+  ) throws(SealedFileError) {
+    let byteCount = try file.byteCount()
+    let headerByteCount = LogLayout.headerByteCount
+    let header = Scratch(byteCount: headerByteCount)
+    guard byteCount >= headerByteCount else {
+      report = Verification.Log(state: .empty)
+      return
+    }
+    guard unsafe file.read(header.pointer, headerByteCount, at: 0) else {
+      throw SealedFileError(.ioFailed, path: file.path)
+    }
+    let frameCount = Int((byteCount - Int64(headerByteCount)) / Int64(LogLayout.frameByteCount))
+    switch unsafe LogHeader.reveal(header.pointer) {
+    case .invalid: report = Verification.Log(state: .empty)
+    case .foreign: report = Verification.Log(state: .foreign)
+    case .sealed:
+      report = Verification.Log(state: .sealed)
+      report.frameCount = frameCount
+      var chain = unsafe FrameChain(header: header.pointer)
+      read(file, &chain, keys, advance)
+    }
+  }
+
+  private mutating func read(
+    _ file: HeldFile, _ chain: inout FrameChain, _ keys: FileKeys, _ advance: (Int, Int) -> Void
+  ) {
+    let block = Scratch(byteCount: Self.framesAtOnce * LogLayout.frameByteCount)
+    let page = Scratch(byteCount: PageLayout.byteCount)
+    var open: [UInt32: UInt32] = [:]
+    var (firstLeftOut, lastLeftOut) = (0, 0)
+    var next = 1
+    while next <= report.frameCount {
+      let count = min(Self.framesAtOnce, report.frameCount - next + 1)
+      let start = Self.offset(ofFrame: UInt32(truncatingIfNeeded: next))
+      let isRead = unsafe file.read(block.pointer, count * LogLayout.frameByteCount, at: start)
+      for index in 0..<count {
+        let number = next + index
+        let frame = unsafe block.pointer + index * LogLayout.frameByteCount
+        let offset = start + Int64(index * LogLayout.frameByteCount)
+        // A block that the device does not give is read frame by frame.
+        let isThere =
+          unsafe isRead || file.read(frame, LogLayout.frameByteCount, at: offset)
+        let isCurrent =
+          unsafe isThere && chain.revealHeader(of: frame, at: offset, keys.frameHeader)
+        guard firstLeftOut == 0 else {
+          if isCurrent { lastLeftOut = number }
+          continue
+        }
+        guard isCurrent, unsafe chain.accept(frame, page.pointer, keys.page) else {
+          firstLeftOut = number
+          if isCurrent { lastLeftOut = number }
+          continue
+        }
+        report.validFrameCount = number
+        unsafe open[UnsafeRawPointer(frame).bigEndianWord(at: 0)] = UInt32(number)
+        let size = unsafe UnsafeRawPointer(frame).bigEndianWord(at: 4)
+        if size != 0 {
+          frames.merge(open) { $1 }
+          open.removeAll(keepingCapacity: true)
+          pageCount = size
+          report.committedFrameCount = number
+        }
+      }
+      next += count
+      advance(min(next - 1, report.frameCount), report.frameCount)
+    }
+    if hasCutFrame(file, chain, keys, block) {
+      lastLeftOut = report.frameCount + 1
+      if firstLeftOut == 0 { firstLeftOut = lastLeftOut }
+    }
+    if lastLeftOut > 0 {
+      report.discardedTail = DiscardedLogTail(
+        firstFrame: firstLeftOut, frameCount: lastLeftOut - firstLeftOut + 1)
+    }
+    report.staleFrameCount = max(
+      0, report.frameCount - max(lastLeftOut, report.validFrameCount))
+  }
+
+  /// Whether the file ends within a frame of the present generation.
+  private func hasCutFrame(
+    _ file: HeldFile, _ chain: FrameChain, _ keys: FileKeys, _ scratch: borrowing Scratch
+  ) -> Bool {
+    let offset = Self.offset(ofFrame: UInt32(truncatingIfNeeded: report.frameCount + 1))
+    let headerByteCount = LogLayout.frameHeaderByteCount
+    guard let end = try? file.byteCount(), end - offset >= headerByteCount,
+      unsafe file.read(scratch.pointer, headerByteCount, at: offset)
+    else { return false }
+    return unsafe chain.revealHeader(of: scratch.pointer, at: offset, keys.frameHeader)
+  }
+}

@@ -1,0 +1,153 @@
+internal import CSQLite
+internal import FileLayer
+package import SystemPackage
+package import VaultCrypto
+
+/// A sealed database as the next opening would find it, read page by page without changing a byte:
+/// the file, under the pages of its hot journal, under the committed pages of its log.
+///
+/// While it lives nobody writes: it holds SHARED, and EXCLUSIVE where there is, or may be, a log.
+package final class SealedImage {
+  let file: HeldFile
+  let keys: FileKeys
+  let log: LogScan
+  let journal: JournalScan
+  private let logFile: HeldFile?
+  private let journalFile: HeldFile?
+
+  /// Whether the first 16 bytes of the file were not right, and the key is.
+  package let isHeaderDamaged: Bool
+
+  /// Whole pages in the file.
+  let filePageCount: UInt32
+  /// Bytes after them.
+  let trailingByteCount: Int
+
+  /// Pages of the database, as far as anything says.
+  package private(set) var pageCount: UInt32 = 0
+
+  private let sealed = Scratch(byteCount: PageLayout.byteCount)
+
+  /// What came of reading a page.
+  enum Reading: Equatable {
+    case whole
+    case damaged
+    /// Zeros: nothing was ever written there, or nothing is left.
+    case empty
+    /// Past the end of the file.
+    case missing
+  }
+
+  /// Opens and locks the files and reads log and journal.
+  ///
+  /// - Parameter progress: told of frames read, of all frames and pages.
+  package init(
+    _ path: FilePath, key: borrowing SecretBytes, over base: String = "unix",
+    progress: (PageProgress) -> Void = { _ in }
+  ) throws(SealedFileError) {
+    let full = try SealedVFS.fullPath(path)
+    guard let vfs = unsafe sqlite3_vfs_find(base) else {
+      throw SealedFileError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
+    }
+    guard key.byteCount == XAES256GCM.keyByteCount else {
+      throw SealedFileError(.invalidArgument, path: full, detail: "a key has 32 bytes")
+    }
+    let siblings = unsafe ImageFiles(path: full, vfs: vfs)
+    file = try siblings.openDatabase()
+    try file.lockShared()
+    if try siblings.hasLog() { try file.lockExclusively() }
+    let byteCount = try file.byteCount()
+    guard byteCount > 0 else { throw SealedFileError(.absent, path: full) }
+    guard let filePageCount = UInt32(exactly: byteCount / Int64(PageLayout.byteCount)) else {
+      throw SealedFileError(.notSealed, path: full, detail: "it is too long")
+    }
+    self.filePageCount = filePageCount
+    trailingByteCount = Int(byteCount % Int64(PageLayout.byteCount))
+    let identity = try ImageIdentity(file, siblings, key: key)
+    (keys, isHeaderDamaged) = (identity.keys, identity.isHeaderDamaged)
+    if try identity.mayUseLog(file) { try file.lockExclusively() }
+    logFile = try siblings.open("-wal", SQLITE_OPEN_WAL)
+    log =
+      try logFile.map { file throws(SealedFileError) in
+        try LogScan(file, keys: identity.keys) { done, frameCount in
+          progress(
+            PageProgress(
+              completedPageCount: done, pageCount: frameCount + Int(filePageCount)))
+        }
+      } ?? LogScan()
+    journalFile = try siblings.open("-journal", SQLITE_OPEN_MAIN_JOURNAL)
+    let isReserved = file.isReservedElsewhere
+    journal =
+      try journalFile.map { file throws(SealedFileError) in
+        try JournalScan(file, keys: identity.keys, isReservedElsewhere: isReserved)
+      } ?? JournalScan()
+    pageCount = countPages()
+  }
+
+  /// What log, journal, page 1 or else the file's length say.
+  private func countPages() -> UInt32 {
+    if let count = log.pageCount ?? journal.pageCount { return count }
+    let cutPageCount: UInt32 = trailingByteCount > 0 ? 1 : 0
+    let page = Scratch(byteCount: PageLayout.byteCount)
+    if unsafe read(1, into: page.pointer) == .whole {
+      let bytes = unsafe UnsafeRawPointer(page.pointer)
+      let count = unsafe bytes.bigEndianWord(at: 28)
+      if unsafe count > 0 && bytes.bigEndianWord(at: 24) == bytes.bigEndianWord(at: 92) {
+        return count
+      }
+    }
+    return filePageCount + cutPageCount
+  }
+
+  /// Whether log or journal hold the copy of a page that counts.
+  func isCovered(_ number: UInt32) -> Bool {
+    log.frames[number] != nil || journal.records[number] != nil
+  }
+
+  /// Reads and opens the copy of a page that counts, reserved bytes zero; zeros unless it is whole.
+  func read(_ number: UInt32, into target: UnsafeMutableRawPointer) -> Reading {
+    guard number != 0 else { return .missing }
+    if let frame = log.frames[number], let logFile {
+      let offset = LogScan.offset(ofFrame: frame) + Int64(LogLayout.frameHeaderByteCount)
+      return unsafe open(number, logFile, at: offset, keys.page, target)
+    }
+    if let offset = journal.records[number], let journalFile {
+      return unsafe open(number, journalFile, at: offset, keys.journal, target)
+    }
+    guard number <= filePageCount else { return .missing }
+    return unsafe open(number, file, at: PageLayout.offset(ofPage: number), keys.page, target)
+  }
+
+  private func open(
+    _ number: UInt32, _ file: HeldFile, at offset: Int64, _ cipher: PageCipher,
+    _ target: UnsafeMutableRawPointer
+  ) -> Reading {
+    guard unsafe file.read(sealed.pointer, PageLayout.byteCount, at: offset) else {
+      return .damaged
+    }
+    return unsafe Self.open(sealed.pointer, number, cipher, into: target)
+  }
+
+  /// Opens a sealed page that was read.
+  static func open(
+    _ sealed: UnsafeRawPointer, _ number: UInt32, _ cipher: PageCipher,
+    into target: UnsafeMutableRawPointer
+  ) -> Reading {
+    if unsafe cipher.open(sealed, number: number, into: target) { return .whole }
+    return unsafe UnsafeRawBufferPointer(start: sealed, count: PageLayout.byteCount).isZero
+      ? .empty : .damaged
+  }
+
+  /// A page's contents, 4096 bytes with the last 40 zero; nil when nobody has them any more.
+  package func page(_ number: UInt32) -> [UInt8]? {
+    guard number >= 1, number <= pageCount else { return nil }
+    var isWhole = false
+    let page = unsafe [UInt8](unsafeUninitializedCapacity: PageLayout.byteCount) { bytes, count in
+      if let start = bytes.baseAddress {
+        isWhole = unsafe read(number, into: UnsafeMutableRawPointer(start)) == .whole
+        count = isWhole ? PageLayout.byteCount : 0
+      }
+    }
+    return isWhole ? page : nil
+  }
+}

@@ -1,0 +1,74 @@
+package import SystemPackage
+package import VaultCrypto
+
+extension SealedVFS {
+  /// Reads every page of a database, every frame of its log and every record of a hot journal.
+  ///
+  /// Nothing on disk is changed or made. Memory stays the same whatever the size of the database.
+  ///
+  /// - Parameter progress: called after each block of pages or frames.
+  /// - Throws: `busy` while a connection in WAL mode is open, or one in rollback mode is writing;
+  ///   `wrongKey`, `plainDatabase`, `notSealed`, `newerVersion`, `absent`.
+  package static func verify(
+    _ path: FilePath, key: borrowing SecretBytes, over base: String = "unix",
+    progress: (PageProgress) -> Void = { _ in }
+  ) throws(SealedFileError) -> Verification {
+    let image = try SealedImage(path, key: key, over: base, progress: progress)
+    return Verification(image, progress: progress)
+  }
+}
+
+extension Verification {
+  /// How many empty pages are remembered until the list of free pages has been asked about them.
+  private static let emptyPageLimit = 65_536
+
+  init(_ image: SealedImage, progress: (PageProgress) -> Void) {
+    isHeaderDamaged = image.isHeaderDamaged
+    log = image.log.report
+    journal = image.journal.report
+    pageCount = Int(image.filePageCount) + (image.trailingByteCount > 0 ? 1 : 0)
+    databasePageCount = Int(image.pageCount)
+    trailingByteCount = image.trailingByteCount
+    let total = Int(image.filePageCount) + log.frameCount
+    var done = log.frameCount
+    var empty: Set<UInt32> = []
+    var unremembered = 0
+    FileSweep().run(image) { count in
+      done += count
+      progress(PageProgress(completedPageCount: done, pageCount: total))
+    } _: { number, reading in
+      guard number <= image.pageCount else { return }
+      switch reading {
+      case .whole, .missing: break
+      case .damaged: note(damaged: number, isRepaired: image.isCovered(number))
+      case .empty where image.isCovered(number): break
+      case .empty where empty.count < Self.emptyPageLimit: empty.insert(number)
+      case .empty: unremembered += 1
+      }
+    }
+    noteMissing(image)
+    if !empty.isEmpty {
+      empty.subtract(FreePages(image, where: empty.contains).pages)
+      emptyPages = Array(empty.sorted().prefix(Self.listLimit))
+      emptyPageCount = empty.count + unremembered
+    }
+  }
+
+  private mutating func note(damaged number: UInt32, isRepaired: Bool) {
+    damagedPageCount += 1
+    if damagedPages.count < Self.listLimit { damagedPages.append(number) }
+    guard isRepaired else { return }
+    repairedPageCount += 1
+    if repairedPages.count < Self.listLimit { repairedPages.append(number) }
+  }
+
+  /// What the database should have behind the end of the file, and the log has not.
+  private mutating func noteMissing(_ image: SealedImage) {
+    guard image.pageCount > image.filePageCount else { return }
+    let missing = (image.filePageCount + 1)...image.pageCount
+    let held = Set(image.log.frames.keys).union(image.journal.records.keys)
+    missingPageCount =
+      missing.count - held.count(where: missing.contains)
+      - (missing.contains(PageLayout.lockPageNumber) ? 1 : 0)
+  }
+}

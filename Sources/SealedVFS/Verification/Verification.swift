@@ -1,0 +1,130 @@
+/// What reading every page and every frame of a sealed database found:
+/// `docs/verify-and-salvage.md`.
+public struct Verification: Sendable, Equatable, Codable {
+  /// How many entries the lists hold at most; the counts beside them are of all.
+  public static let listLimit = 1000
+
+  /// Pages in the file, a part of one at its end included.
+  public internal(set) var pageCount = 0
+
+  /// Pages of the database as SQLite would see it, log or hot journal considered.
+  public internal(set) var databasePageCount = 0
+
+  /// Pages that do not authenticate, or that the device does not give, from 1; the first thousand.
+  ///
+  /// Pages behind the end of the database are read but do not count.
+  public internal(set) var damagedPages: [UInt32] = []
+
+  /// How many pages are damaged, ``repairedPageCount`` included.
+  public internal(set) var damagedPageCount = 0
+
+  /// Pages of zeros that the database's list of free pages does not explain: their contents are lost.
+  public internal(set) var emptyPages: [UInt32] = []
+
+  /// How many pages are empty without reason.
+  public internal(set) var emptyPageCount = 0
+
+  /// Pages that the database should have and neither the file nor the log has, cut ones included.
+  public internal(set) var missingPageCount = 0
+
+  /// Bytes of the file after its last whole page.
+  public internal(set) var trailingByteCount = 0
+
+  /// Damaged pages of which log or journal hold the copy that counts: the next
+  /// checkpoint or rollback repairs them.
+  public internal(set) var repairedPages: [UInt32] = []
+
+  /// How many are repaired so.
+  public internal(set) var repairedPageCount = 0
+
+  /// Whether the 16 bytes at the start of the file are not what they were, and the key opens the
+  /// pages all the same.
+  public internal(set) var isHeaderDamaged = false
+
+  /// The write-ahead log.
+  public internal(set) var log = Log(state: .absent)
+
+  /// The rollback journal.
+  public internal(set) var journal = Journal(state: .absent)
+
+  /// What SQLite's own check says of the contents, a line a fault; nil when it was not asked, or
+  /// could not be because a page is lost.
+  public internal(set) var contentFaults: [String]?
+
+  /// What there is of a write-ahead log.
+  public struct Log: Sendable, Equatable, Codable {
+    /// The kinds of log.
+    public enum State: String, Sendable, Codable {
+      /// No file.
+      case absent
+      /// Shorter than a header, or one that was torn when it was first written: it holds nothing.
+      case empty
+      /// A whole log that is not a sealed one: opening the database will be refused.
+      case foreign
+      /// A log of this format.
+      case sealed
+    }
+
+    /// What kind of log.
+    public internal(set) var state: State
+    /// Whole frames in the file.
+    public internal(set) var frameCount = 0
+    /// Frames from the first on that authenticate and follow one another.
+    public internal(set) var validFrameCount = 0
+    /// Frames up to the last commit: what SQLite uses.
+    public internal(set) var committedFrameCount = 0
+    /// Frames at the end that are older than the log's last restart: no fault.
+    public internal(set) var staleFrameCount = 0
+    /// Frames of the present generation that SQLite will not use: a torn tail after a power cut, or
+    /// damage. The two cannot be told apart.
+    public internal(set) var discardedTail: DiscardedLogTail?
+
+    init(state: State) { self.state = state }
+  }
+
+  /// What there is of a rollback journal.
+  public struct Journal: Sendable, Equatable, Codable {
+    /// The kinds of journal.
+    public enum State: String, Sendable, Codable {
+      /// No file.
+      case absent
+      /// Left over, and not used by anyone.
+      case finished
+      /// Of a transaction that another connection is in.
+      case inUse
+      /// Of an interrupted transaction: the next opening rolls it back.
+      case hot
+      /// Its header does not authenticate, and the database cannot be opened without it.
+      case damaged
+      /// Not a sealed journal: opening the database will be refused.
+      case foreign
+    }
+
+    /// What kind of journal.
+    public internal(set) var state: State
+    /// Page records that were read.
+    public internal(set) var recordCount = 0
+    /// Records that do not authenticate though the journal says that they were complete, from 1; the
+    /// first thousand.
+    public internal(set) var damagedRecords: [Int] = []
+    /// How many do not.
+    public internal(set) var damagedRecordCount = 0
+
+    init(state: State) { self.state = state }
+  }
+
+  /// Pages whose contents nobody has any more.
+  public var lostPageCount: Int {
+    damagedPageCount + emptyPageCount + missingPageCount - repairedPageCount
+  }
+
+  /// Whether everything that SQLite will read is as it was written.
+  ///
+  /// A discarded tail of the log, and what log or journal repair, are what a power cut leaves: they
+  /// are told, and do not count.
+  public var isClean: Bool {
+    lostPageCount == 0 && !isHeaderDamaged && log.state != .foreign
+      && journal.state != .foreign && journal.state != .damaged
+      && journal.damagedRecordCount == 0 && (contentFaults ?? []).isEmpty
+  }
+}

@@ -1,0 +1,265 @@
+import CSQLite
+import FileLayer
+import SealedVFS
+import SystemPackage
+import Testing
+
+@Suite struct VerificationTests {
+  private func verify(
+    _ place: Place, progress: (PageProgress) -> Void = { _ in }
+  ) throws -> Verification {
+    try SealedVFS.verify(place.database, key: Place.key(), progress: progress)
+  }
+
+  private func flipByte(_ place: Place, page: UInt32, at offset: Int = 900) throws {
+    try place.change(place.database) { $0[(Int(page) - 1) * 4096 + offset] ^= 1 }
+  }
+
+  @Test(arguments: DatabaseFixture.positives)
+  func `what opens is clean, and verifying changes and leaves nothing`(
+    _ fixture: DatabaseFixture
+  ) throws {
+    let place = try fixture.place()
+    let before = try place.contents()
+    let found = try verify(place)
+    #expect(found.isClean, "\(found)")
+    #expect(try place.contents() == before)
+    #expect(found.repairedPageCount == (fixture.name == "torn-first-page" ? 1 : 0))
+    #expect((found.log.discardedTail != nil) == (fixture.name == "torn-log"))
+    #expect((found.journal.state == .hot) == (place.exists(place.journal)))
+  }
+
+  @Test(arguments: DatabaseFixture.negatives)
+  func `what does not open is named, and stays as it is`(_ fixture: DatabaseFixture) throws {
+    let place = try fixture.place()
+    let before = try place.contents()
+    guard case .refused(let code, let page) = fixture.outcome else { return }
+    do {
+      let found = try verify(place)
+      #expect(!found.isClean)
+      switch fixture.name {
+      case "other-magic", "key-check": #expect(found.isHeaderDamaged)
+      case "pages-exchanged": #expect(found.damagedPages == [3, 4])
+      case "page-of-zeros": #expect(found.emptyPages == [3])
+      case "last-page-missing": #expect(found.missingPageCount == 1)
+      case "log-version-of-sqlite": #expect(found.log.state == .foreign)
+      case "journal-record": #expect(found.journal.damagedRecords == [1])
+      case "journal-header": #expect(found.journal.state == .damaged)
+      case "journal-first-byte": #expect(found.journal.state == .foreign)
+      default: #expect(page != nil && found.damagedPages == [page])
+      }
+    } catch let error as SealedFileError {
+      #expect(["newer-version", "file-id"].contains(fixture.name), "\(error)")
+      #expect(error.code == code)
+    }
+    #expect(try place.contents() == before)
+  }
+
+  @Test func `a page damaged at any place is named, and no other`() throws {
+    let place = try Place()
+    try place.makeDatabase(rowCount: 300)
+    let image = try place.bytes(place.database)
+    #expect(image.count / 4096 > 20)
+    for page in 1...image.count / 4096 {
+      for offset in [page == 1 ? 16 : 0, 2000, 4056, 4095] {
+        try place.write(image, to: place.database)
+        try flipByte(place, page: UInt32(page), at: offset)
+        let found = try verify(place)
+        #expect(found.damagedPages == [UInt32(page)] && found.damagedPageCount == 1)
+        #expect(found.lostPageCount == 1 && found.missingPageCount == 0)
+      }
+    }
+  }
+
+  @Test func `progress ends at all pages, and memory-bound lists at a thousand`() throws {
+    let place = try Place()
+    try place.makeDatabase(rowCount: 16_000)
+    try place.change(place.database) { bytes in
+      for start in stride(from: 4096, to: bytes.count, by: 4096) { bytes[start + 7] ^= 4 }
+    }
+    var steps: [PageProgress] = []
+    let found = try verify(place) { steps.append($0) }
+    #expect(found.damagedPageCount == found.pageCount - 1 && found.damagedPageCount > 1000)
+    #expect(found.damagedPages == Array(2...1001))
+    #expect(
+      steps.last
+        == PageProgress(
+          completedPageCount: found.pageCount, pageCount: found.pageCount))
+    #expect(steps.map(\.completedPageCount) == steps.map(\.completedPageCount).sorted())
+  }
+
+  /// A database killed in WAL mode after some commits of several pages each.
+  private func killedInLogMode() throws -> Place {
+    let place = try Place()
+    let registration = try place.register()
+    return try withExtendedLifetime(registration) {
+      let connection = try place.open()
+      try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+      try connection.fill(60)
+      try connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
+      for round in 0..<4 { try connection.run("UPDATE t SET text = text || \(round)") }
+      return try place.afterKill()
+    }
+  }
+
+  @Test func `a damaged frame ends the log there, and the frames after it are counted`() throws {
+    let place = try killedInLogMode()
+    let log = try place.bytes(place.log)
+    let whole = try verify(place).log
+    #expect(whole.frameCount == (log.count - 32) / 4120)
+    #expect(whole.committedFrameCount == whole.frameCount && whole.discardedTail == nil)
+    for frame in 1...whole.frameCount {
+      try place.change(place.log) { $0[32 + (frame - 1) * 4120 + 24 + 77] ^= 1 }
+      let found = try verify(place)
+      #expect(found.log.validFrameCount == frame - 1)
+      #expect(found.log.committedFrameCount <= frame - 1)
+      #expect(
+        found.log.discardedTail
+          == DiscardedLogTail(firstFrame: frame, frameCount: whole.frameCount - frame + 1))
+      try place.write(log, to: place.log)
+    }
+  }
+
+  @Test func `SQLite uses as many frames as are said to be committed`() throws {
+    let place = try killedInLogMode()
+    let frameCount = try verify(place).log.frameCount
+    for frame in stride(from: 1, through: frameCount, by: 3) {
+      let copy = try place.afterKill()
+      try copy.change(copy.log) { $0[32 + (frame - 1) * 4120 + 4100] ^= 1 }
+      let said = try verify(copy).log.committedFrameCount
+      let registration = try copy.register()
+      try withExtendedLifetime(registration) {
+        let connection = try copy.open()
+        try connection.run("SELECT count(*) FROM t")
+        var logFrames: Int32 = 0
+        sqlite3_wal_checkpoint_v2(
+          connection.pointer, nil, SQLITE_CHECKPOINT_PASSIVE, &logFrames, nil)
+        #expect(Int(logFrames) == said)
+      }
+    }
+  }
+
+  @Test func `frames from before the log's restart are no fault`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    try connection.fill(100)
+    try connection.run("PRAGMA wal_checkpoint(RESTART); UPDATE t SET text = '' WHERE id = 1")
+    let found = try verify(try place.afterKill())
+    #expect(found.isClean && found.log.discardedTail == nil)
+    #expect(found.log.staleFrameCount > 3 && found.log.committedFrameCount > 0)
+    #expect(
+      found.log.staleFrameCount + found.log.committedFrameCount == found.log.frameCount)
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `a damaged page with a newer copy in the log is repaired`() throws {
+    let place = try killedInLogMode()
+    let pageCount = try place.bytes(place.database).count / 4096
+    for page in 1...pageCount { try flipByte(place, page: UInt32(page)) }
+    let found = try verify(place)
+    #expect(found.damagedPageCount == pageCount)
+    #expect(!found.repairedPages.contains(1) && found.repairedPages.contains(3))
+    let held = try verify(place).lostPageCount
+    #expect(held == pageCount - found.repairedPageCount && held > 0)
+    #expect(!found.isClean)
+  }
+
+  @Test func `a file cut at any length is missing pages, until the header is gone`() throws {
+    let place = try Place()
+    try place.makeDatabase(rowCount: 40)
+    let image = try place.bytes(place.database)
+    for byteCount in stride(from: 4096, to: image.count, by: 1000) {
+      try place.write(Array(image[..<byteCount]), to: place.database)
+      let found = try verify(place)
+      #expect(found.missingPageCount == image.count / 4096 - byteCount / 4096)
+      #expect(found.trailingByteCount == byteCount % 4096)
+      #expect(found.damagedPageCount == 0 && !found.isClean)
+    }
+    try place.write(Array(image[..<15]), to: place.database)
+    #expect(throws: SealedFileError.self) { try verify(place) }
+  }
+
+  @Test func `zeros are free pages where the list of free pages says so`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    do {
+      let connection = try place.open()
+      try connection.fill(300)
+      try connection.run("DELETE FROM t WHERE id > 20")
+    }
+    let free = try place.query("PRAGMA freelist_count")
+    #expect(Int(free ?? "") ?? 0 > 20)
+    let pageCount = try place.bytes(place.database).count / 4096
+    try place.change(place.database) { bytes in
+      for index in (pageCount - 1) * 4096..<bytes.count { bytes[index] = 0 }
+    }
+    #expect(try verify(place).isClean)
+    try place.change(place.database) { bytes in
+      for index in 4096..<2 * 4096 { bytes[index] = 0 }
+    }
+    let found = try verify(place)
+    #expect(found.emptyPages == [2] && found.lostPageCount == 1)
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `the wrong key, and a damaged file id, are refused with a word on the header`() throws
+  {
+    let place = try Place()
+    try place.makeDatabase(rowCount: 40)
+    let failure = #expect(throws: SealedFileError.self) {
+      try SealedVFS.verify(place.database, key: Place.key(Place.otherKeyBytes))
+    }
+    #expect(failure?.code == .wrongKey && failure?.description.contains("first 16 bytes") == true)
+    for offset in 0..<8 where offset != 3 {
+      try place.change(place.database) { $0[offset] ^= 0x10 }
+      let found = try verify(place)
+      #expect(found.isHeaderDamaged && found.damagedPages.isEmpty && !found.isClean)
+      try place.change(place.database) { $0[offset] ^= 0x10 }
+    }
+  }
+
+  @Test func `a damaged file id is found again in the log`() throws {
+    let place = try killedInLogMode()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("CREATE TABLE more (x)")  // puts page 1 into the log
+    let copy = try place.afterKill()
+    try copy.change(copy.database) { $0[12] ^= 1 }
+    let found = try verify(copy)
+    #expect(found.isHeaderDamaged && found.damagedPages.isEmpty)
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `nobody verifies beside an open log, and nobody writes beside a verification`() throws
+  {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.fill(40)
+    var result: Int32 = SQLITE_OK
+    _ = try verify(place) { _ in
+      result = sqlite3_exec(connection.pointer, "DELETE FROM t", nil, nil, nil)
+    }
+    #expect(result & 0xFF == SQLITE_BUSY)
+    try connection.run("BEGIN IMMEDIATE; UPDATE t SET text = '' WHERE id = 1")
+    #expect(try verify(place).isClean)
+    try connection.run("COMMIT; PRAGMA journal_mode = WAL; UPDATE t SET text = 'x' WHERE id = 2")
+    let failure = #expect(throws: SealedFileError.self) { try verify(place) }
+    #expect(failure?.code == .busy)
+    try connection.run("UPDATE t SET text = 'y' WHERE id = 2")
+    connection.close()
+    // In WAL mode, with no log on disk: it still keeps those out who would make one.
+    let before = try place.contents()
+    var other: Int32 = SQLITE_OK
+    _ = try verify(place) { _ in
+      do { _ = try place.open().run("SELECT * FROM t") } catch let failure as SQLiteFailure {
+        other = failure.primaryCode
+      } catch {}
+    }
+    #expect(other == SQLITE_BUSY)
+    #expect(try place.contents() == before)
+    withExtendedLifetime(registration) {}
+  }
+}
