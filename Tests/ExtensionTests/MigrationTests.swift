@@ -1,0 +1,107 @@
+import Foundation
+import GRDB
+import SealedSQLite
+import SystemPackage
+import Testing
+
+/// Whole databases copied from plain to sealed, back, and to another key, as the page says.
+@Suite struct MigrationTests {
+  private let bench: Workbench
+  private let canary = Workbench.canary
+  private let openPlain = ".open plain.db"
+  private let openSealed = ".open file:a.db?vfs=sealed&keyfile=key"
+
+  init() throws { bench = try Workbench() }
+
+  private func makePlain() throws {
+    let outcome = try bench.run(
+      "/usr/bin/sqlite3",
+      [
+        "plain.db",
+        """
+        PRAGMA auto_vacuum=INCREMENTAL; PRAGMA user_version=7;
+        CREATE TABLE t(x); INSERT INTO t VALUES ('\(canary)'); CREATE INDEX i ON t(x)
+        """,
+      ])
+    #expect(outcome.errors == "")
+  }
+
+  private func makeSealed() throws {
+    let outcome = try bench.shell(
+      openSealed, "PRAGMA user_version=7; CREATE TABLE t(x); INSERT INTO t VALUES ('\(canary)')")
+    #expect(outcome.errors == "")
+  }
+
+  @Test func `VACUUM INTO makes a sealed database of a plain one, settings included`() throws {
+    try makePlain()
+    let before = try bench.bytes("plain.db")
+    let outcome = try bench.shell(
+      openPlain, "SELECT sealed_reserve()",
+      "VACUUM INTO 'file:a.db?vfs=sealed&keyfile=key&sealed_vacuum_into=1'")
+    #expect(outcome.errors == "")
+    #expect(outcome.output == "40\n")
+    #expect(try bench.bytes("plain.db") == before)
+    #expect(try bench.filesWithCanary() == ["plain.db"])
+
+    let pool = try SealedDatabase.openPool(at: FilePath(bench.path("a.db")), key: Workbench.key)
+    let facts = try pool.read { db in
+      try [
+        "SELECT x FROM t INDEXED BY i", "PRAGMA user_version", "PRAGMA auto_vacuum",
+        "PRAGMA integrity_check",
+      ].map { try String.fetchOne(db, sql: $0) }
+    }
+    #expect(facts == [canary, "7", "2", "ok"])
+  }
+
+  @Test(arguments: [
+    "VACUUM INTO 'file:a.db?vfs=sealed&keyfile=key&sealed_vacuum_into=1'",
+    ".backup 'file:a.db?vfs=sealed&keyfile=key'",
+  ])
+  func `pages without room for nonce and tag are refused, and nothing is written`(
+    command: String
+  ) throws {
+    try makePlain()
+    let outcome = try bench.shell(".log stdout", openPlain, command)
+    #expect(outcome.errors.contains("disk I/O error"))
+    #expect(outcome.output.contains("the pages leave no room for nonce and tag"))
+    #expect(try bench.bytes("a.db").isEmpty)
+  }
+
+  @Test(arguments: ["VACUUM INTO 'plain.db'", ".backup plain.db"])
+  func `a sealed database leaves as a plain one that a stock shell reads`(command: String) throws {
+    try makeSealed()
+    let outcome = try bench.shell(openSealed, command)
+    #expect(outcome.errors == "")
+    let stock = try bench.run(
+      "/usr/bin/sqlite3", ["plain.db", "SELECT x FROM t; PRAGMA user_version; PRAGMA quick_check"])
+    #expect(stock.output == "\(canary)\n7\nok\n")
+  }
+
+  @Test(arguments: [
+    "VACUUM INTO 'file:b.db?vfs=sealed&keyfile=other-key&sealed_vacuum_into=1'",
+    ".backup 'file:b.db?vfs=sealed&keyfile=other-key'",
+  ])
+  func `a copy under another key has an id of its own`(command: String) throws {
+    try makeSealed()
+    let outcome = try bench.shell(openSealed, command)
+    #expect(outcome.errors == "")
+    let copy = try bench.shell(
+      ".open file:b.db?vfs=sealed&keyfile=other-key", "SELECT x FROM t; PRAGMA quick_check")
+    #expect(copy.output == "\(canary)\nok\n")
+    #expect(try bench.filesWithCanary() == [])
+    // Bytes 8 to 15: docs/sealed-database-format.md.
+    #expect(try bench.bytes("a.db")[8..<16] != bench.bytes("b.db")[8..<16])
+  }
+
+  @Test func `a dump holds everything, and a dump is read into a sealed database`() throws {
+    try makeSealed()
+    let dump = try bench.shell(openSealed, ".dump").output
+    #expect(dump.contains("INSERT INTO t VALUES('\(canary)');"))
+    try bench.write(Array(dump.utf8), to: "dump.sql")
+    let copy = try bench.shell(
+      ".open file:b.db?vfs=sealed&keyfile=other-key", ".read dump.sql", "SELECT x FROM t")
+    #expect(copy.errors == "")
+    #expect(copy.output == "\(canary)\n")
+    #expect(try bench.filesWithCanary() == ["dump.sql"])
+  }
+}

@@ -1,0 +1,47 @@
+import Foundation
+import Testing
+
+/// What a process that used the extension leaves in its memory and in temporary files.
+@Suite struct SecrecyTests {
+  private let bench: Workbench
+
+  init() throws { bench = try Workbench() }
+
+  /// The key's bytes are never in Python's hands: it searches for them in halves that it joins only
+  /// byte by byte.
+  @Test func `the key is in the memory of the process while its database is open, and not after`()
+    throws
+  {
+    let outcome = try bench.python(
+      """
+      def copies():
+          first = [int(digits) for digits in sys.argv[1].split(",")]
+          found = 0
+          memory = open("/proc/self/mem", "rb", 0)
+          for line in open("/proc/self/maps"):
+              span, access = line.split()[:2]
+              if "r" not in access or "[v" in line:
+                  continue
+              start, end = (int(address, 16) for address in span.split("-"))
+              try:
+                  memory.seek(start)
+                  contents = memory.read(end - start)
+              except (OSError, ValueError, OverflowError):
+                  continue
+              at = contents.find(bytes(first[:2]))
+              while at >= 0:
+                  found += all(
+                      at + i < len(contents) and contents[at + i] == byte
+                      for i, byte in enumerate(first))
+                  at = contents.find(bytes(first[:2]), at + 1)
+          return found
+      db = sqlite3.connect("file:a.db?vfs=sealed&keyfile=key", uri=True)
+      db.execute("CREATE TABLE t(x)")
+      print(copies() > 0)
+      db.close()
+      print(copies())
+      """, Workbench.keyBytes(1).map(String.init).joined(separator: ","))
+    #expect(outcome.errors == "")
+    #expect(outcome.output == "True\n0\n")
+  }
+}
