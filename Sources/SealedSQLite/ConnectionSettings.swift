@@ -30,6 +30,11 @@ enum ConnectionSettings {
     try set(db, "synchronous", to: "\(durability.level)", readsBack: durability.level)
     let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode")
     try require(mode == "wal", "journal_mode=WAL")
+    try requirePages(db)
+  }
+
+  /// Runs once on a pool or a reader: what its pages are like is read from the file.
+  static func requirePages(_ db: Database) throws {
     let pageByteCount = try Int.fetchOne(db, sql: "PRAGMA page_size")
     try require(pageByteCount == 4096, "page_size=4096")
   }
@@ -40,9 +45,7 @@ enum ConnectionSettings {
       unsafe SealedConnection.vfsName(of: connection) == SealedVFS.name,
       try String.fetchOne(db, sql: "SELECT sqlite_source_id()") == SealedConnection.libraryID
     else {
-      throw SealedDatabaseError(
-        .notOnSealedVFS, "the connection is not on the sealed VFS: it is not used",
-        hint: "one process must hold one SQLite library")
+      throw SealedDatabaseError.notOnSealedVFS(db.configuration.label ?? "the database")
     }
   }
 

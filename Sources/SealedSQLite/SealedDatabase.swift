@@ -1,5 +1,5 @@
 public import GRDB
-package import SealedVFS
+public import SealedVFS
 public import SystemPackage
 public import VaultCrypto
 
@@ -57,29 +57,40 @@ public enum SealedDatabase {
   }
 
   /// As above, over another VFS than "unix": for tests that record or fail what reaches the disk.
-  ///
-  /// - Parameter reportDiscardedTail: told of log frames that the recovery at this opening left out.
   package static func openPool(
     at path: FilePath, key: borrowing SecretBytes, configuration: Configuration = Configuration(),
     durability: Durability = .full, creation: Creation = .ifAbsent, newFileID: [UInt8]? = nil,
-    over base: String, reportDiscardedTail: (DiscardedLogTail) -> Void = { _ in }
+    over base: String
   ) throws(SealedDatabaseError) -> DatabasePool {
     let registration = try register(key: key, at: path, newFileID: newFileID, over: base)
     try judge(path, key: key, creation: creation, over: base)
     return try translating(path, registration) {
       let pool = try DatabasePool(
         path: path.string, configuration: prepared(configuration, registration, creation))
-      if !configuration.readonly {
+      if configuration.readonly {
+        try pool.read { db in try ConnectionSettings.requirePages(db) }
+      } else {
         try pool.writeWithoutTransaction { db in
           try ConnectionSettings.makeDurable(db, durability)
         }
       }
-      if let tail = registration.discardedLogTail { reportDiscardedTail(tail) }
+      OpenDatabases.add(pool, registration)
       return pool
     }
   }
 
+  /// What the last recovery of a pool's or queue's log left out; nil as a rule.
+  ///
+  /// The database opens without those frames, as SQLite does after a power cut in the middle of a
+  /// commit. Damage in the middle of a log looks the same, and then commits that were acknowledged
+  /// are gone: who counts commits can tell.
+  public static func discardedLogTail(of reader: any DatabaseReader) -> DiscardedLogTail? {
+    OpenDatabases.registration(of: reader)?.discardedLogTail
+  }
+
   /// Opens one connection that cannot write, for programs that only report.
+  ///
+  /// It is checked as every connection of a pool is.
   ///
   /// - Throws: `absent` when there is no database.
   public static func openReader(
@@ -91,7 +102,8 @@ public enum SealedDatabase {
     configuration.readonly = true
     return try translating(path, registration) {
       let reader = try DatabaseQueue(path: path.string, configuration: configuration)
-      _ = try reader.read { db in try Int.fetchOne(db, sql: "PRAGMA schema_version") }
+      _ = try reader.read { db in try ConnectionSettings.requirePages(db) }
+      OpenDatabases.add(reader, registration)
       return reader
     }
   }
@@ -102,7 +114,8 @@ public enum SealedDatabase {
   ) -> Configuration {
     var prepared = configuration
     prepared.prepareDatabase { db in
-      try withExtendedLifetime(registration) { try ConnectionSettings.prepare(db, creation) }
+      try ConnectionSettings.prepare(db, creation)
+      if let connection = unsafe db.sqliteConnection { unsafe registration.adopt(connection) }
     }
     return prepared
   }
@@ -138,7 +151,8 @@ public enum SealedDatabase {
     } catch let error as SealedDatabaseError {
       throw error
     } catch let error as DatabaseError {
-      throw SealedDatabaseError(error, path: path.string, fault: registration.fault)
+      let fault = registration.fault(reportedAs: error.reportedCode)
+      throw SealedDatabaseError(error, path: path.string, fault: fault)
     } catch {
       throw SealedDatabaseError(.sqlite, "\(path): the database does not open", underlying: error)
     }

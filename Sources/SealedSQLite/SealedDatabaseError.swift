@@ -1,6 +1,3 @@
-internal import GRDB
-internal import SealedVFS
-
 /// Why a sealed database could not be opened or used.
 public struct SealedDatabaseError: Error, Sendable, CustomStringConvertible {
   /// The kinds of failure; new ones may be added.
@@ -15,7 +12,13 @@ public struct SealedDatabaseError: Error, Sendable, CustomStringConvertible {
     public static let notSealed = Code(name: "notSealed")
     /// A later format version.
     public static let newerVersion = Code(name: "newerVersion")
-    /// A page, the log or the journal does not authenticate, or its contents contradict themselves.
+    /// A page of the database or its log does not authenticate: ``SealedDatabaseError/pageNumber``.
+    public static let damagedPage = Code(name: "damagedPage")
+    /// The rollback journal does not authenticate, and the database needs it.
+    public static let damagedJournal = Code(name: "damagedJournal")
+    /// A log or a journal lies beside the database that was not written for a sealed one.
+    public static let foreignSibling = Code(name: "foreignSibling")
+    /// The pages authenticate, and what they hold contradicts itself.
     public static let damaged = Code(name: "damaged")
     /// The file ends before its last page.
     public static let truncated = Code(name: "truncated")
@@ -23,6 +26,10 @@ public struct SealedDatabaseError: Error, Sendable, CustomStringConvertible {
     public static let notOnSealedVFS = Code(name: "notOnSealedVFS")
     /// Another connection is in the way.
     public static let busy = Code(name: "busy")
+    /// The database or its directory may not be written.
+    public static let readOnly = Code(name: "readOnly")
+    /// A change of key to the key that the database has.
+    public static let sameKey = Code(name: "sameKey")
     /// The disk is full.
     public static let diskFull = Code(name: "diskFull")
     /// There is no database, and none was to be made.
@@ -47,61 +54,20 @@ public struct SealedDatabaseError: Error, Sendable, CustomStringConvertible {
   public let hint: String?
   /// SQLite's or the VFS's own error.
   public let underlying: (any Error)?
+  /// The damaged or missing page, from 1; nil for other failures, and where it is not known.
+  public let pageNumber: Int?
 
-  init(_ code: Code, _ message: String, hint: String? = nil, underlying: (any Error)? = nil) {
+  init(
+    _ code: Code, _ message: String, hint: String? = nil, underlying: (any Error)? = nil,
+    pageNumber: Int? = nil
+  ) {
     self.code = code
     self.message = message
     self.hint = hint
     self.underlying = underlying
+    self.pageNumber = pageNumber
   }
 
   /// The message.
   public var description: String { message }
-}
-
-extension SealedDatabaseError {
-  private static let codes: [SealedFileError.Code: Code] = [
-    .wrongKey: .wrongKey, .notSealed: .notSealed, .plainDatabase: .plainDatabase,
-    .newerVersion: .newerVersion, .damagedPage: .damaged, .damagedJournal: .damaged,
-    .foreignSibling: .notSealed, .truncated: .truncated, .moved: .moved, .busy: .busy,
-    .notOnSealedVFS: .notOnSealedVFS, .absent: .absent, .diskFull: .diskFull,
-    .ioFailed: .inputOutput, .reserveInUse: .damaged, .invalidArgument: .invalidArgument,
-  ]
-
-  /// What the VFS found.
-  init(_ error: SealedFileError) {
-    self.init(
-      Self.codes[error.code] ?? .inputOutput, error.description, hint: error.hint,
-      underlying: error)
-  }
-
-  /// What SQLite reported, made precise by what the VFS recorded for this database.
-  ///
-  /// GRDB's error holds the statement and its arguments: only SQLite's code and message are kept, in
-  /// the error beneath too.
-  init(_ error: DatabaseError, path: String, fault: SealedFileError?) {
-    if let fault, Self.isTheFilesFault(error.resultCode) {
-      self.init(fault)
-      return
-    }
-    let message = "\(path): \(error.message ?? "SQLite error \(error.resultCode.rawValue)")"
-    let (code, hint): (Code, String?) =
-      switch error.resultCode {
-      case .SQLITE_BUSY, .SQLITE_LOCKED: (.busy, "close it elsewhere, or try again")
-      case .SQLITE_FULL: (.diskFull, "free some space")
-      case .SQLITE_CORRUPT, .SQLITE_NOTADB: (.damaged, nil)
-      case .SQLITE_CANTOPEN: (.inputOutput, "look at the path and its permissions")
-      case .SQLITE_IOERR, .SQLITE_READONLY, .SQLITE_PERM: (.inputOutput, nil)
-      default: (.sqlite, nil)
-      }
-    self.init(
-      code, message, hint: hint,
-      underlying: DatabaseError(resultCode: error.extendedResultCode, message: error.message))
-  }
-
-  /// Whether a result code can come from what the VFS found in the files.
-  private static func isTheFilesFault(_ code: ResultCode) -> Bool {
-    [.SQLITE_NOTADB, .SQLITE_CORRUPT, .SQLITE_IOERR, .SQLITE_CANTOPEN, .SQLITE_READONLY]
-      .contains(code)
-  }
 }

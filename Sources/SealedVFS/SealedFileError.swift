@@ -58,6 +58,13 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
       hint: "one process must hold one SQLite library")
     /// There is no such file.
     public static let absent = Code("absent", "there is no such database")
+    /// The file or its directory may not be written.
+    public static let readOnly = Code(
+      "readOnly", "the database or its directory may not be written",
+      hint: "look at their owner and permissions, and how the volume is mounted")
+    /// A change of key to the key that the database has.
+    public static let sameKey = Code(
+      "sameKey", "the new key is the one that the database has", hint: "generate another key")
     /// The disk is full.
     public static let diskFull = Code(
       "diskFull", "the disk is full", hint: "free some space")

@@ -25,7 +25,7 @@ extension DatabaseKeeper {
         to: home.databasePath, key: keys.current, over: home.baseVFS)
       try await moveToPendingKey(exclusive, of: vault)
     } catch let error as SealedFileError
-      where [.busy, .damagedPage, .truncated, .diskFull].contains(error.code)
+      where [.busy, .damagedPage, .truncated, .diskFull, .readOnly].contains(error.code)
     {
       // The current key still opens it, and reading what is whole comes first: somebody uses it, or
       // it cannot be copied as it is. The next opening tries again.

@@ -16,12 +16,11 @@ extension DatabaseKeeper {
     do {
       try await settle(vault)
       let keys = try await vault.databaseKeys()
-      var discardedFrameCount = 0
       let pool = try SealedDatabase.openPool(
         at: home.databasePath, key: keys.current, configuration: configuration,
-        creation: .never, over: home.baseVFS,
-        reportDiscardedTail: { discardedFrameCount = $0.frameCount })
-      return OpenedDatabase(pool: pool, discardedLogFrameCount: discardedFrameCount)
+        creation: .never, over: home.baseVFS)
+      let tail = SealedDatabase.discardedLogTail(of: pool)
+      return OpenedDatabase(pool: pool, discardedLogFrameCount: tail?.frameCount ?? 0)
     } catch {
       throw VaultedDatabaseError(any: error)
     }

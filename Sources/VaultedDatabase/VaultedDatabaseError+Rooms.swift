@@ -2,6 +2,7 @@ internal import DataVault
 internal import FileLayer
 internal import SealedSQLite
 internal import SealedVFS
+internal import SystemPackage
 
 /// Errors of the rooms below, in this room's terms.
 extension VaultedDatabaseError {
@@ -21,8 +22,11 @@ extension VaultedDatabaseError {
       switch error.code {
       case .plainDatabase: .plainDatabase
       case .newerVersion: .newerVersion
-      case .damaged, .truncated, .notSealed: .damaged
+      case .damaged, .damagedPage, .damagedJournal, .truncated, .notSealed, .foreignSibling:
+        .damaged
       case .busy: .busy
+      case .readOnly: .readOnly
+      case .diskFull: .diskFull
       default: .database
       }
     self.init(code, error.message, hint: error.hint, underlying: error)
@@ -45,15 +49,25 @@ extension VaultedDatabaseError {
       switch error.code {
       case .plainDatabase: .plainDatabase
       case .newerVersion: .newerVersion
-      case .damagedPage, .damagedJournal, .truncated, .notSealed: .damaged
+      case .damagedPage, .damagedJournal, .truncated, .notSealed, .foreignSibling: .damaged
       case .busy: .busy
+      case .readOnly: .readOnly
+      case .diskFull: .diskFull
       default: .database
       }
     self.init(code, error.description, hint: error.hint, underlying: error)
   }
 
   init(_ error: FileError) {
-    self.init(.inputOutput, error.description, underlying: error)
+    switch error.errno {
+    case .noSpace, .diskQuotaExceeded:
+      self.init(.diskFull, error.description, hint: "free some space", underlying: error)
+    case .readOnlyFileSystem, .permissionDenied, .notPermitted:
+      self.init(
+        .readOnly, error.description, hint: "look at owner, permissions and how it is mounted",
+        underlying: error)
+    default: self.init(.inputOutput, error.description, underlying: error)
+    }
   }
 
   /// The refusal that a row of the opening table names.

@@ -28,6 +28,10 @@ public struct VaultedDatabaseError: Error, Sendable, CustomStringConvertible {
     public static let vault = Code(name: "vault")
     /// The sealed database failed; ``VaultedDatabaseError/underlying`` is a `SealedDatabaseError`.
     public static let database = Code(name: "database")
+    /// The disk is full.
+    public static let diskFull = Code(name: "diskFull")
+    /// A file or its directory may not be written.
+    public static let readOnly = Code(name: "readOnly")
     /// A file or a lock could not be used.
     public static let inputOutput = Code(name: "inputOutput")
   }

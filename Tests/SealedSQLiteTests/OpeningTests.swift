@@ -113,7 +113,7 @@ import VaultCrypto
       try replace { $0[0] = 0 }
       try expect(.notSealed)
       try replace { $0[700] ^= 1 }
-      try expect(.damaged)
+      try expect(.damagedPage)
       try replace { $0.removeLast(8192) }
       try expect(.truncated)
       try replace { $0.replaceSubrange(0..<16, with: Data("SQLite format 3\0".utf8)) }

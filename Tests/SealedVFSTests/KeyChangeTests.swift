@@ -1,66 +1,234 @@
 import CSQLite
+import FaultVFS
+import FileLayer
+import Foundation
 import SealedVFS
 import SystemPackage
 import Testing
 import VaultCrypto
 
+@testable import SealedVFS
+
 @Suite struct KeyChangeTests {
-  /// A database of some pages, left in WAL mode with a log that was not checkpointed.
-  private func makeDatabase(_ place: Place) throws {
-    let registration = try place.register()
-    try withExtendedLifetime(registration) {
+  private func changeKey(
+    _ place: Place, patience: Duration = .zero, progress: (PageProgress) -> Void = { _ in }
+  ) throws(SealedFileError) {
+    try SealedVFS.reencrypt(
+      place.database, from: Place.key(), to: Place.key(Place.otherKeyBytes), patience: patience,
+      progress: progress)
+  }
+
+  /// The rows and the journal mode that a key finds; checks every page on the way.
+  private func state(
+    _ place: Place, _ keyBytes: [UInt8] = Place.otherKeyBytes
+  ) throws -> String {
+    let registration = try place.register(keyBytes)
+    return try withExtendedLifetime(registration) {
       let connection = try place.open()
-      try connection.run(
-        """
-        PRAGMA journal_mode = WAL;
-        CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT);
-        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
-        INSERT INTO t SELECT i, 'row ' || i FROM n;
-        """)
+      #expect(try connection.integrity == "ok")
+      return "\(try connection.rowCount ?? "") \(try connection.first("PRAGMA journal_mode") ?? "")"
     }
   }
 
-  @Test func `a change of key keeps rows and file id, and only the new key opens`() throws {
-    let place = try Place()
-    try makeDatabase(place)
-    let before = try SealedVFS.inspect(place.database)
-    try SealedVFS.reencrypt(
-      place.database, from: Place.key(), to: Place.key(Place.otherKeyBytes))
-    guard case .sealed(let old) = before,
-      case .sealed(let new) = try SealedVFS.inspect(place.database)
-    else {
-      Issue.record("not sealed")
-      return
+  @Test func `a change of key keeps rows, file id and journal mode, and only the new key opens`()
+    throws
+  {
+    for mode in ["WAL", "DELETE"] {
+      let place = try Place()
+      try place.makeDatabase(mode: mode)
+      let before = try SealedVFS.inspect(place.database)
+      try changeKey(place)
+      guard case .sealed(let old) = before,
+        case .sealed(let new) = try SealedVFS.inspect(place.database)
+      else {
+        Issue.record("not sealed")
+        return
+      }
+      #expect(old.fileID == new.fileID)
+      let matches = (
+        new.matches(key: Place.key()), new.matches(key: Place.key(Place.otherKeyBytes))
+      )
+      #expect(matches == (false, true))
+      #expect(place.fileNames == ["test.db"])
+      do {
+        let registration = try place.register()
+        #expect(throws: SQLiteFailure.self) { try place.open() }
+        #expect(registration.fault?.code == .wrongKey)
+      }
+      #expect(try state(place) == "300 \(mode.lowercased())")
     }
-    #expect(old.fileID == new.fileID)
-    let matches = (new.matches(key: Place.key()), new.matches(key: Place.key(Place.otherKeyBytes)))
-    #expect(matches == (false, true))
+  }
+
+  @Test(arguments: [("log-not-checkpointed", "90 wal"), ("hot-journal", "150 delete")])
+  func `what a killed process left in log or journal is in the copy`(
+    _ fixture: String, _ expected: String
+  ) throws {
+    let place = try #require(DatabaseFixture.positives.first { $0.name == fixture }).place()
+    try changeKey(place)
     #expect(place.fileNames == ["test.db"])
-    do {
+    #expect(try state(place) == expected)
+  }
+
+  @Test func `it is refused while another connection is there, and nothing changes`() throws {
+    for mode in ["WAL", "DELETE"] {
+      let place = try Place()
+      try place.makeDatabase(mode: mode)
       let registration = try place.register()
-      #expect(throws: SQLiteFailure.self) { try place.open() }
-      #expect(registration.fault?.code == .wrongKey)
+      let other = try place.open()
+      // An idle connection holds nothing in rollback mode; it finds the file moved afterwards.
+      try other.run(mode == "WAL" ? "SELECT count(*) FROM t" : "BEGIN; SELECT count(*) FROM t")
+      let failure = #expect(throws: SealedFileError.self) { try changeKey(place) }
+      #expect(failure?.code == .busy)
+      #expect(try other.first("SELECT count(*) FROM t") == "300")
+      other.close()
+      withExtendedLifetime(registration) {}
+      #expect(try state(place, Place.keyBytes) == "300 \(mode.lowercased())")
     }
+  }
+
+  @Test func `it waits for others to leave as long as it is told to`() async throws {
+    let place = try Place()
+    try place.makeDatabase(mode: "WAL")
+    let isOpen = DispatchSemaphore(value: 0)
+    let path = place.database.string
+    let registration = try place.register()
+    Thread {
+      let other = try? Connection(path)
+      _ = try? other?.run("SELECT count(*) FROM t")
+      isOpen.signal()
+      Thread.sleep(forTimeInterval: 0.2)
+      other?.close()
+    }.start()
+    isOpen.wait()
+    try changeKey(place, patience: .seconds(20))
+    withExtendedLifetime(registration) {}
+    #expect(try state(place) == "300 wal")
+  }
+
+  @Test func `a read-only file or directory is refused before anything changes`() throws {
+    for (isDirectory, permissions) in [(true, 0o555), (false, 0o444)] {
+      let place = try #require(
+        DatabaseFixture.positives.first { $0.name == "log-not-checkpointed" }
+      ).place()
+      let before = try place.contents()
+      let target = (isDirectory ? place.directory : place.database).string
+      try FileManager.default.setAttributes(
+        [.posixPermissions: 0o755], ofItemAtPath: place.directory.string)
+      try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: target)
+      let failure = #expect(throws: SealedFileError.self) {
+        try FileUser.withoutPrivileges { try changeKey(place) }
+      }
+      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: target)
+      #expect(failure?.code == .readOnly, "\(failure?.description ?? "")")
+      #expect(try place.changes(since: before).isEmpty)
+    }
+  }
+
+  @Test func `the same key is refused before anything changes`() throws {
+    let place = try Place()
+    try place.makeDatabase(mode: "WAL")
+    let before = try place.contents()
+    let failure = #expect(throws: SealedFileError.self) {
+      try SealedVFS.reencrypt(place.database, from: Place.key(), to: Place.key())
+    }
+    #expect(failure?.code == .sameKey)
+    #expect(try place.changes(since: before).isEmpty)
+    // One that an earlier call finished is no error: it may not have heard of its success.
+    try changeKey(place)
+    try changeKey(place)
+    #expect(try state(place) == "300 wal")
+  }
+
+  @Test func `a damaged page ends it with the database as it was`() throws {
+    let place = try Place()
+    try place.makeDatabase(mode: "WAL")
+    try place.change(place.database) { $0[5 * 4096 + 77] ^= 1 }
+    let before = try place.contents()
+    let failure = #expect(throws: SealedFileError.self) { try changeKey(place) }
+    #expect(failure?.code == .damagedPage)
+    #expect(failure?.pageNumber == 6)
+    #expect(try place.changes(since: before).isEmpty)
+  }
+
+  @Test func `a truncated file is refused, and what lies behind the database is left behind`()
+    throws
+  {
+    let place = try Place()
+    try place.makeDatabase(mode: "WAL")
+    let whole = try place.bytes(place.database)
+    try place.change(place.database) { $0.removeLast(4096) }
+    let failure = #expect(throws: SealedFileError.self) { try changeKey(place) }
+    #expect(failure?.code == .truncated)
+    try place.write(whole + [UInt8](repeating: 7, count: 5000), to: place.database)
+    try changeKey(place)
+    #expect(try place.bytes(place.database).count == whole.count)
+    #expect(try state(place) == "300 wal")
+  }
+
+  @Test func `progress counts every page, and ends at the last`() throws {
+    let place = try Place()
+    try place.makeDatabase(rowCount: 12_000)
+    let pageCount = try place.bytes(place.database).count / 4096
+    #expect(pageCount > 600)
+    var seen: [PageProgress] = []
+    try changeKey(place) { seen.append($0) }
+    #expect(seen.count == (pageCount + 255) / 256)
+    #expect(seen.allSatisfy { $0.pageCount == pageCount })
+    #expect(seen.map(\.completedPageCount) == seen.map(\.completedPageCount).sorted())
+    #expect(seen.last?.completedPageCount == pageCount)
+    #expect(try state(place) == "12000 delete")
+  }
+
+  @Test func `whoever opens the new file at once keeps its log when the old one is let go`() throws
+  {
+    let place = try Place()
+    try place.makeDatabase(mode: "WAL")
+    var exclusive: ExclusiveConnection? = try ExclusiveConnection(
+      to: place.database, key: Place.key())
+    try exclusive?.reencrypt(to: Place.key(Place.otherKeyBytes))
     let registration = try place.register(Place.otherKeyBytes)
     try withExtendedLifetime(registration) {
       let connection = try place.open()
-      #expect(try connection.first("SELECT count(*) || ' ' || max(text) FROM t") == "2000 row 999")
-      #expect(try connection.first("PRAGMA integrity_check") == "ok")
+      try connection.fill(10, from: 1000)
+      #expect(place.exists(place.log))
+      exclusive = nil
+      #expect(place.exists(place.log))
+      let copy = try place.afterKill()
+      #expect(try state(copy) == "310 wal")
+      try connection.fill(10, from: 2000)
     }
+    #expect(try state(place) == "320 wal")
   }
 
-  @Test func `a change of key is refused while another connection is there`() throws {
-    let place = try Place()
-    try makeDatabase(place)
-    let registration = try place.register()
-    let other = try place.open()
-    try other.run("SELECT count(*) FROM t")
-    let failure = #expect(throws: SealedFileError.self) {
-      try SealedVFS.reencrypt(
-        place.database, from: Place.key(), to: Place.key(Place.otherKeyBytes))
+  @Test func `a full disk at any step leaves one key, all rows and the journal mode`() throws {
+    let origin = try Place()
+    try origin.makeDatabase(mode: "WAL")
+    for event in 0... {
+      let place = try Place()
+      try origin.copy(to: place)
+      let recorder = FileRecorder(fault: .failure(atEvent: event, .noSpace))
+      let vfs = RecordingVFS(recorder)
+      var code: SealedFileError.Code?
+      do throws(SealedFileError) {
+        try SealedVFS.reencrypt(
+          place.database, from: Place.key(), to: Place.key(Place.otherKeyBytes), over: vfs.name,
+          fileSystem: RecordingFileSystem(recorder: recorder))
+      } catch {
+        code = error.code
+      }
+      guard case .sealed(let header) = try SealedVFS.inspect(place.database) else {
+        Issue.record("not sealed after \(event)")
+        return
+      }
+      let isChanged = header.matches(key: Place.key(Place.otherKeyBytes))
+      #expect(
+        try state(place, isChanged ? Place.otherKeyBytes : Place.keyBytes) == "300 wal",
+        "full at \(event)")
+      if recorder.failableEventCount <= event {
+        #expect(event > 5 && code == nil)
+        break
+      }
+      #expect(code == nil || code == .diskFull, "full at \(event)")
     }
-    #expect(failure?.code == .busy)
-    #expect(try other.first("SELECT count(*) FROM t") == "2000")
-    withExtendedLifetime(registration) {}
   }
 }

@@ -50,7 +50,8 @@ extension EngineError {
   private static let startCodes: [VaultedDatabaseError.Code: Code] = [
     .vaultLocked: .vaultLocked, .keyMissing: .keyMissing, .databaseMissing: .databaseMissing,
     .foreignDatabase: .foreignDatabase, .plainDatabase: .plainDatabase,
-    .newerVersion: .newerVersion, .damaged: .damaged, .busy: .busy,
+    .newerVersion: .newerVersion, .damaged: .damaged, .busy: .busy, .diskFull: .diskFull,
+    .readOnly: .readOnly,
   ]
 
   private static func code(of error: VaultError) -> Code {

@@ -51,7 +51,7 @@ enum FileControl {
       unsafe keyPragmas.contains(String(cString: name).lowercased())
     else { return nil }
     let fault = SealedFileError(.keyInText, path: file.registered.path)
-    file.registered.record(fault)
+    file.record(fault, SQLITE_ERROR)
     unsafe words[0] = copy(of: fault.descriptionWithHint)?.assumingMemoryBound(to: CChar.self)
     return SQLITE_ERROR
   }

@@ -8,9 +8,13 @@ class SealedFile {
   let base: BaseFile
   let registered: RegisteredKey
 
-  init(base: BaseFile, registered: RegisteredKey) {
+  /// What was found through this connection to this database, its log and its journal.
+  let faults: RecentFaults
+
+  init(base: BaseFile, registered: RegisteredKey, faults: RecentFaults) {
     self.base = base
     self.registered = registered
+    self.faults = faults
   }
 
   func read(_ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
@@ -41,7 +45,13 @@ class SealedFile {
 
   /// Records why a call fails and returns its result code.
   func fail(_ code: SealedFileError.Code, page: UInt32? = nil, _ result: Int32) -> Int32 {
-    registered.record(SealedFileError(code, path: registered.path, pageNumber: page))
+    record(SealedFileError(code, path: registered.path, pageNumber: page), result)
     return result
+  }
+
+  /// Keeps a fault for whoever asks what SQLite's result code means.
+  func record(_ fault: SealedFileError, _ result: Int32) {
+    faults.record(fault, result: result)
+    FaultLog.record(fault)
   }
 }

@@ -27,7 +27,7 @@ final class JournalFile: SealedFile {
 
   init(base: BaseFile, main: MainFile) {
     self.main = main
-    super.init(base: base, registered: main.registered)
+    super.init(base: base, registered: main.registered, faults: main.faults)
   }
 
   override func read(

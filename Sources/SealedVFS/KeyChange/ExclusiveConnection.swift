@@ -2,10 +2,10 @@ internal import CSQLite
 package import SystemPackage
 package import VaultCrypto
 
-/// A connection that has a database to itself: rollback journal, no log, EXCLUSIVE lock held.
+/// A connection that has a database to itself: EXCLUSIVE lock held, the log's index in its memory.
 ///
 /// It is taken before a change of key is decided, so that "busy" is said while nothing has changed.
-/// The lock goes with the connection.
+/// The lock goes with the connection; the journal mode stays what it was.
 @safe package final class ExclusiveConnection {
   private let connection: OpaquePointer
   let path: FilePath
@@ -16,12 +16,15 @@ package import VaultCrypto
 
   /// Opens the database and keeps everyone else out.
   ///
-  /// - Throws: `busy` when others are there; nothing is changed then but, at most, the journal mode.
+  /// - Parameter patience: how long to wait for others to leave.
+  /// - Throws: `busy` when others are there; `readOnly`; nothing is changed then.
   package init(
-    to path: FilePath, key: borrowing SecretBytes, over base: String = "unix"
+    to path: FilePath, key: borrowing SecretBytes, over base: String = "unix",
+    patience: Duration = .zero
   ) throws(SealedFileError) {
     let full = try SealedVFS.fullPath(path)
     try SealedVFS.inspect(path, over: base).require(key: key, at: path, exists: true)
+    try WriteAccess.require(to: FilePath(full))
     let registration = try SealedVFS.register(key: key, at: path, over: base)
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOMUTEX
@@ -31,8 +34,11 @@ package import VaultCrypto
       throw registration.explain(result, full)
     }
     do throws(SealedFileError) {
-      try unsafe Self.takeOver(connection, full, registration)
-      file = try unsafe Self.file(of: connection, full)
+      try unsafe Self.takeOver(connection, full, registration, patience)
+      guard let file = unsafe SealedConnection.file(of: connection, "main") else {
+        throw SealedFileError(.notOnSealedVFS, path: full)
+      }
+      self.file = file
     } catch {
       unsafe sqlite3_close_v2(connection)
       throw error
@@ -46,32 +52,50 @@ package import VaultCrypto
     unsafe sqlite3_close_v2(connection)
   }
 
-  /// Leaves the log behind for good and takes the EXCLUSIVE lock.
+  /// What the recovery of the log left out, when this connection opened it.
+  package var discardedLogTail: DiscardedLogTail? { registration.discardedLogTail }
+
+  /// Moves all that is in the log into the database, durably, and empties the log.
+  func checkpoint() throws(SealedFileError) {
+    let result = unsafe sqlite3_wal_checkpoint_v2(
+      connection, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+    guard result == SQLITE_OK else { throw explain(result) }
+    try unsafe Self.requireExclusiveLock(connection, path.string)
+  }
+
+  private func explain(_ result: Int32) -> SealedFileError {
+    registration.explain(unsafe max(result, sqlite3_extended_errcode(connection)), path.string)
+  }
+
+  /// Takes the EXCLUSIVE lock for as long as the connection lives.
+  ///
+  /// Set before the first access, `locking_mode=EXCLUSIVE` means in WAL mode too the lock of the whole
+  /// file: one connection that has the log open, even an idle one, is in its way.
   private static func takeOver(
-    _ connection: OpaquePointer, _ path: String, _ registration: KeyRegistration
+    _ connection: OpaquePointer, _ path: String, _ registration: KeyRegistration,
+    _ patience: Duration
   ) throws(SealedFileError) {
+    unsafe sqlite3_extended_result_codes(connection, 1)
+    unsafe sqlite3_busy_timeout(connection, patience.wholeMilliseconds)
+    if unsafe sqlite3_db_readonly(connection, "main") == 1 {
+      throw SealedFileError(.readOnly, path: path)
+    }
     for sql in [
-      "PRAGMA temp_store = MEMORY", "PRAGMA synchronous = FULL", "PRAGMA journal_mode = DELETE",
-      "BEGIN EXCLUSIVE",
+      "PRAGMA temp_store = MEMORY", "PRAGMA synchronous = FULL", "PRAGMA locking_mode = EXCLUSIVE",
+      "BEGIN EXCLUSIVE", "COMMIT",
     ] {
       let result = unsafe sqlite3_exec(connection, sql, nil, nil, nil)
       guard result == SQLITE_OK else { throw registration.explain(result, path) }
     }
-    // Where someone is still in the log, BEGIN EXCLUSIVE succeeds too, with the log's lock alone.
+    try unsafe requireExclusiveLock(connection, path)
+  }
+
+  private static func requireExclusiveLock(
+    _ connection: OpaquePointer, _ path: String
+  ) throws(SealedFileError) {
     var state: Int32 = 0
     _ = unsafe sqlite3_file_control(connection, "main", SQLITE_FCNTL_LOCKSTATE, &state)
     guard state == SQLITE_LOCK_EXCLUSIVE else { throw SealedFileError(.busy, path: path) }
-  }
-
-  private static func file(
-    of connection: OpaquePointer, _ path: String
-  ) throws(SealedFileError) -> MainFile {
-    var memory: UnsafeMutablePointer<sqlite3_file>?
-    _ = unsafe sqlite3_file_control(connection, "main", SQLITE_FCNTL_FILE_POINTER, &memory)
-    guard let file = unsafe FileCallbacks.file(in: memory) as? MainFile else {
-      throw SealedFileError(.notOnSealedVFS, path: path)
-    }
-    return file
   }
 }
 
@@ -81,9 +105,18 @@ extension KeyRegistration {
     switch result & 0xFF {
     case SQLITE_BUSY, SQLITE_LOCKED: return SealedFileError(.busy, path: path)
     case SQLITE_FULL: return SealedFileError(.diskFull, path: path)
-    default:
-      let words = unsafe sqlite3_errstr(result).map { unsafe String(cString: $0) }
-      return fault ?? SealedFileError(.ioFailed, path: path, detail: words)
+    default: break
     }
+    if let found = fault(reportedAs: result) { return found }
+    if result & 0xFF == SQLITE_READONLY { return SealedFileError(.readOnly, path: path) }
+    let words = unsafe sqlite3_errstr(result).map { unsafe String(cString: $0) }
+    return SealedFileError(.ioFailed, path: path, detail: words)
+  }
+}
+
+extension Duration {
+  /// For SQLite's busy timeout, which ends at the largest `Int32`.
+  fileprivate var wholeMilliseconds: Int32 {
+    Int32(clamping: components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
   }
 }

@@ -1,55 +1,105 @@
 internal import CSQLite
+internal import Glibc
 internal import VaultCrypto
 
 /// The pages of an open database, sealed anew under another key, a mebibyte at a time.
+///
+/// It reads the file beneath in large pieces and costs two buffers of that size, however large the
+/// database is.
 struct PageCopy: ~Copyable {
   private static let pagesAtOnce = 256
 
+  /// How many pages there are to copy.
+  let pageCount: UInt32
+  /// How many have been.
+  var completedPageCount: UInt32 { number - 1 }
+
   private let source: MainFile
   private let cipher: PageCipher
-  private let pageCount: UInt32
-  private var nonces = NonceSequence()
-  private var number: UInt32 = 1
-  private let opened = Scratch(byteCount: PageLayout.byteCount)
+  private var nonces: NonceSequence
+  private var number: UInt32
+  private let opened: Scratch
+  private let sealed: Scratch
+  private var copied: [UInt8]
 
-  /// Begins a copy; the caller holds the database's EXCLUSIVE lock.
+  /// Begins a copy; the caller holds the database's EXCLUSIVE lock and has emptied its log.
   init(
     _ source: MainFile, header: SealedHeader, key: borrowing SecretBytes
   ) throws(SealedFileError) {
-    var byteCount: Int64 = 0
-    guard unsafe source.base.byteCount(&byteCount) == SQLITE_OK,
-      let cipher = try? PageCipher(.page, key: key, header: header)
-    else { throw SealedFileError(.ioFailed, path: source.registered.path) }
-    guard byteCount % Int64(PageLayout.byteCount) == 0,
-      let pageCount = UInt32(exactly: byteCount / Int64(PageLayout.byteCount))
-    else { throw SealedFileError(.truncated, path: source.registered.path) }
+    guard let cipher = try? PageCipher(.page, key: key, header: header) else {
+      throw SealedFileError(.ioFailed, path: source.registered.path)
+    }
+    let pageCount = try Self.pageCount(of: source)
     self.source = source
     self.cipher = cipher
     self.pageCount = pageCount
+    number = 1
+    nonces = NonceSequence()
+    copied = []
+    opened = Scratch(byteCount: PageLayout.byteCount)
+    sealed = Scratch(byteCount: PageLayout.byteCount * Self.pagesAtOnce)
+  }
+
+  /// The size that page 1 states; what may lie behind it in the file belongs to no database.
+  private static func pageCount(of source: MainFile) throws(SealedFileError) -> UInt32 {
+    let path = source.registered.path
+    var byteCount: Int64 = 0
+    guard unsafe source.base.byteCount(&byteCount) == SQLITE_OK else {
+      throw SealedFileError(.ioFailed, path: path)
+    }
+    guard let held = UInt32(exactly: byteCount / Int64(PageLayout.byteCount)), held > 0 else {
+      throw SealedFileError(.truncated, path: path, pageNumber: 1)
+    }
+    let firstPage = Scratch(byteCount: PageLayout.byteCount)
+    let result = unsafe source.readPage(1, into: firstPage.pointer)
+    guard result == SQLITE_OK else {
+      throw source.faults.newest(reportedAs: result) ?? SealedFileError(.ioFailed, path: path)
+    }
+    let page = unsafe UnsafeRawPointer(firstPage.pointer)
+    let stated = unsafe page.bigEndianWord(at: 28)
+    guard stated > 0, unsafe page.bigEndianWord(at: 24) == page.bigEndianWord(at: 92) else {
+      return held
+    }
+    guard stated <= held else {
+      throw SealedFileError(.truncated, path: path, pageNumber: stated)
+    }
+    return stated
   }
 
   /// The next pages; nil after the last.
   mutating func next() throws(SealedFileError) -> [UInt8]? {
     guard number <= pageCount else { return nil }
     let count = min(Self.pagesAtOnce, Int(pageCount - number) + 1)
-    var pages = [UInt8](repeating: 0, count: count * PageLayout.byteCount)
+    let byteCount = count * PageLayout.byteCount
+    let result = unsafe source.base.read(
+      sealed.pointer, byteCount, at: PageLayout.offset(ofPage: number))
+    guard result == SQLITE_OK else {
+      throw SealedFileError(
+        result == SQLITE_IOERR_SHORT_READ ? .truncated : .ioFailed, path: source.registered.path)
+    }
+    if copied.count != byteCount { copied = [UInt8](repeating: 0, count: byteCount) }
+    nonces.end()  // a run of nonces, and the key derived from it, for each piece
     for index in 0..<count {
-      try copyPage(into: &pages, at: index * PageLayout.byteCount)
+      try copyPage(at: index * PageLayout.byteCount)
       number += 1
     }
-    return pages
+    return copied
   }
 
-  private mutating func copyPage(
-    into pages: inout [UInt8], at offset: Int
-  ) throws(SealedFileError) {
-    if number == PageLayout.lockPageNumber { return }
-    guard unsafe source.readPage(number, into: opened.pointer) == SQLITE_OK else {
-      // A hole, where SQLite keeps nothing: it stays one.
-      if unsafe source.sealed.bytes(0..<PageLayout.byteCount).isZero { return }
-      throw source.registered.fault ?? SealedFileError(.ioFailed, path: source.registered.path)
+  private mutating func copyPage(at offset: Int) throws(SealedFileError) {
+    let page = unsafe sealed.pointer + offset
+    if unsafe isHole(page) {
+      unsafe copied.withUnsafeMutableBytes { bytes in
+        if let start = bytes.baseAddress {
+          unsafe memset(start + offset, 0, PageLayout.byteCount)
+        }
+      }
+      return
     }
-    let isSealed = unsafe pages.withUnsafeMutableBytes { bytes in
+    guard unsafe source.keys.page.open(page, number: number, into: opened.pointer) else {
+      throw SealedFileError(.damagedPage, path: source.registered.path, pageNumber: number)
+    }
+    let isSealed = unsafe copied.withUnsafeMutableBytes { bytes in
       guard let start = bytes.baseAddress else { return false }
       return unsafe cipher.seal(
         opened.pointer, number: number, into: start + offset, nonces: &nonces)
@@ -58,5 +108,15 @@ struct PageCopy: ~Copyable {
       throw SealedFileError(
         .reserveInUse, path: source.registered.path, pageNumber: number)
     }
+  }
+
+  /// The page of SQLite's lock bytes, or one where SQLite keeps nothing: it stays as it is.
+  private func isHole(_ page: UnsafeMutableRawPointer) -> Bool {
+    guard number != PageLayout.lockPageNumber else { return true }
+    // A nonce of zeros is drawn once in 2^192 pages: only then is the whole page looked at.
+    let nonce = unsafe UnsafeRawBufferPointer(
+      start: page + PageLayout.nonceOffset, count: PageLayout.nonceByteCount)
+    return unsafe nonce.isZero
+      && UnsafeRawBufferPointer(start: page, count: PageLayout.byteCount).isZero
   }
 }

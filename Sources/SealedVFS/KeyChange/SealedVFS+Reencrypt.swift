@@ -10,23 +10,33 @@ extension SealedVFS {
   /// return; killed at any moment, the database is whole under the old key or under the new one, and
   /// the header's key check tells which. A database that is already under the new key stays as it is.
   ///
-  /// - Parameter base: the VFS beneath; `fileSystem` makes the new file, renames and synchronizes it.
-  /// - Throws: `busy` when the database is open elsewhere; `damagedPage` when a page does not open:
-  ///   the old file stands then.
+  /// - Parameters:
+  ///   - base: the VFS beneath; `fileSystem` makes the new file, renames and synchronizes it.
+  ///   - patience: how long to wait for others to leave.
+  ///   - progress: told after each mebibyte, and at the end.
+  /// - Returns: what the recovery of the log left out; nil as a rule.
+  /// - Throws: `busy` when the database is open elsewhere; `readOnly`; `sameKey`; `damagedPage` when
+  ///   a page does not open; `diskFull`: the old file stands then.
+  @discardableResult
   package static func reencrypt(
     _ path: FilePath, from oldKey: borrowing SecretBytes, to newKey: borrowing SecretBytes,
-    over base: String = "unix", fileSystem: any FileSystem = LinuxFileSystem()
-  ) throws(SealedFileError) {
+    over base: String = "unix", fileSystem: any FileSystem = LinuxFileSystem(),
+    patience: Duration = .zero, progress: (PageProgress) -> Void = { _ in }
+  ) throws(SealedFileError) -> DiscardedLogTail? {
     let full = FilePath(try fullPath(path))
     if case .sealed(let header) = try inspect(full, over: base), header.matches(key: newKey) {
+      if header.matches(key: oldKey) { throw SealedFileError(.sameKey, path: full.string) }
       // An earlier change got this far; its rename may not be durable yet.
       do throws(FileError) {
-        return try fileSystem.synchronizeDirectory(full.removingLastComponent())
+        try fileSystem.synchronizeDirectory(full.removingLastComponent())
+        return nil
       } catch {
         throw SealedFileError(error, full)
       }
     }
-    let connection = try ExclusiveConnection(to: full, key: oldKey, over: base)
-    try connection.reencrypt(to: newKey, fileSystem: fileSystem)
+    let connection = try ExclusiveConnection(
+      to: full, key: oldKey, over: base, patience: patience)
+    try connection.reencrypt(to: newKey, fileSystem: fileSystem, progress: progress)
+    return connection.discardedLogTail
   }
 }

@@ -102,8 +102,9 @@ extension MainFile {
     case .plainSQLite: return fail(.plainDatabase, SQLITE_NOTADB)
     case .zeros, .foreign: return fail(.notSealed, SQLITE_NOTADB)
     case .newerVersion(let version):
-      registered.record(
-        SealedFileError(.newerVersion, path: registered.path, detail: "version \(version)"))
+      record(
+        SealedFileError(.newerVersion, path: registered.path, detail: "version \(version)"),
+        SQLITE_NOTADB)
       return SQLITE_NOTADB
     case .sealed(let header):
       guard header.matches(key: registered.key) else { return fail(.wrongKey, SQLITE_NOTADB) }

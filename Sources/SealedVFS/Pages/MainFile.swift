@@ -29,7 +29,7 @@ final class MainFile: SealedFile {
     let header = try SealedHeader(fileID: registered.newFileID, key: registered.key)
     keys = try FileKeys(header: header, key: registered.key)
     self.showsEmptyFileBare = showsEmptyFileBare
-    super.init(base: base, registered: registered)
+    super.init(base: base, registered: registered, faults: RecentFaults(partOf: registered.faults))
   }
 
   override func read(

@@ -19,7 +19,21 @@ public final class KeyRegistration: Sendable {
   /// code says; nil when none has.
   ///
   /// It stays until the next one.
-  public var fault: SealedFileError? { registered.fault }
+  public var fault: SealedFileError? { registered.faults.newest }
+
+  /// Why a call failed that SQLite reports by an extended result code, through whichever connection;
+  /// nil when the VFS found nothing that SQLite reports so.
+  public func fault(reportedAs resultCode: Int32) -> SealedFileError? {
+    registered.faults.newest(reportedAs: resultCode)
+  }
+
+  /// Takes the faults of a connection for its own from now on.
+  ///
+  /// xOpen finds the *last* registration of a path; whoever made this connection for an earlier one
+  /// says so.
+  public func adopt(_ connection: OpaquePointer) {
+    unsafe SealedConnection.file(of: connection, "main")?.faults.move(to: registered.faults)
+  }
 
   /// What the last recovery of the write-ahead log left out; nil when nothing.
   ///

@@ -23,7 +23,9 @@ internal import VaultCrypto
   let base: UnsafeMutablePointer<sqlite3_vfs>
   let newFileID: [UInt8]
   let emptyFile: EmptyFile
-  private let lastFault = Mutex<SealedFileError?>(nil)
+
+  /// What was found through any connection.
+  let faults = RecentFaults()
   private let lastDiscardedTail = Mutex<DiscardedLogTail?>(nil)
 
   init(
@@ -35,13 +37,6 @@ internal import VaultCrypto
     unsafe self.base = base
     self.newFileID = newFileID
     self.emptyFile = emptyFile
-  }
-
-  var fault: SealedFileError? { lastFault.withLock { $0 } }
-
-  func record(_ fault: SealedFileError) {
-    lastFault.withLock { $0 = fault }
-    FaultLog.record(fault)
   }
 
   var discardedTail: DiscardedLogTail? { lastDiscardedTail.withLock { $0 } }

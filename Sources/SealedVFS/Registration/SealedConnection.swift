@@ -13,6 +13,33 @@ public enum SealedConnection {
     return unsafe String(cString: name)
   }
 
+  /// Why a call on this connection failed that SQLite reported by an extended result code.
+  ///
+  /// All its databases are asked, attached ones included.
+  ///
+  /// - Returns: nil when the VFS found nothing that SQLite reports so: the failure has another cause.
+  public static func fault(
+    of connection: OpaquePointer, reportedAs resultCode: Int32
+  ) -> SealedFileError? {
+    var index: Int32 = 0
+    while let name = unsafe sqlite3_db_name(connection, index) {
+      if let found = unsafe file(of: connection, name)?.faults.newest(reportedAs: resultCode) {
+        return found
+      }
+      index += 1
+    }
+    return nil
+  }
+
+  /// The file of one of a connection's databases; nil when it is not on the sealed VFS.
+  static func file(of connection: OpaquePointer, _ schema: UnsafePointer<CChar>) -> MainFile? {
+    var memory: UnsafeMutablePointer<sqlite3_file>?
+    let result = unsafe sqlite3_file_control(
+      connection, schema, SQLITE_FCNTL_FILE_POINTER, &memory)
+    guard result == SQLITE_OK else { return nil }
+    return unsafe FileCallbacks.file(in: memory) as? MainFile
+  }
+
   /// Reserves 40 bytes of each page for nonce and tag; before the database's first page is written.
   ///
   /// - Returns: how many bytes each page reserves now, or will.

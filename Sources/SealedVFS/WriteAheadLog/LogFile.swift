@@ -31,7 +31,7 @@ final class LogFile: SealedFile {
 
   init(base: BaseFile, main: MainFile) {
     self.main = main
-    super.init(base: base, registered: main.registered)
+    super.init(base: base, registered: main.registered, faults: main.faults)
   }
 
   override func read(

@@ -30,6 +30,14 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
     DatabaseFixture(name: "torn-log", outcome: .rows(80), base: "log-not-checkpointed") { place in
       try place.change(place.log) { $0.removeLast(3000) }
     },
+    DatabaseFixture(name: "damaged-log-frame", outcome: .rows(70), base: "log-not-checkpointed") {
+      place in
+      // In the page of the first frame of the second commit that the log holds.
+      try place.change(place.log) { bytes in
+        let firstCommit = LogFrames.commits(in: bytes)[0]
+        bytes[32 + firstCommit * 4120 + 24 + 1000] ^= 1
+      }
+    },
     DatabaseFixture(name: "torn-first-page", outcome: .rows(90), base: "log-not-checkpointed") {
       place in
       try place.change(place.database) { bytes in
@@ -39,6 +47,14 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
   ]
 
   static let negatives: [DatabaseFixture] = [
+    DatabaseFixture(name: "plain-database", outcome: .refused(.plainDatabase), base: "rows") {
+      place in
+      let plain = try Place()
+      let connection = try plain.open()
+      try connection.fill(60)
+      connection.close()
+      try place.write(plain.bytes(plain.database), to: place.database)
+    },
     flip("other-magic", 1, .notSealed), flip("newer-version", 3, .newerVersion),
     flip("key-check", 5, .wrongKey), flip("file-id", 12, .wrongKey),
     flip("first-page-content", 2000, .damagedPage, page: 1),
@@ -112,6 +128,17 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
       if place.exists(file) {
         try place.write(place.bytes(file), to: Self.folder.appending(name + ".db" + suffix))
       }
+    }
+  }
+}
+
+/// The frames of a log as they lie on disk, whose first eight bytes are clear.
+enum LogFrames {
+  /// The numbers, from 1, of the frames that end a commit.
+  static func commits(in log: [UInt8]) -> [Int] {
+    (1...(log.count - 32) / 4120).filter { frame in
+      let start = 32 + (frame - 1) * 4120
+      return log[start + 4..<start + 8].contains { $0 != 0 }
     }
   }
 }

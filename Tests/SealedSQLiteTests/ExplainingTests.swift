@@ -1,0 +1,110 @@
+import FaultVFS
+import FileLayer
+import Foundation
+import GRDB
+import SealedSQLite
+import SystemPackage
+import Testing
+import VaultCrypto
+
+/// What GRDB's errors mean in the middle of the work: the fault that SQLite reports by just that code,
+/// through just that connection.
+@Suite struct ExplainingTests {
+  private func key() -> SecretBytes { SecretBytes(copying: [UInt8](repeating: 7, count: 32)) }
+
+  /// A closed database whose table `t` has 2,000 rows, with two damaged pages in it.
+  private func makeDamagedDatabase(_ path: FilePath) throws {
+    let pool = try SealedDatabase.openPool(at: path, key: key())
+    try pool.write { db in
+      try db.execute(
+        sql: """
+          CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT);
+          WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+            INSERT INTO t SELECT i, hex(zeroblob(100)) FROM n;
+          """)
+    }
+    try pool.close()
+    let url = URL(fileURLWithPath: path.string)
+    var bytes = try Data(contentsOf: url)
+    for page in [8, 40] { bytes[4096 * (page - 1) + 500] ^= 1 }
+    try bytes.write(to: url)
+  }
+
+  private func error(_ body: () throws -> Void) throws -> DatabaseError {
+    try #require(#expect(throws: DatabaseError.self) { try body() })
+  }
+
+  @Test func `each connection knows its own damaged page, and the pool the newest`() throws {
+    try withTemporaryDirectory { directory in
+      let path = directory.appending("test.db")
+      try makeDamagedDatabase(path)
+      let pool = try SealedDatabase.openPool(at: path, key: key())
+      try pool.unsafeRead { reader in
+        let first = try error { try reader.execute(sql: "SELECT sum(length(text)) FROM t") }
+        try pool.writeWithoutTransaction { writer in
+          let last = try error {
+            try writer.execute(sql: "SELECT text FROM t ORDER BY id DESC LIMIT 1900")
+          }
+          let reasons = [
+            SealedDatabaseError(explaining: first, on: reader),
+            SealedDatabaseError(explaining: last, on: writer),
+            SealedDatabaseError(explaining: last, in: pool),
+          ]
+          #expect(reasons.map(\.code) == [.damagedPage, .damagedPage, .damagedPage])
+          #expect(reasons.map(\.pageNumber) == [8, 40, 40])
+        }
+      }
+      try pool.close()
+    }
+  }
+
+  @Test func `a fault of the past explains no other failure`() throws {
+    try withTemporaryDirectory { directory in
+      let path = directory.appending("test.db")
+      try makeDamagedDatabase(path)
+      let pool = try SealedDatabase.openPool(at: path, key: key())
+      let other = try SealedDatabase.openPool(at: path, key: key())
+      let damage = try error {
+        try pool.read { try $0.execute(sql: "SELECT sum(length(text)) FROM t") }
+      }
+      #expect(SealedDatabaseError(explaining: damage, in: pool).code == .damagedPage)
+      #expect(SealedDatabaseError(explaining: damage, in: other).pageNumber == nil)
+      let conflict = try error {
+        try pool.write { try $0.execute(sql: "INSERT INTO t (id) VALUES (1)") }
+      }
+      #expect(SealedDatabaseError(explaining: conflict, in: pool).code == .sqlite)
+      let disk = DatabaseError(resultCode: .SQLITE_IOERR_READ)
+      #expect(SealedDatabaseError(explaining: disk, in: pool).code == .inputOutput)
+      try pool.close()
+      try other.close()
+    }
+  }
+
+  @Test func `a full disk in the middle of the work is told of, and not as damage`() throws {
+    try withTemporaryDirectory { directory in
+      let path = directory.appending("test.db")
+      try SealedDatabase.openPool(at: path, key: key()).close()
+      for (errno, code) in [
+        (Errno.noSpace, SealedDatabaseError.Code.diskFull), (.ioError, .inputOutput),
+      ] {
+        let quiet = FileRecorder()
+        let count = try work(path, over: RecordingVFS(quiet).name, quiet)
+        let recorder = FileRecorder(fault: .failure(atEvent: count, errno))
+        let pool = try SealedDatabase.openPool(
+          at: path, key: key(), over: RecordingVFS(recorder).name)
+        let failure = try error {
+          try pool.write { try $0.execute(sql: "CREATE TABLE u\(count) (a)") }
+        }
+        #expect(SealedDatabaseError(explaining: failure, in: pool).code == code)
+        try pool.close()
+      }
+    }
+  }
+
+  /// How many steps on the disk an opening takes.
+  private func work(_ path: FilePath, over base: String, _ recorder: FileRecorder) throws -> Int {
+    let pool = try SealedDatabase.openPool(at: path, key: key(), over: base)
+    defer { try? pool.close() }
+    return recorder.failableEventCount
+  }
+}

@@ -1,0 +1,165 @@
+import Foundation
+import GRDB
+import SealedSQLite
+import SealedVFS
+import SystemPackage
+import Testing
+import VaultCrypto
+
+/// Each stored database with one fault has one code, whether opening finds it or a read in the
+/// middle of the work, of which an application sees GRDB's error first.
+@Suite struct FaultFixtureTests {
+  struct Fault: Sendable, CustomTestStringConvertible {
+    let fixture: String
+    let code: SealedDatabaseError.Code
+    var page: Int?
+    var testDescription: String { fixture }
+  }
+
+  static let faults: [Fault] = [
+    Fault(fixture: "key-check", code: .wrongKey), Fault(fixture: "file-id", code: .wrongKey),
+    Fault(fixture: "other-magic", code: .notSealed),
+    Fault(fixture: "plain-database", code: .plainDatabase),
+    Fault(fixture: "newer-version", code: .newerVersion),
+    Fault(fixture: "first-page-content", code: .damagedPage, page: 1),
+    Fault(fixture: "page-content", code: .damagedPage, page: 3),
+    Fault(fixture: "page-nonce", code: .damagedPage, page: 3),
+    Fault(fixture: "page-tag", code: .damagedPage, page: 3),
+    Fault(fixture: "pages-exchanged", code: .damagedPage, page: 3),
+    Fault(fixture: "page-of-zeros", code: .damagedPage, page: 3),
+    Fault(fixture: "last-page-missing", code: .truncated),
+    Fault(fixture: "log-version-of-sqlite", code: .foreignSibling),
+    Fault(fixture: "journal-record", code: .damagedJournal),
+    Fault(fixture: "journal-header", code: .damagedJournal),
+    Fault(fixture: "journal-first-byte", code: .foreignSibling),
+  ]
+
+  private static let folder = FilePath(#filePath)
+    .removingLastComponent().removingLastComponent().removingLastComponent()
+    .appending("Fixtures/databases")
+
+  private func key(_ byte: UInt8 = 0x4B) -> SecretBytes {
+    SecretBytes(copying: [UInt8](repeating: byte, count: 32))
+  }
+
+  /// Lends a copy of a stored database.
+  private func withFixture(_ name: String, _ body: (FilePath) throws -> Void) throws {
+    try withTemporaryDirectory { directory in
+      let path = directory.appending("test.db")
+      for suffix in ["", "-wal", "-journal"] {
+        let stored = Self.folder.appending(name + ".db" + suffix).string
+        if FileManager.default.fileExists(atPath: stored) {
+          try FileManager.default.copyItem(atPath: stored, toPath: path.string + suffix)
+        }
+      }
+      try body(path)
+    }
+  }
+
+  /// What the work on a database fails with: at its opening, or in the middle of a read.
+  private func failure(
+    of reader: () throws(SealedDatabaseError) -> any DatabaseReader
+  ) throws -> SealedDatabaseError? {
+    do {
+      let reader = try reader()
+      defer { try? reader.close() }
+      do {
+        _ = try reader.read { db in
+          do {
+            return try Int.fetchOne(db, sql: "SELECT sum(length(text)) FROM t")
+          } catch let error as DatabaseError {
+            let here = SealedDatabaseError(explaining: error, on: db)
+            let fromOutside = SealedDatabaseError(explaining: error, in: reader)
+            #expect(here.code == fromOutside.code && here.pageNumber == fromOutside.pageNumber)
+            throw error
+          }
+        }
+        return nil
+      } catch let error as DatabaseError {
+        return SealedDatabaseError(explaining: error, in: reader)
+      }
+    } catch let error as SealedDatabaseError {
+      return error
+    }
+  }
+
+  @Test(arguments: faults) func `a stored fault has its own code, in a pool and in a reader`(
+    _ fault: Fault
+  ) throws {
+    try withFixture(fault.fixture) { path in
+      let found = try failure { () throws(SealedDatabaseError) in
+        try SealedDatabase.openPool(at: path, key: key(), creation: .never)
+      }
+      #expect(found?.code == fault.code, "\(found?.message ?? "none")")
+      if let page = fault.page { #expect(found?.pageNumber == page) }
+      #expect(found?.message.contains(path.string) == true)
+    }
+    try withFixture(fault.fixture) { path in
+      let found = try failure { () throws(SealedDatabaseError) in
+        try SealedDatabase.openReader(at: path, key: key())
+      }
+      // Who may not write cannot roll a journal back, whatever is wrong with it.
+      let needsWriter = fault.code == .damagedJournal
+      #expect(found?.code == (needsWriter ? .readOnly : fault.code), "\(found?.message ?? "none")")
+      if let page = fault.page { #expect(found?.pageNumber == page) }
+    }
+  }
+
+  @Test func `another key is the wrong one`() throws {
+    try withFixture("rows") { path in
+      let found = try failure { () throws(SealedDatabaseError) in
+        try SealedDatabase.openPool(at: path, key: key(1), creation: .never)
+      }
+      #expect(found?.code == .wrongKey)
+    }
+  }
+
+  @Test func `frames that an opening left out are reported, and the rest is there`() throws {
+    for isReader in [false, true] {
+      try withFixture("damaged-log-frame") { path in
+        let reader: any DatabaseReader =
+          isReader
+          ? try SealedDatabase.openReader(at: path, key: key())
+          : try SealedDatabase.openPool(at: path, key: key(), creation: .never)
+        #expect(try reader.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 70)
+        let tail = try #require(SealedDatabase.discardedLogTail(of: reader))
+        #expect(tail.firstFrame > 1 && tail.frameCount >= 2)
+        try reader.close()
+      }
+    }
+    try withFixture("log-not-checkpointed") { path in
+      let pool = try SealedDatabase.openPool(at: path, key: key(), creation: .never)
+      #expect(SealedDatabase.discardedLogTail(of: pool) == nil)
+      try pool.close()
+    }
+  }
+
+  @Test func `a connection that is not on the sealed VFS is told of as such`() throws {
+    try withFixture("rows") { path in
+      // Attached by a connection of GRDB's own, past the VFS: SQLite says "file is not a database".
+      let queue = try DatabaseQueue()
+      try queue.inDatabase { db in
+        let error = #expect(throws: DatabaseError.self) {
+          try db.execute(
+            sql: "ATTACH 'file:\(path.string)?mode=ro' AS s; SELECT count(*) FROM s.t")
+        }
+        let reported = try #require(error)
+        #expect(SealedDatabaseError(explaining: reported, on: db).code == .notOnSealedVFS)
+        #expect(SealedDatabaseError(explaining: reported, in: queue).code == .notOnSealedVFS)
+      }
+      try queue.close()
+      // Opened by us, by a name that leads SQLite past the VFS: the connection is not used.
+      let uri = FilePath("file:\(path.string)?vfs=unix&mode=ro")
+      for isReader in [false, true] {
+        let failure = #expect(throws: SealedDatabaseError.self) {
+          if isReader {
+            try SealedDatabase.openReader(at: uri, key: key()).close()
+          } else {
+            try SealedDatabase.openPool(at: uri, key: key()).close()
+          }
+        }
+        #expect(failure?.code == (isReader ? .absent : .notOnSealedVFS))
+      }
+    }
+  }
+}
