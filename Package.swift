@@ -107,3 +107,9 @@ let package = Package(
       "CrashTests", ["VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", grdb, system]),
   ]
 )
+
+// For `make docs` alone: dependents need no documentation tool.
+if Context.environment["DATAVAULT_DOCS"] != nil {
+  package.dependencies.append(
+    .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
+}

@@ -7,8 +7,8 @@ import Testing
 
   init() throws { bench = try Workbench() }
 
-  /// The key's bytes are never in Python's hands: it searches for them in halves that it joins only
-  /// byte by byte.
+  /// Python gets the key as decimal numbers and compares byte by byte: what it finds is not its own
+  /// copy.
   @Test func `the key is in the memory of the process while its database is open, and not after`()
     throws
   {
