@@ -3,8 +3,8 @@ internal import SealedVFS
 
 /// What each connection to a sealed database must be like, set and read back.
 ///
-/// A setting that does not read back as it was set fails the connection: an unencrypted temporary
-/// file or a commit that is not on disk would not be noticed otherwise.
+/// A setting that does not read back as it was set fails the connection: a row that
+/// stays in a free page or a commit that is not on disk would not be noticed otherwise.
 enum ConnectionSettings {
   /// Runs on every connection of a pool before it is used.
   static func prepare(_ db: Database, _ creation: SealedDatabase.Creation) throws {
@@ -20,8 +20,6 @@ enum ConnectionSettings {
       // would commit at every opening, and wait for other writers.
       try db.execute(sql: "PRAGMA auto_vacuum = \(creation.autoVacuum.rawValue)")
     }
-    // Unnamed files (sorters, statement journals, VACUUM's copy) have no key in reach.
-    try set(db, "temp_store", to: "MEMORY", readsBack: 2)
     try set(db, "secure_delete", to: "ON", readsBack: 1)
   }
 

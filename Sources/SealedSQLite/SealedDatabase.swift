@@ -34,8 +34,9 @@ public enum SealedDatabase {
 
   /// Opens a pool on the sealed database at `path`, or makes the database.
   ///
-  /// Every connection is checked to be on the sealed VFS before it is used, keeps its temporary
-  /// tables in memory, and overwrites what it deletes. The pool is in WAL mode. The configuration's
+  /// Every connection is checked to be on the sealed VFS before it is used, and overwrites
+  /// what it deletes. What it sorts or keeps for a moment goes to sealed files, unless the
+  /// configuration sets `temp_store`. The pool is in WAL mode. The configuration's
   /// own `prepareDatabase` runs on each connection before these checks and before a new file is
   /// written: it must not store anything, `PRAGMA auto_vacuum` included, for which there is
   /// `creation`.

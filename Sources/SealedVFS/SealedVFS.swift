@@ -32,6 +32,17 @@ public enum SealedVFS {
     return unsafe sqlite3_vfs_register(VFSCallbacks.makeVFS(over: base), 1)
   }()
 
+  /// Registers a second sealed VFS, over another than "unix", that is not the default: for tests that
+  /// record or fail what reaches the disk in unnamed files too, for which there is no registration.
+  package static func install(as name: String, over base: String) throws(SealedFileError) {
+    try install()
+    guard let vfs = unsafe sqlite3_vfs_find(base),
+      unsafe sqlite3_vfs_register(VFSCallbacks.makeVFS(named: name, over: vfs), 0) == SQLITE_OK
+    else {
+      throw SealedFileError(.invalidArgument, path: name, detail: "there is no VFS \(base)")
+    }
+  }
+
   /// Registers a key for the database at `path`, which need not exist yet, and installs the VFS.
   ///
   /// A later registration of the same path takes precedence for the connections opened after it.

@@ -1,17 +1,17 @@
 internal import CSQLite
 
-/// SQLite's calls on an open sealed file: <https://sqlite.org/c3ref/io_methods.html>.
+/// SQLite's calls on a file that we opened: <https://sqlite.org/c3ref/io_methods.html>.
 ///
 /// In the memory that SQLite gives for a file lie the method table and a reference to the
-/// ``SealedFile``, which goes at xClose. Version 2 of the table keeps memory mapping off.
+/// ``OpenFile``, which goes at xClose. Version 2 of the table keeps memory mapping off.
 enum FileCallbacks {
   /// What SQLite's memory for one of our files holds.
   @unsafe struct Slot {
     var methods: UnsafePointer<sqlite3_io_methods>?
-    var file: Unmanaged<SealedFile>?
+    var file: Unmanaged<OpenFile>?
   }
 
-  /// The table of every sealed file.
+  /// The table of every such file.
   // nonisolated(unsafe): written once, before the first file is opened.
   nonisolated(unsafe) static let methods: UnsafePointer<sqlite3_io_methods> = {
     let table = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
@@ -20,13 +20,13 @@ enum FileCallbacks {
   }()
 
   /// Puts an open file into SQLite's memory.
-  static func install(_ file: SealedFile, in memory: UnsafeMutablePointer<sqlite3_file>) {
+  static func install(_ file: OpenFile, in memory: UnsafeMutablePointer<sqlite3_file>) {
     unsafe UnsafeMutableRawPointer(memory).storeBytes(
       of: Slot(methods: methods, file: .passRetained(file)), as: Slot.self)
   }
 
-  /// The sealed file in SQLite's memory; nil when it is a file of the VFS beneath.
-  static func file(in memory: UnsafeMutablePointer<sqlite3_file>?) -> SealedFile? {
+  /// Our file in SQLite's memory; nil when it is a file of the VFS beneath.
+  static func file(in memory: UnsafeMutablePointer<sqlite3_file>?) -> OpenFile? {
     guard let memory = unsafe memory, let found = unsafe memory.pointee.pMethods,
       unsafe found == methods
     else { return nil }
@@ -36,7 +36,7 @@ enum FileCallbacks {
   /// Lends the file to a call without touching its reference count.
   @inline(__always)
   private static func with(
-    _ memory: UnsafeMutablePointer<sqlite3_file>?, _ body: (SealedFile) -> Int32
+    _ memory: UnsafeMutablePointer<sqlite3_file>?, _ body: (OpenFile) -> Int32
   ) -> Int32 {
     guard let memory = unsafe memory,
       let file = unsafe UnsafeMutableRawPointer(memory).load(as: Slot.self).file

@@ -1,10 +1,10 @@
 internal import CSQLite
 
-/// The answers that a sealed file gives itself: <https://sqlite.org/c3ref/c_fcntl_begin_atomic_write.html>.
+/// The answers that our files give themselves: <https://sqlite.org/c3ref/c_fcntl_begin_atomic_write.html>.
 enum FileControl {
   /// Answers an operation, or hands it to the file and the VFS beneath.
   static func answer(
-    _ file: SealedFile, _ operation: Int32, _ argument: UnsafeMutableRawPointer?
+    _ file: OpenFile, _ operation: Int32, _ argument: UnsafeMutableRawPointer?
   ) -> Int32 {
     switch operation {
     case SQLITE_FCNTL_VFSNAME:
@@ -44,10 +44,9 @@ enum FileControl {
   /// Says no to `PRAGMA key` and its like, which SQLite would ignore without a word.
   ///
   /// - Returns: nil for every other pragma.
-  private static func refuseKey(_ argument: UnsafeMutableRawPointer?, of file: SealedFile) -> Int32?
-  {
+  private static func refuseKey(_ argument: UnsafeMutableRawPointer?, of file: OpenFile) -> Int32? {
     let words = unsafe argument?.assumingMemoryBound(to: UnsafeMutablePointer<CChar>?.self)
-    guard let words = unsafe words, let name = unsafe words[1],
+    guard let file = file as? SealedFile, let words = unsafe words, let name = unsafe words[1],
       unsafe keyPragmas.contains(String(cString: name).lowercased())
     else { return nil }
     let fault = SealedFileError(.keyInText, path: file.registered.path)

@@ -1,46 +1,18 @@
 internal import CSQLite
 
-/// One open file of a sealed database: what SQLite's calls on it do.
+/// One open file of a sealed database, with the key that was registered for it.
 ///
-/// The subclasses are ``MainFile``, ``LogFile`` and ``JournalFile``. SQLite calls a file from one
-/// thread at a time, with the connection's mutex held.
-class SealedFile {
-  let base: BaseFile
+/// The subclasses are ``MainFile``, ``LogFile`` and ``JournalFile``.
+class SealedFile: OpenFile {
   let registered: RegisteredKey
 
   /// What was found through this connection to this database, its log and its journal.
   let faults: RecentFaults
 
   init(base: BaseFile, registered: RegisteredKey, faults: RecentFaults) {
-    self.base = base
     self.registered = registered
     self.faults = faults
-  }
-
-  func read(_ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
-    SQLITE_IOERR_READ
-  }
-
-  func write(_ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
-    SQLITE_IOERR_WRITE
-  }
-
-  func truncate(to byteCount: Int64) -> Int32 { base.truncate(to: byteCount) }
-
-  func synchronize(_ flags: Int32) -> Int32 { base.synchronize(flags) }
-
-  func byteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
-    unsafe base.byteCount(target)
-  }
-
-  func lock(_ level: Int32) -> Int32 { base.lock(level) }
-
-  func lockShared(_ offset: Int32, _ count: Int32, _ flags: Int32) -> Int32 {
-    base.lockShared(offset, count, flags)
-  }
-
-  func control(_ operation: Int32, _ argument: UnsafeMutableRawPointer?) -> Int32 {
-    unsafe base.control(operation, argument)
+    super.init(base: base)
   }
 
   /// Records why a call fails and returns its result code.

@@ -1,20 +1,26 @@
 internal import CSQLite
 internal import VaultCrypto
 
-/// Opens the files of registered databases.
+/// Opens the files of registered databases, and every temporary file.
 enum SealedOpening {
   /// The URI parameter that marks the target of a `VACUUM INTO`: SQLite sets its page size itself and
   /// fails when a header is there already.
   static let vacuumTargetParameter = "sealed_vacuum_into"
 
-  /// Opens a database that is registered, or a log or journal of one.
+  /// Opens a database that is registered, a log or journal of one, or a temporary file.
   ///
+  /// - Parameter usual: the VFS beneath ours; a registration may name another.
   /// - Returns: nil for any other file: the VFS beneath opens it, in the same memory.
   static func open(
     _ path: UnsafePointer<CChar>?, _ memory: UnsafeMutablePointer<sqlite3_file>, _ flags: Int32,
-    _ outFlags: UnsafeMutablePointer<Int32>?
+    _ outFlags: UnsafeMutablePointer<Int32>?, over usual: UnsafeMutablePointer<sqlite3_vfs>
   ) -> Int32? {
-    guard let path = unsafe path else { return nil }  // unnamed: see temp_store
+    if flags & TemporaryFile.openFlags != 0 {
+      // Whose rows it will hold cannot be told from here: those of plain databases are sealed too.
+      let file = unsafe TemporaryFile(base: BaseFile(usual))
+      return unsafe open(file, path, memory, flags, outFlags, over: usual)
+    }
+    guard let path = unsafe path else { return nil }
     let file: SealedFile
     if flags & SQLITE_OPEN_MAIN_DB != 0 {
       let registered: RegisteredKey
@@ -47,7 +53,14 @@ enum SealedOpening {
     } else {
       return nil  // a super-journal, which stays clear, or a journal named in one
     }
-    let vfs = unsafe file.registered.base
+    return unsafe open(file, path, memory, flags, outFlags, over: file.registered.base)
+  }
+
+  private static func open(
+    _ file: OpenFile, _ path: UnsafePointer<CChar>?,
+    _ memory: UnsafeMutablePointer<sqlite3_file>, _ flags: Int32,
+    _ outFlags: UnsafeMutablePointer<Int32>?, over vfs: UnsafeMutablePointer<sqlite3_vfs>
+  ) -> Int32 {
     let result = unsafe vfs.pointee.xOpen(vfs, path, file.base.pointer, flags, outFlags)
     guard result == SQLITE_OK else {
       _ = file.base.close()

@@ -3,11 +3,12 @@ internal import CSQLite
 /// SQLite's calls on the VFS itself: <https://sqlite.org/c3ref/vfs.html>.
 ///
 /// Everything goes to the VFS beneath, "unix", but the opening of registered databases, their logs
-/// and journals. Other databases of the process never pass through us again after they are opened.
+/// and journals, and temporary files. Other files of the process never pass through us again after
+/// they are opened.
 enum VFSCallbacks {
   /// Makes the VFS, ready to be registered; it lives as long as the process.
   static func makeVFS(
-    over base: UnsafeMutablePointer<sqlite3_vfs>
+    named name: String = SealedVFS.name, over base: UnsafeMutablePointer<sqlite3_vfs>
   ) -> UnsafeMutablePointer<sqlite3_vfs> {
     let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
     unsafe vfs.initialize(to: sqlite3_vfs())
@@ -15,7 +16,7 @@ enum VFSCallbacks {
     unsafe vfs.pointee.szOsFile = max(
       base.pointee.szOsFile, Int32(MemoryLayout<FileCallbacks.Slot>.size))
     unsafe vfs.pointee.mxPathname = base.pointee.mxPathname
-    unsafe vfs.pointee.zName = UnsafePointer(copy(of: SealedVFS.name))
+    unsafe vfs.pointee.zName = UnsafePointer(copy(of: name))
     unsafe vfs.pointee.pAppData = UnsafeMutableRawPointer(base)
     unsafe setFileCalls(&vfs.pointee)
     unsafe setSystemCalls(&vfs.pointee)
@@ -55,7 +56,10 @@ enum VFSCallbacks {
     unsafe vfs.xOpen = { vfs, path, memory, flags, outFlags in
       guard let memory = unsafe memory else { return SQLITE_MISUSE }
       unsafe memory.pointee.pMethods = nil
-      if let result = unsafe SealedOpening.open(path, memory, flags, outFlags) { return result }
+      let usual = unsafe VFSCallbacks.base(vfs)
+      if let result = unsafe SealedOpening.open(path, memory, flags, outFlags, over: usual) {
+        return result
+      }
       let base = unsafe VFSCallbacks.base(vfs, for: path)
       return unsafe base.pointee.xOpen(base, path, memory, flags, outFlags)
     }

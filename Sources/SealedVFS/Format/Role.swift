@@ -4,6 +4,6 @@
 enum Role: UInt8 {
   case page = 1
   case journal = 2
-  /// Unnamed temporary files: kept for them, not written by version 0.
+  /// Blocks of temporary files, each file under a random key of its own.
   case temporary = 3
 }

@@ -15,9 +15,12 @@ final class Connection {
   let pointer: OpaquePointer
   private var isOpen = true
 
-  init(_ path: String, flags: Int32 = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) throws {
+  init(
+    _ path: String, flags: Int32 = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+    vfs: String? = nil
+  ) throws {
     var opened: OpaquePointer?
-    let result = sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_URI, nil)
+    let result = sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_URI, vfs)
     guard result == SQLITE_OK, let opened else {
       let failure = SQLiteFailure(
         code: opened.map { sqlite3_extended_errcode($0) } ?? result,
@@ -27,7 +30,6 @@ final class Connection {
     }
     pointer = opened
     sqlite3_extended_result_codes(pointer, 1)
-    try run("PRAGMA temp_store = MEMORY")
   }
 
   deinit { close() }

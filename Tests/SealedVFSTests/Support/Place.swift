@@ -54,6 +54,16 @@ final class Place {
     try write(changed, to: path)
   }
 
+  /// As ``change(_:_:)``, in place: whoever has the file open sees the new bytes.
+  func overwrite(_ path: FilePath, _ body: (inout [UInt8]) -> Void) throws {
+    var changed = try bytes(path)
+    body(&changed)
+    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: path.string))
+    try handle.truncate(atOffset: 0)
+    try handle.write(contentsOf: Data(changed))
+    try handle.close()
+  }
+
   func exists(_ path: FilePath) -> Bool { FileManager.default.fileExists(atPath: path.string) }
 
   var fileNames: [String] {
@@ -93,6 +103,22 @@ final class Place {
 extension [UInt8] {
   /// Whether a text lies anywhere in the bytes.
   func contains(text: String) -> Bool {
-    Data(self).range(of: Data(text.utf8)) != nil
+    let wanted = Array(text.utf8)
+    return withUnsafeBytes { bytes in
+      var offset = 0
+      while offset + wanted.count <= bytes.count, let start = bytes.baseAddress {
+        guard let found = memchr(start + offset, Int32(wanted[0]), bytes.count - offset) else {
+          break
+        }
+        offset = UnsafeRawPointer(found) - start
+        if offset + wanted.count <= bytes.count,
+          memcmp(start + offset, wanted, wanted.count) == 0
+        {
+          return true
+        }
+        offset += 1
+      }
+      return false
+    }
   }
 }

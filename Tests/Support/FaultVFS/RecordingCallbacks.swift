@@ -57,9 +57,9 @@ enum RecordingCallbacks {
   ) -> Int32 {
     let recorder = recorder(vfs)
     memory?.pointee.pMethods = nil
-    guard let memory, let path, !recorder.hasCrashed else { return SQLITE_IOERR }
-    let filePath = FilePath(platformString: path)
-    let exists = (try? LinuxFileSystem().status(of: filePath)) != nil
+    guard let memory, !recorder.hasCrashed else { return SQLITE_IOERR }
+    let filePath = path.map { FilePath(platformString: $0) } ?? RecordingVFS.unnamed
+    let exists = path != nil && (try? LinuxFileSystem().status(of: filePath)) != nil
     let isCreating = flags & SQLITE_OPEN_CREATE != 0 && !exists
     if isCreating, let errno = recorder.admit(.create(filePath)) {
       return RecordedFile.result(errno, else: SQLITE_CANTOPEN)

@@ -1,6 +1,7 @@
 package import FileLayer
 import CSQLite
 import Synchronization
+package import SystemPackage
 
 /// An SQLite VFS over "unix" that logs each step with a recorder, and fails where the recorder says
 /// so, in one order with the steps of a recording file system.
@@ -11,6 +12,9 @@ import Synchronization
 package final class RecordingVFS: Sendable {
   /// The name that SQLite finds it by; no two are equal.
   package let name: String
+
+  /// What the record calls a file that SQLite opened without a name.
+  package static let unnamed = FilePath("unnamed")
 
   package let recorder: FileRecorder
 

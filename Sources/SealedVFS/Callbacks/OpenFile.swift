@@ -1,0 +1,39 @@
+internal import CSQLite
+
+/// One open file that SQLite's calls reach through us: what they do unless a subclass says otherwise.
+///
+/// The subclasses are ``SealedFile``, whose key was registered, and ``TemporaryFile``, which has a key
+/// of its own. SQLite calls a file from one thread at a time.
+class OpenFile {
+  let base: BaseFile
+
+  init(base: BaseFile) {
+    self.base = base
+  }
+
+  func read(_ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
+    SQLITE_IOERR_READ
+  }
+
+  func write(_ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
+    SQLITE_IOERR_WRITE
+  }
+
+  func truncate(to byteCount: Int64) -> Int32 { base.truncate(to: byteCount) }
+
+  func synchronize(_ flags: Int32) -> Int32 { base.synchronize(flags) }
+
+  func byteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
+    unsafe base.byteCount(target)
+  }
+
+  func lock(_ level: Int32) -> Int32 { base.lock(level) }
+
+  func lockShared(_ offset: Int32, _ count: Int32, _ flags: Int32) -> Int32 {
+    base.lockShared(offset, count, flags)
+  }
+
+  func control(_ operation: Int32, _ argument: UnsafeMutableRawPointer?) -> Int32 {
+    unsafe base.control(operation, argument)
+  }
+}

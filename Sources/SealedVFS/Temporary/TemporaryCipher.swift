@@ -1,0 +1,58 @@
+internal import VaultCrypto
+
+/// Seals and opens the blocks of one temporary file under a random key that nobody else ever has.
+///
+/// The key is drawn here, goes into the cipher and is wiped; the cipher goes with the file.
+final class TemporaryCipher {
+  private let cipher: XAES256GCM
+  private var nonces = NonceSequence()
+  private let additionalData = Scratch(byteCount: TemporaryLayout.additionalDataByteCount)
+
+  init() throws(CryptoError) {
+    let key = SecretBytes.random(byteCount: XAES256GCM.keyByteCount)
+    cipher = try XAES256GCM(key: key)
+    unsafe additionalData.pointer.storeBytes(of: Role.temporary.rawValue, as: UInt8.self)
+  }
+
+  /// Seals 4096 bytes into a block of 4136.
+  func seal(_ content: UnsafeRawPointer, block: Int64, into target: UnsafeMutableRawPointer) -> Bool
+  {
+    let nonce = unsafe target + TemporaryLayout.nonceOffset
+    unsafe nonces.writeNext(to: nonce)
+    do throws(CryptoError) {
+      try unsafe cipher.seal(
+        UnsafeRawBufferPointer(start: content, count: TemporaryLayout.contentByteCount),
+        into: target,
+        nonce: UnsafeRawBufferPointer(start: nonce, count: PageLayout.nonceByteCount),
+        authenticating: additionalData(of: block),
+        tag: UnsafeMutableRawBufferPointer(
+          start: target + TemporaryLayout.tagOffset, count: PageLayout.tagByteCount))
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /// Opens a block of 4136 bytes into 4096; they are wiped where it returns false.
+  func open(_ sealed: UnsafeRawPointer, block: Int64, into target: UnsafeMutableRawPointer) -> Bool
+  {
+    do throws(CryptoError) {
+      try unsafe cipher.open(
+        UnsafeRawBufferPointer(start: sealed, count: TemporaryLayout.contentByteCount),
+        into: target,
+        nonce: UnsafeRawBufferPointer(
+          start: sealed + TemporaryLayout.nonceOffset, count: PageLayout.nonceByteCount),
+        authenticating: additionalData(of: block),
+        tag: UnsafeRawBufferPointer(
+          start: sealed + TemporaryLayout.tagOffset, count: PageLayout.tagByteCount))
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  private func additionalData(of block: Int64) -> UnsafeRawBufferPointer {
+    unsafe additionalData.pointer.storeBytes(of: block.bigEndian, toByteOffset: 1, as: Int64.self)
+    return unsafe additionalData.bytes(0..<TemporaryLayout.additionalDataByteCount)
+  }
+}
