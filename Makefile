@@ -6,7 +6,7 @@ SWIFT_FLAGS ?=
 # Kill runs of `make crash`; `make test` does a few of its own.
 RUNS ?= 200
 
-.PHONY: demo test bench crash lint extension
+.PHONY: demo test bench crash lint extension docs
 
 # The main job on real input: what it compared and searched, last.
 demo:
@@ -31,3 +31,7 @@ bench:
 # libsealedsqlite.so, which the sqlite3 shell and Python load: where it is, last.
 extension:
 	@scripts/extension
+
+# The documentation of SealedSQLite without a warning, and its first program in a package of its own.
+docs:
+	@scripts/docs

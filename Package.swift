@@ -79,6 +79,11 @@ let package = Package(
       name: "FaultVFS", dependencies: ["FileLayer", "CSQLite", system],
       path: "Tests/Support/FaultVFS", swiftSettings: Array(settings.dropFirst())),
 
+    // The program of SealedSQLite's documentation, as it stands there.
+    .executableTarget(
+      name: "FirstProgram", dependencies: ["SealedSQLite", grdb], path: "Tests/Support/FirstProgram"
+    ),
+
     tests("FileLayerTests", ["FileLayer", system]),
     tests("VaultCryptoTests", ["VaultCrypto"]),
     tests("DataVaultTests", ["DataVault", "DataVaultTesting", "VaultCrypto", "FileLayer", system]),

@@ -16,6 +16,7 @@ extension SealedDatabase {
   /// this, and the old one until it has returned.
   ///
   /// - Parameters:
+  ///   - path: the database's file.
   ///   - oldKey: 32 bytes, the key that the database has.
   ///   - newKey: 32 bytes.
   ///   - patience: how long to wait for other connections to close. Default: one second.

@@ -42,9 +42,12 @@ public enum SealedDatabase {
   /// `creation`.
   ///
   /// - Parameters:
+  ///   - path: the database's file; its directory must exist.
   ///   - key: 32 bytes, copied; kept until the pool and its last connection are gone.
+  ///   - configuration: GRDB's, for every connection.
   ///   - durability: set on the writer after the pool has opened, because GRDB sets NORMAL there,
   ///     and read back. Default: ``Durability/full``.
+  ///   - creation: what to do when there is no database. Default: make one.
   ///   - newFileID: the identity of a new database, 8 bytes; nil draws one.
   /// - Returns: a pool whose commits are durable on return, by default.
   /// - Throws: before anything is changed where the file is not what it should be.

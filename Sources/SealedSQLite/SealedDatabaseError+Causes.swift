@@ -10,6 +10,7 @@ extension SealedDatabaseError {
     .notOnSealedVFS: .notOnSealedVFS, .absent: .absent, .readOnly: .readOnly, .sameKey: .sameKey,
     .diskFull: .diskFull, .ioFailed: .inputOutput, .reserveInUse: .damaged,
     .invalidArgument: .invalidArgument, .keyInText: .invalidArgument,
+    .keyNotNamed: .invalidArgument, .keyFileRefused: .invalidArgument,
   ]
 
   /// What the VFS found.

@@ -44,4 +44,28 @@ import Testing
     #expect(outcome.errors == "")
     #expect(outcome.output == "True\n0\n")
   }
+
+  @Test func `temporary files hold no plaintext`() throws {
+    let outcome = try bench.python(
+      """
+      db = sqlite3.connect("file:a.db?vfs=sealed&keyfile=key", uri=True)
+      db.execute("PRAGMA temp_store=FILE")
+      db.execute("PRAGMA temp.cache_size=2")
+      db.execute("CREATE TEMP TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1"
+                 " FROM n WHERE i<2000) SELECT i, '\(Workbench.canary)' AS x FROM n")
+      sizes, found = 0, 0
+      for name in os.listdir("/proc/self/fd"):
+          target = "/proc/self/fd/" + name
+          try:
+              if "etilqs" in os.readlink(target):
+                  contents = open(target, "rb").read()
+                  sizes += len(contents)
+                  found += contents.count(b"\(Workbench.canary)")
+          except OSError:
+              pass
+      print(sizes > 10000, found)
+      """)
+    #expect(outcome.errors == "")
+    #expect(outcome.output == "True 0\n")
+  }
 }

@@ -10,6 +10,7 @@ extension SealedDatabase {
   /// the database open in WAL mode meanwhile.
   ///
   /// - Parameters:
+  ///   - path: the database's file.
   ///   - key: the 32 bytes that open it.
   ///   - progress: called after each block of pages or frames, on the same thread.
   /// - Returns: what was found; a damaged page is a finding, not an error.

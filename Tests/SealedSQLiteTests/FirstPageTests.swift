@@ -1,0 +1,53 @@
+import Foundation
+import SealedVFS
+import SystemPackage
+import Testing
+
+/// The program on the first page of the documentation: `make docs` builds it in a package of its own.
+@Suite struct FirstPageTests {
+  private static let repository = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+  private static func text(_ path: String) throws -> String {
+    try String(contentsOf: repository.appendingPathComponent(path), encoding: .utf8)
+  }
+
+  @Test func `the page's program is the one that is compiled here, and has ten lines at most`() throws {
+    let page = try Self.text("Sources/SealedSQLite/SealedSQLite.docc/SealedSQLite.md")
+    let program = try Self.text("Tests/Support/FirstProgram/main.swift")
+    #expect(page.contains("```swift\n\(program)```\n"))
+    let lines = program.split(separator: "\n").filter { !$0.hasPrefix("//") }
+    #expect(lines.count <= 10)
+  }
+
+  @Test func `the page's program makes an encrypted database`() throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("first-page-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let key = folder.appendingPathComponent("notes.key")
+    try Data((0..<32).map { _ in UInt8.random(in: 0...255) }).write(to: key)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key.path)
+
+    let program = Process()
+    program.executableURL = Bundle.main.bundleURL.appendingPathComponent("FirstProgram")
+    program.currentDirectoryURL = folder
+    let output = Pipe()
+    program.standardOutput = output
+    try program.run()
+    let printed = try output.fileHandleForReading.readToEnd() ?? Data()
+    program.waitUntilExit()
+    #expect(program.terminationStatus == 0)
+    #expect(String(decoding: printed, as: UTF8.self) == "[\"for my eyes only\"]\n")
+
+    let database = FilePath(folder.appendingPathComponent("notes.db").path)
+    guard case .sealed = try SealedVFS.inspect(database) else {
+      Issue.record("the program's database is not sealed")
+      return
+    }
+    for file in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+      let bytes = try Data(contentsOf: folder.appendingPathComponent(file))
+      #expect(bytes.range(of: Data("my eyes".utf8)) == nil, "\(file) holds plaintext")
+    }
+  }
+}
