@@ -109,7 +109,11 @@ let package = Package(
       ["SealedSQLite", "SealedVFS", "VaultCrypto", "CSQLite", grdb, system]),
     tests("CommandTests", ["DataVault", "VaultCrypto", "FileLayer", system]),
     tests(
-      "CrashTests", ["VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", grdb, system]),
+      "CrashTests",
+      [
+        "MessagingQueue", "VaultedDatabase", "DataVault", "SealedSQLite", "SealedVFS",
+        "VaultCrypto", "FileLayer", "FaultVFS", "CSQLite", grdb, system,
+      ]),
   ]
 )
 

@@ -1,0 +1,89 @@
+import FaultVFS
+import FileLayer
+import SealedVFS
+import SystemPackage
+import VaultCrypto
+
+/// Something done to a database whose every step is recorded.
+enum CrashWorkload: String, CaseIterable, Sendable {
+  case creation, creationInLog
+  case log, logSpills, checkpoints, logVacuum, normalLog
+  case deletedJournal, truncatedJournal, persistentJournal, journalSpills, journalVacuum
+  case incrementalVacuum, modeChanges, superJournal
+  case publish, lease, keyChange
+
+  /// How far behind the last acknowledgement a state may be: only where durability was waived.
+  var mayForget: Bool { self == .normalLog }
+
+  /// Whether plain SQLite can do the same.
+  var hasPlainTwin: Bool { self != .keyChange }
+
+  func record(_ form: FileForm) throws -> RecordedWork {
+    let recording = try WorkRecording(form)
+    switch self {
+    case .publish, .lease: return try EngineWork(recording).record(self)
+    case .keyChange: return try recordKeyChange(recording)
+    default: return try recordStatements(recording)
+    }
+  }
+
+  private func recordStatements(_ recording: WorkRecording) throws -> RecordedWork {
+    let starts = self == .creation || self == .creationInLog ? [] : Self.start
+    let registrations = [recording.database, recording.second].map { path in
+      Result { try recording.form.register(path, over: recording.vfs) }
+    }
+    return try withExtendedLifetime(registrations) {
+      // In a file that is there, all but what is named "setting" is a step.
+      do {
+        let connection = try recording.form.open(recording.database, over: recording.vfs)
+        if !starts.isEmpty {
+          try connection.run("PRAGMA journal_mode = DELETE")
+          for statement in creationSettings + starts { try connection.run(statement) }
+        }
+      }
+      let initial = starts.isEmpty ? [:] : try recording.image()
+      let skipped = recording.recorder.events.count
+      let connection = try recording.form.open(recording.database, over: recording.vfs)
+      for setting in settings(recording) { try connection.run(setting) }
+      try recording.run(connection, steps)
+      _ = skipped
+      var work = recording.finish(initial, attached: attachesSecond ? recording.second : nil)
+      work.dropEvents(skipped)
+      return work
+    }
+  }
+
+  private var attachesSecond: Bool { self == .superJournal }
+
+  private func recordKeyChange(_ recording: WorkRecording) throws -> RecordedWork {
+    let newKey = [UInt8](repeating: 0x2A, count: 32)
+    let registration = try recording.form.register(recording.database, over: "unix")
+    try withExtendedLifetime(registration) {
+      let connection = try recording.form.open(recording.database, over: "unix")
+      try connection.run("PRAGMA journal_mode = WAL")
+      for statement in Self.start { try connection.run(statement) }
+      try recording.acknowledge(connection)
+      try recording.acknowledge(connection)  // the change leaves the contents as they are
+    }
+    let initial = try recording.image()
+    let skipped = recording.recorder.events.count
+    try SealedVFS.reencrypt(
+      recording.database, from: SecretBytes(copying: FileForm.keyBytes),
+      to: SecretBytes(copying: newKey), over: recording.vfs,
+      fileSystem: RecordingFileSystem(recorder: recording.recorder))
+    recording.recorder.mark("1")
+    var work = recording.finish(initial)
+    work.dropEvents(skipped)
+    work.keys = [FileForm.keyBytes, newKey]
+    return work
+  }
+}
+
+extension RecordedWork {
+  /// Forgets what was recorded before the work began.
+  mutating func dropEvents(_ count: Int) {
+    self = RecordedWork(
+      events: Array(events.dropFirst(count)), initial: initial, contents: contents,
+      database: database, attached: attached, keys: keys)
+  }
+}

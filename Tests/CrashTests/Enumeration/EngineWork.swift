@@ -1,0 +1,85 @@
+import FaultVFS
+import FileLayer
+import GRDB
+import MessagingQueue
+import SealedSQLite
+import SystemPackage
+import VaultCrypto
+
+/// What the messaging engine does to its database: publish, receive, acknowledge, release.
+struct EngineWork {
+  private let recording: WorkRecording
+  private let time = ManualTimeSource()
+
+  init(_ recording: WorkRecording) {
+    self.recording = recording
+  }
+
+  func record(_ workload: CrashWorkload) throws -> RecordedWork {
+    try withDatabase { database, _ in
+      try publish(database, 0..<(workload == .lease ? 12 : 3))
+    }
+    let initial = try recording.image()
+    let skipped = recording.recorder.events.count
+    try withDatabase { database, pool in
+      try acknowledge(pool)
+      switch workload {
+      case .lease: try lease(database, pool)
+      default:
+        for round in 1...6 {
+          try publish(database, round * 10..<round * 10 + [1, 1, 5, 1, 20, 1][round - 1])
+          try acknowledge(pool)
+        }
+      }
+    }
+    var work = recording.finish(initial)
+    work.dropEvents(skipped)
+    return work
+  }
+
+  private func publish(_ database: EngineDatabase, _ numbers: Range<Int>) throws {
+    let channel = try Channel("orders")
+    _ = try database.publish(
+      numbers.map { number in
+        Message(
+          channel: channel,
+          payload: Array("message \(number) ".utf8)
+            + [UInt8](repeating: UInt8(number & 0x7F), count: number % 5 * 300))
+      })
+  }
+
+  private func lease(_ database: EngineDatabase, _ pool: DatabasePool) throws {
+    let channel = try Channel("orders")
+    for _ in 0..<3 {
+      let deliveries = try database.receive(
+        from: channel, maximumCount: 3, lease: .seconds(30))
+      try acknowledge(pool)
+      try database.acknowledge(deliveries.prefix(2).map(\.token))
+      try acknowledge(pool)
+      try database.release(deliveries.suffix(1).map(\.token))
+      try acknowledge(pool)
+    }
+  }
+
+  private func acknowledge(_ pool: DatabasePool) throws {
+    try pool.writeWithoutTransaction { db in
+      guard let pointer = db.sqliteConnection else { return }
+      try recording.acknowledge(SQLConnection(borrowing: pointer))
+    }
+  }
+
+  /// Opens the pool over the recording for the time of `body`.
+  private func withDatabase(_ body: (EngineDatabase, DatabasePool) throws -> Void) throws {
+    let pool =
+      switch recording.form {
+      case .sealed:
+        try SealedDatabase.openPool(
+          at: recording.database, key: SecretBytes(copying: FileForm.keyBytes),
+          over: recording.vfs)
+      case .plain:
+        try DatabasePool(path: "file:\(recording.database)?vfs=\(recording.vfs)")
+      }
+    defer { try? pool.close() }
+    try body(EngineDatabase(pool: pool, time: time), pool)
+  }
+}

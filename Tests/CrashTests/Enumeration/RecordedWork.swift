@@ -1,0 +1,73 @@
+import CSQLite
+import FaultVFS
+import FileLayer
+import Foundation
+import SealedVFS
+import SystemPackage
+
+/// What a workload did to the disk, and what the database said after each acknowledged step.
+struct RecordedWork {
+  /// The steps, with a mark after each acknowledged one: its number in `contents`.
+  let events: [FileEvent]
+  let initial: [FilePath: [UInt8]]
+  /// Digests: before the work, and after each acknowledged step.
+  let contents: [Int]
+  let database: FilePath
+  var attached: FilePath?
+  /// The keys that may open a state, by the first bytes of the file.
+  var keys: [[UInt8]] = [FileForm.keyBytes]
+}
+
+/// A workload while it is recorded, in a directory of its own.
+final class WorkRecording {
+  let form: FileForm
+  let recorder = FileRecorder()
+  let vfs: String
+  let directory: FilePath
+  var database: FilePath { directory.appending("work.db") }
+  var second: FilePath { directory.appending("second.db") }
+  private(set) var contents: [Int] = []
+
+  init(_ form: FileForm) throws {
+    self.form = form
+    vfs = RecordingVFS(recorder).name
+    directory = FilePath(NSTemporaryDirectory()).appending("crash-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      atPath: directory.string, withIntermediateDirectories: true)
+  }
+
+  deinit {
+    try? FileManager.default.removeItem(atPath: directory.string)
+  }
+
+  /// Notes that a step has returned, and what the database says then.
+  func acknowledge(_ connection: SQLConnection) throws {
+    contents.append(try connection.digest())
+    if contents.count > 1 { recorder.mark("\(contents.count - 1)") }
+  }
+
+  /// Runs each statement as a step of its own.
+  func run(_ connection: SQLConnection, _ steps: [String]) throws {
+    if contents.isEmpty { try acknowledge(connection) }
+    for step in steps {
+      try connection.run(step)
+      try acknowledge(connection)
+    }
+  }
+
+  /// The files as they are, while no connection has them open.
+  func image() throws -> [FilePath: [UInt8]] {
+    var image: [FilePath: [UInt8]] = [:]
+    for name in try FileManager.default.contentsOfDirectory(atPath: directory.string) {
+      let path = directory.appending(name)
+      image[path] = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path.string)))
+    }
+    return image
+  }
+
+  func finish(_ initial: [FilePath: [UInt8]], attached: FilePath? = nil) -> RecordedWork {
+    RecordedWork(
+      events: recorder.events, initial: initial, contents: contents, database: database,
+      attached: attached)
+  }
+}

@@ -1,0 +1,76 @@
+import FaultVFS
+import SealedVFS
+import SystemPackage
+import VaultCrypto
+
+/// Opens a disk as a power cut left it and compares what the database says with what it said when
+/// it was alive.
+final class StateChecker {
+  enum Verdict {
+    case right
+    case lost(String)
+    case wrong(String)
+  }
+
+  private let work: RecordedWork
+  private let form: FileForm
+  private let disk = MemoryDisk()
+  private let attachedRegistration: KeyRegistration?
+
+  init(work: RecordedWork, form: FileForm) throws {
+    self.work = work
+    self.form = form
+    let name = disk.name
+    attachedRegistration = try work.attached.flatMap { try form.register($0, over: name) }
+  }
+
+  /// The state must be the acknowledged one, or the one that was being made.
+  func check(_ files: [String: [UInt8]], acknowledged: Int, mayForget: Bool) -> Verdict {
+    disk.load(files)
+    defer { disk.load([:]) }
+    do {
+      let isChanged = try isUnderLaterKey(files)
+      let found = try contents(key: work.keys[isChanged ? 1 : 0])
+      if work.keys.count > 1 && acknowledged > 0 && !isChanged {
+        return .lost("the acknowledged key")
+      }
+      let allowed = work.contents[acknowledged...min(acknowledged + 1, work.contents.count - 1)]
+      if allowed.contains(found) { return .right }
+      let isEarlier = work.contents[..<acknowledged].contains(found)
+      if isEarlier { return mayForget ? .right : .lost("an earlier state is there") }
+      return .wrong("this was never a state")
+    } catch let failure {
+      return .lost("\(failure)")
+    }
+  }
+
+  private struct Damaged: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  private func contents(key: [UInt8]) throws -> Int {
+    let registration = try form.register(work.database, over: disk.name, key: key)
+    do {
+      let connection = try form.open(work.database, over: disk.name)
+      return try withExtendedLifetime((registration, attachedRegistration)) {
+        if let attached = work.attached { try connection.run("ATTACH '\(attached)' AS s") }
+        let integrity = try connection.run("PRAGMA integrity_check")
+        guard integrity == ["ok"] else {
+          throw Damaged(description: "integrity: \(integrity.first ?? "")")
+        }
+        return try connection.digest()
+      }
+    } catch {
+      throw Damaged(
+        description: "\(error), \(registration?.fault.map(\.description) ?? "no fault")")
+    }
+  }
+
+  /// Which of two keys a state is under, by the clear header.
+  private func isUnderLaterKey(_ files: [String: [UInt8]]) throws -> Bool {
+    guard work.keys.count > 1, let start = files[work.database.string]?.prefix(16),
+      let before = work.initial[work.database]?.prefix(16)
+    else { return false }
+    return start != before
+  }
+}

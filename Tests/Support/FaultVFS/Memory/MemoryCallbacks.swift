@@ -1,0 +1,142 @@
+import CSQLite
+
+/// SQLite's calls on a disk in memory: <https://sqlite.org/c3ref/vfs.html>.
+enum MemoryCallbacks {
+  private struct Slot {
+    var methods: UnsafePointer<sqlite3_io_methods>?
+    var file: Unmanaged<MemoryFile>?
+  }
+
+  /// Makes the C structure of a VFS and hands it to SQLite, for ever.
+  static func register(_ disk: MemoryDisk) {
+    guard sqlite3_initialize() == SQLITE_OK, let unix = sqlite3_vfs_find("unix") else {
+      preconditionFailure("SQLite has no VFS \"unix\"")
+    }
+    let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
+    vfs.initialize(to: unix.pointee)  // time, randomness and full paths need no files
+    vfs.pointee.iVersion = 2
+    vfs.pointee.pNext = nil
+    vfs.pointee.szOsFile = Int32(MemoryLayout<Slot>.size)
+    let name = disk.name.utf8CString
+    let copy = UnsafeMutablePointer<CChar>.allocate(capacity: name.count)
+    for (index, byte) in name.enumerated() { copy[index] = byte }
+    vfs.pointee.zName = UnsafePointer(copy)
+    vfs.pointee.pAppData = Unmanaged.passRetained(disk).toOpaque()
+    vfs.pointee.xOpen = { vfs, path, memory, flags, outFlags in
+      MemoryCallbacks.open(MemoryCallbacks.disk(vfs), path, memory, flags, outFlags)
+    }
+    vfs.pointee.xDelete = { vfs, path, _ in
+      guard let path else { return SQLITE_MISUSE }
+      let removed = MemoryCallbacks.disk(vfs).files.removeValue(forKey: String(cString: path))
+      return removed == nil ? SQLITE_IOERR | (23 << 8) : SQLITE_OK  // SQLITE_IOERR_DELETE_NOENT
+    }
+    vfs.pointee.xAccess = { vfs, path, _, result in
+      guard let path else { return SQLITE_MISUSE }
+      // As "unix" has it: an empty file is none.
+      let file = MemoryCallbacks.disk(vfs).files[String(cString: path)]
+      result?.pointee = file?.bytes.isEmpty == false ? 1 : 0
+      return SQLITE_OK
+    }
+    sqlite3_vfs_register(vfs, 0)
+  }
+
+  private static func disk(_ vfs: UnsafeMutablePointer<sqlite3_vfs>?) -> MemoryDisk {
+    guard let data = vfs?.pointee.pAppData else {
+      preconditionFailure("SQLite called a disk in memory without its own structure")
+    }
+    return Unmanaged<MemoryDisk>.fromOpaque(data).takeUnretainedValue()
+  }
+
+  private static func open(
+    _ disk: MemoryDisk, _ path: UnsafePointer<CChar>?,
+    _ memory: UnsafeMutablePointer<sqlite3_file>?, _ flags: Int32,
+    _ outFlags: UnsafeMutablePointer<Int32>?
+  ) -> Int32 {
+    memory?.pointee.pMethods = nil
+    guard let memory else { return SQLITE_MISUSE }
+    let file: MemoryFile
+    if let path = path.map({ String(cString: $0) }) {
+      if let found = disk.files[path] {
+        file = found
+      } else if flags & SQLITE_OPEN_CREATE != 0 {
+        file = MemoryFile([])
+        disk.files[path] = file
+      } else {
+        return SQLITE_CANTOPEN
+      }
+    } else {
+      file = MemoryFile([])
+    }
+    outFlags?.pointee = flags
+    UnsafeMutableRawPointer(memory).storeBytes(
+      of: Slot(methods: methods, file: .passRetained(file)), as: Slot.self)
+    return SQLITE_OK
+  }
+
+  // nonisolated(unsafe): written once, before the first file is opened.
+  nonisolated(unsafe) private static let methods: UnsafePointer<sqlite3_io_methods> = {
+    let table = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
+    table.initialize(to: makeMethods())
+    return UnsafePointer(table)
+  }()
+
+  private static func file(_ memory: UnsafeMutablePointer<sqlite3_file>?) -> MemoryFile? {
+    guard let memory else { return nil }
+    return UnsafeMutableRawPointer(memory).load(as: Slot.self).file?.takeUnretainedValue()
+  }
+
+  private static func makeMethods() -> sqlite3_io_methods {
+    var table = sqlite3_io_methods()
+    table.iVersion = 2
+    table.xClose = { memory in
+      guard let memory else { return SQLITE_OK }
+      UnsafeMutableRawPointer(memory).load(as: Slot.self).file?.release()
+      memory.pointee.pMethods = nil
+      return SQLITE_OK
+    }
+    table.xRead = { memory, target, byteCount, offset in
+      guard let file = MemoryCallbacks.file(memory), let target else { return SQLITE_MISUSE }
+      let isWhole = file.read(target, Int(byteCount), at: Int(offset))
+      return isWhole ? SQLITE_OK : SQLITE_IOERR | (2 << 8)  // SQLITE_IOERR_SHORT_READ
+    }
+    table.xWrite = { memory, source, byteCount, offset in
+      guard let file = MemoryCallbacks.file(memory), let source else { return SQLITE_MISUSE }
+      file.write(source, Int(byteCount), at: Int(offset))
+      return SQLITE_OK
+    }
+    table.xTruncate = { memory, byteCount in
+      MemoryCallbacks.file(memory)?.resize(to: Int(byteCount))
+      return SQLITE_OK
+    }
+    table.xSync = { _, _ in SQLITE_OK }
+    table.xFileSize = { memory, target in
+      target?.pointee = Int64(MemoryCallbacks.file(memory)?.bytes.count ?? 0)
+      return SQLITE_OK
+    }
+    setQuestions(&table)
+    return table
+  }
+
+  private static func setQuestions(_ table: inout sqlite3_io_methods) {
+    table.xLock = { _, _ in SQLITE_OK }
+    table.xUnlock = { _, _ in SQLITE_OK }
+    table.xCheckReservedLock = { _, result in
+      result?.pointee = 0
+      return SQLITE_OK
+    }
+    table.xFileControl = { _, _, _ in SQLITE_NOTFOUND }
+    table.xSectorSize = { _ in 4096 }
+    table.xDeviceCharacteristics = { _ in SQLITE_IOCAP_POWERSAFE_OVERWRITE }
+    table.xShmMap = { memory, region, byteCount, isExtending, target in
+      target?.pointee = MemoryCallbacks.file(memory)?.region(
+        Int(region), byteCount: Int(byteCount), isExtending: isExtending != 0)
+      return SQLITE_OK
+    }
+    table.xShmLock = { _, _, _, _ in SQLITE_OK }
+    table.xShmBarrier = { _ in }
+    table.xShmUnmap = { memory, _ in
+      MemoryCallbacks.file(memory)?.dropRegions()
+      return SQLITE_OK
+    }
+  }
+}
