@@ -48,7 +48,7 @@ extension SealedVFS {
   {
     var byteCount: Int64 = 0
     let scratch = Scratch(byteCount: SealedHeader.byteCount)
-    guard unsafe file.byteCount(&byteCount) == SQLITE_OK else {
+    guard unsafe file.sealedByteCount(&byteCount) == SQLITE_OK else {
       throw SealedFileError(.ioFailed, path: path)
     }
     if byteCount == 0 { return .empty }

@@ -17,13 +17,18 @@ extension JournalFile {
 
   /// Whether the journal is hot: SQLite asks for its first byte, which on disk is always zero.
   private func readHotByte(_ target: UnsafeMutableRawPointer) -> Int32 {
-    let result = unsafe base.read(sealed.pointer, JournalLayout.magicByteCount, at: 0)
+    unsafe memset(sealed.pointer, 0, JournalLayout.sealedByteCount)
+    let result = unsafe base.read(sealed.pointer, JournalLayout.sealedByteCount, at: 0)
     guard result == SQLITE_OK || result == SQLITE_IOERR_SHORT_READ else { return result }
-    let bytes = unsafe sealed.bytes(0..<JournalLayout.magicByteCount)
-    if unsafe bytes[0] != 0 { return fail(.foreignSibling, SQLITE_IOERR_READ) }
-    let isOurs = unsafe bytes.starts(with: JournalLayout.magic)
-    unsafe target.storeBytes(of: isOurs ? JournalLayout.sqliteMagic[0] : 0, as: UInt8.self)
-    return result
+    let state = unsafe JournalState(sealed.pointer, cipher: main.keys.journal)
+    switch state {
+    case .foreign: return fail(.foreignSibling, SQLITE_IOERR_READ)
+    case .damaged: return fail(.damagedJournal, SQLITE_IOERR_DATA)
+    case .hot, .finished:
+      unsafe target.storeBytes(
+        of: state == .hot ? JournalLayout.sqliteMagic[0] : 0, as: UInt8.self)
+      return SQLITE_OK
+    }
   }
 
   /// A header's magic, or the one at the end of a super-journal pointer.

@@ -28,16 +28,22 @@ struct JournalHeader {
     (0..<5).map { unsafe bytes.bigEndianWord(at: 4 * $0) }
   }
 
-  /// Seals the header into the first 68 bytes of `target`.
-  func seal(
-    into target: UnsafeMutableRawPointer, cipher: PageCipher, nonces: inout NonceSequence
-  ) -> Bool {
-    unsafe memset(target, 0, JournalLayout.sealedByteCount)
+  /// Writes bytes 0..7: magic, version and what is known of the records; zeros before that.
+  static func writeClearPart(_ count: Count, to target: UnsafeMutableRawPointer) {
+    unsafe memset(target, 0, JournalLayout.hiddenOffset)
     if count != .none {
       unsafe target.copyMemory(from: JournalLayout.magic, byteCount: 4)
       unsafe target.storeBytes(of: JournalLayout.version, toByteOffset: 4, as: UInt8.self)
       unsafe target.storeBytes(of: count.rawValue, toByteOffset: 5, as: UInt8.self)
     }
+  }
+
+  /// Seals the header into the first 68 bytes of `target`.
+  func seal(
+    into target: UnsafeMutableRawPointer, cipher: PageCipher, nonces: inout NonceSequence
+  ) -> Bool {
+    unsafe memset(target, 0, JournalLayout.sealedByteCount)
+    unsafe Self.writeClearPart(count, to: target)
     let hidden = unsafe target + JournalLayout.hiddenOffset
     for (index, word) in words.enumerated() { unsafe hidden.storeBigEndian(word, at: 4 * index) }
     return unsafe cipher.sealRecord(

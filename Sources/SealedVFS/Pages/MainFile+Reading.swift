@@ -62,7 +62,7 @@ extension MainFile {
   ) -> Int32 {
     unsafe memset(target, 0, PageLayout.byteCount)
     var byteCount: Int64 = 0
-    let result = unsafe base.byteCount(&byteCount)
+    let result = unsafe base.sealedByteCount(&byteCount)
     guard result == SQLITE_OK else { return result }
     if byteCount == 0 {
       isHeaderOnDisk = false
@@ -79,7 +79,7 @@ extension MainFile {
   /// process may have made the file since this connection looked.
   func learnIdentity() -> Int32 {
     var byteCount: Int64 = 0
-    let result = unsafe base.byteCount(&byteCount)
+    let result = unsafe base.sealedByteCount(&byteCount)
     guard result == SQLITE_OK, byteCount > 0 else { return result }
     return unsafe checkHeader(nil)
   }
@@ -119,7 +119,7 @@ extension MainFile {
     let pageCount = unsafe page.bigEndianWord(at: 28)
     guard unsafe page.bigEndianWord(at: 24) == page.bigEndianWord(at: 92) else { return }
     var byteCount: Int64 = 0
-    guard unsafe base.byteCount(&byteCount) == SQLITE_OK,
+    guard unsafe base.sealedByteCount(&byteCount) == SQLITE_OK,
       byteCount < Int64(pageCount) * Int64(PageLayout.byteCount)
     else { return }
     _ = fail(.truncated, page: pageCount, SQLITE_CORRUPT)

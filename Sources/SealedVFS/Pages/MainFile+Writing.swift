@@ -29,7 +29,7 @@ extension MainFile {
   /// keep any of its pages without page 1: hence the sync, once in the life of a file.
   private func settleIdentity() -> Int32 {
     var byteCount: Int64 = 0
-    var result = unsafe base.byteCount(&byteCount)
+    var result = unsafe base.sealedByteCount(&byteCount)
     guard result == SQLITE_OK else { return result }
     if byteCount > 0 { return unsafe checkHeader(nil) }  // another connection was first
     let bytes = keys.header.bytes

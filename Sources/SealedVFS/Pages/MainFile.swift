@@ -61,7 +61,7 @@ final class MainFile: SealedFile {
   }
 
   override func byteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
-    let result = unsafe base.byteCount(target)
+    let result = unsafe base.sealedByteCount(target)
     if result == SQLITE_OK, unsafe target.pointee == 0 { isHeaderOnDisk = false }
     return result
   }

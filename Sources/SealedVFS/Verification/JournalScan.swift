@@ -27,12 +27,14 @@ struct JournalScan {
       report = Verification.Journal(state: .finished)
       return
     }
-    let bytes = unsafe header.bytes(0..<JournalLayout.sealedByteCount)
+    let state = unsafe JournalState(header.pointer, cipher: keys.journal)
     if isReservedElsewhere {
       report = Verification.Journal(state: .inUse)
-    } else if unsafe bytes[0] != 0 {
+    } else if state == .foreign {
       report = Verification.Journal(state: .foreign)
-    } else if unsafe !bytes.starts(with: JournalLayout.magic) {
+    } else if state == .damaged {
+      report = Verification.Journal(state: .damaged)
+    } else if state == .finished {
       report = Verification.Journal(state: .finished)
     } else if Self.isOrphan(file, byteCount) {
       report = Verification.Journal(state: .finished)

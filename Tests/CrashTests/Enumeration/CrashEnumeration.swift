@@ -27,31 +27,22 @@ struct CrashEnumeration {
     var totals = Totals()
     var seen: Set<Int> = []
     let checker = try StateChecker(work: work, form: form)
-    var round = 0
+    try eachMoment { disk, moment in
+      for loss in [VolatileDisk.Loss.nothing, .everythingUnsynchronized] {
+        try check(disk, moment, loss, checker, &seen, &totals)
+      }
+    }
+    // Several choices at each moment in one pass: following the events is work too.
+    let choiceCount = UInt64(min(64, max(1, stateCount / (4 * work.events.count))))
+    var round: UInt64 = 0
     var fruitlessRounds = 0
-    while (round < 2 || totals.states < stateCount) && fruitlessRounds < 8 {
+    while totals.states < stateCount && fruitlessRounds < 100 {
       let before = totals.states
-      var disk = VolatileDisk(work.initial)
-      var acknowledged = 0
-      for count in 0...work.events.count {
-        if count > 0 {
-          disk.apply(work.events[count - 1])
-          if case .mark(let note) = work.events[count - 1] { acknowledged = Int(note) ?? 0 }
-        }
-        if round >= 2 && totals.states >= stateCount { break }
-        let loss = loss(round, count, seed)
-        let files = disk.files(after: loss)
-        guard seen.insert(Self.hash(files, acknowledged)).inserted else { continue }
-        totals.states += 1
-        let verdict = checker.check(files, acknowledged: acknowledged, mayForget: mayForget)
-        switch verdict {
-        case .right: continue
-        case .lost(let what):
-          totals.lost += 1
-          totals.note("lost: \(what), after event \(count) of \(work.events.count), \(loss)")
-        case .wrong(let what):
-          totals.wrong += 1
-          totals.note("wrong: \(what), after event \(count) of \(work.events.count), \(loss)")
+      try eachMoment { disk, moment in
+        guard !disk.isSettled else { return }
+        for choice in 0..<choiceCount where totals.states < stateCount {
+          let seed = seed &+ round << 40 &+ choice << 32 &+ UInt64(moment.eventCount)
+          try check(disk, moment, .some(seed: seed), checker, &seen, &totals)
         }
       }
       fruitlessRounds = totals.states == before ? fruitlessRounds + 1 : 0
@@ -60,11 +51,39 @@ struct CrashEnumeration {
     return totals
   }
 
-  private func loss(_ round: Int, _ count: Int, _ seed: UInt64) -> VolatileDisk.Loss {
-    switch round {
-    case 0: .nothing
-    case 1: .everythingUnsynchronized
-    default: .some(seed: seed &+ UInt64(round) << 32 &+ UInt64(count))
+  /// A place between two events.
+  private struct Moment {
+    let eventCount: Int
+    let acknowledged: Int
+  }
+
+  private func eachMoment(_ body: (VolatileDisk, Moment) throws -> Void) rethrows {
+    var disk = VolatileDisk(work.initial)
+    var acknowledged = 0
+    try body(disk, Moment(eventCount: 0, acknowledged: 0))
+    for (index, event) in work.events.enumerated() {
+      disk.apply(event)
+      if case .mark(let note) = event { acknowledged = Int(note) ?? 0 }
+      try body(disk, Moment(eventCount: index + 1, acknowledged: acknowledged))
+    }
+  }
+
+  private func check(
+    _ disk: VolatileDisk, _ moment: Moment, _ loss: VolatileDisk.Loss, _ checker: StateChecker,
+    _ seen: inout Set<Int>, _ totals: inout Totals
+  ) throws {
+    let files = disk.files(after: loss)
+    guard seen.insert(Self.hash(files, moment.acknowledged)).inserted else { return }
+    totals.states += 1
+    let place = "after event \(moment.eventCount) of \(work.events.count), \(loss)"
+    switch checker.check(files, acknowledged: moment.acknowledged, mayForget: mayForget) {
+    case .right: return
+    case .lost(let what):
+      totals.lost += 1
+      totals.note("lost: \(what), \(place)")
+    case .wrong(let what):
+      totals.wrong += 1
+      totals.note("wrong: \(what), \(place)")
     }
   }
 

@@ -34,7 +34,7 @@ extension CrashWorkload {
   private static func spill(_ round: Int) -> String {
     """
     BEGIN; \(insert(1000 * round...1000 * round + 40)); UPDATE t SET body = body || x'2E'; \
-    UPDATE t SET name = name || '\(round)'; DELETE FROM t WHERE id % 4 = \(round); COMMIT
+    UPDATE t SET name = name || '.\(round)'; DELETE FROM t WHERE id % 4 = \(round); COMMIT
     """
   }
 

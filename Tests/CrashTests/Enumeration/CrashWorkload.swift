@@ -33,7 +33,6 @@ enum CrashWorkload: String, CaseIterable, Sendable {
       Result { try recording.form.register(path, over: recording.vfs) }
     }
     return try withExtendedLifetime(registrations) {
-      // In a file that is there, all but what is named "setting" is a step.
       do {
         let connection = try recording.form.open(recording.database, over: recording.vfs)
         if !starts.isEmpty {
@@ -46,7 +45,6 @@ enum CrashWorkload: String, CaseIterable, Sendable {
       let connection = try recording.form.open(recording.database, over: recording.vfs)
       for setting in settings(recording) { try connection.run(setting) }
       try recording.run(connection, steps)
-      _ = skipped
       var work = recording.finish(initial, attached: attachesSecond ? recording.second : nil)
       work.dropEvents(skipped)
       return work

@@ -15,6 +15,8 @@ final class StateChecker {
   private let work: RecordedWork
   private let form: FileForm
   private let disk = MemoryDisk()
+  private var registration: KeyRegistration?
+  private var registeredKey: [UInt8]?
   private let attachedRegistration: KeyRegistration?
 
   init(work: RecordedWork, form: FileForm) throws {
@@ -49,10 +51,13 @@ final class StateChecker {
   }
 
   private func contents(key: [UInt8]) throws -> Int {
-    let registration = try form.register(work.database, over: disk.name, key: key)
+    if registeredKey != key {
+      registration = try form.register(work.database, over: disk.name, key: key)
+      registeredKey = key
+    }
     do {
       let connection = try form.open(work.database, over: disk.name)
-      return try withExtendedLifetime((registration, attachedRegistration)) {
+      return try withExtendedLifetime(attachedRegistration) {
         if let attached = work.attached { try connection.run("ATTACH '\(attached)' AS s") }
         let integrity = try connection.run("PRAGMA integrity_check")
         guard integrity == ["ok"] else {

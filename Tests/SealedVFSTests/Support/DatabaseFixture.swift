@@ -95,7 +95,7 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
       name: "journal-header", outcome: .refused(.damagedJournal), base: "hot-journal"
     ) { place in try place.change(place.journal) { $0[10] ^= 1 } },
     DatabaseFixture(
-      name: "journal-first-byte", outcome: .refused(.foreignSibling), base: "hot-journal"
+      name: "journal-first-byte", outcome: .refused(.damagedJournal), base: "hot-journal"
     ) { place in try place.change(place.journal) { $0[0] = 0xD9 } },
   ]
 

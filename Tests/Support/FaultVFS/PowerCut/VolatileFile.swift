@@ -23,6 +23,8 @@ struct VolatileFile: Sendable {
   private(set) var durable: [UInt8] = []
   private var pending: [Change] = []
 
+  var isSettled: Bool { pending.isEmpty }
+
   static let sectorByteCount = 512
 
   init(durable: [UInt8] = []) {
@@ -42,7 +44,10 @@ struct VolatileFile: Sendable {
 
   /// What is there after the cut: each sector in one of the states it went through, a truncated or
   /// extended file as short or long as it ever was since the last sync.
-  func contents(_ dice: inout SeededDice) -> [UInt8] {
+  ///
+  /// - Parameter mayShowStaleBytes: whether a file whose length arrived before its contents shows
+  ///   what lay there before, in place of zeros.
+  func contents(_ dice: inout SeededDice, mayShowStaleBytes: Bool) -> [UInt8] {
     if pending.isEmpty { return durable }
     let mode = Mode.allCases[dice.roll(Mode.allCases.count)]
     // What came after a lost truncation of the same file is lost too.
@@ -66,9 +71,8 @@ struct VolatileFile: Sendable {
         }
       }
     }
-    // The length may be on disk before what fills it: zeros, or what lay there before.
     if bytes.count < contents.count, dice.oneIn(4) {
-      let filling = dice.oneIn(2) ? 0 : UInt8(truncatingIfNeeded: dice.next())
+      let filling = mayShowStaleBytes && dice.oneIn(2) ? UInt8(dice.roll(256)) : 0
       bytes += [UInt8](repeating: filling, count: contents.count - bytes.count)
     }
     return bytes

@@ -1,0 +1,36 @@
+import CSQLite
+import FaultVFS
+import FileLayer
+import SealedVFS
+import SystemPackage
+import Testing
+
+/// A disk that is full at any step.
+@Suite struct FullDiskTests {
+  @Test func `a full disk at any step is an error, and the next transaction works`() throws {
+    let place = try Place()
+    try place.makeDatabase(rowCount: 50, mode: "WAL")
+    let image = try place.contents()
+    for event in 0... {
+      let copy = try Place()
+      for (name, bytes) in image { try copy.write(bytes, to: copy.directory.appending(name)) }
+      let recorder = FileRecorder(fault: .failure(atEvent: event, .noSpace))
+      let registration = try copy.register(over: RecordingVFS(recorder).name)
+      let connection = try copy.open()
+      do {
+        try connection.fill(20, from: 100)
+      } catch let failure as SQLiteFailure {
+        #expect([SQLITE_FULL, SQLITE_IOERR].contains(failure.primaryCode), "event \(event)")
+      }
+      if recorder.failableEventCount <= event { break }  // the disk never was full
+      if sqlite3_get_autocommit(connection.pointer) == 0 {
+        try connection.run("ROLLBACK")
+      }
+      try connection.fill(20, from: 1000)
+      #expect(try connection.integrity == "ok")
+      let count = try #require(Int(try connection.rowCount ?? ""))
+      #expect(count == 70 || count == 90)
+      withExtendedLifetime(registration) {}
+    }
+  }
+}
