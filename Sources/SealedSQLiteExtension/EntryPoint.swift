@@ -24,6 +24,7 @@ public func initialize(
   SealedVFS.allowKeyFilesInURIs()
   let result = unsafe SQLFunctions.addToEveryConnection(after: connection)
   guard result == SQLITE_OK else { return result }
+  unsafe LoadingConnection.keepTemporaryDataInMemory(connection)
   let okLoadPermanently = SQLITE_OK | (1 << 8)  // a macro that Swift does not import
   return okLoadPermanently
 }

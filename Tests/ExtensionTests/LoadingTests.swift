@@ -60,4 +60,15 @@ import Testing
       "CREATE VIEW v AS SELECT sealed_reserve()", "SELECT * FROM v")
     #expect(outcome.errors.contains("unsafe use of sealed_reserve()"))
   }
+
+  @Test func `temporary tables that are there before it is loaded are kept`() throws {
+    let outcome = try bench.run(
+      "/usr/bin/sqlite3",
+      [
+        "-bail", ":memory:", "CREATE TEMP TABLE t AS SELECT 1 AS x", ".load \(Workbench.library)",
+        "SELECT x FROM t",
+      ])
+    #expect(outcome.errors == "")
+    #expect(outcome.output == "1\n")
+  }
 }

@@ -45,27 +45,42 @@ import Testing
     #expect(outcome.output == "True\n0\n")
   }
 
-  @Test func `temporary files hold no plaintext`() throws {
-    let outcome = try bench.python(
-      """
-      db = sqlite3.connect("file:a.db?vfs=sealed&keyfile=key", uri=True)
-      db.execute("PRAGMA temp_store=FILE")
-      db.execute("PRAGMA temp.cache_size=2")
-      db.execute("CREATE TEMP TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1"
-                 " FROM n WHERE i<2000) SELECT i, '\(Workbench.canary)' AS x FROM n")
-      sizes, found = 0, 0
-      for name in os.listdir("/proc/self/fd"):
-          target = "/proc/self/fd/" + name
-          try:
-              if "etilqs" in os.readlink(target):
-                  contents = open(target, "rb").read()
-                  sizes += len(contents)
-                  found += contents.count(b"\(Workbench.canary)")
-          except OSError:
-              pass
-      print(sizes > 10000, found)
-      """)
+  @Test(arguments: [
+    "db = sqlite3.connect('file:a.db?vfs=sealed&keyfile=key', uri=True)",
+    "db = sqlite3.connect('plain.db')",
+  ])
+  func `temporary files hold no plaintext`(opening: String) throws {
+    let outcome = try bench.python(opening + "\n" + Self.makeTemporaryTable)
     #expect(outcome.errors == "")
     #expect(outcome.output == "True 0\n")
   }
+
+  @Test func `the connection that loads the extension makes no temporary files`() throws {
+    let outcome = try bench.python(
+      """
+      db = loader
+      db.execute("ATTACH 'file:a.db?vfs=sealed&keyfile=key' AS a")
+
+      """ + Self.makeTemporaryTable)
+    #expect(outcome.errors == "")
+    #expect(outcome.output == "False 0\n")
+  }
+
+  /// Prints whether there are temporary files of some size, and how often the canary is in them.
+  private static let makeTemporaryTable = """
+    db.execute("PRAGMA temp.cache_size=2")
+    db.execute("CREATE TEMP TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1"
+               " FROM n WHERE i<2000) SELECT i, '\(Workbench.canary)' AS x FROM n")
+    byteCount, found = 0, 0
+    for name in os.listdir("/proc/self/fd"):
+        target = "/proc/self/fd/" + name
+        try:
+            if "etilqs" in os.readlink(target):
+                contents = open(target, "rb").read()
+                byteCount += len(contents)
+                found += contents.count(b"\(Workbench.canary)")
+        except OSError:
+            pass
+    print(byteCount > 10000, found)
+    """
 }

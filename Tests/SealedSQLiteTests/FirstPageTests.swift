@@ -12,7 +12,7 @@ import Testing
     try String(contentsOf: repository.appendingPathComponent(path), encoding: .utf8)
   }
 
-  @Test func `the page's program is the one that is compiled here, and has ten lines at most`() throws {
+  @Test func `the page's program is compiled here, and has ten lines at most`() throws {
     let page = try Self.text("Sources/SealedSQLite/SealedSQLite.docc/SealedSQLite.md")
     let program = try Self.text("Tests/Support/FirstProgram/main.swift")
     #expect(page.contains("```swift\n\(program)```\n"))
