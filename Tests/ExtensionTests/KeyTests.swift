@@ -80,6 +80,12 @@ import Testing
     #expect(outcome.output.hasPrefix("1\ndescriptor 0: the key cannot be taken from here"))
   }
 
+  @Test func `a pipe that holds more than a key is refused`() throws {
+    let outcome = try script(
+      "cat key-with-newline | \(shell) '.open file:a.db?keyfd=0' 'SELECT sealed_error()'")
+    #expect(outcome.output.contains("it does not hold 32 bytes"))
+  }
+
   @Test func `a key file behind a symbolic link is judged by the file itself`() throws {
     for (link, target) in [("link", "key"), ("loose-link", "group-key")] {
       try FileManager.default.createSymbolicLink(
