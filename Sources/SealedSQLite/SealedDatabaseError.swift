@@ -34,6 +34,8 @@ public struct SealedDatabaseError: Error, Sendable, CustomStringConvertible {
     public static let diskFull = Code(name: "diskFull")
     /// There is no database, and none was to be made.
     public static let absent = Code(name: "absent")
+    /// There is something where a new file was to be made; it is left alone.
+    public static let alreadyExists = Code(name: "alreadyExists")
     /// The database was replaced while it was open.
     public static let moved = Code(name: "moved")
     /// The system failed to read or write.

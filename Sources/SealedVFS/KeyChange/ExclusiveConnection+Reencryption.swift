@@ -1,6 +1,6 @@
 internal import CSQLite
 package import FileLayer
-internal import SystemPackage
+package import SystemPackage
 package import VaultCrypto
 
 extension ExclusiveConnection {
@@ -113,7 +113,7 @@ extension ExclusiveConnection {
 
 extension SealedFileError {
   /// What a file operation around a change of key failed with.
-  init(_ error: FileError, _ path: FilePath) {
+  package init(_ error: FileError, _ path: FilePath) {
     let code: Code =
       switch error.errno {
       case .noSpace, .diskQuotaExceeded: .diskFull

@@ -8,13 +8,17 @@ package struct FreePages {
 
   /// Follows the list.
   ///
-  /// - Parameter isWanted: which pages to remember: the list may be as long as the database.
-  package init(_ image: SealedImage, where isWanted: (UInt32) -> Bool = { _ in true }) {
-    guard let first = image.page(1) else { return }
+  /// - Parameters:
+  ///   - isWanted: which pages to remember: the list may be as long as the database.
+  ///   - page: reads a page; nil where it is lost.
+  package init(
+    where isWanted: (UInt32) -> Bool = { _ in true }, _ page: (UInt32) -> [UInt8]?
+  ) {
+    guard let first = page(1) else { return }
     var trunk = first.bigEndianWord(at: 32)
     var visited: Set<UInt32> = []
     while trunk != 0 {
-      guard visited.insert(trunk).inserted, let page = image.page(trunk) else { return }
+      guard visited.insert(trunk).inserted, let page = page(trunk) else { return }
       if isWanted(trunk) { pages.insert(trunk) }
       let leafCount = Int(page.bigEndianWord(at: 4))
       guard leafCount <= PageLayout.contentByteCount / 4 - 2 else { return }

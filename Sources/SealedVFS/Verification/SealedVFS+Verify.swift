@@ -48,7 +48,7 @@ extension Verification {
     }
     noteMissing(image)
     if !empty.isEmpty {
-      empty.subtract(FreePages(image, where: empty.contains).pages)
+      empty.subtract(FreePages(where: empty.contains) { image.page($0) }.pages)
       emptyPages = Array(empty.sorted().prefix(Self.listLimit))
       emptyPageCount = empty.count + unremembered
     }

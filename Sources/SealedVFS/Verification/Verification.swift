@@ -75,8 +75,9 @@ public struct Verification: Sendable, Equatable, Codable {
     public internal(set) var committedFrameCount = 0
     /// Frames at the end that are older than the log's last restart: no fault.
     public internal(set) var staleFrameCount = 0
-    /// Frames of the present generation that SQLite will not use: a torn tail after a power cut, or
-    /// damage. The two cannot be told apart.
+    /// Frames of the present generation that SQLite will not use.
+    ///
+    /// A torn tail after a power cut, or damage: the two cannot be told apart.
     public internal(set) var discardedTail: DiscardedLogTail?
 
     init(state: State) { self.state = state }

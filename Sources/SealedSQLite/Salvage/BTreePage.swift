@@ -1,0 +1,109 @@
+internal import SealedVFS
+
+/// A page of a b-tree: <https://sqlite.org/fileformat2.html#b_tree_pages>.
+///
+/// Whatever the bytes are, reading them stays within the page: a page may be authentic and yet hold
+/// nonsense.
+struct BTreePage {
+  enum Kind: UInt8 {
+    case indexInterior = 2
+    case tableInterior = 5
+    case indexLeaf = 10
+    case tableLeaf = 13
+
+    var isInterior: Bool { self == .indexInterior || self == .tableInterior }
+    var isTable: Bool { self == .tableInterior || self == .tableLeaf }
+  }
+
+  /// The bytes of a page that SQLite uses: 4096 less the 40 reserved ones.
+  static let usableByteCount = 4056
+
+  let number: UInt32
+  let kind: Kind
+  let cells: [Cell]
+  /// Cells that the page says it has and that do not lie in it.
+  let brokenCellCount: Int
+  /// The last child of an interior page.
+  let rightChild: UInt32
+
+  /// One entry: of which parts depends on the page's kind.
+  struct Cell {
+    var child: UInt32 = 0
+    var rowID: Int64 = 0
+    var payload: Payload?
+  }
+
+  /// Where a record lies: a beginning in the page, the rest in a chain of overflow pages.
+  struct Payload {
+    let byteCount: Int
+    let local: ArraySlice<UInt8>
+    let overflowPage: UInt32
+  }
+
+  /// Reads a page; nil when it is no b-tree page.
+  init?(_ bytes: [UInt8], number: UInt32) {
+    let start = number == 1 ? 100 : 0
+    guard bytes.count >= Self.usableByteCount, let kind = Kind(rawValue: bytes[start]) else {
+      return nil
+    }
+    let headerByteCount = kind.isInterior ? 12 : 8
+    let count = Int(bytes[start + 3]) << 8 | Int(bytes[start + 4])
+    let first = start + headerByteCount
+    guard first + 2 * count <= Self.usableByteCount else { return nil }
+    self.number = number
+    self.kind = kind
+    rightChild = kind.isInterior ? bytes.bigEndianWord(at: start + 8) : 0
+    var cells: [Cell] = []
+    cells.reserveCapacity(count)
+    for index in 0..<count {
+      let offset = Int(bytes[first + 2 * index]) << 8 | Int(bytes[first + 2 * index + 1])
+      if offset >= first + 2 * count, let cell = Self.cell(kind, bytes, offset) {
+        cells.append(cell)
+      }
+    }
+    self.cells = cells
+    brokenCellCount = count - cells.count
+  }
+
+  private static func cell(_ kind: Kind, _ bytes: [UInt8], _ offset: Int) -> Cell? {
+    var reader = ByteReader(bytes[offset..<max(offset, usableByteCount)])
+    var cell = Cell()
+    if kind.isInterior {
+      guard let child = reader.word() else { return nil }
+      cell.child = child
+    }
+    var byteCount: Int64?
+    if kind != .tableInterior {
+      byteCount = reader.varint()
+      if byteCount == nil { return nil }
+    }
+    if kind.isTable {
+      guard let rowID = reader.varint() else { return nil }
+      cell.rowID = rowID
+    }
+    if let byteCount {
+      guard let payload = payload(kind, Int(byteCount), &reader) else { return nil }
+      cell.payload = payload
+    }
+    return cell
+  }
+
+  /// How much of a record lies in the page: <https://sqlite.org/fileformat2.html#cell_payload>.
+  private static func payload(
+    _ kind: Kind, _ byteCount: Int, _ reader: inout ByteReader
+  ) -> Payload? {
+    let usable = usableByteCount
+    let most = kind == .tableLeaf ? usable - 35 : (usable - 12) * 64 / 255 - 23
+    let least = (usable - 12) * 32 / 255 - 23
+    guard byteCount >= 0, byteCount <= Int(Int32.max) else { return nil }
+    if byteCount <= most {
+      guard let local = reader.bytes(byteCount) else { return nil }
+      return Payload(byteCount: byteCount, local: local, overflowPage: 0)
+    }
+    let fitting = least + (byteCount - least) % (usable - 4)
+    guard let local = reader.bytes(fitting <= most ? fitting : least),
+      let overflowPage = reader.word()
+    else { return nil }
+    return Payload(byteCount: byteCount, local: local, overflowPage: overflowPage)
+  }
+}

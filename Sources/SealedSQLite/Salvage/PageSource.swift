@@ -1,0 +1,34 @@
+internal import SealedVFS
+
+/// Opened pages of an SQLite database, some of them lost.
+protocol PageSource: AnyObject {
+  /// How many pages the database has.
+  var pageCount: UInt32 { get }
+
+  /// 4096 bytes, the last 40 zero; nil where the page is lost.
+  func page(_ number: UInt32) -> [UInt8]?
+}
+
+extension SealedImage: PageSource {}
+
+/// A set of page numbers, one bit each.
+struct PageSet {
+  private var words: [UInt64]
+  private let pageCount: UInt32
+
+  init(pageCount: UInt32) {
+    self.pageCount = pageCount
+    words = Array(repeating: 0, count: Int(pageCount) / 64 + 1)
+  }
+
+  func contains(_ number: UInt32) -> Bool {
+    number <= pageCount && words[Int(number / 64)] & 1 << UInt64(number % 64) != 0
+  }
+
+  /// Adds a page; false when it is there already, or is no page of the database.
+  mutating func insert(_ number: UInt32) -> Bool {
+    guard number >= 1, number <= pageCount, !contains(number) else { return false }
+    words[Int(number / 64)] |= 1 << UInt64(number % 64)
+    return true
+  }
+}

@@ -1,0 +1,66 @@
+/// What was copied out of a damaged database, and what was not: `docs/verify-and-salvage.md`.
+public struct Salvage: Sendable, Equatable, Codable {
+  /// How many ranges a table's report holds at most.
+  public static let rangeLimit = 1000
+
+  /// The tables, in the order of the old schema.
+  public internal(set) var tables: [Table] = []
+
+  /// Rows whose table is not known or does not take them, in the table ``lostAndFoundName``.
+  public internal(set) var lostAndFoundRowCount = 0
+
+  /// The table that holds them; nil when there are none.
+  public internal(set) var lostAndFoundName: String?
+
+  /// Whether every entry of the old schema could be read.
+  public internal(set) var isSchemaWhole = true
+
+  /// Whether text encoding, user version, application id and auto-vacuum mode could be read; else
+  /// the new database has SQLite's defaults.
+  public internal(set) var areSettingsKept = true
+
+  /// Indexes, triggers, views and tables of the old schema that could not be made again.
+  public internal(set) var notRecreated: [Refusal] = []
+
+  /// One table's share.
+  public struct Table: Sendable, Equatable, Codable {
+    /// The table's name.
+    public internal(set) var name: String
+    /// Rows that are in the new table.
+    public internal(set) var rowsCopied = 0
+    /// Pages of the table's b-tree that are lost.
+    public internal(set) var pagesLost = 0
+    /// Rows that are lost at least: one for each lost page of which nothing was found, and each row
+    /// of which a part is lost.
+    public internal(set) var rowsLostAtLeast = 0
+    /// Where the lost rows were, as far as pages around them say; the first thousand.
+    public internal(set) var lostRanges: [RowIDRange] = []
+
+    init(name: String) { self.name = name }
+  }
+
+  /// Rowids among which rows are lost; not every one of them was a row.
+  public struct RowIDRange: Sendable, Equatable, Codable {
+    /// The first; nil when nothing says.
+    public let first: Int64?
+    /// The last; nil when nothing says.
+    public let last: Int64?
+  }
+
+  /// An entry of the schema that is not in the new database.
+  public struct Refusal: Sendable, Equatable, Codable {
+    /// Its name.
+    public let name: String
+    /// SQLite's words.
+    public let reason: String
+  }
+
+  /// Rows in the new database, those of ``lostAndFoundName`` included.
+  public var rowsCopied: Int { tables.reduce(lostAndFoundRowCount) { $0 + $1.rowsCopied } }
+
+  /// Whether the new database has everything that the old one had.
+  public var isComplete: Bool {
+    isSchemaWhole && areSettingsKept && notRecreated.isEmpty && lostAndFoundRowCount == 0
+      && tables.allSatisfy { $0.rowsLostAtLeast == 0 && $0.lostRanges.isEmpty }
+  }
+}

@@ -1,0 +1,236 @@
+internal import SealedVFS
+
+/// Copies what can be reached of a database into a new one.
+///
+/// First the schema, then each table from its root, then pages that no tree leads to any more, then
+/// indexes, views and triggers. Triggers and foreign keys have no say meanwhile.
+struct Salvager {
+  let source: any PageSource
+  let database: NewDatabase
+  private(set) var report = Salvage()
+
+  var reader: TreeReader
+  private(set) var settings: DatabaseSettings?
+  private(set) var schema: [SchemaEntry] = []
+  var copies: [TableCopy] = []
+  private(set) var lostAndFound = LostAndFound()
+  private(set) var schemaLosses: [TreeReader.Loss] = []
+
+  var encoding: TextEncoding { effective.encoding }
+  private var effective = DatabaseSettings()
+
+  init(_ source: any PageSource, into database: NewDatabase) {
+    self.source = source
+    self.database = database
+    reader = TreeReader(source)
+  }
+
+  /// Does the whole work.
+  mutating func run() throws(SealedFileError) -> Salvage {
+    readSettings()
+    readSchema()
+    try makeTables()
+    for index in copies.indices { try copyTree(index) }
+    let sequences = readSequences()
+    if !schemaLosses.isEmpty || copies.contains(where: { !$0.losses.isEmpty }) {
+      try copyOrphans()
+    }
+    for index in copies.indices { report.tables.append(copies[index].finished()) }
+    try restore(sequences)
+    try makeRest()
+    try database.run(
+      """
+      PRAGMA application_id = \(effective.applicationID);
+      PRAGMA synchronous = FULL;
+      PRAGMA user_version = \(effective.userVersion);
+      """)  // the last commit, which is synchronized, takes all before it along
+    report.lostAndFoundName = lostAndFound.name
+    report.lostAndFoundRowCount = lostAndFound.rowCount
+    report.isSchemaWhole = schemaLosses.isEmpty
+    report.areSettingsKept = settings != nil
+    return report
+  }
+
+  private mutating func readSettings() {
+    settings = source.page(1).map { DatabaseSettings(firstPage: $0) }
+    if let settings {
+      effective = settings
+    } else if PointerMap(source, settings: nil) != nil {
+      effective.autoVacuum = 2
+    }
+  }
+
+  private mutating func readSchema() {
+    var entries: [(Int64, SchemaEntry)] = []
+    var losses: [TreeReader.Loss] = []
+    let encoding = encoding
+    reader.walk(1, isTable: true) { finding in
+      switch finding {
+      case .row(_, let rowID, let values):
+        if let entry = SchemaEntry(values, encoding) {
+          entries.append((rowID, entry))
+        } else {
+          losses.append(TreeReader.Loss(page: 1, after: rowID - 1, through: rowID))
+        }
+      case .brokenRow(let page, let rowID):
+        losses.append(TreeReader.Loss(page: page, after: rowID - 1, through: rowID))
+      case .brokenCells(let page, _):
+        losses.append(TreeReader.Loss(page: page, after: nil, through: nil))
+      case .loss(let loss): losses.append(loss)
+      }
+    }
+    if !losses.isEmpty { entries += orphanSchema() }
+    schemaLosses = losses
+    schema = entries.sorted { $0.0 < $1.0 }.map { $0.1 }
+  }
+
+  /// Schema pages that no tree leads to: whatever reads as rows of `sqlite_schema` throughout.
+  private mutating func orphanSchema() -> [(Int64, SchemaEntry)] {
+    var found: [(Int64, SchemaEntry)] = []
+    guard source.pageCount > 1 else { return [] }
+    for number in 2...source.pageCount where !reader.claimed.contains(number) {
+      guard let bytes = source.page(number), let page = BTreePage(bytes, number: number),
+        page.kind == .tableLeaf, !page.cells.isEmpty, page.brokenCellCount == 0
+      else { continue }
+      let encodings = settings.map { [$0.encoding] } ?? TextEncoding.allCases
+      guard
+        let encoding = encodings.first(where: { encoding in
+          page.cells.allSatisfy { SchemaEntry.couldBegin($0.payload, encoding) }
+        })
+      else { continue }
+      if settings == nil { effective.encoding = encoding }
+      _ = reader.claimed.insert(number)
+      reader.rows(of: page) { finding in
+        if case .row(_, let rowID, let values) = finding,
+          let entry = SchemaEntry(values, encoding)
+        {
+          found.append((rowID, entry))
+        }
+      }
+    }
+    return found
+  }
+
+  private mutating func makeTables() throws(SealedFileError) {
+    try database.run(
+      """
+      PRAGMA encoding = '\(effective.encoding.name)';
+      PRAGMA auto_vacuum = \(effective.autoVacuum);
+      PRAGMA foreign_keys = OFF;
+      PRAGMA ignore_check_constraints = ON;
+      PRAGMA cell_size_check = OFF;
+      """)
+    for entry in schema where entry.isOrdinaryTable {
+      var copy = TableCopy(entry)
+      if let reason = try database.create(entry.sql ?? "") {
+        report.notRecreated.append(Salvage.Refusal(name: entry.name, reason: reason))
+      } else {
+        copy.plan = try TablePlan(entry, in: database)
+      }
+      copies.append(copy)
+    }
+  }
+
+  /// Copies a table from its root.
+  private mutating func copyTree(_ index: Int) throws(SealedFileError) {
+    try database.run("BEGIN")
+    let copy = copies[index]
+    // A table that could not be made may be of either kind.
+    let isTable = copy.plan?.hasRowID ?? isTableRoot(copy.entry.rootPage)
+    var reader = reader
+    self.reader = TreeReader(EmptySource())  // one owner: the set of pages is not copied
+    defer { self.reader = reader }
+    try reader.walk(copy.entry.rootPage, isTable: isTable) { finding throws(SealedFileError) in
+      try take(finding, index)
+    }
+    try database.run("COMMIT")
+  }
+
+  private func isTableRoot(_ number: UInt32) -> Bool {
+    source.page(number).flatMap { BTreePage($0, number: number) }?.kind.isTable ?? true
+  }
+
+  private mutating func take(
+    _ finding: TreeReader.Finding, _ index: Int
+  ) throws(SealedFileError) {
+    switch finding {
+    case .row(let page, let rowID, let values):
+      try store(values, rowID: rowID, page: page, in: index)
+    case .brokenRow(_, let rowID): copies[index].note(brokenRow: rowID)
+    case .brokenCells(_, let count): copies[index].note(brokenCells: count)
+    case .loss(let loss): copies[index].losses.append(loss)
+    }
+  }
+
+  /// Puts a row into its table, or, where that does not take it, to the lost and found.
+  mutating func store(
+    _ values: [StoredValue], rowID: Int64, page: UInt32, in index: Int
+  ) throws(SealedFileError) {
+    if try copies[index].insert(values, rowID: rowID, database, encoding) { return }
+    let hasRowID = copies[index].plan?.hasRowID ?? true
+    try storeLost(
+      values, rowID: hasRowID ? rowID : nil, page: page, root: copies[index].entry.rootPage)
+  }
+
+  mutating func storeLost(
+    _ values: [StoredValue], rowID: Int64?, page: UInt32, root: UInt32
+  ) throws(SealedFileError) {
+    try lostAndFound.add(
+      root: root, page: page, rowID: rowID, values, to: database, encoding)
+  }
+
+  /// What AUTOINCREMENT has counted.
+  private mutating func readSequences() -> [[StoredValue]] {
+    guard let entry = schema.first(where: { $0.isSequence }) else { return [] }
+    var rows: [[StoredValue]] = []
+    reader.walk(entry.rootPage, isTable: true) { finding in
+      if case .row(_, _, let values) = finding, values.count == 2 { rows.append(values) }
+    }
+    return rows
+  }
+
+  /// The rows that were copied have counted too, and perhaps less.
+  private func restore(_ sequences: [[StoredValue]]) throws(SealedFileError) {
+    guard !sequences.isEmpty,
+      try !database.rows("SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'").isEmpty,
+      let insertion = database.insertion(
+        "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", encoding)
+    else { return }
+    for row in sequences {
+      guard case .text(let bytes) = row[0] else { continue }
+      _ = try database.rows(
+        "DELETE FROM sqlite_sequence WHERE name = ?1", encoding.decode(bytes))
+      _ = try insertion.insert(row)
+    }
+  }
+
+  /// Indexes, views and triggers, and the entries of virtual tables, whose own tables are there.
+  private mutating func makeRest() throws(SealedFileError) {
+    let order: [SchemaEntry.Kind] = [.index, .view, .trigger]
+    for kind in order {
+      for entry in schema where entry.kind == kind && !entry.isInternal {
+        guard let sql = entry.sql else { continue }
+        if let reason = try database.create(sql) {
+          report.notRecreated.append(Salvage.Refusal(name: entry.name, reason: reason))
+        }
+      }
+    }
+    let virtual = schema.filter { $0.isVirtualTable && !$0.isInternal }
+    guard !virtual.isEmpty else { return }
+    try database.run("PRAGMA writable_schema = ON")
+    let insertion = database.insertion(
+      "INSERT INTO sqlite_schema VALUES ('table', ?1, ?1, 0, ?2)", .utf8)
+    for entry in virtual {
+      _ = try insertion?.insert([
+        .text(Array(entry.name.utf8)), .text(Array((entry.sql ?? "").utf8)),
+      ])
+    }
+    try database.run("PRAGMA writable_schema = OFF")
+  }
+}
+
+/// Stands in while a reader is lent out.
+private final class EmptySource: PageSource {
+  let pageCount: UInt32 = 0
+  func page(_ number: UInt32) -> [UInt8]? { nil }
+}

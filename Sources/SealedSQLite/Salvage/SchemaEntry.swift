@@ -1,0 +1,50 @@
+internal import SealedVFS
+
+/// A row of `sqlite_schema`: <https://sqlite.org/schematab.html>.
+struct SchemaEntry {
+  enum Kind: String, CaseIterable { case table, index, view, trigger }
+
+  let kind: Kind
+  let name: String
+  let tableName: String
+  let rootPage: UInt32
+  let sql: String?
+
+  init?(_ values: [StoredValue], _ encoding: TextEncoding) {
+    guard values.count == 5, case .text(let kindBytes) = values[0],
+      let kind = Kind(rawValue: encoding.decode(kindBytes)),
+      case .text(let name) = values[1], case .text(let tableName) = values[2]
+    else { return nil }
+    self.kind = kind
+    self.name = encoding.decode(name)
+    self.tableName = encoding.decode(tableName)
+    if case .integer(let page) = values[3] {
+      rootPage = UInt32(exactly: page) ?? 0
+    } else {
+      rootPage = 0
+    }
+    if case .text(let sql) = values[4] { self.sql = encoding.decode(sql) } else { sql = nil }
+  }
+
+  /// Whether a record begins as a row of the schema does, judged by what lies in the page.
+  static func couldBegin(_ payload: BTreePage.Payload?, _ encoding: TextEncoding) -> Bool {
+    guard let local = payload?.local else { return false }
+    var header = ByteReader(local)
+    guard let headerByteCount = header.varint(), headerByteCount <= local.count else {
+      return false
+    }
+    let types = (0..<5).compactMap { _ in header.varint() }
+    guard types.count == 5, local.count - header.rest.count == Int(headerByteCount),
+      types[0] >= 13, types[0] % 2 == 1, types[1] % 2 == 1, types[2] % 2 == 1,
+      let kind = header.bytes(Int(min(types[0], 1000) - 13) / 2)
+    else { return false }
+    return Kind(rawValue: encoding.decode(Array(kind))) != nil
+  }
+
+  /// Whether it is a table with rows of its own to copy: sqlite_sequence is, what ANALYZE made is
+  /// made again by ANALYZE.
+  var isOrdinaryTable: Bool { kind == .table && rootPage > 0 && !isInternal }
+  var isInternal: Bool { name.lowercased().hasPrefix("sqlite_") }
+  var isVirtualTable: Bool { kind == .table && rootPage == 0 }
+  var isSequence: Bool { kind == .table && name.lowercased() == "sqlite_sequence" }
+}

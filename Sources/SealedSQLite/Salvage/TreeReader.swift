@@ -1,0 +1,100 @@
+internal import SealedVFS
+
+/// Walks b-trees over pages of which some are lost, and goes on where SQLite stops.
+///
+/// Each page is taken once, by the first tree that leads to it: no loop, and no row twice.
+struct TreeReader {
+  let source: any PageSource
+  /// Pages that a tree, an overflow chain or a list has claimed.
+  var claimed: PageSet
+
+  init(_ source: any PageSource) {
+    self.source = source
+    claimed = PageSet(pageCount: source.pageCount)
+  }
+
+  /// A page that a tree leads to and that cannot be read as one of its pages, and so a subtree.
+  struct Loss {
+    let page: UInt32
+    /// The rowids that lie under it: above `after`, up to `through`; nil is without bound.
+    let after: Int64?
+    let through: Int64?
+  }
+
+  /// What a tree holds.
+  enum Finding {
+    case row(page: UInt32, rowID: Int64, [StoredValue])
+    /// A row whose overflow pages are lost, or which is no record.
+    case brokenRow(page: UInt32, rowID: Int64)
+    /// Cells that lie outside of their page.
+    case brokenCells(page: UInt32, count: Int)
+    case loss(Loss)
+  }
+
+  private struct Subtree {
+    let page: UInt32
+    let after: Int64?
+    let through: Int64?
+  }
+
+  /// Walks a tree in the order of its keys.
+  mutating func walk<E>(
+    _ root: UInt32, isTable: Bool, _ body: (Finding) throws(E) -> Void
+  ) throws(E) {
+    var stack = [Subtree(page: root, after: nil, through: nil)]
+    while let subtree = stack.popLast() {
+      guard claimed.insert(subtree.page), let bytes = source.page(subtree.page),
+        let page = BTreePage(bytes, number: subtree.page), page.kind.isTable == isTable
+      else {
+        try body(
+          .loss(Loss(page: subtree.page, after: subtree.after, through: subtree.through)))
+        continue
+      }
+      try rows(of: page, body)
+      guard page.kind.isInterior else { continue }
+      var children: [Subtree] = []
+      var after = subtree.after
+      for cell in page.cells {
+        children.append(
+          Subtree(page: cell.child, after: after, through: isTable ? cell.rowID : nil))
+        if isTable { after = cell.rowID }
+      }
+      children.append(Subtree(page: page.rightChild, after: after, through: subtree.through))
+      stack.append(contentsOf: children.reversed())
+    }
+  }
+
+  /// The rows of one page.
+  mutating func rows<E>(
+    of page: BTreePage, _ body: (Finding) throws(E) -> Void
+  ) throws(E) {
+    if page.brokenCellCount > 0 {
+      try body(.brokenCells(page: page.number, count: page.brokenCellCount))
+    }
+    for cell in page.cells {
+      guard let payload = cell.payload else { continue }
+      if let bytes = wholePayload(payload), let values = StoredRecord.values(of: bytes[...]) {
+        try body(.row(page: page.number, rowID: cell.rowID, values))
+      } else {
+        try body(.brokenRow(page: page.number, rowID: cell.rowID))
+      }
+    }
+  }
+
+  /// A record with its overflow pages; nil when one of them is lost.
+  private mutating func wholePayload(_ payload: BTreePage.Payload) -> [UInt8]? {
+    let perPage = BTreePage.usableByteCount - 4
+    var bytes = Array(payload.local)
+    let missing = payload.byteCount - bytes.count
+    // More than the whole database could hold is no length.
+    guard missing <= Int(source.pageCount) * perPage else { return nil }
+    var next = payload.overflowPage
+    while bytes.count < payload.byteCount {
+      guard claimed.insert(next), let page = source.page(next) else { return nil }
+      let count = min(perPage, payload.byteCount - bytes.count)
+      bytes.append(contentsOf: page[4..<4 + count])
+      next = page.bigEndianWord(at: 0)
+    }
+    return bytes
+  }
+}

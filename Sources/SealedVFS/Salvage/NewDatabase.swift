@@ -1,0 +1,129 @@
+internal import CSQLite
+package import SystemPackage
+package import VaultCrypto
+
+/// A sealed database in the making, written through SQLite's C interface: the only one that takes
+/// text as the bytes that it is, whatever they are.
+@safe package final class NewDatabase {
+  private let connection: OpaquePointer
+  private let registration: KeyRegistration
+  private let path: String
+
+  /// Makes the file; SQLite's rollback journal guards it against a statement that fails, nothing
+  /// guards it against a kill: it is put in its place when it is complete.
+  package init(
+    at path: FilePath, key: borrowing SecretBytes, over base: String = "unix"
+  ) throws(SealedFileError) {
+    let full = try SealedVFS.fullPath(path)
+    let registration = try SealedVFS.register(key: key, at: path, over: base, setsReserve: true)
+    var opened: OpaquePointer?
+    let flags =
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOMUTEX
+    let result = unsafe sqlite3_open_v2(full, &opened, flags, SealedVFS.name)
+    guard result == SQLITE_OK, let connection = unsafe opened else {
+      unsafe sqlite3_close_v2(opened)
+      throw registration.explain(result, full)
+    }
+    unsafe self.connection = connection
+    self.registration = registration
+    self.path = full
+    guard unsafe SealedConnection.vfsName(of: connection) == SealedVFS.name,
+      unsafe SealedConnection.reserveBytes(of: connection) == PageLayout.reservedByteCount
+    else { throw SealedFileError(.notOnSealedVFS, path: full) }
+    try run("PRAGMA temp_store = MEMORY; PRAGMA synchronous = OFF")
+  }
+
+  deinit {
+    unsafe sqlite3_close_v2(connection)
+  }
+
+  /// Runs statements of our own.
+  package func run(_ sql: String) throws(SealedFileError) {
+    let result = unsafe sqlite3_exec(connection, sql, nil, nil, nil)
+    if result != SQLITE_OK { throw registration.explain(result, path) }
+  }
+
+  /// The rows of a query of our own, as text.
+  package func rows(
+    _ sql: String, _ arguments: String...
+  ) throws(SealedFileError) -> [[String?]] {
+    var statement: OpaquePointer?
+    let prepared = unsafe sqlite3_prepare_v2(connection, sql, -1, &statement, nil)
+    defer { unsafe sqlite3_finalize(statement) }
+    guard prepared == SQLITE_OK else { throw registration.explain(prepared, path) }
+    for (index, argument) in arguments.enumerated() {
+      _ = unsafe Self.bind(statement, Int32(index + 1), .text(Array(argument.utf8)), .utf8)
+    }
+    var rows: [[String?]] = []
+    var result = unsafe sqlite3_step(statement)
+    while result == SQLITE_ROW {
+      let count = unsafe sqlite3_column_count(statement)
+      rows.append(
+        (0..<count).map { index in
+          unsafe sqlite3_column_text(statement, index).map { unsafe String(cString: $0) }
+        })
+      result = unsafe sqlite3_step(statement)
+    }
+    guard result == SQLITE_DONE else { throw registration.explain(result, path) }
+    return rows
+  }
+
+  /// Runs one CREATE statement out of a schema that nobody vouches for.
+  ///
+  /// Nothing but one CREATE runs, and no query within it: what a schema holds is otherwise free to
+  /// attach files, to drop, or to count forever.
+  ///
+  /// - Returns: nil, or why SQLite refuses it.
+  /// - Throws: what is no fault of the statement: a full disk.
+  package func create(_ sql: String) throws(SealedFileError) -> String? {
+    guard sql.utf8.prefix(7).elementsEqual("CREATE ".utf8) else { return "it is no CREATE" }
+    _ = unsafe sqlite3_set_authorizer(
+      connection,
+      { _, action, _, _, _, _ in
+        [SQLITE_SELECT, SQLITE_CREATE_VTABLE].contains(action) ? SQLITE_DENY : SQLITE_OK
+      }, nil)
+    defer { _ = unsafe sqlite3_set_authorizer(connection, nil, nil) }
+    var statement: OpaquePointer?
+    var result = unsafe sqlite3_prepare_v2(connection, sql, -1, &statement, nil)
+    defer { unsafe sqlite3_finalize(statement) }
+    if result == SQLITE_OK { result = unsafe sqlite3_step(statement) }
+    switch result & 0xFF {
+    case SQLITE_OK, SQLITE_DONE: return nil
+    case SQLITE_FULL, SQLITE_IOERR: throw registration.explain(result, path)
+    default: return unsafe String(cString: sqlite3_errmsg(connection))
+    }
+  }
+
+  /// Prepares an INSERT; nil where SQLite refuses it, for want of a function or a collation.
+  package func insertion(_ sql: String, _ encoding: TextEncoding) -> RowInsertion? {
+    var statement: OpaquePointer?
+    guard unsafe sqlite3_prepare_v2(connection, sql, -1, &statement, nil) == SQLITE_OK,
+      let statement = unsafe statement
+    else { return nil }
+    return unsafe RowInsertion(statement, encoding, connection, registration, path)
+  }
+
+  /// Binds a value, its bytes copied.
+  static func bind(
+    _ statement: OpaquePointer?, _ index: Int32, _ value: StoredValue, _ encoding: TextEncoding
+  ) -> Int32 {
+    // SQLITE_TRANSIENT, which the header makes with a cast that Swift does not import.
+    let transient = unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    switch value {
+    case .null: return unsafe sqlite3_bind_null(statement, index)
+    case .integer(let number): return unsafe sqlite3_bind_int64(statement, index, number)
+    case .real(let number): return unsafe sqlite3_bind_double(statement, index, number)
+    case .text(let bytes):
+      return unsafe (bytes + [0]).withUnsafeBytes { start in
+        unsafe sqlite3_bind_text64(
+          statement, index, start.baseAddress?.assumingMemoryBound(to: CChar.self),
+          UInt64(bytes.count), transient, encoding.rawValue)
+      }
+    case .blob(let bytes):
+      return unsafe (bytes + [0]).withUnsafeBytes { start in
+        unsafe sqlite3_bind_blob64(
+          statement, index, start.baseAddress, UInt64(bytes.count), transient)
+      }
+    }
+  }
+}

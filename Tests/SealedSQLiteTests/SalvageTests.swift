@@ -1,0 +1,168 @@
+import Foundation
+import GRDB
+import SealedSQLite
+import SealedVFS
+import SystemPackage
+import Testing
+import VaultCrypto
+
+@Suite struct SalvageTests {
+  /// What a salvage of changed bytes gave.
+  private struct Outcome {
+    var report: Salvage
+    var rows: [String: [String: String]]
+    var lostAndFound: [Row]
+    var integrity: String?
+    var schema: [String]
+    var settings: [String]
+    var sequence: [String: Int]
+  }
+
+  private func salvage(_ bytes: [UInt8]) throws -> Outcome {
+    try withTemporaryDirectory { directory in
+      let source = directory.appending("damaged.db")
+      let destination = directory.appending("saved.db")
+      try Data(bytes).write(to: URL(fileURLWithPath: source.string))
+      let report = try SealedDatabase.salvage(
+        from: source, key: SalvageFixture.key(), to: destination, newKey: SalvageFixture.key(9))
+      #expect(try Data(contentsOf: URL(fileURLWithPath: source.string)) == Data(bytes))
+      let names = try FileManager.default.contentsOfDirectory(atPath: directory.string)
+      #expect(names.sorted() == ["damaged.db", "saved.db"])
+      let reader = try SealedDatabase.openReader(at: destination, key: SalvageFixture.key(9))
+      return try reader.read { db in
+        Outcome(
+          report: report, rows: try SalvageFixture.dump(db),
+          lostAndFound: try report.lostAndFoundName.map {
+            try Row.fetchAll(db, sql: "SELECT * FROM \($0)")
+          } ?? [],
+          integrity: try String.fetchOne(db, sql: "PRAGMA integrity_check"),
+          schema: try SalvageFixture.schema(db), settings: try SalvageFixture.settings(db),
+          sequence: try db.tableExists("sqlite_sequence")
+            ? Dictionary(
+              uniqueKeysWithValues: Row.fetchAll(db, sql: "SELECT * FROM sqlite_sequence").map {
+                ($0[0], $0[1])
+              }) : [:])
+      }
+    }
+  }
+
+  private func damaged(_ bytes: [UInt8], pages: [Int]) -> [UInt8] {
+    var bytes = bytes
+    for page in pages { bytes[(page - 1) * 4096 + 1234] ^= 0x40 }
+    return bytes
+  }
+
+  /// The rows that SQLite itself cannot read any more, each asked for alone.
+  private func rowsThatSQLiteLoses(
+    _ fixture: SalvageFixture, _ bytes: [UInt8], in table: String
+  ) throws -> Set<String> {
+    try withTemporaryDirectory { directory in
+      let path = directory.appending("damaged.db")
+      try Data(bytes).write(to: URL(fileURLWithPath: path.string))
+      let reader = try SealedDatabase.openReader(at: path, key: SalvageFixture.key())
+      return try reader.unsafeRead { db in
+        let columns = SalvageFixture.columns[table, default: []].map { "hex(\"\($0)\")" }
+        let statement = try db.makeStatement(
+          sql: "SELECT \(columns.joined(separator: ",")) FROM \(table) "
+            + (table == "pairs" ? "WHERE a = ?1 AND b = ?2" : "NOT INDEXED WHERE _rowid_ = ?1"))
+        return Set(
+          fixture.rows[table, default: [:]].keys.filter { key in
+            // The keys of pairs: a quote, a of 42 characters, b, a quote.
+            let arguments: StatementArguments =
+              table == "pairs"
+              ? [String(key.prefix(43).dropFirst()), Int(key.dropFirst(43).dropLast())]
+              : [Int64(key)]
+            do { return try Row.fetchOne(statement, arguments: arguments) == nil } catch {
+              return true
+            }
+          })
+      }
+    }
+  }
+
+  @Test(arguments: SalvageFixture.Variant.allCases)
+  func `of a whole database everything is there`(variant: SalvageFixture.Variant) throws {
+    let fixture = try variant.fixture()
+    let outcome = try salvage(fixture.bytes)
+    #expect(outcome.rows == fixture.rows)
+    #expect(outcome.report.isComplete, "\(outcome.report)")
+    #expect(outcome.integrity == "ok")
+    #expect(outcome.schema == fixture.schema)
+    #expect(outcome.settings == fixture.settings)
+    #expect(outcome.sequence == ["counted": 152])
+  }
+
+  @Test(arguments: [SalvageFixture.Variant.plain, .mapped])
+  func `with any one page damaged all rows that do not need it are there, and no others`(
+    variant: SalvageFixture.Variant
+  ) throws {
+    let fixture = try variant.fixture()
+    #expect(fixture.pages.count >= 55)
+    for page in fixture.pages where page.number > 1 {
+      let bytes = damaged(fixture.bytes, pages: [page.number])
+      let isData = SalvageFixture.tables.contains(page.table)
+      let unreadable = isData ? try rowsThatSQLiteLoses(fixture, bytes, in: page.table) : []
+      let outcome = try salvage(bytes)
+      let place: Comment = "\(page)\n\(outcome.report)"
+      #expect(outcome.integrity == "ok", place)
+      if page.table == "sqlite_schema" { continue }
+      #expect(outcome.report.isSchemaWhole, place)
+      #expect(outcome.report.lostAndFoundRowCount == 0, place)
+      for table in SalvageFixture.tables {
+        let (old, new) = (fixture.rows[table] ?? [:], outcome.rows[table] ?? [:])
+        let isWrong = new.contains { old[$0.key] != $0.value }
+        #expect(!isWrong, "a row of \(table) that never was: \(place)")
+        let lost = Set(old.keys).subtracting(new.keys)
+        let report = try #require(outcome.report.tables.first { $0.name == table })
+        #expect(report.rowsCopied == new.count)
+        switch (page.table == table, page.kind) {
+        case (true, _) where table == "pairs":
+          // Every page of an index b-tree has rows; SQLite also stops at some of its neighbours.
+          #expect(lost.count == page.cellCount, place)
+          #expect(lost.isSubset(of: unreadable), place)
+          #expect(report.rowsLostAtLeast == 1, place)
+        case (true, "leaf"), (true, "overflow"):
+          #expect(lost == unreadable, place)
+          #expect(!lost.isEmpty && report.rowsLostAtLeast >= 1, place)
+          #expect(report.rowsLostAtLeast <= lost.count, place)
+          if table != "pairs" {
+            let isCovered = lost.allSatisfy { key in
+              report.lostRanges.contains { range in
+                Int64(key).map { $0 >= range.first ?? .min && $0 <= range.last ?? .max } ?? false
+              }
+            }
+            #expect(isCovered, place)
+          }
+        default:
+          #expect(lost.isEmpty, "\(table) \(place)")
+          #expect(report.rowsLostAtLeast == 0, place)
+        }
+      }
+    }
+  }
+
+  @Test(arguments: SalvageFixture.Variant.allCases)
+  func `with page 1 damaged every row is somewhere`(variant: SalvageFixture.Variant) throws {
+    let fixture = try variant.fixture()
+    let outcome = try salvage(damaged(fixture.bytes, pages: [1]))
+    #expect(outcome.integrity == "ok")
+    #expect(!outcome.report.isSchemaWhole && !outcome.report.areSettingsKept)
+    if variant == .longSchema {
+      // The schema has pages of its own: only page 1, which leads to them, is lost.
+      #expect(outcome.rows == fixture.rows)
+    } else {
+      let rowIDTables = fixture.rows.filter { $0.key != "pairs" }
+      let expected = rowIDTables.values.map(\.count).reduce(0, +)
+      let found = outcome.lostAndFound.filter { $0["id"] != nil }
+      // sqlite_sequence is a table too.
+      #expect(found.count == expected + 1)
+      let people = Set(fixture.rows["people", default: [:]].keys)
+      let root =
+        found.first { String.fromDatabaseValue($0["c1"])?.hasPrefix("name ") == true }?["rootpgno"]
+        as Int?
+      #expect(
+        variant == .utf16
+          || Set(found.filter { $0["rootpgno"] == root }.map { "\($0["id"] as Int64)" }) == people)
+    }
+  }
+}
