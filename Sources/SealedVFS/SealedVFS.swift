@@ -6,7 +6,8 @@ public import VaultCrypto
 /// through: `docs/sealed-database-format.md`.
 ///
 /// It becomes the process's default, so that unmodified libraries open a sealed database by its
-/// plain path. The key never appears in a path or a URI: xOpen finds it in a registry.
+/// plain path. The key never appears in a path or a URI: xOpen finds it in a registry, or, where
+/// ``allowKeyFilesInURIs()`` was called, in the key file that a URI names.
 public enum SealedVFS {
   /// The name in `SQLITE_FCNTL_VFSNAME`: a connection that answers another one is not sealed.
   public static let name = "sealed"
