@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Glibc
 
 /// A file of the VFS beneath, in memory of its own: <https://sqlite.org/c3ref/io_methods.html>.
 @safe final class BaseFile {
@@ -23,12 +24,14 @@ internal import CSQLite
   }
 
   func write(_ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
-    unsafe methods.xWrite(pointer, source, Int32(byteCount), offset)
+    unsafe namingFullDisk { unsafe methods.xWrite(pointer, source, Int32(byteCount), offset) }
   }
 
   func truncate(to byteCount: Int64) -> Int32 { unsafe methods.xTruncate(pointer, byteCount) }
 
-  func synchronize(_ flags: Int32) -> Int32 { unsafe methods.xSync(pointer, flags) }
+  func synchronize(_ flags: Int32) -> Int32 {
+    namingFullDisk { unsafe methods.xSync(pointer, flags) }
+  }
 
   func byteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
     unsafe methods.xFileSize(pointer, target)
@@ -54,7 +57,9 @@ internal import CSQLite
     _ region: Int32, _ byteCount: Int32, _ isExtending: Int32,
     _ target: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
   ) -> Int32 {
-    unsafe methods.xShmMap(pointer, region, byteCount, isExtending, target)
+    unsafe namingFullDisk {
+      unsafe methods.xShmMap(pointer, region, byteCount, isExtending, target)
+    }
   }
 
   func lockShared(_ offset: Int32, _ count: Int32, _ flags: Int32) -> Int32 {
@@ -64,6 +69,15 @@ internal import CSQLite
   func barrier() { unsafe methods.xShmBarrier(pointer) }
 
   func unmapShared(_ isDeleting: Int32) -> Int32 { unsafe methods.xShmUnmap(pointer, isDeleting) }
+
+  /// "unix" says `SQLITE_FULL` only of its writes: a disk without room for the log's index, found at
+  /// opening, or for what a sync brings out, would pass for a broken one.
+  private func namingFullDisk(_ step: () -> Int32) -> Int32 {
+    errno = 0
+    let result = step()
+    let isFull = result & 0xFF == SQLITE_IOERR && (errno == ENOSPC || errno == EDQUOT)
+    return isFull ? SQLITE_FULL : result
+  }
 
   /// Whether the file lies no longer at the path it was opened by.
   var hasMoved: Bool {

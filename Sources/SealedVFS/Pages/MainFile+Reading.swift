@@ -17,7 +17,7 @@ extension MainFile {
     guard unsafe keys.page.open(sealed.pointer, number: number, into: target) else {
       return fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
     }
-    if number == 1 { unsafe noteTruncation(page: target) }
+    if number == 1 { knowsPageOne = true }
     return SQLITE_OK
   }
 
@@ -112,13 +112,18 @@ extension MainFile {
     }
   }
 
-  /// SQLite refuses a file that is shorter than page 1 says; this records why, without judging:
-  /// the missing pages may be in the log.
-  private func noteTruncation(page: UnsafeMutableRawPointer) {
+  /// Records why SQLite will refuse a file that is shorter than page 1 says.
+  ///
+  /// Only where it will: with frames in the log, the missing pages may be there.
+  func noteTruncation(page: UnsafeMutableRawPointer) {
     let page = UnsafeRawPointer(page)
     let pageCount = unsafe page.bigEndianWord(at: 28)
     guard unsafe page.bigEndianWord(at: 24) == page.bigEndianWord(at: 92) else { return }
     var byteCount: Int64 = 0
+    if let log {
+      let result = unsafe log.base.byteCount(&byteCount)
+      if result != SQLITE_OK || byteCount > LogLayout.headerByteCount { return }
+    }
     guard unsafe base.sealedByteCount(&byteCount) == SQLITE_OK,
       byteCount < Int64(pageCount) * Int64(PageLayout.byteCount)
     else { return }

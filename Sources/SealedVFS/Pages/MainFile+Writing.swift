@@ -3,6 +3,7 @@ internal import CSQLite
 extension MainFile {
   /// Seals a page and writes it.
   func writePage(_ number: UInt32, from source: UnsafeRawPointer) -> Int32 {
+    if isCheckpointing && !knowsPageOne { return SQLITE_BUSY }  // see mustKeepLog
     if !isHeaderOnDisk {
       let result = settleIdentity()
       guard result == SQLITE_OK else { return result }
@@ -14,8 +15,9 @@ extension MainFile {
         return unsafe base.write(page.sealed, PageLayout.byteCount, at: offset)
       }
     }
-    if number == 1, unsafe !Self.hasRoomToSeal(source) {
-      return fail(.reserveInUse, SQLITE_IOERR_WRITE)
+    if number == 1 {
+      if unsafe !Self.hasRoomToSeal(source) { return fail(.reserveInUse, SQLITE_IOERR_WRITE) }
+      knowsPageOne = true
     }
     guard
       unsafe keys.page.seal(source, number: number, into: sealed.pointer, nonces: &nonces)

@@ -16,6 +16,13 @@ final class MainFile: SealedFile {
   var checkpointed: CheckpointedPage?
   private(set) var isCheckpointing = false
 
+  /// The log, while it is open on this connection.
+  weak var log: LogFile?
+  /// Whether this connection has read or written page 1, here or in the log.
+  var knowsPageOne = false
+  /// Whether SQLite was told of a damaged or missing page, here or in the log.
+  var hasMetDamage = false
+
   /// One sealed page, and one opened page for short reads.
   let sealed = Scratch(byteCount: PageLayout.byteCount)
   let opened = Scratch(byteCount: PageLayout.byteCount)
@@ -36,7 +43,13 @@ final class MainFile: SealedFile {
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
   ) -> Int32 {
     if byteCount == PageLayout.byteCount, let number = PageLayout.pageNumber(at: offset) {
-      return unsafe readPage(number, into: target)
+      let result = unsafe readPage(number, into: target)
+      if result == SQLITE_OK {
+        if number == 1 { unsafe noteTruncation(page: target) }
+      } else if result != SQLITE_IOERR_SHORT_READ {
+        hasMetDamage = true
+      }
+      return result
     }
     return unsafe readPart(of: target, byteCount, at: offset)
   }
@@ -67,6 +80,7 @@ final class MainFile: SealedFile {
   }
 
   override func lock(_ level: Int32) -> Int32 {
+    if level == SQLITE_LOCK_EXCLUSIVE && mustKeepLog { return SQLITE_BUSY }
     let result = base.lock(level)
     guard result == SQLITE_OK else { return result }
     if level >= SQLITE_LOCK_RESERVED { nonces.end() }
@@ -94,6 +108,13 @@ final class MainFile: SealedFile {
     }
     return unsafe base.control(operation, argument)
   }
+
+  /// Whether this connection is not the one to bring the log into the database and delete it, as the
+  /// last to close does: it has found damage, or it never got as far as page 1.
+  ///
+  /// What the log holds may be all that is left of some pages; whoever was refused at opening finds
+  /// the files as they were.
+  var mustKeepLog: Bool { log != nil && (hasMetDamage || !knowsPageOne) }
 
   /// Takes over the identity that the file has on disk, after its key check was found right.
   func adopt(_ header: SealedHeader) -> Bool {

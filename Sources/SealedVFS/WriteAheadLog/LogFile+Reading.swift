@@ -61,8 +61,10 @@ extension LogFile {
     guard hasCurrentSalts(), unsafe main.keys.page.open(sealed, number: number, into: target)
     else {
       unsafe memset(target, 0, PageLayout.byteCount)
+      main.hasMetDamage = true
       return fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
     }
+    if number == 1 { main.knowsPageOne = true }
     if main.isCheckpointing {
       unsafe main.checkpointed = CheckpointedPage(
         number: number, opened: target, sealed: sealed)
@@ -133,12 +135,13 @@ extension LogFile {
     return found == onDisk
   }
 
-  /// Counts the frames of this generation from the first that recovery leaves out.
+  /// Counts the frames of this generation from the first that recovery leaves out, as far as a log
+  /// reaches that SQLite wrote: a sparse file may say that it goes on for ever.
   private func noteTail(from index: Int64, isCurrent: Bool) {
     var frameCount = isCurrent ? 1 : 0
     var next = index
     let step = Int64(LogLayout.frameByteCount)
-    while true {
+    while next < index + Int64(DiscardedLogTail.furthestFrame) {
       let start = Int64(LogLayout.headerByteCount) + next * step
       guard unsafe base.read(frame.pointer, LogLayout.frameHeaderByteCount, at: start) == SQLITE_OK
       else { break }

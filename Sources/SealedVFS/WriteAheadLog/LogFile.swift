@@ -32,6 +32,7 @@ final class LogFile: SealedFile {
   init(base: BaseFile, main: MainFile) {
     self.main = main
     super.init(base: base, registered: main.registered, faults: main.faults)
+    main.log = self
   }
 
   override func read(
@@ -97,8 +98,11 @@ final class LogFile: SealedFile {
       guard result == SQLITE_OK else { return result }
       number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)
     }
-    if number == 1, unsafe !MainFile.hasRoomToSeal(source) {
-      return fail(.reserveInUse, SQLITE_IOERR_WRITE)
+    if number == 1 {
+      if unsafe !MainFile.hasRoomToSeal(source) {
+        return fail(.reserveInUse, SQLITE_IOERR_WRITE)
+      }
+      main.knowsPageOne = true
     }
     guard
       unsafe main.keys.page.seal(source, number: number, into: frame.pointer, nonces: &main.nonces)

@@ -1,0 +1,147 @@
+import CSQLite
+import Foundation
+import SealedVFS
+import SystemPackage
+import Testing
+
+/// What an opening that fails, or meets something odd, says of it and leaves behind.
+@Suite struct RefusedOpeningTests {
+  /// A kill that left a log with committed frames beside a database.
+  private func killed(rowCount: Int = 300) throws -> Place {
+    let place = try Place()
+    try place.makeDatabase(rowCount: rowCount, mode: "WAL")
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run(
+      "PRAGMA wal_autocheckpoint = 0; CREATE TABLE u (a); INSERT INTO u VALUES (1)")
+    let killed = try place.afterKill()
+    withExtendedLifetime(registration) {}
+    return killed
+  }
+
+  @Test(arguments: ["", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA journal_mode = DELETE"])
+  func `a database refused for a damaged page keeps its log`(after statement: String) throws {
+    let killed = try killed()
+    try killed.change(killed.database) { $0[5 * 4096 + 100] ^= 1 }
+    let before = try killed.contents()
+    #expect((before["test.db-wal"] ?? []).count > 4120)
+    let registration = try killed.register()
+    let connection = try killed.open()
+    #expect(throws: SQLiteFailure.self) { try connection.run("SELECT sum(length(text)) FROM t") }
+    #expect(registration.fault?.code == .damagedPage)
+    if statement == "PRAGMA journal_mode = DELETE" {
+      // Leaving the log means bringing it in.
+      #expect(throws: SQLiteFailure.self) { try connection.run(statement) }
+    }
+    connection.close()
+    let changes = try killed.changes(since: before)
+    #expect(changes.isEmpty)
+    if statement.contains("checkpoint") {
+      // Whoever asks for a checkpoint by name gets one: the frames are whole.
+      try killed.open().run(statement)
+      #expect(!killed.exists(killed.log))
+    }
+  }
+
+  @Test(arguments: ["", "PRAGMA wal_checkpoint(TRUNCATE)"])
+  func `a database whose page 1 is damaged keeps its log, whatever is asked for`(
+    statement: String
+  ) throws {
+    // The log holds no page 1: one row more changes a leaf.
+    let place = try Place()
+    try place.makeDatabase(mode: "WAL")
+    let registration = try place.register()
+    let writer = try place.open()
+    try writer.run("PRAGMA wal_autocheckpoint = 0; UPDATE t SET text = 'x' WHERE id = 7")
+    let killed = try place.afterKill()
+    try killed.change(killed.database) { $0[2000] ^= 1 }
+    let before = try killed.contents()
+    let other = try killed.register()
+    let connection = try killed.open()
+    #expect(throws: SQLiteFailure.self) { try connection.rowCount }
+    #expect(other.fault?.code == .damagedPage && other.fault?.pageNumber == 1)
+    #expect(throws: SQLiteFailure.self) {
+      try connection.run(statement)
+      try connection.run("SELECT * FROM t")
+    }
+    connection.close()
+    let changes = try killed.changes(since: before)
+    #expect(changes.isEmpty)
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `a whole database takes its log in when the last connection closes`() throws {
+    let killed = try killed()
+    let registration = try killed.register()
+    let connection = try killed.open()
+    #expect(try connection.rowCount == "300")
+    #expect(connection.close() == SQLITE_OK)
+    #expect(killed.fileNames == ["test.db"])
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `a new database takes its first log in`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("PRAGMA journal_mode = WAL")
+    try connection.fill(10)
+    connection.close()
+    #expect(place.fileNames == ["test.db"])
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `a log that claims a tebibyte does not stall the opening`() throws {
+    let killed = try killed()
+    try killed.change(killed.log) { $0[$0.count - 2000] ^= 1 }
+    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: killed.log.string))
+    try handle.truncate(atOffset: 1 << 40)
+    try handle.close()
+    let registration = try killed.register()
+    let start = ContinuousClock.now
+    let rowCount = try killed.open().rowCount
+    let duration = ContinuousClock.now - start
+    #expect(rowCount == "300")
+    #expect(duration < .seconds(20))
+    #expect(registration.discardedLogTail?.frameCount == 1)
+  }
+
+  @Test func `a file that its log makes whole is not called truncated`() throws {
+    let place = try Place()
+    try place.makeDatabase(rowCount: 10, mode: "WAL")
+    let registration = try place.register()
+    let writer = try place.open()
+    try writer.run("PRAGMA wal_autocheckpoint = 0")
+    try writer.fill(600, from: 100)
+    let cut = try place.afterKill()
+    try writer.run("PRAGMA wal_checkpoint(FULL)")
+    // Power went in the middle of the checkpoint: page 1 is new, the last pages are not there.
+    let finished = try place.afterKill()
+    try cut.write(Array(finished.bytes(finished.database).prefix(6 * 4096)), to: cut.database)
+    let other = try cut.register()
+    let connection = try cut.open()
+    #expect(try connection.rowCount == "610")
+    #expect(try connection.integrity == "ok")
+    #expect(other.fault == nil)
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test(arguments: ["DELETE", "WAL"])
+  func `a truncated file without a log is called truncated`(mode: String) throws {
+    let place = try Place()
+    try place.makeDatabase(mode: mode)
+    try place.change(place.database) { $0.removeLast(4096) }
+    let registration = try place.register()
+    #expect(throws: SQLiteFailure.self) { try place.open().rowCount }
+    #expect(registration.fault?.code == .truncated)
+  }
+
+  @Test func `no room for the log's index is a full disk`() throws {
+    let place = try Place()
+    try place.makeDatabase(mode: "WAL")
+    let registration = try place.register(over: FullDiskVFS.register())
+    let failure = #expect(throws: SQLiteFailure.self) { try place.open().rowCount }
+    #expect(failure?.code == SQLITE_FULL)
+    withExtendedLifetime(registration) {}
+  }
+}
