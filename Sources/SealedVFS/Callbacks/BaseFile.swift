@@ -24,7 +24,7 @@ internal import Glibc
   }
 
   func write(_ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
-    unsafe namingFullDisk { unsafe methods.xWrite(pointer, source, Int32(byteCount), offset) }
+    namingFullDisk { unsafe methods.xWrite(pointer, source, Int32(byteCount), offset) }
   }
 
   func truncate(to byteCount: Int64) -> Int32 { unsafe methods.xTruncate(pointer, byteCount) }
@@ -57,7 +57,7 @@ internal import Glibc
     _ region: Int32, _ byteCount: Int32, _ isExtending: Int32,
     _ target: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
   ) -> Int32 {
-    unsafe namingFullDisk {
+    namingFullDisk {
       unsafe methods.xShmMap(pointer, region, byteCount, isExtending, target)
     }
   }

@@ -1,0 +1,54 @@
+import CSQLite
+import Foundation
+import SealedVFS
+import SystemPackage
+import Testing
+
+/// A database that is replaced after a connection has its lock, and before it opens log or journal.
+@Suite struct ReplacedFileTests {
+  /// Puts `image`'s files in the place of another's, once.
+  private final class Replacement {
+    var image: Place?
+    let suffix: String
+    init(_ suffix: String) { self.suffix = suffix }
+
+    func happen(at path: FilePath, in place: Place) {
+      guard let image, path.string.hasSuffix(suffix) else { return }
+      self.image = nil
+      for name in image.fileNames where !name.hasSuffix("-shm") {
+        rename(image.directory.appending(name).string, place.directory.appending(name).string)
+      }
+    }
+  }
+
+  @Test(arguments: ["WAL", "DELETE"])
+  func `the log or journal of the new file is neither used nor deleted`(mode: String) throws {
+    let place = try Place()
+    try place.makeDatabase(rowCount: 600, mode: mode)
+    // A copy of the same database, with the same identity, killed in the middle of its work.
+    let busy = try place.afterKill()
+    let busyRegistration = try busy.register()
+    let writer = try busy.open()
+    try writer.run("PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = 5")
+    try writer.run("UPDATE t SET text = 'new ' || id WHERE id < 100; BEGIN")
+    try writer.run("UPDATE t SET text = replace(text, 'canary', 'secret')")
+    let image = try busy.afterKill()
+    let expected = try image.contents()
+    let replacement = Replacement(mode == "WAL" ? "-wal" : "-journal")
+    let hook = HookVFS(named: "hook-\(place.directory.lastComponent?.string ?? "")") {
+      replacement.happen(at: $0, in: place)
+    }
+    let registration = try place.register(over: hook.name)
+    let connection = try place.open()
+    replacement.image = image
+    let failure = #expect(throws: SQLiteFailure.self) { try connection.rowCount }
+    #expect(failure?.code == SQLITE_READONLY | 4 << 8)  // SQLITE_READONLY_DBMOVED
+    #expect(registration.fault?.code == .moved)
+    connection.close()
+    let changes = try place.changes(since: expected)
+    #expect(changes.isEmpty)
+    #expect(try place.query("SELECT count(*) FROM t WHERE text LIKE 'new %'") == "99")
+    #expect(try place.query("PRAGMA integrity_check") == "ok")
+    withExtendedLifetime(busyRegistration) {}
+  }
+}
