@@ -47,10 +47,10 @@ import Testing
     let vfs = RecordingVFS(recorder)
     let registrations = (
       try place.register(over: vfs.name),
-      try SealedVFS.register(key: Place.key(), at: place.second, over: vfs.name)
+      try SealedVFS.register(key: Place.key(), at: place.attached, over: vfs.name)
     )
     let connection = try place.open()
-    try connection.run("ATTACH '\(place.second)' AS s; PRAGMA synchronous = EXTRA")
+    try connection.run("ATTACH '\(place.attached)' AS s; PRAGMA synchronous = EXTRA")
     try connection.run(
       "PRAGMA s.synchronous = EXTRA; CREATE TABLE main.t (a); CREATE TABLE s.u (a)")
     recorder.mark("ready")
@@ -79,10 +79,10 @@ import Testing
     }
     if stop < 3 { #expect(place.fileNames.contains { $0.hasSuffix("-journal") }) }
     let other = (
-      try place.register(), try SealedVFS.register(key: Place.key(), at: place.second)
+      try place.register(), try SealedVFS.register(key: Place.key(), at: place.attached)
     )
     let reader = try place.open()
-    try reader.run("ATTACH '\(place.second)' AS s")
+    try reader.run("ATTACH '\(place.attached)' AS s")
     let counts = [
       try reader.first("SELECT count(*) FROM t"), try reader.first("SELECT count(*) FROM u"),
     ]
@@ -240,4 +240,9 @@ import Testing
     #expect(try connection.integrity == "ok")
     withExtendedLifetime(registration) {}
   }
+}
+
+extension Place {
+  /// A database beside the first.
+  fileprivate var attached: FilePath { directory.appending("attached.db") }
 }
