@@ -12,7 +12,7 @@ import Testing
 
   @Test(arguments: 1...4)
   func `any bytes at any offset are read back as from an ordinary file`(seed: UInt64) throws {
-    var dice = TamperingTests.Dice(state: seed)
+    var dice = DamagedBytesTests.Dice(state: seed)
     var expected: [UInt8] = []
     let file = try TemporaryHandle()
     // Sorters write pages, journals 4 and 4096 bytes in turn, and now and then something leaps ahead.

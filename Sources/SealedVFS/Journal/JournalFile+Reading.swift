@@ -20,7 +20,11 @@ extension JournalFile {
     unsafe memset(sealed.pointer, 0, JournalLayout.sealedByteCount)
     let result = unsafe base.read(sealed.pointer, JournalLayout.sealedByteCount, at: 0)
     guard result == SQLITE_OK || result == SQLITE_IOERR_SHORT_READ else { return result }
-    let state = unsafe JournalState(sealed.pointer, cipher: main.keys.journal)
+    var byteCount: Int64 = 0
+    let measured = unsafe base.byteCount(&byteCount)
+    guard measured == SQLITE_OK else { return measured }
+    let state = unsafe JournalState(
+      sealed.pointer, byteCount: byteCount, cipher: main.keys.journal)
     switch state {
     case .foreign: return fail(.foreignSibling, SQLITE_IOERR_READ)
     case .damaged: return fail(.damagedJournal, SQLITE_IOERR_DATA)
@@ -38,12 +42,12 @@ extension JournalFile {
       unsafe memset(target, 0, JournalLayout.magicByteCount)
       return result
     }
+    let isPlaceOfHeader = offset % Int64(JournalLayout.headerByteCount) == 0
     let isHeader =
-      unsafe offset % Int64(JournalLayout.headerByteCount) == 0
-      && sealed.bytes(0..<4).elementsEqual(JournalLayout.magic)
+      unsafe isPlaceOfHeader && sealed.bytes(0..<4).elementsEqual(JournalLayout.magic)
     guard isHeader else {
       unsafe target.copyMemory(from: sealed.pointer, byteCount: JournalLayout.magicByteCount)
-      return SQLITE_OK
+      return isPlaceOfHeader ? refuseDamagedHeader(at: offset) : SQLITE_OK
     }
     guard unsafe sealed.bytes(4..<5)[0] == JournalLayout.version else {
       return fail(.newerVersion, SQLITE_IOERR_READ)
@@ -55,6 +59,15 @@ extension JournalFile {
     return SQLITE_OK
   }
 
+  /// A later header without its magic ends the journal, unless it had one once.
+  private func refuseDamagedHeader(at offset: Int64) -> Int32 {
+    let byteCount = JournalLayout.sealedByteCount
+    guard unsafe base.read(sealed.pointer, byteCount, at: offset) == SQLITE_OK,
+      unsafe JournalState(sealed.pointer, byteCount: .max, cipher: main.keys.journal) == .damaged
+    else { return SQLITE_OK }
+    return fail(.damagedJournal, SQLITE_IOERR_DATA)
+  }
+
   /// Opens the header at an offset and remembers it.
   private func reveal(at offset: Int64) -> Int32 {
     let result = unsafe base.read(sealed.pointer, JournalLayout.sealedByteCount, at: offset)
@@ -63,6 +76,12 @@ extension JournalFile {
       let header = unsafe JournalHeader(
         opening: sealed.pointer, at: offset, cipher: main.keys.journal)
     else { return fail(.damagedJournal, SQLITE_IOERR_DATA) }
+    var byteCount: Int64 = 0
+    let measured = unsafe base.byteCount(&byteCount)
+    guard measured == SQLITE_OK else { return measured }
+    if header.vouchesForRecords && byteCount < header.end {
+      return fail(.damagedJournal, SQLITE_IOERR_DATA)  // SQLite would end its rollback half-way
+    }
     headers.removeAll { $0.offset == offset }
     headers.append(header)
     return SQLITE_OK
@@ -90,12 +109,17 @@ extension JournalFile {
   private func readPage(_ target: UnsafeMutableRawPointer, at offset: Int64) -> Int32 {
     checksum = nil
     let result = unsafe base.read(sealed.pointer, 4 + PageLayout.byteCount, at: offset - 4)
-    guard result == SQLITE_OK else { return result }
     guard let header = headers.filter({ $0.offset < offset }).max(by: { $0.offset < $1.offset })
     else { return fail(.damagedJournal, SQLITE_IOERR_DATA) }
+    if result == SQLITE_IOERR_SHORT_READ && (hasWritten || header.vouchesForRecords) {
+      return fail(.damagedJournal, SQLITE_IOERR_DATA)  // cut: SQLite would stop half-way
+    }
+    guard result == SQLITE_OK else { return result }
     let number = unsafe UnsafeRawPointer(sealed.pointer).bigEndianWord(at: 0)
     let end = offset + Int64(PageLayout.byteCount)
     if number == 0 || number == JournalLayout.superJournalMark {
+      // No record that was counted has such a number.
+      if header.vouchesForRecords { return fail(.damagedJournal, SQLITE_IOERR_DATA) }
       unsafe memset(target, 0, PageLayout.byteCount)  // SQLite stops here by itself
       return SQLITE_OK
     }

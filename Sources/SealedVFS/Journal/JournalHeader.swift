@@ -23,6 +23,12 @@ struct JournalHeader {
   /// Whether every record that this header counts was on disk before the database was changed.
   var vouchesForRecords: Bool { count != .unsynchronized && words[0] != Self.countByFileSize }
 
+  /// Where the records that it counts end.
+  var end: Int64 {
+    offset + Int64(JournalLayout.headerByteCount)
+      + Int64(words[0]) * Int64(JournalLayout.recordByteCount)
+  }
+
   /// The five words from SQLite's bytes 8..27.
   static func words(from bytes: UnsafeRawPointer) -> [UInt32] {
     (0..<5).map { unsafe bytes.bigEndianWord(at: 4 * $0) }

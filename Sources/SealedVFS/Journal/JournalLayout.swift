@@ -4,6 +4,8 @@ enum JournalLayout {
   /// The device characteristics that we answer keep SQLite's sector size at its least.
   static let headerByteCount = 512
   static let magicByteCount = 8
+  /// Page number, page, checksum.
+  static let recordByteCount = 4 + PageLayout.byteCount + 4
   /// SQLite's own magic, shown in place of ours; on disk only at the end of a super-journal pointer.
   static let sqliteMagic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
   /// The first byte is zero, so that a stock SQLite leaves the journal alone.

@@ -5,16 +5,21 @@ enum JournalState {
   /// It is done with, or its header never reached the disk: a power cut may leave any bytes in a
   /// place that was not synchronized, and the database was not touched before that.
   case finished
-  /// It was hot, and its first 8 bytes were changed since.
+  /// It was hot, and was changed or cut since.
   case damaged
   /// It is one of SQLite's own.
   case foreign
 
   /// Judges, with a header that is opened in a copy of the bytes.
-  init(_ bytes: UnsafeRawPointer, cipher: PageCipher) {
+  ///
+  /// - Parameters:
+  ///   - bytes: 68 bytes; zeros after the end of the journal.
+  ///   - byteCount: the length of the journal.
+  init(_ bytes: UnsafeRawPointer, byteCount: Int64, cipher: PageCipher) {
     let start = unsafe UnsafeRawBufferPointer(start: bytes, count: JournalLayout.sealedByteCount)
-    if unsafe start.starts(with: JournalLayout.magic) {
-      self = .hot
+    let known = JournalLayout.magic.prefix(Int(min(max(byteCount, 2), 4)))  // of a cut one, less
+    if unsafe start.starts(with: known) {
+      self = unsafe Self.isCut(bytes, byteCount, cipher) ? .damaged : .hot
     } else if unsafe start.starts(with: JournalLayout.sqliteMagic) {
       self = .foreign
     } else if unsafe start.allSatisfy({ $0 == 0 }) {
@@ -22,6 +27,21 @@ enum JournalState {
     } else {
       self = unsafe Self.wasHot(bytes, cipher) ? .damaged : .finished
     }
+  }
+
+  /// Whether records that were synchronized before the journal became hot are missing at its end.
+  ///
+  /// SQLite ends a rollback at the end of the file without an error, half of it undone.
+  private static func isCut(
+    _ bytes: UnsafeRawPointer, _ byteCount: Int64, _ cipher: PageCipher
+  ) -> Bool {
+    if byteCount < Int64(JournalLayout.headerByteCount) { return true }
+    let scratch = Scratch(byteCount: JournalLayout.sealedByteCount)
+    unsafe scratch.pointer.copyMemory(from: bytes, byteCount: scratch.byteCount)
+    guard let header = unsafe JournalHeader(opening: scratch.pointer, at: 0, cipher: cipher),
+      header.vouchesForRecords
+    else { return false }  // a damaged header is named when it is read
+    return byteCount < header.end
   }
 
   /// Whether the sealed part of the header opens with the first 8 bytes of a hot journal.

@@ -27,7 +27,7 @@ struct JournalScan {
       report = Verification.Journal(state: .finished)
       return
     }
-    let state = unsafe JournalState(header.pointer, cipher: keys.journal)
+    let state = unsafe JournalState(header.pointer, byteCount: byteCount, cipher: keys.journal)
     if isReservedElsewhere {
       report = Verification.Journal(state: .inUse)
     } else if state == .foreign {

@@ -78,8 +78,10 @@ package final class SQLConnection {
 }
 
 extension SQLConnection {
-  /// One number for all that the database says: its schema, and every column of every row, of every
-  /// attached database. Equal contents have equal digests within a process.
+  /// One number for all that the database says, attached ones included.
+  ///
+  /// It is made of the schema and of every column of every row. Equal contents have equal digests
+  /// within a process.
   package func digest() throws -> Int {
     var hasher = Hasher()
     for schema in try names("PRAGMA database_list", column: 1) where schema != "temp" {

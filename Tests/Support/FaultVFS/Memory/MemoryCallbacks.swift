@@ -27,7 +27,9 @@ enum MemoryCallbacks {
     }
     vfs.pointee.xDelete = { vfs, path, _ in
       guard let path else { return SQLITE_MISUSE }
-      let removed = MemoryCallbacks.disk(vfs).files.removeValue(forKey: String(cString: path))
+      let disk = MemoryCallbacks.disk(vfs)
+      disk.willRemove(String(cString: path))
+      let removed = disk.files.removeValue(forKey: String(cString: path))
       return removed == nil ? SQLITE_IOERR | (23 << 8) : SQLITE_OK  // SQLITE_IOERR_DELETE_NOENT
     }
     vfs.pointee.xAccess = { vfs, path, _, result in

@@ -13,6 +13,9 @@ package final class MemoryDisk: @unchecked Sendable {
 
   var files: [String: MemoryFile] = [:]
 
+  /// Called before a file is removed: at a commit's last step, when its journal is still there.
+  package var willRemove: (String) -> Void = { _ in }
+
   private static let count = Atomic<Int>(0)
 
   package init() {

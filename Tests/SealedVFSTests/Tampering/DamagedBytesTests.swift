@@ -4,7 +4,7 @@ import SystemPackage
 import Testing
 
 /// Whatever is done to the bytes: the right rows, fewer commits, or an error, never a wrong row.
-@Suite struct TamperingTests {
+@Suite struct DamagedBytesTests {
   /// A small generator with a fixed seed: the same damage in every run.
   struct Dice: RandomNumberGenerator {
     var state: UInt64

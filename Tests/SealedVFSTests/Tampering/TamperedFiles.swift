@@ -1,0 +1,103 @@
+import FaultVFS
+import SealedVFS
+import SystemPackage
+import Testing
+
+/// The files of a small sealed database at some moment, and what they may say.
+struct TamperedFiles {
+  enum Kind: String, CaseIterable, Sendable {
+    /// A closed database.
+    case database
+    /// A log of four commits beside it.
+    case log
+    /// A hot journal of one segment, the database already changed.
+    case journal
+    /// A hot journal of several, after the cache was spilled.
+    case spilledJournal
+  }
+
+  let kind: Kind
+  let path: FilePath
+  var files: [String: [UInt8]]
+  /// What the database may say: one state, and for a log every commit before it.
+  let allowed: Set<Int>
+
+  /// The file that is to be changed.
+  var target: String {
+    switch kind {
+    case .database: path.string
+    case .log: path.string + "-wal"
+    case .journal, .spilledJournal: path.string + "-journal"
+    }
+  }
+
+  var bytes: [UInt8] { files[target] ?? [] }
+
+  /// The places to be tried: all; of a long journal the headers, and every eleventh.
+  var indices: [Int] {
+    guard kind == .spilledJournal else { return Array(bytes.indices) }
+    let headers = laterHeaders
+    return bytes.indices.filter { index in
+      index % 11 == 0 || index < 600 || headers.contains { ($0..<$0 + 80).contains(index) }
+    }
+  }
+
+  /// Where the segments after the first begin.
+  var laterHeaders: [Int] {
+    stride(from: 512, to: bytes.count - 4, by: 512).filter { offset in
+      Array(bytes[offset..<offset + 4]) == [0x00, 0x44, 0x56, 0x4A]
+    }
+  }
+}
+
+/// A place in memory where tampered files are opened.
+final class TamperingBench {
+  static let digestOfNothing = try? SQLConnection(":memory:").digest()
+
+  let disk = MemoryDisk()
+  let path: FilePath
+  private let registration: KeyRegistration
+
+  init(key: [UInt8] = Place.keyBytes) throws {
+    path = FilePath("/\(disk.name)/t.db")
+    registration = try SealedVFS.register(key: Place.key(key), at: path, over: disk.name)
+  }
+
+  func connect() throws -> SQLConnection { try SQLConnection(path.string, vfs: SealedVFS.name) }
+
+  /// What a database says; nil when it is refused.
+  func digest(_ files: [String: [UInt8]]) -> Int? {
+    disk.load(files)
+    return try? connect().digest()
+  }
+
+  func make(_ kind: TamperedFiles.Kind) throws -> TamperedFiles {
+    disk.load([:])
+    let connection = try connect()
+    try connection.run("PRAGMA page_size = 4096")
+    for id in 1...(kind == .spilledJournal ? 12 : 4) {
+      try connection.run(
+        "CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, text TEXT);"
+          + "INSERT INTO t VALUES (\(id), 'row \(id)' || hex(zeroblob(\(id * (kind == .database ? 220 : 150)))))")
+    }
+    var allowed = [try connection.digest()]
+    var files: [String: [UInt8]] = [:]
+    switch kind {
+    case .database: files = disk.contents
+    case .log:
+      try connection.run("PRAGMA journal_mode = WAL")
+      for round in 0..<4 {
+        try connection.run("UPDATE t SET text = text || '\(round)' WHERE id % 2 = \(round % 2)")
+        allowed.append(try connection.digest())
+      }
+      files = disk.contents
+    case .journal, .spilledJournal:
+      disk.willRemove = { [disk] _ in files = disk.contents }
+      if kind == .spilledJournal { try connection.run("PRAGMA cache_size = 1") }
+      try connection.run(
+        "BEGIN; UPDATE t SET text = text || '!'; DELETE FROM t WHERE id = 2; COMMIT")
+      disk.willRemove = { _ in }
+    }
+    return TamperedFiles(kind: kind, path: path, files: files, allowed: Set(allowed))
+  }
+}

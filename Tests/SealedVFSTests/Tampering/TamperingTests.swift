@@ -1,0 +1,59 @@
+import FaultVFS
+import SealedVFS
+import SystemPackage
+import Testing
+
+/// Every byte changed, every length cut: the right rows, fewer commits of a log, or an error.
+@Suite struct TamperingTests {
+  @Test(arguments: TamperedFiles.Kind.allCases)
+  func `a byte changed at any place makes no wrong row`(kind: TamperedFiles.Kind) throws {
+    let bench = try TamperingBench()
+    let image = try bench.make(kind)
+    #expect(bench.digest(image.files).map(image.allowed.contains) == true)
+    var refused = 0
+    var wrong: [Int] = []
+    for index in image.indices {
+      var files = image.files
+      files[image.target]?[index] ^= 1 << UInt8(truncatingIfNeeded: index &* 5 >> 2 & 7)
+      guard let found = bench.digest(files) else {
+        refused += 1
+        continue
+      }
+      if !image.allowed.contains(found) { wrong.append(index) }
+    }
+    #expect(wrong.isEmpty, "\(kind): at \(wrong.prefix(20)), \(wrong.count) in all")
+    // Each byte of the database is authenticated; of a journal all but padding and checksums.
+    switch kind {
+    case .database: #expect(refused == image.indices.count)
+    case .log: break
+    case .journal, .spilledJournal: #expect(refused > image.indices.count / 2)
+    }
+  }
+
+  @Test(arguments: TamperedFiles.Kind.allCases)
+  func `a file cut at any length makes no wrong row`(kind: TamperedFiles.Kind) throws {
+    let bench = try TamperingBench()
+    let image = try bench.make(kind)
+    var wrong: [Int] = []
+    for length in image.indices {
+      var files = image.files
+      files[image.target] = Array(image.bytes.prefix(length))
+      guard let found = bench.digest(files) else { continue }
+      if !image.allowed.contains(found) { wrong.append(length) }
+    }
+    // Not to be told: a database of no bytes is a new one; a journal of none, or of one zero, is
+    // done with, and one that ends between two segments is an earlier moment of itself.
+    switch kind {
+    case .database: #expect(wrong == [0])
+    case .journal: #expect(wrong == [0, 1])
+    case .log: #expect(wrong.isEmpty)
+    case .spilledJournal:
+      let headers = image.laterHeaders
+      #expect(!headers.isEmpty)
+      let unexplained = wrong.dropFirst(2).filter { length in
+        !headers.contains { ($0 - 512...$0 + 512).contains(length) }
+      }
+      #expect(unexplained.isEmpty)
+    }
+  }
+}
