@@ -78,7 +78,8 @@ final class TamperingBench {
     for id in 1...(kind == .spilledJournal ? 12 : 4) {
       try connection.run(
         "CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, text TEXT);"
-          + "INSERT INTO t VALUES (\(id), 'row \(id)' || hex(zeroblob(\(id * (kind == .database ? 220 : 150)))))")
+          + "INSERT INTO t VALUES (\(id), 'row \(id)' || hex(zeroblob(\(id * (kind == .database ? 220 : 150)))))"
+      )
     }
     var allowed = [try connection.digest()]
     var files: [String: [UInt8]] = [:]

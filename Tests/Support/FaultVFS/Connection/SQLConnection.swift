@@ -69,6 +69,19 @@ package final class SQLConnection {
     }
   }
 
+  /// All columns of a row, types told apart.
+  package static func text(of statement: OpaquePointer) -> String {
+    (0..<sqlite3_column_count(statement)).map { column in
+      let text = sqlite3_column_text(statement, column).map { String(cString: $0) } ?? ""
+      return switch sqlite3_column_type(statement, column) {
+      case SQLITE_NULL: "NULL"
+      case SQLITE_BLOB: "blob of \(sqlite3_column_bytes(statement, column)) \(text)"
+      case SQLITE_TEXT: "'\(text)'"
+      default: text
+      }
+    }.joined(separator: " | ")
+  }
+
   private func check(_ result: Int32) throws {
     if result != SQLITE_OK {
       throw SQLFailure(
