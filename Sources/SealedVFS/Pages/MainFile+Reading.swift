@@ -17,7 +17,10 @@ extension MainFile {
     guard unsafe keys.page.open(sealed.pointer, number: number, into: target) else {
       return fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
     }
-    if number == 1 { knowsPageOne = true }
+    if number == 1 {
+      knowsPageOne = true
+      unsafe notePageCount(page: target)
+    }
     return SQLITE_OK
   }
 
@@ -55,6 +58,14 @@ extension MainFile {
     return result
   }
 
+  /// Remembers the size that page 1 states, when it is read or, for a commit, written.
+  func notePageCount(page: UnsafeRawPointer) {
+    let count = unsafe page.bigEndianWord(at: 28)
+    if unsafe count > 0 && page.bigEndianWord(at: 24) == page.bigEndianWord(at: 92) {
+      knownPageCount = count
+    }
+  }
+
   /// Past the end of the file: fine in an empty one, where SQLite expects zeros; a lost page
   /// otherwise, for which zeros would be a wrong answer.
   private func answerShortRead(
@@ -64,8 +75,10 @@ extension MainFile {
     var byteCount: Int64 = 0
     let result = unsafe base.sealedByteCount(&byteCount)
     guard result == SQLITE_OK else { return result }
+    if let knownPageCount, number > knownPageCount { return SQLITE_IOERR_SHORT_READ }
     if byteCount == 0 {
       isHeaderOnDisk = false
+      knownPageCount = 0
       return SQLITE_IOERR_SHORT_READ
     }
     if byteCount < SealedHeader.byteCount { return fail(.notSealed, SQLITE_NOTADB) }

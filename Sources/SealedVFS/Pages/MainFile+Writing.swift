@@ -18,6 +18,7 @@ extension MainFile {
     if number == 1 {
       if unsafe !Self.hasRoomToSeal(source) { return fail(.reserveInUse, SQLITE_IOERR_WRITE) }
       knowsPageOne = true
+      unsafe notePageCount(page: source)
     }
     guard
       unsafe keys.page.seal(source, number: number, into: sealed.pointer, nonces: &nonces)

@@ -12,6 +12,12 @@ final class MainFile: SealedFile {
   /// Whether bytes 0..15 on disk are known to be ``keys``' header.
   var isHeaderOnDisk = false
 
+  /// The database's size after the last commit, as page 1 says; nil before it was read.
+  ///
+  /// SQLite reads pages beyond it that are not on disk: one that it has just moved away, to make
+  /// room for the root of a table in a database that can shrink.
+  var knownPageCount: UInt32?
+
   /// The page that a checkpoint has just read from the log, still sealed; one write may use it.
   var checkpointed: CheckpointedPage?
   private(set) var isCheckpointing = false

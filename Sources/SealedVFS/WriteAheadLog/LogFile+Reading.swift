@@ -64,7 +64,10 @@ extension LogFile {
       main.hasMetDamage = true
       return fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
     }
-    if number == 1 { main.knowsPageOne = true }
+    if number == 1 {
+      main.knowsPageOne = true
+      unsafe main.notePageCount(page: target)
+    }
     if main.isCheckpointing {
       unsafe main.checkpointed = CheckpointedPage(
         number: number, opened: target, sealed: sealed)

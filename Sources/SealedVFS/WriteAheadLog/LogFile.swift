@@ -103,6 +103,7 @@ final class LogFile: SealedFile {
         return fail(.reserveInUse, SQLITE_IOERR_WRITE)
       }
       main.knowsPageOne = true
+      unsafe main.notePageCount(page: source)
     }
     guard
       unsafe main.keys.page.seal(source, number: number, into: frame.pointer, nonces: &main.nonces)

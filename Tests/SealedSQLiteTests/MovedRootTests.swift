@@ -1,0 +1,36 @@
+import GRDB
+import SealedSQLite
+import SystemPackage
+import Testing
+
+/// In a database that can shrink, roots of tables lie in front: a page in the way is moved.
+@Suite struct MovedRootTests {
+  @Test(arguments: [false, true], [100, 9000, 40_000])
+  func `a table is made where this transaction's own pages are in the way`(
+    isInLogMode: Bool, byteCount: Int
+  ) throws {
+    try withTemporaryDirectory { directory in
+      let pool = try SealedDatabase.openPool(
+        at: directory.appending("x.db"), key: SalvageFixture.key(),
+        creation: .ifAbsent(autoVacuum: .incremental))
+      try pool.writeWithoutTransaction { db in
+        if !isInLogMode { try db.execute(sql: "PRAGMA journal_mode = DELETE") }
+        try db.execute(sql: "CREATE TABLE a (id INTEGER PRIMARY KEY, b BLOB)")
+        for name in ["b", "c", "d"] {
+          try db.inTransaction {
+            try db.execute(
+              sql: """
+                INSERT INTO a (b) VALUES (zeroblob(\(byteCount)));
+                CREATE TABLE \(name) (x UNIQUE);
+                INSERT INTO \(name) VALUES (zeroblob(\(byteCount)));
+                """)
+            return .commit
+          }
+        }
+        #expect(try String.fetchOne(db, sql: "PRAGMA integrity_check") == "ok")
+        #expect(try Int.fetchOne(db, sql: "SELECT sum(length(b)) FROM a") == 3 * byteCount)
+        #expect(try Int.fetchOne(db, sql: "SELECT length(x) FROM d") == byteCount)
+      }
+    }
+  }
+}
