@@ -8,7 +8,7 @@ import VaultCrypto
 
 @Suite struct SalvageTests {
   /// What a salvage of changed bytes gave.
-  private struct Outcome {
+  struct Outcome {
     var report: Salvage
     var rows: [String: [String: String]]
     var lostAndFound: [Row]
@@ -18,16 +18,23 @@ import VaultCrypto
     var sequence: [String: Int]
   }
 
-  private func salvage(_ bytes: [UInt8]) throws -> Outcome {
+  static func salvage(_ bytes: [UInt8], log: [UInt8]? = nil) throws -> Outcome {
     try withTemporaryDirectory { directory in
       let source = directory.appending("damaged.db")
       let destination = directory.appending("saved.db")
       try Data(bytes).write(to: URL(fileURLWithPath: source.string))
+      let logPath = source.string + "-wal"
+      if let log { try Data(log).write(to: URL(fileURLWithPath: logPath)) }
       let report = try SealedDatabase.salvage(
         from: source, key: SalvageFixture.key(), to: destination, newKey: SalvageFixture.key(9))
       #expect(try Data(contentsOf: URL(fileURLWithPath: source.string)) == Data(bytes))
       let names = try FileManager.default.contentsOfDirectory(atPath: directory.string)
-      #expect(names.sorted() == ["damaged.db", "saved.db"])
+      #expect(
+        names.sorted()
+          == (log == nil ? [] : ["damaged.db-wal"]).reduce(into: ["damaged.db", "saved.db"]) {
+            $0.insert($1, at: 1)
+          })
+      if let log { #expect(try Data(contentsOf: URL(fileURLWithPath: logPath)) == Data(log)) }
       let reader = try SealedDatabase.openReader(at: destination, key: SalvageFixture.key(9))
       return try reader.read { db in
         Outcome(
@@ -46,7 +53,7 @@ import VaultCrypto
     }
   }
 
-  private func damaged(_ bytes: [UInt8], pages: [Int]) -> [UInt8] {
+  static func damaged(_ bytes: [UInt8], pages: [Int]) -> [UInt8] {
     var bytes = bytes
     for page in pages { bytes[(page - 1) * 4096 + 1234] ^= 0x40 }
     return bytes
@@ -83,7 +90,7 @@ import VaultCrypto
   @Test(arguments: SalvageFixture.Variant.allCases)
   func `of a whole database everything is there`(variant: SalvageFixture.Variant) throws {
     let fixture = try variant.fixture()
-    let outcome = try salvage(fixture.bytes)
+    let outcome = try Self.salvage(fixture.bytes)
     #expect(outcome.rows == fixture.rows)
     #expect(outcome.report.isComplete, "\(outcome.report)")
     #expect(outcome.integrity == "ok")
@@ -99,10 +106,10 @@ import VaultCrypto
     let fixture = try variant.fixture()
     #expect(fixture.pages.count >= 55)
     for page in fixture.pages where page.number > 1 {
-      let bytes = damaged(fixture.bytes, pages: [page.number])
+      let bytes = Self.damaged(fixture.bytes, pages: [page.number])
       let isData = SalvageFixture.tables.contains(page.table)
       let unreadable = isData ? try rowsThatSQLiteLoses(fixture, bytes, in: page.table) : []
-      let outcome = try salvage(bytes)
+      let outcome = try Self.salvage(bytes)
       let place: Comment = "\(page)\n\(outcome.report)"
       #expect(outcome.integrity == "ok", place)
       if page.table == "sqlite_schema" { continue }
@@ -144,7 +151,7 @@ import VaultCrypto
   @Test(arguments: SalvageFixture.Variant.allCases)
   func `with page 1 damaged every row is somewhere`(variant: SalvageFixture.Variant) throws {
     let fixture = try variant.fixture()
-    let outcome = try salvage(damaged(fixture.bytes, pages: [1]))
+    let outcome = try Self.salvage(Self.damaged(fixture.bytes, pages: [1]))
     #expect(outcome.integrity == "ok")
     #expect(!outcome.report.isSchemaWhole && !outcome.report.areSettingsKept)
     if variant == .longSchema {

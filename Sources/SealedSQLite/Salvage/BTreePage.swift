@@ -66,7 +66,8 @@ struct BTreePage {
   }
 
   private static func cell(_ kind: Kind, _ bytes: [UInt8], _ offset: Int) -> Cell? {
-    var reader = ByteReader(bytes[offset..<max(offset, usableByteCount)])
+    guard offset < usableByteCount else { return nil }
+    var reader = ByteReader(bytes[offset..<usableByteCount])
     var cell = Cell()
     if kind.isInterior {
       guard let child = reader.word() else { return nil }

@@ -38,9 +38,10 @@ internal import CSQLite
     unsafe sqlite3_free_filename(name)
   }
 
+  /// The length; 0 for a database that has no more than room for its header.
   func byteCount() throws(SealedFileError) -> Int64 {
     var byteCount: Int64 = 0
-    guard unsafe base.byteCount(&byteCount) == SQLITE_OK else {
+    guard unsafe base.sealedByteCount(&byteCount) == SQLITE_OK else {
       throw SealedFileError(.ioFailed, path: path)
     }
     return byteCount

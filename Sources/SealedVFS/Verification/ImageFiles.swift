@@ -20,7 +20,7 @@ internal import SystemPackage
       throw SealedFileError(.ioFailed, path: path, detail: "\(error.errno)")
     }
     if let status, status.kind != .regular { throw SealedFileError(.notSealed, path: path) }
-    guard status != nil, let file = unsafe try HeldFile(path, kind: SQLITE_OPEN_MAIN_DB, over: vfs)
+    guard let file = unsafe try HeldFile(path, kind: SQLITE_OPEN_MAIN_DB, over: vfs)
     else { throw SealedFileError(.absent, path: path) }
     return file
   }

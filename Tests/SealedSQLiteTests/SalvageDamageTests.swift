@@ -1,0 +1,239 @@
+import FaultVFS
+import FileLayer
+import Foundation
+import GRDB
+import SealedVFS
+import SystemPackage
+import Testing
+import VaultCrypto
+
+@testable import SealedSQLite
+
+/// Worse than one page: many, a cut file, a log, nonsense that authenticates, a kill.
+@Suite struct SalvageDamageTests {
+  /// A small generator with a fixed seed: the same damage in every run.
+  struct Dice: RandomNumberGenerator {
+    var state: UInt64
+    mutating func next() -> UInt64 {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return state ^ state >> 29
+    }
+  }
+
+  /// Every row is one of the old database, in a table of its own or in the lost and found.
+  private func expectNothingInvented(
+    _ outcome: SalvageTests.Outcome, _ fixture: SalvageFixture, _ comment: Comment
+  ) {
+    for (table, rows) in outcome.rows {
+      let isWrong = rows.contains { fixture.rows[table]?[$0.key] != $0.value }
+      #expect(!isWrong, "\(table): \(comment)")
+    }
+    #expect(outcome.integrity == "ok", comment)
+  }
+
+  @Test(arguments: [2, 3, 6, 12, 30])
+  func `however many pages are damaged, no row is invented and none on a whole page lost`(
+    count: Int
+  ) throws {
+    for variant in [SalvageFixture.Variant.plain, .mapped] {
+      let fixture = try variant.fixture()
+      var dice = Dice(state: UInt64(count))
+      for _ in 0..<4 {
+        let pages = fixture.pages.filter { $0.number > 1 }.shuffled(using: &dice).prefix(count)
+        let outcome = try SalvageTests.salvage(
+          SalvageTests.damaged(fixture.bytes, pages: pages.map(\.number)))
+        let comment: Comment = "\(variant) \(pages.map(\.number))"
+        expectNothingInvented(outcome, fixture, comment)
+        // Rows that lie on damaged leaves and on damaged overflow pages; all others are somewhere.
+        let lost = fixture.rows["people", default: [:]].count - outcome.rows["people"]!.count
+        let damaged = pages.filter { $0.table == "people" && $0.kind == "leaf" }
+          .reduce(0) { $0 + $1.cellCount }
+        #expect(lost >= damaged, comment)
+        if outcome.report.lostAndFoundRowCount == 0 { #expect(lost == damaged, comment) }
+      }
+    }
+  }
+
+  @Test func `a lost page of the schema costs its tables' names, not their rows`() throws {
+    let fixture = try SalvageFixture.Variant.longSchema.fixture()
+    let schemaPages = fixture.pages.filter { $0.table == "sqlite_schema" && $0.number > 1 }
+    #expect(schemaPages.count >= 2)
+    for page in schemaPages {
+      let outcome = try SalvageTests.salvage(
+        SalvageTests.damaged(fixture.bytes, pages: [page.number]))
+      expectNothingInvented(outcome, fixture, "\(page)")
+      #expect(!outcome.report.isSchemaWhole)
+      let total = fixture.rows.values.reduce(0) { $0 + $1.count } + 60
+      // sqlite_sequence, and entries of indexes whose CREATE is lost, may be there besides.
+      #expect(outcome.report.rowsCopied >= total, "\(page)")
+    }
+  }
+
+  @Test func `of a cut file the rows before the cut are there`() throws {
+    let fixture = try SalvageFixture.Variant.plain.fixture()
+    for pageCount in stride(from: 1, to: fixture.bytes.count / 4096, by: 9) {
+      let outcome = try SalvageTests.salvage(Array(fixture.bytes[..<(pageCount * 4096 + 100)]))
+      expectNothingInvented(outcome, fixture, "\(pageCount)")
+      let whole = fixture.pages
+        .filter { $0.table == "people" && $0.kind == "leaf" && $0.number <= pageCount }
+        .reduce(0) { $0 + $1.cellCount }
+      let found = outcome.rows["people"]?.count ?? 0
+      #expect(found + outcome.report.lostAndFoundRowCount >= whole, "\(pageCount)")
+    }
+  }
+
+  @Test func `the commits of a log are used up to its damage, and repair the file's pages`() throws
+  {
+    let key = SalvageFixture.key()
+    let (file, log) = try withTemporaryDirectory { directory in
+      let path = directory.appending("log.db")
+      let pool = try SealedDatabase.openPool(at: path, key: key)
+      try pool.writeWithoutTransaction { db in
+        try db.execute(sql: "PRAGMA wal_autocheckpoint = 0; CREATE TABLE made (a, b, c, d)")
+        for index in 0..<40 {
+          try db.execute(sql: "INSERT INTO made VALUES (\(index), hex(zeroblob(300)), 0, 0)")
+          if index == 19 { _ = try db.checkpoint(.truncate) }
+        }
+      }
+      let names = [path.string, path.string + "-wal"]
+      // cp is another process: its closing the files does not touch SQLite's locks.
+      for name in names {
+        let copying = Process()
+        copying.executableURL = URL(fileURLWithPath: "/bin/cp")
+        copying.arguments = [name, name + ".copy"]
+        try copying.run()
+        copying.waitUntilExit()
+      }
+      return try (
+        [UInt8](Data(contentsOf: URL(fileURLWithPath: names[0] + ".copy"))),
+        [UInt8](Data(contentsOf: URL(fileURLWithPath: names[1] + ".copy")))
+      )
+    }
+    #expect(try SalvageTests.salvage(file, log: log).rows["made"]?.count == 40)
+    var damaged = log
+    damaged[32 + (log.count - 32) / 4120 / 2 * 4120 + 500] ^= 1
+    let half = try #require(try SalvageTests.salvage(file, log: damaged).rows["made"]?.count)
+    #expect(half >= 25 && half < 35)
+    let pages = Array(1...file.count / 4096)
+    let repaired = try SalvageTests.salvage(
+      SalvageTests.damaged(file, pages: pages), log: log)
+    #expect(repaired.rows["made"]?.count ?? 0 >= 20 || repaired.report.lostAndFoundRowCount >= 20)
+  }
+
+  @Test func `nothing that lies at the destination is touched, and the wrong key makes nothing`()
+    throws
+  {
+    let fixture = try SalvageFixture.Variant.plain.fixture()
+    try withTemporaryDirectory { directory in
+      let source = directory.appending("a.db")
+      try Data(fixture.bytes).write(to: URL(fileURLWithPath: source.string))
+      let taken = directory.appending("b.db")
+      try Data([1]).write(to: URL(fileURLWithPath: taken.string))
+      let refused = #expect(throws: SealedDatabaseError.self) {
+        try SealedDatabase.salvage(from: source, key: SalvageFixture.key(), to: taken)
+      }
+      #expect(refused?.code == .alreadyExists)
+      let wrong = #expect(throws: SealedDatabaseError.self) {
+        try SealedDatabase.salvage(
+          from: source, key: SalvageFixture.key(8), to: directory.appending("c.db"))
+      }
+      #expect(wrong?.code == .wrongKey)
+      let names = try FileManager.default.contentsOfDirectory(atPath: directory.string)
+      #expect(names.sorted() == ["a.db", "b.db"])
+    }
+  }
+
+  @Test func `at every step the new database is whole or absent, after a power cut too`() throws {
+    let fixture = try SalvageFixture.Variant.plain.fixture()
+    try withTemporaryDirectory { directory in
+      let source = directory.appending("a.db")
+      let destination = directory.appending("b.db")
+      try Data(fixture.bytes).write(to: URL(fileURLWithPath: source.string))
+      let recorder = FileRecorder()
+      let vfs = RecordingVFS(recorder)
+      _ = try SealedDatabase.salvage(
+        from: source, key: SalvageFixture.key(), to: destination, newKey: SalvageFixture.key(9),
+        over: vfs.name, fileSystem: RecordingFileSystem(recorder: recorder))
+      let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: destination.string)))
+      let events = recorder.events
+      let renamed = events.lastIndex {
+        if case .rename = $0 { true } else { false }
+      }
+      #expect(events.count > 50)
+      for count in [0, 10, events.count / 2] + Array((renamed ?? 0) - 2...events.count) {
+        let replay = DiskReplay(Array(events.prefix(count)), initialFiles: [source: fixture.bytes])
+        for cut in [replay.files(after: .nothing), replay.files(after: .everythingUnsynchronized)] {
+          #expect(cut[destination] == nil || cut[destination] == whole, "after \(count) steps")
+          #expect(cut[source] == fixture.bytes)
+        }
+        if count == events.count {
+          #expect(replay.files(after: .everythingUnsynchronized)[destination] == whole)
+        }
+      }
+      let touchesSource = events.contains { event in
+        if case .write(source, _, _) = event { true } else { false }
+      }
+      #expect(!touchesSource)
+    }
+  }
+
+  /// Pages that nobody vouches for.
+  private final class Pages: PageSource {
+    var pages: [[UInt8]]
+    var pageCount: UInt32 { UInt32(pages.count) }
+    init(_ pages: [[UInt8]]) { self.pages = pages }
+    func page(_ number: UInt32) -> [UInt8]? {
+      number >= 1 && number <= pageCount ? pages[Int(number) - 1] : nil
+    }
+  }
+
+  /// The opened pages of a fixture.
+  private func openedPages(_ fixture: SalvageFixture) throws -> [[UInt8]] {
+    try withTemporaryDirectory { directory in
+      let path = directory.appending("a.db")
+      try Data(fixture.bytes).write(to: URL(fileURLWithPath: path.string))
+      let image = try SealedImage(path, key: SalvageFixture.key())
+      return (1...image.pageCount).map { image.page($0) ?? Array(repeating: 0, count: 4096) }
+    }
+  }
+
+  @Test func `authentic nonsense neither crashes nor holds up a salvage`() throws {
+    var dice = Dice(state: 0x5EED)
+    for variant in [SalvageFixture.Variant.plain, .mapped] {
+      let pages = try openedPages(variant.fixture())
+      for round in 0..<60 {
+        var changed = pages
+        for _ in 0..<Int.random(in: 1...40, using: &dice) {
+          let page = Int.random(in: 0..<pages.count, using: &dice)
+          switch Int.random(in: 0..<5, using: &dice) {
+          case 0: changed[page] = pages.randomElement(using: &dice) ?? []
+          case 1: changed[page][Int.random(in: 0..<12, using: &dice)] = dice.byte
+          case 2:
+            // Page numbers, of children and of overflow pages, of others and of itself.
+            let offset = Int.random(in: 0..<4050, using: &dice)
+            changed[page].replaceSubrange(
+              offset..<offset + 4, with: [0, 0, 0, UInt8.random(in: 0...80, using: &dice)])
+          case 3:
+            let offset = Int.random(in: 0..<4040, using: &dice)
+            for index in offset..<offset + 9 { changed[page][index] = 0xFF }
+          default: changed[page][Int.random(in: 0..<4096, using: &dice)] = dice.byte
+          }
+        }
+        try withTemporaryDirectory { directory in
+          let database = try NewDatabase(
+            at: directory.appending("new.db"), key: SalvageFixture.key())
+          var salvager = Salvager(Pages(changed), into: database)
+          let report = try salvager.run()
+          #expect(try database.rows("PRAGMA integrity_check") == [["ok"]], "round \(round)")
+          #expect(report.rowsCopied < 20_000)
+        }
+      }
+    }
+  }
+}
+
+extension SalvageDamageTests.Dice {
+  fileprivate var byte: UInt8 {
+    mutating get { UInt8(truncatingIfNeeded: next() >> 20) }
+  }
+}
