@@ -201,7 +201,7 @@ import VaultCrypto
     var dice = Dice(state: 0x5EED)
     for variant in [SalvageFixture.Variant.plain, .mapped] {
       let pages = try openedPages(variant.fixture())
-      for round in 0..<60 {
+      for round in 0..<25 {
         var changed = pages
         for _ in 0..<Int.random(in: 1...40, using: &dice) {
           let page = Int.random(in: 0..<pages.count, using: &dice)

@@ -47,10 +47,6 @@ public struct Verification: Sendable, Equatable, Codable {
   /// The rollback journal.
   public internal(set) var journal = Journal(state: .absent)
 
-  /// What SQLite's own check says of the contents, a line a fault; nil when it was not asked, or
-  /// could not be because a page is lost.
-  public internal(set) var contentFaults: [String]?
-
   /// What there is of a write-ahead log.
   public struct Log: Sendable, Equatable, Codable {
     /// The kinds of log.
@@ -126,6 +122,6 @@ public struct Verification: Sendable, Equatable, Codable {
   public var isClean: Bool {
     lostPageCount == 0 && !isHeaderDamaged && log.state != .foreign
       && journal.state != .foreign && journal.state != .damaged
-      && journal.damagedRecordCount == 0 && (contentFaults ?? []).isEmpty
+      && journal.damagedRecordCount == 0
   }
 }
