@@ -3,8 +3,8 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// The program on the first page of the documentation: `make docs` builds it in a package of its own.
-@Suite struct FirstPageTests {
+/// The documentation of SealedSQLite; `make docs` builds it, and its program in a package of its own.
+@Suite struct DocumentationTests {
   private static let repository = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
@@ -18,6 +18,14 @@ import Testing
     #expect(page.contains("```swift\n\(program)```\n"))
     let lines = program.split(separator: "\n").filter { !$0.hasPrefix("//") }
     #expect(lines.count <= 10)
+  }
+
+  @Test func `every error code stands in the article on errors`() throws {
+    let article = try Self.text("Sources/SealedSQLite/SealedSQLite.docc/Errors.md")
+    let codes = try Self.text("Sources/SealedSQLite/SealedDatabaseError.swift")
+      .matches(of: /static let (\w+) = Code/).map { String($0.output.1) }
+    #expect(codes.count > 20)
+    #expect(codes.filter { !article.contains("`\($0)`") } == [])
   }
 
   @Test func `the page's program makes an encrypted database`() throws {
