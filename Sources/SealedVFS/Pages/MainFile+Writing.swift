@@ -11,7 +11,7 @@ extension MainFile {
     let offset = PageLayout.offset(ofPage: number)
     if let page = checkpointed {
       checkpointed = nil
-      if page.number == number, unsafe page.opened == source, isCheckpointing {
+      if isCheckpointing, unsafe page.isWhat(source, isWrittenAs: number) {
         return unsafe base.write(page.sealed, PageLayout.byteCount, at: offset)
       }
     }

@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Glibc
 internal import VaultCrypto
 
 /// The database file itself: whole pages in, whole pages out, and the few short reads of SQLite.
@@ -135,11 +136,20 @@ final class MainFile: SealedFile {
   }
 }
 
-/// A page that a checkpoint read from the log and has not written yet.
+/// A page that a checkpoint read from the log, where it authenticated, and has not written yet.
+///
+/// It lasts until the next call on the log, whose scratch memory it lies in, or the next write.
 @safe struct CheckpointedPage {
   let number: UInt32
   /// Where SQLite got the opened page: it writes from the same place.
+  let target: UnsafeRawPointer
+  /// The opened page as SQLite got it, and the sealed one.
   let opened: UnsafeRawPointer
-  /// The sealed page, in the log file's scratch memory.
   let sealed: UnsafeRawPointer
+
+  /// Whether what SQLite writes is this page and nothing else.
+  func isWhat(_ source: UnsafeRawPointer, isWrittenAs number: UInt32) -> Bool {
+    unsafe number == self.number && source == target
+      && memcmp(source, opened, PageLayout.byteCount) == 0
+  }
 }

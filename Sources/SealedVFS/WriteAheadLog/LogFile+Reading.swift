@@ -69,8 +69,9 @@ extension LogFile {
       unsafe main.notePageCount(page: target)
     }
     if main.isCheckpointing {
+      unsafe opened.pointer.copyMemory(from: target, byteCount: PageLayout.byteCount)
       unsafe main.checkpointed = CheckpointedPage(
-        number: number, opened: target, sealed: sealed)
+        number: number, target: target, opened: opened.pointer, sealed: sealed)
     }
     return SQLITE_OK
   }

@@ -13,7 +13,8 @@ final class LogFile: SealedFile {
   let frame = Scratch(byteCount: LogLayout.frameByteCount)
   /// A header, opened or to be written.
   let header = Scratch(byteCount: LogLayout.headerByteCount)
-  /// One opened page, for short reads.
+  /// One opened page: for short reads, and to tell whether SQLite writes to the database what a
+  /// checkpoint has just read.
   let opened = Scratch(byteCount: PageLayout.byteCount)
 
   /// The salts of the log header on disk; frames with others belong to an older generation.
@@ -38,13 +39,15 @@ final class LogFile: SealedFile {
   override func read(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
   ) -> Int32 {
-    unsafe answer(target, byteCount, at: offset)
+    main.checkpointed = nil
+    return unsafe answer(target, byteCount, at: offset)
   }
 
   override func write(
     _ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64
   ) -> Int32 {
     isRecovering = false
+    main.checkpointed = nil
     if offset == 0 && byteCount == LogLayout.headerByteCount {
       return unsafe writeHeader(source)
     }

@@ -1,0 +1,95 @@
+import CSQLite
+import Foundation
+import SealedVFS
+import SystemPackage
+import Testing
+
+/// Databases past 1 GiB, where SQLite keeps its lock bytes, and past 4 GiB.
+@Suite(.serialized) struct LargeFileTests {
+  private static let gibibyte = 1 << 30
+  private static let lockPageOffset = 0x4000_0000
+
+  /// The room under the temporary directory in bytes.
+  private static var freeByteCount: Int {
+    let attributes = try? FileManager.default.attributesOfFileSystem(
+      forPath: NSTemporaryDirectory())
+    return (attributes?[.systemFreeSize] as? NSNumber)?.intValue ?? 0
+  }
+
+  /// Puts rows of a megabyte each into `b` until the file has `byteCount` bytes, then small ones.
+  private func makeDatabase(_ place: Place, byteCount: Int) throws -> Int {
+    let connection = try place.open()
+    // No journal: its pages would double what is written, and nothing is killed here.
+    try connection.run("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
+    try connection.run("CREATE TABLE b (id INTEGER PRIMARY KEY, zeros BLOB)")
+    let rowCount = byteCount / 1_010_000 + 1
+    try connection.run(
+      """
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rowCount))
+      INSERT INTO b SELECT i, zeroblob(1000000) FROM n
+      """)
+    try connection.fill(500)
+    return rowCount
+  }
+
+  private func page(_ place: Place, at offset: Int) throws -> [UInt8] {
+    let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: place.database.string))
+    defer { try? handle.close() }
+    try handle.seek(toOffset: UInt64(offset))
+    return [UInt8](try #require(try handle.read(upToCount: 4096)))
+  }
+
+  private func work(on place: Place, past byteCount: Int, rowCount: Int) throws {
+    // The rows around 1 GiB, byte for byte, and those at the end.
+    #expect(
+      try place.query(
+        "SELECT count(*) FROM b WHERE id BETWEEN 1030 AND 1072 AND zeros = zeroblob(1000000)")
+        == "\(min(43, rowCount - 1029))")
+    #expect(
+      try place.query(
+        "SELECT count(*) FROM b WHERE id > \(rowCount - 20) AND zeros = zeroblob(1000000)") == "20")
+    #expect(try place.query("SELECT count(*) FROM t WHERE text LIKE 'canary %'") == "500")
+    for mode in ["DELETE", "WAL"] {
+      let connection = try place.open()
+      try connection.run("PRAGMA journal_mode = \(mode); PRAGMA cache_size = 10")
+      try connection.run(
+        "BEGIN; UPDATE t SET text = 'gone'; DELETE FROM b WHERE id > 1060; ROLLBACK")
+      try connection.run("UPDATE t SET text = text || ' \(mode)'")
+      if mode == "WAL" { try connection.run("PRAGMA wal_checkpoint(TRUNCATE)") }
+      connection.close()
+      #expect(try place.query("SELECT count(*) FROM t WHERE text LIKE '% \(mode)'") == "500")
+    }
+    #expect(try place.query("SELECT count(*) FROM b") == "\(rowCount)")
+    #expect(try place.query("PRAGMA quick_check(1)") == "ok")
+    let isHole = try page(place, at: Self.lockPageOffset).allSatisfy { $0 == 0 }
+    #expect(isHole)
+    for offset in [Self.lockPageOffset - 4096, Self.lockPageOffset + 4096, byteCount] {
+      let isSealed = try page(place, at: offset).suffix(40).contains { $0 != 0 }
+      #expect(isSealed, "page at \(offset)")
+    }
+  }
+
+  @Test(
+    .enabled("less than 4 GiB are free where temporary files go") {
+      Self.freeByteCount >= 4 * Self.gibibyte
+    })
+  func `a database past the lock bytes at 1 GiB is written, rolled back and read`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    let rowCount = try makeDatabase(place, byteCount: Self.gibibyte + (20 << 20))
+    try work(on: place, past: Self.gibibyte + (4 << 20), rowCount: rowCount)
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test(
+    .enabled("takes minutes and 5 GiB: set DATAVAULT_LARGE_FILES=1") {
+      ProcessInfo.processInfo.environment["DATAVAULT_LARGE_FILES"] == "1"
+    })
+  func `a database past 4 GiB is written, rolled back and read`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    let rowCount = try makeDatabase(place, byteCount: 4 * Self.gibibyte + (40 << 20))
+    try work(on: place, past: 4 * Self.gibibyte + (4 << 20), rowCount: rowCount)
+    withExtendedLifetime(registration) {}
+  }
+}
