@@ -1,0 +1,131 @@
+import CSQLite
+import Foundation
+import SealedVFS
+import SystemPackage
+import Testing
+
+/// Opens that cannot write: by flag, by URI, by the file's or the directory's permissions.
+@Suite struct ReadOnlyTests {
+  @Test(arguments: ["DELETE", "WAL"])
+  func `a connection opened read-only reads, and is told that it cannot write`(
+    mode: String
+  ) throws {
+    let place = try Place()
+    try place.makeDatabase(mode: mode)
+    let before = try place.contents()
+    let registration = try place.register()
+    let reader = try place.open(flags: SQLITE_OPEN_READONLY)
+    #expect(try reader.rowCount == "300")
+    #expect(try reader.integrity == "ok")
+    let failure = #expect(throws: SQLiteFailure.self) { try reader.run("DELETE FROM t") }
+    #expect(failure?.primaryCode == SQLITE_READONLY)
+    reader.close()
+    let isSame = try place.contents()["test.db"] == before["test.db"]
+    #expect(isSame)
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test(arguments: ["DELETE", "WAL"])
+  func `an immutable file is read without log, journal or lock`(mode: String) throws {
+    let place = try Place()
+    try place.makeDatabase(mode: mode)
+    let registration = try place.register()
+    let reader = try Connection(
+      "file:\(place.database)?immutable=1", flags: SQLITE_OPEN_READONLY)
+    #expect(SealedConnection.vfsName(of: reader.pointer) == "sealed")
+    #expect(try reader.rowCount == "300")
+    #expect(place.fileNames == ["test.db"])
+    withExtendedLifetime(registration) {}
+  }
+
+  /// What there is in a directory that cannot be written.
+  enum Situation: String, CaseIterable {
+    case journalMode, closedLog, hotLog, hotLogWithIndex, hotJournal
+  }
+
+  /// Makes the files of a situation in `place`, sealed where it is registered.
+  private static func make(_ situation: Situation, in place: Place) throws {
+    let source = try Place()
+    let isSealed = try KeyUse.isSealed(place)
+    let registration = isSealed ? try source.register() : nil
+    let connection = try source.open()
+    try connection.run(
+      "PRAGMA journal_mode = \(situation == .journalMode || situation == .hotJournal ? "DELETE" : "WAL")"
+    )
+    try connection.run("PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = 5")
+    try connection.fill(300)
+    switch situation {
+    case .journalMode, .closedLog: connection.close()
+    case .hotLog, .hotLogWithIndex: try connection.fill(100, from: 1000)
+    case .hotJournal: try connection.run("BEGIN; UPDATE t SET text = 'gone'")
+    }
+    try source.copy(to: place)
+    if situation == .hotLogWithIndex {
+      _ = try Shell.run(
+        "/bin/cp", [source.database.string + "-shm", place.database.string + "-shm"])
+    }
+    withExtendedLifetime(registration) {}
+  }
+
+  /// Which of two places is sealed: by its name.
+  private enum KeyUse {
+    static func isSealed(_ place: Place) throws -> Bool {
+      FileManager.default.fileExists(atPath: place.directory.appending("sealed").string)
+    }
+  }
+
+  /// What a reader without write permission gets: rows, or SQLite's result code.
+  private static func answer(_ path: String, _ options: String, isSealed: Bool) -> String {
+    let registration =
+      isSealed
+      ? try? SealedVFS.register(key: Place.key(), at: FilePath(path)) : nil
+    defer { withExtendedLifetime(registration) {} }
+    do {
+      let reader = try Connection(
+        "file:\(path)\(options)", flags: SQLITE_OPEN_READWRITE)
+      let rows = try reader.first("SELECT count(*) FROM t") ?? "none"
+      var answers = [rows]
+      do {
+        try reader.run("INSERT INTO t VALUES (5000, 'x')")
+        answers.append("written")
+      } catch let failure as SQLiteFailure { answers.append("\(failure.primaryCode)") }
+      return answers.joined(separator: " ")
+    } catch let failure as SQLiteFailure {
+      return "refused \(failure.primaryCode)"
+    } catch {
+      return "\(error)"
+    }
+  }
+
+  @Test(arguments: Situation.allCases, ["", "?immutable=1"])
+  func `a directory without write permission gives what a plain database gives there`(
+    situation: Situation, options: String
+  ) async throws {
+    let (plain, sealed) = (try Place(), try Place())
+    try sealed.write([], to: sealed.directory.appending("sealed"))
+    for place in [plain, sealed] {
+      try Self.make(situation, in: place)
+      for name in place.fileNames {
+        chmod(place.directory.appending(name).string, 0o444)
+      }
+      chmod(place.directory.string, 0o555)
+    }
+    defer { for place in [plain, sealed] { chmod(place.directory.string, 0o755) } }
+    let before = try sealed.contents()
+    let (plainPath, sealedPath) = (plain.database.string, sealed.database.string)
+    await #expect(processExitsWith: .success) {
+      [
+        plainPath = plainPath as String, sealedPath = sealedPath as String,
+        options = options as String
+      ] in
+      // Permissions do not hold for root; in a process of its own it can become nobody.
+      if getuid() == 0 { #expect(setuid(65534) == 0) }
+      let expected = ReadOnlyTests.answer(plainPath, options, isSealed: false)
+      let found = ReadOnlyTests.answer(sealedPath, options, isSealed: true)
+      #expect(found == expected)
+      #expect(!found.contains("written"))
+    }
+    let changes = try sealed.changes(since: before)
+    #expect(changes.isEmpty)
+  }
+}
