@@ -53,7 +53,7 @@ import Testing
       let connection = try place.open()
       try connection.run("PRAGMA journal_mode = \(mode); PRAGMA cache_size = 10")
       try connection.run(
-        "BEGIN; UPDATE t SET text = 'gone'; DELETE FROM b WHERE id > 1060; ROLLBACK")
+        "BEGIN; UPDATE t SET text = 'gone'; DELETE FROM b WHERE id BETWEEN 1055 AND 1075; ROLLBACK")
       try connection.run("UPDATE t SET text = text || ' \(mode)'")
       if mode == "WAL" { try connection.run("PRAGMA wal_checkpoint(TRUNCATE)") }
       connection.close()
