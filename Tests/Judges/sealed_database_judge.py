@@ -96,7 +96,7 @@ def rolled_back(sealed, pages, journal):
     while offset + 512 <= len(journal) and journal[offset:offset + 4] == b"\0DVJ":
         if journal[offset + 4] != 0:
             raise Refused("journal version")
-        count, _, page_count, sector, page_size = sealed.open_journal_header(
+        count, seed, page_count, sector, page_size = sealed.open_journal_header(
             journal[offset:offset + 68])
         if (sector, page_size) != (512, PAGE):
             raise Refused("journal geometry")
@@ -110,6 +110,8 @@ def rolled_back(sealed, pages, journal):
         for _ in range(count):
             number = struct.unpack(">I", journal[offset:offset + 4])[0]
             if number in (0, LOCK_PAGE):
+                return pages
+            if not vouched and journal[offset + 4100:offset + 4104] != struct.pack(">I", seed):
                 return pages
             try:
                 page = sealed.open_page(2, number, journal[offset + 4:offset + 4100])

@@ -109,9 +109,10 @@ extension JournalFile {
   private func readPage(_ target: UnsafeMutableRawPointer, at offset: Int64) -> Int32 {
     checksum = nil
     let result = unsafe base.read(sealed.pointer, 4 + PageLayout.byteCount, at: offset - 4)
-    guard let header = headers.filter({ $0.offset < offset }).max(by: { $0.offset < $1.offset })
-    else { return fail(.damagedJournal, SQLITE_IOERR_DATA) }
-    if result == SQLITE_IOERR_SHORT_READ && (hasWritten || header.vouchesForRecords) {
+    guard let header = header(before: offset) else {
+      return fail(.damagedJournal, SQLITE_IOERR_DATA)
+    }
+    if result == SQLITE_IOERR_SHORT_READ && header.vouchesForRecords {
       return fail(.damagedJournal, SQLITE_IOERR_DATA)  // cut: SQLite would stop half-way
     }
     guard result == SQLITE_OK else { return result }
@@ -121,6 +122,12 @@ extension JournalFile {
       // No record that was counted has such a number.
       if header.vouchesForRecords { return fail(.damagedJournal, SQLITE_IOERR_DATA) }
       unsafe memset(target, 0, PageLayout.byteCount)  // SQLite stops here by itself
+      return SQLITE_OK
+    }
+    if !header.vouchesForRecords, !hasMark(of: header, at: end) {
+      // Left by an earlier journal in the same place: this one ended before it.
+      unsafe memset(target, 0, PageLayout.byteCount)
+      checksum = (end, header.checksumSeed &+ 1)
       return SQLITE_OK
     }
     if unsafe main.keys.journal.open(sealed.pointer + 4, number: number, into: target) {
@@ -133,5 +140,12 @@ extension JournalFile {
     // A torn tail, from before the database was touched: zeros whose checksum is wrong.
     checksum = (end, header.checksumSeed &+ 1)
     return SQLITE_OK
+  }
+
+  /// Whether a record, whose page ends here, was written into this header's segment.
+  private func hasMark(of header: JournalHeader, at end: Int64) -> Bool {
+    var mark: UInt32 = 0
+    return unsafe base.read(&mark, 4, at: end) == SQLITE_OK
+      && UInt32(bigEndian: mark) == header.checksumSeed
   }
 }

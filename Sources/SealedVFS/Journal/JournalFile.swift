@@ -9,8 +9,8 @@ internal import Glibc
 final class JournalFile: SealedFile {
   let main: MainFile
 
-  /// One record's page number and page, or a header, as on disk.
-  let sealed = Scratch(byteCount: 4 + PageLayout.byteCount)
+  /// One record, or a header, as on disk.
+  let sealed = Scratch(byteCount: JournalLayout.recordByteCount)
 
   /// The headers met so far, by offset; a word of one is told from a page number by its place.
   var headers: [JournalHeader] = []
@@ -53,7 +53,7 @@ final class JournalFile: SealedFile {
     case PageLayout.byteCount:
       return unsafe writePage(source, at: offset)
     case 4 where offset == pageEnd:
-      return erase(4, at: offset)  // the checksum samples plaintext: it is not stored
+      return writeMark(at: offset)  // the checksum samples plaintext: it is not stored
     case 4:
       unsafe announced = (offset, source.bigEndianWord(at: 0))
       return unsafe base.write(source, 4, at: offset)
@@ -106,9 +106,21 @@ final class JournalFile: SealedFile {
     return unsafe base.write(sealed.pointer, byteCount, at: header.offset)
   }
 
-  /// Writes zeros over a header, a magic or a checksum's place.
+  /// Writes what tells the record before from one that an earlier journal left behind.
+  private func writeMark(at offset: Int64) -> Int32 {
+    guard let header = header(before: offset) else { return SQLITE_IOERR_WRITE }
+    unsafe sealed.pointer.storeBigEndian(header.checksumSeed, at: 0)
+    return unsafe base.write(sealed.pointer, 4, at: offset)
+  }
+
+  /// The header of the segment that a place lies in.
+  func header(before offset: Int64) -> JournalHeader? {
+    headers.filter { $0.offset < offset }.max { $0.offset < $1.offset }
+  }
+
+  /// Writes zeros over a header or a magic.
   private func erase(_ byteCount: Int, at offset: Int64) -> Int32 {
-    if offset != pageEnd { headers.removeAll { $0.offset == offset } }
+    headers.removeAll { $0.offset == offset }
     unsafe memset(sealed.pointer, 0, byteCount)
     return unsafe base.write(sealed.pointer, byteCount, at: offset)
   }

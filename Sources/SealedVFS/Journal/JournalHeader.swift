@@ -21,7 +21,7 @@ struct JournalHeader {
   var checksumSeed: UInt32 { words[1] }
 
   /// Whether every record that this header counts was on disk before the database was changed.
-  var vouchesForRecords: Bool { count != .unsynchronized && words[0] != Self.countByFileSize }
+  var vouchesForRecords: Bool { count == .synchronized && words[0] != Self.countByFileSize }
 
   /// Where the records that it counts end.
   var end: Int64 {

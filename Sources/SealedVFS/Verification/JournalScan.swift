@@ -12,7 +12,7 @@ struct JournalScan {
   /// Where a page's record begins, its page number not included; of a hot journal alone.
   private(set) var records: [UInt32: Int64] = [:]
 
-  private static let recordByteCount = Int64(4 + PageLayout.byteCount + 4)
+  private static let recordByteCount = Int64(JournalLayout.recordByteCount)
 
   init() {}
 
@@ -54,7 +54,7 @@ struct JournalScan {
     _ file: HeldFile, _ byteCount: Int64, _ first: JournalHeader, _ scratch: borrowing Scratch,
     _ keys: FileKeys
   ) {
-    let record = Scratch(byteCount: 4 + PageLayout.byteCount)
+    let record = Scratch(byteCount: JournalLayout.recordByteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
     var header: JournalHeader? = first
     while let current = header {
@@ -70,6 +70,12 @@ struct JournalScan {
         let number = unsafe UnsafeRawPointer(record.pointer).bigEndianWord(at: 0)
         if number == 0 || number == JournalLayout.superJournalMark { return }
         report.recordCount += 1
+        let mark = unsafe UnsafeRawPointer(record.pointer).bigEndianWord(
+          at: 4 + PageLayout.byteCount)
+        if !current.vouchesForRecords && mark != current.checksumSeed {
+          report.recordCount -= 1  // an earlier journal's
+          return
+        }
         if unsafe keys.journal.open(record.pointer + 4, number: number, into: page.pointer) {
           if records[number] == nil { records[number] = offset + 4 }
         } else if current.vouchesForRecords {

@@ -66,7 +66,9 @@ extension CrashWorkload {
     case .truncatedJournal:
       settings += ["PRAGMA journal_mode = TRUNCATE", "PRAGMA synchronous = FULL"]
     case .persistentJournal:
-      settings += ["PRAGMA journal_mode = PERSIST", "PRAGMA synchronous = FULL"]
+      settings += [
+        "PRAGMA journal_mode = PERSIST", "PRAGMA synchronous = FULL", "PRAGMA cache_size = 5",
+      ]
     case .journalSpills: settings += ["PRAGMA synchronous = EXTRA", "PRAGMA cache_size = 5"]
     case .superJournal:
       settings += [
@@ -83,6 +85,13 @@ extension CrashWorkload {
     case .creation: Self.start + Self.commits.prefix(3)
     case .creationInLog: ["PRAGMA journal_mode = WAL"] + Self.start + Self.commits.prefix(3)
     case .logSpills, .journalSpills: (1...3).map(Self.spill)
+    case .persistentJournal:
+      // Behind the records of the shorter transactions lie those of the longer one.
+      Self.commits + [
+        Self.spill(1), "UPDATE t SET body = zeroblob(200) WHERE id < 12",
+        "BEGIN; UPDATE t SET name = name || 'x' WHERE id < 40; DELETE FROM t WHERE id < 9; ROLLBACK",
+        "DELETE FROM t WHERE id % 7 = 0",
+      ]
     case .checkpoints:
       Self.commits + ["PRAGMA wal_checkpoint(TRUNCATE)"] + [Self.spill(1)]
         + ["PRAGMA wal_checkpoint(RESTART)", "DELETE FROM t WHERE id % 2 = 0"]
