@@ -22,8 +22,8 @@ enum JournalState {
       self = unsafe Self.isCut(bytes, byteCount, cipher) ? .damaged : .hot
     } else if unsafe start.starts(with: JournalLayout.sqliteMagic) {
       self = .foreign
-    } else if unsafe start.allSatisfy({ $0 == 0 }) {
-      self = .finished
+    } else if unsafe start.prefix(JournalLayout.magicByteCount).allSatisfy({ $0 == 0 }) {
+      self = .finished  // SQLite puts zeros there alone, over an earlier journal's header
     } else {
       self = unsafe Self.wasHot(bytes, cipher) ? .damaged : .finished
     }
