@@ -95,6 +95,21 @@ write("aes-256-key-wrap", [
           else (t["result"], tuple(t["flags"]))),
     ["key", "msg", "ct", "result"]))
 
+# AES-256-CBC
+cbc_message = (
+    "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
+    "30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710")
+cbc_sealed = (
+    "f58c4c04d6e5f1ba779eabfb5f7bfbd69cfc4e967edb808d679f777bc6702c7d"
+    "39f23369a9d9bacfa530e26304231461b2eb05e2c39be9fcda6c19078c6a9d1b")
+write("aes-256-cbc", ["NIST SP 800-38A, appendix F.2.5 and F.2.6; the first block alone too"], [
+    {"id": "SP 800-38A F.2.5" + suffix,
+     "key": "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4",
+     "iv": "000102030405060708090a0b0c0d0e0f", "msg": cbc_message[:length],
+     "ct": cbc_sealed[:length], "result": "valid"}
+    for suffix, length in [("", 128), (", first block", 32)]
+])
+
 # AES-256-XTS: the data unit number is the tweak
 counted = "".join(f"{n:02x}" for n in range(256)) * 2
 xts_key = ("2718281828459045235360287471352662497757247093699959574966967627"

@@ -11,6 +11,9 @@ extension SealedDatabaseError {
     .diskFull: .diskFull, .ioFailed: .inputOutput, .reserveInUse: .damaged,
     .invalidArgument: .invalidArgument, .keyInText: .invalidArgument,
     .keyNotNamed: .invalidArgument, .keyFileRefused: .invalidArgument,
+    .wrongKeyOrNotSQLCipher: .wrongKeyOrNotSQLCipher, .notClosed: .notClosed,
+    .alreadyExists: .alreadyExists, .notPlainDatabase: .notPlainDatabase, .malformed: .damaged,
+    .sqliteFailed: .sqlite,
   ]
 
   /// What the VFS found.

@@ -10,6 +10,13 @@ public struct SealedDatabaseError: Error, Sendable, CustomStringConvertible {
     public static let plainDatabase = Code(name: "plainDatabase")
     /// Something else than a database lies there.
     public static let notSealed = Code(name: "notSealed")
+    /// What was called a plain SQLite database is something else.
+    public static let notPlainDatabase = Code(name: "notPlainDatabase")
+    /// Page 1 does not open as one of SQLCipher 4: wrong passphrase or key, other settings, another
+    /// kind of file, or damage; the format does not tell these apart.
+    public static let wrongKeyOrNotSQLCipher = Code(name: "wrongKeyOrNotSQLCipher")
+    /// A log or journal beside the database holds changes that the file alone lacks.
+    public static let notClosed = Code(name: "notClosed")
     /// A later format version.
     public static let newerVersion = Code(name: "newerVersion")
     /// A page of the database or its log does not authenticate: ``SealedDatabaseError/pageNumber``.

@@ -49,6 +49,26 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
     public static let reserveInUse = Code(
       "reserveInUse", "the pages leave no room for nonce and tag",
       hint: "set SQLITE_FCNTL_RESERVE_BYTES to 40 and VACUUM")
+    /// Page 1 does not open as one of SQLCipher 4, which has nothing that could tell the reasons apart.
+    public static let wrongKeyOrNotSQLCipher = Code(
+      "wrongKeyOrNotSQLCipher", "wrong key, or not an SQLCipher 4 database with default settings",
+      hint: "look at passphrase or key first, then at the settings it was made with")
+    /// What was called a plain database is none.
+    public static let notPlainDatabase = Code(
+      "notPlainDatabase", "this is not a plain SQLite database")
+    /// A log or journal beside the file holds changes that the file alone lacks.
+    public static let notClosed = Code(
+      "notClosed", "the database was not closed",
+      hint: "open it with the program that wrote it, and close it there")
+    /// Something lies where a new file was to be made.
+    public static let alreadyExists = Code(
+      "alreadyExists", "there is something already",
+      hint: "name another file, or move that one away")
+    /// SQLite finds the contents of a database contradictory.
+    public static let malformed = Code(
+      "malformed", "the database is malformed", hint: "restore a backup")
+    /// SQLite could not take over what a database holds.
+    public static let sqliteFailed = Code("sqliteFailed", "SQLite refuses")
     /// Other connections are in the way.
     public static let busy = Code(
       "busy", "the database is in use", hint: "close it elsewhere first")

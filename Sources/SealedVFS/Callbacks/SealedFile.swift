@@ -2,7 +2,7 @@ internal import CSQLite
 
 /// One open file of a sealed database, with the key that was registered for it.
 ///
-/// The subclasses are ``MainFile``, ``LogFile`` and ``JournalFile``.
+/// The subclasses are ``PagedFile`` with one class a format, ``LogFile`` and ``JournalFile``.
 class SealedFile: OpenFile {
   let registered: RegisteredKey
 

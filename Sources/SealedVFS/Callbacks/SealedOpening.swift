@@ -31,18 +31,13 @@ enum SealedOpening {
         FaultLog.record(error)
         return SQLITE_AUTH
       }
-      let isVacuumTarget =
-        unsafe sqlite3_uri_boolean(path, vacuumTargetParameter, 0) != 0
-      guard
-        let main = unsafe try? MainFile(
-          base: BaseFile(registered.base), registered: registered,
-          showsEmptyFileBare: isVacuumTarget)
-      else { return SQLITE_CANTOPEN }
+      guard let main = try? unsafe mainFile(of: registered, path) else { return SQLITE_CANTOPEN }
       file = main
     } else if flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL) != 0 {
-      guard
-        let main = unsafe FileCallbacks.file(in: sqlite3_database_file_object(path)) as? MainFile
-      else { return nil }
+      let database = unsafe FileCallbacks.file(in: sqlite3_database_file_object(path))
+      // Another format's log would be written as it is, in clear.
+      if let other = database as? SQLCipherFile { return other.fail(.notClosed, SQLITE_CANTOPEN) }
+      guard let main = database as? MainFile else { return nil }
       if main.base.hasMoved { return main.fail(.moved, SQLITE_READONLY_DBMOVED) }
       let result = main.learnIdentity()
       guard result == SQLITE_OK else { return result }
@@ -66,7 +61,24 @@ enum SealedOpening {
       _ = file.base.close()
       return result
     }
+    if let other = file as? SQLCipherFile, !other.settleAccess() {
+      unsafe outFlags?.pointee &= ~SQLITE_OPEN_READWRITE
+      unsafe outFlags?.pointee |= SQLITE_OPEN_READONLY
+    }
     unsafe FileCallbacks.install(file, in: memory)
     return SQLITE_OK
+  }
+
+  /// The database's own file, by its format.
+  private static func mainFile(
+    of registered: RegisteredKey, _ path: UnsafePointer<CChar>
+  ) throws(CryptoError) -> PagedFile {
+    let base = unsafe BaseFile(registered.base)
+    if registered.format == .sqlcipher4 {
+      return try SQLCipherFile(base: base, registered: registered)
+    }
+    return try MainFile(
+      base: base, registered: registered,
+      showsEmptyFileBare: unsafe sqlite3_uri_boolean(path, vacuumTargetParameter, 0) != 0)
   }
 }

@@ -1,6 +1,8 @@
 /// Where things lie in a sealed page: `docs/sealed-database-format.md`, "A sealed page".
 enum PageLayout {
   static let byteCount = 4096
+  /// What SQLite keeps constant at the start of a file, and every format uses for its own purpose.
+  static let identityByteCount = 16
   static let reservedByteCount = 40
   static let contentByteCount = 4056
   static let nonceOffset = 4056

@@ -1,8 +1,8 @@
 internal import CSQLite
 
 extension MainFile {
-  /// Seals a page and writes it.
-  func writePage(_ number: UInt32, from source: UnsafeRawPointer) -> Int32 {
+  /// Seals a page and writes it, or copies it where a checkpoint has it sealed already.
+  func writeSealed(_ number: UInt32, from source: UnsafeRawPointer) -> Int32 {
     if isCheckpointing && !knowsPageOne { return SQLITE_BUSY }  // see mustKeepLog
     if !isHeaderOnDisk {
       let result = settleIdentity()
@@ -16,7 +16,7 @@ extension MainFile {
       }
     }
     if number == 1 {
-      if unsafe !Self.hasRoomToSeal(source) { return fail(.reserveInUse, SQLITE_IOERR_WRITE) }
+      if unsafe !codec.hasRoom(in: source) { return fail(.reserveInUse, SQLITE_IOERR_WRITE) }
       knowsPageOne = true
       unsafe notePageCount(page: source)
     }
@@ -35,21 +35,12 @@ extension MainFile {
     var result = unsafe base.sealedByteCount(&byteCount)
     guard result == SQLITE_OK else { return result }
     if byteCount > 0 { return unsafe checkHeader(nil) }  // another connection was first
-    let bytes = keys.header.bytes
+    let bytes = codec.identity
     unsafe opened.pointer.copyMemory(from: bytes, byteCount: bytes.count)
     result = unsafe base.write(opened.pointer, bytes.count, at: 0)
     guard result == SQLITE_OK else { return result }
     result = base.synchronize(SQLITE_SYNC_NORMAL)
     isHeaderOnDisk = result == SQLITE_OK
     return result
-  }
-
-  /// Whether page 1 says that pages have 4096 bytes and 40 reserved ones; SQLite writes zeros there
-  /// when it only wants the file to be longer.
-  static func hasRoomToSeal(_ page: UnsafeRawPointer) -> Bool {
-    let bytes = unsafe UnsafeRawBufferPointer(start: page, count: 100)
-    if unsafe bytes.isZero { return true }
-    return unsafe bytes[16] == 0x10 && bytes[17] == 0x00
-      && bytes[20] == UInt8(PageLayout.reservedByteCount)
   }
 }

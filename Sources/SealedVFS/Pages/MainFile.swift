@@ -2,22 +2,15 @@ internal import CSQLite
 internal import Glibc
 internal import VaultCrypto
 
-/// The database file itself: whole pages in, whole pages out, and the few short reads of SQLite.
+/// A sealed database's own file.
 ///
 /// Its log and journal, opened on the same connection, take their keys and nonces from here.
-final class MainFile: SealedFile {
+final class MainFile: PagedFile {
   /// Header and ciphers in use; replaced when the file on disk turns out to have another identity.
-  private(set) var keys: FileKeys
+  private(set) var keys: FileKeys {
+    didSet { codec = keys.page }
+  }
   var nonces = NonceSequence()
-
-  /// Whether bytes 0..15 on disk are known to be ``keys``' header.
-  var isHeaderOnDisk = false
-
-  /// The database's size after the last commit, as page 1 says; nil before it was read.
-  ///
-  /// SQLite reads pages beyond it that are not on disk: one that it has just moved away, to make
-  /// room for the root of a table in a database that can shrink.
-  var knownPageCount: UInt32?
 
   /// The page that a checkpoint has just read from the log, still sealed; one write may use it.
   var checkpointed: CheckpointedPage?
@@ -25,65 +18,59 @@ final class MainFile: SealedFile {
 
   /// The log, while it is open on this connection.
   weak var log: LogFile?
-  /// Whether this connection has read or written page 1, here or in the log.
-  var knowsPageOne = false
   /// Whether SQLite was told of a damaged or missing page, here or in the log.
   var hasMetDamage = false
-
-  /// One sealed page, and one opened page for short reads.
-  let sealed = Scratch(byteCount: PageLayout.byteCount)
-  let opened = Scratch(byteCount: PageLayout.byteCount)
-
-  /// Whether this open of an empty file shows it as it is: the target of `VACUUM INTO`.
-  let showsEmptyFileBare: Bool
 
   init(
     base: BaseFile, registered: RegisteredKey, showsEmptyFileBare: Bool
   ) throws(CryptoError) {
     let header = try SealedHeader(fileID: registered.newFileID, key: registered.key)
     keys = try FileKeys(header: header, key: registered.key)
-    self.showsEmptyFileBare = showsEmptyFileBare
-    super.init(base: base, registered: registered, faults: RecentFaults(partOf: registered.faults))
+    super.init(
+      base: base, registered: registered, codec: keys.page, showsEmptyFileBare: showsEmptyFileBare)
+  }
+
+  /// Whose file this is: each answer is a different error.
+  override func judge(_ identity: [UInt8]) -> Int32 {
+    switch HeaderReading(identity) {
+    case .plainSQLite: return fail(.plainDatabase, SQLITE_NOTADB)
+    case .zeros, .foreign: return fail(.notSealed, SQLITE_NOTADB)
+    case .newerVersion(let version):
+      record(
+        SealedFileError(.newerVersion, path: registered.path, detail: "version \(version)"),
+        SQLITE_NOTADB)
+      return SQLITE_NOTADB
+    case .sealed(let header):
+      guard header.matches(key: registered.key) else { return fail(.wrongKey, SQLITE_NOTADB) }
+      return adopt(header) ? SQLITE_OK : fail(.ioFailed, SQLITE_IOERR_READ)
+    }
   }
 
   override func read(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
   ) -> Int32 {
-    if byteCount == PageLayout.byteCount, let number = PageLayout.pageNumber(at: offset) {
-      let result = unsafe readPage(number, into: target)
-      if result == SQLITE_OK {
-        if number == 1 { unsafe noteTruncation(page: target) }
-      } else if result != SQLITE_IOERR_SHORT_READ {
-        hasMetDamage = true
-      }
-      return result
-    }
-    return unsafe readPart(of: target, byteCount, at: offset)
+    let result = unsafe super.read(target, byteCount, at: offset)
+    let isPage = byteCount == PageLayout.byteCount && offset % Int64(byteCount) == 0
+    if isPage && result != SQLITE_OK && result != SQLITE_IOERR_SHORT_READ { hasMetDamage = true }
+    return result
   }
 
-  override func write(
-    _ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64
-  ) -> Int32 {
-    guard byteCount == PageLayout.byteCount, let number = PageLayout.pageNumber(at: offset) else {
-      return fail(.reserveInUse, SQLITE_IOERR_WRITE)  // another page size
-    }
-    return unsafe writePage(number, from: source)
+  override var hasFramesInLog: Bool {
+    var byteCount: Int64 = 0
+    guard let log else { return false }
+    let result = unsafe log.base.byteCount(&byteCount)
+    return result != SQLITE_OK || byteCount > LogLayout.headerByteCount
   }
 
-  override func truncate(to byteCount: Int64) -> Int32 {
-    if byteCount == 0 { isHeaderOnDisk = false }
-    return base.truncate(to: byteCount)
+  override func answerNoIdentity() -> Int32 { fail(.notSealed, SQLITE_NOTADB) }
+
+  override func writePage(_ number: UInt32, from source: UnsafeRawPointer) -> Int32 {
+    unsafe writeSealed(number, from: source)
   }
 
   override func synchronize(_ flags: Int32) -> Int32 {
     nonces.end()
     return base.synchronize(flags)
-  }
-
-  override func byteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
-    let result = unsafe base.sealedByteCount(target)
-    if result == SQLITE_OK, unsafe target.pointee == 0 { isHeaderOnDisk = false }
-    return result
   }
 
   override func lock(_ level: Int32) -> Int32 {

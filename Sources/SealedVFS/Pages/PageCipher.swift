@@ -4,9 +4,11 @@ internal import VaultCrypto
 /// Seals and opens pages of one role in one file: `docs/sealed-database-format.md`, "A sealed page".
 ///
 /// Not for two threads at once: each open file has its own.
-final class PageCipher {
+final class PageCipher: PageCodec {
+  let format = FileFormat.sealed
+  /// The header: the first 16 bytes of the file.
+  let identity: [UInt8]
   private let cipher: XAES256GCM
-  private let header: [UInt8]
   private let additionalData: Scratch
   private let recordData: Scratch
 
@@ -17,14 +19,14 @@ final class PageCipher {
     _ role: Role, key: borrowing SecretBytes, header: SealedHeader
   ) throws(CryptoError) {
     cipher = try XAES256GCM(key: DerivedKeys.page(role, of: key, fileID: header.fileID))
-    self.header = header.bytes
+    identity = header.bytes
     additionalData = Scratch(byteCount: Self.prefixByteCount + SealedHeader.byteCount)
     recordData = Scratch(byteCount: Self.prefixByteCount + 8)
     let start = unsafe additionalData.pointer
     unsafe start.storeBytes(of: role.rawValue, as: UInt8.self)
     unsafe (start + 1).copyMemory(from: header.fileID, byteCount: SealedHeader.fileIDByteCount)
     unsafe (start + Self.prefixByteCount).copyMemory(
-      from: self.header, byteCount: SealedHeader.byteCount)
+      from: identity, byteCount: SealedHeader.byteCount)
   }
 
   /// Seals a page whose reserved bytes are zero into `target`.
@@ -41,7 +43,7 @@ final class PageCipher {
       ).isZero
     else { return false }
     let start = contentStart(number)
-    if number == 1 { unsafe target.copyMemory(from: header, byteCount: SealedHeader.byteCount) }
+    if number == 1 { unsafe target.copyMemory(from: identity, byteCount: SealedHeader.byteCount) }
     let nonce = unsafe target + PageLayout.nonceOffset
     unsafe nonces.writeNext(to: nonce)
     do throws(CryptoError) {

@@ -19,8 +19,11 @@ internal import VaultCrypto
   }
 
   let path: String
+  let format: FileFormat
+  /// The database key; of an SQLCipher file, the key of its pages.
   let key: SecretBytes
   let base: UnsafeMutablePointer<sqlite3_vfs>
+  /// The identity of a new file; of an SQLCipher file, new or old, the salt.
   let newFileID: [UInt8]
   let emptyFile: EmptyFile
 
@@ -29,10 +32,11 @@ internal import VaultCrypto
   private let lastDiscardedTail = Mutex<DiscardedLogTail?>(nil)
 
   init(
-    path: String, key: consuming SecretBytes, base: UnsafeMutablePointer<sqlite3_vfs>,
-    newFileID: [UInt8], emptyFile: EmptyFile
+    path: String, format: FileFormat = .sealed, key: consuming SecretBytes,
+    base: UnsafeMutablePointer<sqlite3_vfs>, newFileID: [UInt8], emptyFile: EmptyFile
   ) {
     self.path = path
+    self.format = format
     self.key = key
     unsafe self.base = base
     self.newFileID = newFileID

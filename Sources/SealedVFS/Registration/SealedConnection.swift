@@ -40,11 +40,14 @@ public enum SealedConnection {
     return unsafe FileCallbacks.file(in: memory) as? MainFile
   }
 
-  /// Reserves 40 bytes of each page for nonce and tag; before the database's first page is written.
+  /// Reserves what a format needs of each page, 40 bytes for nonce and tag by default; before the
+  /// database's first page is written.
   ///
   /// - Returns: how many bytes each page reserves now, or will.
-  public static func reserveBytes(of connection: OpaquePointer) -> Int {
-    var count = Int32(PageLayout.reservedByteCount)
+  public static func reserveBytes(
+    of connection: OpaquePointer, for format: FileFormat = .sealed
+  ) -> Int {
+    var count = Int32(format.reservedByteCount)
     _ = unsafe sqlite3_file_control(connection, "main", SQLITE_FCNTL_RESERVE_BYTES, &count)
     count = -1
     _ = unsafe sqlite3_file_control(connection, "main", SQLITE_FCNTL_RESERVE_BYTES, &count)

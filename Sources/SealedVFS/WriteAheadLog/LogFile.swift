@@ -102,7 +102,7 @@ final class LogFile: SealedFile {
       number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)
     }
     if number == 1 {
-      if unsafe !MainFile.hasRoomToSeal(source) {
+      if unsafe !main.keys.page.hasRoom(in: source) {
         return fail(.reserveInUse, SQLITE_IOERR_WRITE)
       }
       main.knowsPageOne = true

@@ -6,6 +6,7 @@ internal import COpenSSL
   let pointer: OpaquePointer
 
   static let aes256GCM = Cipher("AES-256-GCM")
+  static let aes256CBC = Cipher("AES-256-CBC")
   static let aes256ECB = Cipher("AES-256-ECB")
   static let aes256XTS = Cipher("AES-256-XTS")
   static let aes256Wrap = Cipher("AES-256-WRAP")

@@ -1,7 +1,7 @@
 internal import CSQLite
 internal import Glibc
 
-extension MainFile {
+extension PagedFile {
   /// Reads and opens a page.
   func readPage(_ number: UInt32, into target: UnsafeMutableRawPointer) -> Int32 {
     let result = unsafe base.read(
@@ -14,8 +14,8 @@ extension MainFile {
       let result = unsafe checkHeader(number == 1 ? sealed.bytes(0..<16) : nil)
       guard result == SQLITE_OK else { return result }
     }
-    guard unsafe keys.page.open(sealed.pointer, number: number, into: target) else {
-      return fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
+    guard unsafe codec.open(sealed.pointer, number: number, into: target) else {
+      return answerDamage(of: number)
     }
     if number == 1 {
       knowsPageOne = true
@@ -26,7 +26,8 @@ extension MainFile {
 
   /// Reads a few bytes of one page.
   ///
-  /// SQLite does so in two places, both on page 1: 100 bytes at 0 when it opens the file, before any recovery, and 16 at 24 in rollback mode.
+  /// SQLite does so in two places, both on page 1: 100 bytes at 0 when it opens the file, before any
+  /// recovery, and 16 at 24 in rollback mode.
   func readPart(
     of target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
   ) -> Int32 {
@@ -81,7 +82,7 @@ extension MainFile {
       knownPageCount = 0
       return SQLITE_IOERR_SHORT_READ
     }
-    if byteCount < SealedHeader.byteCount { return fail(.notSealed, SQLITE_NOTADB) }
+    if byteCount < PageLayout.identityByteCount { return answerNoIdentity() }
     // What there is of page 1 says whose file it is; the rest of it is missing.
     let check = unsafe checkHeader(number == 1 ? sealed.bytes(0..<16) : nil)
     if check != SQLITE_OK { return check }
@@ -100,29 +101,14 @@ extension MainFile {
   /// Finds out whose file this is, from its first 16 bytes or by reading them.
   func checkHeader(_ bytes: UnsafeRawBufferPointer?) -> Int32 {
     if let bytes = unsafe bytes {
-      if isHeaderOnDisk, unsafe bytes.elementsEqual(keys.header.bytes) { return SQLITE_OK }
-      return unsafe judge(HeaderReading(Array(bytes)))
+      if isHeaderOnDisk, unsafe bytes.elementsEqual(codec.identity) { return SQLITE_OK }
+      return unsafe judge(Array(bytes))
     }
-    let result = unsafe base.read(opened.pointer, SealedHeader.byteCount, at: 0)
+    let result = unsafe base.read(opened.pointer, PageLayout.identityByteCount, at: 0)
     guard result == SQLITE_OK else {
-      return result == SQLITE_IOERR_SHORT_READ ? fail(.notSealed, SQLITE_NOTADB) : result
+      return result == SQLITE_IOERR_SHORT_READ ? answerNoIdentity() : result
     }
-    return unsafe judge(HeaderReading(Array(opened.bytes(0..<SealedHeader.byteCount))))
-  }
-
-  private func judge(_ reading: HeaderReading) -> Int32 {
-    switch reading {
-    case .plainSQLite: return fail(.plainDatabase, SQLITE_NOTADB)
-    case .zeros, .foreign: return fail(.notSealed, SQLITE_NOTADB)
-    case .newerVersion(let version):
-      record(
-        SealedFileError(.newerVersion, path: registered.path, detail: "version \(version)"),
-        SQLITE_NOTADB)
-      return SQLITE_NOTADB
-    case .sealed(let header):
-      guard header.matches(key: registered.key) else { return fail(.wrongKey, SQLITE_NOTADB) }
-      return adopt(header) ? SQLITE_OK : fail(.ioFailed, SQLITE_IOERR_READ)
-    }
+    return unsafe judge(Array(opened.bytes(0..<PageLayout.identityByteCount)))
   }
 
   /// Records why SQLite will refuse a file that is shorter than page 1 says.
@@ -133,11 +119,7 @@ extension MainFile {
     let pageCount = unsafe page.bigEndianWord(at: 28)
     guard unsafe page.bigEndianWord(at: 24) == page.bigEndianWord(at: 92) else { return }
     var byteCount: Int64 = 0
-    if let log {
-      let result = unsafe log.base.byteCount(&byteCount)
-      if result != SQLITE_OK || byteCount > LogLayout.headerByteCount { return }
-    }
-    guard unsafe base.sealedByteCount(&byteCount) == SQLITE_OK,
+    guard !hasFramesInLog, unsafe base.sealedByteCount(&byteCount) == SQLITE_OK,
       byteCount < Int64(pageCount) * Int64(PageLayout.byteCount)
     else { return }
     _ = fail(.truncated, page: pageCount, SQLITE_CORRUPT)

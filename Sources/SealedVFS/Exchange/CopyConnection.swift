@@ -1,0 +1,111 @@
+internal import CSQLite
+
+/// A connection through SQLite's C interface, that a copy is made with.
+@safe final class CopyConnection {
+  private let pointer: OpaquePointer
+
+  /// Opens a database by URI or path.
+  ///
+  /// - Parameter explain: makes an error of an extended result code and SQLite's words.
+  init(
+    _ name: String, vfs: String, isReadOnly: Bool,
+    explain: @escaping (Int32, String) -> SealedFileError
+  ) throws(SealedFileError) {
+    self.explain = explain
+    var opened: OpaquePointer?
+    let access = isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE
+    let flags = access | SQLITE_OPEN_URI | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOMUTEX
+    let result = unsafe sqlite3_open_v2(name, &opened, flags, vfs)
+    guard result == SQLITE_OK, let connection = unsafe opened else {
+      let code = unsafe opened.map { unsafe sqlite3_extended_errcode($0) } ?? result
+      let words = unsafe opened.flatMap { unsafe sqlite3_errmsg($0) }
+        .map { unsafe String(cString: $0) }
+      unsafe sqlite3_close_v2(opened)
+      throw explain(code, words ?? "")
+    }
+    unsafe pointer = connection
+    unsafe sqlite3_extended_result_codes(connection, 1)
+    unsafe sqlite3_busy_timeout(connection, 5000)
+  }
+
+  private let explain: (Int32, String) -> SealedFileError
+  private var isOpen = true
+
+  deinit { close() }
+
+  /// Closes the connection; nothing is done with it afterwards.
+  func close() {
+    guard isOpen else { return }
+    isOpen = false
+    unsafe sqlite3_close_v2(pointer)
+  }
+
+  /// Sets the reserve of a new database and says what it is.
+  func reserve(_ format: FileFormat) -> Int {
+    unsafe SealedConnection.reserveBytes(of: pointer, for: format)
+  }
+
+  /// The name of the VFS that the main database is on.
+  var vfsName: String? { unsafe SealedConnection.vfsName(of: pointer) }
+
+  /// Runs one statement to its end; what follows it in the text is never run.
+  ///
+  /// - Returns: the first columns of each row, as text; NULL is nil.
+  @discardableResult
+  func run(_ sql: String, columnCount: Int = 0) throws(SealedFileError) -> [[String?]] {
+    var statement: OpaquePointer?
+    let prepared = unsafe sqlite3_prepare_v2(pointer, sql, -1, &statement, nil)
+    defer { unsafe sqlite3_finalize(statement) }
+    guard prepared == SQLITE_OK else { throw failure() }
+    var rows: [[String?]] = []
+    while true {
+      switch unsafe sqlite3_step(statement) {
+      case SQLITE_ROW:
+        guard columnCount > 0 else { continue }
+        rows.append(
+          (0..<Int32(columnCount)).map { index in
+            unsafe sqlite3_column_text(statement, index).map { unsafe String(cString: $0) }
+          })
+      case SQLITE_DONE: return rows
+      default: throw failure()
+      }
+    }
+  }
+
+  /// The first value of a query.
+  func first(_ sql: String) throws(SealedFileError) -> String? {
+    try run(sql, columnCount: 1).first.flatMap { $0.first ?? nil }
+  }
+
+  /// Calls `body` now and then while `work` runs statements.
+  func reporting(
+    _ body: () -> Void, during work: () throws(SealedFileError) -> Void
+  ) throws(SealedFileError) {
+    try withoutActuallyEscaping(body) { (body) throws(SealedFileError) in
+      let box = unsafe Unmanaged.passRetained(Report(body: body))
+      defer {
+        unsafe sqlite3_progress_handler(pointer, 0, nil, nil)
+        unsafe box.release()
+      }
+      unsafe sqlite3_progress_handler(
+        pointer, 2000,
+        { context in
+          if let context = unsafe context {
+            unsafe Unmanaged<Report>.fromOpaque(context).takeUnretainedValue().body()
+          }
+          return 0
+        }, unsafe box.toOpaque())
+      try work()
+    }
+  }
+
+  private final class Report {
+    let body: () -> Void
+    init(body: @escaping () -> Void) { self.body = body }
+  }
+
+  private func failure() -> SealedFileError {
+    let words = unsafe sqlite3_errmsg(pointer).map { unsafe String(cString: $0) }
+    return explain(unsafe sqlite3_extended_errcode(pointer), words ?? "")
+  }
+}

@@ -1,0 +1,108 @@
+internal import CSQLite
+internal import SystemPackage
+
+/// Copies a whole database by SQL: `docs/exchange.md`.
+///
+/// Neither `VACUUM INTO` nor the backup API can give a database *fewer* reserved bytes a page than it
+/// has, and SQLCipher reserves 80 where a sealed page has 40. What VACUUM does inside is done here
+/// between two files: tables, then rows, then what refers to them.
+package struct DatabaseCopy {
+  private let source: CopySource
+  private let target: CopyTarget
+
+  package init(from source: CopySource, to target: CopyTarget) {
+    self.source = source
+    self.target = target
+  }
+
+  /// Makes the copy, which is whole and durable under its own name on return.
+  ///
+  /// - Parameter progress: pages written, of those that the source has; the last call has both equal.
+  package func run(progress: (PageProgress) -> Void) throws(SealedFileError) {
+    let facts = try SourceFacts(source, explain: explain)
+    let connection = try CopyConnection(
+      target.side.string, vfs: target.vfs, isReadOnly: false, explain: explain)
+    defer { connection.close() }
+    try prepare(connection, facts)
+    try connection.run("BEGIN")
+    let report = {
+      let done = min(target.pageCount, facts.pageCount)
+      progress(PageProgress(completedPageCount: done, pageCount: facts.pageCount))
+    }
+    try connection.reporting(report) { () throws(SealedFileError) in
+      try SchemaCopy(connection: connection).run()
+      try connection.run("COMMIT")
+    }
+    connection.close()
+    try source.requireClosed()
+    try target.finish()
+    progress(
+      PageProgress(completedPageCount: facts.pageCount, pageCount: facts.pageCount))
+  }
+
+  /// All that must be so before the first page is written, and the source beside it.
+  private func prepare(
+    _ connection: CopyConnection, _ facts: SourceFacts
+  ) throws(SealedFileError) {
+    if let format = target.format {
+      guard connection.vfsName == SealedVFS.name else {
+        throw SealedFileError(.notOnSealedVFS, path: target.path.string)
+      }
+      guard connection.reserve(format) == format.reservedByteCount else {
+        throw SealedFileError(.reserveInUse, path: target.path.string)
+      }
+    }
+    for (setting, value) in [
+      ("page_size", "4096"), ("encoding", "'\(facts.encoding)'"),
+      // A file that is whole or absent needs no journal, which would hold pages a second time.
+      ("journal_mode", "OFF"), ("synchronous", "FULL"),
+      ("auto_vacuum", "\(facts.autoVacuum)"),  // the first that writes
+      ("temp_store", "MEMORY"),  // no unnamed file, which nothing would encrypt
+      ("foreign_keys", "OFF"), ("ignore_check_constraints", "ON"),
+      // The schema is someone else's: its expressions get no functions with effects.
+      ("trusted_schema", "OFF"), ("writable_schema", "ON"),
+    ] {
+      try connection.run("PRAGMA \(setting) = \(value)")
+    }
+    guard try connection.first("PRAGMA main.journal_mode") == "off",
+      try connection.first("PRAGMA temp_store") == "2"
+    else { throw SealedFileError(.sqliteFailed, path: target.path.string, detail: "a setting") }
+    try connection.run("ATTACH \(source.uri.quotedAsText) AS source")
+  }
+
+  /// What a failure means: the files know best, then SQLite.
+  private func explain(_ result: Int32, _ words: String) -> SealedFileError {
+    for registration in [source.registration, target.registration] {
+      if let fault = registration?.fault(reportedAs: result) { return fault }
+    }
+    let path = target.path.string
+    switch result & 0xFF {
+    case SQLITE_BUSY, SQLITE_LOCKED: return SealedFileError(.busy, path: source.path)
+    case SQLITE_FULL: return SealedFileError(.diskFull, path: path)
+    case SQLITE_CORRUPT, SQLITE_NOTADB:
+      return SealedFileError(.malformed, path: source.path, detail: words)
+    case SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY:
+      return SealedFileError(.ioFailed, path: path, detail: words)
+    default: return SealedFileError(.sqliteFailed, path: source.path, detail: words)
+    }
+  }
+}
+
+/// What a copy must know of its source before it begins.
+private struct SourceFacts {
+  let encoding: String
+  let autoVacuum: Int
+  let pageCount: Int
+
+  init(
+    _ source: CopySource, explain: @escaping (Int32, String) -> SealedFileError
+  ) throws(SealedFileError) {
+    let connection = try CopyConnection(
+      source.uri, vfs: SealedVFS.name, isReadOnly: true, explain: explain)
+    defer { connection.close() }
+    _ = try connection.first("SELECT count(*) FROM sqlite_schema")
+    encoding = try connection.first("PRAGMA encoding") ?? "UTF-8"
+    autoVacuum = try connection.first("PRAGMA auto_vacuum").flatMap { Int($0) } ?? 0
+    pageCount = try connection.first("PRAGMA page_count").flatMap { Int($0) } ?? 0
+  }
+}

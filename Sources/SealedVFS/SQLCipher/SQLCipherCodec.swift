@@ -1,0 +1,104 @@
+internal import Glibc
+internal import VaultCrypto
+
+/// Seals and opens pages of SQLCipher 4: AES-256-CBC, then HMAC-SHA-512 over what came of it.
+///
+/// `docs/sqlcipher-format.md`. Both keys are scheduled once for each open file.
+final class SQLCipherCodec: PageCodec {
+  let format = FileFormat.sqlcipher4
+  /// The salt: the first 16 bytes of the file, which no code vouches for.
+  let identity: [UInt8]
+  private let cipher: AES256CBC
+  private let code: KeyedHMACSHA512
+  private let found = Scratch(byteCount: SQLCipherLayout.codeByteCount)
+
+  init(pageKey: borrowing SecretBytes, salt: [UInt8]) throws(CryptoError) {
+    identity = salt
+    cipher = try AES256CBC(key: pageKey)
+    code = try KeyedHMACSHA512(
+      key: PBKDF2.sha512(
+        password: pageKey, salt: salt.map { $0 ^ SQLCipherLayout.codeSaltMask },
+        iterationCount: SQLCipherLayout.codeKeyIterationCount,
+        byteCount: SQLCipherLayout.keyByteCount))
+  }
+
+  func seal(
+    _ page: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer,
+    nonces: inout NonceSequence
+  ) -> Bool {
+    guard
+      unsafe UnsafeRawBufferPointer(
+        start: page + SQLCipherLayout.contentByteCount, count: format.reservedByteCount
+      ).isZero
+    else { return false }
+    let start = contentStart(number)
+    if number == 1 { unsafe target.copyMemory(from: identity, byteCount: identity.count) }
+    // CBC wants vectors that cannot be foreseen: no counting here.
+    unsafe RandomSource.system.fill(
+      UnsafeMutableRawBufferPointer(
+        start: target + SQLCipherLayout.ivOffset, count: SQLCipherLayout.ivByteCount))
+    do throws(CryptoError) {
+      try unsafe cipher.encrypt(
+        UnsafeRawBufferPointer(
+          start: page + start, count: SQLCipherLayout.contentByteCount - start),
+        into: target + start, iv: iv(of: target))
+      try unsafe writeCode(of: target, number, to: target + SQLCipherLayout.codeOffset)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  func open(
+    _ sealed: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer
+  ) -> Bool {
+    let start = contentStart(number)
+    do throws(CryptoError) {
+      try unsafe writeCode(of: sealed, number, to: found.pointer)
+      let stored = unsafe UnsafeRawBufferPointer(
+        start: sealed + SQLCipherLayout.codeOffset, count: SQLCipherLayout.codeByteCount)
+      guard
+        isEqualInConstantTime(
+          unsafe RawSpan(_unsafeBytes: stored),
+          unsafe RawSpan(_unsafeBytes: found.bytes(0..<SQLCipherLayout.codeByteCount)))
+      else { throw CryptoError(.authenticationFailed, in: "SQLCipher page") }
+      try unsafe cipher.decrypt(
+        UnsafeRawBufferPointer(
+          start: sealed + start, count: SQLCipherLayout.contentByteCount - start),
+        into: target + start, iv: iv(of: sealed))
+    } catch {
+      unsafe memset(target, 0, PageLayout.byteCount)
+      return false
+    }
+    if number == 1 {
+      unsafe target.copyMemory(
+        from: HeaderReading.plainMagic, byteCount: HeaderReading.plainMagic.count)
+    }
+    unsafe memset(target + SQLCipherLayout.contentByteCount, 0, format.reservedByteCount)
+    return true
+  }
+
+  /// 0 for every page but 1, whose first bytes are the salt.
+  private func contentStart(_ number: UInt32) -> Int {
+    number == 1 ? SQLCipherLayout.saltByteCount : 0
+  }
+
+  private func iv(of sealed: UnsafeRawPointer) -> UnsafeRawBufferPointer {
+    unsafe UnsafeRawBufferPointer(
+      start: sealed + SQLCipherLayout.ivOffset, count: SQLCipherLayout.ivByteCount)
+  }
+
+  /// The code over ciphertext, vector and page number, the last little endian.
+  private func writeCode(
+    of sealed: UnsafeRawPointer, _ number: UInt32, to target: UnsafeMutableRawPointer
+  ) throws(CryptoError) {
+    let start = contentStart(number)
+    var word = number.littleEndian
+    try unsafe withUnsafeBytes(of: &word) { (word) throws(CryptoError) in
+      try unsafe code.writeCode(
+        of: UnsafeRawBufferPointer(
+          start: sealed + start, count: SQLCipherLayout.codeOffset - start),
+        word, to: target)
+    }
+  }
+}

@@ -1,0 +1,82 @@
+internal import CSQLite
+internal import VaultCrypto
+
+/// An SQLCipher 4 database: read where it lies, or written whole into an empty file.
+///
+/// Its write-ahead log and its journal are never opened. While one of them holds something, the file
+/// alone is not the database, and reading is refused.
+final class SQLCipherFile: PagedFile {
+  /// Whether the file was empty when it was opened: the only kind that is written.
+  private var isNew = false
+
+  /// Unused: this format draws its own vectors.
+  private var nonces = NonceSequence()
+
+  init(base: BaseFile, registered: RegisteredKey) throws(CryptoError) {
+    super.init(
+      base: base, registered: registered,
+      codec: try SQLCipherCodec(pageKey: registered.key, salt: registered.newFileID),
+      showsEmptyFileBare: true)
+  }
+
+  /// Looks at the file after it was opened.
+  ///
+  /// - Returns: whether SQLite may write to it.
+  func settleAccess() -> Bool {
+    var byteCount: Int64 = 0
+    isNew = unsafe base.byteCount(&byteCount) == SQLITE_OK && byteCount == 0
+    return isNew
+  }
+
+  override func judge(_ identity: [UInt8]) -> Int32 {
+    if isNew { return SQLITE_OK }  // page 1 is written last, when SQLite has spilled others
+    if identity == HeaderReading.plainMagic { return fail(.plainDatabase, SQLITE_NOTADB) }
+    guard identity == codec.identity else { return answerNoIdentity() }
+    isHeaderOnDisk = true
+    return SQLITE_OK
+  }
+
+  override func answerNoIdentity() -> Int32 { fail(.wrongKeyOrNotSQLCipher, SQLITE_NOTADB) }
+
+  /// A page 1 that does not open says no more than that: the format has no check of the key.
+  override func answerDamage(of number: UInt32) -> Int32 {
+    number == 1 ? answerNoIdentity() : super.answerDamage(of: number)
+  }
+
+  override func read(
+    _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
+  ) -> Int32 {
+    let result = unsafe super.read(target, byteCount, at: offset)
+    let versions = 18..<20  // of the file format, for writing and reading; 2 means a log
+    if result == SQLITE_OK && !isNew && offset == 0 && byteCount >= versions.upperBound {
+      for index in versions { unsafe target.storeBytes(of: 1, toByteOffset: index, as: UInt8.self) }
+    }
+    return result
+  }
+
+  override func writePage(_ number: UInt32, from source: UnsafeRawPointer) -> Int32 {
+    guard isNew else { return SQLITE_READONLY }
+    if number == 1, unsafe !codec.hasRoom(in: source) {
+      return fail(.reserveInUse, SQLITE_IOERR_WRITE)
+    }
+    guard unsafe codec.seal(source, number: number, into: sealed.pointer, nonces: &nonces) else {
+      return fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE)
+    }
+    isHeaderOnDisk = isHeaderOnDisk || number == 1
+    return unsafe base.write(
+      sealed.pointer, PageLayout.byteCount, at: PageLayout.offset(ofPage: number))
+  }
+
+  override func lock(_ level: Int32) -> Int32 {
+    let result = base.lock(level)
+    guard result == SQLITE_OK, level == SQLITE_LOCK_SHARED, !isNew else { return result }
+    do throws(SealedFileError) {
+      try unsafe SiblingFiles.requireNone(of: registered.path, over: registered.base)
+      return SQLITE_OK
+    } catch {
+      _ = base.unlock(SQLITE_LOCK_NONE)
+      record(error, SQLITE_IOERR_LOCK)
+      return SQLITE_IOERR_LOCK
+    }
+  }
+}

@@ -1,0 +1,121 @@
+public import VaultCrypto
+
+/// What opens an SQLCipher 4 database: a passphrase, or the key itself.
+public struct SQLCipherKey: ~Copyable, Sendable {
+  private let secret: SecretBytes
+  private let isRaw: Bool
+
+  /// The salt that a raw key brought with it.
+  let salt: [UInt8]?
+
+  /// Takes what SQLCipher's own `PRAGMA key` takes, byte for byte.
+  ///
+  /// That is a passphrase of any bytes but none at all, or a raw key: `x'`, 64 hexadecimal digits,
+  /// `'`; or with 96 digits, of which the last 32 are the salt. Like SQLCipher it goes by the length
+  /// and the digits: such a text cannot be a passphrase.
+  ///
+  /// - Throws: `invalidArgument` for no bytes, which to SQLCipher means no encryption.
+  public init(_ bytes: borrowing SecretBytes) throws(SealedFileError) {
+    guard bytes.byteCount > 0 else {
+      throw SealedFileError(.invalidArgument, path: "", detail: "an empty passphrase")
+    }
+    let saltStart = Hexadecimal.prefixByteCount + 2 * SQLCipherLayout.keyByteCount
+    if let key = Hexadecimal.key(in: bytes, totalByteCount: SQLCipherLayout.keyByteCount) {
+      secret = key
+      isRaw = true
+      salt = nil
+    } else if let both = Hexadecimal.key(
+      in: bytes, totalByteCount: SQLCipherLayout.keyByteCount + SQLCipherLayout.saltByteCount)
+    {
+      secret = both.copy(0..<SQLCipherLayout.keyByteCount)
+      isRaw = true
+      salt = bytes.withBytes { span in
+        (0..<SQLCipherLayout.saltByteCount).map { index in
+          Hexadecimal.byte(span, at: saltStart + 2 * index) ?? 0
+        }
+      }
+    } else {
+      secret = bytes.copy()
+      isRaw = false
+      salt = nil
+    }
+  }
+
+  /// Takes a raw key, and the salt that a new file is to have or an old one has.
+  ///
+  /// - Parameter salt: 16 bytes; nil takes the file's, or draws one for a new file.
+  /// - Throws: `invalidArgument` unless the key has 32 bytes and a salt 16.
+  public init(
+    rawKey: consuming SecretBytes, salt: [UInt8]? = nil
+  ) throws(SealedFileError) {
+    guard rawKey.byteCount == SQLCipherLayout.keyByteCount,
+      (salt ?? Array(repeating: 0, count: SQLCipherLayout.saltByteCount)).count
+        == SQLCipherLayout.saltByteCount
+    else {
+      throw SealedFileError(
+        .invalidArgument, path: "", detail: "a raw key has 32 bytes, its salt 16")
+    }
+    secret = rawKey
+    isRaw = true
+    self.salt = salt
+  }
+
+  /// The key of the pages of a file with this salt; a passphrase costs 256,000 iterations.
+  func pageKey(salt: [UInt8]) throws(CryptoError) -> SecretBytes {
+    if isRaw { return secret.copy() }
+    return try PBKDF2.sha512(
+      password: secret, salt: salt, iterationCount: SQLCipherLayout.iterationCount,
+      byteCount: SQLCipherLayout.keyByteCount)
+  }
+}
+
+/// SQLCipher's `x'…'`.
+private enum Hexadecimal {
+  static let prefixByteCount = 2
+
+  /// The bytes that such a text spells, in locked memory; nil where it is another text.
+  static func key(in text: borrowing SecretBytes, totalByteCount: Int) -> SecretBytes? {
+    text.withBytes { span in
+      guard span.byteCount == prefixByteCount + 2 * totalByteCount + 1 else { return nil }
+      let first = span.byte(at: 0)
+      guard first == UInt8(ascii: "x") || first == UInt8(ascii: "X"),
+        span.byte(at: 1) == UInt8(ascii: "'")
+      else { return nil }
+      var isHexadecimal = true
+      let key = unsafe SecretBytes(byteCount: totalByteCount) { target in
+        for index in 0..<totalByteCount {
+          guard let byte = byte(span, at: prefixByteCount + 2 * index) else {
+            isHexadecimal = false
+            return
+          }
+          unsafe target[index] = byte
+        }
+      }
+      if isHexadecimal { return key }
+      return nil
+    }
+  }
+
+  static func byte(_ span: RawSpan, at offset: Int) -> UInt8? {
+    guard let high = digit(span.byte(at: offset)),
+      let low = digit(span.byte(at: offset + 1))
+    else { return nil }
+    return high << 4 | low
+  }
+
+  private static func digit(_ character: UInt8) -> UInt8? {
+    switch character {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): character - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+}
+
+extension RawSpan {
+  /// One byte, within bounds.
+  fileprivate func byte(at offset: Int) -> UInt8 {
+    unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+  }
+}

@@ -1,0 +1,65 @@
+internal import COpenSSL
+
+/// AES-256-CBC (SP 800-38A) of whole blocks, without padding.
+///
+/// It hides; it does not authenticate: for formats that bring a code of their own. Both key schedules
+/// are made once. Not for two threads at once.
+public final class AES256CBC {
+  /// The length of a key in bytes.
+  public static let keyByteCount = 32
+  /// The length of an initialization vector in bytes.
+  public static let ivByteCount = 16
+
+  private let encryption: CipherContext
+  private let decryption: CipherContext
+
+  /// Makes both directions ready.
+  ///
+  /// - Throws: `invalidArgument` unless the key has 32 bytes.
+  public init(key: borrowing SecretBytes) throws(CryptoError) {
+    encryption = try .keyed(.aes256CBC, isEncrypting: true, key: key)
+    decryption = try .keyed(.aes256CBC, isEncrypting: false, key: key)
+    unsafe EVP_CIPHER_CTX_set_padding(encryption.pointer, 0)
+    unsafe EVP_CIPHER_CTX_set_padding(decryption.pointer, 0)
+  }
+
+  /// Encrypts `plaintext` into `output`, which has room for as many bytes; the two are the same
+  /// memory or do not overlap.
+  ///
+  /// - Parameter iv: 16 bytes that nobody could foresee.
+  /// - Throws: `invalidArgument` for a part of a block, or a vector of another length.
+  package func encrypt(
+    _ plaintext: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer,
+    iv: UnsafeRawBufferPointer
+  ) throws(CryptoError) {
+    try unsafe transform(plaintext, output, iv, encryption, isEncrypting: 1)
+  }
+
+  /// Decrypts `ciphertext` into `output`; arguments and errors as ``encrypt(_:into:iv:)``.
+  package func decrypt(
+    _ ciphertext: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer,
+    iv: UnsafeRawBufferPointer
+  ) throws(CryptoError) {
+    try unsafe transform(ciphertext, output, iv, decryption, isEncrypting: 0)
+  }
+
+  private func transform(
+    _ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawPointer,
+    _ iv: UnsafeRawBufferPointer, _ context: borrowing CipherContext, isEncrypting: Int32
+  ) throws(CryptoError) {
+    guard input.count % 16 == 0, iv.count == Self.ivByteCount,
+      let length = Int32(exactly: input.count)
+    else { throw CryptoError(.invalidArgument, in: "AES-256-CBC") }
+    var count: Int32 = 0
+    let isDone =
+      unsafe EVP_CipherInit_ex2(
+        context.pointer, nil, nil, iv.baseAddress?.assumingMemoryBound(to: UInt8.self),
+        isEncrypting, nil) == 1
+      && EVP_CipherUpdate(
+        context.pointer, output.assumingMemoryBound(to: UInt8.self), &count,
+        input.baseAddress?.assumingMemoryBound(to: UInt8.self), length) == 1
+    guard isDone, Int(count) == input.count else {
+      throw .refused(.libraryFailure, in: "AES-256-CBC")
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import Foundation
+import GRDB
+import SealedSQLite
+import SealedVFS
+import SystemPackage
+import Testing
+import VaultCrypto
+
+@Suite struct CopyErrorTests {
+  private func expect(
+    _ code: SealedDatabaseError.Code, _ body: () throws -> Void,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    let failure = #expect(throws: SealedDatabaseError.self, sourceLocation: sourceLocation) {
+      try body()
+    }
+    #expect(failure?.code == code, sourceLocation: sourceLocation)
+  }
+
+  @Test(arguments: SamplePlace.Format.allCases)
+  func `what lies at the target is never touched`(format: SamplePlace.Format) throws {
+    try withTemporaryDirectory { directory in
+      let place = SamplePlace(directory: directory)
+      try place.makePlain("plain.db", rowCount: 10)
+      for name in ["copy.db", "copy.db-wal", "copy.db-journal"] {
+        try place.write([1, 2, 3], name)
+        expect(.alreadyExists) { try place.copy("plain.db", .plain, "copy.db", format) }
+        #expect(try place.bytes(name) == [1, 2, 3])
+        #expect(place.names == [name, "plain.db"].sorted())
+        try FileManager.default.removeItem(atPath: place.path(name).string)
+      }
+      try FileManager.default.createSymbolicLink(
+        atPath: place.path("copy.db").string, withDestinationPath: "nowhere")
+      expect(.alreadyExists) { try place.copy("plain.db", .plain, "copy.db", format) }
+    }
+  }
+
+  @Test(arguments: [
+    ("nothing", SamplePlace.Format.sealed, SealedDatabaseError.Code.absent),
+    ("nothing", .sqlcipher4, .absent), ("nothing", .plain, .absent),
+    ("plain", .sealed, .plainDatabase), ("plain", .sqlcipher4, .plainDatabase),
+    ("sealed", .plain, .notPlainDatabase), ("sqlcipher4", .plain, .notPlainDatabase),
+    ("text", .plain, .notPlainDatabase), ("text", .sealed, .notSealed),
+    ("sqlcipher4", .sealed, .notSealed), ("text", .sqlcipher4, .wrongKeyOrNotSQLCipher),
+    ("sealed", .sqlcipher4, .wrongKeyOrNotSQLCipher),
+  ])
+  func `what is not what it was called has a name`(
+    name: String, format: SamplePlace.Format, code: SealedDatabaseError.Code
+  ) throws {
+    try withTemporaryDirectory { directory in
+      let place = SamplePlace(directory: directory)
+      try place.makeOneOfEach()
+      let names = place.names
+      expect(code) { try place.copy(name, format, "copy.db", .plain) }
+      #expect(place.names == names)
+    }
+  }
+
+  @Test func `a key that cannot be right is refused`() throws {
+    try withTemporaryDirectory { directory in
+      let place = SamplePlace(directory: directory)
+      try place.makeOneOfEach()
+      let names = place.names
+      expect(.wrongKey) {
+        try place.copy(sealed: "sealed", key: [UInt8](repeating: 8, count: 32), "copy.db")
+      }
+      expect(.invalidArgument) { try place.copy("plain", sealed: "copy.db", key: [1, 2, 3]) }
+      #expect(place.names == names)
+      #expect(throws: SealedFileError.self) { try SamplePlace.requireKey("") }
+    }
+  }
+
+  @Test(arguments: SamplePlace.Format.allCases)
+  func `a damaged source leaves nothing behind`(format: SamplePlace.Format) throws {
+    try withTemporaryDirectory { directory in
+      let place = SamplePlace(directory: directory)
+      try place.makePlain("plain.db")
+      if format != .plain { try place.copy("plain.db", .plain, "\(format).db", format) }
+      var bytes = try place.bytes("\(format).db")
+      for index in 0..<8 { bytes[4096 * 40 + index] = 0xEE }
+      try place.write(bytes, "\(format).db")
+      let names = place.names
+      expect(format == .plain ? .damaged : .damagedPage) {
+        try place.copy("\(format).db", format, "copy.db", .sealed)
+      }
+      #expect(place.names == names)
+    }
+  }
+
+  @Test func `a plain database that was not closed is refused and left alone`() throws {
+    try withTemporaryDirectory { directory in
+      let place = SamplePlace(directory: directory)
+      let pool = try DatabasePool(path: place.path("live.db").string)
+      try pool.write { try $0.execute(sql: "CREATE TABLE t (a)") }
+      expect(.notClosed) { try place.copy("live.db", .plain, "copy.db", .sealed) }
+      try pool.close()
+      try place.copy("live.db", .plain, "copy.db", .sealed)
+      #expect(place.names == ["copy.db", "live.db"])
+
+      try place.write([0xD9, 0xD5, 5, 0xF9, 0x20, 0xA1, 0x63, 0xD7, 0, 0], "live.db-journal")
+      expect(.notClosed) { try place.copy("live.db", .plain, "other.db", .sealed) }
+      try place.write([UInt8](repeating: 0, count: 512), "live.db-journal")
+      try place.copy("live.db", .plain, "other.db", .sealed)
+    }
+  }
+
+  @Test func `a database that someone has open in a log's mode is busy`() throws {
+    try withTemporaryDirectory { directory in
+      let place = SamplePlace(directory: directory)
+      let pool = try DatabasePool(path: place.path("live.db").string)
+      try pool.write { try $0.execute(sql: "CREATE TABLE t (a)") }
+      try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
+      expect(.busy) { try place.copy("live.db", .plain, "copy.db", .sealed) }
+      try pool.close()
+    }
+  }
+
+  @Test func `two copies to one name do not meet, and a killed one is cleared away`() throws {
+    try withTemporaryDirectory { directory in
+      let place = SamplePlace(directory: directory)
+      try place.makePlain("plain.db", rowCount: 10)
+      let side = open(place.path(".copy.db.new").string, O_RDWR | O_CREAT, 0o600)
+      #expect(flock(side, LOCK_EX | LOCK_NB) == 0)
+      expect(.busy) { try place.copy("plain.db", .plain, "copy.db", .sealed) }
+      #expect(Foundation.write(side, "half a copy", 11) == 11)
+      close(side)
+      try place.copy("plain.db", .plain, "copy.db", .sealed)
+      #expect(place.names == ["copy.db", "plain.db"])
+      let attributes = try FileManager.default.attributesOfItem(
+        atPath: place.path("copy.db").string)
+      #expect(attributes[.posixPermissions] as? Int == 0o600)
+    }
+  }
+
+  @Test func `a schema that needs what SQLite does not have is refused by name`() throws {
+    try withTemporaryDirectory { directory in
+      let place = SamplePlace(directory: directory)
+      let queue = try DatabaseQueue(path: place.path("plain.db").string)
+      try queue.inDatabase { db in
+        db.add(collation: DatabaseCollation("ours") { $0.compare($1) })
+        try db.execute(sql: "CREATE TABLE t (a COLLATE ours); CREATE INDEX i ON t (a)")
+      }
+      try queue.close()
+      expect(.sqlite) { try place.copy("plain.db", .plain, "copy.db", .sealed) }
+      #expect(place.names == ["plain.db"])
+    }
+  }
+}

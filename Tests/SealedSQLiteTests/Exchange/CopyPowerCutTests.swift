@@ -1,0 +1,72 @@
+import FaultVFS
+import FileLayer
+import Foundation
+import GRDB
+import SealedSQLite
+import SealedVFS
+import SystemPackage
+import Testing
+
+/// A copy is whole or absent, whenever it ends.
+@Suite struct CopyPowerCutTests {
+  private func copy(_ place: SamplePlace, _ to: SamplePlace.Format, _ recorder: FileRecorder) throws
+  {
+    try SealedDatabase.copy(
+      from: place.file("plain.db", .plain), to: place.file("copy.db", to),
+      over: RecordingVFS(recorder).name, fileSystem: RecordingFileSystem(recorder: recorder))
+  }
+
+  @Test(arguments: SamplePlace.Format.allCases)
+  func `at every step a kill or a power cut leaves all of it or nothing`(
+    format: SamplePlace.Format
+  ) throws {
+    try withTemporaryDirectory { directory in
+      let place = SamplePlace(directory: directory)
+      try place.makePlain("plain.db", rowCount: 20)
+      let source = try place.bytes("plain.db")
+      let recorder = FileRecorder()
+      try copy(place, format, recorder)
+      let whole = try place.bytes("copy.db")
+      let events = recorder.events
+      #expect(events.count > 50)
+      var presences: [Bool] = []
+      for count in 0...events.count {
+        let replay = DiskReplay(
+          events[..<count], initialFiles: [place.path("plain.db"): source])
+        for loss in [
+          DiskReplay.Loss.nothing, .everythingUnsynchronized, .unsynchronizedContents,
+        ] {
+          let files = replay.files(after: loss)
+          let isWhole = files[place.path("copy.db")].map { $0 == whole } ?? true
+          #expect(isWhole, "after \(count) of \(events.count), \(loss)")
+          if files[place.path("plain.db")] != source { Issue.record("the source changed") }
+        }
+        presences.append(
+          replay.files(after: .everythingUnsynchronized)[place.path("copy.db")] != nil)
+      }
+      #expect(presences.first == false && presences.last == true)
+    }
+  }
+
+  @Test(arguments: SamplePlace.Format.allCases)
+  func `a full disk at any step is said, and leaves nothing behind`(
+    format: SamplePlace.Format
+  ) throws {
+    try withTemporaryDirectory { directory in
+      let place = SamplePlace(directory: directory)
+      try place.makePlain("plain.db", rowCount: 20)
+      let recorder = FileRecorder()
+      try copy(place, format, recorder)
+      try FileManager.default.removeItem(atPath: place.path("copy.db").string)
+      let count = recorder.failableEventCount
+      for step in Set([0, 1, 2, 3, 4, 5, count / 2, count - 4, count - 3]).sorted() {
+        let failing = FileRecorder(fault: .failure(atEvent: step, .noSpace))
+        let failure = #expect(throws: SealedDatabaseError.self, "step \(step)") {
+          try copy(place, format, failing)
+        }
+        #expect(failure?.code == .diskFull, "step \(step) of \(count)")
+        #expect(place.names == ["plain.db"], "step \(step) of \(count)")
+      }
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import Testing
+
+@testable import VaultCrypto
+
+@Suite struct AES256CBCTests {
+  struct Case: Vector {
+    let tcId: Int?
+    let id: String?
+    let key, iv, msg, ct: Hex
+    let result: Outcome
+  }
+
+  @Test func agreesWithTheStandardInBothDirectionsAgainAndAgain() throws {
+    var tally = Tally()
+    for vector in try VectorFile<Case>(compact: "aes-256-cbc").vectors {
+      let cipher = try AES256CBC(key: SecretBytes(copying: vector.key.bytes))
+      for _ in 0..<3 {
+        #expect(try run(cipher.encrypt, vector.msg.bytes, vector.iv.bytes) == vector.ct.bytes)
+        #expect(try run(cipher.decrypt, vector.ct.bytes, vector.iv.bytes) == vector.msg.bytes)
+      }
+      tally.matched += 1
+    }
+    #expect(tally == Tally(matched: 2))
+  }
+
+  @Test(arguments: [1, 15, 17])
+  func refusesAPartOfABlock(_ byteCount: Int) throws {
+    let cipher = try AES256CBC(key: SecretBytes.random(byteCount: 32))
+    let message = [UInt8](repeating: 1, count: byteCount)
+    #expect(throws: CryptoError(.invalidArgument, in: "AES-256-CBC")) {
+      try run(cipher.encrypt, message, [UInt8](repeating: 0, count: 16))
+    }
+  }
+
+  @Test func refusesAVectorOfAnotherLength() throws {
+    let cipher = try AES256CBC(key: SecretBytes.random(byteCount: 32))
+    #expect(throws: CryptoError(.invalidArgument, in: "AES-256-CBC")) {
+      try run(cipher.decrypt, [UInt8](repeating: 1, count: 16), [UInt8](repeating: 0, count: 12))
+    }
+  }
+
+  @Test(arguments: [0, 16, 31, 33])
+  func refusesAKeyOfAnotherLength(_ byteCount: Int) {
+    #expect(throws: CryptoError(.invalidArgument, in: "cipher key")) {
+      _ = try AES256CBC(key: SecretBytes.random(byteCount: byteCount))
+    }
+  }
+
+  private func run(
+    _ transform: (UnsafeRawBufferPointer, UnsafeMutableRawPointer, UnsafeRawBufferPointer) throws ->
+      Void,
+    _ input: [UInt8], _ iv: [UInt8]
+  ) throws -> [UInt8] {
+    var output = [UInt8](repeating: 0, count: input.count)
+    try output.withUnsafeMutableBytes { output in
+      guard let start = output.baseAddress else { return }
+      try input.withUnsafeBytes { input in
+        try iv.withUnsafeBytes { try transform(input, start, $0) }
+      }
+    }
+    return output
+  }
+}

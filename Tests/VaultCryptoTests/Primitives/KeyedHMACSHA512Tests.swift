@@ -1,0 +1,40 @@
+import Testing
+
+@testable import VaultCrypto
+
+@Suite struct KeyedHMACSHA512Tests {
+  struct Case: Vector {
+    let tcId: Int?
+    let id: String?
+    let key, msg, tag: Hex
+    let result: Outcome
+  }
+
+  @Test func givesThePublishedCodesHoweverTheMessageIsCutAndHoweverOften() throws {
+    var tally = Tally()
+    for vector in try VectorFile<Case>(compact: "hmac-sha512").vectors where vector.result == .valid
+    {
+      let keyed = try KeyedHMACSHA512(key: SecretBytes(copying: vector.key.bytes))
+      for cut in [0, vector.msg.bytes.count / 2, vector.msg.bytes.count] {
+        let code = try code(
+          keyed, Array(vector.msg.bytes[..<cut]), Array(vector.msg.bytes[cut...]))
+        #expect(Array(code.prefix(vector.tag.bytes.count)) == vector.tag.bytes, "\(vector.name)")
+      }
+      tally.matched += 1
+    }
+    #expect(tally.matched >= 10)
+  }
+
+  private func code(
+    _ keyed: KeyedHMACSHA512, _ first: [UInt8], _ second: [UInt8]
+  ) throws -> [UInt8] {
+    var code = [UInt8](repeating: 0, count: KeyedHMACSHA512.byteCount)
+    try code.withUnsafeMutableBytes { code in
+      guard let start = code.baseAddress else { return }
+      try first.withUnsafeBytes { first in
+        try second.withUnsafeBytes { try keyed.writeCode(of: first, $0, to: start) }
+      }
+    }
+    return code
+  }
+}
