@@ -32,7 +32,10 @@ extension DatabaseKeeper {
     switch OpeningDecision(binding: binding, database: try lookAtDatabase()) {
     case .create: try await create(under: vault, databaseID: newDatabaseID())
     case .resumeCreation(let databaseID): try await create(under: vault, databaseID: databaseID)
-    case .finishCreation: try await vault.completeBinding()
+    case .finishCreation:
+      // The rename may not be durable yet.
+      try home.fileSystem.synchronizeDirectory(home.path)
+      try await vault.completeBinding()
     case .open: try await settleKeys(of: vault)
     case .refuse(let code): throw VaultedDatabaseError.refusal(code, of: home)
     }

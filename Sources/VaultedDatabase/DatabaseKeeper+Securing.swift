@@ -50,12 +50,9 @@ extension DatabaseKeeper {
     }
     try await settle(vault)
     let keys = try await vault.databaseKeys()
-    // Exclusive before the vault's write: whoever has the database open is told of with nothing
-    // changed.
-    let database = try ExclusiveConnection(
-      to: home.databasePath, key: keys.current, over: home.baseVFS)
-    // The copy before the vault's write too: a damaged page or a full disk ends it here.
+    let database = try exclusiveConnection(key: keys.current)
     let pending = SecretBytes.random(byteCount: 32, from: home.vaultParameters.random)
+    // The copy before the vault's write: a damaged page or a full disk ends it here.
     try database.writeCopy(under: pending, fileSystem: home.fileSystem)
     do {
       try await vault.secure(to: credentials, pendingKey: pending.copy())

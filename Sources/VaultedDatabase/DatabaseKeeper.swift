@@ -1,5 +1,4 @@
 internal import FileLayer
-internal import Glibc
 internal import SealedVFS
 internal import SystemPackage
 
@@ -8,9 +7,6 @@ internal import SystemPackage
 ///
 /// Across processes `messaging.lock` does the same: every protocol begins by taking it.
 actor DatabaseKeeper {
-  /// How long a protocol waits for another to finish before it says `busy`.
-  static let lockPatience = Duration.seconds(5)
-
   let home: DataVaultHome
   private let executor = BlockingExecutor(label: "datavault.database-keeper")
 
@@ -24,27 +20,7 @@ actor DatabaseKeeper {
 
   /// Takes `messaging.lock`, which the caller gives back on every path.
   func takeLock() throws(VaultedDatabaseError) -> FileLock {
-    try prepareLockFile()
-    let deadline = ContinuousClock.now + Self.lockPatience
-    repeat {
-      do throws(FileError) {
-        if let lock = try home.fileSystem.lock(home.lockPath, wait: false) { return lock }
-      } catch {
-        throw VaultedDatabaseError(error)
-      }
-      usleep(10_000)
-    } while ContinuousClock.now < deadline
-    throw VaultedDatabaseError(
-      .busy, "another process is opening or changing the database in \(home.path)",
-      hint: "try again when it has finished")
-  }
-
-  private func prepareLockFile() throws(VaultedDatabaseError) {
-    do throws(FileError) {
-      try home.fileSystem.makeLockFile(home.lockPath)
-    } catch {
-      throw VaultedDatabaseError(error)
-    }
+    try ProtocolLock.take(home.lockPath, in: home.fileSystem)
   }
 
   /// What lies at the path of the database, found out without changing anything.

@@ -27,6 +27,7 @@ extension VaultedDatabaseError {
       case .busy: .busy
       case .readOnly: .readOnly
       case .diskFull: .diskFull
+      case .sameKey: .sameKey
       default: .database
       }
     self.init(code, error.message, hint: error.hint, underlying: error)
@@ -53,6 +54,7 @@ extension VaultedDatabaseError {
       case .busy: .busy
       case .readOnly: .readOnly
       case .diskFull: .diskFull
+      case .sameKey: .sameKey
       default: .database
       }
     self.init(code, error.description, hint: error.hint, underlying: error)
@@ -72,8 +74,12 @@ extension VaultedDatabaseError {
 
   /// The refusal that a row of the opening table names.
   static func refusal(_ code: Code, of home: DataVaultHome) -> VaultedDatabaseError {
-    let path = home.databasePath
-    return switch code {
+    refusal(code, home.databasePath)
+  }
+
+  /// The same for a database that lies elsewhere.
+  static func refusal(_ code: Code, _ path: FilePath) -> VaultedDatabaseError {
+    switch code {
     case .keyMissing:
       VaultedDatabaseError(
         code, "the database \(path) is there, but no vault that could hold its key",

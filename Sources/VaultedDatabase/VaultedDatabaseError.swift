@@ -28,6 +28,12 @@ public struct VaultedDatabaseError: Error, Sendable, CustomStringConvertible {
     public static let vault = Code(name: "vault")
     /// The sealed database failed; ``VaultedDatabaseError/underlying`` is a `SealedDatabaseError`.
     public static let database = Code(name: "database")
+    /// The profile has a key already, and it is not the one that was to be set.
+    public static let keyExists = Code(name: "keyExists")
+    /// The new key is the one that the database has.
+    public static let sameKey = Code(name: "sameKey")
+    /// A key that does not have 32 bytes, or another argument that cannot be used.
+    public static let invalidArgument = Code(name: "invalidArgument")
     /// The disk is full.
     public static let diskFull = Code(name: "diskFull")
     /// A file or its directory may not be written.

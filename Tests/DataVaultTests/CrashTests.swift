@@ -126,13 +126,13 @@ struct CrashScenario: Sendable, CustomTestStringConvertible {
         _ = try await open(store).beginBinding(databaseID: Array(1...8)).byteCount
       }, change: { try await open($0).completeBinding() }),
     CrashScenario("prepare a pending key", before: bound("old")) {
-      try await open($0).preparePendingKey()
+      try await open($0).storePendingKey(.random(byteCount: 32))
     },
     CrashScenario(
       "promote the pending key",
       before: { store in
         try await bound("old")(store)
-        try await open(store).preparePendingKey()
+        try await open(store).storePendingKey(.random(byteCount: 32))
       }, change: { try await open($0).promotePendingKey() }),
     CrashScenario("delete", before: made("old")) {
       try await Vault.delete(.messaging, in: $0)

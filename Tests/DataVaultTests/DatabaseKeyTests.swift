@@ -29,7 +29,7 @@ import DataVault
     #expect(try await vault.binding() == nil)
     #expect(await code { _ = try await vault.databaseKeys() } == .keyMissing)
     #expect(await code { try await vault.completeBinding() } == .keyMissing)
-    #expect(await code { try await vault.preparePendingKey() } == .keyMissing)
+    #expect(await code { try await vault.storePendingKey(.random(byteCount: 32)) } == .keyMissing)
     let key = try await vault.beginBinding(databaseID: databaseID).array()
     #expect(key.count == 32)
     #expect(
@@ -53,15 +53,23 @@ import DataVault
     #expect(try await vault.binding()?.databaseID == databaseID)
   }
 
-  @Test func `a pending key is promoted, and both steps can be repeated`() async throws {
+  @Test func `a pending key is the one given, and promoted; promotion can be repeated`()
+    async throws
+  {
     let vault = try await vault(credentials("p"))
     let key = try await vault.beginBinding(databaseID: databaseID).array()
     try await vault.completeBinding()
     try await vault.promotePendingKey()
     #expect(try await keys(credentials("p")) == [key, nil])
-    try await vault.preparePendingKey()
+    let pending = SecretBytes.random(byteCount: 32)
+    try await vault.storePendingKey(pending)
     let both = try await keys(credentials("p"))
-    try await vault.preparePendingKey()
+    let isTheOneGiven = both[1] == pending.array()
+    #expect(isTheOneGiven)
+    #expect(
+      await code { try await vault.storePendingKey(.random(byteCount: 32)) } == .keyChangePending)
+    #expect(
+      await code { try await vault.storePendingKey(.random(byteCount: 31)) } == .invalidArgument)
     #expect(try await keys(credentials("p")) == both)
     #expect(both[0] == key)
     try await vault.promotePendingKey()
@@ -84,7 +92,7 @@ import DataVault
   @Test func `securing refuses while a change of key is under way`() async throws {
     let vault = try await vault(.standard)
     _ = try await vault.beginBinding(databaseID: databaseID).byteCount
-    try await vault.preparePendingKey()
+    try await vault.storePendingKey(.random(byteCount: 32))
     let before = store[.messaging]
     #expect(await code { try await vault.secure(to: credentials("m")) } == .keyChangePending)
     #expect(

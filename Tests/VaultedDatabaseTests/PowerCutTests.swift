@@ -12,7 +12,7 @@ import Testing
 /// synchronized, is a disk that must open.
 @Suite struct PowerCutTests {
   @Test func aFirstStartSurvivesAPowerCutAtEachStep() async throws {
-    let recording = try await record { home in
+    let recording = try await Recording.of { home in
       let vault = try await Vault.create(
         .messaging, in: home.store, credentials: .user, parameters: TemporaryHome.parameters)
       home.mark("made")
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test func securingSurvivesAPowerCutAtEachStep() async throws {
-    let recording = try await record { home in
+    let recording = try await Recording.of { home in
       let vault = try await Vault.create(
         .messaging, in: home.store, credentials: .standard, parameters: TemporaryHome.parameters)
       let database = try await VaultedDatabase.open(home.home, vault: vault)
@@ -61,76 +61,61 @@ import Testing
     }
   }
 
-  /// A home whose every step is logged.
-  private struct RecordedHome {
-    let home: DataVaultHome
-    let recorder: FileRecorder
-    var store: any VaultStore { home.store }
-
-    func mark(_ note: String) { recorder.mark(note) }
-  }
-
-  private func record(
-    _ body: (RecordedHome) async throws -> Void
-  ) async throws -> Recording {
-    let temporary = try TemporaryHome()
-    let recorder = FileRecorder()
-    let vfs = RecordingVFS(recorder)
-    let home = DataVaultHome(
-      temporary.path, fileSystem: RecordingFileSystem(recorder: recorder),
-      vaultParameters: TemporaryHome.parameters, baseVFS: vfs.name)
-    try await body(RecordedHome(home: home, recorder: recorder))
-    return Recording(events: recorder.events, root: temporary.path)
-  }
-
-  private struct Recording {
-    let events: [FileEvent]
-    let root: FilePath
-
-    /// The different disks since a note, as a kill and as a power cut leaves them.
-    func disks(from note: String) -> [Disk] {
-      let first = events.firstIndex(of: .mark(note)).map { $0 + 1 } ?? 0
-      var seen: [[FilePath: [UInt8]]: [String]] = [:]
-      return (first...events.count).flatMap { count in
-        let prefix = events[..<count]
-        let replay = DiskReplay(prefix)
-        let marks = prefix.compactMap { event in
-          if case .mark(let note) = event { note } else { nil }
-        }
-        return [
-          Disk(
-            name: "killed after \(count)", marks: marks, root: root,
-            files: replay.files(after: .nothing)),
-          Disk(
-            name: "power cut after \(count)", marks: marks, root: root,
-            files: replay.files(after: .everythingUnsynchronized)),
-        ].filter { disk in
-          defer { seen[disk.files] = disk.marks }
-          return seen[disk.files] != disk.marks
-        }
+  @Test func changingTheKeySurvivesAPowerCutAtEachStep() async throws {
+    let recording = try await Recording.of { home in
+      let vault = try await home.filledVault(rowCount: 50)
+      home.mark("filled")
+      try await VaultedDatabase.changeKey(of: home.home, vault: vault)
+      home.mark("changed")
+    }
+    for disk in recording.disks(from: "filled") {
+      let temporary = try disk.home()
+      let count = try await temporary.withDatabase(.user) { pool in
+        try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") }
       }
+      #expect(count == 50, "\(disk.name)")
+      let hasPending = try await temporary.unlockedVault(.user).databaseKeys().hasPending()
+      #expect(!hasPending, "\(disk.name)")
     }
   }
 
-  private struct Disk {
-    let name: String
-    let marks: [String]
-    let root: FilePath
-    let files: [FilePath: [UInt8]]
-
-    /// Puts the files into a home of their own.
-    func home() throws -> TemporaryHome {
+  /// A rename reached the file system and not the disk when the process died; the next one finds the
+  /// new file, drops the old key, and then the power goes.
+  @Test func aPowerCutAfterTheOpeningThatFinishedAChangeLosesNoKey() async throws {
+    for crashPoint in 0... {
       let temporary = try TemporaryHome()
-      let manager = FileManager.default
-      let vaults = temporary.path.appending("vaults").string
-      try manager.createDirectory(
-        atPath: vaults, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-      for (path, bytes) in files {
-        let target = temporary.path.string + path.string.dropFirst(root.string.count)
-        _ = manager.createFile(
-          atPath: target, contents: Data(bytes), attributes: [.posixPermissions: 0o600])
+      _ = try await temporary.makeVault(.user)
+      try await temporary.withDatabase(.user) { pool in
+        try await pool.write { try $0.execute(sql: "CREATE TABLE t(x); INSERT INTO t VALUES (1)") }
       }
-      return temporary
+      let initial = try temporary.files().map { (temporary.path.appending($0), $1) }
+      let dying = FileRecorder(fault: .crash(atEvent: crashPoint))
+      do {
+        let home = temporary.recorded(by: dying)
+        let vault = try await Vault.get(
+          .messaging, in: home.store, parameters: TemporaryHome.parameters)
+        try await vault.unlock(with: .user)
+        try await VaultedDatabase.changeKey(of: home, vault: vault)
+      } catch {}
+      let next = FileRecorder()
+      let home = temporary.recorded(by: next)
+      let vault = try await Vault.get(
+        .messaging, in: home.store, parameters: TemporaryHome.parameters)
+      try await vault.unlock(with: .user)
+      try await VaultedDatabase.open(home, vault: vault).close()
+      let files = DiskReplay(
+        dying.events + next.events, initialFiles: Dictionary(uniqueKeysWithValues: initial)
+      ).files(after: .everythingUnsynchronized)
+      let disk = Disk(
+        name: "died at \(crashPoint)", marks: [], root: temporary.path, files: files)
+      let count = try await disk.home().withDatabase(.user) { pool in
+        try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") }
+      }
+      #expect(count == 1, "\(disk.name)")
+      if !dying.hasCrashed {
+        #expect(crashPoint > 10)
+        break
+      }
     }
   }
 }

@@ -62,17 +62,24 @@ extension Vault {
     }
   }
 
-  /// Stores a new key that the database will be sealed under; durable on return.
+  /// Stores the key that the database will be sealed under; durable on return.
   ///
-  /// When there is one already, it stays.
-  ///
-  /// - Throws: `keyMissing` without a binding; `locked`, `writeFailed`.
-  package func preparePendingKey() throws(VaultError) {
-    if try hasPendingKey() { return }
+  /// - Parameter key: 32 bytes.
+  /// - Throws: `keyMissing` without a binding; `keyChangePending` when another is there already;
+  ///   `invalidArgument`, `locked`, `writeFailed`.
+  package func storePendingKey(_ key: borrowing SecretBytes) throws(VaultError) {
+    guard key.byteCount == DatabaseSecrets.keyByteCount else {
+      throw VaultError(.invalidArgument, "a database's key has 32 bytes")
+    }
+    let pending = key.copy()
+    _ = try hasPendingKey()
     try change { (draft) throws(VaultError) in
-      if draft.hasPendingKey { return }
-      draft.contents.databases?.pending = SecretBytes.random(
-        byteCount: DatabaseSecrets.keyByteCount, from: parameters.random)
+      guard !draft.hasPendingKey else {
+        throw VaultError(
+          .keyChangePending, "vault '\(id)' holds the key of a change that is not finished",
+          hint: "open the database once")
+      }
+      draft.contents.databases?.pending = pending.copy()
     }
   }
 

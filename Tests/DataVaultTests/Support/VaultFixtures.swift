@@ -43,7 +43,7 @@ enum VaultFixtures {
     Positive(name: "database-bound", make: bind),
     Positive(name: "database-pending-key") { vault in
       try await bind(vault)
-      try await vault.preparePendingKey()
+      try await vault.storePendingKey(.random(byteCount: 32))
     },
   ]
 

@@ -1,0 +1,73 @@
+internal import DataVault
+internal import SealedVFS
+internal import VaultCrypto
+
+/// What a connection profile keeps in its item: `docs/vaulted-database.md`, "Connection profiles".
+///
+/// 32 bytes are the key; 64 are the key, and the one that a change leads to. One item holds both, so
+/// that one write of the vault changes both.
+struct ProfileKeys: ~Copyable {
+  static let keyByteCount = 32
+
+  let current: SecretBytes
+  private let pending: SecretBytes?
+
+  init(current: consuming SecretBytes, pending: consuming SecretBytes? = nil) {
+    self.current = current
+    self.pending = pending
+  }
+
+  /// Reads an item; nil when it is not a profile's.
+  init?(item: borrowing VaultItem) {
+    guard item.kind == .binary else { return nil }
+    switch item.bytes.byteCount {
+    case Self.keyByteCount: self.init(current: item.bytes.copy())
+    case 2 * Self.keyByteCount:
+      self.init(
+        current: item.bytes.copy(0..<Self.keyByteCount),
+        pending: item.bytes.copy(Self.keyByteCount..<2 * Self.keyByteCount))
+    default: return nil
+    }
+  }
+
+  /// The bytes of the item.
+  borrowing func itemBytes() -> SecretBytes {
+    switch pending {
+    case .none: return current.copy()
+    case .some(let pending):
+      var bytes = SecretBytes(zeroCount: 2 * Self.keyByteCount)
+      unsafe bytes.withUnsafeMutableBytes { target in
+        unsafe current.withUnsafeBytes { unsafe target.copyMemory(from: $0) }
+        unsafe pending.withUnsafeBytes { source in
+          unsafe UnsafeMutableRawBufferPointer(rebasing: target[Self.keyByteCount...])
+            .copyMemory(from: source)
+        }
+      }
+      return bytes
+    }
+  }
+
+  /// Whether a change of key is under way.
+  borrowing func hasPending() -> Bool {
+    switch pending {
+    case .none: false
+    case .some: true
+    }
+  }
+
+  /// Whether the database is sealed under the pending key.
+  borrowing func pendingFits(_ header: SealedHeader) -> Bool {
+    switch pending {
+    case .none: false
+    case .some(let pending): header.matches(key: pending)
+    }
+  }
+
+  /// The keys when the change is done.
+  consuming func promoted() -> ProfileKeys {
+    switch consume pending {
+    case .none: ProfileKeys(current: current)
+    case .some(let pending): ProfileKeys(current: pending)
+    }
+  }
+}

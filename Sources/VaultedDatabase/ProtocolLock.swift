@@ -1,0 +1,32 @@
+internal import FileLayer
+internal import Glibc
+internal import SystemPackage
+
+/// The flock(2) under which a database and what keeps its key are changed together.
+enum ProtocolLock {
+  /// How long a protocol waits for another to finish before it says `busy`.
+  static let patience = Duration.seconds(5)
+
+  /// How long a change of key waits for the connections that are open.
+  static let connectionPatience = Duration.seconds(1)
+
+  /// Takes the lock, which the caller gives back on every path.
+  static func take(
+    _ path: FilePath, in fileSystem: any FileSystem
+  ) throws(VaultedDatabaseError) -> FileLock {
+    let deadline = ContinuousClock.now + patience
+    do throws(FileError) {
+      try fileSystem.makeLockFile(path)
+      repeat {
+        if let lock = try fileSystem.lock(path, wait: false) { return lock }
+        usleep(10_000)
+      } while ContinuousClock.now < deadline
+    } catch {
+      throw VaultedDatabaseError(error)
+    }
+    throw VaultedDatabaseError(
+      .busy,
+      "another process is opening or changing the database in \(path.removingLastComponent())",
+      hint: "try again when it has finished")
+  }
+}

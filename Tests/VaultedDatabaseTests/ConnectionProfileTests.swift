@@ -1,0 +1,176 @@
+import DataVault
+import FaultVFS
+import FileLayer
+import Foundation
+import GRDB
+import SealedSQLite
+import SealedVFS
+import SystemPackage
+import Testing
+import VaultCrypto
+
+@testable import VaultedDatabase
+
+@Suite struct ConnectionProfileTests {
+  private static let name = "notes.key"
+
+  private func path(_ temporary: TemporaryHome) -> FilePath { temporary.path.appending("notes.db") }
+
+  private func profile(_ temporary: TemporaryHome, _ vault: Vault) -> ConnectionProfile {
+    ConnectionProfile(vault: vault, name: Self.name, database: path(temporary))
+  }
+
+  /// A profile whose every step on the disk, and its vault's, is recorded.
+  private func profile(
+    _ temporary: TemporaryHome, recordedBy recorder: FileRecorder
+  ) async throws -> ConnectionProfile {
+    let home = temporary.recorded(by: recorder)
+    let vault = try await Vault.get(
+      .messaging, in: home.store, parameters: TemporaryHome.parameters)
+    try await vault.unlock(with: .user)
+    return ConnectionProfile(
+      vault: vault, name: Self.name, database: path(temporary),
+      fileSystem: RecordingFileSystem(recorder: recorder), baseVFS: RecordingVFS(recorder).name)
+  }
+
+  /// A home with a profile whose database holds rows.
+  private func filledHome(rowCount: Int = 20) async throws -> (TemporaryHome, Vault) {
+    let temporary = try TemporaryHome()
+    let vault = try await temporary.makeVault(.user)
+    let profile = profile(temporary, vault)
+    try await profile.setEncryptionKey(ConnectionProfile.generateEncryptionKey())
+    let pool = try await profile.openPool()
+    try await pool.write { db in
+      try db.execute(sql: "CREATE TABLE t(x)")
+      for number in 0..<rowCount { try db.execute(sql: "INSERT INTO t VALUES (\(number))") }
+    }
+    try pool.close()
+    return (temporary, vault)
+  }
+
+  /// The rows that a profile finds, and whether its key is settled afterwards.
+  private func state(_ temporary: TemporaryHome) async throws -> String {
+    let vault = try await temporary.unlockedVault(.user)
+    let pool = try await profile(temporary, vault).openPool(creation: .never)
+    let count = try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") }
+    try pool.close()
+    return "\(count ?? -1) rows, \(try await vault.item(Self.name).bytes.byteCount) bytes of key"
+  }
+
+  @Test func aKeyIsSetReadAndChanged() async throws {
+    let (temporary, vault) = try await filledHome()
+    let profile = profile(temporary, vault)
+    let old = try await profile.encryptionKey()
+    let new = ConnectionProfile.generateEncryptionKey()
+    let isSame = SecretBytes.isEqual(old, new)
+    #expect(!isSame && new.byteCount == 32)
+    try await profile.changeEncryptionKey(new)
+    let read = try await profile.encryptionKey()
+    let isNew = SecretBytes.isEqual(read, new)
+    #expect(isNew)
+    #expect(try await state(temporary) == "20 rows, 32 bytes of key")
+    guard case .sealed(let header) = try SealedVFS.inspect(path(temporary)) else {
+      Issue.record("not sealed")
+      return
+    }
+    let opens = (header.matches(key: old), header.matches(key: new))
+    #expect(opens == (false, true))
+  }
+
+  @Test func settingAKeyNeverLosesOne() async throws {
+    let (temporary, vault) = try await filledHome()
+    let profile = profile(temporary, vault)
+    try await profile.setEncryptionKey(try await profile.encryptionKey())
+    await expectRefusal(.keyExists) {
+      try await profile.setEncryptionKey(ConnectionProfile.generateEncryptionKey())
+    }
+    // The item is gone and the database is there: only its own key is taken.
+    let key = try await profile.encryptionKey()
+    try await vault.removeItem(Self.name)
+    await expectRefusal(.keyMissing) { _ = try await profile.encryptionKey().byteCount }
+    await expectRefusal(.keyMissing) { _ = try await profile.openPool() }
+    await expectRefusal(.foreignDatabase) {
+      try await profile.setEncryptionKey(ConnectionProfile.generateEncryptionKey())
+    }
+    try await profile.setEncryptionKey(key)
+    #expect(try await state(temporary) == "20 rows, 32 bytes of key")
+    let plain = ConnectionProfile(
+      vault: vault, name: "other", database: temporary.path.appending("plain.db"))
+    try await DatabaseQueue(path: plain.databasePath.string)
+      .write { try $0.execute(sql: "CREATE TABLE t(x)") }
+    await expectRefusal(.plainDatabase) {
+      try await plain.setEncryptionKey(ConnectionProfile.generateEncryptionKey())
+    }
+    await expectRefusal(.invalidArgument) {
+      try await plain.setEncryptionKey(SecretBytes.random(byteCount: 31))
+    }
+  }
+
+  @Test func aChangeIsRefusedWithNothingChanged() async throws {
+    let (temporary, vault) = try await filledHome()
+    let profile = profile(temporary, vault)
+    let files = { try temporary.files().filter { !$0.key.hasSuffix("-shm") } }
+    let before = try files()
+    await expectRefusal(.sameKey) {
+      try await profile.changeEncryptionKey(try await profile.encryptionKey())
+    }
+    #expect(try files() == before)
+    let pool = try await profile.openPool()
+    await expectRefusal(.busy) {
+      try await profile.changeEncryptionKey(ConnectionProfile.generateEncryptionKey())
+    }
+    try pool.close()
+    #expect(try await state(temporary) == "20 rows, 32 bytes of key")
+    let absent = ConnectionProfile(
+      vault: vault, name: "other", database: temporary.path.appending("absent.db"))
+    await expectRefusal(.databaseMissing) {
+      try await absent.changeEncryptionKey(ConnectionProfile.generateEncryptionKey())
+    }
+    await vault.lock()
+    await expectRefusal(.vaultLocked) { _ = try await profile.encryptionKey().byteCount }
+  }
+
+  @Test func aFullDiskOrACrashAtEachStepLeavesAKeyThatOpens() async throws {
+    for isCrash in [false, true] {
+      for step in 0... {
+        let (temporary, _) = try await filledHome()
+        let recorder = FileRecorder(
+          fault: isCrash ? .crash(atEvent: step) : .failure(atEvent: step, .noSpace))
+        do {
+          try await profile(temporary, recordedBy: recorder)
+            .changeEncryptionKey(ConnectionProfile.generateEncryptionKey())
+        } catch {}
+        #expect(
+          try await state(temporary) == "20 rows, 32 bytes of key", "\(isCrash) at \(step)")
+        if step >= recorder.failableEventCount && !recorder.hasCrashed {
+          #expect(step > 10)
+          break
+        }
+      }
+    }
+  }
+
+  @Test func aPowerCutAtEachStepAndAfterTheNextOpeningLosesNoKey() async throws {
+    for crashPoint in 0... {
+      let (temporary, _) = try await filledHome()
+      let initial = try temporary.files().map { (temporary.path.appending($0), $1) }
+      let dying = FileRecorder(fault: .crash(atEvent: crashPoint))
+      do {
+        try await profile(temporary, recordedBy: dying)
+          .changeEncryptionKey(ConnectionProfile.generateEncryptionKey())
+      } catch {}
+      let next = FileRecorder()
+      try await profile(temporary, recordedBy: next).openPool().close()
+      for events in [dying.events, dying.events + next.events] {
+        let replay = DiskReplay(
+          events, initialFiles: Dictionary(uniqueKeysWithValues: initial))
+        let disk = Disk(
+          name: "died at \(crashPoint)", marks: [], root: temporary.path,
+          files: replay.files(after: .everythingUnsynchronized))
+        #expect(
+          try await state(disk.home()) == "20 rows, 32 bytes of key", "died at \(crashPoint)")
+      }
+      if !dying.hasCrashed { break }
+    }
+  }
+}

@@ -1,0 +1,150 @@
+import DataVault
+import FileLayer
+import Foundation
+import GRDB
+import SealedVFS
+import Synchronization
+import SystemPackage
+import Testing
+import VaultCrypto
+
+@testable import VaultedDatabase
+
+@Suite struct KeyChangeTests {
+  /// A home of the user's whose database holds rows.
+  private func filledHome(rowCount: Int = 500) async throws -> TemporaryHome {
+    let temporary = try TemporaryHome()
+    _ = try await temporary.makeVault(.user)
+    try await temporary.withDatabase(.user) { pool in
+      try await pool.write { database in
+        try database.execute(sql: "CREATE TABLE t(x)")
+        for number in 0..<rowCount {
+          try database.execute(sql: "INSERT INTO t VALUES (?)", arguments: ["message \(number)"])
+        }
+      }
+    }
+    return temporary
+  }
+
+  private func count(_ temporary: TemporaryHome) async throws -> Int? {
+    try await temporary.withDatabase(.user) { pool in
+      try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") }
+    }
+  }
+
+  @Test func theDatabaseIsUnderAnotherKeyAndTheVaultHasThatOneAlone() async throws {
+    let temporary = try await filledHome()
+    let vault = try await temporary.unlockedVault(.user)
+    let old = try await vault.databaseKeys().current.copy()
+    let progress = Mutex<[PageProgress]>([])
+    try await VaultedDatabase.changeKey(of: temporary.home, vault: vault) { step in
+      progress.withLock { $0.append(step) }
+    }
+    let keys = try await vault.databaseKeys()
+    let isSame = SecretBytes.isEqual(keys.current, old)
+    let hasPending = keys.hasPending()
+    #expect(!isSame && !hasPending)
+    guard case .sealed(let header) = try SealedVFS.inspect(temporary.home.databasePath) else {
+      Issue.record("not sealed")
+      return
+    }
+    let opens = (header.matches(key: old), header.matches(key: keys.current))
+    #expect(opens == (false, true))
+    let last = progress.withLock { $0.last }
+    #expect(last != nil && last?.completedPageCount == last?.pageCount)
+    #expect(try temporary.files()["messaging.db-rekey"] == nil)
+    #expect(try await count(temporary) == 500)
+  }
+
+  @Test func anOpenDatabaseIsBusyAndNothingHasChanged() async throws {
+    let temporary = try await filledHome()
+    try await temporary.withDatabase(.user) { _ in
+      let vault = try await temporary.unlockedVault(.user)
+      let before = try temporary.files()["vaults/messaging.vault"]
+      await expectRefusal(.busy) {
+        try await VaultedDatabase.changeKey(of: temporary.home, vault: vault)
+      }
+      #expect(try temporary.files()["vaults/messaging.vault"] == before)
+    }
+    #expect(try await count(temporary) == 500)
+  }
+
+  @Test func aLockedVaultOrNoDatabaseIsToldOf() async throws {
+    let temporary = try TemporaryHome()
+    let vault = try await temporary.makeVault(.user)
+    await expectRefusal(.databaseMissing) {
+      try await VaultedDatabase.changeKey(of: temporary.home, vault: vault)
+    }
+    #expect(try temporary.files()["messaging.db"] == nil)
+    await vault.lock()
+    await expectRefusal(.vaultLocked) {
+      try await VaultedDatabase.changeKey(of: temporary.home, vault: vault)
+    }
+  }
+
+  @Test func aDamagedPageEndsItWithTheVaultAsItWas() async throws {
+    let temporary = try await filledHome()
+    let database = try FileHandle(
+      forUpdating: URL(fileURLWithPath: temporary.home.databasePath.string))
+    try database.seek(toOffset: database.seekToEnd() - 4096 + 100)
+    try database.write(contentsOf: [UInt8](repeating: 0, count: 8))
+    try database.close()
+    let vault = try await temporary.unlockedVault(.user)
+    let before = try temporary.files()["vaults/messaging.vault"]
+    await expectRefusal(.damaged) {
+      try await VaultedDatabase.changeKey(of: temporary.home, vault: vault)
+    }
+    #expect(try temporary.files()["vaults/messaging.vault"] == before)
+    #expect(try temporary.files()["messaging.db-rekey"] == nil)
+  }
+
+  @Test(arguments: [Errno.noSpace, .readOnlyFileSystem])
+  func aDiskThatTakesNoMoreEndsItWithAKeyThatOpens(_ errno: Errno) async throws {
+    for step in 0... {
+      let temporary = try await filledHome(rowCount: 20)
+      let before = try temporary.files()["vaults/messaging.vault"]
+      let vault = try await temporary.unlockedVault(.user)
+      let recorder = FileRecorder(fault: .failure(atEvent: step, errno))
+      var code: VaultedDatabaseError.Code?
+      do {
+        try await VaultedDatabase.changeKey(of: temporary.recorded(by: recorder), vault: vault)
+      } catch {
+        code = error.code
+      }
+      let isCopyWritten = recorder.events.contains {
+        if case .synchronize(let path) = $0 { path.string.hasSuffix("-rekey") } else { false }
+      }
+      if !isCopyWritten {
+        #expect([.diskFull, .readOnly].contains(code), "at \(step)")
+        #expect(try temporary.files()["vaults/messaging.vault"] == before, "at \(step)")
+        #expect(try temporary.files()["messaging.db-rekey"] == nil, "at \(step)")
+      }
+      #expect(try await count(temporary) == 20, "at \(step)")
+      if step >= recorder.failableEventCount {
+        #expect(code == nil && step > 5)
+        break
+      }
+    }
+  }
+
+  @Test func aCrashAtEachStepLeavesAKeyThatOpens() async throws {
+    for crashPoint in 0... {
+      let temporary = try await filledHome(rowCount: 20)
+      let recorder = FileRecorder(fault: .crash(atEvent: crashPoint))
+      let home = temporary.recorded(by: recorder)
+      do {
+        let vault = try await Vault.get(
+          .messaging, in: home.store, parameters: TemporaryHome.parameters)
+        try await vault.unlock(with: .user)
+        try await VaultedDatabase.changeKey(of: home, vault: vault)
+      } catch {}
+      #expect(try await count(temporary) == 20, "crash at \(crashPoint)")
+      let hasPending = try await temporary.unlockedVault(.user).databaseKeys().hasPending()
+      #expect(!hasPending, "crash at \(crashPoint): opening finishes the change of key")
+      if !recorder.hasCrashed {
+        #expect(crashPoint > 10)
+        break
+      }
+    }
+  }
+}

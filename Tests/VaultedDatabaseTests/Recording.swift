@@ -1,0 +1,95 @@
+import DataVault
+import FaultVFS
+import FileLayer
+import Foundation
+import GRDB
+import SystemPackage
+
+@testable import VaultedDatabase
+
+/// A home whose every step is logged.
+struct RecordedHome {
+  let home: DataVaultHome
+  let recorder: FileRecorder
+  var store: any VaultStore { home.store }
+
+  func mark(_ note: String) { recorder.mark(note) }
+
+  /// The user's vault, unlocked, with a database of some rows that is closed.
+  func filledVault(rowCount: Int) async throws -> Vault {
+    let vault = try await Vault.create(
+      .messaging, in: home.store, credentials: .user, parameters: TemporaryHome.parameters)
+    let database = try await VaultedDatabase.open(home, vault: vault)
+    try await database.pool.write { database in
+      try database.execute(sql: "CREATE TABLE t(x)")
+      for number in 0..<rowCount { try database.execute(sql: "INSERT INTO t VALUES (\(number))") }
+    }
+    try database.close()
+    return vault
+  }
+}
+
+struct Recording {
+  let events: [FileEvent]
+  let root: FilePath
+
+  /// Runs a body on a home whose every step is logged.
+  static func of(
+    _ body: (RecordedHome) async throws -> Void
+  ) async throws -> Recording {
+    let temporary = try TemporaryHome()
+    let recorder = FileRecorder()
+    let vfs = RecordingVFS(recorder)
+    let home = DataVaultHome(
+      temporary.path, fileSystem: RecordingFileSystem(recorder: recorder),
+      vaultParameters: TemporaryHome.parameters, baseVFS: vfs.name)
+    try await body(RecordedHome(home: home, recorder: recorder))
+    return Recording(events: recorder.events, root: temporary.path)
+  }
+
+  /// The different disks since a note, as a kill and as a power cut leaves them.
+  func disks(from note: String) -> [Disk] {
+    let first = events.firstIndex(of: .mark(note)).map { $0 + 1 } ?? 0
+    var seen: [[FilePath: [UInt8]]: [String]] = [:]
+    return (first...events.count).flatMap { count in
+      let prefix = events[..<count]
+      let replay = DiskReplay(prefix)
+      let marks = prefix.compactMap { event in
+        if case .mark(let note) = event { note } else { nil }
+      }
+      return [
+        Disk(
+          name: "killed after \(count)", marks: marks, root: root,
+          files: replay.files(after: .nothing)),
+        Disk(
+          name: "power cut after \(count)", marks: marks, root: root,
+          files: replay.files(after: .everythingUnsynchronized)),
+      ].filter { disk in
+        defer { seen[disk.files] = disk.marks }
+        return seen[disk.files] != disk.marks
+      }
+    }
+  }
+}
+
+struct Disk {
+  let name: String
+  let marks: [String]
+  let root: FilePath
+  let files: [FilePath: [UInt8]]
+
+  /// Puts the files into a home of their own.
+  func home() throws -> TemporaryHome {
+    let temporary = try TemporaryHome()
+    let manager = FileManager.default
+    let vaults = temporary.path.appending("vaults").string
+    try manager.createDirectory(
+      atPath: vaults, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    for (path, bytes) in files {
+      let target = temporary.path.string + path.string.dropFirst(root.string.count)
+      _ = manager.createFile(
+        atPath: target, contents: Data(bytes), attributes: [.posixPermissions: 0o600])
+    }
+    return temporary
+  }
+}
