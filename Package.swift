@@ -69,8 +69,8 @@ let package = Package(
     .executableTarget(
       name: "DataVaultCommand",
       dependencies: [
-        "MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer",
-        argumentParser, logging, system,
+        "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault", "VaultCrypto",
+        "FileLayer", argumentParser, logging, system,
       ],
       swiftSettings: settings),
 

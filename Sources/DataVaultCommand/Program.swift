@@ -27,6 +27,7 @@ struct Program: AsyncParsableCommand {
           SetCommand.self, GetCommand.self, NamesCommand.self, RemoveCommand.self,
         ]),
       CommandGroup(name: "Messages", subcommands: [QueueCommand.self]),
+      CommandGroup(name: "Files", subcommands: [DatabaseCommand.self]),
     ])
 
   static func main() async {

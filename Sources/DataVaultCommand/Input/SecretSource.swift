@@ -43,7 +43,7 @@ enum SecretSource {
     guard descriptor >= 0 else {
       throw CommandFailure(
         .notPermitted, "\(path) cannot be read: \(systemMessage(errno))",
-        hint: "the password or salt has to come from there")
+        hint: "the password, salt or key has to come from there")
     }
     defer { _ = close(descriptor) }
     return try read(descriptor: descriptor, name: path)

@@ -1,6 +1,8 @@
 internal import DataVault
 internal import FileLayer
 internal import MessagingQueue
+internal import SealedSQLite
+internal import SealedVFS
 internal import VaultedDatabase
 
 extension CommandFailure {
@@ -15,6 +17,10 @@ extension CommandFailure {
       self.init(Self.status(of: error), error.message, hint: error.hint)
     case let error as VaultedDatabaseError:
       self.init(Self.status(of: error), error.message, hint: error.hint)
+    case let error as SealedDatabaseError:
+      self.init(Self.status(of: error), error.message, hint: error.hint)
+    case let error as SealedFileError:
+      self.init(Self.status(of: error), error.description, hint: error.hint)
     default:
       self.init(.inputOutput, "\(error)")
     }
@@ -56,6 +62,29 @@ extension CommandFailure {
     case .busy: .tryLater
     case .databaseStillExists: .policy
     default: error.underlying.map { CommandFailure(translating: $0).status } ?? .inputOutput
+    }
+  }
+
+  private static func status(of error: SealedDatabaseError) -> ExitStatus {
+    switch error.code {
+    case .wrongKey, .wrongKeyOrNotSQLCipher: .notPermitted
+    case .plainDatabase, .notSealed, .newerVersion, .damaged, .damagedPage, .damagedJournal,
+      .foreignSibling, .truncated, .moved:
+      .badData
+    case .absent: .absent
+    case .alreadyExists: .exists
+    case .busy, .notClosed: .tryLater
+    case .invalidArgument, .sameKey: .usage
+    default: .inputOutput
+    }
+  }
+
+  /// What is wrong with a key's place; what is wrong with a database comes as the other error.
+  private static func status(of error: SealedFileError) -> ExitStatus {
+    switch error.code {
+    case .keyFileRefused: .notPermitted
+    case .invalidArgument: .usage
+    default: .inputOutput
     }
   }
 }

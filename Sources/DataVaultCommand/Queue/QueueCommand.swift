@@ -4,5 +4,7 @@ internal import ArgumentParser
 struct QueueCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "queue", abstract: "Publish and receive messages.",
-    subcommands: [PublishCommand.self, ReceiveCommand.self, StatsCommand.self])
+    subcommands: [
+      PublishCommand.self, ReceiveCommand.self, StatsCommand.self, RekeyCommand.self,
+    ])
 }

@@ -1,0 +1,77 @@
+internal import SealedVFS
+
+/// The report of `database verify`.
+struct VerificationReport: Encodable {
+  let file: String
+  let isClean: Bool
+  let findings: Verification
+
+  init(file: String, _ findings: Verification) {
+    self.file = file
+    self.findings = findings
+    isClean = findings.isClean
+  }
+
+  var text: String {
+    (["\(file.onOneLine): \(isClean ? "whole" : "damaged")"] + pages + log + journal)
+      .map { "\($0)\n" }.joined()
+  }
+
+  private var pages: [String] {
+    var lines = ["pages      \(findings.pageCount)"]
+    if findings.isHeaderDamaged {
+      lines.append("header     damaged, and the key fits all the same")
+    }
+    if findings.damagedPageCount > 0 {
+      lines.append("damaged    \(Self.list(findings.damagedPages, of: findings.damagedPageCount))")
+    }
+    if findings.repairedPageCount > 0 {
+      lines.append(
+        "repaired   \(Self.list(findings.repairedPages, of: findings.repairedPageCount))"
+          + ", by the log or the journal at the next opening for writing")
+    }
+    if findings.emptyPageCount > 0 {
+      lines.append("empty      \(Self.list(findings.emptyPages, of: findings.emptyPageCount))")
+    }
+    if findings.missingPageCount > 0 {
+      lines.append("missing    \(findings.missingPageCount) pages at the end")
+    }
+    return lines
+  }
+
+  private var log: [String] {
+    let log = findings.log
+    switch log.state {
+    case .absent, .empty: return []
+    case .foreign: return ["log        not a sealed one: opening is refused while it lies there"]
+    case .sealed:
+      let tail = log.discardedTail.map {
+        "; \($0.frameCount) from frame \($0.firstFrame) on are not used: torn by a power cut, "
+          + "or damaged"
+      }
+      return ["log        \(log.committedFrameCount) committed frames\(tail ?? "")"]
+    }
+  }
+
+  private var journal: [String] {
+    let journal = findings.journal
+    switch journal.state {
+    case .absent, .finished: return []
+    case .inUse: return ["journal    of a transaction that goes on"]
+    case .hot:
+      let damage =
+        journal.damagedRecordCount > 0
+        ? "; damaged: \(Self.list(journal.damagedRecords, of: journal.damagedRecordCount))" : ""
+      return ["journal    \(journal.recordCount) records, to be rolled back\(damage)"]
+    case .damaged: return ["journal    damaged, and the database needs it"]
+    case .foreign: return ["journal    not a sealed one: opening is refused while it lies there"]
+    }
+  }
+
+  /// The first twenty numbers, and how many more there are.
+  private static func list(_ numbers: [some BinaryInteger], of count: Int) -> String {
+    let shown = numbers.prefix(20)
+    let rest = count - shown.count
+    return shown.map { "\($0)" }.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
+  }
+}

@@ -1,0 +1,185 @@
+import Foundation
+import Testing
+
+@Suite struct DatabaseCommandTests {
+  /// A plain database, keys, and what was made of them, in one folder.
+  private struct Bench {
+    let folder: ScratchFolder
+
+    init() throws {
+      folder = try ScratchFolder()
+      for name in ["key", "other"] {
+        try secret(name, (0..<32).map { _ in UInt8.random(in: 0...255) })
+      }
+      try secret("passphrase", Array("correct horse\n".utf8))
+      try shell(
+        "plain",
+        """
+        CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT);
+        WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+        INSERT INTO t SELECT i, 'row ' || i || hex(zeroblob(30)) FROM n;
+        CREATE INDEX i ON t (text);
+        """)
+    }
+
+    func secret(_ name: String, _ bytes: [UInt8]) throws {
+      let path = try folder.file(name, bytes)
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+    }
+
+    @discardableResult
+    func shell(_ name: String, _ sql: String) throws -> String {
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: "/usr/bin/sqlite3")
+      process.arguments = ["-bail", folder.path(name), sql]
+      let output = Pipe()
+      process.standardOutput = output
+      try process.run()
+      let text = output.fileHandleForReading.readDataToEndOfFile()
+      process.waitUntilExit()
+      #expect(process.terminationStatus == 0)
+      return String(decoding: text, as: UTF8.self)
+    }
+
+    func run(_ arguments: String...) throws -> Tool.Outcome {
+      try Tool.run(["database"] + arguments)
+    }
+
+    /// A sealed copy of the plain database.
+    func sealed(_ name: String = "sealed") throws -> String {
+      let outcome = try run(
+        "import", folder.path("plain"), folder.path(name), "--format", "plain", "--new-key-file",
+        folder.path("key"))
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      return folder.path(name)
+    }
+
+    func damage(_ name: String, page: Int) throws {
+      try DamageTests.change(folder.path(name)) { $0[(page - 1) * 4096 + 100] ^= 1 }
+    }
+
+    var key: String { folder.path("key") }
+  }
+
+  @Test func `plain in, plain out: equal dumps, and no plaintext between`() throws {
+    let bench = try Bench()
+    let sealed = try bench.sealed()
+    #expect(!(try bench.folder.bytes("sealed").contains(Array("row 17".utf8))))
+    let outcome = try bench.run(
+      "export", sealed, bench.folder.path("out"), "--format", "plain", "--key-file", bench.key)
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    #expect(try bench.shell("out", ".dump") == bench.shell("plain", ".dump"))
+    #expect(try bench.shell("out", "SELECT count(*) FROM t") == "2000\n")
+  }
+
+  @Test(arguments: ["correct horse\n", "x'" + String(repeating: "0f", count: 32) + "'"])
+  func `through SQLCipher 4 and back`(passphrase: String) throws {
+    let bench = try Bench()
+    try bench.secret("passphrase", Array(passphrase.utf8))
+    let sealed = try bench.sealed()
+    let cipher = bench.folder.path("cipher")
+    let export = try bench.run(
+      "export", sealed, cipher, "--format", "sqlcipher4", "--key-file", bench.key,
+      "--new-key-file", bench.folder.path("passphrase"))
+    #expect(export.status == 0, "\(export.errors)")
+    let wrong = try bench.run(
+      "import", cipher, bench.folder.path("no"), "--format", "sqlcipher4", "--key-file",
+      bench.key, "--new-key-file", bench.key)
+    #expect(wrong.status == 77)
+    #expect(!FileManager.default.fileExists(atPath: bench.folder.path("no")))
+    let back = try bench.run(
+      "import", cipher, bench.folder.path("back"), "--format", "sqlcipher4", "--key-file",
+      bench.folder.path("passphrase"), "--new-key-file", bench.folder.path("other"))
+    #expect(back.status == 0, "\(back.errors)")
+    let out = try bench.run(
+      "export", bench.folder.path("back"), bench.folder.path("out"), "--format", "plain",
+      "--key-file", bench.folder.path("other"))
+    #expect(out.status == 0, "\(out.errors)")
+    #expect(try bench.shell("out", ".dump") == bench.shell("plain", ".dump"))
+  }
+
+  @Test func `verify says that all is whole, or which page is damaged`() throws {
+    let bench = try Bench()
+    let sealed = try bench.sealed()
+    let whole = try bench.run("verify", sealed, "--key-file", bench.key, "--json")
+    #expect(whole.status == 0, "\(whole.errors)")
+    #expect(whole.text.contains("\"isClean\":true"))
+    try bench.damage("sealed", page: 7)
+    let before = try bench.folder.bytes("sealed")
+    let damaged = try bench.run("verify", sealed, "--key-file", bench.key, "--json")
+    #expect(damaged.status == 65)
+    #expect(damaged.text.contains("\"damagedPages\":[7]"))
+    #expect(damaged.errors.contains("hint: "))
+    let text = try bench.run("verify", sealed, "--key-file", bench.key).text
+    #expect(text.contains("damaged    7\n"))
+    #expect(try bench.folder.bytes("sealed") == before)
+  }
+
+  @Test func `salvage copies what is whole and says what is not`() throws {
+    let bench = try Bench()
+    let sealed = try bench.sealed()
+    try bench.damage("sealed", page: 7)
+    let salvaged = try bench.run(
+      "salvage", sealed, bench.folder.path("new"), "--key-file", bench.key, "--json")
+    #expect(salvaged.status == 65)
+    #expect(salvaged.text.contains("\"isComplete\":false"))
+    let verified = try bench.run("verify", bench.folder.path("new"), "--key-file", bench.key)
+    #expect(verified.status == 0, "\(verified.errors)")
+    let again = try bench.run(
+      "salvage", sealed, bench.folder.path("new"), "--key-file", bench.key)
+    #expect(again.status == 73)
+    _ = try bench.run(
+      "export", bench.folder.path("new"), bench.folder.path("out"), "--format", "plain",
+      "--key-file", bench.key)
+    let count = try #require(
+      Int(try bench.shell("out", "SELECT count(*) FROM t").trimmingCharacters(in: .newlines)))
+    #expect((1800..<2000).contains(count))
+  }
+
+  @Test func `a key can be an item of a vault`() throws {
+    let bench = try Bench()
+    let home = try TestHome.secured()
+    let stored = try home.unlocked(
+      ["set", "messaging", "database-key", "--binary"], input: bench.folder.bytes("key"))
+    #expect(stored.status == 0, "\(stored.errors)")
+    let verified = try home.unlocked(
+      "database", "verify", bench.sealed(), "--key-item", "messaging/database-key")
+    #expect(verified.status == 0, "\(verified.errors)")
+    let absent = try home.unlocked(
+      "database", "verify", bench.folder.path("sealed"), "--key-item", "messaging/none")
+    #expect(absent.status == 66)
+  }
+
+  @Test func `what is wrong with a file or a key has its exit code`() throws {
+    let bench = try Bench()
+    let sealed = try bench.sealed()
+    #expect(try bench.run("verify", sealed).status == 77)
+    #expect(try bench.run("verify", sealed, "--key-file", bench.folder.path("other")).status == 77)
+    #expect(
+      try bench.run("verify", sealed, "--key-file", bench.folder.path("passphrase")).status == 77)
+    #expect(
+      try bench.run("verify", bench.folder.path("plain"), "--key-file", bench.key).status == 65)
+    #expect(
+      try bench.run("verify", bench.folder.path("none"), "--key-file", bench.key).status == 66)
+    #expect(
+      try bench.run("verify", sealed, "--key-file", bench.key, "--key-fd", "3").status == 64)
+    #expect(
+      try bench.run(
+        "export", sealed, bench.folder.path("plain"), "--format", "plain", "--key-file",
+        bench.key
+      ).status == 73)
+  }
+
+  @Test func `rekey seals all messages anew, and the password stays`() throws {
+    let home = try TestHome.secured()
+    let before = try #require(FileManager.default.contents(atPath: home.database))
+    let rekeyed = try home.unlocked("queue", "rekey")
+    #expect(rekeyed.status == 0, "\(rekeyed.errors)")
+    let after = try #require(FileManager.default.contents(atPath: home.database))
+    #expect(after[4..<8] != before[4..<8], "the key check did not change")
+    #expect(after[8..<16] == before[8..<16], "the file id changed")
+    #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
+    #expect(
+      try home.run("queue", "rekey", "--password-file", home.folder.path("wrong")).status == 77)
+  }
+}
