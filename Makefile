@@ -6,8 +6,10 @@ SWIFT_FLAGS ?=
 # Kill runs of `make crash`, and the states of each of its workloads; `make test` does fewer.
 RUNS ?= 200
 STATES ?= 20000
+# Seconds for each harness of `make fuzz`.
+SECONDS_EACH ?= 60
 
-.PHONY: demo test bench crash lint extension docs
+.PHONY: demo test bench crash fuzz sanitize lint extension docs
 
 # The main job on real input: what it compared and searched, last.
 demo:
@@ -21,6 +23,14 @@ test:
 # workloads, lost (0), wrong (0); runs, acknowledged, lost (0), wrong (0).
 crash:
 	@RUNS=$(RUNS) STATES=$(STATES) scripts/crash
+
+# Changed bytes of database, log and journal, raw and sealed anew: harness, executions, crashes (0).
+fuzz:
+	@SECONDS_EACH=$(SECONDS_EACH) scripts/fuzz
+
+# The suite under the address and the thread sanitizer: findings (0).
+sanitize:
+	@scripts/sanitize
 
 # Formatting, and a build of everything, in which no warning is left.
 lint:

@@ -1,0 +1,27 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// Nested: a program with libFuzzer's own main cannot be linked by a normal build.
+// `make fuzz` builds it with `--sanitize=fuzzer`.
+let package = Package(
+  name: "Fuzz",
+  dependencies: [
+    .package(name: "DataVault", path: ".."),
+    .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+  ],
+  targets: [
+    .systemLibrary(
+      name: "CFuzzedSQLite", path: "Sources/CSQLite", pkgConfig: "sqlite3",
+      providers: [.apt(["libsqlite3-dev"])]),
+    .executableTarget(
+      name: "Fuzz",
+      dependencies: [
+        "CFuzzedSQLite",
+        .product(name: "SealedVFS", package: "DataVault"),
+        .product(name: "SystemPackage", package: "swift-system"),
+        .product(name: "VaultCrypto", package: "DataVault"),
+      ],
+      swiftSettings: [.unsafeFlags(["-parse-as-library"])]),
+  ]
+)

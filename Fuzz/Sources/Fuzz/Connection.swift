@@ -1,0 +1,49 @@
+import CFuzzedSQLite
+
+/// A connection that reports no error: a fuzzer wants to go on.
+final class Connection {
+  private(set) var pointer: OpaquePointer?
+
+  init(_ path: String, vfs: String) {
+    sqlite3_open_v2(path, &pointer, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs)
+  }
+
+  deinit { sqlite3_close_v2(pointer) }
+
+  /// The first columns of all rows; nil where something failed.
+  @discardableResult
+  func run(_ sql: String) -> [String]? {
+    var rows: [String] = []
+    var result = SQLITE_OK
+    sql.withCString { start in
+      var next: UnsafePointer<CChar>? = start
+      while let text = next, text.pointee != 0, result == SQLITE_OK {
+        var statement: OpaquePointer?
+        result = sqlite3_prepare_v2(pointer, text, -1, &statement, &next)
+        guard result == SQLITE_OK, statement != nil else { continue }
+        var step = sqlite3_step(statement)
+        while step == SQLITE_ROW {
+          rows.append(sqlite3_column_text(statement, 0).map { String(cString: $0) } ?? "")
+          step = sqlite3_step(statement)
+        }
+        if step != SQLITE_DONE { result = step }
+        sqlite3_finalize(statement)
+      }
+    }
+    return result == SQLITE_OK ? rows : nil
+  }
+
+  /// SQLite's own handle of the database, through which pages are sealed as they are written.
+  var file: UnsafeMutablePointer<sqlite3_file>? {
+    var file: UnsafeMutablePointer<sqlite3_file>?
+    sqlite3_file_control(pointer, "main", SQLITE_FCNTL_FILE_POINTER, &file)
+    return file
+  }
+
+  /// The same of its log or journal.
+  var sibling: UnsafeMutablePointer<sqlite3_file>? {
+    var file: UnsafeMutablePointer<sqlite3_file>?
+    sqlite3_file_control(pointer, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file)
+    return file
+  }
+}
