@@ -123,7 +123,9 @@ final class Workbench {
     connection.run("ROLLBACK")
     _ = consume connection
     for (suffix, contents) in zip(["", "-wal"], kept) {
-      if let contents { _ = FileManager.default.createFile(atPath: path + suffix, contents: contents) }
+      if let contents {
+        _ = FileManager.default.createFile(atPath: path + suffix, contents: contents)
+      }
     }
     unlink(path + "-shm")
   }
