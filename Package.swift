@@ -69,7 +69,8 @@ let package = Package(
     .executableTarget(
       name: "DataVaultCommand",
       dependencies: [
-        "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault", "VaultCrypto",
+        "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault",
+        "VaultCrypto",
         "FileLayer", argumentParser, logging, system,
       ],
       swiftSettings: settings),
@@ -83,6 +84,10 @@ let package = Package(
     .executableTarget(
       name: "FirstProgram", dependencies: ["SealedSQLite", grdb], path: "Tests/Support/FirstProgram"
     ),
+    // What its articles on moving show, likewise.
+    .target(
+      name: "MovingExamples", dependencies: ["SealedSQLite", "SealedVFS", "VaultCrypto"],
+      path: "Tests/Support/MovingExamples"),
 
     tests("FileLayerTests", ["FileLayer", system]),
     tests("VaultCryptoTests", ["VaultCrypto"]),
@@ -91,7 +96,10 @@ let package = Package(
       "SealedVFSTests", ["SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", "CSQLite", system]),
     tests(
       "SealedSQLiteTests",
-      ["SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", grdb, system]),
+      [
+        "SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", "MovingExamples", grdb,
+        system,
+      ]),
     tests(
       "VaultedDatabaseTests",
       [

@@ -160,6 +160,10 @@ import Testing
     #expect(
       try bench.run("verify", bench.folder.path("plain"), "--key-file", bench.key).status == 65)
     #expect(
+      try bench.run(
+        "import", sealed, bench.folder.path("no"), "--format", "plain", "--new-key-file", bench.key
+      ).status == 65)
+    #expect(
       try bench.run("verify", bench.folder.path("none"), "--key-file", bench.key).status == 66)
     #expect(
       try bench.run("verify", sealed, "--key-file", bench.key, "--key-fd", "3").status == 64)

@@ -20,6 +20,14 @@ import Testing
     #expect(lines.count <= 10)
   }
 
+  /// They are a target that the tests depend on.
+  @Test(arguments: ["MovingFromAPlainDatabase", "MovingFromSQLCipher"])
+  func `what an article on moving shows is compiled here`(name: String) throws {
+    let article = try Self.text("Sources/SealedSQLite/SealedSQLite.docc/\(name).md")
+    let example = try Self.text("Tests/Support/MovingExamples/\(name).swift")
+    #expect(article.contains("```swift\n\(example)```\n"))
+  }
+
   @Test func `every error code stands in the article on errors`() throws {
     let article = try Self.text("Sources/SealedSQLite/SealedSQLite.docc/Errors.md")
     let codes = try Self.text("Sources/SealedSQLite/SealedDatabaseError.swift")

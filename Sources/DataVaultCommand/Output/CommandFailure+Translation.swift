@@ -68,8 +68,8 @@ extension CommandFailure {
   private static func status(of error: SealedDatabaseError) -> ExitStatus {
     switch error.code {
     case .wrongKey, .wrongKeyOrNotSQLCipher: .notPermitted
-    case .plainDatabase, .notSealed, .newerVersion, .damaged, .damagedPage, .damagedJournal,
-      .foreignSibling, .truncated, .moved:
+    case .plainDatabase, .notSealed, .notPlainDatabase, .newerVersion, .damaged, .damagedPage,
+      .damagedJournal, .foreignSibling, .truncated, .moved:
       .badData
     case .absent: .absent
     case .alreadyExists: .exists
