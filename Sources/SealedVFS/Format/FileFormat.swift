@@ -11,7 +11,8 @@ public struct FileFormat: Sendable, Hashable {
   /// Our own: `docs/sealed-database-format.md`.
   public static let sealed = FileFormat(name: "sealed", reservedByteCount: 40)
 
-  /// SQLCipher 4 with its default settings: `docs/sqlcipher-format.md`. Read where it lies, and
-  /// written only as a whole new file: its log and journal are never opened.
+  /// SQLCipher 4 with its default settings: `docs/sqlcipher-format.md`.
+  ///
+  /// Read where it lies, and written only as a whole new file: its log and journal are never opened.
   public static let sqlcipher4 = FileFormat(name: "sqlcipher4", reservedByteCount: 80)
 }
