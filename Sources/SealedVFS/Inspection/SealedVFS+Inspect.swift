@@ -17,7 +17,9 @@ extension SealedVFS {
       throw SealedFileError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
     }
     switch try status(of: full) {
-    case nil: return .absent
+    // A VFS need not keep its files where the system does.
+    case nil where unsafe !isThere(full, on: vfs): return .absent
+    case nil: break
     case let status? where status.kind != .regular: return .foreign
     case let status? where status.byteCount == 0: return .empty
     default: break
@@ -32,6 +34,14 @@ extension SealedVFS {
       throw SealedFileError(.ioFailed, path: full, detail: "it cannot be opened for reading")
     }
     return try read(file, full)
+  }
+
+  private static func isThere(
+    _ path: String, on vfs: UnsafeMutablePointer<sqlite3_vfs>
+  ) -> Bool {
+    var answer: Int32 = 0
+    return unsafe vfs.pointee.xAccess(vfs, path, SQLITE_ACCESS_EXISTS, &answer) == SQLITE_OK
+      && answer != 0
   }
 
   /// Looks without opening.

@@ -7,6 +7,7 @@ internal import CSQLite
 @safe final class HeldFile {
   let path: String
   let base: BaseFile
+  private let vfs: UnsafeMutablePointer<sqlite3_vfs>
   private let name: UnsafePointer<CChar>?
   private let canLockExclusively: Bool
   private var isAlone = false
@@ -22,6 +23,7 @@ internal import CSQLite
     if looked == SQLITE_OK && isThere == 0 { return nil }
     unsafe name = sqlite3_create_filename(path, "", "", 0, nil)
     unsafe base = BaseFile(vfs)
+    unsafe self.vfs = vfs
     self.path = path
     // An exclusive lock needs a descriptor that could write; none is asked of log and journal.
     let access = kind == SQLITE_OPEN_MAIN_DB ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
@@ -36,6 +38,13 @@ internal import CSQLite
   deinit {
     _ = base.close()
     unsafe sqlite3_free_filename(name)
+  }
+
+  /// Whether there is a file of this name beside it, as SQLite asks.
+  func isThere(_ path: String) -> Bool {
+    var answer: Int32 = 0
+    let result = unsafe vfs.pointee.xAccess(vfs, path, SQLITE_ACCESS_EXISTS, &answer)
+    return result != SQLITE_OK || answer != 0
   }
 
   /// The length; 0 for a database that has no more than room for its header.

@@ -1,6 +1,4 @@
 internal import CSQLite
-internal import FileLayer
-internal import SystemPackage
 
 /// What a rollback journal holds, read as SQLite's playback would.
 struct JournalScan {
@@ -133,10 +131,6 @@ struct JournalScan {
     guard unsafe file.read(name.pointer, name.byteCount, at: byteCount - 16 - nameByteCount)
     else { return false }
     let path = unsafe String(decoding: name.bytes(0..<name.byteCount), as: UTF8.self)
-    do throws(FileError) {
-      return try LinuxFileSystem().status(of: FilePath(path)) == nil
-    } catch {
-      return false
-    }
+    return !file.isThere(path)
   }
 }

@@ -18,6 +18,10 @@ final class StateChecker {
   private var registration: KeyRegistration?
   private var registeredKey: [UInt8]?
   private let attachedRegistration: KeyRegistration?
+  private var stateCount = 0
+
+  /// Of so many states one is verified, before and after SQLite recovers it.
+  private static let verifiedShare = 4
 
   init(work: RecordedWork, form: FileForm) throws {
     self.work = work
@@ -32,7 +36,15 @@ final class StateChecker {
     defer { disk.load([:]) }
     do {
       let isChanged = try isUnderLaterKey(files)
-      let found = try contents(key: work.keys[isChanged ? 1 : 0])
+      let key = work.keys[isChanged ? 1 : 0]
+      stateCount += 1
+      let isVerified = form == .sealed && stateCount % Self.verifiedShare == 0
+      let unclean = isVerified ? try verify(files, key: key, "as the cut left it") : nil
+      let found = try contents(key: key)
+      if let unclean { return .wrong(unclean) }
+      if isVerified, let unclean = try verify(disk.contents, key: key, "recovered") {
+        return .wrong(unclean)
+      }
       if work.keys.count > 1 && acknowledged > 0 && !isChanged {
         return .lost("the acknowledged key")
       }
@@ -48,6 +60,17 @@ final class StateChecker {
 
   private struct Damaged: Error, CustomStringConvertible {
     let description: String
+  }
+
+  /// What verification has against a state from which nothing is lost; nil where it is clean.
+  private func verify(_ files: [String: [UInt8]], key: [UInt8], _ when: String) throws -> String? {
+    for path in [work.database, work.attached].compactMap(\.self) {
+      // Nothing was written yet, or the database is all in the journal's promise to remove it.
+      guard let file = files[path.string], !file.isEmpty else { continue }
+      let found = try SealedVFS.verify(path, key: SecretBytes(copying: key), over: disk.name)
+      if !found.isClean { return "\(when), verification is not clean: \(found)" }
+    }
+    return nil
   }
 
   private func contents(key: [UInt8]) throws -> Int {
