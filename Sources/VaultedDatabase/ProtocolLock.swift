@@ -26,7 +26,7 @@ enum ProtocolLock {
     }
     throw VaultedDatabaseError(
       .busy,
-      "another process is opening or changing the database in \(path.removingLastComponent())",
+      "another process is opening or changing the database in \(path.containingDirectory)",
       hint: "try again when it has finished")
   }
 }

@@ -52,7 +52,7 @@ import VaultCrypto
     #expect(opens == (false, true))
     let last = progress.withLock { $0.last }
     #expect(last != nil && last?.completedPageCount == last?.pageCount)
-    #expect(try temporary.files()["messaging.db-rekey"] == nil)
+    #expect(try temporary.files()[".messaging.db.new"] == nil)
     #expect(try await count(temporary) == 500)
   }
 
@@ -95,7 +95,7 @@ import VaultCrypto
       try await VaultedDatabase.changeKey(of: temporary.home, vault: vault)
     }
     #expect(try temporary.files()["vaults/messaging.vault"] == before)
-    #expect(try temporary.files()["messaging.db-rekey"] == nil)
+    #expect(try temporary.files()[".messaging.db.new"] == nil)
   }
 
   @Test(arguments: [Errno.noSpace, .readOnlyFileSystem])
@@ -112,12 +112,12 @@ import VaultCrypto
         code = error.code
       }
       let isCopyWritten = recorder.events.contains {
-        if case .synchronize(let path) = $0 { path.string.hasSuffix("-rekey") } else { false }
+        if case .synchronize(let path) = $0 { path.string.hasSuffix(".new") } else { false }
       }
       if !isCopyWritten {
         #expect([.diskFull, .readOnly].contains(code), "at \(step)")
         #expect(try temporary.files()["vaults/messaging.vault"] == before, "at \(step)")
-        #expect(try temporary.files()["messaging.db-rekey"] == nil, "at \(step)")
+        #expect(try temporary.files()[".messaging.db.new"] == nil, "at \(step)")
       }
       #expect(try await count(temporary) == 20, "at \(step)")
       if step >= recorder.failableEventCount {

@@ -102,7 +102,7 @@ import VaultCrypto
       try await VaultedDatabase.secure(temporary.home, with: .user)
     }
     #expect(try temporary.files()["vaults/messaging.vault"] == before)
-    #expect(try temporary.files()["messaging.db-rekey"] == nil)
+    #expect(try temporary.files()[".messaging.db.new"] == nil)
   }
 
   @Test func aFullDiskEndsItWithOnePasswordThatOpensEverything() async throws {
@@ -114,11 +114,11 @@ import VaultCrypto
       let home = temporary.recorded(by: recorder)
       try? await VaultedDatabase.secure(home, with: .user)
       let isCopyWritten = recorder.events.contains {
-        if case .synchronize(let path) = $0 { path.string.hasSuffix("-rekey") } else { false }
+        if case .synchronize(let path) = $0 { path.string.hasSuffix(".new") } else { false }
       }
       if !isCopyWritten {
         #expect(try temporary.files()["vaults/messaging.vault"] == before, "full at \(step)")
-        #expect(try temporary.files()["messaging.db-rekey"] == nil, "full at \(step)")
+        #expect(try temporary.files()[".messaging.db.new"] == nil, "full at \(step)")
       }
       let isSecured = try await Vault.get(
         .messaging, in: temporary.home.store, parameters: TemporaryHome.parameters

@@ -20,7 +20,7 @@ extension FileSystem {
   /// Makes a missing lock file for the owner of its directory: one that root owns would lock a
   /// daemon out of its own vault.
   package func makeLockFile(_ path: FilePath) throws(FileError) {
-    guard let owner = try ownerOfNewFile(in: path.removingLastComponent()),
+    guard let owner = try ownerOfNewFile(in: path.containingDirectory),
       try status(of: path) == nil
     else { return }
     let file: any WritableFile

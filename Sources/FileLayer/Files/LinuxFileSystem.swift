@@ -115,17 +115,27 @@ package struct LinuxFileSystem: FileSystem {
   }
 
   package func lock(_ path: FilePath, wait: Bool) throws(FileError) -> FileLock? {
-    let descriptor = unsafe open(
-      path.string, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600 as mode_t)
-    guard descriptor >= 0 else { throw FileError(.lock, path, .current) }
-    while flock(descriptor, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0 {
-      let reason = Errno.current
-      if reason == .interrupted { continue }
-      _ = Glibc.close(descriptor)
-      if reason == .wouldBlock { return nil }
-      throw FileError(.lock, path, reason)
+    while true {
+      let descriptor = unsafe open(
+        path.string, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600 as mode_t)
+      guard descriptor >= 0 else { throw FileError(.lock, path, .current) }
+      while flock(descriptor, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0 {
+        let reason = Errno.current
+        if reason == .interrupted { continue }
+        _ = Glibc.close(descriptor)
+        if reason == .wouldBlock { return nil }
+        throw FileError(.lock, path, reason)
+      }
+      if hasName(descriptor, path) { return FileLock { _ = Glibc.close(descriptor) } }
+      _ = Glibc.close(descriptor)  // its last holder removed it: the lock of that file is nobody's
     }
-    return FileLock { _ = Glibc.close(descriptor) }
+  }
+
+  private func hasName(_ descriptor: Int32, _ path: FilePath) -> Bool {
+    var opened = stat()
+    var named = stat()
+    return unsafe fstat(descriptor, &opened) == 0 && lstat(path.string, &named) == 0
+      && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino
   }
 
   /// Through a descriptor: whoever owns the parent could put something else at the path meanwhile.

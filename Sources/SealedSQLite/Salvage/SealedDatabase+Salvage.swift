@@ -41,18 +41,20 @@ extension SealedDatabase {
     newKey: borrowing SecretBytes, over base: String, fileSystem: any FileSystem,
     progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedDatabaseError) -> Salvage {
-    try requireAbsent(destination, fileSystem)
-    let side = FilePath(destination.string + "-salvage")
     do throws(SealedFileError) {
+      let side = try SideFile(newAt: destination, fileSystem)
       return try withoutActuallyEscaping(progress) { progress throws(SealedFileError) in
         let image = try SealedImage(source, key: key, over: base, progress: { _ in })
-        try prepare(side, like: source, fileSystem)
+        // For nobody but those who may use the source.
+        let lock = try side.claim(like: source)
+        defer { lock.release() }
         do throws(SealedFileError) {
-          let report = try copy(image, to: side, key: newKey, over: base, progress)
-          try putInPlace(side, destination, fileSystem)
+          let report = try copy(image, to: side.path, key: newKey, over: base, progress)
+          try side.requireFreePlace()
+          try side.putInPlace()
           return report
         } catch {
-          discard(side, fileSystem)
+          side.discard()
           throw error
         }
       }
@@ -69,54 +71,5 @@ extension SealedDatabase {
     let database = try NewDatabase(at: side, key: key, over: base)
     var salvager = Salvager(CountedPages(image, progress), into: database)
     return try salvager.run()
-  }
-
-  private static func requireAbsent(
-    _ destination: FilePath, _ fileSystem: any FileSystem
-  ) throws(SealedDatabaseError) {
-    for suffix in ["", "-wal", "-journal"] {
-      let path = FilePath(destination.string + suffix)
-      do throws(FileError) {
-        if try fileSystem.status(of: path) == nil { continue }
-      } catch {
-        throw SealedDatabaseError(.inputOutput, error.description, underlying: error)
-      }
-      throw SealedDatabaseError(
-        .alreadyExists, "\(path): there is a file already", hint: "name another place")
-    }
-  }
-
-  /// Makes the side file, for nobody but those who may use the source.
-  private static func prepare(
-    _ side: FilePath, like source: FilePath, _ fileSystem: any FileSystem
-  ) throws(SealedFileError) {
-    discard(side, fileSystem)
-    do throws(FileError) {
-      guard let status = try fileSystem.status(of: source) else {
-        throw FileError(.status, source, .noSuchFileOrDirectory)
-      }
-      let file = try fileSystem.create(side, permissions: status.permissions)
-      defer { file.close() }
-      try file.changeOwner(to: status.owner)
-    } catch {
-      throw SealedFileError(error, side)
-    }
-  }
-
-  private static func putInPlace(
-    _ side: FilePath, _ destination: FilePath, _ fileSystem: any FileSystem
-  ) throws(SealedFileError) {
-    do throws(FileError) {
-      try fileSystem.rename(side, to: destination)
-      try fileSystem.synchronizeDirectory(destination.containingDirectory)
-    } catch {
-      throw SealedFileError(error, destination)
-    }
-  }
-
-  private static func discard(_ side: FilePath, _ fileSystem: any FileSystem) {
-    for suffix in ["", "-journal"] {
-      try? fileSystem.remove(FilePath(side.string + suffix))
-    }
   }
 }

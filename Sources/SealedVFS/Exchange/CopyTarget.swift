@@ -1,39 +1,29 @@
-internal import CSQLite
 package import FileLayer
 package import SystemPackage
 package import VaultCrypto
 
 /// A database to be made: under a side name until it is whole and durable, then under its own.
 package final class CopyTarget {
-  let path: FilePath
-  /// Where it is written: `.NAME.new` in the same directory.
-  let side: FilePath
   /// How its pages are encrypted; nil for a plain one.
   let format: FileFormat?
   let vfs: String
   private(set) var registration: KeyRegistration?
-  private let fileSystem: any FileSystem
+  private let file: SideFile
   private let lock: FileLock
   private var isFinished = false
+
+  var path: FilePath { file.place }
+  /// Where it is written.
+  var side: FilePath { file.path }
 
   private init(
     _ path: FilePath, _ format: FileFormat?, vfs: String, _ fileSystem: any FileSystem
   ) throws(SealedFileError) {
     try SealedVFS.install()
-    // Before symbolic links are followed: one that leads nowhere is in the way too.
-    let isTaken = try Self.reporting(path) { () throws(FileError) in
-      try fileSystem.status(of: path) != nil
-    }
-    if isTaken { throw SealedFileError(.alreadyExists, path: path.string) }
-    let full = FilePath(try SealedVFS.fullPath(path))
-    let side = full.temporarySibling
-    lock = try Self.lock(side, for: full, fileSystem)
-    self.path = full
-    self.side = side
+    file = try SideFile(newAt: path, fileSystem)
+    lock = try file.claim()
     self.format = format
     self.vfs = vfs
-    self.fileSystem = fileSystem
-    try requireFreePlace()
   }
 
   /// A sealed database, with an identity of its own.
@@ -66,74 +56,20 @@ package final class CopyTarget {
   }
 
   deinit {
-    if !isFinished { try? fileSystem.remove(side) }
+    if !isFinished { file.discard() }
     lock.release()
   }
 
   /// Gives the database its name, durably; its connection is closed.
   func finish() throws(SealedFileError) {
-    try requireFreePlace()
-    try reporting { () throws(FileError) in try fileSystem.rename(side, to: path) }
-    isFinished = true
-    try reporting { () throws(FileError) in
-      try fileSystem.synchronizeDirectory(path.containingDirectory)
-    }
+    try file.requireFreePlace()
+    isFinished = true  // or it is removed there
+    try file.putInPlace()
   }
 
   /// How many pages are written so far.
   var pageCount: Int {
     let status = try? LinuxFileSystem().status(of: side)
     return Int(status?.byteCount ?? 0) / PageLayout.byteCount
-  }
-
-  /// Nothing may lie there, nor a log or journal that SQLite would take for the new database's.
-  private func requireFreePlace() throws(SealedFileError) {
-    for suffix in ["", "-wal", "-journal"] {
-      let place = FilePath(path.string + suffix)
-      let status = try reporting { () throws(FileError) in try fileSystem.status(of: place) }
-      if status != nil { throw SealedFileError(.alreadyExists, path: place.string) }
-    }
-  }
-
-  private func reporting<R>(_ body: () throws(FileError) -> R) throws(SealedFileError) -> R {
-    try Self.reporting(path, body)
-  }
-
-  private static func reporting<R>(
-    _ path: FilePath, _ body: () throws(FileError) -> R
-  ) throws(SealedFileError) -> R {
-    do throws(FileError) {
-      return try body()
-    } catch {
-      throw SealedFileError(error, path)
-    }
-  }
-
-  /// Makes the side file, empty and locked (flock(2)), so that two copies to one name do not meet.
-  ///
-  /// What a killed copy left there is removed under its lock.
-  private static func lock(
-    _ side: FilePath, for path: FilePath, _ fileSystem: any FileSystem
-  ) throws(SealedFileError) -> FileLock {
-    try reporting(path) { () throws(FileError) in
-      for suffix in ["-wal", "-journal", "-shm"] {
-        try fileSystem.remove(FilePath(side.string + suffix))
-      }
-    }
-    while true {
-      let lock = try reporting(path) { () throws(FileError) in
-        try fileSystem.makeLockFile(side)
-        return try fileSystem.lock(side, wait: false)
-      }
-      guard let lock else {
-        throw SealedFileError(.busy, path: path.string, detail: "another copy is being made there")
-      }
-      let status = try reporting(path) { () throws(FileError) in
-        try fileSystem.status(of: side)
-      }
-      if status?.byteCount == 0 { return lock }
-      try reporting(path) { () throws(FileError) in try fileSystem.remove(side) }
-      lock.release()
-    }
   }
 }

@@ -1,6 +1,6 @@
 internal import CSQLite
 package import FileLayer
-package import SystemPackage
+internal import SystemPackage
 package import VaultCrypto
 
 extension ExclusiveConnection {
@@ -22,8 +22,8 @@ extension ExclusiveConnection {
     try putCopyInPlace(fileSystem: fileSystem)
   }
 
-  /// The first half of ``reencrypt(to:fileSystem:progress:)``: empties the log, and writes the whole database under the new key
-  /// to the side name, durably.
+  /// The first half of ``reencrypt(to:fileSystem:progress:)``: empties the log, and writes the whole
+  /// database under the new key to the side name, durably.
   ///
   /// All that can go wrong with the pages or for want of space goes wrong here, where the database
   /// is as it was and the side file is removed again.
@@ -38,24 +38,22 @@ extension ExclusiveConnection {
     guard header != file.keys.header else {
       throw SealedFileError(.sameKey, path: path.string)
     }
-    let status = try reporting { () throws(FileError) in
-      try fileSystem.remove(side)
-      return try fileSystem.status(of: path)
+    let status = try SealedFileError.translating(path) { () throws(FileError) in
+      try fileSystem.status(of: path)
     }
     guard let status else { throw SealedFileError(.absent, path: path.string) }
-    let copy = try reporting { () throws(FileError) in
-      try fileSystem.create(side, permissions: status.permissions)
-    }
+    let side = SideFile(replacing: path, fileSystem)
+    let copy = try side.create(permissions: status.permissions)
     do throws(SealedFileError) {
       defer { copy.close() }
       try checkpoint()
       try write(PageCopy(file, header: header, key: newKey), to: copy, progress)
-      try reporting { () throws(FileError) in
+      try SealedFileError.translating(path) { () throws(FileError) in
         try copy.changeOwner(to: status.owner)
         try copy.synchronize()
       }
     } catch {
-      discardCopy(fileSystem: fileSystem)
+      side.discard()
       throw error
     }
   }
@@ -68,58 +66,23 @@ extension ExclusiveConnection {
   package func putCopyInPlace(
     fileSystem: any FileSystem = LinuxFileSystem()
   ) throws(SealedFileError) {
-    do throws(SealedFileError) {
-      try reporting { () throws(FileError) in
-        for suffix in ["-wal", "-shm", "-journal"] {
-          try fileSystem.remove(FilePath(path.string + suffix))
-        }
-        try fileSystem.rename(side, to: path)
-      }
-    } catch {
-      discardCopy(fileSystem: fileSystem)
-      throw error
-    }
-    try reporting { () throws(FileError) in
-      try fileSystem.synchronizeDirectory(path.removingLastComponent())
-    }
+    try SideFile(replacing: path, fileSystem)
+      .putInPlace(removing: ["-wal", "-shm", "-journal"])
   }
 
   /// Removes a copy that is not to be used.
   package func discardCopy(fileSystem: any FileSystem = LinuxFileSystem()) {
-    try? fileSystem.remove(side)
+    SideFile(replacing: path, fileSystem).discard()
   }
-
-  private var side: FilePath { FilePath(path.string + "-rekey") }
 
   private func write(
     _ pages: consuming PageCopy, to file: any WritableFile, _ progress: (PageProgress) -> Void
   ) throws(SealedFileError) {
     while let piece = try pages.next() {
-      try reporting { () throws(FileError) in try file.write(piece) }
+      try SealedFileError.translating(path) { () throws(FileError) in try file.write(piece) }
       progress(
         PageProgress(
           completedPageCount: Int(pages.completedPageCount), pageCount: Int(pages.pageCount)))
     }
-  }
-
-  private func reporting<R>(_ body: () throws(FileError) -> R) throws(SealedFileError) -> R {
-    do throws(FileError) {
-      return try body()
-    } catch {
-      throw SealedFileError(error, path)
-    }
-  }
-}
-
-extension SealedFileError {
-  /// What a file operation around a change of key failed with.
-  package init(_ error: FileError, _ path: FilePath) {
-    let code: Code =
-      switch error.errno {
-      case .noSpace, .diskQuotaExceeded: .diskFull
-      case .permissionDenied, .notPermitted, .readOnlyFileSystem: .readOnly
-      default: .ioFailed
-      }
-    self.init(code, path: path.string, detail: error.description)
   }
 }

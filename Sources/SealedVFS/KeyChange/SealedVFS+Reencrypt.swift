@@ -27,12 +27,10 @@ extension SealedVFS {
     if case .sealed(let header) = try inspect(full, over: base), header.matches(key: newKey) {
       if header.matches(key: oldKey) { throw SealedFileError(.sameKey, path: full.string) }
       // An earlier change got this far; its rename may not be durable yet.
-      do throws(FileError) {
-        try fileSystem.synchronizeDirectory(full.removingLastComponent())
-        return nil
-      } catch {
-        throw SealedFileError(error, full)
+      try SealedFileError.translating(full) { () throws(FileError) in
+        try fileSystem.synchronizeDirectory(full.containingDirectory)
       }
+      return nil
     }
     let connection = try ExclusiveConnection(
       to: full, key: oldKey, over: base, patience: patience)

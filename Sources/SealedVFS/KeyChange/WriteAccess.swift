@@ -1,3 +1,4 @@
+internal import FileLayer
 internal import Glibc
 internal import SystemPackage
 
@@ -6,8 +7,7 @@ internal import SystemPackage
 enum WriteAccess {
   /// - Throws: `readOnly` when the file or its directory may not be written by this process.
   static func require(to path: FilePath) throws(SealedFileError) {
-    let directory = path.removingLastComponent()
-    for place in [path, directory.isEmpty ? FilePath(".") : directory] {
+    for place in [path, path.containingDirectory] {
       guard unsafe faccessat(AT_FDCWD, place.string, W_OK, AT_EACCESS) != 0 else { continue }
       switch Errno(rawValue: errno) {
       case .permissionDenied, .readOnlyFileSystem, .notPermitted:
