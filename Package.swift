@@ -16,8 +16,8 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let argumentParser = Target.Dependency.product(
   name: "ArgumentParser", package: "swift-argument-parser")
 
-/// A library target and the rooms beneath it.
-func room(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+/// A library target and what lies beneath it.
+func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .target(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
@@ -53,19 +53,19 @@ let package = Package(
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
     // The house, bottom up. Arrows point down only: docs/architecture.md.
-    room("FileLayer", [system]),
-    room("VaultCrypto", ["COpenSSL"]),
-    room("DataVault", ["VaultCrypto", "FileLayer", system]),
-    room("SealedVFS", ["VaultCrypto", "FileLayer", "CSQLite", system]),
-    room("SealedSQLiteExtension", ["SealedVFS", "CSQLite"]),
-    room("SealedSQLite", ["SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),
-    room(
+    module("FileLayer", [system]),
+    module("VaultCrypto", ["COpenSSL"]),
+    module("DataVault", ["VaultCrypto", "FileLayer", system]),
+    module("SealedVFS", ["VaultCrypto", "FileLayer", "CSQLite", system]),
+    module("SealedSQLiteExtension", ["SealedVFS", "CSQLite"]),
+    module("SealedSQLite", ["SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),
+    module(
       "VaultedDatabase",
       ["DataVault", "SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),
-    room(
+    module(
       "MessagingQueue",
       ["VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", grdb, logging, system]),
-    room("DataVaultTesting", ["DataVault", "VaultCrypto", "FileLayer", system]),
+    module("DataVaultTesting", ["DataVault", "VaultCrypto", "FileLayer", system]),
     .executableTarget(
       name: "DataVaultCommand",
       dependencies: [

@@ -1,5 +1,5 @@
 internal import GRDB
-internal import SealedVFS
+package import SealedVFS
 
 /// From what the VFS found and what SQLite reported.
 extension SealedDatabaseError {
@@ -17,7 +17,7 @@ extension SealedDatabaseError {
   ]
 
   /// What the VFS found.
-  init(_ error: SealedFileError) {
+  package init(_ error: SealedFileError) {
     self.init(
       Self.codes[error.code] ?? .inputOutput, error.description, hint: error.hint,
       underlying: error, pageNumber: error.pageNumber.map(Int.init))

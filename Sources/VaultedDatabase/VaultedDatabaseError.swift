@@ -48,7 +48,7 @@ public struct VaultedDatabaseError: Error, Sendable, CustomStringConvertible {
   public let message: String
   /// What to do next.
   public let hint: String?
-  /// The error of the room below, where there is one.
+  /// The error of the module below, where there is one.
   public let underlying: (any Error)?
 
   /// Makes an error.

@@ -4,7 +4,7 @@ internal import SealedSQLite
 internal import SealedVFS
 internal import SystemPackage
 
-/// Errors of the rooms below, in this room's terms.
+/// Errors of the modules below, in this module's terms.
 extension VaultedDatabaseError {
   init(_ error: VaultError) {
     let code: Code =
@@ -46,18 +46,7 @@ extension VaultedDatabaseError {
   }
 
   init(_ error: SealedFileError) {
-    let code: Code =
-      switch error.code {
-      case .plainDatabase: .plainDatabase
-      case .newerVersion: .newerVersion
-      case .damagedPage, .damagedJournal, .truncated, .notSealed, .foreignSibling: .damaged
-      case .busy: .busy
-      case .readOnly: .readOnly
-      case .diskFull: .diskFull
-      case .sameKey: .sameKey
-      default: .database
-      }
-    self.init(code, error.description, hint: error.hint, underlying: error)
+    self.init(SealedDatabaseError(error))
   }
 
   init(_ error: FileError) {
