@@ -7,7 +7,7 @@ public struct PageProgress: Sendable, Equatable {
   public let pageCount: Int
 
   /// Describes a moment of the work.
-  public init(completedPageCount: Int, pageCount: Int) {
+  package init(completedPageCount: Int, pageCount: Int) {
     self.completedPageCount = completedPageCount
     self.pageCount = pageCount
   }

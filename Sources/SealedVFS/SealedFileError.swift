@@ -29,7 +29,7 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
     /// A page of the database or its log does not authenticate.
     public static let damagedPage = Code(
       "damagedPage", "a page is damaged",
-      hint: "keep the files as they are and restore a backup")
+      hint: "keep the files as they are; restore a backup, or salvage what is whole")
     /// The rollback journal does not authenticate.
     public static let damagedJournal = Code(
       "damagedJournal", "the rollback journal is damaged, and the database needs it",
@@ -41,7 +41,7 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
     /// The file ends before its last page.
     public static let truncated = Code(
       "truncated", "the file is truncated",
-      hint: "keep the files as they are and restore a backup")
+      hint: "keep the files as they are; restore a backup, or salvage what is whole")
     /// The file was renamed or replaced while it was open.
     public static let moved = Code(
       "moved", "the database was replaced while it was open", hint: "open it again")
@@ -66,7 +66,7 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
       hint: "name another file, or move that one away")
     /// SQLite finds the contents of a database contradictory.
     public static let malformed = Code(
-      "malformed", "the database is malformed", hint: "restore a backup")
+      "malformed", "the database is malformed", hint: "restore a backup, or salvage what is whole")
     /// SQLite could not take over what a database holds.
     public static let sqliteFailed = Code("sqliteFailed", "SQLite refuses")
     /// Other connections are in the way.
@@ -109,7 +109,7 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
 
   /// What kind of failure.
   public let code: Code
-  /// The database's path.
+  /// The database's path, or the key file's; empty where none is to blame.
   public let path: String
   /// The damaged page, from 1; nil for other failures.
   public let pageNumber: UInt32?
@@ -129,6 +129,7 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
   /// One line: what and where; never a key or a plaintext.
   public var description: String {
     let page = pageNumber.map { " (page \($0))" } ?? ""
-    return "\(path): \(code.message)\(page)\(detail.map { ": \($0)" } ?? "")"
+    let place = path.isEmpty ? "" : "\(path): "
+    return "\(place)\(code.message)\(page)\(detail.map { ": \($0)" } ?? "")"
   }
 }

@@ -9,7 +9,7 @@ extension SealedVFS {
   ///
   /// The key lives as long as the open file. A program that opens names it was given by others
   /// should not call this: such a name could point at any file of 32 bytes.
-  public static func allowKeyFilesInURIs() {
+  package static func allowKeyFilesInURIs() {
     URIKey.isAllowed.store(true, ordering: .relaxed)
   }
 }

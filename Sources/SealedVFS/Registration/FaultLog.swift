@@ -4,7 +4,7 @@ internal import Synchronization
 extension SealedVFS {
   /// The last thing that was wrong with any sealed file of this process, for callers that hold no
   /// ``KeyRegistration``; nil when nothing was.
-  public static var lastFault: SealedFileError? { FaultLog.last }
+  package static var lastFault: SealedFileError? { FaultLog.last }
 }
 
 /// Where faults are told, beside SQLite's result codes, which cannot tell them apart.
@@ -27,7 +27,7 @@ enum FaultLog {
 
 extension SealedFileError {
   /// What, where, and what to do next, in one line.
-  public var descriptionWithHint: String {
+  package var descriptionWithHint: String {
     hint.map { "\(description); \($0)" } ?? description
   }
 }

@@ -31,7 +31,7 @@ public final class KeyRegistration: Sendable {
   ///
   /// xOpen finds the *last* registration of a path; whoever made this connection for an earlier one
   /// says so.
-  public func adopt(_ connection: OpaquePointer) {
+  package func adopt(_ connection: OpaquePointer) {
     unsafe SealedConnection.file(of: connection, "main")?.faults.move(to: registered.faults)
   }
 
