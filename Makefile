@@ -36,7 +36,8 @@ sanitize:
 lint:
 	@scripts/lint
 
-# Ratios to the unencrypted engine, to openssl speed and to the bare PBKDF2: met or missed, a row each.
+# Ratios to plain SQLite, beside those of SQLCipher and SQLite3 Multiple Ciphers; to openssl speed and to
+# the bare PBKDF2: met or missed, a row each. BENCH_ONLY=word measures the rows whose names hold the word.
 bench:
 	@scripts/bench
 

@@ -2,8 +2,7 @@
 
 import PackageDescription
 
-// Nested, so that whoever depends on DataVault builds neither this nor, later, the peers it is
-// compared with.
+// Nested, so that whoever depends on DataVault does not build it.
 let package = Package(
   name: "Benchmarks",
   dependencies: [
@@ -12,16 +11,21 @@ let package = Package(
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
+    // mallinfo(3), which Swift's Glibc leaves out.
+    .target(name: "CHeapUse"),
     .executableTarget(
       name: "Benchmarks",
       dependencies: [
+        "CHeapUse",
         .product(name: "DataVault", package: "DataVault"),
         .product(name: "GRDB", package: "GRDB.swift"),
+        .product(name: "GRDBSQLite", package: "GRDB.swift"),
         .product(name: "MessagingQueue", package: "DataVault"),
+        .product(name: "SealedSQLite", package: "DataVault"),
         .product(name: "SealedVFS", package: "DataVault"),
         .product(name: "SystemPackage", package: "swift-system"),
         .product(name: "VaultCrypto", package: "DataVault"),
         .product(name: "VaultedDatabase", package: "DataVault"),
-      ])
+      ]),
   ]
 )

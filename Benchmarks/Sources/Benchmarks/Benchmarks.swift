@@ -1,13 +1,10 @@
 import Foundation
 import SystemPackage
-import VaultedDatabase
 
 /// Measures, prints a row a workload, and fails when a goal is missed.
 @main enum Benchmarks {
-  private static let rounds = 7
-  private static let memoryGoalByteCount = 16 << 20
-
   static func main() async throws {
+    let options = Options(ProcessInfo.processInfo.environment)
     let folder = FilePath(
       FileManager.default.temporaryDirectory.appendingPathComponent(
         "datavault-bench-\(UUID().uuidString)"
@@ -15,24 +12,30 @@ import VaultedDatabase
     try FileManager.default.createDirectory(
       atPath: folder.string, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder.string) }
+    if CommandLine.arguments.dropFirst().first == MemoryCost.argument {
+      return try MemoryCost.measureHere(CommandLine.arguments)
+    }
 
-    print("measuring, \(rounds) pairs each: ours / other, median of the wall ratios (spread) ...")
-    var comparisons: [Comparison] = []
-    comparisons.append(try await PageCost.measure(decrypting: false, rounds: rounds))
-    comparisons.append(try await PageCost.measure(decrypting: true, rounds: rounds))
-    comparisons.append(try await PageCost.measureOpeningUnderChangingKeys(rounds: rounds))
-    let publishing = try await PublishCost.measure(folder: folder, rounds: rounds)
-    comparisons.append(publishing.comparison)
-    comparisons.append(
-      try await UnlockCost.measure(
-        home: DataVaultHome(folder.appending("unlock")), rounds: rounds))
-
-    let growth = publishing.memoryGrowthByteCount
-    let grows = growth > memoryGoalByteCount
-    for comparison in comparisons { print(comparison.row) }
     print(
-      "memory grown from 10,000 to 100,000 messages: \(growth >> 20) MiB, "
-        + "goal \(memoryGoalByteCount >> 20) MiB, \(grows ? "missed" : "met")")
-    if grows || comparisons.contains(where: { !$0.isMet }) { exit(1) }
+      "measuring: ours / plain, median of the wall ratios; each peer / its own plain SQLite ...")
+    let race = Race(
+      contestants: try Contestants(
+        folder: folder, pythons: options.pythons, script: options.peerScript))
+    var table = ResultTable(peerNames: race.contestants.peers.map(\.name))
+    for workload in Workload.all where options.wants(workload.name) {
+      table.rows += options.progress(try race.run(workload))
+    }
+    for measurement in Measurement.all where options.wants(measurement.name) {
+      table.rows += options.progress(
+        try await measurement.rows(folder.appending(measurement.folder)))
+    }
+    print("", table.text, separator: "\n")
+    if let path = options.markdownPath {
+      try (table.markdown + "\n").write(toFile: path, atomically: true, encoding: .utf8)
+    }
+    if !table.isMet {
+      try? FileManager.default.removeItem(atPath: folder.string)
+      exit(1)
+    }
   }
 }

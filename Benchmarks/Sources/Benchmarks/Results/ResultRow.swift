@@ -1,0 +1,72 @@
+/// One workload in the table.
+struct ResultRow {
+  let name: String
+  /// The median: a ratio, or a figure with its unit.
+  let figure: String
+  let spread: String
+  var processor = ""
+  /// The peers' figures by their names.
+  var peers: [String: String] = [:]
+  let goal: String
+  let isMet: Bool
+
+  /// A figure that is no ratio.
+  init(
+    _ name: String, _ values: Spread, unit: String, goal: Goal,
+    peers: [String: Spread] = [:]
+  ) {
+    self.init(
+      name: name, figure: "\(values.text) \(unit)", spread: values.range,
+      peers: peers.mapValues { "\($0.text) \(unit)" }, goal: "\(goal) \(unit)",
+      isMet: goal.isMet(by: values))
+  }
+
+  init(
+    name: String, figure: String, spread: String, processor: String = "",
+    peers: [String: String] = [:], goal: String, isMet: Bool
+  ) {
+    self.name = name
+    self.figure = figure
+    self.spread = spread
+    self.processor = processor
+    self.peers = peers
+    self.goal = goal
+    self.isMet = isMet
+  }
+}
+
+/// All rows, for the terminal and for `docs/benchmarks.md`.
+struct ResultTable {
+  let peerNames: [String]
+  var rows: [ResultRow] = []
+
+  var isMet: Bool { rows.allSatisfy(\.isMet) }
+
+  private var heads: [String] {
+    ["workload", "ours", "spread", "ours, cpu"] + peerNames + ["goal", ""]
+  }
+
+  private var cells: [[String]] {
+    rows.map { row in
+      [row.name, row.figure, row.spread, row.processor] + peerNames.map { row.peers[$0] ?? "" }
+        + [row.goal, row.isMet ? "met" : "missed"]
+    }
+  }
+
+  /// Columns with spaces between.
+  var text: String {
+    let lines = [heads] + cells
+    let widths = heads.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
+    return lines.map { line in
+      zip(line, widths).map { cell, width in
+        cell + String(repeating: " ", count: width - cell.count)
+      }.joined(separator: "  ")
+    }.joined(separator: "\n")
+  }
+
+  /// A table in Markdown.
+  var markdown: String {
+    let lines = [heads, heads.map { _ in "---" }] + cells
+    return lines.map { "| " + $0.joined(separator: " | ") + " |" }.joined(separator: "\n")
+  }
+}

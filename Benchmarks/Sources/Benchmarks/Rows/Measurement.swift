@@ -1,0 +1,39 @@
+import SystemPackage
+import VaultedDatabase
+
+/// What is measured otherwise than by passes of statements.
+struct Measurement {
+  let name: String
+  let folder: String
+  let rows: (_ folder: FilePath) async throws -> [ResultRow]
+
+  private static let rounds = 7
+
+  static var all: [Measurement] {
+    [
+      Measurement(name: "lease + acknowledge, FULL, through the engine", folder: "lease") {
+        folder in
+        [try await LeaseCost.measure(folder: folder, rounds: 11).row]
+      },
+      Measurement(name: "publish", folder: "publish") { folder in
+        try await PublishCost.measure(folder: folder, rounds: rounds)
+      },
+      Measurement(name: "change of key", folder: "rekey") { folder in
+        [try KeyChangeCost.measure(folder: folder, rounds: rounds).row]
+      },
+      Measurement(name: "memory", folder: "memory") { folder in
+        try MemoryCost.measure(folder: folder)
+      },
+      Measurement(name: "page", folder: "page") { _ in
+        [
+          try await PageCost.measure(decrypting: false, rounds: rounds).row,
+          try await PageCost.measure(decrypting: true, rounds: rounds).row,
+          try await PageCost.measureOpeningUnderChangingKeys(rounds: rounds).row,
+        ]
+      },
+      Measurement(name: "unlock", folder: "unlock") { folder in
+        [try await UnlockCost.measure(home: DataVaultHome(folder), rounds: rounds).row]
+      },
+    ]
+  }
+}

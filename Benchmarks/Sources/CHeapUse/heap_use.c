@@ -1,0 +1,7 @@
+#include "heap_use.h"
+#include <malloc.h>
+
+size_t heap_use(void) {
+  struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
