@@ -104,6 +104,11 @@ import Testing
     let whole = try bench.run("verify", sealed, "--key-file", bench.key, "--json")
     #expect(whole.status == 0, "\(whole.errors)")
     #expect(whole.text.contains("\"isClean\":true"))
+    #expect(whole.text.contains("\"contentCheck\":\"done\""))
+    let full = try bench.run("verify", sealed, "--key-file", bench.key).text
+    #expect(full.hasSuffix("contents   in agreement\n"))
+    let quick = try bench.run("verify", sealed, "--key-file", bench.key, "--quick")
+    #expect(quick.status == 0 && quick.text.hasSuffix("contents   not checked\n"))
     try bench.damage("sealed", page: 7)
     let before = try bench.folder.bytes("sealed")
     let damaged = try bench.run("verify", sealed, "--key-file", bench.key, "--json")

@@ -69,6 +69,23 @@ import Testing
     }
   }
 
+  /// Verifies the whole database, then with one page damaged; and says how long it took.
+  private func verify(_ place: Place, damagedAt offset: Int) throws {
+    let start = ContinuousClock.now
+    let whole = try SealedVFS.verify(place.database, key: Place.key())
+    print("verified \(whole.pageCount) pages and their contents in \(ContinuousClock.now - start)")
+    #expect(whole.isClean && whole.contentCheck == .done)
+    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: place.database.string))
+    defer { try? handle.close() }
+    try handle.seek(toOffset: UInt64(offset + 4095))
+    let byte = try #require(try handle.read(upToCount: 1)?.first)
+    try handle.seek(toOffset: UInt64(offset + 4095))
+    try handle.write(contentsOf: [byte ^ 1])
+    let found = try SealedVFS.verify(place.database, key: Place.key())
+    #expect(found.damagedPages == [UInt32(offset / 4096 + 1)] && found.damagedPageCount == 1)
+    #expect(found.contentCheck == .notPossible && !found.isClean)
+  }
+
   @Test(
     .enabled("less than 4 GiB are free where temporary files go") {
       Self.freeByteCount >= 4 * Self.gibibyte
@@ -90,6 +107,7 @@ import Testing
     let registration = try place.register()
     let rowCount = try makeDatabase(place, byteCount: 4 * Self.gibibyte + (40 << 20))
     try work(on: place, past: 4 * Self.gibibyte + (4 << 20), rowCount: rowCount)
+    try verify(place, damagedAt: 4 * Self.gibibyte + (8 << 20))
     withExtendedLifetime(registration) {}
   }
 }

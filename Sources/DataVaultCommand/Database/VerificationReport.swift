@@ -13,8 +13,13 @@ struct VerificationReport: Encodable {
   }
 
   var text: String {
-    (["\(file.onOneLine): \(isClean ? "whole" : "damaged")"] + pages + log + journal)
+    (["\(file.onOneLine): \(verdict)"] + pages + log + journal + contents)
       .map { "\($0)\n" }.joined()
+  }
+
+  private var verdict: String {
+    if isClean { return "whole" }
+    return findings.isAuthentic ? "authentic, and contradicts itself" : "damaged"
   }
 
   private var pages: [String] {
@@ -65,6 +70,17 @@ struct VerificationReport: Encodable {
       return ["journal    \(journal.recordCount) records, to be rolled back\(damage)"]
     case .damaged: return ["journal    damaged, and the database needs it"]
     case .foreign: return ["journal    not a sealed one: opening is refused while it lies there"]
+    }
+  }
+
+  private var contents: [String] {
+    let unchecked = findings.uncheckedTables.map { "unchecked  table \($0.onOneLine)" }
+    switch findings.contentCheck {
+    case .notAsked: return ["contents   not checked"]
+    case .notPossible: return ["contents   not checked: something above is damaged"]
+    case .done where findings.contentFaults.isEmpty:
+      return ["contents   in agreement"] + unchecked
+    case .done: return findings.contentFaults.map { "contents   \($0.onOneLine)" } + unchecked
     }
   }
 

@@ -25,7 +25,7 @@ extension SealedDatabase {
   ///   - newKey: the 32 bytes that seal the new database.
   ///   - progress: called while pages of the source are read, on the same thread.
   /// - Returns: what was copied and what is lost, by table.
-  /// - Throws: `alreadyExists`, `diskFull`, and what ``verify(at:key:progress:)`` throws.
+  /// - Throws: `alreadyExists`, `diskFull`, and what ``verify(at:key:checksContents:progress:)`` throws.
   public static func salvage(
     from source: FilePath, key: borrowing SecretBytes, to destination: FilePath,
     newKey: borrowing SecretBytes, progress: (PageProgress) -> Void = { _ in }

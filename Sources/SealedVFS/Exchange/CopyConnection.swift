@@ -1,6 +1,6 @@
 internal import CSQLite
 
-/// A connection through SQLite's C interface, that a copy is made with.
+/// A connection through SQLite's C interface, that a copy is made or an image is checked with.
 @safe final class CopyConnection {
   private let pointer: OpaquePointer
 

@@ -40,10 +40,12 @@ package final class SealedImage {
 
   /// Opens and locks the files and reads log and journal.
   ///
-  /// - Parameter progress: told of frames read, of all frames and pages.
+  /// - Parameters:
+  ///   - readingCount: how often each page will be read.
+  ///   - progress: told of frames read, of all frames and pages.
   package init(
     _ path: FilePath, key: borrowing SecretBytes, over base: String = "unix",
-    progress: (PageProgress) -> Void = { _ in }
+    readingCount: Int = 1, progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedFileError) {
     let full = try SealedVFS.fullPath(path)
     guard let vfs = unsafe sqlite3_vfs_find(base) else {
@@ -72,7 +74,7 @@ package final class SealedImage {
         try LogScan(file, keys: identity.keys) { done, frameCount in
           progress(
             PageProgress(
-              completedPageCount: done, pageCount: frameCount + Int(filePageCount)))
+              completedPageCount: done, pageCount: frameCount + readingCount * Int(filePageCount)))
         }
       } ?? LogScan()
     journalFile = try siblings.open("-journal", SQLITE_OPEN_MAIN_JOURNAL)

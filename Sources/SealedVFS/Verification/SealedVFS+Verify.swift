@@ -6,15 +6,23 @@ extension SealedVFS {
   ///
   /// Nothing on disk is changed or made. Memory stays the same whatever the size of the database.
   ///
-  /// - Parameter progress: called after each block of pages or frames.
+  /// - Parameters:
+  ///   - checksContents: whether SQLite then checks, where all is authentic, that pages agree.
+  ///   - progress: called after each block of pages or frames; a page counts once for each time that
+  ///     it is to be read.
   /// - Throws: `busy` while a connection in WAL mode is open, or one in rollback mode is writing;
   ///   `wrongKey`, `plainDatabase`, `notSealed`, `newerVersion`, `absent`.
   package static func verify(
     _ path: FilePath, key: borrowing SecretBytes, over base: String = "unix",
-    progress: (PageProgress) -> Void = { _ in }
+    checksContents: Bool = true, progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedFileError) -> Verification {
-    let image = try SealedImage(path, key: key, over: base, progress: progress)
-    return Verification(image, progress: progress)
+    let image = try SealedImage(
+      path, key: key, over: base, readingCount: checksContents ? 2 : 1, progress: progress)
+    var verification = Verification(image, checksContents: checksContents, progress: progress)
+    if checksContents {
+      try verification.checkContents(of: image, progress: progress)
+    }
+    return verification
   }
 }
 
@@ -22,14 +30,14 @@ extension Verification {
   /// How many empty pages are remembered until the list of free pages has been asked about them.
   private static let emptyPageLimit = 65_536
 
-  init(_ image: SealedImage, progress: (PageProgress) -> Void) {
+  init(_ image: SealedImage, checksContents: Bool, progress: (PageProgress) -> Void) {
     isHeaderDamaged = image.isHeaderDamaged
     log = image.log.report
     journal = image.journal.report
     pageCount = Int(image.filePageCount) + (image.trailingByteCount > 0 ? 1 : 0)
     databasePageCount = Int(image.pageCount)
     trailingByteCount = image.trailingByteCount
-    let total = Int(image.filePageCount) + log.frameCount
+    let total = log.frameCount + Int(image.filePageCount) * (checksContents ? 2 : 1)
     var done = log.frameCount
     var empty: Set<UInt32> = []
     var unremembered = 0
@@ -52,6 +60,28 @@ extension Verification {
       emptyPages = Array(empty.sorted().prefix(Self.listLimit))
       emptyPageCount = empty.count + unremembered
     }
+  }
+
+  /// Has SQLite look at the pages, if it can read them all.
+  mutating func checkContents(
+    of image: SealedImage, progress: (PageProgress) -> Void
+  ) throws(SealedFileError) {
+    let total = log.frameCount + Int(image.filePageCount) * 2
+    defer { progress(PageProgress(completedPageCount: total, pageCount: total)) }
+    guard isAuthentic else {
+      contentCheck = .notPossible
+      return
+    }
+    var done = total - Int(image.filePageCount)
+    let check = try ContentCheck(image) {
+      // Log or journal may hold pages that the file has not. Rows are compared at the end.
+      guard done < total - 1 else { return }
+      done += 1
+      if done % 128 == 0 { progress(PageProgress(completedPageCount: done, pageCount: total)) }
+    }
+    contentCheck = .done
+    contentFaults = check.faults
+    uncheckedTables = check.uncheckedTables
   }
 
   private mutating func note(damaged number: UInt32, isRepaired: Bool) {

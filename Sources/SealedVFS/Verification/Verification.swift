@@ -47,6 +47,28 @@ public struct Verification: Sendable, Equatable, Codable {
   /// The rollback journal.
   public internal(set) var journal = Journal(state: .absent)
 
+  /// Whether SQLite was asked about the contents.
+  public internal(set) var contentCheck = ContentCheckState.notAsked
+
+  /// Where authentic pages contradict each other, in SQLite's words; the first hundred.
+  ///
+  /// A page that was replaced by an older version of itself shows so, and a fault of a program.
+  public internal(set) var contentFaults: [String] = []
+
+  /// Tables whose indexes or expressions need functions or collations of the application: their
+  /// contents, and the list of free pages, were not checked.
+  public internal(set) var uncheckedTables: [String] = []
+
+  /// How far the contents were looked at.
+  public enum ContentCheckState: String, Sendable, Codable {
+    /// Nobody asked for it.
+    case notAsked
+    /// Something does not authenticate or is not there: SQLite could not read on.
+    case notPossible
+    /// `PRAGMA integrity_check` ran, ``Verification/uncheckedTables`` aside.
+    case done
+  }
+
   /// What there is of a write-ahead log.
   public struct Log: Sendable, Equatable, Codable {
     /// The kinds of log.
@@ -115,11 +137,15 @@ public struct Verification: Sendable, Equatable, Codable {
     damagedPageCount + emptyPageCount + missingPageCount - repairedPageCount
   }
 
-  /// Whether everything that SQLite will read is as it was written.
+  /// Whether everything that SQLite will read is as it was written, and its contents, as far as they
+  /// were checked, agree: ``isAuthentic`` and no ``contentFaults``.
+  public var isClean: Bool { isAuthentic && contentFaults.isEmpty }
+
+  /// Whether each page that SQLite will read is one that was written there, in whichever version.
   ///
   /// A discarded tail of the log, and what log or journal repair, are what a power cut leaves: they
   /// are told, and do not count.
-  public var isClean: Bool {
+  public var isAuthentic: Bool {
     lostPageCount == 0 && !isHeaderDamaged && log.state != .foreign
       && journal.state != .foreign && journal.state != .damaged
       && journal.damagedRecordCount == 0

@@ -1,0 +1,89 @@
+internal import CSQLite
+
+/// SQLite's own `PRAGMA integrity_check` of a ``SealedImage``, which finds authentic pages that
+/// contradict each other: <https://sqlite.org/pragma.html#pragma_integrity_check>.
+///
+/// Nothing on disk changes. Memory: a cache of 16 MiB, two bits for each page.
+struct ContentCheck {
+  private static let faultLimit = 100
+  private static let cacheKibibyteCount = 16_384
+
+  private(set) var faults: [String] = []
+  /// Tables that need functions or collations of the application.
+  private(set) var uncheckedTables: [String] = []
+
+  /// Checks the contents.
+  ///
+  /// - Parameter onFirstReading: called for each page that is read, once.
+  init(_ image: SealedImage, onFirstReading: () -> Void) throws(SealedFileError) {
+    var check = Self()
+    try withoutActuallyEscaping(onFirstReading) { (onFirstReading) throws(SealedFileError) in
+      let vfs = try ImageVFS(image, onFirstReading: onFirstReading)
+      do throws(SealedFileError) {
+        let connection = try CopyConnection(
+          "image", vfs: vfs.name, isReadOnly: true,
+          explain: { Self.explain($0, $1, image.file.path) })
+        defer { connection.close() }
+        try check.run(on: connection)
+      } catch  where error.code == .malformed {
+        check.note([error.detail ?? "malformed"])
+      }
+    }
+    self = check
+  }
+
+  private init() {}
+
+  private mutating func run(on connection: CopyConnection) throws(SealedFileError) {
+    for (setting, value) in [
+      ("temp_store", "MEMORY"),  // there is no other file
+      ("cache_size", "-\(Self.cacheKibibyteCount)"),
+      // The schema is someone else's: its expressions get no functions with effects.
+      ("trusted_schema", "OFF"), ("ignore_check_constraints", "ON"),
+    ] {
+      try connection.run("PRAGMA \(setting) = \(value)")
+    }
+    do throws(SealedFileError) {
+      try check("", on: connection)
+    } catch  where error.code == .sqliteFailed {
+      // An expression or an index cannot be compiled without the application: table by table.
+      let tables = try connection.run(
+        """
+        SELECT 'sqlite_schema' UNION ALL
+        SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0
+        """, columnCount: 1)
+      for case let table? in tables.compactMap(\.first) {
+        do throws(SealedFileError) {
+          try check(table, on: connection)
+        } catch  where error.code == .sqliteFailed {
+          uncheckedTables.append(table)
+        }
+      }
+    }
+  }
+
+  /// - Parameter table: empty for the whole database.
+  private mutating func check(
+    _ table: String, on connection: CopyConnection
+  ) throws(SealedFileError) {
+    let argument = table.isEmpty ? "\(Self.faultLimit)" : table.quotedAsText
+    let rows = try connection.run("PRAGMA integrity_check(\(argument))", columnCount: 1)
+    for case let text? in rows.compactMap(\.first) where text != "ok" {
+      // SQLite puts several faults of a b-tree into one row, under a headline.
+      let lines = text.split(separator: "\n").map { String($0) }
+      note(lines.filter { !$0.hasPrefix("*** in database") })
+    }
+  }
+
+  private mutating func note(_ found: [String]) {
+    faults += found.prefix(Self.faultLimit - faults.count)
+  }
+
+  private static func explain(_ result: Int32, _ words: String, _ path: String) -> SealedFileError {
+    switch result & 0xFF {
+    case SQLITE_CORRUPT, SQLITE_NOTADB: SealedFileError(.malformed, path: path, detail: words)
+    case SQLITE_ERROR: SealedFileError(.sqliteFailed, path: path, detail: words)
+    default: SealedFileError(.ioFailed, path: path, detail: words)
+    }
+  }
+}

@@ -1,0 +1,105 @@
+internal import CSQLite
+internal import Glibc
+
+/// A VFS with one file, for one connection: the pages of a ``SealedImage``.
+///
+/// The file says that it is immutable: SQLite then locks nothing, looks for neither log nor journal,
+/// whatever page 1 says, and writes nothing: <https://sqlite.org/c3ref/c_iocap_atomic.html>. There is
+/// no other file, not even an unnamed one.
+@safe final class ImageVFS {
+  let name: String
+  private let image: SealedImage
+  private let onFirstReading: () -> Void
+  private let vfs: UnsafeMutablePointer<sqlite3_vfs>
+  private let page = Scratch(byteCount: PageLayout.byteCount)
+  /// A bit for each page.
+  private var readPages: [UInt64]
+
+  /// Registers the VFS under a name of its own, until this object goes.
+  ///
+  /// - Parameter onFirstReading: called when a page is read that was not read before.
+  init(
+    _ image: SealedImage, onFirstReading: @escaping () -> Void
+  ) throws(SealedFileError) {
+    guard let unix = unsafe sqlite3_vfs_find("unix") else {
+      throw SealedFileError(.ioFailed, path: image.file.path, detail: "SQLite has no VFS unix")
+    }
+    self.image = image
+    self.onFirstReading = onFirstReading
+    readPages = Array(repeating: 0, count: Int(image.pageCount) / 64 + 1)
+    unsafe vfs = .allocate(capacity: 1)
+    // Clock and randomness are those of "unix", which do not look at the structure.
+    unsafe vfs.initialize(to: unix.pointee)
+    // Unique as long as the memory is ours.
+    name = unsafe "sealed-image-\(UInt(bitPattern: vfs))"
+    unsafe vfs.pointee.pNext = nil
+    unsafe vfs.pointee.szOsFile = Int32(MemoryLayout<ImageFileCallbacks.Slot>.size)
+    let zName = unsafe sqlite3_create_filename(name, "", "", 0, nil)
+    unsafe vfs.pointee.zName = zName
+    unsafe vfs.pointee.pAppData = Unmanaged.passUnretained(self).toOpaque()
+    unsafe setCalls(&vfs.pointee)
+    guard unsafe zName != nil, unsafe sqlite3_vfs_register(vfs, 0) == SQLITE_OK else {
+      throw SealedFileError(.ioFailed, path: image.file.path, detail: "SQLite refuses a VFS")
+    }
+  }
+
+  deinit {
+    unsafe sqlite3_vfs_unregister(vfs)
+    unsafe sqlite3_free_filename(vfs.pointee.zName)
+    unsafe vfs.deallocate()
+  }
+
+  private func setCalls(_ vfs: inout sqlite3_vfs) {
+    unsafe vfs.xOpen = { vfs, _, memory, flags, outFlags in
+      guard let memory = unsafe memory, let data = unsafe vfs?.pointee.pAppData else {
+        return SQLITE_MISUSE
+      }
+      unsafe memory.pointee.pMethods = nil
+      guard flags & SQLITE_OPEN_MAIN_DB != 0 else { return SQLITE_CANTOPEN }
+      unsafe outFlags?.pointee = SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_READONLY
+      unsafe ImageFileCallbacks.install(
+        Unmanaged<ImageVFS>.fromOpaque(data).takeUnretainedValue(), in: memory)
+      return SQLITE_OK
+    }
+    unsafe vfs.xDelete = { _, _, _ in SQLITE_READONLY }
+    unsafe vfs.xAccess = { _, _, _, answer in
+      unsafe answer?.pointee = 0
+      return SQLITE_OK
+    }
+    unsafe vfs.xFullPathname = { _, path, byteCount, target in
+      guard let path = unsafe path, let target = unsafe target,
+        unsafe strlen(path) < Int(byteCount)
+      else { return SQLITE_CANTOPEN }
+      unsafe strcpy(target, path)
+      return SQLITE_OK
+    }
+  }
+
+  var byteCount: Int64 { Int64(image.pageCount) * Int64(PageLayout.byteCount) }
+
+  /// Reads a page, or a part of one.
+  func read(_ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
+    let start = Int(offset % Int64(PageLayout.byteCount))
+    guard let number = UInt32(exactly: offset / Int64(PageLayout.byteCount) + 1),
+      start + byteCount <= PageLayout.byteCount
+    else { return SQLITE_IOERR_READ }
+    guard number <= image.pageCount else {
+      unsafe target.initializeMemory(as: UInt8.self, repeating: 0, count: byteCount)
+      return SQLITE_IOERR_SHORT_READ
+    }
+    note(number)
+    let isWholePage = byteCount == PageLayout.byteCount
+    let reading = unsafe image.read(number, into: isWholePage ? target : page.pointer)
+    // A free page may be empty, and so is the page of the lock bytes.
+    guard reading == .whole || reading == .empty else { return SQLITE_IOERR_READ }
+    if !isWholePage { unsafe target.copyMemory(from: page.pointer + start, byteCount: byteCount) }
+    return SQLITE_OK
+  }
+
+  private func note(_ number: UInt32) {
+    let (word, bit) = (Int(number / 64), UInt64(1) << UInt64(number % 64))
+    guard readPages[word] & bit == 0 else { return }
+    readPages[word] |= bit
+    onFirstReading()
+  }
+}

@@ -1,0 +1,154 @@
+import CSQLite
+import FileLayer
+import SealedVFS
+import SystemPackage
+import Testing
+
+@Suite struct ContentCheckTests {
+  private func verify(
+    _ place: Place, checksContents: Bool = true, progress: (PageProgress) -> Void = { _ in }
+  ) throws -> Verification {
+    try SealedVFS.verify(
+      place.database, key: Place.key(), checksContents: checksContents, progress: progress)
+  }
+
+  private static func page(_ number: Int) -> Range<Int> { (number - 1) * 4096..<number * 4096 }
+
+  /// A database with an index, and its file as it was before half of its rows were written.
+  private func grown(_ mode: String = "DELETE") throws -> (Place, older: [UInt8]) {
+    let place = try Place()
+    let registration = try place.register()
+    return try withExtendedLifetime(registration) {
+      let connection = try place.open()
+      try connection.fill(150)
+      try connection.run("CREATE INDEX i ON t (text)")
+      connection.close()
+      let older = try place.bytes(place.database)
+      let later = try place.open()
+      try later.run("PRAGMA journal_mode = \(mode)")
+      try later.fill(150, from: 151)
+      later.close()
+      return (place, older)
+    }
+  }
+
+  @Test func `a page replayed from its own older version is authentic, and contradicts others`()
+    throws
+  {
+    let (place, older) = try grown()
+    let newer = try place.bytes(place.database)
+    let replayed = (2...older.count / 4096).filter {
+      older[Self.page($0)] != newer[Self.page($0)]
+    }
+    var contradictions = 0
+    for number in replayed {
+      try place.write(newer, to: place.database)
+      try place.change(place.database) {
+        $0.replaceSubrange(Self.page(number), with: older[Self.page(number)])
+      }
+      let before = try place.contents()
+      let found = try verify(place)
+      #expect(found.isAuthentic && found.lostPageCount == 0)
+      // An older version may say the same; SQLite is the judge, through the usual VFS.
+      let isSound = try place.query("PRAGMA integrity_check") == "ok"
+      #expect(found.contentCheck == .done && found.contentFaults.isEmpty == isSound)
+      #expect(found.contentFaults.count <= 100 && found.isClean == isSound, "page \(number)")
+      if !isSound { contradictions += 1 }
+      #expect(!found.contentFaults.contains { $0.contains("\n") || $0.contains("canary") })
+      let quick = try verify(place, checksContents: false)
+      #expect(quick.isClean && quick.contentCheck == .notAsked && quick.contentFaults.isEmpty)
+      #expect(try place.contents() == before)
+    }
+    #expect(contradictions >= 2)
+  }
+
+  @Test func `a replayed page is no fault where the log holds the copy that counts`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    try connection.fill(150)
+    try connection.run("CREATE INDEX i ON t (text); PRAGMA wal_checkpoint(TRUNCATE)")
+    let older = try place.afterKill()
+    let image = try older.bytes(older.database)
+    try connection.fill(150, from: 151)
+    try connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    try connection.run("UPDATE t SET text = text || 'x' WHERE id BETWEEN 140 AND 160")
+    let now = try place.afterKill()
+    let newer = try now.bytes(now.database)
+    let inTheLog = try (2...image.count / 4096).filter { number in
+      guard image[Self.page(number)] != newer[Self.page(number)] else { return false }
+      try now.change(now.database) {
+        $0 = newer
+        $0[Self.page(number).lowerBound + 100] ^= 1
+      }
+      let isRepaired = try verify(now).repairedPages == [UInt32(number)]
+      try now.change(now.database) {
+        $0 = newer
+        $0.replaceSubrange(Self.page(number), with: image[Self.page(number)])
+      }
+      let before = try now.contents()
+      let found = try verify(now)
+      #expect(found.isAuthentic && found.log.committedFrameCount > 0)
+      if isRepaired { #expect(found.contentFaults.isEmpty, "page \(number)") }
+      #expect(try now.contents() == before)
+      return isRepaired
+    }
+    #expect(!inTheLog.isEmpty)
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `tables that need the application are named, and the others are checked`() throws {
+    let place = try Place()
+    let registration = try place.register()
+    var older: [UInt8] = []
+    do {
+      let connection = try place.open()
+      sqlite3_create_collation_v2(
+        connection.pointer, "ours", SQLITE_UTF8, nil, { _, _, _, _, _ in 0 }, nil)
+      try connection.run("CREATE TABLE o (a TEXT COLLATE ours CHECK (length(a) < 9) UNIQUE)")
+      try connection.run("INSERT INTO o VALUES ('it')")
+      try connection.fill(150)
+      try connection.run("CREATE INDEX i ON t (text)")
+      connection.close()
+      older = try place.bytes(place.database)
+    }
+    let whole = try verify(place)
+    #expect(whole.isClean && whole.uncheckedTables == ["o"])
+    try place.open().fill(150, from: 151)
+    let newer = try place.bytes(place.database)
+    let number = try #require(
+      (2...older.count / 4096).last { older[Self.page($0)] != newer[Self.page($0)] })
+    try place.change(place.database) {
+      $0.replaceSubrange(Self.page(number), with: older[Self.page(number)])
+    }
+    let found = try verify(place)
+    #expect(found.isAuthentic && found.uncheckedTables == ["o"] && !found.contentFaults.isEmpty)
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `progress goes on through the contents, and never past the end`() throws {
+    let (place, _) = try grown()
+    var steps: [PageProgress] = []
+    let found = try verify(place) { steps.append($0) }
+    #expect(found.isClean)
+    #expect(steps.map(\.completedPageCount) == steps.map(\.completedPageCount).sorted())
+    #expect(Set(steps.map(\.pageCount)) == [2 * found.pageCount])
+    #expect(steps.last?.completedPageCount == 2 * found.pageCount)
+  }
+
+  @Test func `a schema that SQLite cannot read is a fault of the contents`() throws {
+    let place = try Place()
+    try place.makeDatabase(rowCount: 20)
+    let registration = try place.register()
+    do {
+      let connection = try place.open()
+      try connection.run(
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE t (' WHERE 1")
+    }
+    let found = try verify(place)
+    #expect(found.isAuthentic && found.contentFaults.count == 1)
+    #expect(found.contentFaults.first?.contains("malformed database schema") == true)
+    withExtendedLifetime(registration) {}
+  }
+}
