@@ -30,6 +30,9 @@ struct VerificationReport: Encodable {
     if findings.damagedPageCount > 0 {
       lines.append("damaged    \(Self.list(findings.damagedPages, of: findings.damagedPageCount))")
     }
+    if findings.damagedFreePageCount > 0 {
+      lines.append("free       \(findings.damagedFreePageCount) damaged pages that hold nothing")
+    }
     if findings.repairedPageCount > 0 {
       lines.append(
         "repaired   \(Self.list(findings.repairedPages, of: findings.repairedPageCount))"

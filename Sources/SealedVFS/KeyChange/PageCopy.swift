@@ -21,6 +21,8 @@ struct PageCopy: ~Copyable {
   private let opened: Scratch
   private let sealed: Scratch
   private var copied: [UInt8]
+  /// The list of free pages, read when a page does not open.
+  private var freePages: Set<UInt32>?
 
   /// Begins a copy; the caller holds the database's EXCLUSIVE lock and has emptied its log.
   init(
@@ -36,6 +38,7 @@ struct PageCopy: ~Copyable {
     number = 1
     nonces = NonceSequence()
     copied = []
+    freePages = nil
     opened = Scratch(byteCount: PageLayout.byteCount)
     sealed = Scratch(byteCount: PageLayout.byteCount * Self.pagesAtOnce)
   }
@@ -88,15 +91,9 @@ struct PageCopy: ~Copyable {
 
   private mutating func copyPage(at offset: Int) throws(SealedFileError) {
     let page = unsafe sealed.pointer + offset
-    if unsafe isHole(page) {
-      unsafe copied.withUnsafeMutableBytes { bytes in
-        if let start = bytes.baseAddress {
-          unsafe memset(start + offset, 0, PageLayout.byteCount)
-        }
-      }
-      return
-    }
+    if unsafe isHole(page) { return leaveHole(at: offset) }
     guard unsafe source.keys.page.open(page, number: number, into: opened.pointer) else {
+      if isFree(number) { return leaveHole(at: offset) }
       throw SealedFileError(.damagedPage, path: source.registered.path, pageNumber: number)
     }
     let isSealed = unsafe copied.withUnsafeMutableBytes { bytes in
@@ -108,6 +105,33 @@ struct PageCopy: ~Copyable {
       throw SealedFileError(
         .reserveInUse, path: source.registered.path, pageNumber: number)
     }
+  }
+
+  private mutating func leaveHole(at offset: Int) {
+    unsafe copied.withUnsafeMutableBytes { bytes in
+      if let start = bytes.baseAddress {
+        unsafe memset(start + offset, 0, PageLayout.byteCount)
+      }
+    }
+  }
+
+  /// Whether SQLite keeps nothing in a page.
+  ///
+  /// A power cut in a transaction that took a free page into use leaves it torn: the journal has no
+  /// copy of it, as nobody reads a free page before it is written.
+  private mutating func isFree(_ number: UInt32) -> Bool {
+    if let freePages { return freePages.contains(number) }
+    let (source, pageCount) = (source, pageCount)
+    let found = FreePages { number in
+      guard (1...pageCount).contains(number) else { return nil }
+      var page = [UInt8](repeating: 0, count: PageLayout.byteCount)
+      let result = unsafe page.withUnsafeMutableBytes { bytes in
+        unsafe bytes.baseAddress.map { unsafe source.readPage(number, into: $0) }
+      }
+      return result == SQLITE_OK ? page : nil
+    }
+    freePages = found.pages
+    return found.pages.contains(number)
   }
 
   /// The page of SQLite's lock bytes, or one where SQLite keeps nothing: it stays as it is.

@@ -27,8 +27,9 @@ extension SealedVFS {
 }
 
 extension Verification {
-  /// How many empty pages are remembered until the list of free pages has been asked about them.
-  private static let emptyPageLimit = 65_536
+  /// How many empty, and damaged, pages are remembered until the list of free pages has been asked
+  /// about them.
+  private static let suspectLimit = 65_536
 
   init(_ image: SealedImage, checksContents: Bool, progress: (PageProgress) -> Void) {
     isHeaderDamaged = image.isHeaderDamaged
@@ -40,6 +41,7 @@ extension Verification {
     let total = log.frameCount + Int(image.filePageCount) * (checksContents ? 2 : 1)
     var done = log.frameCount
     var empty: Set<UInt32> = []
+    var damaged: Set<UInt32> = []
     var unremembered = 0
     FileSweep().run(image) { count in
       done += count
@@ -48,18 +50,24 @@ extension Verification {
       guard number <= image.pageCount else { return }
       switch reading {
       case .whole, .missing: break
-      case .damaged: note(damaged: number, isRepaired: image.isCovered(number))
+      case .damaged where image.isCovered(number): note(damaged: number, isRepaired: true)
+      case .damaged where damaged.count < Self.suspectLimit: damaged.insert(number)
+      case .damaged: note(damaged: number, isRepaired: false)
       case .empty where image.isCovered(number): break
-      case .empty where empty.count < Self.emptyPageLimit: empty.insert(number)
+      case .empty where empty.count < Self.suspectLimit: empty.insert(number)
       case .empty: unremembered += 1
       }
     }
     noteMissing(image)
-    if !empty.isEmpty {
-      empty.subtract(FreePages(where: empty.contains) { image.page($0) }.pages)
-      emptyPages = Array(empty.sorted().prefix(Self.listLimit))
-      emptyPageCount = empty.count + unremembered
+    if !empty.isEmpty || !damaged.isEmpty {
+      let free = FreePages(where: { empty.contains($0) || damaged.contains($0) }) { image.page($0) }
+      empty.subtract(free.pages)
+      damagedFreePageCount = damaged.intersection(free.pages).count
+      damaged.subtract(free.pages)
     }
+    emptyPages = Array(empty.sorted().prefix(Self.listLimit))
+    emptyPageCount = empty.count + unremembered
+    note(damaged: damaged)
   }
 
   /// Has SQLite look at the pages, if it can read them all.
@@ -82,6 +90,13 @@ extension Verification {
     contentCheck = .done
     contentFaults = check.faults
     uncheckedTables = check.uncheckedTables
+  }
+
+  /// Adds to the pages that are repaired, or were too many to remember: the lists stay in order.
+  private mutating func note(damaged numbers: Set<UInt32>) {
+    damagedPageCount += numbers.count
+    damagedPages = Array(
+      (damagedPages + numbers.sorted().prefix(Self.listLimit)).sorted().prefix(Self.listLimit))
   }
 
   private mutating func note(damaged number: UInt32, isRepaired: Bool) {

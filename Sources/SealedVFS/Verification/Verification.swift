@@ -12,11 +12,17 @@ public struct Verification: Sendable, Equatable, Codable {
 
   /// Pages that do not authenticate, or that the device does not give, from 1; the first thousand.
   ///
-  /// Pages behind the end of the database are read but do not count.
+  /// Pages behind the end of the database, and free ones, are read but do not count.
   public internal(set) var damagedPages: [UInt32] = []
 
   /// How many pages are damaged, ``repairedPageCount`` included.
   public internal(set) var damagedPageCount = 0
+
+  /// Pages that do not authenticate and that the database's list of free pages names: they hold nothing.
+  ///
+  /// A power cut in a transaction that took them into use leaves them torn, as no journal has a copy of
+  /// a free page.
+  public internal(set) var damagedFreePageCount = 0
 
   /// Pages of zeros that the database's list of free pages does not explain: their contents are lost.
   public internal(set) var emptyPages: [UInt32] = []

@@ -1,0 +1,55 @@
+import SealedVFS
+import Testing
+import VaultCrypto
+
+/// A power cut in a rollback journal's transaction leaves a free page torn that it took into use: no
+/// journal has a copy of it, and SQLite never reads it.
+@Suite struct DamagedFreePageTests {
+  /// A database with free pages, and how many of them are no trunks of the list.
+  private func makeDatabase() throws -> (place: Place, leafCount: Int, pageCount: Int) {
+    let place = try Place()
+    try place.makeDatabase(rowCount: 200, mode: "DELETE")
+    let registration = try place.register()
+    defer { withExtendedLifetime(registration) {} }
+    let connection = try place.open()
+    try connection.run("DELETE FROM t WHERE id > 20")
+    let freeCount = try #require(Int(try connection.first("PRAGMA freelist_count") ?? ""))
+    let pageCount = try #require(Int(try connection.first("PRAGMA page_count") ?? ""))
+    try #require((3...1000).contains(freeCount))  // all on one trunk
+    return (place, freeCount - 1, pageCount)
+  }
+
+  @Test func `it costs nothing: verification is clean, and a change of key works`() throws {
+    let (place, leafCount, pageCount) = try makeDatabase()
+    let whole = try place.bytes(place.database)
+    var harmlessCount = 0
+    for page in 2...pageCount {
+      var bytes = whole
+      bytes[(page - 1) * 4096 + 900] ^= 1
+      try place.write(bytes, to: place.database)
+      let found = try SealedVFS.verify(place.database, key: Place.key())
+      guard found.damagedFreePageCount == 1 else {
+        #expect(found.damagedPages == [UInt32(page)] && !found.isClean)
+        #expect(throws: SealedFileError.self) {
+          try SealedVFS.reencrypt(
+            place.database, from: Place.key(), to: Place.key(Place.otherKeyBytes))
+        }
+        continue
+      }
+      harmlessCount += 1
+      #expect(found.isClean && found.damagedPages.isEmpty && found.contentCheck == .done)
+      let otherKey = Place.key(Place.otherKeyBytes)
+      try SealedVFS.reencrypt(place.database, from: Place.key(), to: otherKey)
+      #expect(try SealedVFS.verify(place.database, key: otherKey).isClean)
+      let registration = try place.register(Place.otherKeyBytes)
+      try withExtendedLifetime(registration) {
+        let connection = try place.open()
+        #expect(try connection.rowCount == "20")
+        #expect(try connection.integrity == "ok")
+        try connection.fill(100, from: 1000)  // takes the free pages into use again
+        #expect(try connection.integrity == "ok")
+      }
+    }
+    #expect(harmlessCount == leafCount)
+  }
+}
