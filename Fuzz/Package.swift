@@ -18,6 +18,7 @@ let package = Package(
       name: "Fuzz",
       dependencies: [
         "CFuzzedSQLite",
+        .product(name: "DataVault", package: "DataVault"),
         .product(name: "SealedVFS", package: "DataVault"),
         .product(name: "SystemPackage", package: "swift-system"),
         .product(name: "VaultCrypto", package: "DataVault"),

@@ -8,9 +8,11 @@ import VaultCrypto
 final class Workbench {
   let kind: Kind
   private let folder: String
-  private var path: String { folder + "/f.db" }
+  var path: String { folder + "/f.db" }
   private let registration: KeyRegistration
   private var files: [String: [UInt8]] = [:]
+  /// The database before the transaction that its journal belongs to.
+  private var committed: [UInt8] = []
   /// What an unauthentic change may show: nothing but what was there at some commit.
   private var allowed: Set<[String]> = []
 
@@ -35,6 +37,7 @@ final class Workbench {
       INSERT INTO t VALUES (1, 'one'), (2, hex(zeroblob(700))), (3, hex(zeroblob(1500)) || 'x');
       """)
     note(connection)
+    committed = FileManager.default.contents(atPath: path).map { [UInt8]($0) } ?? []
     switch kind {
     case .database: break
     case .log:
@@ -60,9 +63,13 @@ final class Workbench {
 
   func run(_ input: UnsafeBufferPointer<UInt8>) {
     guard let edits = Edits(input) else { return }
-    let isSealedAnew = edits.mode & 1 == 1 && kind != .journal
-    put(isSealedAnew ? nil : edits)
-    if isSealedAnew { sealAnew(edits) }
+    let isSealedAnew = edits.mode & 1 == 1
+    put(isSealedAnew ? nil : edits, leavesJournal: !(isSealedAnew && kind == .journal))
+    switch kind {
+    case _ where !isSealedAnew: break
+    case .journal: sealJournalAnew(edits)
+    case .database, .log: sealAnew(edits)
+    }
     let connection = Connection(path, vfs: SealedVFS.name)
     connection.run("PRAGMA cell_size_check = \(edits.mode >> 1 & 1)")
     let rows = connection.run(Self.question)
@@ -76,12 +83,13 @@ final class Workbench {
   }
 
   /// Writes the template's files, one of them edited.
-  private func put(_ edits: Edits?) {
+  private func put(_ edits: Edits?, leavesJournal: Bool) {
     for suffix in ["", "-wal", "-journal", "-shm"] {
-      guard var bytes = files[suffix] else {
+      guard leavesJournal || suffix != "-journal", var bytes = files[suffix] else {
         unlink(path + suffix)
         continue
       }
+      if suffix == "" && !leavesJournal { bytes = committed }
       if suffix == kind.suffix { edits?.apply(to: &bytes) }
       _ = FileManager.default.createFile(atPath: path + suffix, contents: Data(bytes))
     }
