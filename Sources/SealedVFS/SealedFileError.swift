@@ -56,6 +56,9 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
     /// What was called a plain database is none.
     public static let notPlainDatabase = Code(
       "notPlainDatabase", "this is not a plain SQLite database")
+    /// What was called a database is empty, or no file at all but a directory, pipe or device.
+    public static let notDatabaseFile = Code(
+      "notDatabaseFile", "this is not a database file", hint: "look at the path")
     /// A log or journal beside the file holds changes that the file alone lacks.
     public static let notClosed = Code(
       "notClosed", "the database was not closed",

@@ -13,13 +13,19 @@ package struct SideFile: Sendable {
   package var path: FilePath { place.temporarySibling }
 
   private let fileSystem: any FileSystem
+  private let replaces: Bool
 
   /// A file that is to take the place of one that is there, and that the caller has locked.
   ///
   /// - Parameter place: as ``SealedVFS`` writes it, symbolic links resolved.
   init(replacing place: FilePath, _ fileSystem: any FileSystem) {
+    self.init(place, fileSystem, replaces: true)
+  }
+
+  private init(_ place: FilePath, _ fileSystem: any FileSystem, replaces: Bool) {
     self.place = place
     self.fileSystem = fileSystem
+    self.replaces = replaces
   }
 
   /// A new file.
@@ -31,7 +37,7 @@ package struct SideFile: Sendable {
       try fileSystem.status(of: place) != nil
     }
     if isTaken { throw SealedFileError(.alreadyExists, path: place.string) }
-    self.init(replacing: FilePath(try SealedVFS.fullPath(place)), fileSystem)
+    self.init(FilePath(try SealedVFS.fullPath(place)), fileSystem, replaces: false)
     try requireFreePlace()
   }
 
@@ -87,12 +93,13 @@ package struct SideFile: Sendable {
   /// Where that fails before the rename, the side file is removed.
   ///
   /// - Parameter siblings: what is removed first, because it belongs to the file that was there.
+  /// - Throws: `alreadyExists` when a new file's place was taken meanwhile.
   package func putInPlace(removing siblings: [String] = []) throws(SealedFileError) {
     do throws(SealedFileError) {
       try translating { () throws(FileError) in
         for suffix in siblings { try fileSystem.remove(FilePath(place.string + suffix)) }
-        try fileSystem.rename(path, to: place)
       }
+      try rename()
     } catch {
       discard()
       throw error
@@ -105,6 +112,21 @@ package struct SideFile: Sendable {
   /// Removes a file that is not to be used.
   package func discard() {
     try? remove()
+  }
+
+  private func rename() throws(SealedFileError) {
+    do throws(FileError) {
+      if replaces {
+        try fileSystem.rename(path, to: place)
+      } else {
+        try fileSystem.rename(path, toFree: place)
+      }
+    } catch {
+      if error.errno == .fileExists, !replaces {
+        throw SealedFileError(.alreadyExists, path: place.string)
+      }
+      throw SealedFileError(error, place)
+    }
   }
 
   private func remove() throws(FileError) {

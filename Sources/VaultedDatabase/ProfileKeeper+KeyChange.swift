@@ -17,8 +17,11 @@ extension ProfileKeeper {
           .databaseMissing, "there is no database at \(path)",
           hint: "a change of key needs one; set the first key with setEncryptionKey")
       }
+      let wasInterrupted = try await self.keys().hasPending()
       try await settle()
       let keys = try await keys()
+      // The same change, repeated after a crash, has just been finished.
+      if wasInterrupted, SecretBytes.isEqual(keys.current, key) { return }
       let database = try exclusiveConnection(keys.current, ProtocolLock.connectionPatience)
       // The copy before the vault's write: a damaged page or a full disk ends it here.
       try database.writeCopy(under: key, fileSystem: fileSystem, progress: progress)

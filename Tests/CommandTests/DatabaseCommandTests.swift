@@ -179,6 +179,51 @@ import Testing
       ).status == 73)
   }
 
+  @Test(arguments: ["empty", "/dev/null", "pipe", "directory"])
+  func `what holds no bytes is no SQLCipher database`(name: String) throws {
+    let bench = try Bench()
+    _ = try bench.folder.file("empty", [])
+    #expect(mkfifo(bench.folder.path("pipe"), 0o600) == 0)
+    #expect(mkdir(bench.folder.path("directory"), 0o700) == 0)
+    let source = name.hasPrefix("/") ? name : bench.folder.path(name)
+    let outcome = try bench.run(
+      "import", source, bench.folder.path("new"), "--format", "sqlcipher4", "--key-file",
+      bench.folder.path("passphrase"), "--new-key-file", bench.key)
+    #expect(outcome.status == 65, "\(outcome.errors)")
+    #expect(outcome.errors.contains("\(source): this is not a database file"))
+    #expect(!FileManager.default.fileExists(atPath: bench.folder.path("new")))
+  }
+
+  @Test func `an empty path is no path`() throws {
+    let bench = try Bench()
+    let new = bench.folder.path("new")
+    for arguments in [
+      ["verify", "", "--key-file", bench.key],
+      ["salvage", "", new, "--key-file", bench.key],
+      ["salvage", bench.folder.path("plain"), "", "--key-file", bench.key],
+      ["export", "", new, "--format", "plain", "--key-file", bench.key],
+      ["import", bench.folder.path("plain"), "", "--format", "plain", "--new-key-file", bench.key],
+    ] {
+      let outcome = try Tool.run(["database"] + arguments)
+      #expect(outcome.status == 64, "\(arguments): \(outcome.errors)")
+    }
+  }
+
+  @Test func `an export of what a symbolic link names is for its owner alone`() throws {
+    let bench = try Bench()
+    _ = try bench.sealed()
+    let (link, out) = (bench.folder.path("link"), bench.folder.path("out"))
+    #expect(symlink("sealed", link) == 0)
+    if geteuid() == 0 { #expect(chown(bench.folder.url.path, 65534, 65534) == 0) }
+    let outcome = try bench.run(
+      "export", link, out, "--format", "plain", "--key-file", bench.key)
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    var status = stat()
+    #expect(lstat(out, &status) == 0)
+    #expect(status.st_mode & 0o7777 == 0o600)
+    #expect(status.st_uid == (geteuid() == 0 ? 65534 : geteuid()))
+  }
+
   @Test func `rekey seals all messages anew, and the password stays`() throws {
     let home = try TestHome.secured()
     let before = try #require(FileManager.default.contents(atPath: home.database))

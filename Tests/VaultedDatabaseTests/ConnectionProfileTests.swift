@@ -150,6 +150,28 @@ import VaultCrypto
     }
   }
 
+  @Test func aChangeThatACrashInterruptedCanBeRepeated() async throws {
+    var interruptedCount = 0
+    for step in 0... {
+      let (temporary, _) = try await filledHome()
+      let recorder = FileRecorder(fault: .crash(atEvent: step))
+      let key = ConnectionProfile.generateEncryptionKey()
+      do {
+        try await profile(temporary, recordedBy: recorder).changeEncryptionKey(key)
+      } catch {}
+      if !recorder.hasCrashed { break }
+      let vault = try await temporary.unlockedVault(.user)
+      if try await vault.item(Self.name).bytes.byteCount == 32 { continue }
+      interruptedCount += 1
+      try await profile(temporary, vault).changeEncryptionKey(key)
+      let isNew = SecretBytes.isEqual(
+        try await profile(temporary, vault).encryptionKey(), key)
+      #expect(isNew, "crash at \(step)")
+      #expect(try await state(temporary) == "20 rows, 32 bytes of key", "crash at \(step)")
+    }
+    #expect(interruptedCount > 0)
+  }
+
   @Test func aPowerCutAtEachStepAndAfterTheNextOpeningLosesNoKey() async throws {
     for crashPoint in 0... {
       let (temporary, _) = try await filledHome()

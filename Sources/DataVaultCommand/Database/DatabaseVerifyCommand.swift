@@ -19,6 +19,8 @@ struct DatabaseVerifyCommand: AsyncParsableCommand {
   @OptionGroup var access: DatabaseAccess
   @OptionGroup var report: ReportOptions
 
+  func validate() throws { try FileAndNewFile.requireName(file, "FILE") }
+
   func run() async throws {
     let key = try await access.key()
     let verification = try ProgressLine.during("verifying") { progress in

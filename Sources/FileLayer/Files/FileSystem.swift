@@ -35,6 +35,10 @@ package protocol FileSystem: Sendable {
   /// Replaces `target` by `path` atomically; durable after ``synchronizeDirectory(_:)``.
   func rename(_ path: FilePath, to target: FilePath) throws(FileError)
 
+  /// Gives a file the name `target`, which nothing may have (`EEXIST` otherwise); durable after
+  /// ``synchronizeDirectory(_:)``.
+  func rename(_ path: FilePath, toFree target: FilePath) throws(FileError)
+
   /// Removes a file; absent is fine.
   func remove(_ path: FilePath) throws(FileError)
 

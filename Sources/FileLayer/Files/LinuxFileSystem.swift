@@ -101,6 +101,21 @@ package struct LinuxFileSystem: FileSystem {
     }
   }
 
+  package func rename(_ path: FilePath, toFree target: FilePath) throws(FileError) {
+    // link(2) never replaces; renameat2(2) is not among what the Glibc module has.
+    if unsafe link(path.string, target.string) == 0 {
+      _ = unsafe unlink(path.string)  // a second name left over does no harm
+      return
+    }
+    // A file system without hard links: looking and renaming are two steps there.
+    let refusals: [Errno] = [
+      .invalidArgument, .noFunction, .notPermitted, .notSupported, .tooManyLinks,
+    ]
+    guard refusals.contains(Errno.current) else { throw FileError(.rename, path, .current) }
+    guard try status(of: target) == nil else { throw FileError(.rename, path, .fileExists) }
+    try rename(path, to: target)
+  }
+
   package func remove(_ path: FilePath) throws(FileError) {
     guard unsafe unlink(path.string) == 0 || Errno.current == .noSuchFileOrDirectory else {
       throw FileError(.remove, path, .current)

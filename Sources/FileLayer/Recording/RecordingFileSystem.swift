@@ -48,6 +48,11 @@ package struct RecordingFileSystem: FileSystem {
     try base.rename(path, to: target)
   }
 
+  package func rename(_ path: FilePath, toFree target: FilePath) throws(FileError) {
+    try recorder.require(.rename(path, to: target), .rename, path)
+    try base.rename(path, toFree: target)
+  }
+
   package func remove(_ path: FilePath) throws(FileError) {
     try recorder.require(.remove(path), .remove, path)
     try base.remove(path)

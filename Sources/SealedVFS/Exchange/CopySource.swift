@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import FileLayer
 package import SystemPackage
 package import VaultCrypto
 
@@ -47,6 +48,7 @@ package final class CopySource {
     _ path: FilePath, key: borrowing SQLCipherKey, over base: String = "unix"
   ) throws(SealedFileError) -> CopySource {
     let full = try SealedVFS.fullPath(path)
+    try requireFileWithBytes(full)
     let held = try hold(full, over: base)
     let registration = try SealedVFS.register(sqlcipher4: key, at: path, over: base)
     return CopySource(full, "immutable=1&vfs=sealed", registration, held, over: base)
@@ -90,6 +92,20 @@ package final class CopySource {
     try unsafe SiblingFiles.requireNone(of: path, over: vfs)
     try file.lockExclusively()
     return file
+  }
+
+  /// An empty file would be taken for a new database, and a pipe would not let itself be opened.
+  private static func requireFileWithBytes(_ path: String) throws(SealedFileError) {
+    let status = try SealedFileError.translating(FilePath(path)) { () throws(FileError) in
+      try LinuxFileSystem().status(of: FilePath(path))
+    }
+    guard let status else { return }  // another VFS need not keep its files where the system does
+    guard status.kind == .regular else {
+      throw SealedFileError(.notDatabaseFile, path: path, detail: "it is not a regular file")
+    }
+    guard status.byteCount > 0 else {
+      throw SealedFileError(.notDatabaseFile, path: path, detail: "it is empty")
+    }
   }
 
   /// Whether a sealed database is refused for its log alone, which SQLite can read.

@@ -173,6 +173,18 @@ import Testing
     }
   }
 
+  @Test func renamesToAFreeNameAlone() throws {
+    try directory.put("new", at: "a")
+    try directory.put("old", at: "b")
+    #expect(throws: FileError(.rename, directory("a"), .fileExists)) {
+      try files.rename(directory("a"), toFree: directory("b"))
+    }
+    #expect(directory.contents(of: "b") == "old")
+    try files.rename(directory("a"), toFree: directory("c"))
+    #expect(try directory.names() == ["b", "c"])
+    #expect(directory.contents(of: "c") == "new")
+  }
+
   @Test func givesAFileAway() throws {
     let own = FileOwner(userID: geteuid(), groupID: getegid())
     let file = try files.create(directory("file"), permissions: .ownerReadWrite)
