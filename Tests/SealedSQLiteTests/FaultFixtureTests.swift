@@ -56,6 +56,20 @@ import VaultCrypto
     }
   }
 
+  @Test(arguments: [
+    ("hot-journal", true), ("journal-record", false), ("journal-header", false),
+    ("journal-first-byte", false), ("log-version-of-sqlite", false), ("torn-log", true),
+  ])
+  func `a salvage without the journal that the database needs is not complete`(
+    name: String, isComplete: Bool
+  ) throws {
+    try withFixture(name) { path in
+      let report = try SealedDatabase.salvage(
+        from: path, key: key(), to: path.removingLastComponent().appending("saved.db"))
+      #expect(report.isComplete == isComplete, "\(report)")
+    }
+  }
+
   /// What the work on a database fails with: at its opening, or in the middle of a read.
   private func failure(
     of reader: () throws(SealedDatabaseError) -> any DatabaseReader

@@ -54,6 +54,20 @@ import Testing
         == DiscardedLogTail(firstFrame: 10, frameCount: frameCount - 9))
   }
 
+  @Test(arguments: [1, 13, 18, 22, 26, 31])
+  func `a log whose header is damaged is not used, and all its frames are reported`(
+    offset: Int
+  ) throws {
+    let killed = try killedLog(commits: 20)
+    let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
+    try killed.change(killed.log) { $0[offset] ^= 1 }
+    let tail = DiscardedLogTail(firstFrame: 1, frameCount: frameCount)
+    #expect(try SealedVFS.verify(killed.database, key: Place.key()).log.discardedTail == tail)
+    let registration = try killed.register()
+    _ = try? killed.open().run("SELECT 1 FROM sqlite_schema")
+    #expect(registration.discardedLogTail == tail)
+  }
+
   @Test func `a torn page 1 with a good copy in the log opens`() throws {
     let place = try Place()
     try place.makeDatabase(mode: "WAL")

@@ -17,7 +17,7 @@ struct FileAndNewFile: ParsableArguments {
 
   /// An empty path would be that of a directory to some calls, and nothing to others.
   static func requireName(_ path: String, _ argument: String) throws {
-    guard !path.isEmpty else { throw CommandFailure(.usage, "\(argument) is empty") }
+    guard !path.isEmpty else { throw ValidationError("\(argument) is empty") }
   }
 
   var source: FilePath { FilePath(file) }

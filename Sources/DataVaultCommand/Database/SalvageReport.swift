@@ -1,4 +1,5 @@
 internal import SealedSQLite
+internal import SealedVFS
 
 /// The report of `database salvage`.
 struct SalvageReport: Encodable {
@@ -34,6 +35,16 @@ struct SalvageReport: Encodable {
     if !findings.isSchemaWhole { remarks.append("a part of the schema is lost") }
     if !findings.areSettingsKept {
       remarks.append("text encoding, versions and auto-vacuum mode are lost: defaults were taken")
+    }
+    if !findings.areLogAndJournalWhole {
+      remarks.append(
+        "log or journal are damaged or foreign: rows can be missing, or of a transaction that "
+          + "never ended")
+    }
+    if let tail = findings.discardedLogTail {
+      remarks.append(
+        "\(tail.frameCount) frames of the log, from frame \(tail.firstFrame) on, were not used: "
+          + "torn by a power cut, or damaged")
     }
     return remarks
       + findings.notRecreated.map {

@@ -50,7 +50,11 @@ struct VerificationReport: Encodable {
   private var log: [String] {
     let log = findings.log
     switch log.state {
-    case .absent, .empty: return []
+    case .absent: return []
+    case .empty:
+      return log.discardedTail.map {
+        ["log        its header is not whole: \($0.frameCount) frames are not used"]
+      } ?? []
     case .foreign: return ["log        not a sealed one: opening is refused while it lies there"]
     case .sealed:
       let tail = log.discardedTail.map {

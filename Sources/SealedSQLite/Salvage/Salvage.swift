@@ -1,3 +1,5 @@
+public import SealedVFS
+
 /// What was copied out of a damaged database, and what was not: `docs/verify-and-salvage.md`.
 public struct Salvage: Sendable, Equatable, Codable {
   /// How many ranges a table's report holds at most.
@@ -21,6 +23,14 @@ public struct Salvage: Sendable, Equatable, Codable {
 
   /// Indexes, triggers, views and tables of the old schema that could not be made again.
   public internal(set) var notRecreated: [Refusal] = []
+
+  /// Whether what the database needed of its hot journal was whole, and no log or journal of another
+  /// kind lay there; else the new database can have rows of a transaction that never ended, and lack
+  /// rows that it had removed.
+  public internal(set) var areLogAndJournalWhole = true
+
+  /// Frames at the end of the log that were left out: what a power cut leaves, or damage.
+  public internal(set) var discardedLogTail: DiscardedLogTail?
 
   /// One table's share.
   public struct Table: Sendable, Equatable, Codable {
@@ -58,9 +68,11 @@ public struct Salvage: Sendable, Equatable, Codable {
   /// Rows in the new database, those of ``lostAndFoundName`` included.
   public var rowsCopied: Int { tables.reduce(lostAndFoundRowCount) { $0 + $1.rowsCopied } }
 
-  /// Whether the new database has everything that the old one had.
+  /// Whether the new database has everything that the old one had, and nothing else; a discarded tail
+  /// of the log does not count, as a power cut leaves one too.
   public var isComplete: Bool {
-    isSchemaWhole && areSettingsKept && notRecreated.isEmpty && lostAndFoundRowCount == 0
+    isSchemaWhole && areSettingsKept && areLogAndJournalWhole && notRecreated.isEmpty
+      && lostAndFoundRowCount == 0
       && tables.allSatisfy { $0.rowsLostAtLeast == 0 && $0.lostRanges.isEmpty }
   }
 }

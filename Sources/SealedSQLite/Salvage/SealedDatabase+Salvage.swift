@@ -70,6 +70,9 @@ extension SealedDatabase {
   ) throws(SealedFileError) -> Salvage {
     let database = try NewDatabase(at: side, key: key, over: base)
     var salvager = Salvager(CountedPages(image, progress), into: database)
-    return try salvager.run()
+    var report = try salvager.run()
+    report.areLogAndJournalWhole = image.areLogAndJournalWhole
+    report.discardedLogTail = image.discardedLogTail
+    return report
   }
 }

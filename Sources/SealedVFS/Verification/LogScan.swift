@@ -37,9 +37,14 @@ struct LogScan {
     guard unsafe file.read(header.pointer, headerByteCount, at: 0) else {
       throw SealedFileError(.ioFailed, path: file.path)
     }
-    let frameCount = Int((byteCount - Int64(headerByteCount)) / Int64(LogLayout.frameByteCount))
+    let frameCount = LogLayout.frameCount(inFileOf: byteCount)
     switch unsafe LogHeader.reveal(header.pointer) {
-    case .invalid: report = Verification.Log(state: .empty)
+    case .invalid:
+      report = Verification.Log(state: .empty)
+      report.frameCount = frameCount
+      if frameCount > 0 {
+        report.discardedTail = DiscardedLogTail(firstFrame: 1, frameCount: frameCount)
+      }
     case .foreign: report = Verification.Log(state: .foreign)
     case .sealed:
       report = Verification.Log(state: .sealed)

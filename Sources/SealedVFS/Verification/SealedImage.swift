@@ -86,6 +86,16 @@ package final class SealedImage {
     pageCount = countPages()
   }
 
+  /// Whether log and journal are such that the database as it is read has no page of a transaction
+  /// that never ended.
+  package var areLogAndJournalWhole: Bool {
+    log.report.state != .foreign && journal.report.state != .foreign
+      && journal.report.state != .damaged && journal.report.damagedRecordCount == 0
+  }
+
+  /// Frames of the log that were left out.
+  package var discardedLogTail: DiscardedLogTail? { log.report.discardedTail }
+
   /// What log, journal, page 1 or else the file's length say.
   private func countPages() -> UInt32 {
     if let count = log.pageCount ?? journal.pageCount { return count }

@@ -81,7 +81,8 @@ public struct Verification: Sendable, Equatable, Codable {
     public enum State: String, Sendable, Codable {
       /// No file.
       case absent
-      /// Shorter than a header, or one that was torn when it was first written: it holds nothing.
+      /// Shorter than a header, or its header is not whole: torn when it was first written, and it
+      /// holds nothing; or damaged, and its frames are a discarded tail.
       case empty
       /// A whole log that is not a sealed one: opening the database will be refused.
       case foreign

@@ -44,7 +44,10 @@ extension LogFile {
     let kind = unsafe LogHeader.reveal(header.pointer)
     if kind == .foreign { _ = fail(.foreignSibling, SQLITE_OK) }
     unsafe salts = header.pointer.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
-    if offset == 0 { isRecovering = true }
+    if offset == 0 {
+      isRecovering = true
+      if kind == .invalid { noteFramesWithoutHeader() }
+    }
     unsafe target.copyMemory(from: header.pointer + offset, byteCount: byteCount)
     return SQLITE_OK
   }
@@ -137,6 +140,18 @@ extension LogFile {
     guard result == SQLITE_OK else { return false }
     salts = onDisk
     return found == onDisk
+  }
+
+  /// Reports all frames behind a header that is not whole: SQLite takes such a log for an empty one,
+  /// and nothing else says that commits were in it.
+  private func noteFramesWithoutHeader() {
+    var byteCount: Int64 = 0
+    guard unsafe base.byteCount(&byteCount) == SQLITE_OK else { return }
+    let count = LogLayout.frameCount(inFileOf: byteCount)
+    guard count > 0 else { return }
+    registered.record(
+      DiscardedLogTail(
+        firstFrame: 1, frameCount: min(count, DiscardedLogTail.furthestFrame)))
   }
 
   /// Counts the frames of this generation from the first that recovery leaves out, as far as a log

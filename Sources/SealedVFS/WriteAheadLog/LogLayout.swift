@@ -8,6 +8,11 @@ enum LogLayout {
   static let hiddenOffset = 8
   static let hiddenByteCount = 16
 
+  /// Whole frames in a file of so many bytes.
+  static func frameCount(inFileOf byteCount: Int64) -> Int {
+    Int(max(0, byteCount - Int64(headerByteCount)) / Int64(frameByteCount))
+  }
+
   /// A place in the log: the frame it lies in, from 1, and the offset in that frame.
   static func place(at offset: Int64) -> (frame: Int64, start: Int64, within: Int)? {
     guard offset >= Int64(headerByteCount) else { return nil }
