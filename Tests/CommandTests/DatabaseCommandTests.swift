@@ -9,10 +9,10 @@ import Testing
     init() throws {
       folder = try ScratchFolder()
       for name in ["key", "other"] {
-        try secret(name, (0..<32).map { _ in UInt8.random(in: 0...255) })
+        try folder.secret(name, (0..<32).map { _ in UInt8.random(in: 0...255) })
       }
-      try secret("passphrase", Array("correct horse\n".utf8))
-      try shell(
+      try folder.secret("passphrase", Array("correct horse\n".utf8))
+      try folder.shell(
         "plain",
         """
         CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT);
@@ -20,25 +20,6 @@ import Testing
         INSERT INTO t SELECT i, 'row ' || i || hex(zeroblob(30)) FROM n;
         CREATE INDEX i ON t (text);
         """)
-    }
-
-    func secret(_ name: String, _ bytes: [UInt8]) throws {
-      let path = try folder.file(name, bytes)
-      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
-    }
-
-    @discardableResult
-    func shell(_ name: String, _ sql: String) throws -> String {
-      let process = Process()
-      process.executableURL = URL(fileURLWithPath: "/usr/bin/sqlite3")
-      process.arguments = ["-bail", folder.path(name), sql]
-      let output = Pipe()
-      process.standardOutput = output
-      try process.run()
-      let text = output.fileHandleForReading.readDataToEndOfFile()
-      process.waitUntilExit()
-      #expect(process.terminationStatus == 0)
-      return String(decoding: text, as: UTF8.self)
     }
 
     func run(_ arguments: String...) throws -> Tool.Outcome {
@@ -68,14 +49,14 @@ import Testing
     let outcome = try bench.run(
       "export", sealed, bench.folder.path("out"), "--format", "plain", "--key-file", bench.key)
     #expect(outcome.status == 0, "\(outcome.errors)")
-    #expect(try bench.shell("out", ".dump") == bench.shell("plain", ".dump"))
-    #expect(try bench.shell("out", "SELECT count(*) FROM t") == "2000\n")
+    #expect(try bench.folder.shell("out", ".dump") == bench.folder.shell("plain", ".dump"))
+    #expect(try bench.folder.shell("out", "SELECT count(*) FROM t") == "2000\n")
   }
 
   @Test(arguments: ["correct horse\n", "x'" + String(repeating: "0f", count: 32) + "'"])
   func `through SQLCipher 4 and back`(passphrase: String) throws {
     let bench = try Bench()
-    try bench.secret("passphrase", Array(passphrase.utf8))
+    try bench.folder.secret("passphrase", Array(passphrase.utf8))
     let sealed = try bench.sealed()
     let cipher = bench.folder.path("cipher")
     let export = try bench.run(
@@ -95,7 +76,7 @@ import Testing
       "export", bench.folder.path("back"), bench.folder.path("out"), "--format", "plain",
       "--key-file", bench.folder.path("other"))
     #expect(out.status == 0, "\(out.errors)")
-    #expect(try bench.shell("out", ".dump") == bench.shell("plain", ".dump"))
+    #expect(try bench.folder.shell("out", ".dump") == bench.folder.shell("plain", ".dump"))
   }
 
   @Test func `verify says that all is whole, or which page is damaged`() throws {
@@ -137,7 +118,8 @@ import Testing
       "export", bench.folder.path("new"), bench.folder.path("out"), "--format", "plain",
       "--key-file", bench.key)
     let count = try #require(
-      Int(try bench.shell("out", "SELECT count(*) FROM t").trimmingCharacters(in: .newlines)))
+      Int(try bench.folder.shell("out", "SELECT count(*) FROM t").trimmingCharacters(in: .newlines))
+    )
     #expect((1800..<2000).contains(count))
   }
 

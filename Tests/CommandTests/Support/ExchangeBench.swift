@@ -10,9 +10,9 @@ struct ExchangeBench {
   /// - Parameter rowCount: of a kilobyte each.
   init(rowCount: Int) throws {
     folder = try ScratchFolder()
-    try secret("key", (0..<32).map { _ in UInt8.random(in: 0...255) })
-    try secret("raw", Array("x'\(String(repeating: "0f", count: 32))'".utf8))
-    try shell(
+    try folder.secret("key", (0..<32).map { _ in UInt8.random(in: 0...255) })
+    try folder.secret("raw", Array("x'\(String(repeating: "0f", count: 32))'".utf8))
+    try folder.shell(
       "plain",
       """
       CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT, data BLOB);
@@ -46,26 +46,7 @@ struct ExchangeBench {
     ] + (newKey.map { ["--new-key-file", $0] } ?? [])
   }
 
-  @discardableResult
-  func shell(_ name: String, _ sql: String) throws -> String {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/sqlite3")
-    process.arguments = ["-bail", folder.path(name), sql]
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
-    let text = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    #expect(process.terminationStatus == 0)
-    return String(decoding: text, as: UTF8.self)
-  }
-
   var names: [String] {
     ((try? FileManager.default.contentsOfDirectory(atPath: folder.url.path)) ?? []).sorted()
-  }
-
-  private func secret(_ name: String, _ bytes: [UInt8]) throws {
-    let path = try folder.file(name, bytes)
-    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
   }
 }
