@@ -69,7 +69,7 @@ import VaultCrypto
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `a run ends at its longest, and the next one is drawn`() {
+  @Test func `a prefix ends with its last nonce, and the next one is drawn`() {
     let source = RandomSource { target in
       for index in target.indices { target[index] = .random(in: 0...255) }
     }
@@ -79,7 +79,7 @@ import VaultCrypto
     func prefix() -> [UInt8] { Array(UnsafeRawBufferPointer(start: memory, count: 12)) }
     nonces.writeNext(to: memory)
     let first = prefix()
-    for _ in 1..<NonceSequence.longestRun { nonces.writeNext(to: memory) }
+    for _ in 1..<NonceSequence.mostPerPrefix { nonces.writeNext(to: memory) }
     #expect(prefix() == first)
     nonces.writeNext(to: memory)
     #expect(prefix() != first)

@@ -107,7 +107,7 @@ import VaultCrypto
 }
 
 @Suite struct NonceSequenceTests {
-  /// A source that counts its draws and gives 24 bytes of the draw's number.
+  /// A source that counts its draws and gives bytes of the draw's number.
   private func counting() -> (RandomSource, () -> Int) {
     final class Counter: Sendable { let value = Mutex(0) }
     let counter = Counter()
@@ -127,19 +127,30 @@ import VaultCrypto
     return nonce
   }
 
-  @Test func `a run draws once and counts in the last twelve bytes`() {
+  /// A nonce with its last twelve bytes counted up by one.
+  private func successor(of nonce: [UInt8]) -> [UInt8] {
+    var nonce = nonce
+    for index in 12..<24 {
+      nonce[index] &+= 1
+      if nonce[index] != 0 { break }
+    }
+    return nonce
+  }
+
+  @Test func `a run draws its last twelve bytes once and counts in them; the first twelve stay`() {
     let (source, draws) = counting()
     var nonces = NonceSequence(random: source)
-    #expect(next(&nonces) == [UInt8](repeating: 1, count: 24))
+    let ones = [UInt8](repeating: 1, count: 12)
+    #expect(next(&nonces) == ones + [UInt8](repeating: 2, count: 12))
     for step in 1...100 {
       let nonce = next(&nonces)
-      #expect(Array(nonce[0..<12]) == [UInt8](repeating: 1, count: 12))
-      #expect(nonce[12] == UInt8(1 + step))
+      #expect(Array(nonce[0..<12]) == ones)
+      #expect(nonce[12] == UInt8(2 + step))
     }
-    #expect(draws() == 1)
-    nonces.end()
-    #expect(next(&nonces) == [UInt8](repeating: 2, count: 24))
     #expect(draws() == 2)
+    nonces.end()
+    #expect(next(&nonces) == ones + [UInt8](repeating: 3, count: 12))
+    #expect(draws() == 3)
   }
 
   @Test func `the counter wraps around without touching the first twelve bytes`() {
@@ -195,14 +206,11 @@ import VaultCrypto
       nonces.append((commits, Array(bytes[start + 4080..<start + 4104])))
     }
     #expect(Set(nonces.map(\.nonce)).count == nonces.count)
-    var runs: [[[UInt8]]] = [[]]
-    for (commits, nonce) in nonces {
-      runs[runs.count - 1].append(Array(nonce[0..<12]))
-      if commits { runs.append([]) }
+    #expect(Set(nonces.map { Array($0.nonce[0..<12]) }).count == 1)
+    for (before, after) in zip(nonces, nonces.dropFirst()) {
+      let isNext = after.nonce == successor(of: before.nonce)
+      #expect(isNext == !before.commits)
     }
-    runs.removeLast()
-    #expect(runs.allSatisfy { Set($0).count == 1 })
-    #expect(Set(runs.map { $0[0] }).count == runs.count)
     withExtendedLifetime(registration) {}
   }
 }

@@ -81,7 +81,7 @@ struct PageCopy: ~Copyable {
         result == SQLITE_IOERR_SHORT_READ ? .truncated : .ioFailed, path: source.registered.path)
     }
     if copied.count != byteCount { copied = [UInt8](repeating: 0, count: byteCount) }
-    nonces.end()  // a run of nonces, and the key derived from it, for each piece
+    nonces.end()  // a run for each piece, as if it were a transaction
     for index in 0..<count {
       try copyPage(at: index * PageLayout.byteCount)
       number += 1

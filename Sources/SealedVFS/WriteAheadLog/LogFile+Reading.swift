@@ -85,6 +85,7 @@ extension LogFile {
   ) -> Int32 {
     let result = unsafe base.read(frame.pointer, LogLayout.frameByteCount, at: start)
     guard result == SQLITE_OK else { return result }
+    lastFrameRead = start
     revealFrameHeader(at: start)
     unsafe target.copyMemory(from: header.pointer, byteCount: LogLayout.frameHeaderByteCount)
     let number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)

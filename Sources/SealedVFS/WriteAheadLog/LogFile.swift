@@ -5,7 +5,8 @@ internal import VaultCrypto
 /// The write-ahead log: pages sealed as in the database, frame headers half hidden.
 ///
 /// SQLite reads {0,32}, {24,8}, {frame,24+4096}, {frame+16,8} and {frame+24,4096}, and writes {0,32},
-/// {frame,24} and {frame+24,4096}, in the calls of wal.c; anything else is refused.
+/// {frame,24} and {frame+24,4096}, in the calls of wal.c; anything else is refused. A new frame's header
+/// and page, which SQLite writes one after the other, reach the file in one call.
 final class LogFile: SealedFile {
   let main: MainFile
 
@@ -27,8 +28,12 @@ final class LogFile: SealedFile {
   /// reads frames in the same way, but after writing.
   var isRecovering = false
 
-  /// The frame header written last, whose page comes next.
-  private var announced: (start: Int64, page: UInt32)?
+  /// Where the frame begins that SQLite read whole just before: a header that it writes there now has
+  /// only another checksum.
+  var lastFrameRead: Int64?
+
+  /// The frame whose header SQLite has just written: it waits in `frame` for the page that comes next.
+  private var begun: (start: Int64, page: UInt32)?
 
   init(base: BaseFile, main: MainFile) {
     self.main = main
@@ -40,7 +45,8 @@ final class LogFile: SealedFile {
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
   ) -> Int32 {
     main.checkpointed = nil
-    return unsafe answer(target, byteCount, at: offset)
+    let result = writeBegunHeader()
+    return result == SQLITE_OK ? unsafe answer(target, byteCount, at: offset) : result
   }
 
   override func write(
@@ -48,6 +54,11 @@ final class LogFile: SealedFile {
   ) -> Int32 {
     isRecovering = false
     main.checkpointed = nil
+    defer { lastFrameRead = nil }
+    if let begun, offset != begun.start + Int64(LogLayout.frameHeaderByteCount) {
+      let result = writeBegunHeader()
+      guard result == SQLITE_OK else { return result }
+    }
     if offset == 0 && byteCount == LogLayout.headerByteCount {
       return unsafe writeHeader(source)
     }
@@ -64,7 +75,13 @@ final class LogFile: SealedFile {
 
   override func synchronize(_ flags: Int32) -> Int32 {
     main.nonces.end()
-    return base.synchronize(flags)
+    let result = writeBegunHeader()
+    return result == SQLITE_OK ? base.synchronize(flags) : result
+  }
+
+  override func truncate(to byteCount: Int64) -> Int32 {
+    begun = nil  // all that SQLite has not finished lies behind
+    return base.truncate(to: byteCount)
   }
 
   private func writeHeader(_ source: UnsafeRawPointer) -> Int32 {
@@ -76,26 +93,36 @@ final class LogFile: SealedFile {
     return unsafe base.write(header.pointer, LogLayout.headerByteCount, at: 0)
   }
 
+  /// Begins a frame, or changes the checksum in the header of one that SQLite has just read.
   private func writeFrameHeader(_ source: UnsafeRawPointer, at start: Int64) -> Int32 {
-    unsafe announced = (start, source.bigEndianWord(at: 0))
-    unsafe header.pointer.copyMemory(from: source, byteCount: LogLayout.frameHeaderByteCount)
+    unsafe frame.pointer.copyMemory(from: source, byteCount: LogLayout.frameHeaderByteCount)
     do throws(CryptoError) {
       try unsafe main.keys.frameHeader.encrypt(
         UnsafeMutableRawBufferPointer(
-          start: header.pointer + LogLayout.hiddenOffset, count: LogLayout.hiddenByteCount),
+          start: frame.pointer + LogLayout.hiddenOffset, count: LogLayout.hiddenByteCount),
         tweak: UInt64(start))
     } catch {
       return fail(.ioFailed, SQLITE_IOERR_WRITE)
     }
-    return unsafe base.write(header.pointer, LogLayout.frameHeaderByteCount, at: start)
+    unsafe begun = (start, source.bigEndianWord(at: 0))
+    return lastFrameRead == start ? writeBegunHeader() : SQLITE_OK
   }
 
-  /// Writes a page into a frame whose header was written just before, or, when SQLite writes a page
-  /// a second time within a transaction, long ago.
+  /// Writes the header that waits for its page, if there is one, without it.
+  private func writeBegunHeader() -> Int32 {
+    guard let begun else { return SQLITE_OK }
+    self.begun = nil
+    return unsafe base.write(frame.pointer, LogLayout.frameHeaderByteCount, at: begun.start)
+  }
+
+  /// Writes a page into a frame that SQLite has just begun, together with its header, or, when SQLite
+  /// writes a page a second time within a transaction, into one that is there.
   private func writePage(_ source: UnsafeRawPointer, inFrameAt start: Int64) -> Int32 {
+    let begun = self.begun
+    self.begun = nil
     let number: UInt32
-    if let announced, announced.start == start {
-      number = announced.page
+    if let begun {
+      number = begun.page
     } else {
       let result = unsafe base.read(header.pointer, 4, at: start)
       guard result == SQLITE_OK else { return result }
@@ -108,10 +135,12 @@ final class LogFile: SealedFile {
       main.knowsPageOne = true
       unsafe main.notePageCount(page: source)
     }
+    let sealed = unsafe frame.pointer + LogLayout.frameHeaderByteCount
     guard
-      unsafe main.keys.page.seal(source, number: number, into: frame.pointer, nonces: &main.nonces)
+      unsafe main.keys.page.seal(source, number: number, into: sealed, nonces: &main.nonces)
     else { return fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE) }
+    if begun != nil { return unsafe base.write(frame.pointer, LogLayout.frameByteCount, at: start) }
     return unsafe base.write(
-      frame.pointer, PageLayout.byteCount, at: start + Int64(LogLayout.frameHeaderByteCount))
+      sealed, PageLayout.byteCount, at: start + Int64(LogLayout.frameHeaderByteCount))
   }
 }
