@@ -88,7 +88,10 @@ final class MainFile: PagedFile {
 
   override func lockShared(_ offset: Int32, _ count: Int32, _ flags: Int32) -> Int32 {
     let writeAndCheckpointLocks: Int32 = 2  // WAL_WRITE_LOCK and WAL_CKPT_LOCK of wal.c
-    if offset < writeAndCheckpointLocks && flags & SQLITE_SHM_EXCLUSIVE != 0 { nonces.end() }
+    if offset < writeAndCheckpointLocks && flags & SQLITE_SHM_EXCLUSIVE != 0 {
+      nonces.end()
+      if offset == 0 { log?.endTransaction() }
+    }
     return base.lockShared(offset, count, flags)
   }
 

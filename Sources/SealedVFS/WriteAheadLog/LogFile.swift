@@ -5,8 +5,11 @@ internal import VaultCrypto
 /// The write-ahead log: pages sealed as in the database, frame headers half hidden.
 ///
 /// SQLite reads {0,32}, {24,8}, {frame,24+4096}, {frame+16,8} and {frame+24,4096}, and writes {0,32},
-/// {frame,24} and {frame+24,4096}, in the calls of wal.c; anything else is refused. A new frame's header
-/// and page, which SQLite writes one after the other, reach the file in one call.
+/// {frame,24} and {frame+24,4096}, in the calls of wal.c; anything else is refused.
+///
+/// New frames are gathered in memory and written together. The frame that commits sends them off before
+/// its write returns; so does any other call, for it could ask about them. What is left when the write
+/// lock goes was rolled back, and the room in the log is the next writer's.
 final class LogFile: SealedFile {
   let main: MainFile
 
@@ -32,8 +35,7 @@ final class LogFile: SealedFile {
   /// only another checksum.
   var lastFrameRead: Int64?
 
-  /// The frame whose header SQLite has just written: it waits in `frame` for the page that comes next.
-  private var begun: (start: Int64, page: UInt32)?
+  private var pending = PendingFrames()
 
   init(base: BaseFile, main: MainFile) {
     self.main = main
@@ -45,7 +47,7 @@ final class LogFile: SealedFile {
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
   ) -> Int32 {
     main.checkpointed = nil
-    let result = writeBegunHeader()
+    let result = writePending()
     return result == SQLITE_OK ? unsafe answer(target, byteCount, at: offset) : result
   }
 
@@ -55,17 +57,16 @@ final class LogFile: SealedFile {
     isRecovering = false
     main.checkpointed = nil
     defer { lastFrameRead = nil }
-    if let begun, offset != begun.start + Int64(LogLayout.frameHeaderByteCount) {
-      let result = writeBegunHeader()
-      guard result == SQLITE_OK else { return result }
-    }
     if offset == 0 && byteCount == LogLayout.headerByteCount {
-      return unsafe writeHeader(source)
+      let result = writePending()
+      return result == SQLITE_OK ? unsafe writeHeader(source) : result
     }
     guard let place = LogLayout.place(at: offset) else { return SQLITE_IOERR_WRITE }
     switch (place.within, byteCount) {
+    case (0, LogLayout.frameHeaderByteCount) where lastFrameRead == place.start:
+      return unsafe rewriteFrameHeader(source, at: place.start)
     case (0, LogLayout.frameHeaderByteCount):
-      return unsafe writeFrameHeader(source, at: place.start)
+      return unsafe beginFrame(source, at: place.start)
     case (LogLayout.frameHeaderByteCount, PageLayout.byteCount):
       return unsafe writePage(source, inFrameAt: place.start)
     default:
@@ -75,13 +76,29 @@ final class LogFile: SealedFile {
 
   override func synchronize(_ flags: Int32) -> Int32 {
     main.nonces.end()
-    let result = writeBegunHeader()
+    let result = writePending()
     return result == SQLITE_OK ? base.synchronize(flags) : result
   }
 
   override func truncate(to byteCount: Int64) -> Int32 {
-    begun = nil  // all that SQLite has not finished lies behind
-    return base.truncate(to: byteCount)
+    let result = writePending()
+    return result == SQLITE_OK ? base.truncate(to: byteCount) : result
+  }
+
+  override func byteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
+    let result = writePending()
+    return result == SQLITE_OK ? unsafe base.byteCount(target) : result
+  }
+
+  /// Forgets frames of a transaction that did not commit: another writer may have their place next.
+  func endTransaction() {
+    pending.removeAll()
+  }
+
+  private func writePending() -> Int32 {
+    guard !pending.isEmpty else { return SQLITE_OK }
+    defer { pending.removeAll() }
+    return unsafe base.write(pending.pointer, pending.byteCount, at: pending.start)
   }
 
   private func writeHeader(_ source: UnsafeRawPointer) -> Int32 {
@@ -93,41 +110,60 @@ final class LogFile: SealedFile {
     return unsafe base.write(header.pointer, LogLayout.headerByteCount, at: 0)
   }
 
-  /// Begins a frame, or changes the checksum in the header of one that SQLite has just read.
-  private func writeFrameHeader(_ source: UnsafeRawPointer, at start: Int64) -> Int32 {
-    unsafe frame.pointer.copyMemory(from: source, byteCount: LogLayout.frameHeaderByteCount)
+  /// Writes the header of a frame whose page comes next.
+  private func beginFrame(_ source: UnsafeRawPointer, at start: Int64) -> Int32 {
+    if !pending.canBegin(at: start) {
+      let result = writePending()
+      guard result == SQLITE_OK else { return result }
+    }
+    return unsafe conceal(pending.begin(at: start, header: source), at: start)
+  }
+
+  /// Writes a header with another checksum before a page that stays: `walRewriteChecksums` does so,
+  /// last of all in a transaction, for frames that it has read just before.
+  private func rewriteFrameHeader(_ source: UnsafeRawPointer, at start: Int64) -> Int32 {
+    unsafe header.pointer.copyMemory(from: source, byteCount: LogLayout.frameHeaderByteCount)
+    let result = unsafe conceal(header.pointer, at: start)
+    guard result == SQLITE_OK else { return result }
+    return unsafe base.write(header.pointer, LogLayout.frameHeaderByteCount, at: start)
+  }
+
+  /// Hides salts and checksum of the frame header that goes there.
+  private func conceal(_ header: UnsafeMutableRawPointer, at start: Int64) -> Int32 {
     do throws(CryptoError) {
       try unsafe main.keys.frameHeader.encrypt(
         UnsafeMutableRawBufferPointer(
-          start: frame.pointer + LogLayout.hiddenOffset, count: LogLayout.hiddenByteCount),
+          start: header + LogLayout.hiddenOffset, count: LogLayout.hiddenByteCount),
         tweak: UInt64(start))
+      return SQLITE_OK
     } catch {
       return fail(.ioFailed, SQLITE_IOERR_WRITE)
     }
-    unsafe begun = (start, source.bigEndianWord(at: 0))
-    return lastFrameRead == start ? writeBegunHeader() : SQLITE_OK
   }
 
-  /// Writes the header that waits for its page, if there is one, without it.
-  private func writeBegunHeader() -> Int32 {
-    guard let begun else { return SQLITE_OK }
-    self.begun = nil
-    return unsafe base.write(frame.pointer, LogLayout.frameHeaderByteCount, at: begun.start)
-  }
-
-  /// Writes a page into a frame that SQLite has just begun, together with its header, or, when SQLite
-  /// writes a page a second time within a transaction, into one that is there.
+  /// Writes the page of the frame begun, or, when SQLite writes a page a second time within a
+  /// transaction, of one that is there.
   private func writePage(_ source: UnsafeRawPointer, inFrameAt start: Int64) -> Int32 {
-    let begun = self.begun
-    self.begun = nil
-    let number: UInt32
-    if let begun {
-      number = begun.page
-    } else {
-      let result = unsafe base.read(header.pointer, 4, at: start)
+    let offset = start + Int64(LogLayout.frameHeaderByteCount)
+    if let begun = pending.begun, pending.end == offset {
+      let result = unsafe seal(source, number: begun.page, into: pending.room)
       guard result == SQLITE_OK else { return result }
-      number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)
+      pending.finish()
+      return pending.areDue ? writePending() : SQLITE_OK
     }
+    var result = writePending()
+    guard result == SQLITE_OK else { return result }
+    result = unsafe base.read(header.pointer, 4, at: start)
+    guard result == SQLITE_OK else { return result }
+    let number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)
+    result = unsafe seal(source, number: number, into: frame.pointer)
+    guard result == SQLITE_OK else { return result }
+    return unsafe base.write(frame.pointer, PageLayout.byteCount, at: offset)
+  }
+
+  private func seal(
+    _ source: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer
+  ) -> Int32 {
     if number == 1 {
       if unsafe !main.keys.page.hasRoom(in: source) {
         return fail(.reserveInUse, SQLITE_IOERR_WRITE)
@@ -135,12 +171,9 @@ final class LogFile: SealedFile {
       main.knowsPageOne = true
       unsafe main.notePageCount(page: source)
     }
-    let sealed = unsafe frame.pointer + LogLayout.frameHeaderByteCount
     guard
-      unsafe main.keys.page.seal(source, number: number, into: sealed, nonces: &main.nonces)
+      unsafe main.keys.page.seal(source, number: number, into: target, nonces: &main.nonces)
     else { return fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE) }
-    if begun != nil { return unsafe base.write(frame.pointer, LogLayout.frameByteCount, at: start) }
-    return unsafe base.write(
-      sealed, PageLayout.byteCount, at: start + Int64(LogLayout.frameHeaderByteCount))
+    return SQLITE_OK
   }
 }

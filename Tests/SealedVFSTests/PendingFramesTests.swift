@@ -1,0 +1,86 @@
+import FaultVFS
+import FileLayer
+import Testing
+
+@testable import SealedVFS
+
+/// Frames that are gathered in memory: what may wait, and what may not.
+@Suite struct PendingFramesTests {
+  /// Two connections on a log, whose pages leave the cache in the middle of a transaction.
+  private static func spilling(synchronous: String) throws -> (Place, KeyRegistration, Connection) {
+    let place = try Place()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    try connection.run("PRAGMA synchronous = \(synchronous); PRAGMA cache_size = 10")
+    try connection.fill(400)
+    return (place, registration, connection)
+  }
+
+  @Test(arguments: ["OFF", "NORMAL", "FULL"])
+  func `a commit is in the log when it returns, checksums written anew included`(
+    synchronous: String
+  ) throws {
+    let (place, registration, connection) = try Self.spilling(synchronous: synchronous)
+    for mark in ["a", "b", "c"] {
+      // Pages are written twice within the transaction, so that SQLite computes checksums anew.
+      try connection.run(
+        """
+        BEGIN; UPDATE t SET text = text || 'x'; UPDATE t SET text = text || '\(mark)'; COMMIT
+        """)
+      let killed = try place.afterKill()
+      #expect(try killed.query("SELECT count(*) FROM t WHERE text LIKE '%\(mark)'") == "400")
+      #expect(try killed.query("PRAGMA integrity_check") == "ok")
+    }
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test(arguments: ["ROLLBACK", "ROLLBACK TO s; RELEASE s; ROLLBACK"])
+  func `what a writer rolled back never reaches the place of the next writer's frames`(
+    undoing: String
+  ) throws {
+    let (place, registration, first) = try Self.spilling(synchronous: "OFF")
+    let second = try place.open()
+    try second.run("PRAGMA synchronous = OFF")
+    for round in 1...12 {
+      // After a checkpoint the pages come from the database, so that nothing asks about the frames of
+      // those that leave the cache. How many wait at the rollback differs from round to round.
+      try first.run("PRAGMA wal_checkpoint(TRUNCATE)")
+      try first.run(
+        "BEGIN; SAVEPOINT s; UPDATE t SET text = text || 'lost' WHERE id <= \(100 + round * 8); \(undoing)"
+      )
+      try second.run("UPDATE t SET text = 'kept \(round)' WHERE id % 3 = 0")
+      #expect(try first.first("SELECT count(*) FROM t WHERE text = 'kept \(round)'") == "133")
+      try first.run("UPDATE t SET text = text || '!' WHERE id = 1")
+      let killed = try place.afterKill()
+      #expect(
+        try killed.query("SELECT count(*) FROM t WHERE text = 'kept \(round)'") == "133")
+      #expect(try killed.query("SELECT count(*) FROM t WHERE text LIKE '%lost%'") == "0")
+      #expect(try killed.query("PRAGMA integrity_check") == "ok")
+    }
+    withExtendedLifetime(registration) {}
+  }
+
+  @Test func `a transaction of many pages reaches the log in few writes`() throws {
+    let place = try Place()
+    let recorder = FileRecorder()
+    let registration = try place.register(over: RecordingVFS(recorder).name)
+    let connection = try place.open()
+    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    try connection.fill(400)
+    let writes = recorder.events.compactMap { event in
+      if case .write(place.log, let offset, let bytes) = event, offset >= 32 {
+        bytes.count
+      } else {
+        nil
+      }
+    }
+    let killed = try place.afterKill()
+    let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
+    #expect(frameCount > 32)
+    #expect(writes.allSatisfy { $0 % 4120 == 0 })
+    #expect(writes.reduce(0, +) == frameCount * 4120)
+    #expect(writes.contains(16 * 4120))
+    withExtendedLifetime(registration) {}
+  }
+}
