@@ -5,10 +5,10 @@ internal import COpenSSL
 /// A writer keeps one first half through a transaction, so that a database has runs of pages with
 /// the same derived key. A few slots, replaced in turn, spare most derivations of a scan.
 final class DerivedCiphers {
-  /// A GCM context under the key that belongs to `prefix`.
-  final class Slot {
-    fileprivate(set) var prefix: (UInt64, UInt32) = (0, 0)
-    fileprivate(set) var isKeyed = false
+  /// A GCM context, under the key that belongs to `prefix` once `isKeyed`.
+  private struct Slot: ~Copyable {
+    var prefix: (UInt64, UInt32) = (0, 0)
+    var isKeyed = false
     let message: GCMMessage
 
     init() throws(CryptoError) {
@@ -16,25 +16,31 @@ final class DerivedCiphers {
     }
   }
 
-  let slots: [Slot]
+  private var slots: InlineArray<8, Slot>
   private var nextVictim = 0
   private let blockCipher: CipherContext
   private let subkey: SecretBytes
   private var scratch = SecretBytes(zeroCount: 32)
 
-  init(key: borrowing SecretBytes, slotCount: Int = 8) throws(CryptoError) {
+  init(key: borrowing SecretBytes) throws(CryptoError) {
     guard key.byteCount == XAES256GCM.keyByteCount else {
       throw CryptoError(.invalidArgument, in: "XAES-256-GCM key")
     }
     blockCipher = try .keyed(.aes256ECB, isEncrypting: true, key: key)
     subkey = try Self.subkey(under: blockCipher)
-    var slots: [Slot] = []
-    for _ in 0..<slotCount { slots.append(try Slot()) }
-    self.slots = slots
+    slots = try InlineArray { (_) throws(CryptoError) in try Slot() }
   }
 
-  /// The index of the slot whose context is keyed for this nonce of 24 bytes.
-  func prepare(_ nonce: UnsafeRawBufferPointer) throws(CryptoError) -> Int {
+  /// Lends the context that is keyed for this nonce of 24 bytes.
+  @inline(__always)
+  func withMessage(
+    for nonce: UnsafeRawBufferPointer, _ body: (borrowing GCMMessage) -> Bool
+  ) throws(CryptoError) -> Bool {
+    body(slots[try unsafe prepare(nonce)].message)
+  }
+
+  /// The index of the slot whose context is keyed for this nonce.
+  private func prepare(_ nonce: UnsafeRawBufferPointer) throws(CryptoError) -> Int {
     let prefix = unsafe (
       nonce.loadUnaligned(as: UInt64.self),
       nonce.loadUnaligned(fromByteOffset: 8, as: UInt32.self)
@@ -44,14 +50,17 @@ final class DerivedCiphers {
     }
     let index = nextVictim
     nextVictim = (nextVictim + 1) % slots.count
-    try unsafe key(slots[index], for: nonce)
+    slots[index].isKeyed = false
+    try unsafe key(slots[index].message, for: nonce)
     slots[index].prefix = prefix
+    slots[index].isKeyed = true
     return index
   }
 
   /// Derives the key of `nonce`'s first half and schedules it.
-  private func key(_ slot: Slot, for nonce: UnsafeRawBufferPointer) throws(CryptoError) {
-    slot.isKeyed = false
+  private func key(
+    _ message: borrowing GCMMessage, for nonce: UnsafeRawBufferPointer
+  ) throws(CryptoError) {
     try unsafe scratch.withUnsafeMutableBytes { (key) throws(CryptoError) in
       defer { unsafe OPENSSL_cleanse(key.baseAddress, key.count) }
       // The scratch space is zeros here, and again afterwards.
@@ -67,11 +76,10 @@ final class DerivedCiphers {
       }
       try unsafe Self.encrypt(key, with: blockCipher)
       let status = unsafe EVP_CipherInit_ex2(
-        slot.message.context.pointer, nil,
+        message.context.pointer, nil,
         key.baseAddress?.assumingMemoryBound(to: UInt8.self), nil, -1, nil)
       guard status == 1 else { throw .refused(.libraryFailure, in: "XAES-256-GCM key") }
     }
-    slot.isKeyed = true
   }
 
   /// K1 of the specification: the cipher of the zero block, doubled as in CMAC (SP 800-38B, 6.1).

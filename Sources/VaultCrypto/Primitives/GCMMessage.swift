@@ -12,7 +12,7 @@ struct GCMMessage: ~Copyable {
     nonce: UnsafeRawBufferPointer, aad: UnsafeRawBufferPointer, tag: UnsafeMutableRawBufferPointer
   ) -> Bool {
     var count: Int32 = 0
-    guard unsafe begin(nonce: nonce, aad: aad, isEncrypting: 1),
+    guard unsafe begin(nonce: nonce, aad: aad),
       unsafe transform(plaintext, into: output),
       unsafe EVP_CipherFinal_ex(
         context.pointer, tag.baseAddress?.assumingMemoryBound(to: UInt8.self), &count) == 1
@@ -31,11 +31,8 @@ struct GCMMessage: ~Copyable {
     var count: Int32 = 0
     var unused: UInt8 = 0
     let isAuthentic =
-      unsafe begin(nonce: nonce, aad: aad, isEncrypting: 0)
+      unsafe begin(nonce: nonce, aad: aad, expecting: tag)
       && transform(ciphertext, into: output)
-      && EVP_CIPHER_CTX_ctrl(
-        context.pointer, EVP_CTRL_AEAD_SET_TAG, Int32(tag.count),
-        UnsafeMutableRawPointer(mutating: tag.baseAddress)) == 1
       && EVP_CipherFinal_ex(context.pointer, &unused, &count) == 1
     if !isAuthentic, let output = unsafe output {
       unsafe OPENSSL_cleanse(output, ciphertext.count)
@@ -43,20 +40,37 @@ struct GCMMessage: ~Copyable {
     return isAuthentic
   }
 
+  /// Starts a message: one to open where its tag is given, one to seal otherwise.
   private func begin(
-    nonce: UnsafeRawBufferPointer, aad: UnsafeRawBufferPointer, isEncrypting: Int32
+    nonce: UnsafeRawBufferPointer, aad: UnsafeRawBufferPointer,
+    expecting tag: UnsafeRawBufferPointer? = nil
   ) -> Bool {
+    guard nonce.count == AES256GCM.nonceByteCount, let aadLength = Int32(exactly: aad.count) else {
+      return false
+    }
+    let nonce = unsafe nonce.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    let isReady: Int32
+    if let tag = unsafe tag {
+      var parameters = unsafe (
+        OSSL_PARAM(
+          "tag", OSSL_PARAM_OCTET_STRING, UnsafeMutableRawPointer(mutating: tag.baseAddress),
+          tag.count),
+        OSSL_PARAM_construct_end()
+      )
+      isReady = unsafe withUnsafeBytes(of: &parameters) { parameters in
+        unsafe EVP_CipherInit_ex2(
+          context.pointer, nil, nil, nonce, 0,
+          parameters.baseAddress?.assumingMemoryBound(to: OSSL_PARAM.self))
+      }
+    } else {
+      isReady = unsafe EVP_CipherInit_ex2(context.pointer, nil, nil, nonce, 1, nil)
+    }
     var count: Int32 = 0
-    guard nonce.count == AES256GCM.nonceByteCount,
-      let aadLength = Int32(exactly: aad.count),
-      unsafe EVP_CipherInit_ex2(
-        context.pointer, nil, nil, nonce.baseAddress?.assumingMemoryBound(to: UInt8.self),
-        isEncrypting, nil) == 1
-    else { return false }
-    return unsafe aad.isEmpty
-      || EVP_CipherUpdate(
-        context.pointer, nil, &count, aad.baseAddress?.assumingMemoryBound(to: UInt8.self),
-        aadLength) == 1
+    return unsafe isReady == 1
+      && (aad.isEmpty
+        || EVP_CipherUpdate(
+          context.pointer, nil, &count, aad.baseAddress?.assumingMemoryBound(to: UInt8.self),
+          aadLength) == 1)
   }
 
   private func transform(

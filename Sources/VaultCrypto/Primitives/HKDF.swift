@@ -50,12 +50,12 @@ public enum HKDF {
               // The parameters point at the caller's memory; OpenSSL's own copy of the key is
               // wiped with the context.
               let parameters = unsafe [
-                parameter("digest", OSSL_PARAM_UTF8_STRING, name.baseAddress, name.count - 1),
-                parameter(
+                OSSL_PARAM("digest", OSSL_PARAM_UTF8_STRING, name.baseAddress, name.count - 1),
+                OSSL_PARAM(
                   "key", OSSL_PARAM_OCTET_STRING,
                   UnsafeMutableRawPointer(mutating: key.baseAddress), key.count),
-                parameter("salt", OSSL_PARAM_OCTET_STRING, salt.baseAddress, salt.count),
-                parameter("info", OSSL_PARAM_OCTET_STRING, info.baseAddress, info.count),
+                OSSL_PARAM("salt", OSSL_PARAM_OCTET_STRING, salt.baseAddress, salt.count),
+                OSSL_PARAM("info", OSSL_PARAM_OCTET_STRING, info.baseAddress, info.count),
                 OSSL_PARAM_construct_end(),
               ]
               return unsafe EVP_KDF_derive(
@@ -67,17 +67,5 @@ public enum HKDF {
       }
       guard status == 1 else { throw .refused(.libraryFailure, in: "HKDF") }
     }
-  }
-
-  /// One OSSL_PARAM(3).
-  ///
-  /// Its name is a pointer that OpenSSL follows later, so it must be static:
-  /// the pointer that Swift makes of a String for one call dangles after it.
-  private static func parameter(
-    _ name: StaticString, _ type: Int32, _ data: UnsafeMutableRawPointer?, _ byteCount: Int
-  ) -> OSSL_PARAM {
-    unsafe OSSL_PARAM(
-      key: UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self),
-      data_type: UInt32(type), data: data, data_size: byteCount, return_size: -1)
   }
 }

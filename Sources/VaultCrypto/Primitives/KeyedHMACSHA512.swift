@@ -26,12 +26,8 @@ internal import COpenSSL
     var name = Array(Digest.sha512.name.utf8CString)
     let status = unsafe key.withUnsafeBytes { key in
       unsafe name.withUnsafeMutableBytes { name in
-        let digest: StaticString = "digest"  // OSSL_MAC_PARAM_DIGEST; OpenSSL follows the pointer
         let parameters = unsafe [
-          OSSL_PARAM(
-            key: UnsafeRawPointer(digest.utf8Start).assumingMemoryBound(to: CChar.self),
-            data_type: UInt32(OSSL_PARAM_UTF8_STRING), data: name.baseAddress,
-            data_size: name.count - 1, return_size: -1),
+          OSSL_PARAM("digest", OSSL_PARAM_UTF8_STRING, name.baseAddress, name.count - 1),
           OSSL_PARAM_construct_end(),
         ]
         return unsafe EVP_MAC_init(

@@ -84,12 +84,12 @@ public final class XAES256GCM {
     guard nonce.count == Self.nonceByteCount, tag.count == Self.tagByteCount else {
       throw CryptoError(.invalidArgument, in: "XAES-256-GCM nonce or tag")
     }
-    let slot = try unsafe derived.prepare(nonce)
-    guard
-      unsafe derived.slots[slot].message.seal(
+    let isSealed = try unsafe derived.withMessage(for: nonce) { message in
+      unsafe message.seal(
         plaintext, into: output, nonce: UnsafeRawBufferPointer(rebasing: nonce[12...]), aad: aad,
         tag: tag)
-    else { throw .refused(.libraryFailure, in: "XAES-256-GCM seal") }
+    }
+    guard isSealed else { throw .refused(.libraryFailure, in: "XAES-256-GCM seal") }
   }
 
   /// As ``open(_:nonce:authenticating:tag:)-(MutableRawSpan,_,_,_)``, for pointers.
@@ -117,11 +117,11 @@ public final class XAES256GCM {
     guard nonce.count == Self.nonceByteCount, tag.count == Self.tagByteCount else {
       throw CryptoError(.invalidArgument, in: "XAES-256-GCM nonce or tag")
     }
-    let slot = try unsafe derived.prepare(nonce)
-    guard
-      unsafe derived.slots[slot].message.open(
+    let isAuthentic = try unsafe derived.withMessage(for: nonce) { message in
+      unsafe message.open(
         ciphertext, into: output, nonce: UnsafeRawBufferPointer(rebasing: nonce[12...]), aad: aad,
         tag: tag)
-    else { throw .refused(.authenticationFailed, in: "XAES-256-GCM open") }
+    }
+    guard isAuthentic else { throw .refused(.authenticationFailed, in: "XAES-256-GCM open") }
   }
 }
