@@ -80,7 +80,7 @@ enum FileCallbacks {
     }
     unsafe table.xLock = { memory, level in unsafe FileCallbacks.with(memory) { $0.lock(level) } }
     unsafe table.xUnlock = { memory, level in
-      unsafe FileCallbacks.with(memory) { $0.base.unlock(level) }
+      unsafe FileCallbacks.with(memory) { $0.unlock(level) }
     }
     unsafe table.xCheckReservedLock = { memory, result in
       unsafe FileCallbacks.with(memory) { unsafe $0.base.checkReservedLock(result) }

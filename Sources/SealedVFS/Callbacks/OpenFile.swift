@@ -29,6 +29,8 @@ class OpenFile {
 
   func lock(_ level: Int32) -> Int32 { base.lock(level) }
 
+  func unlock(_ level: Int32) -> Int32 { base.unlock(level) }
+
   func lockShared(_ offset: Int32, _ count: Int32, _ flags: Int32) -> Int32 {
     base.lockShared(offset, count, flags)
   }

@@ -75,7 +75,7 @@ final class MainFile: PagedFile {
 
   override func lock(_ level: Int32) -> Int32 {
     if level == SQLITE_LOCK_EXCLUSIVE && mustKeepLog { return SQLITE_BUSY }
-    let result = base.lock(level)
+    let result = super.lock(level)
     guard result == SQLITE_OK else { return result }
     if level >= SQLITE_LOCK_RESERVED { nonces.end() }
     // A change of key puts a new file in this one's place: the old one is not read any more.
@@ -92,7 +92,7 @@ final class MainFile: PagedFile {
       nonces.end()
       if offset == 0 { log?.endTransaction() }
     }
-    return base.lockShared(offset, count, flags)
+    return super.lockShared(offset, count, flags)
   }
 
   override func control(_ operation: Int32, _ argument: UnsafeMutableRawPointer?) -> Int32 {

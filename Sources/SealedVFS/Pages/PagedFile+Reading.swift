@@ -4,17 +4,27 @@ internal import Glibc
 extension PagedFile {
   /// Reads and opens a page.
   func readPage(_ number: UInt32, into target: UnsafeMutableRawPointer) -> Int32 {
+    if let page = unsafe readAhead.page(number, of: base) {
+      return unsafe openPage(page, number, into: target)
+    }
     let result = unsafe base.read(
       sealed.pointer, PageLayout.byteCount, at: PageLayout.offset(ofPage: number))
     if result == SQLITE_IOERR_SHORT_READ {
       return unsafe answerShortRead(of: number, into: target)
     }
     guard result == SQLITE_OK else { return result }
+    return unsafe openPage(sealed.pointer, number, into: target)
+  }
+
+  private func openPage(
+    _ sealed: UnsafeRawPointer, _ number: UInt32, into target: UnsafeMutableRawPointer
+  ) -> Int32 {
     if number == 1 || !isHeaderOnDisk {
-      let result = unsafe checkHeader(number == 1 ? sealed.bytes(0..<16) : nil)
+      let result = unsafe checkHeader(
+        number == 1 ? UnsafeRawBufferPointer(start: sealed, count: 16) : nil)
       guard result == SQLITE_OK else { return result }
     }
-    guard unsafe codec.open(sealed.pointer, number: number, into: target) else {
+    guard unsafe codec.open(sealed, number: number, into: target) else {
       return answerDamage(of: number)
     }
     if number == 1 {

@@ -27,6 +27,9 @@ class PagedFile: SealedFile {
   let sealed = Scratch(byteCount: PageLayout.byteCount)
   let opened = Scratch(byteCount: PageLayout.byteCount)
 
+  /// Sealed pages that come next in a scan.
+  var readAhead = ReadAhead()
+
   /// Whether this open of an empty file shows it as it is: the target of `VACUUM INTO`.
   let showsEmptyFileBare: Bool
 
@@ -69,10 +72,27 @@ class PagedFile: SealedFile {
     guard byteCount == PageLayout.byteCount, let number = PageLayout.pageNumber(at: offset) else {
       return fail(.reserveInUse, SQLITE_IOERR_WRITE)  // another page size
     }
+    readAhead.forget()
     return unsafe writePage(number, from: source)
   }
 
+  override func lock(_ level: Int32) -> Int32 {
+    readAhead.forget()
+    return base.lock(level)
+  }
+
+  override func unlock(_ level: Int32) -> Int32 {
+    readAhead.forget()
+    return base.unlock(level)
+  }
+
+  override func lockShared(_ offset: Int32, _ count: Int32, _ flags: Int32) -> Int32 {
+    readAhead.forget()
+    return base.lockShared(offset, count, flags)
+  }
+
   override func truncate(to byteCount: Int64) -> Int32 {
+    readAhead.forget()
     if byteCount == 0 { isHeaderOnDisk = false }
     return base.truncate(to: byteCount)
   }

@@ -68,7 +68,7 @@ final class SQLCipherFile: PagedFile {
   }
 
   override func lock(_ level: Int32) -> Int32 {
-    let result = base.lock(level)
+    let result = super.lock(level)
     guard result == SQLITE_OK, level == SQLITE_LOCK_SHARED, !isNew else { return result }
     do throws(SealedFileError) {
       try unsafe SiblingFiles.requireNone(of: registered.path, over: registered.base)
