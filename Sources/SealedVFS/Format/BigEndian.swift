@@ -14,6 +14,12 @@ extension UnsafeMutableRawPointer {
 extension UnsafeRawBufferPointer {
   /// Whether every byte is zero.
   var isZero: Bool {
-    unsafe allSatisfy { $0 == 0 }
+    let wordByteCount = MemoryLayout<UInt64>.size
+    let wholeByteCount = count - count % wordByteCount
+    for offset in stride(from: 0, to: wholeByteCount, by: wordByteCount)
+    where unsafe loadUnaligned(fromByteOffset: offset, as: UInt64.self) != 0 {
+      return false
+    }
+    return unsafe self[wholeByteCount...].allSatisfy { $0 == 0 }
   }
 }

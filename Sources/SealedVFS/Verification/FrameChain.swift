@@ -24,10 +24,7 @@ struct FrameChain {
     of frame: UnsafeMutableRawPointer, at offset: Int64, _ cipher: AES256XTS
   ) -> Bool {
     do throws(CryptoError) {
-      try unsafe cipher.decrypt(
-        UnsafeMutableRawBufferPointer(
-          start: frame + LogLayout.hiddenOffset, count: LogLayout.hiddenByteCount),
-        tweak: UInt64(offset))
+      try unsafe cipher.decrypt(frame + LogLayout.hiddenOffset, tweak: UInt64(offset))
     } catch {
       return false
     }

@@ -111,9 +111,7 @@ extension LogFile {
       from: frame.pointer, byteCount: LogLayout.frameHeaderByteCount)
     do throws(CryptoError) {
       try unsafe main.keys.frameHeader.decrypt(
-        UnsafeMutableRawBufferPointer(
-          start: header.pointer + LogLayout.hiddenOffset, count: LogLayout.hiddenByteCount),
-        tweak: UInt64(start))
+        header.pointer + LogLayout.hiddenOffset, tweak: UInt64(start))
     } catch {
       unsafe memset(header.pointer, 0, LogLayout.frameHeaderByteCount)
     }

@@ -132,9 +132,7 @@ final class LogFile: SealedFile {
   private func conceal(_ header: UnsafeMutableRawPointer, at start: Int64) -> Int32 {
     do throws(CryptoError) {
       try unsafe main.keys.frameHeader.encrypt(
-        UnsafeMutableRawBufferPointer(
-          start: header + LogLayout.hiddenOffset, count: LogLayout.hiddenByteCount),
-        tweak: UInt64(start))
+        header + LogLayout.hiddenOffset, tweak: UInt64(start))
       return SQLITE_OK
     } catch {
       return fail(.ioFailed, SQLITE_IOERR_WRITE)

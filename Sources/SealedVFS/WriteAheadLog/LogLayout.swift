@@ -1,3 +1,5 @@
+internal import VaultCrypto
+
 /// Where things lie in a write-ahead log: <https://sqlite.org/fileformat2.html#walformat>.
 enum LogLayout {
   static let headerByteCount = 32
@@ -6,7 +8,7 @@ enum LogLayout {
 
   /// Salts and checksum of a frame header: one AES block.
   static let hiddenOffset = 8
-  static let hiddenByteCount = 16
+  static let hiddenByteCount = AES256XTS.unitByteCount
 
   /// Whole frames in a file of so many bytes.
   static func frameCount(inFileOf byteCount: Int64) -> Int {

@@ -8,7 +8,6 @@ internal import COpenSSL
   static let aes256GCM = Cipher("AES-256-GCM")
   static let aes256CBC = Cipher("AES-256-CBC")
   static let aes256ECB = Cipher("AES-256-ECB")
-  static let aes256XTS = Cipher("AES-256-XTS")
   static let aes256Wrap = Cipher("AES-256-WRAP")
 
   private init(_ name: String) {
