@@ -47,7 +47,7 @@ import VaultCrypto
     try withTemporaryDirectory { directory in
       let events = try recordCommits(.full, in: directory)
       let writes = events.filter { if case .write = $0 { true } else { false } }
-      #expect(writes.count >= 40)
+      #expect(writes.count >= 20)
       #expect(unsynchronizedAcknowledgements(events) == 0)
     }
   }

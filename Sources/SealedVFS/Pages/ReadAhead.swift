@@ -5,7 +5,7 @@ internal import CSQLite
 /// Sealed as they are on disk, and kept for no longer than SQLite may keep a page of its own: whoever
 /// holds it forgets them at each change of a lock and at each write.
 @safe struct ReadAhead: ~Copyable {
-  private static let pageCount: UInt32 = 16
+  private static let pageCount: UInt32 = 32
   /// So many pages in a row make a scan.
   private static let longEnough = 4
 
