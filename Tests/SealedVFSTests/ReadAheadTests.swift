@@ -21,4 +21,23 @@ import Testing
     }
     withExtendedLifetime(registration) {}
   }
+
+  @Test func `a checkpoint copies what others wrote since the last one`() throws {
+    let place = try Place()
+    try place.makeDatabase(rowCount: 600, mode: "WAL")
+    let registration = try place.register()
+    let (writer, checkpointer) = (try place.open(), try place.open())
+    try writer.run("PRAGMA wal_autocheckpoint = 0; UPDATE t SET text = text || text")
+    for round in 0..<20 {
+      // The log begins anew each time: other frames in the same places, and old ones behind them.
+      try writer.run(
+        "UPDATE t SET text = 'round \(round) ' || substr(text, 1, 300) WHERE id <= 150")
+      #expect(try checkpointer.first("PRAGMA wal_checkpoint(RESTART)")?.hasPrefix("0") == true)
+      let written = try place.afterKill()
+      try written.write([], to: written.log)
+      #expect(
+        try written.query("SELECT count(*) FROM t WHERE text LIKE 'round \(round) %'") == "150")
+    }
+    withExtendedLifetime(registration) {}
+  }
 }

@@ -97,7 +97,9 @@ final class MainFile: PagedFile {
 
   override func control(_ operation: Int32, _ argument: UnsafeMutableRawPointer?) -> Int32 {
     switch operation {
-    case SQLITE_FCNTL_CKPT_START: isCheckpointing = true
+    case SQLITE_FCNTL_CKPT_START:
+      isCheckpointing = true
+      log?.readAhead.forget()
     case SQLITE_FCNTL_CKPT_DONE:
       isCheckpointing = false
       checkpointed = nil

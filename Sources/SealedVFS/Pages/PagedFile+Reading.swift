@@ -4,11 +4,11 @@ internal import Glibc
 extension PagedFile {
   /// Reads and opens a page.
   func readPage(_ number: UInt32, into target: UnsafeMutableRawPointer) -> Int32 {
-    if let page = unsafe readAhead.page(number, of: base) {
+    let offset = PageLayout.offset(ofPage: number)
+    if let page = unsafe readAhead.piece(at: offset, of: base) {
       return unsafe openPage(page, number, into: target)
     }
-    let result = unsafe base.read(
-      sealed.pointer, PageLayout.byteCount, at: PageLayout.offset(ofPage: number))
+    let result = unsafe base.read(sealed.pointer, PageLayout.byteCount, at: offset)
     if result == SQLITE_IOERR_SHORT_READ {
       return unsafe answerShortRead(of: number, into: target)
     }

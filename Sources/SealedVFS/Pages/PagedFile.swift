@@ -28,7 +28,7 @@ class PagedFile: SealedFile {
   let opened = Scratch(byteCount: PageLayout.byteCount)
 
   /// Sealed pages that come next in a scan.
-  var readAhead = ReadAhead()
+  var readAhead = ReadAhead(of: PageLayout.byteCount)
 
   /// Whether this open of an empty file shows it as it is: the target of `VACUUM INTO`.
   let showsEmptyFileBare: Bool

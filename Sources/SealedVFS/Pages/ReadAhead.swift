@@ -1,43 +1,48 @@
 internal import CSQLite
 
-/// The next pages of a file that SQLite reads from front to back, fetched in one call.
+/// The next pages or frames of a file that SQLite reads from front to back, fetched in one call.
 ///
 /// Sealed as they are on disk, and kept for no longer than SQLite may keep a page of its own: whoever
 /// holds it forgets them at each change of a lock and at each write.
 @safe struct ReadAhead: ~Copyable {
-  private static let pageCount: UInt32 = 32
-  /// So many pages in a row make a scan.
+  private static let count: Int64 = 32
+  /// So many in a row make a scan.
   private static let longEnough = 4
 
-  private let memory = Scratch(byteCount: Int(pageCount) * PageLayout.byteCount)
-  private var held: Range<UInt32> = 0..<0
-  private var next: UInt32 = 0
+  /// The length of one of them, and where in the file the first one lies.
+  private let byteCount: Int
+  private let start: Int64
+
+  private let memory: Scratch
+  private var held: Range<Int64> = 0..<0
+  private var next: Int64 = 0
   private var rowCount = 0
 
-  /// The page, if it is here or a scan that reaches it is worth reading ahead for.
-  mutating func page(_ number: UInt32, of base: BaseFile) -> UnsafeRawPointer? {
-    if !held.contains(number) {
-      rowCount = number == next ? rowCount + 1 : 0
-      next = number &+ 1
-      guard rowCount >= Self.longEnough, number <= .max - Self.pageCount else { return nil }
-      guard fetch(from: number, of: base) else {
-        rowCount = -Int(Self.pageCount)  // the end of the file
+  init(of byteCount: Int, from start: Int64 = 0) {
+    self.byteCount = byteCount
+    self.start = start
+    memory = Scratch(byteCount: Int(Self.count) * byteCount)
+  }
+
+  /// The one at that offset, if it is here or a scan that reaches it is worth reading ahead for.
+  mutating func piece(at offset: Int64, of base: BaseFile) -> UnsafeRawPointer? {
+    let index = (offset - start) / Int64(byteCount)
+    if !held.contains(index) {
+      rowCount = index == next ? rowCount + 1 : 0
+      next = index + 1
+      guard rowCount >= Self.longEnough else { return nil }
+      guard unsafe base.read(memory.pointer, memory.byteCount, at: offset) == SQLITE_OK else {
+        held = 0..<0
+        rowCount = -Int(Self.count)  // the end of the file
         return nil
       }
+      held = index..<index + Self.count
       next = held.upperBound
     }
-    return unsafe UnsafeRawPointer(
-      memory.pointer + Int(number - held.lowerBound) * PageLayout.byteCount)
+    return unsafe UnsafeRawPointer(memory.pointer + Int(index - held.lowerBound) * byteCount)
   }
 
-  private mutating func fetch(from number: UInt32, of base: BaseFile) -> Bool {
-    let result = unsafe base.read(
-      memory.pointer, memory.byteCount, at: PageLayout.offset(ofPage: number))
-    held = result == SQLITE_OK ? number..<number + Self.pageCount : 0..<0
-    return result == SQLITE_OK
-  }
-
-  /// Lets go of all pages: the file may have changed since.
+  /// Lets go of all of them: the file may have changed since.
   mutating func forget() {
     held = 0..<0
   }

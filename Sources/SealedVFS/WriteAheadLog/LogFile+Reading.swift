@@ -19,7 +19,7 @@ extension LogFile {
     case (let within, _) where within + byteCount <= headerByteCount:
       let result = unsafe base.read(frame.pointer, headerByteCount, at: place.start)
       guard result == SQLITE_OK else { return result }
-      revealFrameHeader(at: place.start)
+      unsafe revealHeader(of: frame.pointer, at: place.start)
       unsafe target.copyMemory(from: header.pointer + within, byteCount: byteCount)
       return SQLITE_OK
     case (let within, _)
@@ -56,11 +56,16 @@ extension LogFile {
   private func readPage(
     inFrameAt start: Int64, into target: UnsafeMutableRawPointer
   ) -> Int32 {
-    let result = unsafe base.read(frame.pointer, LogLayout.frameByteCount, at: start)
-    guard result == SQLITE_OK else { return result }
-    revealFrameHeader(at: start)
+    var whole = unsafe UnsafeRawPointer(frame.pointer)
+    if main.isCheckpointing, let found = unsafe readAhead.piece(at: start, of: base) {
+      unsafe whole = found
+    } else {
+      let result = unsafe base.read(frame.pointer, LogLayout.frameByteCount, at: start)
+      guard result == SQLITE_OK else { return result }
+    }
+    unsafe revealHeader(of: whole, at: start)
     let number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)
-    let sealed = unsafe frame.pointer + LogLayout.frameHeaderByteCount
+    let sealed = unsafe whole + LogLayout.frameHeaderByteCount
     guard hasCurrentSalts(), unsafe main.keys.page.open(sealed, number: number, into: target)
     else {
       unsafe memset(target, 0, PageLayout.byteCount)
@@ -86,7 +91,7 @@ extension LogFile {
     let result = unsafe base.read(frame.pointer, LogLayout.frameByteCount, at: start)
     guard result == SQLITE_OK else { return result }
     lastFrameRead = start
-    revealFrameHeader(at: start)
+    unsafe revealHeader(of: frame.pointer, at: start)
     unsafe target.copyMemory(from: header.pointer, byteCount: LogLayout.frameHeaderByteCount)
     let number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)
     let isCurrent = hasCurrentSalts()
@@ -105,10 +110,9 @@ extension LogFile {
     return fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
   }
 
-  /// Copies the frame header in `frame` to `header`, salts and checksum decrypted.
-  private func revealFrameHeader(at start: Int64) {
-    unsafe header.pointer.copyMemory(
-      from: frame.pointer, byteCount: LogLayout.frameHeaderByteCount)
+  /// Copies a frame's header to `header`, salts and checksum decrypted.
+  private func revealHeader(of frame: UnsafeRawPointer, at start: Int64) {
+    unsafe header.pointer.copyMemory(from: frame, byteCount: LogLayout.frameHeaderByteCount)
     do throws(CryptoError) {
       try unsafe main.keys.frameHeader.decrypt(
         header.pointer + LogLayout.hiddenOffset, tweak: UInt64(start))
@@ -163,7 +167,7 @@ extension LogFile {
       let start = Int64(LogLayout.headerByteCount) + next * step
       guard unsafe base.read(frame.pointer, LogLayout.frameHeaderByteCount, at: start) == SQLITE_OK
       else { break }
-      revealFrameHeader(at: start)
+      unsafe revealHeader(of: frame.pointer, at: start)
       let found = unsafe header.pointer.loadUnaligned(
         fromByteOffset: LogLayout.hiddenOffset, as: UInt64.self)
       if found == salts { frameCount = Int(next - index) + 2 }

@@ -37,6 +37,9 @@ final class LogFile: SealedFile {
 
   private var pending = PendingFrames()
 
+  /// Frames that a checkpoint reads next: what it copies stays as it is until it is done.
+  var readAhead = ReadAhead(of: LogLayout.frameByteCount, from: Int64(LogLayout.headerByteCount))
+
   init(base: BaseFile, main: MainFile) {
     self.main = main
     super.init(base: base, registered: main.registered, faults: main.faults)
@@ -56,6 +59,7 @@ final class LogFile: SealedFile {
   ) -> Int32 {
     isRecovering = false
     main.checkpointed = nil
+    readAhead.forget()
     defer { lastFrameRead = nil }
     if offset == 0 && byteCount == LogLayout.headerByteCount {
       let result = writePending()
