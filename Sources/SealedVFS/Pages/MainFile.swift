@@ -16,8 +16,9 @@ final class MainFile: PagedFile {
   var checkpointed: CheckpointedPage?
   private(set) var isCheckpointing = false
 
-  /// The log, while it is open on this connection.
-  weak var log: LogFile?
+  /// The log, while it is open on this connection; it says so itself, as it comes and as it goes.
+  // Not weak: that costs each change of a lock more than all else that we do there.
+  unowned(unsafe) var log: LogFile?
   /// Whether SQLite was told of a damaged or missing page, here or in the log.
   var hasMetDamage = false
 
@@ -57,7 +58,7 @@ final class MainFile: PagedFile {
 
   override var hasFramesInLog: Bool {
     var byteCount: Int64 = 0
-    guard let log else { return false }
+    guard let log = unsafe log else { return false }
     let result = unsafe log.base.byteCount(&byteCount)
     return result != SQLITE_OK || byteCount > LogLayout.headerByteCount
   }
@@ -90,7 +91,7 @@ final class MainFile: PagedFile {
     let writeAndCheckpointLocks: Int32 = 2  // WAL_WRITE_LOCK and WAL_CKPT_LOCK of wal.c
     if offset < writeAndCheckpointLocks && flags & SQLITE_SHM_EXCLUSIVE != 0 {
       nonces.end()
-      if offset == 0 { log?.endTransaction() }
+      if offset == 0 { unsafe log?.endTransaction() }
     }
     return super.lockShared(offset, count, flags)
   }
@@ -99,7 +100,7 @@ final class MainFile: PagedFile {
     switch operation {
     case SQLITE_FCNTL_CKPT_START:
       isCheckpointing = true
-      log?.readAhead.forget()
+      unsafe log?.readAhead.forget()
     case SQLITE_FCNTL_CKPT_DONE:
       isCheckpointing = false
       checkpointed = nil
@@ -113,7 +114,7 @@ final class MainFile: PagedFile {
   ///
   /// What the log holds may be all that is left of some pages; whoever was refused at opening finds
   /// the files as they were.
-  var mustKeepLog: Bool { log != nil && (hasMetDamage || !knowsPageOne) }
+  var mustKeepLog: Bool { unsafe log != nil && (hasMetDamage || !knowsPageOne) }
 
   /// Takes over the identity that the file has on disk, after its key check was found right.
   func adopt(_ header: SealedHeader) -> Bool {

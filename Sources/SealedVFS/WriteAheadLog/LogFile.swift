@@ -43,7 +43,11 @@ final class LogFile: SealedFile {
   init(base: BaseFile, main: MainFile) {
     self.main = main
     super.init(base: base, registered: main.registered, faults: main.faults)
-    main.log = self
+    unsafe main.log = self
+  }
+
+  deinit {
+    if unsafe main.log === self { unsafe main.log = nil }
   }
 
   override func read(
