@@ -80,7 +80,7 @@ import Testing
     #expect(frameCount > 32)
     #expect(writes.allSatisfy { $0 % 4120 == 0 })
     #expect(writes.reduce(0, +) == frameCount * 4120)
-    #expect(writes.contains(31 * 4120))
+    #expect(writes.contains(16 * 4120))
     withExtendedLifetime(registration) {}
   }
 }

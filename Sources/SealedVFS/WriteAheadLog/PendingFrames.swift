@@ -6,8 +6,9 @@ internal import Glibc
 /// They reach the file together, at the latest with the frame that commits. Until then nobody else can
 /// want them: what ends them is in ``LogFile``.
 @safe struct PendingFrames: ~Copyable {
-  /// As many as fit into one call: `seekAndWriteFd` of os_unix.c keeps the low 17 bits of a length.
-  private static let mostFrames = 31
+  /// More would gain nothing; 32 would be too many for one call, as `seekAndWriteFd` of os_unix.c keeps
+  /// the low 17 bits of a length.
+  private static let mostFrames = 16
 
   private let memory = Scratch(byteCount: mostFrames * LogLayout.frameByteCount)
   private(set) var start: Int64 = 0
