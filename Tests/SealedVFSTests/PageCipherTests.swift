@@ -170,7 +170,7 @@ import VaultCrypto
       typealias Fork = @convention(c) () -> Int32
       guard let symbol = dlsym(nil, "fork") else { exit(2) }
       let fork = unsafeBitCast(symbol, to: Fork.self)
-      var nonces = NonceSequence()
+      var nonces = NonceSequence(random: .unshared())
       let first = NonceSequenceTests().next(&nonces)
       var pipe: [Int32] = [0, 0]
       Glibc.pipe(&pipe)

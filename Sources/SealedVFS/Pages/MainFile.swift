@@ -10,7 +10,7 @@ final class MainFile: PagedFile {
   private(set) var keys: FileKeys {
     didSet { codec = keys.page }
   }
-  var nonces = NonceSequence()
+  var nonces = NonceSequence(random: .unshared())
 
   /// The page that a checkpoint has just read from the log, still sealed; one write may use it.
   var checkpointed: CheckpointedPage?
