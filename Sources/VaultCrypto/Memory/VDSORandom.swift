@@ -1,18 +1,18 @@
 internal import Glibc
 
-/// The kernel's generator without a system call: `__vdso_getrandom`, from Linux 6.11 on, as glibc 2.41
-/// calls it. See vdso(7) and the kernel's `vgetrandom` in `lib/vdso/getrandom.c`.
+/// The kernel's generator without a system call: `__vdso_getrandom`, from Linux 6.11 on.
 ///
-/// What state there is lies in memory that the kernel made for it: wiped in a child of fork(2), never
+/// glibc 2.41 calls it so too; see vdso(7) and the kernel's `lib/vdso/getrandom.c`. What state there is lies in memory that the kernel made for it: wiped in a child of fork(2), never
 /// swapped, and renewed whenever the kernel's own generator is, as after the cloning of a virtual
 /// machine. One state is for one thread at a time.
 @safe final class VDSORandom: @unchecked Sendable {
   // Sendable: whoever holds the source answers for one thread at a time.
 
   /// buffer, its length, flags, state, its length; returns how many bytes it gave, or -errno.
-  private typealias Function = @convention(c) (
-    UnsafeMutableRawPointer?, Int, UInt32, UnsafeMutableRawPointer?, Int
-  ) -> Int
+  private typealias Function =
+    @convention(c) (
+      UnsafeMutableRawPointer?, Int, UInt32, UnsafeMutableRawPointer?, Int
+    ) -> Int
 
   /// What the kernel asks of the memory: `struct vgetrandom_opaque_params`, 64 bytes.
   private struct Demands {
