@@ -18,7 +18,8 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     public static let doesNotExist = Code("doesNotExist")
     /// An argument breaks a rule; the message says which.
     public static let invalidArgument = Code("invalidArgument")
-    /// Password or salt is wrong; which of the two cannot be told.
+    /// Password or salt is wrong, which of the two cannot be told; or a recovery code or key file
+    /// opens no slot.
     public static let wrongPassword = Code("wrongPassword")
     /// The operation needs the vault unlocked.
     public static let locked = Code("locked")
@@ -56,6 +57,26 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     public static let keyMissing = Code("keyMissing")
     /// An earlier change of the database's key has not been finished.
     public static let keyChangePending = Code("keyChangePending")
+    /// A recovery code does not have 36 characters.
+    public static let recoveryCodeLength = Code("recoveryCodeLength")
+    /// A recovery code holds a character that none has.
+    public static let recoveryCodeCharacter = Code("recoveryCodeCharacter")
+    /// A recovery code's check characters do not fit: it is mistyped.
+    public static let recoveryCodeMistyped = Code("recoveryCodeMistyped")
+    /// A key file does not have 32 bytes.
+    public static let keyFileLength = Code("keyFileLength")
+    /// The vault has a slot of this name.
+    public static let slotExists = Code("slotExists")
+    /// The vault has no slot of this name, or none of this kind.
+    public static let slotNotFound = Code("slotNotFound")
+    /// Without this slot nothing would open the vault.
+    public static let lastSlot = Code("lastSlot")
+    /// The vault has 16 slots.
+    public static let tooManySlots = Code("tooManySlots")
+    /// A slot is neither kept, by its secret, nor dropped by name.
+    public static let slotSecretMissing = Code("slotSecretMissing")
+    /// The vault is still under the standard credentials.
+    public static let notSecured = Code("notSecured")
     /// The cryptographic library lacks or refuses what is needed.
     public static let unsupported = Code("unsupported")
   }

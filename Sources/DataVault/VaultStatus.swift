@@ -33,12 +33,23 @@ public struct VaultStatus: Sendable, Equatable {
       case recoveryCode
       /// A file of 32 bytes.
       case keyFile
+
+      /// For messages, behind "a".
+      var words: String {
+        switch self {
+        case .password: "password"
+        case .recoveryCode: "recovery code"
+        case .keyFile: "key file"
+        }
+      }
     }
 
     /// What it takes.
     public let kind: Kind
     /// The slot's name; a password has none.
     public let name: String?
+    /// What no other slot of the vault is called: `password`, `recovery:NAME` or `keyfile:NAME`.
+    public let identifier: String
     /// PBKDF2 iterations, for a password.
     public let iterationCount: Int?
   }

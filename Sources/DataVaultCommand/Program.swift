@@ -21,6 +21,7 @@ struct Program: AsyncParsableCommand {
           CreateCommand.self, ListCommand.self, StatusCommand.self, SecureCommand.self,
           ChangePasswordCommand.self, DeleteCommand.self, CleanUpFirstRunCommand.self,
         ]),
+      CommandGroup(name: "Keys", subcommands: [SlotsCommand.self, RotateCommand.self]),
       CommandGroup(
         name: "Items",
         subcommands: [

@@ -12,20 +12,35 @@ struct KeySlot: Sendable, Equatable {
   static let saltByteCount = 16
   static let wrappedKeyByteCount = 40
   static let maximumNameByteCount = 32
+  static let passwordName = "password"
   private static let passwordAlgorithm = "PBES2-HS512+A256KW"
   private static let keyAlgorithm = "A256KW"
 
   let method: Method
   let wrappedKey: [UInt8]
 
-  var isPassword: Bool {
-    if case .password = method { true } else { false }
+  var isPassword: Bool { kind == .password }
+
+  var kind: VaultStatus.Slot.Kind {
+    switch method {
+    case .password: .password
+    case .recoveryCode: .recoveryCode
+    case .keyFile: .keyFile
+    }
+  }
+
+  /// What people call it; a password has no name.
+  var shortName: String? {
+    switch method {
+    case .password: nil
+    case .recoveryCode(let name), .keyFile(let name): name
+    }
   }
 
   /// The slot's `kid`, unique in a vault.
   var name: String {
     switch method {
-    case .password: "password"
+    case .password: Self.passwordName
     case .recoveryCode(let name): "recovery:\(name)"
     case .keyFile(let name): "keyfile:\(name)"
     }
@@ -61,6 +76,16 @@ struct KeySlot: Sendable, Equatable {
     }
   }
 
+  /// The content key; nil when the wrapping key is not this slot's.
+  func contentKey(with wrappingKey: borrowing SecretBytes) throws(CryptoError) -> SecretBytes? {
+    do throws(CryptoError) {
+      return try AES256KeyWrap.unwrap(wrappedKey, with: wrappingKey)
+    } catch {
+      guard error.code == .authenticationFailed else { throw error }
+      return nil
+    }
+  }
+
   private static func method(
     parsing bytes: RawSpan, _ header: Range<Int>, of part: String
   ) throws(FormatFault) -> Method {
@@ -70,7 +95,7 @@ struct KeySlot: Sendable, Equatable {
       return try keyMethod(parsing: bytes, header, of: part)
     }
     let members = try JSONText.members(["alg", "kid", "p2s", "p2c"], in: bytes, header, of: part)
-    guard bytes.equals("\"password\"".utf8, in: members[1]) else {
+    guard bytes.equals("\"\(passwordName)\"".utf8, in: members[1]) else {
       throw FormatFault(part, "an algorithm that its kind does not have")
     }
     let salt = try Base64URL.decode(

@@ -1,6 +1,20 @@
 internal import VaultCrypto
 
 extension Vault {
+  /// Opens the vault by any of its slots.
+  ///
+  /// An unlocked vault stays unlocked, and as it was when the secret is wrong. A password slot with
+  /// fewer iterations than today's default gets those, if the store can be written.
+  ///
+  /// - Throws: `wrongPassword` for a secret that opens no slot of its kind, `slotNotFound` when
+  ///   there is none of its kind, `keyFileLength`; `doesNotExist`, `unreadable`,
+  ///   `loosePermissions`, `storeUnavailable`, `storeLocked`; `damaged`, `newerVersion`.
+  public func unlock(with secret: borrowing VaultSecret) throws(VaultError) {
+    let file = try readFile()
+    adopt(try open(file, contentKey: try contentKey(of: file.key, with: secret)))
+    raiseIterations(of: file.key, with: secret)
+  }
+
   /// The file as it is in the store, checked as far as that goes without a password.
   func readFile() throws(VaultError) -> VaultFile {
     guard let bytes = try store.read(id) else { throw .doesNotExist(id, in: store) }
@@ -9,13 +23,6 @@ extension Vault {
 
   func parse(_ bytes: [UInt8]) throws(VaultError) -> VaultFile {
     try VaultFile(bytes, of: id, in: store)
-  }
-
-  /// Opens a file by its password slot.
-  func open(
-    _ file: VaultFile, with credentials: borrowing Credentials
-  ) throws(VaultError) -> OpenVault {
-    try open(file, contentKey: try contentKey(of: file.key, with: credentials))
   }
 
   func open(
@@ -32,27 +39,52 @@ extension Vault {
   func contentKey(
     of key: KeyEnvelope, with credentials: borrowing Credentials
   ) throws(VaultError) -> SecretBytes {
+    try contentKey(of: key, with: .password(credentials.copy()))
+  }
+
+  /// The content key, by whichever slot the secret opens.
+  ///
+  /// - Throws: `wrongPassword` when it opens none of its kind, `slotNotFound` when there is none of
+  ///   its kind, `keyFileLength`, `damaged`.
+  func contentKey(
+    of key: KeyEnvelope, with secret: borrowing VaultSecret
+  ) throws(VaultError) -> SecretBytes {
+    for slot in key.slots { try requireAcceptableCost(of: slot) }
     for slot in key.slots {
-      guard case .password(let salt, let iterationCount) = slot.method else { continue }
-      let range = parameters.minimumIterationCount...VaultParameters.maximumIterationCount
-      guard range.contains(iterationCount) else {
-        throw .refused(
-          FormatFault("key slot", "p2c is not from \(range.lowerBound) to \(range.upperBound)"),
-          id, in: store)
-      }
-      do throws(CryptoError) {
-        let wrappingKey = try KeySlot.wrappingKey(
-          credentials, salt: salt, iterationCount: iterationCount)
-        return try AES256KeyWrap.unwrap(slot.wrappedKey, with: wrappingKey)
-      } catch {
-        guard error.code == .authenticationFailed else { throw .crypto(error) }
-        throw VaultError(
-          .wrongPassword, "password or salt of vault '\(id)' is wrong",
-          hint: "both must be as they were when the password was set")
+      if let contentKey = try contentKey(of: slot, with: secret) { return contentKey }
+    }
+    throw .opensNothing(secret.kind, key, id)
+  }
+
+  /// The content key that one slot wraps; nil when the secret is of another kind or slot.
+  ///
+  /// - Throws: `keyFileLength`.
+  func contentKey(
+    of slot: KeySlot, with secret: borrowing VaultSecret
+  ) throws(VaultError) -> SecretBytes? {
+    try secret.requireWhole()
+    guard slot.kind == secret.kind else { return nil }
+    return try withCrypto { () throws(CryptoError) in
+      switch secret {
+      case .password(let credentials):
+        guard case .password(let salt, let iterationCount) = slot.method else { return nil }
+        return try slot.contentKey(
+          with: KeySlot.wrappingKey(credentials, salt: salt, iterationCount: iterationCount))
+      case .recoveryCode(let code): return try slot.contentKey(with: code.wrappingKey())
+      case .keyFile(let key): return try slot.contentKey(with: key)
       }
     }
-    throw VaultError(
-      .invalidArgument, "vault '\(id)' has no password", hint: "open it by one of its other slots")
+  }
+
+  /// - Throws: `damaged` for what no writer asks for, before anything is derived.
+  private func requireAcceptableCost(of slot: KeySlot) throws(VaultError) {
+    guard case .password(_, let iterationCount) = slot.method else { return }
+    let range = parameters.minimumIterationCount...VaultParameters.maximumIterationCount
+    guard range.contains(iterationCount) else {
+      throw .refused(
+        FormatFault("key slot", "p2c is not from \(range.lowerBound) to \(range.upperBound)"),
+        id, in: store)
+    }
   }
 }
 
@@ -64,6 +96,33 @@ extension OpenVault {
       return contentKey.copy()
     } catch {
       return nil
+    }
+  }
+}
+
+extension VaultError {
+  /// A secret that opens no slot.
+  static func opensNothing(
+    _ kind: VaultStatus.Slot.Kind, _ key: KeyEnvelope, _ id: VaultID
+  ) -> VaultError {
+    guard key.slots.contains(where: { $0.kind == kind }) else {
+      return VaultError(
+        .slotNotFound, "vault '\(id)' has no slot for a \(kind.words)",
+        hint: "it opens by \(key.slots.map(\.name).joined(separator: ", "))")
+    }
+    return switch kind {
+    case .password:
+      VaultError(
+        .wrongPassword, "password or salt of vault '\(id)' is wrong",
+        hint: "both must be as they were when the password was set")
+    case .recoveryCode:
+      VaultError(
+        .wrongPassword, "the recovery code does not open vault '\(id)'",
+        hint: "it is written correctly, but belongs to another vault or to a slot that was removed")
+    case .keyFile:
+      VaultError(
+        .wrongPassword, "the key file does not open vault '\(id)'",
+        hint: "it belongs to another vault or to a slot that was removed")
     }
   }
 }
@@ -93,13 +152,10 @@ extension VaultStatus {
 
 extension VaultStatus.Slot {
   init(_ slot: KeySlot) {
-    switch slot.method {
-    case .password(_, let iterationCount):
-      self.init(kind: .password, name: nil, iterationCount: iterationCount)
-    case .recoveryCode(let name):
-      self.init(kind: .recoveryCode, name: name, iterationCount: nil)
-    case .keyFile(let name):
-      self.init(kind: .keyFile, name: name, iterationCount: nil)
-    }
+    let iterationCount: Int? =
+      if case .password(_, let count) = slot.method { count } else { nil }
+    self.init(
+      kind: slot.kind, name: slot.shortName, identifier: slot.name,
+      iterationCount: iterationCount)
   }
 }

@@ -7,8 +7,12 @@ extension Vault {
   /// standard credentials makes new keys too, as what a public password protected is not made
   /// safe by being rewrapped; a bound database then has a pending key.
   ///
+  /// A vault that was opened by another slot needs no old password: a forgotten one is replaced,
+  /// and a vault without a password gets one.
+  ///
   /// - Throws: `locked`, `invalidArgument` for an empty password, `keyChangePending`,
-  ///   `writeFailed`; what reading throws. The old password opens the vault then.
+  ///   `tooManySlots` when there are 16 other slots, `writeFailed`; what reading throws. The old
+  ///   password opens the vault then.
   public func changePassword(to new: borrowing Credentials) throws(VaultError) {
     try new.requireUsable()
     try change { (draft) throws(VaultError) in
@@ -70,6 +74,7 @@ extension VaultDraft {
     if willBeSecured && !clear.isSecured {
       return try renewKeys(behind: new, parameters: parameters)
     }
+    if !key.slots.contains(where: \.isPassword) { try requireFreeSlot() }
     do throws(CryptoError) {
       let slot = try KeySlot.password(new, wrapping: contentKey, parameters: parameters)
       var slots = key.slots

@@ -36,14 +36,15 @@ public actor Vault {
     state = nil
   }
 
-  /// Opens the vault.
+  /// Opens the vault by its password.
   ///
   /// An unlocked vault stays unlocked, and as it was when the credentials are wrong.
   ///
-  /// - Throws: `wrongPassword` for a wrong password or salt; `doesNotExist`, `unreadable`,
-  ///   `loosePermissions`, `storeUnavailable`, `storeLocked`; `damaged`, `newerVersion`.
+  /// - Throws: `wrongPassword` for a wrong password or salt, `slotNotFound` for a vault without a
+  ///   password; `doesNotExist`, `unreadable`, `loosePermissions`, `storeUnavailable`,
+  ///   `storeLocked`; `damaged`, `newerVersion`.
   public func unlock(with credentials: borrowing Credentials) throws(VaultError) {
-    state = try open(try readFile(), with: credentials)
+    try unlock(with: .password(credentials.copy()))
   }
 
   /// What the vault shows without being unlocked, read anew.

@@ -37,3 +37,14 @@ extension VaultError {
       .unsupported, "the cryptographic library refused: \(error)", underlying: error)
   }
 }
+
+/// Does what the cryptographic library may refuse.
+func withCrypto<R: ~Copyable>(
+  _ body: () throws(CryptoError) -> R
+) throws(VaultError) -> R {
+  do throws(CryptoError) {
+    return try body()
+  } catch {
+    throw .crypto(error)
+  }
+}

@@ -1,80 +1,64 @@
 internal import ArgumentParser
 internal import DataVault
-internal import VaultCrypto
+internal import SealedVFS
+internal import SystemPackage
 
-/// Where the current password and salt come from.
+/// Where comes from what opens a vault: a password, a recovery code or a key file.
 struct CredentialOptions: ParsableArguments {
+  @OptionGroup var password: PasswordOptions
+
   @Option(
-    name: .customLong("password-file"),
+    name: .customLong("recovery-code-file"),
+    help: ArgumentHelp("Open by a recovery code, read from a file.", valueName: "file"))
+  var recoveryCodeFile: String?
+
+  @Option(
+    name: .customLong("recovery-code-fd"),
     help: ArgumentHelp(
-      "Read the password from a file; a final newline is not part of it.", valueName: "file"))
-  var passwordFile: String?
+      "Open by a recovery code, read from an open file descriptor.", valueName: "n"))
+  var recoveryCodeDescriptor: Int32?
 
   @Option(
-    name: .customLong("password-fd"),
-    help: ArgumentHelp("Read the password from an open file descriptor.", valueName: "n"))
-  var passwordDescriptor: Int32?
-
-  @Option(
-    name: .customLong("credential"),
+    name: .customLong("slot-key-file"),
     help: ArgumentHelp(
-      "Read the password from a systemd credential, in $CREDENTIALS_DIRECTORY.",
-      valueName: "name"))
-  var credential: String?
+      "Open by a key file: 32 bytes that only their owner may read.", valueName: "file"))
+  var slotKeyFile: String?
 
   @Option(
-    name: .customLong("salt-file"),
-    help: ArgumentHelp("Read the salt from a file; needed if one was given.", valueName: "file"))
-  var saltFile: String?
-
-  @Option(
-    name: .customLong("salt-fd"),
-    help: ArgumentHelp("Read the salt from an open file descriptor.", valueName: "n"))
-  var saltDescriptor: Int32?
+    name: .customLong("slot-key-fd"),
+    help: ArgumentHelp(
+      "Open by a key file, read from an open file descriptor.", valueName: "n"))
+  var slotKeyDescriptor: Int32?
 
   /// Whether a source was named: it is used then, and nothing in its place.
-  var areGiven: Bool {
-    passwordFile != nil || passwordDescriptor != nil || credential != nil || saltFile != nil
-      || saltDescriptor != nil
+  var areGiven: Bool { password.areGiven || otherSource != nil }
+
+  var descriptors: [Int32] {
+    password.descriptors
+      + [recoveryCodeDescriptor, slotKeyDescriptor].compactMap { $0 }
   }
 
-  var descriptors: [Int32] { [passwordDescriptor, saltDescriptor].compactMap { $0 } }
-
   func validate() throws {
-    let count = [passwordFile, passwordDescriptor.map(String.init), credential].count { $0 != nil }
-    guard count <= 1 else {
-      throw ValidationError("give one of --password-file, --password-fd and --credential")
-    }
-    guard saltFile == nil || saltDescriptor == nil else {
-      throw ValidationError("give one of --salt-file and --salt-fd")
+    let others = [
+      recoveryCodeFile, recoveryCodeDescriptor.map(String.init), slotKeyFile,
+      slotKeyDescriptor.map(String.init),
+    ].count { $0 != nil }
+    guard others <= 1, others == 0 || !password.areGiven else {
+      throw ValidationError("give one of a password, a recovery code and a key file")
     }
     try DescriptorRules.check(descriptors)
   }
 
-  /// The password from the source that was named, else from the terminal.
-  func read(for id: VaultID) throws(CommandFailure) -> Credentials {
-    let password =
-      if let passwordSource { try passwordSource.read() } else { try Self.ask(for: id) }
-    return Credentials(password: password, salt: try saltSource?.read())
+  /// The secret from the source that was named, else a password from the terminal.
+  func read(for id: VaultID) throws -> VaultSecret {
+    if let otherSource { return try otherSource.read() }
+    return .password(try password.read(for: id))
   }
 
-  private static func ask(for id: VaultID) throws(CommandFailure) -> SecretBytes {
-    guard let terminal = Terminal() else {
-      throw CommandFailure(
-        .notPermitted, "vault \(id) needs a password, and there is no terminal to ask at",
-        hint: "give --password-file FILE, --password-fd N or --credential NAME")
-    }
-    return try terminal.readSecret(prompt: "Password of vault \(id): ")
-  }
-
-  private var passwordSource: SecretSource? {
-    if let passwordFile { return .file(passwordFile) }
-    if let passwordDescriptor { return .descriptor(passwordDescriptor) }
-    return credential.map(SecretSource.credential)
-  }
-
-  private var saltSource: SecretSource? {
-    if let saltFile { return .file(saltFile) }
-    return saltDescriptor.map(SecretSource.descriptor)
+  private var otherSource: SlotSecretSource? {
+    if let recoveryCodeFile { return .recoveryCode(.file(recoveryCodeFile)) }
+    if let recoveryCodeDescriptor { return .recoveryCode(.descriptor(recoveryCodeDescriptor)) }
+    if let slotKeyFile { return .keyFile(.file(FilePath(slotKeyFile))) }
+    return slotKeyDescriptor.map { .keyFile(.descriptor($0)) }
   }
 }

@@ -15,7 +15,7 @@ enum DescriptorRules {
   /// Standard input cannot carry both.
   static func checkStandardInputIsFree(_ descriptors: [Int32]) throws {
     guard !descriptors.contains(0) else {
-      throw ValidationError("standard input carries the data here, not a password or a salt")
+      throw ValidationError("standard input carries the data here, not what opens the vault")
     }
   }
 }

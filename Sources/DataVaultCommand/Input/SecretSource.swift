@@ -1,7 +1,7 @@
 internal import Glibc
 internal import VaultCrypto
 
-/// Where a password or a salt comes from, other than the terminal.
+/// Where a password, a salt or a recovery code comes from, other than the terminal.
 ///
 /// Never arguments, never the environment.
 enum SecretSource {
@@ -43,7 +43,7 @@ enum SecretSource {
     guard descriptor >= 0 else {
       throw CommandFailure(
         .notPermitted, "\(path) cannot be read: \(systemMessage(errno))",
-        hint: "the password, salt or key has to come from there")
+        hint: "the password, salt, code or key has to come from there")
     }
     defer { _ = close(descriptor) }
     return try read(descriptor: descriptor, name: path)

@@ -42,13 +42,16 @@ extension CommandFailure {
   private static func status(of error: VaultError) -> ExitStatus {
     switch error.code {
     case .wrongPassword, .locked, .loosePermissions, .storeLocked: .notPermitted
-    case .doesNotExist, .itemNotFound, .keyMissing: .absent
-    case .alreadyExists, .alreadySecured: .exists
+    case .recoveryCodeLength, .recoveryCodeCharacter, .recoveryCodeMistyped, .keyFileLength,
+      .slotSecretMissing:
+      .notPermitted
+    case .doesNotExist, .itemNotFound, .slotNotFound, .keyMissing: .absent
+    case .alreadyExists, .alreadySecured, .slotExists: .exists
     case .damaged, .newerVersion, .valueTooLarge, .vaultFull, .wrongItemKind: .badData
     case .invalidArgument, .nameEmpty, .nameTooLong: .usage
     case .storeUnavailable, .unsupported: .unavailable
     case .keyChangePending: .tryLater
-    case .databaseStillExists: .policy
+    case .databaseStillExists, .lastSlot, .tooManySlots, .notSecured: .policy
     default: .inputOutput
     }
   }

@@ -15,7 +15,13 @@ struct VaultAccess {
       try await vault.unlock(with: credentials.read(for: id))
       return vault
     }
-    if try await vault.status().isSecured {
+    let status = try await vault.status()
+    if status.isSecured {
+      guard status.slots.contains(where: { $0.kind == .password }) else {
+        throw CommandFailure(
+          .notPermitted, "vault \(id) has no password to ask for",
+          hint: "give --recovery-code-file FILE or --slot-key-file FILE")
+      }
       try await vault.unlock(with: credentials.read(for: id))
       return vault
     }

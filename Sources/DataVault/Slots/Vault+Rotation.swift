@@ -1,0 +1,94 @@
+internal import VaultCrypto
+
+extension Vault {
+  /// Makes a new vault key and a new content key, in one durable write; the vault stays unlocked.
+  ///
+  /// Whoever had the old keys (from a removed slot, a session, or an older copy of the file) opens
+  /// nothing that is written from now on. Other objects and processes that have the vault open are
+  /// locked out until they open it again.
+  ///
+  /// Keys of a bound database are contents, not derived from the vault key: they stay. Who had the
+  /// old keys may have read them, so change the database's key as well where that matters.
+  ///
+  /// - Parameters:
+  ///   - secrets: what opens each slot that is to be kept; one may open several. A password keeps
+  ///     its slot with a new salt and today's iterations.
+  ///   - names: the slots to drop, each by name or identifier. Every slot must be either kept or
+  ///     dropped: none goes by being forgotten. A slot that is named here goes, whatever secrets
+  ///     are given.
+  /// - Throws: `locked`; `wrongPassword` for a secret that opens no slot, `slotSecretMissing` for a
+  ///   slot neither kept nor dropped, `slotNotFound`, `lastSlot`, `keyFileLength`; `notSecured`,
+  ///   `writeFailed`; what reading throws. The vault is as it was then.
+  public func rotate(
+    keeping secrets: borrowing VaultSecrets, dropping names: [String] = []
+  ) throws(VaultError) {
+    try change { (draft) throws(VaultError) in
+      try draft.requireSecured()
+      var dropped: Set<Int> = []
+      for name in names { dropped.insert(try draft.key.slotIndex(named: name, of: id)) }
+      let openers = try findOpeners(of: draft.key, among: secrets)
+      let contentKey = SecretBytes.random(byteCount: 32, from: parameters.random)
+      let vaultKey = SecretBytes.random(byteCount: 32, from: parameters.random)
+      var slots: [KeySlot] = []
+      for (index, slot) in draft.key.slots.enumerated() where !dropped.contains(index) {
+        guard let opener = openers[index] else { throw .secretMissing(slot, id) }
+        slots.append(
+          try secrets.withSecret(opener) { (secret) throws(VaultError) in
+            try rewrap(contentKey, in: slot, with: secret)
+          })
+      }
+      guard !slots.isEmpty else { throw .lastSlot(id) }
+      draft.key = try withCrypto { () throws(CryptoError) in
+        try KeyEnvelope(
+          sealing: vaultKey, under: contentKey, slots: slots, random: parameters.random)
+      }
+      draft.contentKey = contentKey
+      draft.vaultKey = vaultKey
+    }
+  }
+
+  /// By slot, which of the secrets opens it.
+  ///
+  /// - Throws: `wrongPassword` or `slotNotFound` for a secret that opens none.
+  private func findOpeners(
+    of key: KeyEnvelope, among secrets: borrowing VaultSecrets
+  ) throws(VaultError) -> [Int?] {
+    var openers = [Int?](repeating: nil, count: key.slots.count)
+    for number in 0..<secrets.count {
+      try secrets.withSecret(number) { (secret) throws(VaultError) in
+        var opensAny = false
+        for (index, slot) in key.slots.enumerated() {
+          let contentKey = try contentKey(of: slot, with: secret)
+          guard contentKey != nil else { continue }
+          openers[index] = number
+          opensAny = true
+        }
+        guard opensAny else { throw .opensNothing(secret.kind, key, id) }
+      }
+    }
+    return openers
+  }
+
+  private func rewrap(
+    _ contentKey: borrowing SecretBytes, in slot: KeySlot, with secret: borrowing VaultSecret
+  ) throws(VaultError) -> KeySlot {
+    try withCrypto { () throws(CryptoError) in
+      switch secret {
+      case .password(let credentials):
+        try .password(credentials, wrapping: contentKey, parameters: parameters)
+      case .recoveryCode(let code):
+        try .recoveryCode(code, named: slot.shortName ?? "", wrapping: contentKey)
+      case .keyFile(let key):
+        try .keyFile(key, named: slot.shortName ?? "", wrapping: contentKey)
+      }
+    }
+  }
+}
+
+extension VaultError {
+  fileprivate static func secretMissing(_ slot: KeySlot, _ id: VaultID) -> VaultError {
+    VaultError(
+      .slotSecretMissing, "slot '\(slot.name)' of vault '\(id)' is neither kept nor dropped",
+      hint: "give what opens it, or drop it by name")
+  }
+}
