@@ -89,58 +89,60 @@ struct CrashScenario: Sendable, CustomTestStringConvertible {
     }
   }
 
-  static let all: [CrashScenario] = [
-    CrashScenario("create", before: { _ in }) { _ = try await make($0, "old") },
-    CrashScenario(
-      "create in a home that exists",
-      before: { store in
-        _ = try await CheapVault.create(VaultID("other"), in: store, credentials: credentials("x"))
-      }
-    ) { _ = try await make($0, "old") },
-    CrashScenario("set an item", before: made("old")) {
-      try await open($0).setText("2", for: "added")
-    },
-    CrashScenario("replace an item", before: made("old")) {
-      try await open($0).setText("2", for: "kept")
-    },
-    CrashScenario("remove an item", before: made("old")) {
-      try await open($0).removeItem("kept")
-    },
-    CrashScenario("change the password", before: made("old")) {
-      try await open($0).changePassword(to: credentials("new"))
-    },
-    CrashScenario("change the password of a locked vault", before: made("old")) {
-      try await CheapVault.get(.messaging, in: $0).changePassword(
-        from: credentials("old"), to: credentials("new"))
-    },
-    CrashScenario("secure", before: bound("standard")) {
-      try await open($0, "standard").secure(to: credentials("new"))
-    },
-    CrashScenario("begin a binding", before: made("old")) {
-      _ = try await open($0).beginBinding(databaseID: Array(1...8)).byteCount
-    },
-    CrashScenario(
-      "complete a binding",
-      before: { store in
-        try await made("old")(store)
-        _ = try await open(store).beginBinding(databaseID: Array(1...8)).byteCount
-      }, change: { try await open($0).completeBinding() }),
-    CrashScenario("prepare a pending key", before: bound("old")) {
-      try await open($0).storePendingKey(.random(byteCount: 32))
-    },
-    CrashScenario(
-      "promote the pending key",
-      before: { store in
-        try await bound("old")(store)
-        try await open(store).storePendingKey(.random(byteCount: 32))
-      }, change: { try await open($0).promotePendingKey() }),
-    CrashScenario("delete", before: made("old")) {
-      try await Vault.delete(.messaging, in: $0)
-    },
-    CrashScenario("retire", before: made("old")) {
-      _ = try await Vault.retire(.messaging, in: $0)
-    },
-  ]
+  static let all: [CrashScenario] =
+    [
+      CrashScenario("create", before: { _ in }) { _ = try await make($0, "old") },
+      CrashScenario(
+        "create in a home that exists",
+        before: { store in
+          _ = try await CheapVault.create(
+            VaultID("other"), in: store, credentials: credentials("x"))
+        }
+      ) { _ = try await make($0, "old") },
+      CrashScenario("set an item", before: made("old")) {
+        try await open($0).setText("2", for: "added")
+      },
+      CrashScenario("replace an item", before: made("old")) {
+        try await open($0).setText("2", for: "kept")
+      },
+      CrashScenario("remove an item", before: made("old")) {
+        try await open($0).removeItem("kept")
+      },
+      CrashScenario("change the password", before: made("old")) {
+        try await open($0).changePassword(to: credentials("new"))
+      },
+      CrashScenario("change the password of a locked vault", before: made("old")) {
+        try await CheapVault.get(.messaging, in: $0).changePassword(
+          from: credentials("old"), to: credentials("new"))
+      },
+      CrashScenario("secure", before: bound("standard")) {
+        try await open($0, "standard").secure(to: credentials("new"))
+      },
+      CrashScenario("begin a binding", before: made("old")) {
+        _ = try await open($0).beginBinding(databaseID: Array(1...8)).byteCount
+      },
+      CrashScenario(
+        "complete a binding",
+        before: { store in
+          try await made("old")(store)
+          _ = try await open(store).beginBinding(databaseID: Array(1...8)).byteCount
+        }, change: { try await open($0).completeBinding() }),
+      CrashScenario("prepare a pending key", before: bound("old")) {
+        try await open($0).storePendingKey(.random(byteCount: 32))
+      },
+      CrashScenario(
+        "promote the pending key",
+        before: { store in
+          try await bound("old")(store)
+          try await open(store).storePendingKey(.random(byteCount: 32))
+        }, change: { try await open($0).promotePendingKey() }),
+      CrashScenario("delete", before: made("old")) {
+        try await Vault.delete(.messaging, in: $0)
+      },
+      CrashScenario("retire", before: made("old")) {
+        _ = try await Vault.retire(.messaging, in: $0)
+      },
+    ] + slots
 }
 
 @Suite struct CrashTests {

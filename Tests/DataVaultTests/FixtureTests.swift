@@ -16,9 +16,17 @@ import VaultCrypto
 
   @Test(arguments: VaultFixtures.positives)
   func `a vault of version 0 opens`(fixture: VaultFixtures.Positive) async throws {
-    let vault = try await vault(fixture.name, in: VaultFixtures.positiveDirectory)
-    #expect(await code { try await vault.unlock(with: credentials("wrong")) } == .wrongPassword)
-    try await fixture.unlock(vault)
+    for kind in fixture.kinds {
+      let vault = try await vault(fixture.name, in: VaultFixtures.positiveDirectory)
+      #expect(
+        await code { try await vault.unlock(with: VaultFixtures.wrongSecret(kind)) }
+          == .wrongPassword)
+      try await vault.unlock(with: fixture.secret(kind))
+      try await expectContents(of: vault, fixture)
+    }
+  }
+
+  private func expectContents(of vault: Vault, _ fixture: VaultFixtures.Positive) async throws {
     let status = try await vault.status()
     #expect(status.isSecured == !fixture.isStandard)
     #expect(status.isAuthenticated)
@@ -45,18 +53,20 @@ import VaultCrypto
   func `a vault with one fault is refused`(name: String) async throws {
     let vault = try await vault(name, in: VaultFixtures.negativeDirectory)
     let refusal = await code {
-      try await vault.unlock(with: credentials(VaultFixtures.password))
+      try await vault.unlock(with: VaultFixtures.secret(VaultFixtures.kind(ofNegative: name)))
     }
     #expect(refusal == (name == "newer-version" ? .newerVersion : .damaged))
   }
 
   @Test func `no fixture is missing`() throws {
     let positives = VaultFixtures.names(in: VaultFixtures.positiveDirectory)
-    #expect(Set(positives) == Set(VaultFixtures.positives.map(\.name) + ["from-joserfc"]))
+    #expect(
+      Set(positives)
+        == Set(VaultFixtures.positives.map(\.name) + ["from-joserfc", "from-joserfc-slots"]))
     let rules = BrokenRule.all.map(\.name).filter { $0 != "item-too-large" }
     let negatives = VaultFixtures.names(in: VaultFixtures.negativeDirectory)
     #expect(Set(rules).isSubset(of: negatives))
-    #expect(negatives.count == rules.count + 11)
+    #expect(negatives.count == rules.count + 14)
   }
 
   @Test func `a vault that joserfc wrote opens`() async throws {
@@ -65,23 +75,62 @@ import VaultCrypto
     #expect(try await vault.text("ä\n") == "from \"Python\"")
   }
 
+  @Test(arguments: [VaultStatus.Slot.Kind.password, .recoveryCode, .keyFile])
+  func `a vault that joserfc wrote opens by each slot`(kind: VaultStatus.Slot.Kind) async throws {
+    let vault = try await vault("from-joserfc-slots", in: VaultFixtures.positiveDirectory)
+    try await vault.unlock(with: VaultFixtures.secret(kind))
+    #expect(try await vault.text("a") == "by any slot")
+    #expect(
+      try await vault.status().slotIdentifiers == ["password", "recovery:judge", "keyfile:judge"])
+  }
+
   @Test(
     .enabled(if: JoseJudge.isAvailable, JoseJudge.skipReason), arguments: VaultFixtures.positives)
-  func `joserfc opens each vault of version 0`(fixture: VaultFixtures.Positive) throws {
+  func `joserfc opens each vault of version 0 by each of its slots`(
+    fixture: VaultFixtures.Positive
+  ) throws {
     let home = TemporaryHome()
-    func file(_ name: String, _ text: String) throws -> FilePath {
-      let path = home.path.appending(name)
-      try Data(text.utf8).write(to: URL(fileURLWithPath: path.string))
-      return path
+    let files = try secretFiles(in: home.path)
+    for kind in fixture.kinds {
+      var options: [String: FilePath] = [:]
+      switch kind {
+      case .password where fixture.isStandard:
+        options = try standardFiles(in: home.path)
+      case .password:
+        options = ["--password": files["--password"]!]
+        if let salt = fixture.salt {
+          options["--salt"] = try file("salt", Array(salt.utf8), in: home.path)
+        }
+      case .recoveryCode: options = ["--recovery-code": files["--recovery-code"]!]
+      case .keyFile: options = ["--key-file": files["--key-file"]!]
+      }
+      let seen = try JoseJudge.open(
+        VaultFixtures.positiveDirectory.appending("\(fixture.name).vault"), by: options)
+      #expect((seen["clear"] as? [String: Any])?["vault"] as? String == fixture.name)
     }
-    let standard = "datavault-standard-"
-    let salt = fixture.isStandard ? standard + "salt" : fixture.salt
-    let seen = try JoseJudge.open(
-      VaultFixtures.positiveDirectory.appending("\(fixture.name).vault"),
-      password: try file(
-        "password", fixture.isStandard ? standard + "password" : VaultFixtures.password),
-      salt: try salt.map { try file("salt", $0) })
-    #expect((seen["clear"] as? [String: Any])?["vault"] as? String == fixture.name)
+  }
+
+  private func file(_ name: String, _ bytes: [UInt8], in directory: FilePath) throws -> FilePath {
+    let path = directory.appending(name)
+    try write(bytes, at: path)
+    return path
+  }
+
+  private func standardFiles(in directory: FilePath) throws -> [String: FilePath] {
+    func bytes(_ end: String) -> [UInt8] { Array("datavault-standard-\(end)".utf8) }
+    return [
+      "--password": try file("standard-password", bytes("password"), in: directory),
+      "--salt": try file("standard-salt", bytes("salt"), in: directory),
+    ]
+  }
+
+  /// The judge's options for each kind of slot.
+  private func secretFiles(in directory: FilePath) throws -> [String: FilePath] {
+    [
+      "--password": try file("password", Array(VaultFixtures.password.utf8), in: directory),
+      "--recovery-code": try file("code", Array(SlotSecrets.codeText.utf8), in: directory),
+      "--key-file": try file("key", SlotSecrets.keyFile, in: directory),
+    ]
   }
 
   /// Makes the fixtures that are missing; never changes one that is there.
@@ -110,12 +159,20 @@ import VaultCrypto
       try write(bytes, name, in: VaultFixtures.negativeDirectory)
     }
     let home = TemporaryHome()
-    let password = home.path.appending("password")
-    try write(Array(VaultFixtures.password.utf8), at: password)
-    let path = VaultFixtures.positiveDirectory.appending("from-joserfc.vault")
+    let slots = try secretFiles(in: home.path)
+    try writeByJudge(
+      "from-joserfc", slots: slots.filter { $0.key == "--password" },
+      items: #"{"ä\n":{"string":"from \"Python\""}}"#)
+    try writeByJudge(
+      "from-joserfc-slots", slots: slots, items: #"{"a":{"string":"by any slot"}}"#)
+  }
+
+  private func writeByJudge(
+    _ name: String, slots: [String: FilePath], items: String
+  ) throws {
+    let path = VaultFixtures.positiveDirectory.appending("\(name).vault")
     guard try LinuxFileSystem().status(of: path) == nil else { return }
-    try JoseJudge.write(
-      path, password: password, items: #"{"ä\n":{"string":"from \"Python\""}}"#)
+    try JoseJudge.write(path, slots: slots, items: items)
   }
 
   private func write(_ bytes: [UInt8], _ name: String, in directory: FilePath) throws {

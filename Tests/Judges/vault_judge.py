@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Reads and writes vault files with joserfc, by docs/vault-format.md alone.
 
-    vault_judge.py open FILE PASSWORD_FILE [SALT_FILE]    prints the items as JSON
-    vault_judge.py write FILE PASSWORD_FILE [SALT_FILE]   items as JSON on standard input
+    vault_judge.py open FILE SLOT [SALT]         prints clear members and contents as JSON
+    vault_judge.py write FILE SLOT... [SALT]     items as JSON on standard input
+
+SLOT is --password F, --recovery-code F or --key-file F, SALT is --salt F, and F a file with the
+secret. To write, each makes a slot; a recovery code that is not there yet is drawn and stored in F.
 """
-import base64, hashlib, json, os, sys, time
+import argparse, base64, hashlib, hmac, json, os, secrets, sys, time
 
 from joserfc import jwe
 from joserfc.jwe import FlattenedJSONEncryption, GeneralJSONEncryption, JWERegistry
@@ -13,6 +16,7 @@ from joserfc.jwk import OctKey
 REGISTRY = JWERegistry(
     algorithms=["PBES2-HS512+A256KW", "A256KW", "dir", "A256GCM"], verify_all_recipients=False)
 REGISTRY.max_ciphertext_length = 44 << 20
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 POLICY = {
     "standardPassword": True, "minimumLength": 8, "digit": False, "upper": False, "lower": False,
     "special": False, "minimumUniqueCharacters": 0, "expirationDays": 0, "lockTimeoutSeconds": 0}
@@ -46,7 +50,28 @@ def key_member_bytes(file):
     return text[len('{"key":'):end].encode()
 
 
-def open_vault(file, password, salt):
+def code_text(data):
+    bits = "".join(f"{byte:08b}" for byte in data + hashlib.sha256(data).digest()[:3])[:180]
+    text = "".join(ALPHABET[int(bits[at:at + 5], 2)] for at in range(0, 180, 5))
+    return "-".join(text[at:at + 4] for at in range(0, 36, 4))
+
+
+def code_bytes(text):
+    text = text.replace("-", "").replace(" ", "").upper()
+    for written, meant in ("I1", "L1", "O0"):
+        text = text.replace(written, meant)
+    assert len(text) == 36, "a recovery code of another length"
+    data = int("".join(f"{ALPHABET.index(c):05b}" for c in text[:32]), 2).to_bytes(20, "big")
+    assert code_text(data).replace("-", "") == text, "mistyped"
+    return data
+
+
+def recovery_key(text):
+    key = hmac.digest(bytes(64), code_bytes(text), "sha512")  # HKDF, RFC 5869: extract, expand
+    return hmac.digest(key, b"datavault/recovery\x01", "sha512")[:32]
+
+
+def open_vault(file, kind, secret, salt):
     digest = encode(hashlib.sha256(file[:-56]).digest())
     assert file[-56:] == b'"digest":"' + digest.encode() + b'"}\n', "damaged"
     vault = json.loads(file, object_pairs_hook=unique)
@@ -54,26 +79,43 @@ def open_vault(file, password, salt):
     clear = json.loads(decode(vault["contents"]["aad"]), object_pairs_hook=unique)
     assert clear["version"] == 0, "of a newer version"
     assert clear["keyDigest"] == encode(hashlib.sha256(key_member_bytes(file)).digest())
+    key = None
     for recipient in vault["key"]["recipients"]:
         header = recipient["header"]
-        if header["kid"] == "password":
+        if header["kid"].partition(":")[0] != kind:
+            continue
+        if kind == "password":
             assert header["alg"] == "PBES2-HS512+A256KW" and 220_000 <= header["p2c"] <= 10_000_000
             header["p2s"] = encode(decode(header["p2s"]) + salt)
-            key = jwe.decrypt_json(vault["key"], OctKey.import_key(password), registry=REGISTRY)
+        else:
+            assert list(header) == ["alg", "kid"] and header["alg"] == "A256KW"
+        try:  # each recipient by itself: any one opens the vault
+            alone = {**vault["key"], "recipients": [recipient]}
+            key = jwe.decrypt_json(alone, OctKey.import_key(secret), registry=REGISTRY)
+        except Exception as fault:
+            print(f"{header['kid']}: {fault!r}", file=sys.stderr)
+    assert key, f"no slot for this {kind}"
     jwk = OctKey.import_key(json.loads(key.plaintext, object_pairs_hook=unique))
     contents = jwe.decrypt_json(vault["contents"], jwk, registry=REGISTRY)
     return clear, json.loads(contents.plaintext, object_pairs_hook=unique)
 
 
-def make_vault(identifier, password, salt, items):
-    p2s, vault_key = os.urandom(16), os.urandom(32)
-    header = {"alg": "PBES2-HS512+A256KW", "kid": "password", "p2s": encode(p2s + salt),
-              "p2c": 300_000}
+def make_vault(identifier, slots, salt, items):
+    vault_key = os.urandom(32)
     key = GeneralJSONEncryption(
         {"enc": "A256GCM", "cty": "jwk+json"}, compact({"kty": "oct", "k": encode(vault_key)}).encode())
-    key.add_recipient(header, OctKey.import_key(password))
+    headers = []
+    for kind, secret in slots:
+        header = {"alg": "A256KW", "kid": f"{kind}:judge"}
+        if kind == "password":
+            p2s = os.urandom(16)
+            header = {"alg": "PBES2-HS512+A256KW", "kid": kind, "p2s": encode(p2s), "p2c": 300_000}
+        headers.append(header)
+        salted = {**header, "p2s": encode(p2s + salt)} if kind == "password" else header
+        key.add_recipient(salted, OctKey.import_key(secret))
     key = jwe.encrypt_json(key, None, registry=REGISTRY)
-    key["recipients"][0]["header"] = {**header, "p2s": encode(p2s)}
+    for recipient, header in zip(key["recipients"], headers):
+        recipient["header"] = header
     key = compact({name: key[name] for name in ("protected", "recipients", "iv", "ciphertext", "tag")})
     clear = {"version": 0, "vault": identifier, "secured": True, "retryLimit": 0, "binding": None,
              "keyDigest": encode(hashlib.sha256(key.encode()).digest())}
@@ -89,16 +131,42 @@ def make_vault(identifier, password, salt, items):
     return head + ('"digest":"' + encode(hashlib.sha256(head).digest()) + '"}\n').encode()
 
 
-def main(verb, path, *secrets):
-    password, salt = ([open(name, "rb").read() for name in secrets] + [b""])[:2]
-    if verb == "open":
-        clear, contents = open_vault(open(path, "rb").read(), password, salt)
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def recovery_code(path, may_draw):
+    if may_draw and not os.path.exists(path):
+        with open(path, "w") as file:
+            file.write(code_text(secrets.token_bytes(20)) + "\n")
+    return recovery_key(read(path).decode().removesuffix("\n"))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("verb", choices=["open", "write"])
+    parser.add_argument("file")
+    for option in ("--password", "--salt", "--recovery-code", "--key-file"):
+        parser.add_argument(option)
+    options = parser.parse_args()
+    salt = read(options.salt) if options.salt else b""
+    slots = []
+    if options.password:
+        slots.append(("password", read(options.password)))
+    if options.recovery_code:
+        slots.append(("recovery", recovery_code(options.recovery_code, options.verb == "write")))
+    if options.key_file:
+        slots.append(("keyfile", read(options.key_file)))
+    if options.verb == "open":
+        [(kind, secret)] = slots
+        clear, contents = open_vault(read(options.file), kind, secret, salt)
         json.dump({"clear": clear, **contents}, sys.stdout)
     else:
-        identifier = os.path.basename(path).removesuffix(".vault")
-        file = make_vault(identifier, password, salt, json.load(sys.stdin))
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target:
+        identifier = os.path.basename(options.file).removesuffix(".vault")
+        file = make_vault(identifier, slots, salt, json.load(sys.stdin))
+        with open(os.open(options.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target:
             target.write(file)
 
 
-main(*sys.argv[1:])
+main()

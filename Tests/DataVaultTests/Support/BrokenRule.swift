@@ -40,10 +40,10 @@ struct BrokenRule: Sendable, CustomTestStringConvertible {
   }
 
   private static let publicRuleNames = Set(
-    (algorithms + shapes + clearMembers).map(\.name)
+    (algorithms + shapes + slots + clearMembers).map(\.name)
   ).subtracting(["jwk-of-another-type", "binding-without-keys", "keys-without-binding"])
 
-  static let all = algorithms + shapes + clearMembers + plaintexts
+  static let all = algorithms + shapes + slots + clearMembers + plaintexts
 
   static let algorithms: [BrokenRule] = [
     BrokenRule("slot-algorithm-hs256") { $0.algorithm = "PBES2-HS256+A256KW" },

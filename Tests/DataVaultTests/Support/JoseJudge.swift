@@ -29,7 +29,14 @@ enum JoseJudge {
   static func open(
     _ vault: FilePath, password: FilePath, salt: FilePath? = nil
   ) throws -> [String: Any] {
-    let output = try judge("open", vault, password, salt)
+    try open(vault, by: Self.options(password, salt))
+  }
+
+  /// As the other, by any slot.
+  ///
+  /// - Parameter options: `--password`, `--salt`, `--recovery-code`, `--key-file`, each with a file.
+  static func open(_ vault: FilePath, by options: [String: FilePath]) throws -> [String: Any] {
+    let output = try judge("open", vault, options)
     return try JSONSerialization.jsonObject(with: Data(output)) as? [String: Any] ?? [:]
   }
 
@@ -37,16 +44,27 @@ enum JoseJudge {
   static func write(
     _ vault: FilePath, password: FilePath, salt: FilePath? = nil, items: String
   ) throws {
-    _ = try judge("write", vault, password, salt, input: Array(items.utf8))
+    try write(vault, slots: options(password, salt), items: items)
+  }
+
+  /// As the other, with any slots; a recovery code that is not there yet is drawn.
+  static func write(_ vault: FilePath, slots: [String: FilePath], items: String) throws {
+    _ = try judge("write", vault, slots, input: Array(items.utf8))
+  }
+
+  private static func options(_ password: FilePath, _ salt: FilePath?) -> [String: FilePath] {
+    var options = ["--password": password]
+    options["--salt"] = salt
+    return options
   }
 
   private static func judge(
-    _ verb: String, _ vault: FilePath, _ password: FilePath, _ salt: FilePath?,
-    input: [UInt8] = []
+    _ verb: String, _ vault: FilePath, _ options: [String: FilePath], input: [UInt8] = []
   ) throws -> [UInt8] {
     let script = Repository.path("Tests/Judges/vault_judge.py")
-    let files = [vault, password, salt].compactMap { $0?.string }
-    return try run(interpreter ?? "python3", [script, verb] + files, input: input)
+    let arguments = options.flatMap { [$0, $1.string] }
+    return try run(
+      interpreter ?? "python3", [script, verb, vault.string] + arguments, input: input)
   }
 
   struct Failure: Error {

@@ -19,16 +19,35 @@ enum VaultFixtures {
     let name: String
     var isStandard = false
     var salt: String?
+    /// What opens it, each alone.
+    var kinds: [VaultStatus.Slot.Kind] = [.password]
     let make: @Sendable (Vault) async throws -> Void
 
     var testDescription: String { name }
 
-    func unlock(_ vault: Vault) async throws {
-      if isStandard {
-        try await vault.unlock(with: .standard)
-      } else {
-        try await vault.unlock(with: credentials(password, salt: salt))
-      }
+    func secret(_ kind: VaultStatus.Slot.Kind) throws -> VaultSecret {
+      if kind == .password, isStandard { return .password(.standard) }
+      return try VaultFixtures.secret(kind, salt: salt)
+    }
+  }
+
+  static func secret(
+    _ kind: VaultStatus.Slot.Kind, salt: String? = nil
+  ) throws -> VaultSecret {
+    switch kind {
+    case .password: .password(credentials(password, salt: salt))
+    case .recoveryCode: .recoveryCode(try SlotSecrets.code())
+    case .keyFile: SlotSecrets.key()
+    }
+  }
+
+  /// A secret that opens none of the fixtures.
+  static func wrongSecret(_ kind: VaultStatus.Slot.Kind) throws -> VaultSecret {
+    switch kind {
+    case .password: .password(credentials("wrong"))
+    case .recoveryCode:
+      .recoveryCode(try RecoveryCode(bytes: SecretBytes(copying: Array(2...21))))
+    case .keyFile: SlotSecrets.key(Array(1...32))
     }
   }
 
@@ -45,7 +64,33 @@ enum VaultFixtures {
       try await bind(vault)
       try await vault.storePendingKey(.random(byteCount: 32))
     },
+    Positive(name: "recovery-code", kinds: [.recoveryCode]) { vault in
+      try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
+      try await vault.removeSlot(named: "password")
+    },
+    Positive(name: "key-file", kinds: [.keyFile]) { vault in
+      try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))
+      try await vault.removeSlot(named: "password")
+    },
+    Positive(
+      name: "every-kind-of-slot", salt: salt, kinds: [.password, .recoveryCode, .keyFile],
+      make: addSlots),
+    Positive(name: "rotated", kinds: [.password, .recoveryCode, .keyFile]) { vault in
+      try await addSlots(vault)
+      var secrets = VaultSecrets()
+      for kind in [VaultStatus.Slot.Kind.password, .recoveryCode, .keyFile] {
+        secrets.append(try secret(kind))
+      }
+      try await vault.rotate(keeping: secrets, dropping: ["safe"])
+    },
   ]
+
+  /// Of recovery codes two, so that the second is found.
+  private static let addSlots: @Sendable (Vault) async throws -> Void = { vault in
+    _ = try await vault.addRecoveryCode(named: "safe").text().byteCount
+    try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
+    try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))
+  }
 
   static let setItems: @Sendable (Vault) async throws -> Void = { vault in
     try await vault.setText("", for: "empty")
@@ -82,6 +127,16 @@ enum VaultFixtures {
       $0.clear = $0.clear.replacing(":0,\"vault\"", with: ":1,\"vault\"")
     }
     _ = try add("iterations-huge") { $0.statedIterationCount = "2147483647" }
+    let otherKey = [UInt8](repeating: 0xC1, count: 32)
+    _ = try add("password-slot-of-another-content-key") { $0.wrappedByPassword = otherKey }
+    _ = try add("recovery-slot-of-another-content-key") {
+      $0.extraSlots =
+        (try? VaultForge.slot("recovery:paper", key: SlotSecrets.codeKey, wrapping: otherKey)) ?? ""
+    }
+    _ = try add("keyfile-slot-of-another-content-key") {
+      $0.extraSlots =
+        (try? VaultForge.slot("keyfile:usb", key: SlotSecrets.keyFile, wrapping: otherKey)) ?? ""
+    }
     _ = try add("iterations-one-too-many") { $0.statedIterationCount = "10000001" }
     _ = try add("iterations-one-too-few") { $0.iterationCount = 219_999 }
     _ = try add("name-of-another-vault") { $0.id = "messaging" }
@@ -101,6 +156,15 @@ enum VaultFixtures {
     files["parts-of-two-vaults"] = VaultForge.seal(
       Array(whole[..<cut] + other[otherCut...].dropLast(56)))
     return files
+  }
+
+  /// What meets the fault of a negative: the password, unless it is in a slot of another kind.
+  static func kind(ofNegative name: String) -> VaultStatus.Slot.Kind {
+    switch name {
+    case "recovery-slot-of-another-content-key": .recoveryCode
+    case "keyfile-slot-of-another-content-key": .keyFile
+    default: .password
+    }
   }
 
   static func names(in directory: FilePath) -> [String] {

@@ -20,6 +20,8 @@ struct VaultForge {
   var algorithm = "PBES2-HS512+A256KW"
   var statedIterationCount: String?
   var extraSlots = ""
+  /// What the password slot wraps.
+  var wrappedByPassword = Self.contentKey
   var keyProtected = #"{"enc":"A256GCM","cty":"jwk+json"}"#
   var jwkType = "oct"
   var contentsProtected = #"{"alg":"dir","enc":"A256GCM"}"#
@@ -66,7 +68,8 @@ struct VaultForge {
     let salt = Array("PBES2-HS512+A256KW".utf8) + [0] + Base64.bytes(p2s) + Array(callerSalt.utf8)
     let wrappingKey = try PBKDF2.sha512(
       password: secret(password), salt: salt, iterationCount: iterationCount, byteCount: 32)
-    let wrapped = try AES256KeyWrap.wrap(contentKey, with: wrappingKey)
+    let wrapped = try AES256KeyWrap.wrap(
+      SecretBytes(copying: wrappedByPassword), with: wrappingKey)
     let count = statedIterationCount ?? String(iterationCount)
     let header =
       algorithm.hasPrefix("PBES2")
@@ -79,6 +82,17 @@ struct VaultForge {
     return #"{"protected":"\#(protected)","recipients":[\#(slot)\#(extraSlots)],"#
       + #""iv":"\#(nonce)","ciphertext":"\#(Base64.url(box.ciphertext))","#
       + #""tag":"\#(Base64.url(box.tag))"}"#
+  }
+
+  /// A further slot, for ``extraSlots``.
+  static func slot(
+    _ kid: String, algorithm: String = "A256KW", more: String = "", key: [UInt8],
+    wrapping contentKey: [UInt8] = Self.contentKey
+  ) throws -> String {
+    let wrapped = try AES256KeyWrap.wrap(
+      SecretBytes(copying: contentKey), with: SecretBytes(copying: key))
+    return #",{"header":{"alg":"\#(algorithm)","kid":"\#(kid)"\#(more)},"#
+      + #""encrypted_key":"\#(Base64.url(wrapped))"}"#
   }
 
   private func contentsText(key: String, vaultKey: borrowing SecretBytes) throws -> String {

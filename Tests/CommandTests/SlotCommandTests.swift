@@ -1,0 +1,229 @@
+import Foundation
+import Testing
+
+@Suite struct SlotCommandTests {
+  /// A home with the vault `v`, which holds an item, and its recovery code in the file `code`.
+  private func homeWithCode() throws -> TestHome {
+    let home = try TestHome.fresh()
+    let password = home.folder.path("password")
+    #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
+    #expect(try home.unlocked("set", "v", "name", input: "value").status == 0)
+    let added = try home.unlocked("slots", "add", "v", "paper", "--recovery-code")
+    #expect(added.status == 0)
+    #expect(added.errors == "")
+    _ = try home.folder.file("code", added.output)
+    return home
+  }
+
+  /// A file that only its owner may read.
+  private func keyFile(
+    _ name: String, _ bytes: [UInt8] = Array(0x20...0x3F), in home: TestHome, mode: Int = 0o600
+  ) throws -> String {
+    let path = try home.folder.file(name, bytes)
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+    return path
+  }
+
+  private func byCode(_ home: TestHome, _ arguments: String...) throws -> Tool.Outcome {
+    try Tool.run(
+      arguments + ["--home", home.path, "--recovery-code-file", home.folder.path("code")])
+  }
+
+  @Test func `a recovery code is printed once, nothing else, and opens the vault`() throws {
+    let home = try homeWithCode()
+    let code = String(decoding: try home.folder.bytes("code"), as: UTF8.self)
+    #expect(code.wholeMatch(of: /([0-9A-HJKMNP-TV-Z]{4}-){8}[0-9A-HJKMNP-TV-Z]{4}\n/) != nil)
+    #expect(try byCode(home, "get", "v", "name").text == "value")
+    let typed = try Tool.run(
+      ["get", "v", "name", "--home", home.path, "--recovery-code-fd", "3"],
+      descriptors: [3: Array(code.lowercased().replacing("-", with: " ").utf8)])
+    #expect(typed.text == "value")
+    for files in try home.contents().values {
+      #expect(!String(decoding: files, as: UTF8.self).contains(code.prefix(9)))
+    }
+  }
+
+  @Test func `a forgotten password is replaced by who has the code`() throws {
+    let home = try homeWithCode()
+    let new = try home.folder.file("new", Array("new password".utf8))
+    #expect(try byCode(home, "change-password", "v", "--new-password-file", new).status == 0)
+    #expect(try home.run("get", "v", "name", "--password-file", new).text == "value")
+    #expect(try home.unlocked("get", "v", "name").status == 77)
+    #expect(try byCode(home, "get", "v", "name").text == "value")
+  }
+
+  @Test func `a mistyped code is said to be one, and is not repeated`() throws {
+    let home = try homeWithCode()
+    let code = String(decoding: try home.folder.bytes("code"), as: UTF8.self)
+    let last = code.dropLast().last == "0" ? "1" : "0"
+    let faults = [
+      (String(code.dropLast(2)) + last, "mistyped"), (String(code.dropLast(2)), "35 characters"),
+      (code.replacing("-", with: "+"), "none that codes have"), ("", "0 characters"),
+    ]
+    for (typed, words) in faults {
+      _ = try home.folder.file("code", Array(typed.utf8))
+      let outcome = try byCode(home, "get", "v", "name")
+      #expect(outcome.status == 77)
+      #expect(outcome.errors.contains(words), "\(outcome.errors)")
+      for group in code.dropLast().split(separator: "-") {
+        #expect(!outcome.errors.contains(group))
+      }
+    }
+    let other = "0410-6105-0R3G-G28A-1C60-T3GF-208H-44RM-W4QG"
+    _ = try home.folder.file("code", Array(other.utf8))
+    let outcome = try byCode(home, "get", "v", "name")
+    #expect(outcome.status == 77)
+    #expect(outcome.errors.contains("does not open vault 'v'"))
+  }
+
+  @Test func `a key file opens the vault, all its bytes counting`() throws {
+    let home = try homeWithCode()
+    // A last byte that is a newline is no newline at the end of a line.
+    let bytes = Array(0x20...0x3E) + [0x0A] as [UInt8]
+    let key = try keyFile("key", bytes, in: home)
+    #expect(try byCode(home, "slots", "add", "v", "usb", "--new-slot-key-file", key).status == 0)
+    #expect(try home.run("get", "v", "name", "--slot-key-file", key).text == "value")
+    let byDescriptor = try Tool.run(
+      ["get", "v", "name", "--home", home.path, "--slot-key-fd", "3"], descriptors: [3: bytes])
+    #expect(byDescriptor.text == "value")
+    let other = try keyFile("other", in: home)
+    #expect(try home.run("get", "v", "name", "--slot-key-file", other).status == 77)
+    let added = try Tool.run(
+      [
+        "slots", "add", "v", "spare", "--new-slot-key-fd", "3", "--home", home.path,
+        "--slot-key-file", key,
+      ], descriptors: [3: Array(0x20...0x3F)])
+    #expect(added.status == 0)
+    #expect(try home.run("get", "v", "name", "--slot-key-file", other).text == "value")
+  }
+
+  @Test func `a key file of another length, or open to others, ends with 77, unchanged`() throws {
+    let home = try homeWithCode()
+    let short = try keyFile("short", Array(1...31), in: home)
+    let loose = try keyFile("loose", in: home, mode: 0o640)
+    let before = try home.contents()
+    for path in [short, loose, home.folder.path("absent")] {
+      let opened = try home.run("get", "v", "name", "--slot-key-file", path)
+      #expect(opened.status == 77, "\(opened.errors)")
+      let added = try byCode(home, "slots", "add", "v", "usb", "--new-slot-key-file", path)
+      #expect(added.status == 77, "\(added.errors)")
+    }
+    #expect(try home.contents() == before)
+  }
+
+  @Test func `slots are listed without a password, and removed by name`() throws {
+    let home = try homeWithCode()
+    let key = try keyFile("key", in: home)
+    #expect(try byCode(home, "slots", "add", "v", "usb", "--new-slot-key-file", key).status == 0)
+    #expect(
+      try home.run("slots", "list", "v").text
+        == "SLOT            ITERATIONS\npassword        300000\nrecovery:paper  -\nkeyfile:usb     -\n"
+    )
+    #expect(
+      try home.run("slots", "list", "v", "--json").text
+        == #"{"slots":[{"iterationCount":300000,"kind":"password","slot":"password"},"#
+        + #"{"kind":"recoveryCode","name":"paper","slot":"recovery:paper"},"#
+        + #"{"kind":"keyFile","name":"usb","slot":"keyfile:usb"}],"vault":"v"}"# + "\n")
+    #expect(try byCode(home, "slots", "remove", "v", "card").status == 66)
+    #expect(try byCode(home, "slots", "add", "v", "usb", "--recovery-code").status == 73)
+    #expect(try byCode(home, "slots", "remove", "v", "keyfile:usb").status == 0)
+    #expect(try byCode(home, "slots", "remove", "v", "password").status == 0)
+    let last = try byCode(home, "slots", "remove", "v", "paper")
+    #expect(last.status == 78)
+    #expect(last.errors.contains("hint: "))
+    // Nothing to ask for at a terminal.
+    let unnamed = try home.run("get", "v", "name")
+    #expect(unnamed.status == 77)
+    #expect(unnamed.errors.contains("hint: give --recovery-code-file"))
+    #expect(try home.unlocked("get", "v", "name").status == 66)
+    #expect(try byCode(home, "get", "v", "name").text == "value")
+  }
+
+  @Test func `a code that nobody could read is taken back`() throws {
+    let home = try homeWithCode()
+    let files = try ScratchFolder()
+    let child = try Child(
+      [
+        "slots", "add", "v", "lost", "--recovery-code", "--home", home.path,
+        "--recovery-code-file", home.folder.path("code"),
+      ], environment: [:],
+      descriptors: [
+        0: .closed, 1: .writing("/dev/full"), 2: .writing(files.path("errors")),
+      ])
+    #expect(child.wait() == 74)
+    #expect(try !home.run("slots", "list", "v").text.contains("lost"))
+  }
+
+  @Test func `rotating keeps what is given and drops what is named`() throws {
+    let home = try homeWithCode()
+    let key = try keyFile("key", in: home)
+    #expect(try byCode(home, "slots", "add", "v", "usb", "--new-slot-key-file", key).status == 0)
+    let before = try home.contents()
+    let password = home.folder.path("password")
+    let code = home.folder.path("code")
+    let forgotten = try home.run("rotate", "v", "--slot-key-file", key, "--password-file", password)
+    #expect(forgotten.status == 77)
+    #expect(forgotten.errors.contains("recovery:paper"))
+    #expect(try home.run("rotate", "v", "--slot-key-file", key).status == 77)
+    #expect(
+      try home.run(
+        "rotate", "v", "--slot-key-file", key, "--recovery-code-file", code,
+        "--password-file", home.folder.path("wrong")
+      ).status == 77)
+    #expect(
+      try home.run("rotate", "v", "--slot-key-file", key, "--drop", "card", "--drop", "password")
+        .status == 66)
+    #expect(try home.run("rotate", "v", "--drop", "password").status == 77)
+    #expect(try home.contents() == before)
+    let rotated = try home.run(
+      "rotate", "v", "--slot-key-file", key, "--password-file", password, "--drop", "paper")
+    #expect(rotated.status == 0)
+    #expect(rotated.output.isEmpty)
+    #expect(try home.unlocked("get", "v", "name").text == "value")
+    #expect(try home.run("get", "v", "name", "--slot-key-file", key).text == "value")
+    #expect(try byCode(home, "get", "v", "name").status == 66)
+  }
+
+  @Test func `under the publicly known password there are no slots to add, and no keys to rotate`()
+    throws
+  {
+    let home = try TestHome.unsecured()
+    let added = try home.run("slots", "add", "messaging", "paper", "--recovery-code")
+    #expect(added.status == 78)
+    #expect(added.output.isEmpty)
+    let rotated = try home.run("rotate", "messaging")
+    #expect(rotated.status == 78)
+    #expect(rotated.errors.contains("hint: run datavault secure"))
+  }
+
+  @Test func `messages are read by a recovery code, before and after new keys`() throws {
+    let home = try TestHome.secured()
+    let added = try home.unlocked("slots", "add", "messaging", "paper", "--recovery-code")
+    _ = try home.folder.file("code", added.output)
+    #expect(
+      try byCode(home, "queue", "receive", "c", "--no-ack", "--lease", "1ms").text == "first\n")
+    let rotated = try home.run(
+      "rotate", "messaging", "--recovery-code-file", home.folder.path("code"), "--drop", "password")
+    #expect(rotated.status == 0)
+    #expect(try byCode(home, "queue", "receive", "c").text == "first\n")
+    #expect(try byCode(home, "queue", "rekey").status == 0)
+  }
+
+  @Test(arguments: [
+    ["slots", "add", "v", "n"],
+    ["slots", "add", "v", "n", "--recovery-code", "--new-slot-key-file", "f"],
+    ["slots", "add", "v", "n", "--new-slot-key-fd", "3", "--password-fd", "3"],
+    ["get", "v", "n", "--recovery-code-file", "f", "--slot-key-file", "f"],
+    ["get", "v", "n", "--recovery-code-file", "f", "--password-file", "f"],
+    ["get", "v", "n", "--slot-key-file", "f", "--salt-file", "f"],
+    ["rotate", "v", "--slot-key-fd", "3", "--recovery-code-fd", "3"],
+    ["set", "v", "n", "--slot-key-fd", "0"],
+    ["slots", "remove", "v"],
+  ])
+  func `a wrong command line ends with 64`(arguments: [String]) throws {
+    let outcome = try Tool.run(arguments)
+    #expect(outcome.status == 64)
+    #expect(outcome.errors.contains("\nhint: "))
+    #expect(outcome.output.isEmpty)
+  }
+}

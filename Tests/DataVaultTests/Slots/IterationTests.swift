@@ -1,0 +1,133 @@
+import DataVault
+import DataVaultTesting
+import FileLayer
+import SystemPackage
+import Testing
+import VaultCrypto
+
+/// What was made with 10 iterations is opened by software whose default is 20.
+@Suite struct IterationTests {
+  let store = HookedVaultStore()
+
+  private var later: VaultParameters {
+    var parameters = VaultParameters.cheap
+    parameters.iterationCount = 20
+    return parameters
+  }
+
+  private func make(in store: any VaultStore) async throws {
+    let vault = try await CheapVault.create(
+      .messaging, in: store, credentials: credentials("p", salt: "s"))
+    try await vault.setText("value", for: "name")
+    try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
+  }
+
+  private func count(in store: any VaultStore) async throws -> Int? {
+    try await CheapVault.get(.messaging, in: store).status().slots.first?.iterationCount
+  }
+
+  @Test func `the default having risen, the next unlock raises the slot, once`() async throws {
+    try await make(in: store)
+    let made = store.writeCount
+    let vault = try await Vault.get(.messaging, in: store, parameters: later)
+    try await vault.unlock(with: credentials("p", salt: "s"))
+    #expect(store.writeCount == made + 1)
+    #expect(try await count(in: store) == 20)
+    #expect(try await vault.status().isAuthenticated)
+    #expect(try await vault.text("name") == "value")
+    let again = try await Vault.get(.messaging, in: store, parameters: later)
+    try await again.unlock(with: credentials("p", salt: "s"))
+    #expect(store.writeCount == made + 1)
+    #expect(
+      await code { try await again.unlock(with: credentials("p")) } == .wrongPassword)
+    try await again.unlock(with: .recoveryCode(SlotSecrets.code()))
+  }
+
+  @Test func `nothing is raised by a wrong password, or without the password`() async throws {
+    try await make(in: store)
+    let made = store.writeCount
+    let vault = try await Vault.get(.messaging, in: store, parameters: later)
+    #expect(await code { try await vault.unlock(with: credentials("p")) } == .wrongPassword)
+    try await vault.unlock(with: .recoveryCode(SlotSecrets.code()))
+    #expect(store.writeCount == made)
+    #expect(try await count(in: store) == 10)
+  }
+
+  @Test func `more iterations than the default stay`() async throws {
+    let vault = try await Vault.create(
+      .messaging, in: store, credentials: credentials("p"), parameters: later)
+    await vault.lock()
+    let found = try await CheapVault.get(.messaging, in: store)
+    try await found.unlock(with: credentials("p"))
+    #expect(store.writeCount == 1)
+    #expect(try await count(in: store) == 20)
+  }
+
+  @Test func `a store that cannot be written is opened all the same, and raised later`()
+    async throws
+  {
+    try await make(in: store)
+    store.atNextLock { () throws(VaultError) in
+      throw VaultError(.writeFailed, "read-only, a test says")
+    }
+    let vault = try await Vault.get(.messaging, in: store, parameters: later)
+    try await vault.unlock(with: credentials("p", salt: "s"))
+    #expect(try await vault.text("name") == "value")
+    #expect(try await count(in: store) == 10)
+    try await vault.unlock(with: credentials("p", salt: "s"))
+    #expect(try await count(in: store) == 20)
+  }
+
+  @Test func `a password that is changed meanwhile does not come back`() async throws {
+    try await make(in: store)
+    // What another process has written by the time the lock is given.
+    let other = InMemoryVaultStore()
+    other[.messaging] = store.base[.messaging]
+    let changed = try await CheapVault.get(.messaging, in: other)
+    try await changed.changePassword(from: credentials("p", salt: "s"), to: credentials("new"))
+    let bytes = other[.messaging]
+    store.atNextLock { [store] in store.base[.messaging] = bytes }
+    let vault = try await Vault.get(.messaging, in: store, parameters: later)
+    try await vault.unlock(with: credentials("p", salt: "s"))
+    #expect(store.base[.messaging] == bytes)
+    let found = try await CheapVault.get(.messaging, in: store)
+    #expect(
+      await code { try await found.unlock(with: credentials("p", salt: "s")) } == .wrongPassword)
+    try await found.unlock(with: credentials("new"))
+  }
+
+  @Test(arguments: [Errno.noSpace, .ioError, nil])
+  func `whatever step fails, or the power at any, the password opens and nothing is lost`(
+    errno: Errno?
+  ) async throws {
+    var stepCount = 0
+    var raisedCount = 0
+    while stepCount < 100 {
+      let home = TemporaryHome()
+      try await make(in: home.store)
+      let initial = try home.tree()
+      let recorder = FileRecorder(
+        fault: errno.map { .failure(atEvent: stepCount, $0) } ?? .crash(atEvent: stepCount))
+      let vault = try await Vault.get(
+        .messaging, in: home.recording(recorder), parameters: later)
+      try await vault.unlock(with: credentials("p", salt: "s"))
+      let homes = [
+        home,
+        try TemporaryHome(
+          home,
+          DiskReplay(recorder.events, initialFiles: initial)
+            .files(after: .everythingUnsynchronized)),
+      ]
+      for home in homes {
+        let found = try await CheapVault.get(.messaging, in: home.store)
+        try await found.unlock(with: credentials("p", salt: "s"))
+        #expect(try await found.text("name") == "value")
+      }
+      if try await count(in: home.store) == 20 { raisedCount += 1 }
+      if recorder.failableEventCount <= stepCount { break }
+      stepCount += 1
+    }
+    #expect(stepCount > 3 && stepCount < 100)
+    #expect(raisedCount > 0)
+  }
+}

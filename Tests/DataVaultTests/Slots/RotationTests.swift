@@ -1,0 +1,171 @@
+import DataVault
+import DataVaultTesting
+import Testing
+import VaultCrypto
+
+@Suite struct RotationTests {
+  let store = InMemoryVaultStore()
+
+  /// A vault under known keys, with the slots password, recovery:paper and keyfile:usb.
+  private func vault() async throws -> Vault {
+    var forge = VaultForge()
+    forge.extraSlots =
+      try VaultForge.slot("recovery:paper", key: SlotSecrets.codeKey)
+      + VaultForge.slot("keyfile:usb", key: SlotSecrets.keyFile)
+    store[.messaging] = try forge.file()
+    let vault = try await CheapVault.get(.messaging, in: store)
+    try await vault.unlock(with: credentials("password"))
+    return vault
+  }
+
+  private func secrets(
+    _ password: String? = "password", code: Bool = true, key: Bool = true
+  ) throws -> VaultSecrets {
+    var secrets = VaultSecrets()
+    if let password { secrets.append(.password(credentials(password))) }
+    if code { secrets.append(.recoveryCode(try SlotSecrets.code())) }
+    if key { secrets.append(SlotSecrets.key()) }
+    return secrets
+  }
+
+  private func refusal(_ secret: consuming VaultSecret) async throws -> VaultError.Code? {
+    let vault = try await CheapVault.get(.messaging, in: store)
+    do throws(VaultError) {
+      try await vault.unlock(with: secret)
+    } catch {
+      return error.code
+    }
+    #expect(try await vault.text("name") == "value")
+    return nil
+  }
+
+  @Test func `what was kept opens, and the old keys open nothing`() async throws {
+    let vault = try await vault()
+    let before = store[.messaging]
+    #expect(try VaultForge.unseals("key", of: before, key: VaultForge.contentKey))
+    #expect(try VaultForge.unseals("contents", of: before, key: VaultForge.vaultKey))
+    try await vault.rotate(keeping: secrets())
+    #expect(try !VaultForge.unseals("key", of: store[.messaging], key: VaultForge.contentKey))
+    #expect(try !VaultForge.unseals("contents", of: store[.messaging], key: VaultForge.vaultKey))
+    #expect(
+      try await vault.status().slotIdentifiers == ["password", "recovery:paper", "keyfile:usb"])
+    #expect(try await refusal(.password(credentials("password"))) == nil)
+    #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == nil)
+    #expect(try await refusal(SlotSecrets.key()) == nil)
+    try await vault.setText("2", for: "more")
+    #expect(try await vault.text("name") == "value")
+  }
+
+  @Test func `a change of password keeps the keys: that is what rotating is for`() async throws {
+    let vault = try await vault()
+    try await vault.changePassword(to: credentials("new"))
+    try await vault.removeSlot(named: "paper")
+    #expect(try VaultForge.unseals("key", of: store[.messaging], key: VaultForge.contentKey))
+    #expect(try VaultForge.unseals("contents", of: store[.messaging], key: VaultForge.vaultKey))
+  }
+
+  @Test func `slots are dropped by name, and open nothing any more`() async throws {
+    let vault = try await vault()
+    try await vault.rotate(
+      keeping: secrets(code: false, key: false), dropping: ["paper", "keyfile:usb"])
+    #expect(try await vault.status().slotIdentifiers == ["password"])
+    #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == .slotNotFound)
+    #expect(try await refusal(SlotSecrets.key()) == .slotNotFound)
+    #expect(try await refusal(.password(credentials("password"))) == nil)
+  }
+
+  @Test func `a forgotten password is dropped by who has the code`() async throws {
+    _ = try await vault()
+    let vault = try await CheapVault.get(.messaging, in: store)
+    try await vault.unlock(with: .recoveryCode(SlotSecrets.code()))
+    // The secret of a slot that is dropped may be given all the same.
+    try await vault.rotate(keeping: secrets(nil), dropping: ["password", "usb"])
+    #expect(try await vault.status().slotIdentifiers == ["recovery:paper"])
+    #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == nil)
+    #expect(try await refusal(SlotSecrets.key()) == .slotNotFound)
+  }
+
+  @Test func `one key keeps all the slots that it opens`() async throws {
+    let vault = try await vault()
+    try await vault.addKeyFile(named: "spare", key: SecretBytes(copying: SlotSecrets.keyFile))
+    try await vault.rotate(keeping: secrets())
+    #expect(try await vault.status().slots.count == 4)
+  }
+
+  @Test func `no slot goes by being forgotten, and nothing changes then`() async throws {
+    let vault = try await vault()
+    let before = store[.messaging]
+    #expect(
+      await code { try await vault.rotate(keeping: secrets(key: false)) } == .slotSecretMissing)
+    #expect(
+      await code { try await vault.rotate(keeping: secrets(nil), dropping: ["usb"]) }
+        == .slotSecretMissing)
+    #expect(
+      await code {
+        try await vault.rotate(
+          keeping: VaultSecrets(), dropping: ["password", "paper", "usb"])
+      } == .lastSlot)
+    #expect(
+      await code { try await vault.rotate(keeping: secrets(), dropping: ["card"]) }
+        == .slotNotFound)
+    #expect(await code { try await vault.rotate(keeping: secrets("wrong")) } == .wrongPassword)
+    #expect(
+      await code {
+        var secrets = try self.secrets()
+        secrets.append(SlotSecrets.key(Array(1...32)))
+        try await vault.rotate(keeping: secrets)
+      } == .wrongPassword)
+    #expect(
+      await code {
+        var secrets = try self.secrets()
+        secrets.append(SlotSecrets.key(Array(1...31)))
+        try await vault.rotate(keeping: secrets)
+      } == .keyFileLength)
+    #expect(store[.messaging] == before)
+    #expect(try await vault.text("name") == "value")
+  }
+
+  @Test func `the password's slot gets a new salt and today's iterations`() async throws {
+    _ = try await vault()
+    var parameters = VaultParameters.cheap
+    parameters.iterationCount = 20
+    let vault = try await Vault.get(.messaging, in: store, parameters: parameters)
+    try await vault.unlock(with: .recoveryCode(SlotSecrets.code()))
+    try await vault.rotate(keeping: secrets())
+    #expect(try await vault.status().slots.map(\.iterationCount) == [20, nil, nil])
+    let file = String(decoding: try #require(store[.messaging]), as: UTF8.self)
+    #expect(!file.contains(VaultForge().p2s))
+    #expect(try await refusal(.password(credentials("password"))) == nil)
+  }
+
+  @Test func `others that have the vault open are locked out until they open it again`()
+    async throws
+  {
+    let vault = try await vault()
+    let other = try await CheapVault.get(.messaging, in: store)
+    try await other.unlock(with: SlotSecrets.key())
+    try await vault.rotate(keeping: secrets())
+    #expect(await code { try await other.setText("x", for: "a") } == .locked)
+    #expect(await other.isLocked)
+    try await other.unlock(with: SlotSecrets.key())
+    try await other.setText("x", for: "a")
+  }
+
+  @Test func `a database's keys stay: they are contents, not derived from the vault's`()
+    async throws
+  {
+    let vault = try await vault()
+    let key = try await vault.beginBinding(databaseID: Array(1...8)).array()
+    try await vault.completeBinding()
+    let pending = SecretBytes.random(byteCount: 32)
+    try await vault.storePendingKey(pending)
+    let binding = try await vault.binding()
+    try await vault.rotate(keeping: secrets())
+    let keys = try await vault.databaseKeys()
+    let current = keys.current.array()
+    let next = keys.takePending()?.array()
+    #expect(current == key)
+    #expect(next == pending.array())
+    #expect(try await vault.binding() == binding)
+  }
+}

@@ -1,0 +1,251 @@
+import DataVault
+import DataVaultTesting
+import Testing
+import VaultCrypto
+
+@Suite struct SlotTests {
+  let store = InMemoryVaultStore()
+
+  /// A vault with a password and an item.
+  private func vault() async throws -> Vault {
+    let vault = try await CheapVault.create(
+      .messaging, in: store, credentials: credentials("old", salt: "sea"))
+    try await vault.setText("value", for: "name")
+    return vault
+  }
+
+  /// What opening the vault as another process does fails with; nil when the item is there.
+  private func refusal(_ secret: consuming VaultSecret) async throws -> VaultError.Code? {
+    let vault = try await CheapVault.get(.messaging, in: store)
+    do throws(VaultError) {
+      try await vault.unlock(with: secret)
+    } catch {
+      #expect(await vault.isLocked)
+      return error.code
+    }
+    #expect(try await vault.text("name") == "value")
+    return nil
+  }
+
+  @Test func `each slot opens the vault alone`() async throws {
+    let vault = try await vault()
+    let code = try await vault.addRecoveryCode(named: "paper")
+    try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))
+    #expect(
+      try await vault.status().slotIdentifiers == ["password", "recovery:paper", "keyfile:usb"])
+    #expect(try await vault.status().isAuthenticated)
+    #expect(try await refusal(.recoveryCode(code)) == nil)
+    #expect(try await refusal(SlotSecrets.key()) == nil)
+    #expect(try await refusal(.password(credentials("old", salt: "sea"))) == nil)
+    #expect(try await refusal(.password(credentials("old"))) == .wrongPassword)
+  }
+
+  @Test func `a code opens as it was shown and typed again`() async throws {
+    let shown = try await vault().addRecoveryCode(named: "paper").text().text()
+    #expect(try await refusal(.recoveryCode(SlotSecrets.code(shown.lowercased()))) == nil)
+  }
+
+  @Test func `every code is another one`() async throws {
+    let vault = try await vault()
+    let first = try await vault.addRecoveryCode(named: "a").text().text()
+    let second = try await vault.addRecoveryCode(named: "b").text().text()
+    #expect(first != second)
+    #expect(try await refusal(.recoveryCode(SlotSecrets.code(first))) == nil)
+    #expect(try await refusal(.recoveryCode(SlotSecrets.code(second))) == nil)
+  }
+
+  @Test func `a forgotten password is recovered by the code, and set anew`() async throws {
+    let paper = try await vault().addRecoveryCode(named: "paper").text().text()
+    let found = try await CheapVault.get(.messaging, in: store)
+    #expect(
+      await code { try await found.unlock(with: credentials("forgotten?")) } == .wrongPassword)
+    try await found.unlock(with: .recoveryCode(SlotSecrets.code(paper)))
+    #expect(try await found.text("name") == "value")
+    try await found.changePassword(to: credentials("new"))
+    #expect(try await refusal(.password(credentials("new"))) == nil)
+    #expect(try await refusal(.password(credentials("old", salt: "sea"))) == .wrongPassword)
+    #expect(try await refusal(.recoveryCode(SlotSecrets.code(paper))) == nil)
+  }
+
+  @Test func `a vault can do without a password, and take one again`() async throws {
+    let vault = try await vault()
+    try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))
+    try await vault.removeSlot(named: "password")
+    #expect(try await vault.status().isSecured)
+    #expect(try await refusal(.password(credentials("old", salt: "sea"))) == .slotNotFound)
+    #expect(try await refusal(SlotSecrets.key()) == nil)
+    try await vault.changePassword(to: credentials("new"))
+    #expect(try await refusal(.password(credentials("new"))) == nil)
+    #expect(try await refusal(SlotSecrets.key()) == nil)
+  }
+
+  @Test func `a removed slot opens nothing, the others still do`() async throws {
+    let vault = try await vault()
+    try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
+    let other = try await vault.addRecoveryCode(named: "safe").text().text()
+    try await vault.removeSlot(named: "paper")
+    #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == .wrongPassword)
+    #expect(try await refusal(.recoveryCode(SlotSecrets.code(other))) == nil)
+    try await vault.removeSlot(named: "recovery:safe")
+    #expect(try await refusal(.recoveryCode(SlotSecrets.code(other))) == .slotNotFound)
+    #expect(try await refusal(.password(credentials("old", salt: "sea"))) == nil)
+    #expect(await code { try await vault.removeSlot(named: "safe") } == .slotNotFound)
+    #expect(await code { try await vault.removeSlot(named: "") } == .slotNotFound)
+  }
+
+  @Test func `the last slot cannot be removed`() async throws {
+    let vault = try await vault()
+    #expect(await code { try await vault.removeSlot(named: "password") } == .lastSlot)
+    try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
+    try await vault.removeSlot(named: "password")
+    #expect(await code { try await vault.removeSlot(named: "paper") } == .lastSlot)
+    #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == nil)
+  }
+
+  @Test func `slots are added to and removed from an open vault only`() async throws {
+    let vault = try await vault()
+    try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
+    await vault.lock()
+    let before = store[.messaging]
+    let key = SecretBytes(copying: SlotSecrets.keyFile)
+    #expect(
+      await code { _ = try await vault.addRecoveryCode(named: "b").text().byteCount } == .locked)
+    #expect(await code { try await vault.addKeyFile(named: "b", key: key) } == .locked)
+    #expect(await code { try await vault.removeSlot(named: "paper") } == .locked)
+    #expect(await code { try await vault.rotate(keeping: VaultSecrets()) } == .locked)
+    #expect(store[.messaging] == before)
+  }
+
+  @Test(arguments: ["paper", "usb", "password"])
+  func `a name belongs to one slot, of whatever kind`(name: String) async throws {
+    let vault = try await vault()
+    try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
+    try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))
+    let before = store[.messaging]
+    let key = SecretBytes.random(byteCount: 32)
+    #expect(
+      await code { _ = try await vault.addRecoveryCode(named: name).text().byteCount }
+        == .slotExists)
+    #expect(await code { try await vault.addKeyFile(named: name, key: key) } == .slotExists)
+    #expect(store[.messaging] == before)
+  }
+
+  @Test(arguments: [
+    "", "-a", "_a", "Paper", "a b", "a:b", "a/b", "ä", String(repeating: "n", count: 33),
+  ])
+  func `what the format does not take names no slot`(name: String) async throws {
+    let vault = try await vault()
+    let key = SecretBytes.random(byteCount: 32)
+    #expect(
+      await code { _ = try await vault.addRecoveryCode(named: name).text().byteCount }
+        == .invalidArgument)
+    #expect(await code { try await vault.addKeyFile(named: name, key: key) } == .invalidArgument)
+  }
+
+  @Test func `a vault has 16 slots at most, a password among them`() async throws {
+    let vault = try await vault()
+    let longest = String(repeating: "n", count: 30)
+    for number in 10..<25 {
+      try await vault.addKeyFile(named: "\(longest)\(number)", key: .random(byteCount: 32))
+    }
+    #expect(
+      await code { _ = try await vault.addRecoveryCode(named: "more").text().byteCount }
+        == .tooManySlots)
+    try await vault.changePassword(to: credentials("new"))
+    try await vault.removeSlot(named: "password")
+    try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
+    // Now there is no room for a password.
+    #expect(
+      await code { try await vault.changePassword(to: credentials("new")) } == .tooManySlots)
+    #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == nil)
+    #expect(try await vault.status().slots.count == 16)
+  }
+
+  @Test(arguments: [0, 16, 31, 33]) func `a key file has exactly 32 bytes`(
+    byteCount: Int
+  ) async throws {
+    let vault = try await vault()
+    let key = [UInt8](repeating: 1, count: byteCount)
+    #expect(
+      await code { try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: key)) }
+        == .keyFileLength)
+    #expect(try await refusal(SlotSecrets.key(key)) == .keyFileLength)
+    try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))
+    #expect(try await refusal(SlotSecrets.key(key)) == .keyFileLength)
+  }
+
+  @Test func `a code and a key file of another vault are wrong`() async throws {
+    let vault = try await vault()
+    try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
+    try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))
+    let other = "ZZZZ-ZZZZ-ZZZZ-ZZZZ-ZZZZ-ZZZZ-ZZZZ-ZZZZ-KA6W"
+    #expect(try await refusal(.recoveryCode(SlotSecrets.code(other))) == .wrongPassword)
+    #expect(try await refusal(SlotSecrets.key(Array(1...32))) == .wrongPassword)
+    // Neither is the other: a code's key is derived, a key file's is not.
+    #expect(try await refusal(SlotSecrets.key(SlotSecrets.codeKey)) == .wrongPassword)
+  }
+
+  @Test func `under the standard credentials slots are neither added nor removed`() async throws {
+    let vault = try await CheapVault.create(.messaging, in: store, credentials: .standard)
+    let key = SecretBytes.random(byteCount: 32)
+    #expect(
+      await code { _ = try await vault.addRecoveryCode(named: "a").text().byteCount }
+        == .notSecured)
+    #expect(await code { try await vault.addKeyFile(named: "a", key: key) } == .notSecured)
+    #expect(await code { try await vault.removeSlot(named: "password") } == .notSecured)
+    #expect(await code { try await vault.rotate(keeping: VaultSecrets()) } == .notSecured)
+    try await vault.secure(to: credentials("mine"))
+    try await vault.addKeyFile(named: "a", key: key)
+  }
+
+  @Test func `another object that has the vault open keeps it, and sees the slots`() async throws {
+    let vault = try await vault()
+    let other = try await CheapVault.get(.messaging, in: store)
+    try await other.unlock(with: credentials("old", salt: "sea"))
+    try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
+    try await other.setText("2", for: "more")
+    #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == nil)
+    try await other.removeSlot(named: "paper")
+    #expect(try await vault.status().slotIdentifiers == ["password"])
+    #expect(try await vault.text("more") == "2")
+  }
+
+  @Test func `a name that two slots have has to be said in full`() async throws {
+    var forge = VaultForge()
+    forge.extraSlots =
+      try VaultForge.slot("recovery:a", key: SlotSecrets.codeKey)
+      + VaultForge.slot("keyfile:a", key: SlotSecrets.keyFile)
+      + VaultForge.slot("keyfile:password", key: SlotSecrets.keyFile)
+    store[.messaging] = try forge.file()
+    let vault = try await CheapVault.get(.messaging, in: store)
+    try await vault.unlock(with: .recoveryCode(SlotSecrets.code()))
+    #expect(await code { try await vault.removeSlot(named: "a") } == .invalidArgument)
+    try await vault.removeSlot(named: "keyfile:a")
+    try await vault.removeSlot(named: "a")
+    try await vault.removeSlot(named: "password")
+    #expect(try await vault.status().slotIdentifiers == ["keyfile:password"])
+  }
+
+  @Test func `a file's iterations are bounded, whichever slot is used`() async throws {
+    for count in ["10000001", "0"] {
+      var forge = VaultForge(statedIterationCount: count)
+      forge.extraSlots = try VaultForge.slot("recovery:a", key: SlotSecrets.codeKey)
+      store[.messaging] = try forge.file()
+      let vault = try await CheapVault.get(.messaging, in: store)
+      #expect(
+        await code { try await vault.unlock(with: .recoveryCode(SlotSecrets.code())) } == .damaged)
+    }
+  }
+
+  @Test func `no file holds a code or a key, and no error does`() async throws {
+    let vault = try await vault()
+    let text = try await vault.addRecoveryCode(named: "paper").text().text()
+    try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))
+    let file = String(decoding: try #require(store[.messaging]), as: UTF8.self)
+    for form in [text, text.replacing("-", with: ""), text.lowercased()] {
+      #expect(!file.contains(form))
+    }
+    #expect(!file.contains(String(decoding: SlotSecrets.keyFile, as: UTF8.self)))
+    #expect(!file.contains(Base64.url(SlotSecrets.keyFile).prefix(40)))
+  }
+}

@@ -1,0 +1,35 @@
+import DataVault
+import DataVaultTesting
+import Synchronization
+
+/// A store in memory to which something happens when a lock is asked for.
+final class HookedVaultStore: VaultStore {
+  let base = InMemoryVaultStore()
+  private let hook = Mutex<(@Sendable () throws(VaultError) -> Void)?>(nil)
+  private let writes = Mutex(0)
+
+  /// How often a vault was written.
+  var writeCount: Int { writes.withLock { $0 } }
+
+  /// Does this at the next lock, before it is given, and never again; an error refuses the lock.
+  func atNextLock(_ body: @escaping @Sendable () throws(VaultError) -> Void) {
+    hook.withLock { $0 = body }
+  }
+
+  func ids() throws(VaultError) -> [VaultID] { try base.ids() }
+  func read(_ id: VaultID) throws(VaultError) -> [UInt8]? { try base.read(id) }
+  func write(_ bytes: [UInt8], for id: VaultID) throws(VaultError) {
+    try base.write(bytes, for: id)
+    writes.withLock { $0 += 1 }
+  }
+  func remove(_ id: VaultID) throws(VaultError) { try base.remove(id) }
+  func retire(_ id: VaultID) throws(VaultError) -> String { try base.retire(id) }
+  func prepare() throws(VaultError) { try base.prepare() }
+  func location(of id: VaultID) -> String { base.location(of: id) }
+
+  func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
+    let body = hook.withLock { $0.take() }
+    try body?()
+    return try base.lock(id)
+  }
+}

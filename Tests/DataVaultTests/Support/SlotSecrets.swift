@@ -1,0 +1,35 @@
+import DataVault
+import Testing
+import VaultCrypto
+
+/// A recovery code and a key file that are the same in every test and in the fixtures.
+enum SlotSecrets {
+  /// The bytes 01 to 14 as a code; computed by `Tests/Judges/vault_judge.py`.
+  static let codeText = "0410-6105-0R3G-G28A-1C60-T3GF-208H-44RM-W4QG"
+  /// HKDF-SHA-512 of those bytes; computed by Python's hmac.
+  static let codeKey = Hexadecimal.bytes(
+    "14fa5d090317df967de2662a0faa0c47d1f3972a58cf3fcf812754f2600a63d0")
+  /// The bytes 20 to 3F, which are printable.
+  static let keyFile: [UInt8] = Array(0x20...0x3F)
+
+  static func code(_ text: String = codeText) throws -> RecoveryCode {
+    try RecoveryCode(parsing: secret(text))
+  }
+
+  static func key(_ bytes: [UInt8] = keyFile) -> VaultSecret {
+    .keyFile(SecretBytes(copying: bytes))
+  }
+}
+
+enum Hexadecimal {
+  static func bytes(_ text: String) -> [UInt8] {
+    stride(from: 0, to: text.count, by: 2).map { offset in
+      UInt8(text.dropFirst(offset).prefix(2), radix: 16) ?? 0
+    }
+  }
+}
+
+extension VaultStatus {
+  /// The slots, as a set would print them.
+  var slotIdentifiers: [String] { slots.map(\.identifier) }
+}
