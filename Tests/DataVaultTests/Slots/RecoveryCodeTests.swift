@@ -67,19 +67,21 @@ import VaultCrypto
 
   @Test func `any one character mistyped, and any two exchanged, show`() throws {
     let characters = Array(SlotSecrets.codeText)
+    var unseen = 0
     for position in characters.indices where characters[position] != "-" {
       for other in "0123456789ABCDEFGHJKMNPQRSTVWXYZ" where other != characters[position] {
         var mistyped = characters
         mistyped[position] = other
-        #expect(refusal(String(mistyped))?.code == .recoveryCodeMistyped)
+        if refusal(String(mistyped))?.code != .recoveryCodeMistyped { unseen += 1 }
       }
       for next in characters.indices[(position + 1)...] {
         var exchanged = characters
         exchanged.swapAt(position, next)
         guard characters[next] != "-", exchanged != characters else { continue }
-        #expect(refusal(String(exchanged))?.code == .recoveryCodeMistyped)
+        if refusal(String(exchanged))?.code != .recoveryCodeMistyped { unseen += 1 }
       }
     }
+    #expect(unseen == 0)
   }
 
   @Test(arguments: ["W4QH", "W4Q", "W4QU", "W4QG0"]) func `no fault tells any of the code`(
