@@ -210,6 +210,24 @@ import VaultCrypto
     #expect(try await vault.text("more") == "2")
   }
 
+  @Test func `of many that add slots at once none loses one`() async throws {
+    _ = try await vault()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for writer in 0..<5 {
+        group.addTask { [store] in
+          let vault = try await CheapVault.get(.messaging, in: store)
+          try await vault.unlock(with: credentials("old", salt: "sea"))
+          for number in 0..<3 {
+            try await vault.addKeyFile(named: "\(writer)-\(number)", key: .random(byteCount: 32))
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    let vault = try await CheapVault.get(.messaging, in: store)
+    #expect(try await Set(vault.status().slotIdentifiers).count == 16)
+  }
+
   @Test func `a name that two slots have has to be said in full`() async throws {
     var forge = VaultForge()
     forge.extraSlots =
