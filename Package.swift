@@ -51,11 +51,13 @@ let package = Package(
     // C, as the distribution ships it.
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(
+      name: "CKeyutils", pkgConfig: "libkeyutils", providers: [.apt(["libkeyutils-dev"])]),
 
     // The house, bottom up. Arrows point down only: docs/architecture.md.
     module("FileLayer", [system]),
     module("VaultCrypto", ["COpenSSL"]),
-    module("DataVault", ["VaultCrypto", "FileLayer", system]),
+    module("DataVault", ["VaultCrypto", "FileLayer", "CKeyutils", system]),
     module("SealedVFS", ["VaultCrypto", "FileLayer", "CSQLite", system]),
     module("SealedSQLiteExtension", ["SealedVFS", "CSQLite"]),
     module("SealedSQLite", ["SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),

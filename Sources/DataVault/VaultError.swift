@@ -77,6 +77,10 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     public static let slotSecretMissing = Code("slotSecretMissing")
     /// The vault is still under the standard credentials.
     public static let notSecured = Code("notSecured")
+    /// The kernel keeps no sessions for this process: a container, a sandbox, a quota.
+    public static let sessionsUnavailable = Code("sessionsUnavailable")
+    /// The vault has got new keys since its session began.
+    public static let sessionStale = Code("sessionStale")
     /// The cryptographic library lacks or refuses what is needed.
     public static let unsupported = Code("unsupported")
   }

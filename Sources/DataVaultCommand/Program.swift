@@ -18,7 +18,8 @@ struct Program: AsyncParsableCommand {
       CommandGroup(
         name: "Vaults",
         subcommands: [
-          CreateCommand.self, ListCommand.self, StatusCommand.self, SecureCommand.self,
+          CreateCommand.self, ListCommand.self, StatusCommand.self, UnlockCommand.self,
+          LockCommand.self, SecureCommand.self,
           ChangePasswordCommand.self, DeleteCommand.self, CleanUpFirstRunCommand.self,
         ]),
       CommandGroup(name: "Keys", subcommands: [SlotsCommand.self, RotateCommand.self]),

@@ -74,6 +74,9 @@ public final class InMemoryVaultStore: VaultStore {
   /// Says that it is memory.
   public func location(of id: VaultID) -> String { "in memory: \(id)" }
 
+  /// Nothing: no other process reaches it.
+  public func sessionIdentity(of id: VaultID) -> String? { nil }
+
   private func access<R>(_ body: (inout State) -> R) throws(VaultError) -> R {
     try state.withLock { (state) throws(VaultError) in
       if let failure = state.failure { throw failure }

@@ -33,6 +33,17 @@ public protocol VaultStore: Sendable {
 
   /// Where the vault is, for messages.
   func location(of id: VaultID) -> String
+
+  /// What names the vault alike in every process of this user, for sessions; nil when no other
+  /// process can reach it.
+  ///
+  /// Default: its location.
+  func sessionIdentity(of id: VaultID) -> String?
+}
+
+extension VaultStore {
+  /// The vault's location.
+  public func sessionIdentity(of id: VaultID) -> String? { location(of: id) }
 }
 
 /// The exclusive right to change a vault, until ``release()`` or until the last reference goes.

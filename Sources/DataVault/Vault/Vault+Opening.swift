@@ -12,6 +12,7 @@ extension Vault {
   public func unlock(with secret: borrowing VaultSecret) throws(VaultError) {
     let file = try readFile()
     adopt(try open(file, contentKey: try contentKey(of: file.key, with: secret)))
+    unlockedOtherwise()
     raiseIterations(of: file.key, with: secret)
   }
 

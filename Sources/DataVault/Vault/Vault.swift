@@ -1,4 +1,5 @@
 internal import FileLayer
+internal import Synchronization
 internal import VaultCrypto
 
 /// A place for secrets that opens with a password and a salt.
@@ -17,6 +18,11 @@ public actor Vault {
   private nonisolated let executor = BlockingExecutor(label: "datavault.vault")
   private var state: OpenVault?
 
+  // Of the session through which the vault was opened: Sessions/Vault+Session.swift.
+  var sessionWatch: SessionWatch?
+  var sessionNumber = 0
+  nonisolated let wasLockedFromOutside = Atomic<Bool>(false)
+
   /// The executor of this vault's own.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
     unsafe executor.asUnownedSerialExecutor()
@@ -34,6 +40,7 @@ public actor Vault {
   /// Wipes keys and items from memory; a locked vault stays locked.
   public func lock() {
     state = nil
+    leaveSession()
   }
 
   /// Opens the vault by its password.

@@ -2,7 +2,7 @@ internal import FileLayer
 
 /// What is done to vaults as wholes, on an executor where blocking is allowed.
 actor VaultKeeper {
-  private let store: any VaultStore
+  let store: any VaultStore
   private nonisolated let executor = BlockingExecutor(label: "datavault.keeper")
 
   nonisolated var unownedExecutor: UnownedSerialExecutor {

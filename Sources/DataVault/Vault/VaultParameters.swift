@@ -21,6 +21,11 @@ package struct VaultParameters: Sendable {
   package var random = RandomSource.system
   package var now: @Sendable () -> UnixTime
 
+  /// Where sessions are kept.
+  package var sessionKeyring: any SessionKeyring = KernelKeyring()
+  /// Time since boot, sleep included: how long sessions last.
+  package var sinceBoot: @Sendable () -> Duration = { SystemTimeSource.sinceBoot }
+
   package init(
     now: @escaping @Sendable () -> UnixTime = {
       UnixTime(nanoseconds: Int64(time(nil)) * 1_000_000_000)

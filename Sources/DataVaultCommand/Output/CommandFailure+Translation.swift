@@ -41,7 +41,7 @@ extension CommandFailure {
 
   private static func status(of error: VaultError) -> ExitStatus {
     switch error.code {
-    case .wrongPassword, .locked, .loosePermissions, .storeLocked: .notPermitted
+    case .wrongPassword, .locked, .sessionStale, .loosePermissions, .storeLocked: .notPermitted
     case .recoveryCodeLength, .recoveryCodeCharacter, .recoveryCodeMistyped, .keyFileLength,
       .slotSecretMissing:
       .notPermitted
@@ -49,7 +49,7 @@ extension CommandFailure {
     case .alreadyExists, .alreadySecured, .slotExists: .exists
     case .damaged, .newerVersion, .valueTooLarge, .vaultFull, .wrongItemKind: .badData
     case .invalidArgument, .nameEmpty, .nameTooLong: .usage
-    case .storeUnavailable, .unsupported: .unavailable
+    case .storeUnavailable, .sessionsUnavailable, .unsupported: .unavailable
     case .keyChangePending: .tryLater
     case .databaseStillExists, .lastSlot, .tooManySlots, .notSecured: .policy
     default: .inputOutput

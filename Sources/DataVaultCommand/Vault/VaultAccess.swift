@@ -2,11 +2,13 @@ internal import DataVault
 internal import VaultedDatabase
 
 /// Opens vaults for commands, by one rule: a source that was named is used and nothing in its
-/// place; without one, a secured vault asks at the terminal, and only one that is not secured opens
-/// with the publicly known credentials.
+/// place; without one, a secured vault opens through its session or asks at the terminal, and only
+/// one that is not secured opens with the publicly known credentials.
 struct VaultAccess {
   let home: DataVaultHome
   let credentials: CredentialOptions
+  /// Whether `datavault unlock` may stand in for the password.
+  var usesSession = true
 
   /// The vault, unlocked.
   func open(_ id: VaultID) async throws -> Vault {
@@ -17,6 +19,7 @@ struct VaultAccess {
     }
     let status = try await vault.status()
     if status.isSecured {
+      if usesSession, try await vault.unlockWithSession() { return vault }
       guard status.slots.contains(where: { $0.kind == .password }) else {
         throw CommandFailure(
           .notPermitted, "vault \(id) has no password to ask for",

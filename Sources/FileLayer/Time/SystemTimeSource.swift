@@ -26,8 +26,11 @@ package struct SystemTimeSource: TimeSource {
     return UnixTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
   }
 
-  package var sinceBoot: Duration {
-    let time = Self.time(CLOCK_BOOTTIME)
+  package var sinceBoot: Duration { Self.sinceBoot }
+
+  /// The boot clock alone, which needs no boot id where nothing outlives the boot.
+  package static var sinceBoot: Duration {
+    let time = time(CLOCK_BOOTTIME)
     return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
   }
 

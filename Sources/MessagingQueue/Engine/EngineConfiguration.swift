@@ -13,6 +13,12 @@ public struct EngineConfiguration: Sendable {
   /// It then fails with ``EngineError/Code/busy``. Default: 5 seconds.
   public var busyTimeout: Duration = .seconds(5)
 
+  /// How long a start waits for somebody to unlock the vault with `datavault unlock`.
+  ///
+  /// It notices within half a second; cancelling the task ends the wait. Without a session by then
+  /// the start fails with ``EngineError/Code/vaultLocked``. Default: zero, it looks once.
+  public var unlockTimeout: Duration = .zero
+
   /// The most payload bytes that one call of receive takes into memory.
   ///
   /// The first message is always taken. Default: 16 MiB.

@@ -18,9 +18,14 @@ extension EngineError {
     default:
       self.init(
         code, "the messaging vault in \(home.path) is locked",
-        hint: "unlock it with its password first")
+        hint: "run datavault unlock \(VaultID.messaging) as this user, or give its password")
     }
   }
+
+  /// A vault that was locked under a running engine.
+  static let lockedFromOutside = EngineError(
+    .vaultLocked, "the messaging vault was locked",
+    hint: "run datavault unlock \(VaultID.messaging), and start again")
 
   /// Says what an error of the vault or of opening the database means to whoever starts an engine.
   init(starting error: any Error) {
@@ -57,7 +62,7 @@ extension EngineError {
   private static func code(of error: VaultError) -> Code {
     switch error.code {
     case .wrongPassword: .wrongPassword
-    case .locked: .vaultLocked
+    case .locked, .sessionStale: .vaultLocked
     case .doesNotExist: .vaultMissing
     case .damaged: .damaged
     case .newerVersion: .newerVersion

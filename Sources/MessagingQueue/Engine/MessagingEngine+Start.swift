@@ -10,20 +10,25 @@ extension MessagingEngine {
   ///
   /// An unlocked vault gives the key. Without one, a first start makes vault and database with the
   /// publicly known standard credentials, and a vault that is not secured is opened with them; both
-  /// are warned about in the log. A secured vault stays shut: the standard credentials are not
-  /// tried on it.
+  /// are warned about in the log. A secured vault is opened through its session, which
+  /// `datavault unlock` begins; the standard credentials are not tried on it. When that session is
+  /// ended by `datavault lock`, every call of the engine throws `vaultLocked` from then on; when its
+  /// time is over, the engine goes on.
   ///
   /// - Parameters:
   ///   - home: where vault and database are.
   ///   - vault: the messaging vault of that home; unlocked, unless the engine is to try the
-  ///     standard credentials.
+  ///     session or the standard credentials.
+  ///   - configuration: its ``EngineConfiguration/unlockTimeout`` says how long to wait for a
+  ///     session.
   /// - Throws: `vaultLocked`; `keyMissing`, `vaultMissing`, `databaseMissing`, `foreignDatabase`,
   ///   `plainDatabase`; `damaged`, `newerVersion`; `busy`, `diskFull`, `inputOutput`, `vault`.
   public static func start(
     _ home: DataVaultHome, vault: Vault? = nil,
     configuration: EngineConfiguration = EngineConfiguration()
   ) async throws(EngineError) -> MessagingEngine {
-    let vault = try await startingVault(home, given: vault)
+    let vault = try await startingVault(
+      home, given: vault, unlockTimeout: configuration.unlockTimeout)
     var databaseConfiguration = Configuration()
     databaseConfiguration.busyMode = .timeout(configuration.busyTimeout / .seconds(1))
     let database: VaultedDatabase
@@ -38,7 +43,8 @@ extension MessagingEngine {
     do {
       let engine = try await MessagingEngine(
         pool: database.pool, time: SystemTimeSource(), configuration: configuration,
-        isSecured: isSecured, closePool: { try database.close() })
+        isSecured: isSecured, isLockedOut: { vault.isLockedFromOutside },
+        closePool: { try database.close() })
       if !isSecured { configuration.warnOfNoSecurity(home) }
       if database.discardedLogFrameCount > 0 {
         configuration.warnOfDiscardedLog(home, frameCount: database.discardedLogFrameCount)
@@ -67,7 +73,7 @@ extension MessagingEngine {
 
   /// An unlocked vault, by the rules of ``StartDecision``.
   private static func startingVault(
-    _ home: DataVaultHome, given: Vault?
+    _ home: DataVaultHome, given: Vault?, unlockTimeout: Duration
   ) async throws(EngineError) -> Vault {
     do {
       let decision = StartDecision(
@@ -79,12 +85,14 @@ extension MessagingEngine {
       case (.createStandardVault, _):
         return try await standardVault(home)
       case (.tryStandardCredentials, _), (.useGivenVault, nil):
-        let vault =
-          if let given { given } else {
-            try await Vault.get(
-              .messaging, in: home.store, parameters: home.vaultParameters)
-          }
+        let vault = try await messagingVault(home, given: given)
         try await vault.unlock(with: .standard)
+        return vault
+      case (.trySession, _):
+        let vault = try await messagingVault(home, given: given)
+        guard try await isUnlockedBySession(vault, timeout: unlockTimeout) else {
+          throw EngineError(refusing: .vaultLocked, home)
+        }
         return vault
       case (.refuse(let code), _):
         throw EngineError(refusing: code, home)
@@ -94,6 +102,19 @@ extension MessagingEngine {
     } catch {
       throw EngineError(starting: error)
     }
+  }
+
+  private static func messagingVault(_ home: DataVaultHome, given: Vault?) async throws -> Vault {
+    if let given { return given }
+    return try await Vault.get(.messaging, in: home.store, parameters: home.vaultParameters)
+  }
+
+  /// Who does not wait does not mind a kernel without sessions either.
+  private static func isUnlockedBySession(
+    _ vault: Vault, timeout: Duration
+  ) async throws -> Bool {
+    if timeout > .zero { return try await vault.unlockWithSession(waitingUpTo: timeout) }
+    return try await vault.unlockWithSession()
   }
 
   /// Makes the vault of a first start, or opens the one that another process has made meanwhile.

@@ -11,6 +11,9 @@ package import VaultCrypto
 /// once it is acknowledged. A lease ends at its time on the boot clock, which no change of date
 /// touches, and when the machine restarts; the message is then delivered again. Delivery is
 /// therefore at least once.
+///
+/// Every verb throws `vaultLocked` once `datavault lock` has ended the session through which the
+/// engine's vault was opened.
 public actor MessagingEngine {
   /// Whether the vault was opened with the user's own password.
   ///
@@ -22,6 +25,7 @@ public actor MessagingEngine {
 
   private let executor = BlockingExecutor(label: "datavault.engine")
   private var database: EngineDatabase?
+  private let isLockedOut: @Sendable () -> Bool
   private let closePool: @Sendable () throws -> Void
 
   /// The engine's own thread; blocking is allowed there.
@@ -31,12 +35,16 @@ public actor MessagingEngine {
 
   /// Runs on a pool that the caller has opened.
   ///
-  /// - Parameter closePool: what ``stop()`` does about the pool; nothing, unless it is given.
+  /// - Parameters:
+  ///   - isLockedOut: whether somebody has locked the vault meanwhile; asked before each verb.
+  ///   - closePool: what ``stop()`` does about the pool; nothing, unless it is given.
   package init(
     pool: DatabasePool, time: any TimeSource, random: RandomSource = .system,
     configuration: EngineConfiguration = EngineConfiguration(), isSecured: Bool,
+    isLockedOut: @escaping @Sendable () -> Bool = { false },
     closePool: @escaping @Sendable () throws -> Void = {}
   ) async throws(EngineError) {
+    self.isLockedOut = isLockedOut
     self.closePool = closePool
     self.configuration = configuration
     self.isSecured = isSecured
@@ -131,6 +139,7 @@ public actor MessagingEngine {
     guard let database else {
       throw EngineError(.stopped, "the engine is stopped", hint: "start another")
     }
+    guard !isLockedOut() else { throw .lockedFromOutside }
     return database
   }
 }

@@ -2,8 +2,8 @@
 ///
 /// Nothing here looks at a file or a clock. The rule behind the table: a database is never left
 /// without its key, and the publicly known credentials are never tried on a secured vault, nor put
-/// in its place. Whether database and vault belong together is decided afterwards, by
-/// `VaultedDatabase`, on what the open vault says.
+/// in its place: that opens through a session of its user, or not at all. Whether database and vault
+/// belong together is decided afterwards, by `VaultedDatabase`, on what the open vault says.
 package struct StartDecision: Sendable, Hashable {
   /// What the caller handed in.
   package enum GivenVault: Sendable, Hashable, CaseIterable {
@@ -29,6 +29,8 @@ package struct StartDecision: Sendable, Hashable {
     case createStandardVault
     /// Try the standard credentials, once.
     case tryStandardCredentials
+    /// Look for a session that opens the vault, and refuse without one.
+    case trySession
     case refuse(EngineError.Code)
   }
 
@@ -49,7 +51,7 @@ package struct StartDecision: Sendable, Hashable {
     case (.absent, .locked), (.absent, .unlocked): .refuse(.vaultMissing)
     case (.standard, .unlocked), (.secured, .unlocked): .useGivenVault
     case (.standard, .none), (.standard, .locked): .tryStandardCredentials
-    case (.secured, .none), (.secured, .locked): .refuse(.vaultLocked)
+    case (.secured, .none), (.secured, .locked): .trySession
     }
   }
 }

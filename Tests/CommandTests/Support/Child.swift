@@ -19,8 +19,10 @@ struct Child {
 
   let id: pid_t
 
+  /// - Parameter wrapper: a command that runs the command behind it, in some other way.
   init(
-    _ arguments: [String], environment: [String: String], descriptors: [Int32: Descriptor]
+    _ arguments: [String], environment: [String: String], descriptors: [Int32: Descriptor],
+    through wrapper: [String] = []
   ) throws {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
@@ -55,12 +57,13 @@ struct Child {
     }
     variables.merge(environment) { $1 }
 
-    var argumentPointers = ([Tool.path] + arguments).map { strdup($0) } + [nil]
+    let command = wrapper + [Tool.path] + arguments
+    var argumentPointers = command.map { strdup($0) } + [nil]
     var variablePointers = variables.map { strdup("\($0)=\($1)") } + [nil]
     defer { for pointer in argumentPointers + variablePointers { free(pointer) } }
     var id: pid_t = 0
-    let result = posix_spawn(
-      &id, Tool.path, &actions, &attributes, &argumentPointers, &variablePointers)
+    let result = posix_spawnp(
+      &id, command[0], &actions, &attributes, &argumentPointers, &variablePointers)
     guard result == 0 else { throw SpawnError(number: result) }
     self.id = id
   }

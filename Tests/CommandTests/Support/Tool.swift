@@ -21,7 +21,7 @@ struct Tool {
   /// Runs to the end, with standard input, output and error in files.
   static func run(
     _ arguments: [String], input: [UInt8] = [], environment: [String: String] = [:],
-    descriptors: [Int32: [UInt8]] = [:]
+    descriptors: [Int32: [UInt8]] = [:], through wrapper: [String] = []
   ) throws -> Outcome {
     let files = try ScratchFolder()
     let child = try Child(
@@ -31,7 +31,8 @@ struct Tool {
         2: .writing(files.path("errors")),
       ].merging(
         descriptors.map { ($0, .reading(try files.file("descriptor\($0)", $1))) },
-        uniquingKeysWith: { $1 }))
+        uniquingKeysWith: { $1 }),
+      through: wrapper)
     let status = child.wait()
     return Outcome(
       status: status, output: try files.bytes("output"),

@@ -1,0 +1,2 @@
+// libkeyutils: the kernel's keyrings, for DataVault's sessions. No other target imports this module.
+#include <keyutils.h>

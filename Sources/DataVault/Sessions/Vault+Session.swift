@@ -1,0 +1,133 @@
+internal import Synchronization
+internal import VaultCrypto
+
+/// Opening a vault without its password, while a session lasts.
+extension Vault {
+  /// Lets every process of this user open the vault without a password for a while.
+  ///
+  /// What opens the vault goes into the kernel's keyring of this user, with a timeout that the
+  /// kernel enforces; `docs/sessions.md` says who can read it. A session of this vault that is
+  /// there already ends, and this one takes its place. It ends with its time, with
+  /// ``VaultSession/end(_:in:)``, when the vault gets new keys, and when the machine restarts;
+  /// ``lock()`` does not end it.
+  ///
+  /// - Parameter duration: 1 second to 366 days.
+  /// - Throws: `sessionsUnavailable` where the kernel refuses, as it does in many containers;
+  ///   `invalidArgument`, `locked`; what reading throws.
+  @discardableResult
+  public func openSession(for duration: Duration) throws(VaultError) -> VaultSession {
+    guard (VaultSession.shortest...VaultSession.longest).contains(duration) else {
+      throw VaultError(.invalidArgument, "a session lasts 1 second to 366 days")
+    }
+    guard let place = try SessionPlace(of: id, in: store, parameters: parameters) else {
+      throw VaultError(
+        .sessionsUnavailable,
+        "no other process could open vault '\(id)' (\(store.location(of: id)))")
+    }
+    return try withContents { (open) throws(VaultError) in
+      do throws(KeyringError) {
+        let deadline = try place.open(with: open.contentKey, for: duration)
+        return VaultSession(id: id, deadline: deadline, now: place.now)
+      } catch {
+        throw .sessionsUnavailable(error)
+      }
+    }
+  }
+
+  /// Opens the vault through a session, where there is one.
+  ///
+  /// Like an unlock it leaves an unlocked vault as it is; unlike one it is no attempt, and costs
+  /// no derivation. When the session is over, the vault locks within half a second.
+  ///
+  /// - Returns: whether the vault is unlocked now. It is not when there is no session, or when the
+  ///   kernel has none to offer.
+  /// - Throws: `sessionStale` when the vault has got new keys since; the session is ended then. What
+  ///   reading throws.
+  public func unlockWithSession() throws(VaultError) -> Bool {
+    do throws(VaultError) {
+      return try unlockWithAvailableSession()
+    } catch {
+      guard error.code == .sessionsUnavailable else { throw error }
+      return false
+    }
+  }
+
+  /// As ``unlockWithSession()``, but `sessionsUnavailable` is an error.
+  func unlockWithAvailableSession() throws(VaultError) -> Bool {
+    if !isLocked { return true }
+    guard let place = try SessionPlace(of: id, in: store, parameters: parameters) else {
+      return false
+    }
+    let found: LiveSession?
+    do throws(KeyringError) {
+      found = try place.find()
+    } catch {
+      throw .sessionsUnavailable(error)
+    }
+    guard let session = consume found else { return false }
+    try unlock(with: session, at: place)
+    return true
+  }
+
+  private func unlock(
+    with session: borrowing LiveSession, at place: SessionPlace
+  ) throws(VaultError) {
+    let file = try readFile()
+    guard file.key.opens(with: session.contentKey) else {
+      // It will never open anything again.
+      try? place.keyring.revoke(session.key.serial)
+      throw VaultError(
+        .sessionStale, "vault '\(id)' has new keys since its session began: the session is ended",
+        hint: "unlock it again")
+    }
+    adopt(try open(file, contentKey: session.contentKey.copy()))
+    watch(session.key, at: place)
+  }
+
+  // MARK: The end of a session
+
+  /// Locks the vault when the session is over.
+  private func watch(_ key: SessionKey, at place: SessionPlace) {
+    unlockedOtherwise()
+    let number = sessionNumber
+    sessionWatch = SessionWatch(place, key) { [weak self] end in
+      await self?.sessionIsOver(end, number: number)
+    }
+  }
+
+  private func sessionIsOver(_ end: SessionEnd, number: Int) {
+    guard number == sessionNumber else { return }
+    lock()
+    if end == .ended { wasLockedFromOutside.store(true, ordering: .releasing) }
+  }
+
+  /// From here on no session has a say in whether the vault is open.
+  func leaveSession() {
+    sessionNumber += 1
+    sessionWatch = nil
+  }
+
+  /// The vault is open, and not through the session that it may have been opened through before.
+  func unlockedOtherwise() {
+    leaveSession()
+    wasLockedFromOutside.store(false, ordering: .releasing)
+  }
+
+  /// Whether the vault was opened through a session that somebody has ended since.
+  ///
+  /// An expired session locks the vault too, but tells nobody else: a timeout is no outage.
+  package nonisolated var isLockedFromOutside: Bool {
+    wasLockedFromOutside.load(ordering: .acquiring)
+  }
+}
+
+extension KeyEnvelope {
+  fileprivate func opens(with contentKey: borrowing SecretBytes) -> Bool {
+    do throws(FormatFault) {
+      _ = try vaultKey(contentKey: contentKey)
+      return true
+    } catch {
+      return false
+    }
+  }
+}

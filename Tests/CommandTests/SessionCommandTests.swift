@@ -1,0 +1,135 @@
+import Foundation
+import Glibc
+import Testing
+
+@Suite(.enabled(if: Keyrings.isAvailable, Keyrings.skipReason))
+struct SessionCommandTests {
+  let home: TestHome
+
+  init() throws {
+    home = try TestHome.secured()
+  }
+
+  private func unlock(_ arguments: String...) throws {
+    let outcome = try home.unlocked(["unlock", "messaging"] + arguments, input: [])
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    #expect(outcome.output.isEmpty)
+  }
+
+  private func lock() {
+    _ = try? home.run("lock", "messaging")
+  }
+
+  @Test func `an unlocked vault needs no password until it is locked`() throws {
+    #expect(try home.run("queue", "receive", "c").status == 77)
+    try unlock()
+    defer { lock() }
+    #expect(try home.run("queue", "receive", "c").text == "first\n")
+    #expect(try home.run("set", "messaging", "token", input: "t0ken").status == 0)
+    #expect(try home.run("get", "messaging", "token").text == "t0ken")
+    #expect(try home.run("queue", "publish", "c", input: "second\n").status == 0)
+
+    #expect(try home.run("lock", "messaging").status == 0)
+    #expect(try home.run("get", "messaging", "token").status == 77)
+    #expect(try home.run("queue", "receive", "c").status == 77)
+    // Locked is locked.
+    #expect(try home.run("lock", "messaging").status == 0)
+  }
+
+  @Test func `a session ends with its time`() throws {
+    try unlock("--for", "1s")
+    defer { lock() }
+    let deadline = Date().addingTimeInterval(20)
+    while try home.run("names", "messaging").status != 77 {
+      try #require(Date() < deadline)
+      usleep(50_000)
+    }
+  }
+
+  @Test func `a password that was given is used, and no session in its place`() throws {
+    try unlock()
+    defer { lock() }
+    let wrong = home.folder.path("wrong")
+    #expect(try home.run("names", "messaging", "--password-file", wrong).status == 77)
+    // Nor does a session prolong itself.
+    #expect(try home.run("unlock", "messaging", "--for", "7d").status == 77)
+  }
+
+  @Test func `a wrong password begins no session`() throws {
+    let outcome = try home.run(
+      "unlock", "messaging", "--password-file", home.folder.path("wrong"))
+    #expect(outcome.status == 77)
+    #expect(try home.run("names", "messaging").status == 77)
+  }
+
+  @Test(arguments: [
+    ["unlock", "messaging", "--for", "0s"], ["unlock", "messaging", "--for", "999ms"],
+    ["unlock", "messaging", "--for", "367d"], ["unlock", "messaging", "--for", "soon"],
+    ["unlock"], ["lock"], ["lock", "messaging", "--all"],
+  ])
+  func `a session that makes no sense is refused`(arguments: [String]) throws {
+    let source =
+      arguments.first == "unlock" ? ["--password-file", home.folder.path("password")] : []
+    #expect(try Tool.run(arguments + source + ["--home", home.path]).status == 64)
+  }
+
+  @Test func `a vault that is not there is neither unlocked nor locked`() throws {
+    #expect(try home.unlocked("unlock", "no").status == 66)
+    #expect(try home.run("lock", "no").status == 66)
+  }
+
+  @Test func `what is not secured has no session`() throws {
+    let home = try TestHome.unsecured()
+    let outcome = try home.run("unlock", "messaging")
+    #expect(outcome.status == 78)
+    #expect(outcome.errors.contains("hint: run datavault secure"))
+  }
+
+  @Test func `a vault made anew is not opened by the session of the old one`() throws {
+    let password = home.folder.path("password")
+    #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
+    #expect(try home.unlocked("unlock", "v").status == 0)
+    defer { _ = try? home.run("lock", "v") }
+    #expect(try home.run("delete", "v").status == 0)
+    #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
+    let stale = try home.run("names", "v")
+    #expect(stale.status == 77)
+    #expect(stale.errors.contains("vault 'v' has new keys since its session began"))
+    #expect(stale.errors.contains("hint: unlock it again"))
+    let after = try home.run("names", "v")
+    #expect(after.status == 77)
+    #expect(!after.errors.contains("session"))
+  }
+
+  @Test func `a session is found from a session keyring that leads nowhere`() throws {
+    let source = ["--home", home.path, "--password-file", home.folder.path("password")]
+    #expect(try Tool.run(["unlock", "messaging"] + source, through: Keyrings.fresh).status == 0)
+    defer { lock() }
+    let get = ["queue", "receive", "c", "--home", home.path]
+    #expect(try Tool.run(get, through: Keyrings.fresh).text == "first\n")
+    #expect(try Tool.run(get).status == 0)
+  }
+
+  @Test(arguments: [EPERM, ENOSYS, EACCES])
+  func `a kernel that refuses sessions is lived without, but for who asks for one`(
+    number: Int32
+  ) throws {
+    let refused = Keyrings.refused(with: number)
+    let source = ["--home", home.path, "--password-file", home.folder.path("password")]
+    let received = try Tool.run(["queue", "receive", "c"] + source, through: refused)
+    #expect(received.text == "first\n", "\(received.errors)")
+    #expect(received.errors.isEmpty)
+    let without = try Tool.run(["names", "messaging", "--home", home.path], through: refused)
+    #expect(without.status == 77)
+    #expect(without.errors.contains("needs a password"))
+    for arguments in [
+      ["unlock", "messaging"] + source, ["lock", "messaging"], ["lock", "--all"],
+    ] {
+      let outcome = try Tool.run(
+        arguments + (arguments.contains("--home") ? [] : ["--home", home.path]), through: refused)
+      #expect(outcome.status == 69)
+      #expect(outcome.errors.contains("the kernel's keyring refuses sessions"))
+      #expect(outcome.errors.contains("\nhint: "))
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import Foundation
+import Glibc
+import Testing
+
+/// What the end of a session does to a program that has opened its vault through it.
+@Suite(.enabled(if: Keyrings.isAvailable, Keyrings.skipReason))
+struct SessionEndTests {
+  /// A `queue publish` whose standard input stays open.
+  private final class Publisher {
+    let files: ScratchFolder
+    let child: Child
+    private var input: Int32
+
+    init(_ home: TestHome, _ arguments: [String] = []) throws {
+      files = try ScratchFolder()
+      // No other test's child inherits this end, so that closing it is the end of the input.
+      try #require(mkfifo(files.path("input"), 0o600) == 0)
+      input = open(files.path("input"), O_RDWR | O_CLOEXEC)
+      child = try Child(
+        ["queue", "publish", "live", "--json", "--home", home.path] + arguments, environment: [:],
+        descriptors: [
+          0: .reading(files.path("input")), 1: .writing(files.path("output")),
+          2: .writing(files.path("errors")),
+        ])
+    }
+
+    func publish(_ line: String) {
+      _ = write(input, line + "\n", line.utf8.count + 1)
+    }
+
+    /// How many commits it has reported.
+    var commitCount: Int {
+      (try? files.bytes("output").count { $0 == UInt8(ascii: "\n") }) ?? 0
+    }
+
+    var errors: String {
+      String(decoding: (try? files.bytes("errors")) ?? [], as: UTF8.self)
+    }
+
+    func waitForCommit(_ number: Int) throws {
+      let deadline = Date().addingTimeInterval(20)
+      while commitCount < number {
+        try #require(Date() < deadline, "\(errors)")
+        usleep(10_000)
+      }
+    }
+
+    func finish() -> Int32 {
+      if input >= 0 { close(input) }
+      input = -1
+      return child.wait()
+    }
+  }
+
+  private func unlocked(for time: String) throws -> TestHome {
+    let home = try TestHome.secured()
+    #expect(try home.unlocked("unlock", "messaging", "--for", time).status == 0)
+    return home
+  }
+
+  private func received(_ home: TestHome) throws -> String {
+    try home.unlocked("queue", "receive", "live").text
+  }
+
+  @Test func `locking reaches a running engine`() throws {
+    let home = try unlocked(for: "60s")
+    let publisher = try Publisher(home)
+    publisher.publish("one")
+    try publisher.waitForCommit(1)
+    #expect(try home.run("lock", "messaging").status == 0)
+    usleep(1_000_000)
+    publisher.publish("two")
+    #expect(publisher.finish() == 77)
+    #expect(publisher.errors.contains("the messaging vault was locked"))
+    #expect(try received(home) == "one\n")
+  }
+
+  @Test func `a session that expires is no outage of a running engine`() throws {
+    // Time enough to start, also on a busy machine.
+    let home = try unlocked(for: "5s")
+    let publisher = try Publisher(home)
+    publisher.publish("one")
+    try publisher.waitForCommit(1)
+    let deadline = Date().addingTimeInterval(20)
+    while try home.run("names", "messaging").status != 77 { try #require(Date() < deadline) }
+    usleep(600_000)
+    publisher.publish("two")
+    #expect(publisher.finish() == 0)
+    #expect(try received(home) == "one\ntwo\n")
+  }
+
+  @Test func `locking does not concern who was given the password`() throws {
+    let home = try unlocked(for: "60s")
+    let publisher = try Publisher(home, ["--password-file", home.folder.path("password")])
+    publisher.publish("one")
+    try publisher.waitForCommit(1)
+    #expect(try home.run("lock", "messaging").status == 0)
+    usleep(600_000)
+    publisher.publish("two")
+    #expect(publisher.finish() == 0)
+    #expect(try received(home) == "one\ntwo\n")
+  }
+}

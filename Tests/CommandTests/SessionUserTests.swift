@@ -1,0 +1,93 @@
+import Foundation
+import Testing
+
+/// Sessions of a user who is not root, in session keyrings that lead nowhere: a systemd service.
+@Suite(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))
+struct SessionUserTests {
+  let user = OtherUser()
+  let home: TestHome
+
+  init() throws {
+    home = try TestHome.secured()
+    try user.take(home)
+  }
+
+  private func unlock(_ id: String, _ time: String) throws -> Int32 {
+    try user.run(
+      home, "unlock", id, "--for", time, "--password-file", home.folder.path("password")
+    ).status
+  }
+
+  @Test func `a service finds the session that its user began elsewhere, until it ends`() throws {
+    #expect(try user.run(home, "names", "messaging").status == 77)
+    #expect(try unlock("messaging", "60s") == 0)
+    #expect(try user.run(home, "names", "messaging").status == 0)
+    #expect(try user.run(home, "queue", "receive", "c").text == "first\n")
+    #expect(try user.run(home, "lock", "messaging").status == 0)
+    #expect(try user.run(home, "names", "messaging").status == 77)
+  }
+
+  @Test func `the kernel ends a service's session too`() throws {
+    #expect(try unlock("messaging", "1s") == 0)
+    let deadline = Date().addingTimeInterval(20)
+    while try user.run(home, "names", "messaging").status != 77 {
+      try #require(Date() < deadline)
+    }
+    // Seen by root: the kernel's own word.
+    let rows = try String(contentsOfFile: "/proc/keys", encoding: .utf8).split(separator: "\n")
+    let mine = rows.filter { $0.contains(" \(user.id) ") && $0.contains("datavault:") }
+    #expect(mine.allSatisfy { $0.contains(" expd ") }, "\(mine)")
+  }
+
+  @Test func `root has no session of this user, and does not disturb it`() throws {
+    #expect(try unlock("messaging", "60s") == 0)
+    #expect(try home.run("names", "messaging").status == 77)
+    #expect(try home.run("lock", "messaging").status == 0)
+    #expect(try user.run(home, "names", "messaging").status == 0)
+    #expect(try user.run(home, "lock", "messaging").status == 0)
+  }
+
+  @Test func `every session of the user is ended at once`() throws {
+    let password = home.folder.path("password")
+    #expect(try user.run(home, "create", "v", "--new-password-file", password).status == 0)
+    #expect(try unlock("v", "60s") == 0)
+    #expect(try unlock("messaging", "60s") == 0)
+    #expect(try user.run(home, "names", "v").status == 0)
+    #expect(try user.run(home, "lock", "--all").status == 0)
+    #expect(try user.run(home, "names", "v").status == 77)
+    #expect(try user.run(home, "names", "messaging").status == 77)
+  }
+
+  @Test func `another user reads nothing, even one who possesses the keyring`() throws {
+    #expect(try unlock("messaging", "60s") == 0)
+    defer { _ = try? user.run(home, "lock", "messaging") }
+    // The control has a key of the usual permissions beside the session's.
+    let script = """
+      keyctl link @u @s
+      keyctl add user control control-payload @s > control
+      for key in $(keyctl rlist @u); do
+        case $(keyctl rdescribe $key) in *datavault:messaging:*) echo $key > session ;; esac
+      done
+      test -s session || exit 10
+      keyctl pipe $(cat session) | wc -c > own
+      as="setpriv --reuid=\(OtherUser().id) --clear-groups --inh-caps=-all --ambient-caps=-all"
+      $as keyctl pipe $(cat control) || exit 11
+      ! $as keyctl pipe $(cat session) || exit 12
+      ! $as keyctl rdescribe $(cat session) || exit 13
+      ! $as keyctl revoke $(cat session) || exit 14
+      """
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = user.switchingWrapper + Keyrings.fresh + ["sh", "-c", script]
+    process.currentDirectoryURL = home.folder.url
+    let output = Pipe()
+    process.standardOutput = output
+    process.standardError = Pipe()
+    try process.run()
+    let bytes = output.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0)
+    #expect(String(decoding: bytes, as: UTF8.self).hasSuffix("control-payload"))
+    #expect(try String(decoding: home.folder.bytes("own"), as: UTF8.self) == "41\n")
+  }
+}

@@ -1,0 +1,68 @@
+import Foundation
+import Glibc
+import Testing
+
+/// What tests of sessions need to know about this machine; each tried once.
+enum Keyrings {
+  static let skipReason: Comment = "the kernel's keyring refuses us"
+  static let isAvailable: Bool = {
+    guard let home = try? TestHome.secured() else { return false }
+    defer { _ = try? home.run("lock", "messaging") }
+    return (try? home.unlocked("unlock", "messaging", "--for", "5s").status) == 0
+  }()
+
+  /// A session keyring of its own, which leads nowhere: what systemd gives to a service.
+  static let fresh = ["keyctl", "session", "-"]
+
+  /// Runs a command to which the kernel refuses every call about keys, as in a container.
+  static func refused(with number: Int32) -> [String] {
+    ["/usr/bin/python3", "-c", filter, String(number)]
+  }
+
+  /// seccomp(2): the calls' numbers lead to the last rule, all others to the one before it.
+  private static let filter = """
+    import ctypes, os, platform, struct, sys
+    calls = {"x86_64": (248, 249, 250), "aarch64": (217, 218, 219)}[platform.machine()]
+    rules = [(0x20, 0, 0, 0)]
+    rules += [(0x15, len(calls) - i, 0, call) for i, call in enumerate(calls)]
+    rules += [(0x06, 0, 0, 0x7FFF0000), (0x06, 0, 0, 0x00050000 | int(sys.argv[1]))]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *rule) for rule in rules))
+    program = struct.pack("HxxxxxxQ", len(rules), ctypes.addressof(code))
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    assert prctl(38, 1, 0, 0, 0) == 0 and prctl(22, 2, program, 0, 0) == 0
+    os.execv(sys.argv[2], sys.argv[2:])
+    """
+}
+
+/// A user that nobody else is, for whom root can run commands.
+struct OtherUser {
+  static let skipReason: Comment = "acting as another user needs root, and a program all may run"
+  static let isAvailable: Bool = {
+    guard getuid() == 0, Keyrings.isAvailable else { return false }
+    return (try? Tool.run(["--version"], through: OtherUser().wrapper).status) == 0
+  }()
+
+  let id = UInt32.random(in: 200_000..<2_000_000)
+
+  var wrapper: [String] { ["setpriv", "--reuid=\(id)", "--regid=\(id)", "--clear-groups"] }
+
+  /// As `wrapper`, but able to become yet another user.
+  var switchingWrapper: [String] {
+    wrapper + ["--inh-caps=+setuid,+setgid", "--ambient-caps=+setuid,+setgid"]
+  }
+
+  /// Makes a home this user's own.
+  func take(_ home: TestHome) throws {
+    let chown = Process()
+    chown.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    chown.arguments = ["chown", "-R", "\(id):\(id)", home.folder.url.path]
+    try chown.run()
+    chown.waitUntilExit()
+    #expect(chown.terminationStatus == 0)
+  }
+
+  /// Runs `datavault` on a home as this user, in a fresh session keyring each time.
+  func run(_ home: TestHome, _ arguments: String...) throws -> Tool.Outcome {
+    try Tool.run(arguments + ["--home", home.path], through: wrapper + Keyrings.fresh)
+  }
+}

@@ -1,0 +1,112 @@
+import DataVault
+import DataVaultTesting
+import Foundation
+import Testing
+import VaultCrypto
+
+/// The real keyring of this user.
+@Suite(.enabled(if: KernelSessions.areAvailable, "the kernel's keyring refuses us"))
+struct KernelKeyringTests {
+  let keyring = KernelKeyring()
+  let name = "datavault-test:\(UUID().uuidString)"
+
+  private func serial() throws -> Int32 {
+    guard case .present(let serial) = try keyring.find(name) else { throw Absent() }
+    return serial
+  }
+
+  private struct Absent: Error {}
+
+  @Test func `what is stored is read back, and gone for good when it is revoked`() throws {
+    defer { KernelSessions.revoke(name) }
+    #expect(try keyring.find(name) == .absent)
+    try keyring.store(secret("four"), as: name, wholeSeconds: 60)
+    let serial = try serial()
+    let bytes = try keyring.read(serial, byteCount: 4)?.array()
+    #expect(bytes == Array("four".utf8))
+    for byteCount in [0, 3, 5] {
+      let isNone = try keyring.read(serial, byteCount: byteCount) == nil
+      #expect(isNone, "\(byteCount) bytes")
+    }
+    try keyring.revoke(serial)
+    #expect(try keyring.find(name) == .absent)
+    let isGone = try keyring.read(serial, byteCount: 4) == nil
+    #expect(isGone)
+    try keyring.revoke(serial)
+  }
+
+  @Test func `the kernel ends a key by itself`() async throws {
+    defer { KernelSessions.revoke(name) }
+    try keyring.store(secret("four"), as: name, wholeSeconds: 1)
+    let serial = try serial()
+    let start = ContinuousClock.now
+    #expect(try await eventually { try keyring.find(name) == .expired })
+    #expect(start.duration(to: .now) < .seconds(10))
+    let isGone = try keyring.read(serial, byteCount: 4) == nil
+    #expect(isGone)
+    // An expired key is no hindrance to the next.
+    try keyring.store(secret("five!"), as: name, wholeSeconds: 60)
+    let bytes = try keyring.read(self.serial(), byteCount: 5)?.array()
+    #expect(bytes == Array("five!".utf8))
+  }
+
+  @Test func `what takes a key's place leaves nothing that the old number could read`() throws {
+    defer { KernelSessions.revoke(name) }
+    try keyring.store(secret("old!"), as: name, wholeSeconds: 60)
+    let old = try serial()
+    try keyring.store(secret("new!"), as: name, wholeSeconds: 60)
+    #expect(try serial() != old)
+    let isGone = try keyring.read(old, byteCount: 4) == nil
+    #expect(isGone)
+  }
+
+  @Test func `a key grants its owner all, and nothing to those who merely possess it`() throws {
+    defer { KernelSessions.revoke(name) }
+    try keyring.store(secret("four"), as: name, wholeSeconds: 60)
+    let row = try #require(
+      String(contentsOfFile: "/proc/keys", encoding: .utf8).split(separator: "\n")
+        .first { $0.contains(name) })
+    let columns = row.split(separator: " ")
+    // Permissions of possessor, user, group, other; and a time, which is "perm" without one.
+    #expect(columns[4] == "003f0000")
+    #expect(columns[3] != "perm")
+    #expect(columns[7] == "user")
+  }
+
+  @Test func `keys are found by how their names begin`() throws {
+    defer { for suffix in ["a", "b"] { KernelSessions.revoke("\(name):\(suffix)") } }
+    for suffix in ["a", "b"] {
+      try keyring.store(secret(suffix), as: "\(name):\(suffix)", wholeSeconds: 60)
+    }
+    #expect(try keyring.serials(withPrefix: "\(name):").count == 2)
+    #expect(try keyring.serials(withPrefix: "\(name):b").count == 1)
+    #expect(try keyring.serials(withPrefix: "\(name):c").isEmpty)
+  }
+
+  @Test func `a vault opens through the kernel's keyring, and locks when its session is ended`()
+    async throws
+  {
+    let home = TemporaryHome()
+    let vault = try await CheapVault.create(
+      .messaging, in: home.store, credentials: credentials("secret"))
+    try await vault.setText("value", for: "name")
+    try await vault.openSession(for: .seconds(60))
+    let found = try await CheapVault.get(.messaging, in: home.store)
+    #expect(try await found.unlockWithSession())
+    #expect(try await found.text("name") == "value")
+    #expect(try await VaultSession.end(.messaging, in: home.store))
+    #expect(try await eventually { await found.isLocked })
+    #expect(try await VaultSession.find(.messaging, in: home.store) == nil)
+  }
+}
+
+private enum KernelSessions {
+  /// Tried once.
+  static let areAvailable = (try? VaultSession.checkAvailability()) != nil
+
+  static func revoke(_ name: String) {
+    if case .present(let serial) = try? KernelKeyring().find(name) {
+      try? KernelKeyring().revoke(serial)
+    }
+  }
+}

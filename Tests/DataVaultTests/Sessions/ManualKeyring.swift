@@ -1,0 +1,98 @@
+import DataVault
+import FileLayer
+import Glibc
+import Synchronization
+import SystemPackage
+import VaultCrypto
+
+/// A keyring in memory, on a clock of the test's own.
+final class ManualKeyring: SessionKeyring {
+  struct Entry {
+    let name: String
+    let bytes: [UInt8]
+    let end: Duration
+  }
+
+  private struct State {
+    var entries: [Int32: Entry] = [:]
+    var lastSerial: Int32 = 0
+    var refusal: Int32?
+  }
+
+  /// How long the kernel remembers what has expired.
+  static let memory = Duration.seconds(300)
+
+  let time: ManualTimeSource
+  private let state = Mutex(State())
+
+  init(time: ManualTimeSource = ManualTimeSource()) {
+    self.time = time
+  }
+
+  /// What every call fails with; nil when none does.
+  var refusal: Int32? {
+    get { state.withLock { $0.refusal } }
+    set { state.withLock { $0.refusal = newValue } }
+  }
+
+  /// What is there, expired or not.
+  var entries: [Entry] { state.withLock { Array($0.entries.values) } }
+
+  /// Changes what is kept.
+  func rewrite(_ change: @Sendable (inout [UInt8]) -> Void) {
+    state.withLock { state in
+      for (serial, entry) in state.entries {
+        var bytes = entry.bytes
+        change(&bytes)
+        state.entries[serial] = Entry(name: entry.name, bytes: bytes, end: entry.end)
+      }
+    }
+  }
+
+  func store(
+    _ payload: borrowing SecretBytes, as name: String, wholeSeconds: UInt32
+  ) throws(KeyringError) {
+    let bytes = payload.array()
+    try access("add_key") { state in
+      state.entries = state.entries.filter { $0.value.name != name }
+      state.lastSerial += 1
+      state.entries[state.lastSerial] = Entry(
+        name: name, bytes: bytes, end: time.sinceBoot + .seconds(Int64(wholeSeconds)))
+    }
+  }
+
+  func find(_ name: String) throws(KeyringError) -> KeyringEntry {
+    try access("keyctl_search") { state in
+      guard let (serial, entry) = state.entries.first(where: { $0.value.name == name }) else {
+        return .absent
+      }
+      if time.sinceBoot < entry.end { return .present(serial: serial) }
+      return time.sinceBoot < entry.end + Self.memory ? .expired : .absent
+    }
+  }
+
+  func read(_ serial: Int32, byteCount: Int) throws(KeyringError) -> SecretBytes? {
+    let entry = try access("keyctl_read") { $0.entries[serial] }
+    guard let entry, time.sinceBoot < entry.end, entry.bytes.count == byteCount else { return nil }
+    return SecretBytes(copying: entry.bytes)
+  }
+
+  func revoke(_ serial: Int32) throws(KeyringError) {
+    try access("keyctl_revoke") { $0.entries[serial] = nil }
+  }
+
+  func serials(withPrefix prefix: String) throws(KeyringError) -> [Int32] {
+    try access("keyctl_read") { state in
+      state.entries.filter { $0.value.name.hasPrefix(prefix) }.map(\.key)
+    }
+  }
+
+  private func access<R>(
+    _ call: String, _ body: (inout State) -> R
+  ) throws(KeyringError) -> R {
+    try state.withLock { (state) throws(KeyringError) in
+      if let refusal = state.refusal { throw KeyringError(call, Errno(rawValue: refusal)) }
+      return body(&state)
+    }
+  }
+}

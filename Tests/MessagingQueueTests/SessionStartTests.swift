@@ -1,0 +1,149 @@
+import DataVault
+import FileLayer
+import Foundation
+import MessagingQueue
+import SystemPackage
+import Testing
+import VaultCrypto
+import VaultedDatabase
+
+/// Engines and the session of their vault, in the kernel's keyring.
+@Suite(.enabled(if: KernelSessions.areAvailable, "the kernel's keyring refuses us"))
+struct SessionStartTests {
+  let folder = FileManager.default.temporaryDirectory
+    .appendingPathComponent("session-start-\(UUID().uuidString)")
+  let home: DataVaultHome
+
+  init() {
+    var parameters = VaultParameters()
+    parameters.iterationCount = 10
+    parameters.minimumIterationCount = 10
+    home = DataVaultHome(
+      FilePath(folder.path), fileSystem: LinuxFileSystem(), vaultParameters: parameters)
+  }
+
+  /// The secured messaging vault, unlocked.
+  private func secured() async throws -> Vault {
+    try await Vault.create(
+      .messaging, in: home.store,
+      credentials: Credentials(password: SecretBytes(copying: Array("secret".utf8))),
+      parameters: home.vaultParameters)
+  }
+
+  private func cleanUp() async {
+    _ = try? await VaultSession.end(.messaging, in: home.store)
+    try? FileManager.default.removeItem(at: folder)
+  }
+
+  /// With the clean-up that `defer` cannot wait for.
+  private func withHome(_ body: (Vault) async throws -> Void) async throws {
+    do {
+      try await body(secured())
+    } catch {
+      await cleanUp()
+      throw error
+    }
+    await cleanUp()
+  }
+
+  private func startCode(waiting: Duration = .zero) async -> EngineError.Code? {
+    var configuration = EngineConfiguration()
+    configuration.unlockTimeout = waiting
+    do {
+      try await MessagingEngine.start(home, configuration: configuration).stop()
+      return nil
+    } catch {
+      return error.code
+    }
+  }
+
+  @Test func `an engine finds the session of a secured vault, and is refused without one`()
+    async throws
+  {
+    try await withHome { vault in
+      #expect(await startCode() == .vaultLocked)
+      #expect(await startCode(waiting: .milliseconds(300)) == .vaultLocked)
+      try await vault.openSession(for: .seconds(60))
+      let engine = try await MessagingEngine.start(home)
+      #expect(engine.isSecured)
+      try await engine.publish(Message(channel: Channel("c"), payload: [1]))
+      try await engine.stop()
+    }
+  }
+
+  @Test func `an engine opens a locked vault that it is given`() async throws {
+    try await withHome { vault in
+      try await vault.openSession(for: .seconds(60))
+      await vault.lock()
+      let engine = try await MessagingEngine.start(home, vault: vault)
+      try await engine.stop()
+    }
+  }
+
+  @Test func `an engine that waits starts within a second of the unlock`() async throws {
+    try await withHome { vault in
+      var configuration = EngineConfiguration()
+      configuration.unlockTimeout = .seconds(60)
+      let (home, waiting) = (home, configuration)
+      let start = Task {
+        let engine = try await MessagingEngine.start(home, configuration: waiting)
+        let now = ContinuousClock.now
+        try await engine.stop()
+        return now
+      }
+      try await Task.sleep(for: .milliseconds(400))
+      let unlock = ContinuousClock.now
+      try await vault.openSession(for: .seconds(60))
+      let started = try await start.value
+      #expect(unlock < started)
+      // A second, and what a busy machine adds.
+      #expect(unlock.duration(to: started) < .seconds(5))
+    }
+  }
+
+  @Test func `a start that waits ends with its task`() async throws {
+    try await withHome { _ in
+      var configuration = EngineConfiguration()
+      configuration.unlockTimeout = .seconds(3600)
+      let (home, waiting) = (home, configuration)
+      let start = Task { try await MessagingEngine.start(home, configuration: waiting) }
+      try await Task.sleep(for: .milliseconds(100))
+      start.cancel()
+      await #expect(throws: EngineError.self) { _ = try await start.value }
+    }
+  }
+
+  @Test func `every verb says that the vault was locked, until it is unlocked again`()
+    async throws
+  {
+    try await withHome { owner in
+      try await owner.openSession(for: .seconds(60))
+      let vault = try await Vault.get(
+        .messaging, in: home.store, parameters: home.vaultParameters)
+      let engine = try await MessagingEngine.start(home, vault: vault)
+      try await engine.publish(Message(channel: Channel("c"), payload: [1]))
+      try await VaultSession.end(.messaging, in: home.store)
+      var code: EngineError.Code?
+      let start = ContinuousClock.now
+      while code == nil, start.duration(to: .now) < .seconds(20) {
+        do {
+          _ = try await engine.statistics()
+          try await Task.sleep(for: .milliseconds(10))
+        } catch let error as EngineError {
+          code = error.code
+        }
+      }
+      #expect(code == .vaultLocked)
+      #expect(start.duration(to: .now) < .seconds(5))
+      try await owner.openSession(for: .seconds(60))
+      #expect(try await vault.unlockWithSession())
+      #expect(try await engine.receive(from: Channel("c")).map(\.payload) == [[1]])
+      try await engine.stop()
+    }
+  }
+}
+
+private enum KernelSessions {
+  /// Tried once.
+  static let areAvailable = (try? VaultSession.checkAvailability()) != nil
+}
