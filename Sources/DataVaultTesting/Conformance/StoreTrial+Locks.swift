@@ -1,0 +1,134 @@
+internal import DataVault
+internal import Dispatch
+internal import Synchronization
+
+extension StoreTrial {
+  /// How long somebody waits who must not get in, and how long somebody may who must.
+  private static let shortWait = DispatchTimeInterval.milliseconds(100)
+  private static let longWait = DispatchTimeInterval.seconds(20)
+
+  func lockExcludes() throws {
+    let id = try id
+    let (store, other) = (try store(), try store())
+    try store.prepare()
+    let lock = try store.lock(id)
+    let entered = try enter(id, other)
+    try require(
+      entered.wait(timeout: .now() + Self.shortWait) == .timedOut,
+      "a second object took the lock while the first held it")
+    lock.release()
+    try require(
+      entered.wait(timeout: .now() + Self.longWait) == .success,
+      "nobody could take the lock after it was released")
+    lock.release()
+
+    // Without a release, the last reference gives it back.
+    _ = try store.lock(id)
+    try require(
+      try enter(id, other).wait(timeout: .now() + Self.longWait) == .success,
+      "nobody could take the lock after the last reference to it was gone")
+  }
+
+  func locksAreApart() throws {
+    let store = try store()
+    try store.prepare()
+    let lock = try store.lock(id)
+    defer { lock.release() }
+    try require(
+      try enter(VaultID("other"), try self.store()).wait(timeout: .now() + Self.longWait)
+        == .success,
+      "the lock of one vault kept another vault's from being taken")
+  }
+
+  /// Takes a lock on another thread and gives it back; signals in between.
+  private func enter(_ id: VaultID, _ store: any VaultStore) throws -> DispatchSemaphore {
+    let entered = DispatchSemaphore(value: 0)
+    DispatchQueue(label: "datavault.conformance.lock").async {
+      guard let lock = try? store.lock(id) else { return }
+      entered.signal()
+      lock.release()
+    }
+    return entered
+  }
+
+  func concurrentWriters() throws {
+    let (writerCount, roundCount) = (4, 5)
+    let id = try id
+    try write(Self.state(0), id)
+    let outcome = Mutex<String?>(nil)
+    let stores = try (0..<writerCount).map { _ in try store() }
+    DispatchQueue.concurrentPerform(iterations: writerCount) { index in
+      do {
+        for _ in 0..<roundCount {
+          // Once without the lock: whole, whoever is writing.
+          _ = try count(in: stores[index].read(id))
+          try holding(id, stores[index]) {
+            let number = try count(in: stores[index].read(id))
+            try stores[index].write(Self.state(number + 1), for: id)
+          }
+        }
+      } catch {
+        outcome.withLock { $0 = "\(error)" }
+      }
+    }
+    if let words = outcome.withLock({ $0 }) {
+      throw VaultStoreConformance.Violation(check, words)
+    }
+    let total = try count(in: store().read(id))
+    try require(
+      total == writerCount * roundCount, "\(writerCount * roundCount) changes left \(total)")
+  }
+
+  /// Bytes that show whether they are whole.
+  private static func state(_ number: Int) -> [UInt8] {
+    [UInt8](repeating: UInt8(number), count: 1000 + 997 * number)
+  }
+
+  private func count(in bytes: [UInt8]?) throws -> Int {
+    guard let bytes, let first = bytes.first else {
+      throw VaultStoreConformance.Violation(check, "a vault that exists was read as absent")
+    }
+    try require(bytes == Self.state(Int(first)), "a vault was read that nobody wrote")
+    return Int(first)
+  }
+
+  func obstaclesAreNotAbsence() throws {
+    let id = try id
+    let bytes = Array("kept".utf8)
+    try write(bytes, id)
+    for obstacle in conformance.obstacles {
+      try obstacle.raise()
+      do {
+        try requireFailure("read", obstacle.code) { try $0.read(id) }
+        try requireIDsOrFailure(id, obstacle.code)
+        try requireFailure("write", nil) { try $0.write([1], for: id) }
+      } catch {
+        try obstacle.clear()
+        throw error
+      }
+      try obstacle.clear()
+      try requireBytes(bytes, of: id, "after \(obstacle.code)")
+      try requireIDs([id], "after \(obstacle.code)")
+    }
+  }
+
+  /// A store may still name the vault; it must not say that there is none.
+  private func requireIDsOrFailure(_ id: VaultID, _ code: VaultError.Code) throws {
+    guard let ids = try? store().ids() else { return }
+    try require(ids.contains(id), "during \(code), ids are \(ids)")
+  }
+
+  private func requireFailure<R>(
+    _ call: String, _ code: VaultError.Code?, _ body: (any VaultStore) throws -> R
+  ) throws {
+    let wanted = code.map { "\($0)" } ?? "an error"
+    do {
+      let result = try body(try store())
+      try require(false, "\(call) returned \(result) instead of \(wanted)")
+    } catch let error as VaultError {
+      try require(
+        code == nil || error.code == code, "\(call) failed with \(error.code) instead of \(wanted)")
+      try require(error.code != .doesNotExist, "\(call) took an obstacle for absence")
+    }
+  }
+}
