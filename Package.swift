@@ -37,6 +37,7 @@ let package = Package(
     .library(name: "VaultedDatabase", targets: ["VaultedDatabase"]),
     .library(name: "MessagingQueue", targets: ["MessagingQueue"]),
     .library(name: "DataVaultTesting", targets: ["DataVaultTesting"]),
+    .library(name: "SecretServiceStore", targets: ["SecretServiceStore"]),
     // libsealedsqlite.so, which the sqlite3 shell and Python load: scripts/extension.
     .library(name: "sealedsqlite", type: .dynamic, targets: ["SealedSQLiteExtension"]),
     .executable(name: "datavault", targets: ["DataVaultCommand"]),
@@ -51,8 +52,14 @@ let package = Package(
     // C, as the distribution ships it.
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+<<<<<<< HEAD
     .systemLibrary(
       name: "CKeyutils", pkgConfig: "libkeyutils", providers: [.apt(["libkeyutils-dev"])]),
+=======
+    // GIO's headers and library lie beside GObject's, whose flags SwiftPM takes without a warning.
+    .systemLibrary(
+      name: "CGIO", pkgConfig: "gobject-2.0", providers: [.apt(["libglib2.0-dev"])]),
+>>>>>>> 9069b5a (wip)
 
     // The house, bottom up. Arrows point down only: docs/architecture.md.
     module("FileLayer", [system]),
@@ -67,13 +74,13 @@ let package = Package(
     module(
       "MessagingQueue",
       ["VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", grdb, logging, system]),
+    module("SecretServiceStore", ["DataVault", "FileLayer", "CGIO", system]),
     module("DataVaultTesting", ["DataVault", "VaultCrypto", "FileLayer", system]),
     .executableTarget(
       name: "DataVaultCommand",
       dependencies: [
         "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault",
-        "VaultCrypto",
-        "FileLayer", argumentParser, logging, system,
+        "SecretServiceStore", "VaultCrypto", "FileLayer", argumentParser, logging, system,
       ],
       swiftSettings: settings),
 
@@ -93,6 +100,16 @@ let package = Package(
 
     tests("FileLayerTests", ["FileLayer", system]),
     tests("VaultCryptoTests", ["VaultCrypto"]),
+    // A session bus and a GNOME Keyring of a test's own.
+    .target(
+      name: "PrivateKeyring", dependencies: ["SecretServiceStore", "DataVault", system],
+      path: "Tests/Support/PrivateKeyring", swiftSettings: Array(settings.dropFirst())),
+    tests(
+      "SecretServiceStoreTests",
+      [
+        "SecretServiceStore", "PrivateKeyring", "DataVault", "DataVaultTesting", "VaultCrypto",
+        system,
+      ]),
     tests("DataVaultTests", ["DataVault", "DataVaultTesting", "VaultCrypto", "FileLayer", system]),
     tests(
       "SealedVFSTests", ["SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", "CSQLite", system]),
@@ -117,7 +134,7 @@ let package = Package(
     tests(
       "ExtensionTests",
       ["SealedSQLite", "SealedVFS", "VaultCrypto", "CSQLite", grdb, system]),
-    tests("CommandTests", ["DataVault", "VaultCrypto", "FileLayer", system]),
+    tests("CommandTests", ["DataVault", "VaultCrypto", "FileLayer", "PrivateKeyring", system]),
     tests(
       "CrashTests",
       [

@@ -1,0 +1,94 @@
+internal import CGIO
+internal import Dispatch
+
+/// A connection to a message bus that nobody shares.
+///
+/// The process's shared connection, which libsecret uses, ends the process when the bus goes, and
+/// stays closed when the bus comes back.
+@safe struct BusConnection: ~Copyable {
+  private let connection: OpaquePointer
+  private let patience: Duration
+
+  /// Connects, or gives up after `patience`, as every later call does.
+  init(address: String, patience: Duration) throws(BusFailure) {
+    let deadline = BusDeadline(after: patience)
+    var error: UnsafeMutablePointer<GError>?
+    let flags = GDBusConnectionFlags(
+      rawValue: G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT.rawValue
+        | G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION.rawValue)
+    guard
+      let connection = unsafe g_dbus_connection_new_for_address_sync(
+        address, flags, nil, deadline.cancellable, &error)
+    else {
+      let words = unsafe Self.takeMessage(error)
+      throw BusFailure(.unreachable, "the session bus does not answer: \(words)")
+    }
+    unsafe g_dbus_connection_set_exit_on_close(connection, 0)
+    unsafe self.connection = connection
+    self.patience = patience
+  }
+
+  deinit {
+    unsafe g_dbus_connection_close_sync(connection, nil, nil)
+    unsafe g_object_unref(UnsafeMutableRawPointer(connection))
+  }
+
+  /// Calls a method and waits for what it returns.
+  ///
+  /// The bus starts the service if it knows how.
+  func call(
+    _ method: String, of interface: String, on path: String, at service: String,
+    _ arguments: [BusValue]
+  ) throws(BusFailure) -> [BusValue] {
+    var error: UnsafeMutablePointer<GError>?
+    let reply = unsafe g_dbus_connection_call_sync(
+      connection, service, path, interface, method, BusValue.tuple(arguments).makeVariant(), nil,
+      G_DBUS_CALL_FLAGS_NONE, patience.wholeMilliseconds, nil, &error)
+    guard let reply = unsafe reply else { throw unsafe Self.takeFailure(error) }
+    defer { unsafe g_variant_unref(reply) }
+    return unsafe BusValue(reply).elements ?? []
+  }
+
+  /// What the error says; the error is freed.
+  private static func takeFailure(_ error: UnsafeMutablePointer<GError>?) -> BusFailure {
+    let name = unsafe g_dbus_error_get_remote_error(error)
+    defer { unsafe g_free(name) }
+    _ = unsafe g_dbus_error_strip_remote_error(error)
+    let remoteName = unsafe name.map { unsafe String(cString: $0) }
+    let words = unsafe takeMessage(error)
+    // Without a name it never was a message: the connection closed, or the time was up.
+    guard let remoteName else { return BusFailure(.unanswered, words) }
+    return BusFailure(named: remoteName, words)
+  }
+
+  private static func takeMessage(_ error: UnsafeMutablePointer<GError>?) -> String {
+    guard let error = unsafe error else { return "no reason given" }
+    defer { unsafe g_error_free(error) }
+    return unsafe String(cString: error.pointee.message)
+  }
+}
+
+/// Ends what waits for a bus that accepts and then is silent.
+///
+/// Unchecked: a GCancellable is made for use from several threads.
+@safe private final class BusDeadline: @unchecked Sendable {
+  let cancellable: UnsafeMutablePointer<GCancellable>?
+
+  init(after patience: Duration) {
+    unsafe cancellable = g_cancellable_new()
+    let time = DispatchTime.now() + .milliseconds(Int(patience.wholeMilliseconds))
+    DispatchQueue.global().asyncAfter(deadline: time) { [weak self] in
+      if let self { unsafe g_cancellable_cancel(self.cancellable) }
+    }
+  }
+
+  deinit {
+    unsafe g_object_unref(UnsafeMutableRawPointer(cancellable))
+  }
+}
+
+extension Duration {
+  fileprivate var wholeMilliseconds: Int32 {
+    Int32(clamping: components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
+  }
+}

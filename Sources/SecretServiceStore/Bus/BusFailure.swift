@@ -1,0 +1,50 @@
+/// A call over the bus that did not succeed.
+struct BusFailure: Error, Sendable, CustomStringConvertible {
+  /// What became of the call.
+  enum Kind: Sendable {
+    /// It never reached a service: no bus, no service.
+    case unreachable
+    /// The service or the bus went away, or was silent: whether the call was carried out is not
+    /// known.
+    case unanswered
+    /// The service refused it.
+    case refused
+    /// The service refused it, because what it is about is locked.
+    case locked
+    /// The service does not know the object.
+    case unknownObject
+    /// It answered with something else than its specification says.
+    case misunderstood
+  }
+
+  let kind: Kind
+  /// The bus's or the service's own words.
+  let description: String
+
+  init(_ kind: Kind, _ description: String) {
+    self.kind = kind
+    self.description = description
+  }
+
+  /// An error that came as a message.
+  ///
+  /// - Parameter name: such as `org.freedesktop.DBus.Error.NoReply`.
+  init(named name: String, _ description: String) {
+    let kind: Kind =
+      switch name {
+      case "org.freedesktop.Secret.Error.IsLocked": .locked
+      case "org.freedesktop.Secret.Error.NoSuchObject",
+        "org.freedesktop.DBus.Error.UnknownObject", "org.freedesktop.DBus.Error.UnknownMethod":
+        .unknownObject
+      case "org.freedesktop.DBus.Error.ServiceUnknown",
+        "org.freedesktop.DBus.Error.NameHasNoOwner", "org.freedesktop.DBus.Error.AccessDenied":
+        .unreachable
+      case let name where name.hasPrefix("org.freedesktop.DBus.Error.Spawn."): .unreachable
+      case "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.Timeout",
+        "org.freedesktop.DBus.Error.TimedOut", "org.freedesktop.DBus.Error.Disconnected":
+        .unanswered
+      default: .refused
+      }
+    self.init(kind, description)
+  }
+}

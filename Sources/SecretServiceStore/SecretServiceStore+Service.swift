@@ -1,0 +1,105 @@
+internal import DataVault
+internal import FileLayer
+internal import Glibc
+internal import SystemPackage
+
+/// One connection a call, and what its failures mean for a vault.
+extension SecretServiceStore {
+  /// Asks the service.
+  func withService<R>(
+    _ body: (borrowing SecretService) throws(BusFailure) -> R
+  ) throws(VaultError) -> R {
+    do throws(BusFailure) {
+      return try body(try connect())
+    } catch {
+      throw Self.readFailure(error)
+    }
+  }
+
+  /// Changes what the service keeps; durable on return as far as that is in our hands.
+  func changing<R>(
+    _ body: (borrowing SecretService) throws(BusFailure) -> R
+  ) throws(VaultError) -> R {
+    let result: R
+    let service: SecretService
+    do throws(BusFailure) {
+      service = try connect()
+    } catch {
+      throw Self.readFailure(error)
+    }
+    do throws(BusFailure) {
+      result = try body(service)
+    } catch {
+      throw Self.writeFailure(error)
+    }
+    try synchronizeKeyrings()
+    return result
+  }
+
+  private func connect() throws(BusFailure) -> SecretService {
+    let address = if let busAddress { busAddress } else { try BusAddress.ofSession() }
+    return try SecretService(address: address, patience: Self.patience)
+  }
+
+  /// Makes the last step of GNOME Keyring durable.
+  ///
+  /// It writes a keyring to a temporary file, fsyncs it and renames it before it answers; the
+  /// directory it leaves to the kernel. A database that is sealed under a key which
+  /// only this write has must not be more durable than the write.
+  private func synchronizeKeyrings() throws(VaultError) {
+    guard let directory = Self.keyringDirectory else { return }
+    do throws(FileError) {
+      guard try fileSystem.status(of: directory) != nil else { return }
+      try fileSystem.synchronizeDirectory(directory)
+    } catch {
+      throw VaultError(
+        .writeFailed, "\(error)",
+        hint:
+          "the disk did not confirm the change; open the vault again to see whether it happened",
+        underlying: error)
+    }
+  }
+
+  /// Where GNOME Keyring keeps its files, unless it was started with another environment.
+  private static var keyringDirectory: FilePath? {
+    if let data = unsafe getenv("XDG_DATA_HOME"), unsafe data.pointee != 0 {
+      return FilePath(unsafe String(cString: data)).appending("keyrings")
+    }
+    guard let home = unsafe getenv("HOME"), unsafe home.pointee != 0 else { return nil }
+    return FilePath(unsafe String(cString: home)).appending(".local/share/keyrings")
+  }
+
+  private static func readFailure(_ failure: BusFailure) -> VaultError {
+    switch failure.kind {
+    case .locked: locked(failure)
+    case .unreachable, .unanswered:
+      VaultError(
+        .storeUnavailable, "\(failure)",
+        hint: "start a session with a keyring (gnome-keyring-daemon), or keep the vault in a file",
+        underlying: failure)
+    case .refused, .unknownObject, .misunderstood:
+      VaultError(.unreadable, "the secret service: \(failure)", underlying: failure)
+    }
+  }
+
+  private static func writeFailure(_ failure: BusFailure) -> VaultError {
+    switch failure.kind {
+    case .locked: locked(failure)
+    case .unreachable: readFailure(failure)
+    case .unanswered:
+      VaultError(
+        .writeFailed, "the secret service did not confirm the change: \(failure)",
+        hint: "open the vault again to see whether it happened", underlying: failure)
+    case .refused, .unknownObject, .misunderstood:
+      VaultError(
+        .writeFailed, "the secret service did not take the change: \(failure)",
+        hint: "the vault is as it was", underlying: failure)
+    }
+  }
+
+  private static func locked(_ failure: BusFailure) -> VaultError {
+    VaultError(
+      .storeLocked, "\(failure)", hint: "unlock the login keyring, for example by logging in",
+      underlying: failure)
+  }
+}

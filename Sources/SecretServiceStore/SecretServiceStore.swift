@@ -1,0 +1,141 @@
+public import DataVault
+internal import FileLayer
+internal import Glibc
+public import SystemPackage
+
+/// Vaults in the user's Secret Service: GNOME Keyring, and what else speaks its API.
+///
+/// A vault is one item in the default collection, whose secret is the bytes that a file would hold
+/// and whose attributes are `application`, `home` and `vault`. Locks and the directory that they
+/// need are files in the home, as the database is. `docs/stores.md` says what the service makes
+/// durable, and when.
+///
+/// Nothing is ever asked at the screen: a locked collection is `storeLocked`; no session bus, no
+/// service on it, or no default collection is `storeUnavailable`. Each call connects anew, so a
+/// service that was restarted is found again.
+public struct SecretServiceStore: VaultStore {
+  /// How long the service may take to answer a call.
+  static let patience = Duration.seconds(25)
+
+  let application: String
+  let home: FilePath
+  /// Where the session bus is; nil to look at each call.
+  let busAddress: String?
+  let fileSystem: any FileSystem
+
+  /// The vaults of one application and one home.
+  ///
+  /// - Parameters:
+  ///   - application: keeps programs apart that share a home.
+  ///   - home: an absolute path, which need not exist before the first vault is made. Part of the
+  ///     attributes: a home that is moved no longer finds its vaults (export them before).
+  public init(application: String = "datavault", home: FilePath) {
+    self.init(application: application, home: home, busAddress: nil)
+  }
+
+  package init(application: String = "datavault", home: FilePath, busAddress: String?) {
+    self.application = application
+    self.home = home.lexicallyNormalized()
+    self.busAddress = busAddress
+    self.fileSystem = LinuxFileSystem()
+  }
+
+  /// The item's attributes.
+  public func location(of id: VaultID) -> String {
+    "secret service: application \(application), home \(home), vault \(id)"
+  }
+
+  /// The vaults of this application and home, ascending.
+  public func ids() throws(VaultError) -> [VaultID] {
+    try withService { (service) throws(BusFailure) in
+      try readably(service, shared) { (service, items) throws(BusFailure) in
+        var ids: [VaultID] = []
+        for item in items {
+          // Retired vaults and those being made have no such attribute.
+          guard let name = try service.attributes(of: item)[Self.vaultAttribute],
+            let id = try? VaultID(name)
+          else { continue }
+          ids.append(id)
+        }
+        return ids.sorted()
+      }
+    }
+  }
+
+  /// The item's secret; nil only where the service could be asked and has no such item.
+  public func read(_ id: VaultID) throws(VaultError) -> [UInt8]? {
+    try withService { (service) throws(BusFailure) in
+      try readably(service, attributes(of: id)) { (service, items) throws(BusFailure) in
+        guard let item = try Self.onlyItem(of: items) else { return nil }
+        return try service.secret(of: item)
+      }
+    }
+  }
+
+  /// Replaces the item's secret, or makes an item that gets its name when its secret is in it.
+  public func write(_ bytes: [UInt8], for id: VaultID) throws(VaultError) {
+    try changing { (service) throws(BusFailure) in
+      if let item = try Self.onlyItem(of: try unlockedItems(service, attributes(of: id))) {
+        return try service.setSecret(bytes, of: item)
+      }
+      try removeUnfinished(id, service)
+      guard let collection = try service.defaultCollection() else { throw Self.noCollection }
+      let item = try service.createItem(
+        in: collection, label: "DataVault: \(id)", attributes: unfinishedAttributes(of: id),
+        secret: bytes)
+      guard try service.secret(of: item) == bytes else {
+        throw BusFailure(.misunderstood, "the secret service kept something else than it was given")
+      }
+      try service.setAttributes(attributes(of: id), of: item)
+    }
+  }
+
+  /// Removes the item, and what an interrupted write left of it.
+  public func remove(_ id: VaultID) throws(VaultError) {
+    try changing { (service) throws(BusFailure) in
+      for item in try unlockedItems(service, attributes(of: id)) { try service.delete(item) }
+      try removeUnfinished(id, service)
+    }
+  }
+
+  /// Takes the attribute `vault` from the item and gives it `retired`: `<id>.retired-<n>`.
+  public func retire(_ id: VaultID) throws(VaultError) -> String {
+    try changing { (service) throws(BusFailure) in
+      guard let item = try Self.onlyItem(of: try unlockedItems(service, attributes(of: id))) else {
+        throw BusFailure(.unknownObject, "there is no vault '\(id)' to retire")
+      }
+      var taken: Set<String> = []
+      for other in try unlockedItems(service, shared) {
+        if let name = try service.attributes(of: other)[Self.retiredAttribute] {
+          taken.insert(name)
+        }
+      }
+      var number = 1
+      while taken.contains("\(id).retired-\(number)") { number += 1 }
+      let name = "\(id).retired-\(number)"
+      try service.setAttributes(shared.merging([Self.retiredAttribute: name]) { $1 }, of: item)
+      return "secret service: application \(application), home \(home), retired \(name)"
+    }
+  }
+
+  /// Makes the home and its directory of vaults, in which the locks are.
+  public func prepare() throws(VaultError) {
+    try FileVaultStore(home: home).prepare()
+  }
+
+  /// Takes the lock file `<home>/vaults/<id>.secret-service.lock`; waits for whoever holds it.
+  public func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
+    // The home may have gone while the service kept the vault.
+    try prepare()
+    let path = home.appending("vaults").appending("\(id).secret-service.lock")
+    do throws(FileError) {
+      try fileSystem.makeLockFile(path)
+      guard let lock = try fileSystem.lock(path, wait: true) else {
+        throw FileError(.lock, path, .resourceTemporarilyUnavailable)
+      }
+      return VaultStoreLock { lock.release() }
+    } catch {
+      throw VaultError(.writeFailed, "\(error)", underlying: error)
+    }
+  }
+}

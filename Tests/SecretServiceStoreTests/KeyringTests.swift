@@ -1,0 +1,197 @@
+import DataVault
+import DataVaultTesting
+import Foundation
+import PrivateKeyring
+import SecretServiceStore
+import SystemPackage
+import Testing
+import VaultCrypto
+
+@Suite(.enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)))
+struct KeyringTests {
+  private let keyring: PrivateKeyring
+
+  init() throws {
+    keyring = try PrivateKeyring()
+  }
+
+  private func attributes(_ name: String, _ value: String) -> [String] {
+    ["application", "datavault", "home", keyring.home.string, name, value]
+  }
+
+  private func secretTool(_ arguments: [String], input: [UInt8] = []) throws -> [UInt8]? {
+    let outcome = try keyring.run(PrivateKeyring.secretToolProgram, arguments, input: input)
+    return outcome.status == 0 ? outcome.output : nil
+  }
+
+  private func credentials(_ password: String) -> Credentials {
+    Credentials(password: SecretBytes(copying: Array(password.utf8)))
+  }
+
+  @Test func `secret-tool sees the vault that we stored, and a vault that it stores opens`()
+    async throws
+  {
+    try keyring.startUnlocked()
+    let vault = try await CheapVault.create(
+      .messaging, in: keyring.store, credentials: credentials("p"))
+    try await vault.set(SecretBytes(copying: [1, 2, 3]), kind: .binary, for: "item")
+    let bytes = try #require(try keyring.store.read(.messaging))
+    #expect(try secretTool(["lookup"] + attributes("vault", "messaging")) == bytes)
+
+    try keyring.store.remove(.messaging)
+    #expect(try secretTool(["lookup"] + attributes("vault", "messaging")) == nil)
+    #expect(
+      try secretTool(
+        ["store", "--label=by hand"] + attributes("vault", "messaging"), input: bytes) != nil)
+    let again = try await CheapVault.get(.messaging, in: keyring.store)
+    try await again.unlock(with: credentials("p"))
+    let item = try await again.item("item").bytes.withBytes { $0.byteCount }
+    #expect(item == 3)
+  }
+
+  @Test func `a retired vault stays in the keyring, and is no vault`() async throws {
+    try keyring.startUnlocked()
+    try keyring.store.prepare()
+    try keyring.store.write(Array("kept".utf8), for: .messaging)
+    let name = try keyring.store.retire(.messaging)
+    #expect(name.hasSuffix("retired messaging.retired-1"))
+    #expect(
+      try secretTool(["lookup"] + attributes("retired", "messaging.retired-1"))
+        == Array("kept".utf8))
+    #expect(try keyring.store.read(.messaging) == nil)
+  }
+
+  @Test func `a locked keyring and a wrong keyring password are never an absent vault`()
+    async throws
+  {
+    try keyring.startUnlocked()
+    try keyring.store.prepare()
+    try keyring.store.write([1], for: .messaging)
+    for wrongPassword in [nil, "wrong"] {
+      keyring.stopKeyring()
+      try keyring.startLocked(wrongPassword: wrongPassword)
+      let unknown = try VaultID("unknown")
+      for id in [VaultID.messaging, unknown] {
+        #expect(code { _ = try keyring.store.read(id) } == .storeLocked)
+        #expect(code { try keyring.store.write([2], for: id) } == .storeLocked)
+        #expect(code { try keyring.store.remove(id) } == .storeLocked)
+        #expect(code { _ = try keyring.store.retire(id) } == .storeLocked)
+      }
+      #expect(code { _ = try keyring.store.ids() } == .storeLocked)
+    }
+    keyring.stopKeyring()
+    try keyring.startUnlocked()
+    #expect(try keyring.store.read(.messaging) == [1])
+  }
+
+  @Test func `no bus, no service and no collection are all unavailable`() throws {
+    let nowhere = SecretServiceStore(
+      home: keyring.home, busAddress: "unix:path=\(keyring.folder)/none")
+    #expect(code { _ = try nowhere.read(.messaging) } == .storeUnavailable)
+    #expect(code { _ = try nowhere.ids() } == .storeUnavailable)
+    #expect(code { _ = try keyring.store.read(.messaging) } == .storeUnavailable)
+    #expect(code { try keyring.store.write([1], for: .messaging) } == .storeUnavailable)
+  }
+
+  @Test func `a keyring that has no collection yet is unavailable, and none is made`() throws {
+    try keyring.startWithoutCollection()
+    #expect(code { _ = try keyring.store.read(.messaging) } == .storeUnavailable)
+    #expect(code { try keyring.store.write([1], for: .messaging) } == .storeUnavailable)
+  }
+
+  @Test func `a service that dies during a write leaves the vault as it was, and says so`()
+    async throws
+  {
+    try keyring.startUnlocked()
+    try keyring.store.prepare()
+    try keyring.store.write([1], for: .messaging)
+    keyring.suspendKeyring()
+    let store = keyring.store
+    let write = Task.detached { code { try store.write([2], for: .messaging) } }
+    try await Task.sleep(for: .milliseconds(200))
+    keyring.stopKeyring()
+    let failure = await write.value
+    #expect(failure == .storeUnavailable || failure == .writeFailed)
+    #expect(code { _ = try keyring.store.read(.messaging) } == .storeUnavailable)
+    try keyring.startUnlocked()
+    #expect(try keyring.store.read(.messaging) == [1])
+  }
+
+  @Test func `a bus that goes takes no process with it, and is found again`() throws {
+    try keyring.startUnlocked()
+    try keyring.store.prepare()
+    try keyring.store.write([1], for: .messaging)
+    keyring.stopKeyring()
+    keyring.stopBus()
+    #expect(code { _ = try keyring.store.read(.messaging) } == .storeUnavailable)
+    try keyring.startBus()
+    try keyring.startUnlocked()
+    #expect(try keyring.store.read(.messaging) == [1])
+  }
+
+  @Test func `what was written is there after the service is killed`() throws {
+    try keyring.startUnlocked()
+    try keyring.store.prepare()
+    for number: UInt8 in 1...5 {
+      try keyring.store.write([number], for: .messaging)
+      if number == 3 { _ = try keyring.store.retire(.messaging) }
+      keyring.stopKeyring()
+      try keyring.startUnlocked()
+      #expect(try keyring.store.read(.messaging) == (number == 3 ? nil : [number]))
+    }
+  }
+
+  @Test func `a vault that was never finished is none, and the next one takes its place`() throws {
+    try keyring.startUnlocked()
+    _ = try secretTool(
+      ["store", "--label=unfinished"] + attributes("unfinished", "messaging"), input: [0x61])
+    #expect(try keyring.store.read(.messaging) == nil)
+    #expect(try keyring.store.ids() == [])
+    try keyring.store.prepare()
+    try keyring.store.write([1], for: .messaging)
+    #expect(try keyring.store.ids() == [.messaging])
+    #expect(try secretTool(["lookup"] + attributes("unfinished", "messaging")) == nil)
+  }
+
+  @Test func `two items that claim to be one vault are refused, and both stay`() throws {
+    try keyring.startUnlocked()
+    try keyring.store.prepare()
+    try keyring.store.write([1], for: .messaging)
+    let more = attributes("vault", "messaging") + ["more", "attributes"]
+    _ = try secretTool(["store", "--label=another"] + more, input: [0x62])
+    #expect(code { _ = try keyring.store.read(.messaging) } == .unreadable)
+    #expect(code { try keyring.store.write([2], for: .messaging) } == .writeFailed)
+    #expect(code { _ = try keyring.store.retire(.messaging) } == .writeFailed)
+    #expect(try secretTool(["lookup"] + more) == [0x62])
+  }
+
+  @Test func `homes and applications do not see each other's vaults`() throws {
+    try keyring.startUnlocked()
+    try keyring.store.prepare()
+    try keyring.store.write([1], for: .messaging)
+    let otherHome = SecretServiceStore(
+      home: keyring.folder.appending("other"), busAddress: keyring.busAddress)
+    let otherApplication = SecretServiceStore(
+      application: "other", home: keyring.home, busAddress: keyring.busAddress)
+    for store in [otherHome, otherApplication] {
+      #expect(try store.read(.messaging) == nil)
+      #expect(try store.ids() == [])
+    }
+    let sameHome = SecretServiceStore(
+      home: keyring.folder.appending("x/../home"), busAddress: keyring.busAddress)
+    #expect(try sameHome.read(.messaging) == [1])
+  }
+}
+
+/// What an operation failed with; nil when it succeeded.
+func code(_ body: () throws -> Void) -> VaultError.Code? {
+  do {
+    try body()
+    return nil
+  } catch let error as VaultError {
+    return error.code
+  } catch {
+    Issue.record("not a vault's error: \(error)")
+    return nil
+  }
+}

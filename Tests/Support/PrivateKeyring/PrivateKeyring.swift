@@ -1,0 +1,203 @@
+import DataVault
+import Foundation
+package import SecretServiceStore
+package import SystemPackage
+
+/// A session bus and a GNOME Keyring of a test's own, in a temporary home; both end with it.
+package final class PrivateKeyring {
+  package static let skipReason =
+    "dbus-daemon, gnome-keyring-daemon or secret-tool is missing: scripts/install-dependencies --tests"
+
+  package static var isAvailable: Bool {
+    [busProgram, keyringProgram, secretToolProgram].allSatisfy {
+      FileManager.default.isExecutableFile(atPath: $0)
+    }
+  }
+
+  static let busProgram = "/usr/bin/dbus-daemon"
+  static let keyringProgram = "/usr/bin/gnome-keyring-daemon"
+  package static let secretToolProgram = "/usr/bin/secret-tool"
+
+  package enum Failure: Error {
+    case notReady(String)
+  }
+
+  package static let password = "keyring's password"
+
+  /// A directory for this test: `vaults` of the store under `home`.
+  package let folder: FilePath
+  package var home: FilePath { folder.appending("home") }
+  package var busAddress: String { "unix:path=\(folder.appending("run/bus"))" }
+
+  /// What a program needs to find this bus.
+  package var environment: [String: String] {
+    [
+      "PATH": "/usr/bin:/bin", "HOME": folder.appending("user").string,
+      "XDG_DATA_HOME": folder.appending("user/data").string,
+      "XDG_RUNTIME_DIR": folder.appending("run").string, "DBUS_SESSION_BUS_ADDRESS": busAddress,
+    ]
+  }
+
+  private var bus: Process?
+  private var keyring: Process?
+
+  /// A bus without a service.
+  package init() throws {
+    var template = Array("/tmp/datavault-keyring-XXXXXX".utf8CString)
+    folder = FilePath(String(cString: mkdtemp(&template)))
+    for name in ["home", "user", "user/data", "run"] {
+      mkdir(folder.appending(name).string, 0o700)
+    }
+    let configuration = """
+      <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+       "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+      <busconfig><type>session</type><listen>\(busAddress)</listen><auth>EXTERNAL</auth>
+      <policy context="default"><allow send_destination="*" eavesdrop="true"/>
+      <allow eavesdrop="true"/><allow own="*"/></policy></busconfig>
+      """
+    try Data(configuration.utf8).write(to: url("bus.conf"))
+    try startBus()
+  }
+
+  deinit {
+    stopKeyring()
+    stopBus()
+    try? FileManager.default.removeItem(atPath: folder.string)
+  }
+
+  /// A store on this bus.
+  package var store: SecretServiceStore {
+    SecretServiceStore(home: home, busAddress: busAddress)
+  }
+
+  // MARK: The bus
+
+  package func startBus() throws {
+    let output = Pipe()
+    bus = try start(
+      Self.busProgram,
+      ["--config-file=\(folder.appending("bus.conf"))", "--nofork", "--print-address=1"],
+      output: output)
+    // It prints its address once it listens.
+    _ = output.fileHandleForReading.availableData
+  }
+
+  package func stopBus() {
+    stop(&bus)
+    unlink(folder.appending("run/bus").string)
+  }
+
+  // MARK: The service
+
+  /// Starts the service and unlocks, or makes, its default collection.
+  package func startUnlocked(password: String = PrivateKeyring.password) throws {
+    try startKeyring(password: password)
+    try wait("unlocked") { _ = try self.store.ids() }
+  }
+
+  /// Starts the service as after a login without a password: what there is stays locked.
+  package func startLocked(wrongPassword: String? = nil) throws {
+    try startKeyring(password: wrongPassword)
+    try wait("locked") {
+      do throws(VaultError) {
+        _ = try self.store.ids()
+      } catch {
+        if error.code != .storeLocked { throw error }
+      }
+    }
+  }
+
+  /// Starts the service as before anybody has ever logged in: there is no default collection.
+  package func startWithoutCollection() throws {
+    try startKeyring(password: nil)
+    try wait("started") {
+      do throws(VaultError) {
+        _ = try self.store.ids()
+      } catch {
+        if !error.message.contains("default collection") { throw error }
+      }
+    }
+  }
+
+  private func startKeyring(password: String?) throws {
+    var arguments = [
+      "--foreground", "--components=secrets", "--control-directory=\(folder.appending("run"))",
+    ]
+    if password != nil { arguments.append("--unlock") }
+    keyring = try start(Self.keyringProgram, arguments, input: password)
+  }
+
+  /// Ends the service at once, as a crash would.
+  package func stopKeyring() {
+    stop(&keyring)
+  }
+
+  /// Lets the service take calls without answering any, until it is stopped.
+  package func suspendKeyring() {
+    if let keyring { kill(keyring.processIdentifier, SIGSTOP) }
+  }
+
+  private func wait(_ what: String, _ isReady: () throws -> Void) throws {
+    let deadline = ContinuousClock.now + .seconds(20)
+    while true {
+      do {
+        return try isReady()
+      } catch {
+        guard ContinuousClock.now < deadline else { throw Failure.notReady("\(what): \(error)") }
+        usleep(20_000)
+      }
+    }
+  }
+
+  // MARK: Processes
+
+  /// Runs a program on this bus to its end.
+  package func run(
+    _ program: String, _ arguments: [String], input: [UInt8] = []
+  ) throws -> (status: Int32, output: [UInt8]) {
+    let (inputPath, outputPath) = (url("input-\(UUID())"), url("output-\(UUID())"))
+    try Data(input).write(to: inputPath)
+    try Data().write(to: outputPath)
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: program)
+    process.arguments = arguments
+    process.environment = environment
+    process.standardInput = try FileHandle(forReadingFrom: inputPath)
+    process.standardOutput = try FileHandle(forWritingTo: outputPath)
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    process.waitUntilExit()
+    return (process.terminationStatus, Array(try Data(contentsOf: outputPath)))
+  }
+
+  private func start(
+    _ program: String, _ arguments: [String], input: String? = nil, output: Pipe? = nil
+  ) throws -> Process {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: program)
+    process.arguments = arguments
+    process.environment = environment
+    if let input {
+      let path = url("keyring-password")
+      try Data(input.utf8).write(to: path)
+      process.standardInput = try FileHandle(forReadingFrom: path)
+    } else {
+      process.standardInput = FileHandle.nullDevice
+    }
+    process.standardOutput = output ?? FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    return process
+  }
+
+  private func stop(_ process: inout Process?) {
+    guard let running = process else { return }
+    process = nil
+    kill(running.processIdentifier, SIGKILL)
+    running.waitUntilExit()
+  }
+
+  private func url(_ name: String) -> URL {
+    URL(fileURLWithPath: folder.appending(name).string)
+  }
+}
