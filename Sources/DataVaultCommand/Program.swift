@@ -21,6 +21,7 @@ struct Program: AsyncParsableCommand {
           CreateCommand.self, ListCommand.self, StatusCommand.self, UnlockCommand.self,
           LockCommand.self, SecureCommand.self,
           ChangePasswordCommand.self, DeleteCommand.self, CleanUpFirstRunCommand.self,
+          VerifyCommand.self, ExportCommand.self, ImportCommand.self,
         ]),
       CommandGroup(name: "Keys", subcommands: [SlotsCommand.self, RotateCommand.self]),
       CommandGroup(

@@ -4,7 +4,7 @@ public import SystemPackage
 
 /// The directory in which the vaults and the messaging database of one service lie.
 ///
-/// `<home>/vaults/<id>.vault` are the vaults, `<home>/messaging.db` is the database. Nothing is made
+/// `<home>/vaults/<id>.vault` are the vaults unless another store keeps them, `<home>/messaging.db` is the database. Nothing is made
 /// before something is written; directories are 0700 and files 0600 then.
 public struct DataVaultHome: Sendable {
   /// The directory, an absolute path.
@@ -24,12 +24,27 @@ public struct DataVaultHome: Sendable {
     self.init(path, fileSystem: LinuxFileSystem(), vaultParameters: VaultParameters())
   }
 
+  /// A home whose vaults are kept elsewhere; the database, its lock and the like are in it.
+  public init(_ path: FilePath, store: any VaultStore) {
+    self.init(
+      path, store: store, fileSystem: LinuxFileSystem(), vaultParameters: VaultParameters())
+  }
+
   package init(
     _ path: FilePath, fileSystem: any FileSystem, vaultParameters: VaultParameters,
     baseVFS: String = "unix"
   ) {
+    self.init(
+      path, store: FileVaultStore(home: path, fileSystem: fileSystem), fileSystem: fileSystem,
+      vaultParameters: vaultParameters, baseVFS: baseVFS)
+  }
+
+  package init(
+    _ path: FilePath, store: any VaultStore, fileSystem: any FileSystem = LinuxFileSystem(),
+    vaultParameters: VaultParameters, baseVFS: String = "unix"
+  ) {
     self.path = path
-    self.store = FileVaultStore(home: path, fileSystem: fileSystem)
+    self.store = store
     self.fileSystem = fileSystem
     self.vaultParameters = vaultParameters
     self.baseVFS = baseVFS

@@ -1,8 +1,9 @@
 internal import ArgumentParser
+internal import SecretServiceStore
 internal import SystemPackage
 internal import VaultedDatabase
 
-/// `--home`.
+/// `--home` and `--store`.
 struct HomeOptions: ParsableArguments {
   @Option(
     name: .customLong("home"),
@@ -14,9 +15,20 @@ struct HomeOptions: ParsableArguments {
       valueName: "dir"))
   var path: String?
 
+  @Option(
+    name: .customLong("store"),
+    help: ArgumentHelp(
+      "Where the vaults are kept: in files of the home, or in the user's Secret Service.",
+      valueName: "file|secret-service"))
+  var store = StoreChoice.file
+
   func home() throws(CommandFailure) -> DataVaultHome {
-    let path = if let path { path } else { try Self.standard() }
-    return DataVaultHome(try Self.absolute(path))
+    let given = if let path { path } else { try Self.standard() }
+    let path = try Self.absolute(given)
+    return switch store {
+    case .file: DataVaultHome(path)
+    case .secretService: DataVaultHome(path, store: SecretServiceStore(home: path))
+    }
   }
 
   private static func standard() throws(CommandFailure) -> String {
@@ -39,4 +51,10 @@ struct HomeOptions: ParsableArguments {
     }
     return FilePath(current).pushing(given)
   }
+}
+
+/// What `--store` can be.
+enum StoreChoice: String, ExpressibleByArgument, CaseIterable {
+  case file
+  case secretService = "secret-service"
 }

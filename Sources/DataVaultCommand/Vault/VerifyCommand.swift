@@ -1,0 +1,63 @@
+internal import ArgumentParser
+internal import DataVault
+internal import VaultedDatabase
+
+/// `datavault verify VAULT`.
+struct VerifyCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "verify", abstract: "Check that a vault is whole.",
+    discussion: """
+      Without a password: that nothing is damaged by accident. With one, which is never asked for \
+      here: that every byte is authentic, and every item readable. Nothing is changed.
+      """)
+
+  @OptionGroup var vault: VaultArgument
+  @OptionGroup var report: ReportOptions
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
+
+  func run() async throws {
+    let id = try vault.id()
+    let home = try home.home()
+    var vault = try await Vault.get(id, in: home.store)
+    let isSecured = try await vault.status().isSecured
+    if credentials.areGiven || !isSecured {
+      vault = try await VaultAccess(home: home, credentials: credentials).open(id)
+    }
+    let report = VaultVerificationReport(id, try await vault.verify())
+    try self.report.print(report) { report.text }
+  }
+}
+
+/// The report of `verify`.
+private struct VaultVerificationReport: Encodable {
+  let vault: String
+  let byteCount: Int
+  /// Whether the vault was opened, which shows that all of it is authentic.
+  let authentic: Bool
+  let generation: Int?
+  let items: Int?
+
+  init(_ id: VaultID, _ verification: VaultVerification) {
+    vault = id.rawValue
+    byteCount = verification.byteCount
+    authentic = verification.opened != nil
+    generation = verification.opened?.generation
+    items = verification.opened?.itemCount
+  }
+
+  var text: String {
+    let contents =
+      if let generation, let items {
+        "authentic: \(items) items, written \(generation) times"
+      } else {
+        "not opened: give a password, for example with --password-file"
+      }
+    return """
+      vault      \(vault)
+      whole      yes: \(byteCount) bytes, as they were written
+      contents   \(contents)
+
+      """
+  }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import PrivateKeyring
+import Testing
+
+@Suite(.enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)))
+struct KeyringCommandTests {
+  private let home: TestHome
+  private let keyring: PrivateKeyring
+
+  init() throws {
+    home = try TestHome.fresh()
+    keyring = try PrivateKeyring()
+    try keyring.startUnlocked()
+  }
+
+  private func run(
+    _ arguments: String..., store: String = "secret-service", input: String = ""
+  ) throws -> Tool.Outcome {
+    try Tool.run(
+      arguments + ["--store", store, "--home", home.path], input: Array(input.utf8),
+      environment: keyring.environment)
+  }
+
+  private var password: String { home.folder.path("password") }
+
+  @Test func `messages are kept with a vault in the keyring`() throws {
+    #expect(try run("secure", "--new-password-file", password).status == 0)
+    #expect(
+      try run("queue", "publish", "c", "--password-file", password, input: "one\n").status == 0)
+    #expect(try run("queue", "receive", "c", "--password-file", password).text == "one\n")
+    #expect(try run("list").text == "messaging\n")
+    #expect(try run("list", store: "file").text == "")
+    #expect(try run("status", "messaging", "--json").text.contains(#""state":"bound""#))
+    #expect(try run("verify", "messaging", "--password-file", password).status == 0)
+    #expect(!FileManager.default.fileExists(atPath: home.vault("messaging")))
+    // The files' store finds messages that have lost their vault.
+    #expect(
+      try run("queue", "receive", "c", "--password-file", password, store: "file").status == 66)
+  }
+
+  @Test func `a vault moves from files into the keyring, and opens its messages`() throws {
+    let secure = try run("secure", "--new-password-file", password, store: "file")
+    #expect(secure.status == 0)
+    #expect(
+      try run("queue", "publish", "c", "--password-file", password, store: "file", input: "one\n")
+        .status == 0)
+    let file = home.folder.path("exported")
+    #expect(try run("export", "messaging", file, store: "file").status == 0)
+    #expect(try run("import", file).status == 0)
+    #expect(try run("import", file).status == 73)
+    #expect(try run("queue", "receive", "c", "--password-file", password).text == "one\n")
+  }
+
+  @Test func `first-run clean-up refuses while the keyring is locked or gone`() throws {
+    #expect(try run("secure", "--new-password-file", password).status == 0)
+    #expect(
+      try run("queue", "publish", "c", "--password-file", password, input: "one\n").status == 0)
+    // A new installation: the home is empty, the keyring is not.
+    try FileManager.default.removeItem(atPath: home.path)
+
+    keyring.stopKeyring()
+    let unavailable = try run("clean-up-first-run")
+    #expect(unavailable.status == 69)
+    #expect(unavailable.errors.contains("\nhint: "))
+    #expect(try run("secure", "--new-password-file", password).status == 69)
+
+    try keyring.startLocked()
+    let locked = try run("clean-up-first-run")
+    #expect(locked.status == 77)
+    #expect(locked.errors.contains("locked"))
+    #expect(try run("list").status == 77)
+    #expect(try run("secure", "--new-password-file", password).status == 77)
+    #expect(try run("queue", "publish", "c", input: "two\n").status == 77)
+
+    keyring.stopKeyring()
+    try keyring.startUnlocked()
+    #expect(try run("list").text == "messaging\n")
+    #expect(try run("clean-up-first-run").status == 0)
+    #expect(try run("list").text == "")
+    #expect(try run("clean-up-first-run").status == 0)
+  }
+}

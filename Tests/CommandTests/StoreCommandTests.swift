@@ -1,0 +1,93 @@
+import Foundation
+import Testing
+
+@Suite struct StoreCommandTests {
+  @Test func `verify opens nothing without a password, and everything with one`() throws {
+    let home = try TestHome.secured()
+    let before = try home.contents()
+    let closed = try home.run("verify", "messaging", "--json")
+    #expect(closed.status == 0)
+    #expect(closed.text.hasPrefix(#"{"authentic":false,"byteCount":"#))
+    #expect(closed.text.contains(#""vault":"messaging""#))
+    #expect(try home.run("verify", "messaging").text.contains("contents   not opened"))
+    let opened = try home.unlocked("verify", "messaging", "--json")
+    #expect(opened.text.contains(#""authentic":true"#))
+    #expect(opened.text.contains(#""items":0"#))
+    #expect(try home.unlocked("verify", "messaging").text.contains("authentic: 0 items"))
+    #expect(
+      try home.run("verify", "messaging", "--password-file", home.folder.path("wrong")).status
+        == 77)
+    #expect(try home.run("verify", "none").status == 66)
+    #expect(try home.contents() == before)
+  }
+
+  @Test func `verify opens a vault that anybody opens`() throws {
+    let home = try TestHome.unsecured()
+    let outcome = try home.run("verify", "messaging", "--json")
+    #expect(outcome.text.contains(#""authentic":true"#))
+    #expect(outcome.errors.contains("not secured"))
+  }
+
+  @Test func `verify finds a changed byte without a password`() throws {
+    let home = try TestHome.secured()
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: home.vault("messaging")))
+    bytes[bytes.count / 2] ^= 1
+    try bytes.write(to: URL(fileURLWithPath: home.vault("messaging")))
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o600], ofItemAtPath: home.vault("messaging"))
+    let outcome = try home.run("verify", "messaging")
+    #expect(outcome.status == 65)
+    #expect(outcome.errors.contains("\nhint: "))
+  }
+
+  @Test func `a vault goes through a file into another home, and replaces none`() throws {
+    let home = try TestHome.secured()
+    let other = try TestHome.fresh()
+    let file = home.folder.path("exported")
+    #expect(try home.run("export", "messaging", file).status == 0)
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+    #expect(try bytes == Data(contentsOf: URL(fileURLWithPath: home.vault("messaging"))))
+    #expect(try home.run("export", "messaging", file).status == 73)
+
+    #expect(try other.run("import", file).status == 0)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: other.vault("messaging"))) == bytes)
+    let again = try other.run("import", file)
+    #expect(again.status == 73)
+    #expect(again.errors.contains("--as"))
+    #expect(try other.run("import", other.folder.path("none")).status == 66)
+    #expect(try other.run("import", other.folder.path("password")).status == 65)
+  }
+
+  @Test func `under another name a vault needs its password, and keeps it`() throws {
+    let home = try TestHome.secured()
+    let file = home.folder.path("exported")
+    #expect(try home.unlocked("set", "messaging", "token", input: "s3cret").status == 0)
+    #expect(try home.run("export", "messaging", file).status == 0)
+    #expect(try home.run("import", file, "--as", "copy").status == 77)
+    #expect(
+      try home.run("import", file, "--as", "copy", "--password-file", home.folder.path("wrong"))
+        .status == 77)
+    #expect(try home.run("import", file, "--as", "No").status == 64)
+    #expect(try home.unlocked("import", file, "--as", "copy").status == 0)
+    #expect(try home.run("list").text == "copy\nmessaging\n")
+    #expect(try home.unlocked("get", "copy", "token").text == "s3cret")
+  }
+
+  @Test func `without a session bus the secret service is unavailable, never empty`() throws {
+    let home = try TestHome.fresh()
+    let environment = [
+      "DBUS_SESSION_BUS_ADDRESS": "", "XDG_RUNTIME_DIR": home.folder.path("none"),
+    ]
+    for arguments in [
+      ["list"], ["status", "messaging"], ["clean-up-first-run"], ["delete", "messaging"],
+      ["create", "v", "--new-password-file", home.folder.path("password")],
+    ] {
+      let outcome = try Tool.run(
+        arguments + ["--store", "secret-service", "--home", home.path], environment: environment)
+      #expect(outcome.status == 69, "\(arguments): \(outcome.errors)")
+      #expect(outcome.errors.contains("\nhint: "))
+      #expect(outcome.output.isEmpty)
+    }
+    #expect(!FileManager.default.fileExists(atPath: home.path))
+  }
+}
