@@ -52,14 +52,11 @@ let package = Package(
     // C, as the distribution ships it.
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-<<<<<<< HEAD
     .systemLibrary(
       name: "CKeyutils", pkgConfig: "libkeyutils", providers: [.apt(["libkeyutils-dev"])]),
-=======
     // GIO's headers and library lie beside GObject's, whose flags SwiftPM takes without a warning.
     .systemLibrary(
       name: "CGIO", pkgConfig: "gobject-2.0", providers: [.apt(["libglib2.0-dev"])]),
->>>>>>> 9069b5a (wip)
 
     // The house, bottom up. Arrows point down only: docs/architecture.md.
     module("FileLayer", [system]),

@@ -17,7 +17,10 @@ extension SecretServiceStore {
   }
 
   /// Changes what the service keeps; durable on return as far as that is in our hands.
+  ///
+  /// - Parameter byteCount: how much is sent, for the error when that may be too much.
   func changing<R>(
+    sending byteCount: Int = 0,
     _ body: (borrowing SecretService) throws(BusFailure) -> R
   ) throws(VaultError) -> R {
     let result: R
@@ -30,11 +33,14 @@ extension SecretServiceStore {
     do throws(BusFailure) {
       result = try body(service)
     } catch {
-      throw Self.writeFailure(error)
+      throw Self.writeFailure(error, byteCount)
     }
     try synchronizeKeyrings()
     return result
   }
+
+  /// From here on a bus with limits of its own may refuse a vault; the usual ones take 128 MiB.
+  private static let largeByteCount = 1 << 20
 
   private func connect() throws(BusFailure) -> SecretService {
     let address = if let busAddress { busAddress } else { try BusAddress.ofSession() }
@@ -82,14 +88,18 @@ extension SecretServiceStore {
     }
   }
 
-  private static func writeFailure(_ failure: BusFailure) -> VaultError {
+  private static func writeFailure(_ failure: BusFailure, _ byteCount: Int) -> VaultError {
     switch failure.kind {
     case .locked: locked(failure)
     case .unreachable: readFailure(failure)
     case .unanswered:
       VaultError(
         .writeFailed, "the secret service did not confirm the change: \(failure)",
-        hint: "open the vault again to see whether it happened", underlying: failure)
+        // A bus closes the connection on what is longer than it takes, and does not say why.
+        hint: byteCount < largeByteCount
+          ? "open the vault again to see whether it happened"
+          : "open the vault again to see whether it happened; it has \(byteCount) bytes, which may be more than this session bus takes",
+        underlying: failure)
     case .refused, .unknownObject, .misunderstood:
       VaultError(
         .writeFailed, "the secret service did not take the change: \(failure)",

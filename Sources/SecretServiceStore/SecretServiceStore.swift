@@ -74,7 +74,7 @@ public struct SecretServiceStore: VaultStore {
 
   /// Replaces the item's secret, or makes an item that gets its name when its secret is in it.
   public func write(_ bytes: [UInt8], for id: VaultID) throws(VaultError) {
-    try changing { (service) throws(BusFailure) in
+    try changing(sending: bytes.count) { (service) throws(BusFailure) in
       if let item = try Self.onlyItem(of: try unlockedItems(service, attributes(of: id))) {
         return try service.setSecret(bytes, of: item)
       }

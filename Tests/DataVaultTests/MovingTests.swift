@@ -138,7 +138,8 @@ import Testing
     #expect(
       await code {
         _ = try await Vault.importVault(
-          exported, as: other, with: .password(credentials("wrong")), into: memory, parameters: .cheap)
+          exported, as: other, with: .password(credentials("wrong")), into: memory,
+          parameters: .cheap)
       } == .wrongPassword)
     #expect(memory[other] == nil)
     let renamed = try await Vault.importVault(

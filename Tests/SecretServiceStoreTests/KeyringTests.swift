@@ -165,6 +165,24 @@ struct KeyringTests {
     #expect(try secretTool(["lookup"] + more) == [0x62])
   }
 
+  @Test
+  func `a vault that is too large for the bus is refused with its size, and the old one stays`()
+    throws
+  {
+    let keyring = try PrivateKeyring(maximumMessageByteCount: 2 << 20)
+    try keyring.startUnlocked()
+    try keyring.store.prepare()
+    try keyring.store.write([1], for: .messaging)
+    do throws(VaultError) {
+      try keyring.store.write([UInt8](repeating: 0x61, count: 3 << 20), for: .messaging)
+      Issue.record("it was taken")
+    } catch {
+      #expect(error.code == .writeFailed)
+      #expect(error.hint?.contains("3145728 bytes") == true, "\(error)")
+    }
+    #expect(try keyring.store.read(.messaging) == [1])
+  }
+
   @Test func `homes and applications do not see each other's vaults`() throws {
     try keyring.startUnlocked()
     try keyring.store.prepare()

@@ -42,7 +42,9 @@ package final class PrivateKeyring {
   private var keyring: Process?
 
   /// A bus without a service.
-  package init() throws {
+  ///
+  /// - Parameter maximumMessageByteCount: as the distribution's session bus has it by default.
+  package init(maximumMessageByteCount: Int = 1_000_000_000) throws {
     var template = Array("/tmp/datavault-keyring-XXXXXX".utf8CString)
     folder = FilePath(String(cString: mkdtemp(&template)))
     for name in ["home", "user", "user/data", "run"] {
@@ -53,7 +55,10 @@ package final class PrivateKeyring {
        "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
       <busconfig><type>session</type><listen>\(busAddress)</listen><auth>EXTERNAL</auth>
       <policy context="default"><allow send_destination="*" eavesdrop="true"/>
-      <allow eavesdrop="true"/><allow own="*"/></policy></busconfig>
+      <allow eavesdrop="true"/><allow own="*"/></policy>
+      <limit name="max_incoming_bytes">1000000000</limit>
+      <limit name="max_outgoing_bytes">1000000000</limit>
+      <limit name="max_message_size">\(maximumMessageByteCount)</limit></busconfig>
       """
     try Data(configuration.utf8).write(to: url("bus.conf"))
     try startBus()
