@@ -53,7 +53,11 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     public static let alreadySecured = Code("alreadySecured")
     /// The database whose key the vault keeps still exists.
     public static let databaseStillExists = Code("databaseStillExists")
-    /// The vault keeps no key for a database.
+    /// The data is not what a vault's `encrypt` makes.
+    public static let notSealedData = Code("notSealedData")
+    /// Sealed data whose end is missing.
+    public static let truncated = Code("truncated")
+    /// The vault keeps no key for this database or for this sealed data.
     public static let keyMissing = Code("keyMissing")
     /// An earlier change of the database's key has not been finished.
     public static let keyChangePending = Code("keyChangePending")

@@ -117,6 +117,7 @@ def make_vault(identifier, slots, salt, items):
              "keyDigest": encode(hashlib.sha256(key.encode()).digest())}
     plaintext = {
         "generation": 1, "passwordSetAt": int(time.time()), "policy": POLICY, "databases": None,
+        "dataKeys": encode(os.urandom(32)),
         "items": dict(sorted(items.items(), key=lambda item: item[0].encode()))}
     contents = FlattenedJSONEncryption(
         {"alg": "dir", "enc": "A256GCM"}, compact(plaintext).encode(), aad=compact(clear).encode())

@@ -12,7 +12,7 @@ final class VaultBench {
     (#"{"generation":1,"passwordSetAt":1760000000,"policy":{"standardPassword":true,"#
       + #""minimumLength":8,"digit":false,"upper":false,"lower":false,"special":false,"#
       + #""minimumUniqueCharacters":0,"expirationDays":0,"lockTimeoutSeconds":0},"#
-      + #""databases":null,"items":{"a \" ":{"string":"v \\ \n \u00e4"},"b":{"binary":"AAEC"}}}"#)
+      + #""databases":null,"dataKeys":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8","items":{"a \" ":{"string":"v \\ \n \u00e4"},"b":{"binary":"AAEC"}}}"#)
       .utf8)
 
   /// - Parameter template: a vault file; nil where there is none.

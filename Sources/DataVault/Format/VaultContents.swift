@@ -9,21 +9,23 @@ struct VaultContents: ~Copyable, Sendable {
   var passwordSetAt: Int
   var policy: VaultPolicy
   var databases: DatabaseSecrets?
+  var dataKeys: DataKeys
   var items: ItemTable
 
   /// The contents of a new vault, before its first write counts them as generation 1.
-  init(passwordSetAt: Int) {
+  init(passwordSetAt: Int, random: RandomSource) {
     generation = 0
     self.passwordSetAt = passwordSetAt
     policy = VaultPolicy()
     databases = nil
+    dataKeys = DataKeys(random: random)
     items = ItemTable()
   }
 
   init(parsing bytes: RawSpan) throws(FormatFault) {
     let part = "contents"
     let members = try JSONText.members(
-      ["generation", "passwordSetAt", "policy", "databases", "items"],
+      ["generation", "passwordSetAt", "policy", "databases", "dataKeys", "items"],
       in: bytes, 0..<bytes.byteCount, of: part)
     let generation = try JSONText.number(in: bytes, members[0], of: part)
     let passwordSetAt = try JSONText.number(in: bytes, members[1], of: part)
@@ -31,20 +33,23 @@ struct VaultContents: ~Copyable, Sendable {
     let databases =
       JSONText.isNull(in: bytes, members[3])
       ? nil : try DatabaseSecrets(parsing: bytes, members[3])
-    let items = try ItemTable(parsing: bytes, members[4])
+    let dataKeys = try DataKeys(parsing: bytes, members[4])
+    let items = try ItemTable(parsing: bytes, members[5])
     self.init(
       generation: generation, passwordSetAt: passwordSetAt, policy: policy,
-      databases: databases, items: items)
+      databases: databases, dataKeys: dataKeys, items: items)
   }
 
   private init(
     generation: Int, passwordSetAt: Int, policy: VaultPolicy,
-    databases: consuming DatabaseSecrets?, items: consuming ItemTable
+    databases: consuming DatabaseSecrets?, dataKeys: consuming DataKeys,
+    items: consuming ItemTable
   ) {
     self.generation = generation
     self.passwordSetAt = passwordSetAt
     self.policy = policy
     self.databases = databases
+    self.dataKeys = dataKeys
     self.items = items
   }
 
@@ -52,7 +57,8 @@ struct VaultContents: ~Copyable, Sendable {
   borrowing func copy() -> VaultContents {
     VaultContents(
       generation: generation, passwordSetAt: passwordSetAt, policy: policy,
-      databases: DatabaseSecrets.copy(of: databases), items: items.copy())
+      databases: DatabaseSecrets.copy(of: databases), dataKeys: dataKeys.copy(),
+      items: items.copy())
   }
 
   /// The JSON text.
@@ -65,6 +71,8 @@ struct VaultContents: ~Copyable, Sendable {
     writer.append(policy.text)
     writer.append(",\"databases\":")
     DatabaseSecrets.write(databases, to: &writer)
+    writer.append(",\"dataKeys\":")
+    dataKeys.write(to: &writer)
     writer.append(",\"items\":")
     items.write(to: &writer)
     writer.append("}")

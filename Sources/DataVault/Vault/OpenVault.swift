@@ -68,7 +68,8 @@ struct VaultDraft: ~Copyable {
       contentKey: contentKey, vaultKey: vaultKey, key: key,
       clear: ClearMembers(
         vaultID: id.rawValue, isSecured: !credentials.areStandard(), keyDigest: []),
-      contents: VaultContents(passwordSetAt: parameters.now().wholeSeconds))
+      contents: VaultContents(
+        passwordSetAt: parameters.now().wholeSeconds, random: parameters.random))
   }
 
   /// The bytes of the file around the text of these contents.

@@ -97,6 +97,7 @@ extension VaultDraft {
     parameters: VaultParameters
   ) throws(VaultError) {
     try beginKeyChange(to: pendingKey, random: parameters.random)
+    contents.dataKeys = try contents.dataKeys.renewed(random: parameters.random)
     contentKey = SecretBytes.random(byteCount: 32, from: parameters.random)
     vaultKey = SecretBytes.random(byteCount: 32, from: parameters.random)
     do throws(CryptoError) {

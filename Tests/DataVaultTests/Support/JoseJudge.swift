@@ -58,6 +58,15 @@ enum JoseJudge {
     return options
   }
 
+  /// Has the other program seal or open data; see `Tests/Judges/data_judge.py`.
+  static func data(
+    _ verb: String, key: FilePath, context: FilePath, input: [UInt8]
+  ) throws -> [UInt8] {
+    let script = Repository.path("Tests/Judges/data_judge.py")
+    return try run(
+      interpreter ?? "python3", [script, verb, key.string, context.string], input: input)
+  }
+
   private static func judge(
     _ verb: String, _ vault: FilePath, _ options: [String: FilePath], input: [UInt8] = []
   ) throws -> [UInt8] {

@@ -12,6 +12,7 @@ struct VaultForge {
   var isSecured = true
   var binding = "null"
   var databases = "null"
+  var dataKeys = Base64.url([UInt8](repeating: 0xDA, count: 32))
   var items = #"{"name":{"string":"value"}}"#
 
   // What stands in the file, for faults.
@@ -30,7 +31,7 @@ struct VaultForge {
     + #""binding":BINDING,"keyDigest":"DIGEST"}"#
   var plaintext =
     #"{"generation":1,"passwordSetAt":0,"policy":POLICY,"databases":DATABASES,"#
-    + #""items":ITEMS}"#
+    + #""dataKeys":"DATAKEYS","items":ITEMS}"#
   var policy =
     #"{"standardPassword":true,"minimumLength":8,"digit":false,"upper":false,"lower":false,"#
     + #""special":false,"minimumUniqueCharacters":0,"expirationDays":0,"lockTimeoutSeconds":0}"#
@@ -100,7 +101,8 @@ struct VaultForge {
       .replacing("BINDING", with: binding)
       .replacing("DIGEST", with: Base64.url(Self.digest(Array(key.utf8))))
     let plaintext = plaintext.replacing("POLICY", with: policy)
-      .replacing("DATABASES", with: databases).replacing("ITEMS", with: items)
+      .replacing("DATABASES", with: databases).replacing("DATAKEYS", with: dataKeys)
+      .replacing("ITEMS", with: items)
     let protected = Base64.url(Array(contentsProtected.utf8))
     let aad = Base64.url(Array(clear.utf8))
     let (nonce, box) = try Self.seal(plaintext, key: vaultKey, aad: protected + "." + aad)

@@ -1,0 +1,148 @@
+import DataVaultTesting
+import Foundation
+import SystemPackage
+import Testing
+import VaultCrypto
+
+@testable import DataVault
+
+/// A caller's data, sealed under a subkey of the vault: `docs/sealed-data-format.md`.
+@Suite struct DataTests {
+  /// Around the ends of chunks.
+  static let lengths = [0, 1, 100, 65535, 65536, 65537, 131072, 200_000]
+
+  private func vault(_ id: VaultID = .messaging) async throws -> Vault {
+    try await CheapVault.create(id, in: InMemoryVaultStore(), credentials: credentials("password"))
+  }
+
+  private func sample(_ byteCount: Int) -> [UInt8] {
+    (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
+  }
+
+  @Test(arguments: lengths)
+  func `data opens to what it was, and is sealed differently each time`(
+    byteCount: Int
+  ) async throws {
+    let vault = try await vault()
+    let data = sample(byteCount)
+    let sealed = try await vault.encrypt(SecretBytes(copying: data), context: [1, 2])
+    #expect(sealed.count == byteCount + 44 + 16 * max(1, (byteCount + 65535) / 65536))
+    #expect(try await vault.decrypt(sealed, context: [1, 2]).array() == data)
+    let again = try await vault.encrypt(SecretBytes(copying: data), context: [1, 2])
+    #expect(again != sealed)
+  }
+
+  @Test(arguments: [1, 999, 65536, 70_000])
+  func `a stream in pieces of any length is the same as the whole`(piece: Int) async throws {
+    let vault = try await vault()
+    let data = sample(200_000)
+    var encryptor = try await vault.encryptor(context: [9])
+    var sealed = encryptor.header
+    for start in stride(from: 0, to: data.count, by: piece) {
+      let bytes = Array(data[start..<min(start + piece, data.count)])
+      sealed += try encryptor.update(bytes.span.bytes)
+    }
+    sealed += try encryptor.finish()
+    #expect(try await vault.decrypt(sealed, context: [9]).array() == data)
+    var decryptor = try await vault.decryptor(
+      header: Array(sealed.prefix(DataDecryptor.headerByteCount)), context: [9])
+    var opened: [UInt8] = []
+    for start in stride(from: DataDecryptor.headerByteCount, to: sealed.count, by: piece) {
+      let bytes = Array(sealed[start..<min(start + piece, sealed.count)])
+      opened += try decryptor.update(bytes.span.bytes).array()
+    }
+    opened += try decryptor.finish().array()
+    #expect(opened == data)
+  }
+
+  @Test func `data that is cut off anywhere is never taken for a whole`() async throws {
+    let vault = try await vault()
+    let sealed = try await vault.encrypt(SecretBytes(copying: sample(140_000)))
+    let chunk = 65536 + 16
+    let ends = [0, 1, 43, 44, 45, 59, 60, 44 + chunk - 1, 44 + chunk, 44 + chunk + 1]
+    for end in ends + [44 + 2 * chunk, sealed.count - 17, sealed.count - 1] {
+      let refusal = await code { _ = try await vault.decrypt(Array(sealed[..<end])) }
+      // Between two chunks nothing is damaged; elsewhere the last piece does not open.
+      let isBetween = end < 60 || (end - 44) % chunk < 16
+      #expect(refusal == (isBetween ? .truncated : .damaged), "\(end)")
+    }
+    let longer = await code { _ = try await vault.decrypt(sealed + [0]) }
+    #expect(longer == .damaged)
+  }
+
+  @Test func `a changed byte, exchanged chunks and another context are refused`() async throws {
+    let vault = try await vault()
+    let data = sample(150_000)
+    let sealed = try await vault.encrypt(SecretBytes(copying: data), context: [1])
+    for index in [12, 43, 44, 65_000, 65_590, 131_100, sealed.count - 1] {
+      var changed = sealed
+      changed[index] ^= 0x10
+      #expect(await code { _ = try await vault.decrypt(changed, context: [1]) } == .damaged)
+    }
+    let chunk = 65536 + 16
+    let exchanged =
+      sealed[..<44] + sealed[(44 + chunk)..<(44 + 2 * chunk)] + sealed[44..<(44 + chunk)]
+      + sealed[(44 + 2 * chunk)...]
+    #expect(await code { _ = try await vault.decrypt(Array(exchanged), context: [1]) } == .damaged)
+    #expect(await code { _ = try await vault.decrypt(sealed, context: []) } == .damaged)
+    let another = try await vault.encrypt(SecretBytes(copying: data), context: [1])
+    let mixed = Array(sealed[..<(44 + chunk)] + another[(44 + chunk)...])
+    #expect(await code { _ = try await vault.decrypt(mixed, context: [1]) } == .damaged)
+  }
+
+  @Test func `what is not this vault's is told apart`() async throws {
+    let vault = try await vault()
+    var sealed = try await vault.encrypt(SecretBytes(copying: [1, 2, 3]))
+    let other = try await self.vault()
+    #expect(await code { _ = try await other.decrypt(sealed) } == .keyMissing)
+    await vault.lock()
+    #expect(await code { _ = try await vault.decrypt(sealed) } == .locked)
+    try await vault.unlock(with: credentials("password"))
+    sealed[3] = 1
+    #expect(await code { _ = try await vault.decrypt(sealed) } == .newerVersion)
+    sealed[0] = 0
+    #expect(await code { _ = try await vault.decrypt(sealed) } == .notSealedData)
+    let context = [UInt8](repeating: 0, count: 65537)
+    #expect(
+      await code { _ = try await vault.encrypt(SecretBytes(copying: []), context: context) }
+        == .invalidArgument)
+  }
+
+  @Test func `what was sealed before other credentials and new keys opens after them`() async throws
+  {
+    let vault = try await CheapVault.create(
+      .messaging, in: InMemoryVaultStore(), credentials: .standard)
+    let before = try await vault.encrypt(SecretBytes(copying: [1]))
+    try await vault.changePassword(to: credentials("mine"))
+    let after = try await vault.encrypt(SecretBytes(copying: [2]))
+    try await vault.changePassword(to: credentials("another"))
+    #expect(try await vault.decrypt(before).array() == [1])
+    #expect(try await vault.decrypt(after).array() == [2])
+    #expect(before[4..<12] != after[4..<12])  // another key since the vault was secured
+    let again = try await vault.encrypt(SecretBytes(copying: [3]))
+    #expect(again[4..<12] == after[4..<12])
+  }
+
+  @Test(.enabled(if: JoseJudge.isAvailable, JoseJudge.skipReason), arguments: lengths)
+  func `an independent program opens it, and seals what opens here`(byteCount: Int) async throws {
+    let home = TemporaryHome()
+    let vault = try await Vault.create(
+      .messaging, in: home.store, credentials: credentials("correct horse"))
+    func file(_ name: String, _ bytes: [UInt8]) throws -> FilePath {
+      let path = home.path.appending(name)
+      try Data(bytes).write(to: URL(fileURLWithPath: path.string))
+      return path
+    }
+    let seen = try JoseJudge.open(
+      home.file(), password: try file("password", Array("correct horse".utf8)))
+    let text = try #require(seen["dataKeys"] as? String)
+    let standard = text.replacing("-", with: "+").replacing("_", with: "/") + "="
+    let key = try file("key", Array(try #require(Data(base64Encoded: standard))))
+    let context = try file("context", [0, 255, 10])
+    let data = sample(byteCount)
+    let sealed = try await vault.encrypt(SecretBytes(copying: data), context: [0, 255, 10])
+    #expect(try JoseJudge.data("open", key: key, context: context, input: sealed) == data)
+    let theirs = try JoseJudge.data("seal", key: key, context: context, input: data)
+    #expect(try await vault.decrypt(theirs, context: [0, 255, 10]).array() == data)
+  }
+}
