@@ -81,6 +81,10 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // Reads a process's memory; for tests, not a product.
+    .target(
+      name: "ProcessMemory", path: "Tests/Support/ProcessMemory",
+      swiftSettings: Array(settings.dropFirst())),
     // Records and breaks what SQLite does to the disk; for tests, not a product.
     .target(
       name: "FaultVFS", dependencies: ["FileLayer", "CSQLite", system],
@@ -107,14 +111,16 @@ let package = Package(
         "SecretServiceStore", "PrivateKeyring", "DataVault", "DataVaultTesting", "VaultCrypto",
         system,
       ]),
-    tests("DataVaultTests", ["DataVault", "DataVaultTesting", "VaultCrypto", "FileLayer", system]),
+    tests(
+      "DataVaultTests",
+      ["DataVault", "DataVaultTesting", "VaultCrypto", "FileLayer", "ProcessMemory", system]),
     tests(
       "SealedVFSTests", ["SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", "CSQLite", system]),
     tests(
       "SealedSQLiteTests",
       [
-        "SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", "MovingExamples", grdb,
-        system,
+        "SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", "ProcessMemory",
+        "MovingExamples", grdb, system,
       ]),
     tests(
       "VaultedDatabaseTests",

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import VaultCrypto
 
 extension KeySlot {
@@ -20,18 +19,9 @@ extension KeySlot {
     _ credentials: borrowing Credentials, salt: [UInt8], iterationCount: Int
   ) throws(CryptoError) -> SecretBytes {
     let prefix = Array("PBES2-HS512+A256KW".utf8) + [0] + salt
-    var whole = [UInt8](repeating: 0, count: prefix.count + credentials.salt.byteCount)
-    whole.replaceSubrange(prefix.indices, with: prefix)
-    credentials.salt.withBytes { callerSalt in
-      for offset in 0..<callerSalt.byteCount {
-        whole[prefix.count + offset] = callerSalt.byte(offset)
-      }
-    }
-    // The caller's salt is a secret too; this array is the only copy outside of SecretBytes.
-    defer {
-      unsafe whole.withUnsafeMutableBytes { bytes in
-        if let start = bytes.baseAddress { unsafe explicit_bzero(start, bytes.count) }
-      }
+    let whole = ByteWriter.secret { writer in
+      for byte in prefix { writer.append(byte) }
+      credentials.salt.withBytes { writer.append($0, 0..<$0.byteCount) }
     }
     return try PBKDF2.sha512(
       password: credentials.password, salt: whole, iterationCount: iterationCount, byteCount: 32)

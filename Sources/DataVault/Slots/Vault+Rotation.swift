@@ -8,7 +8,8 @@ extension Vault {
   /// locked out until they open it again.
   ///
   /// Keys of a bound database are contents, not derived from the vault key: they stay. Who had the
-  /// old keys may have read them, so change the database's key as well where that matters.
+  /// old keys may have read them, so change the database's key as well where that matters. Data is
+  /// sealed under a new key from now on; the old ones stay, for what they have sealed.
   ///
   /// - Parameters:
   ///   - secrets: what opens each slot that is to be kept; one may open several. A password keeps
@@ -42,6 +43,7 @@ extension Vault {
         try KeyEnvelope(
           sealing: vaultKey, under: contentKey, slots: slots, random: parameters.random)
       }
+      draft.contents.dataKeys = try draft.contents.dataKeys.renewed(random: parameters.random)
       draft.contentKey = contentKey
       draft.vaultKey = vaultKey
     }

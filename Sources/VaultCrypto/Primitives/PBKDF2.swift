@@ -12,35 +12,98 @@ public enum PBKDF2 {
   public static func sha512(
     password: borrowing SecretBytes, salt: [UInt8], iterationCount: Int, byteCount: Int
   ) throws(CryptoError) -> SecretBytes {
-    try derive(
-      .sha512, password: password, salt: salt, iterationCount: iterationCount, byteCount: byteCount)
+    try unsafe derive(
+      .sha512, password: password, salt: salt.span.bytes, iterationCount: iterationCount,
+      byteCount: byteCount)
   }
 
-  /// Derives a key with HMAC-SHA-256; arguments and errors as ``sha512(password:salt:iterationCount:byteCount:)``.
+  /// As ``sha512(password:salt:iterationCount:byteCount:)-([UInt8])``, for a salt that is secret.
+  public static func sha512(
+    password: borrowing SecretBytes, salt: borrowing SecretBytes, iterationCount: Int,
+    byteCount: Int
+  ) throws(CryptoError) -> SecretBytes {
+    try salt.withBytes { (salt) throws(CryptoError) in
+      try derive(
+        .sha512, password: password, salt: salt, iterationCount: iterationCount,
+        byteCount: byteCount)
+    }
+  }
+
+  /// Derives a key with HMAC-SHA-256; arguments and errors as for SHA-512.
   public static func sha256(
     password: borrowing SecretBytes, salt: [UInt8], iterationCount: Int, byteCount: Int
   ) throws(CryptoError) -> SecretBytes {
-    try derive(
-      .sha256, password: password, salt: salt, iterationCount: iterationCount, byteCount: byteCount)
+    try unsafe derive(
+      .sha256, password: password, salt: salt.span.bytes, iterationCount: iterationCount,
+      byteCount: byteCount)
+  }
+
+  /// OpenSSL's PBKDF2, fetched once for the life of the process.
+  @safe private struct Function: @unchecked Sendable {
+    // Sendable: an EVP_KDF is immutable after the fetch.
+    let pointer: OpaquePointer?
+    static let fetched = unsafe Function(pointer: EVP_KDF_fetch(nil, "PBKDF2", nil))
   }
 
   private static func derive(
-    _ digest: Digest, password: borrowing SecretBytes, salt: [UInt8], iterationCount: Int,
+    _ digest: Digest, password: borrowing SecretBytes, salt: RawSpan, iterationCount: Int,
     byteCount: Int
   ) throws(CryptoError) -> SecretBytes {
-    guard let iterations = Int32(exactly: iterationCount), iterations > 0,
-      let length = Int32(exactly: byteCount), length > 0,
-      let passwordLength = Int32(exactly: password.byteCount),
-      let saltLength = Int32(exactly: salt.count)
+    guard iterationCount > 0, Int32(exactly: iterationCount) != nil, byteCount > 0,
+      Int32(exactly: byteCount) != nil
     else { throw CryptoError(.invalidArgument, in: "PBKDF2") }
+    guard let function = unsafe Function.fetched.pointer,
+      let context = unsafe EVP_KDF_CTX_new(function)
+    else { throw .refused(.libraryFailure, in: "PBKDF2") }
+    defer { unsafe forget(context) }
+    var name = Array(digest.name.utf8CString)
+    var iterations = UInt32(iterationCount)
+    var acceptsAnyLength: Int32 = 1  // "pkcs5": RFC 8018's bounds in place of SP 800-132's
     return try unsafe SecretBytes(byteCount: byteCount) { (target) throws(CryptoError) in
       let status = unsafe password.withUnsafeBytes { password in
-        unsafe PKCS5_PBKDF2_HMAC(
-          password.baseAddress?.assumingMemoryBound(to: CChar.self), passwordLength,
-          salt, saltLength, iterations, digest.pointer,
-          length, target.baseAddress?.assumingMemoryBound(to: UInt8.self))
+        unsafe salt.withUnsafeBytes { salt in
+          unsafe name.withUnsafeMutableBytes { name in
+            unsafe withUnsafeMutableBytes(of: &iterations) { iterations in
+              unsafe withUnsafeMutableBytes(of: &acceptsAnyLength) { acceptsAnyLength in
+                let parameters = unsafe [
+                  OSSL_PARAM("digest", OSSL_PARAM_UTF8_STRING, name.baseAddress, name.count - 1),
+                  OSSL_PARAM(
+                    "pkcs5", OSSL_PARAM_INTEGER, acceptsAnyLength.baseAddress,
+                    acceptsAnyLength.count),
+                  OSSL_PARAM(
+                    "iter", OSSL_PARAM_UNSIGNED_INTEGER, iterations.baseAddress, iterations.count),
+                  OSSL_PARAM(
+                    "pass", OSSL_PARAM_OCTET_STRING,
+                    UnsafeMutableRawPointer(mutating: password.baseAddress), password.count),
+                  OSSL_PARAM(
+                    "salt", OSSL_PARAM_OCTET_STRING,
+                    UnsafeMutableRawPointer(mutating: salt.baseAddress), salt.count),
+                  OSSL_PARAM_construct_end(),
+                ]
+                return unsafe EVP_KDF_derive(
+                  context, target.baseAddress?.assumingMemoryBound(to: UInt8.self), byteCount,
+                  parameters)
+              }
+            }
+          }
+        }
       }
       guard status == 1 else { throw .refused(.libraryFailure, in: "PBKDF2") }
     }
+  }
+
+  /// Gives a context back, without the salt that OpenSSL keeps in it.
+  ///
+  /// It wipes the password when the context goes, and a salt only when another takes its place.
+  private static func forget(_ context: OpaquePointer) {
+    var none: UInt8 = 0
+    unsafe withUnsafeMutableBytes(of: &none) { none in
+      let parameters = unsafe [
+        OSSL_PARAM("salt", OSSL_PARAM_OCTET_STRING, none.baseAddress, none.count),
+        OSSL_PARAM_construct_end(),
+      ]
+      _ = unsafe EVP_KDF_CTX_set_params(context, parameters)
+    }
+    unsafe EVP_KDF_CTX_free(context)
   }
 }

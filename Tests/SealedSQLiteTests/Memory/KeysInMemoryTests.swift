@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import ProcessMemory
 import SealedSQLite
 import SystemPackage
 import Testing

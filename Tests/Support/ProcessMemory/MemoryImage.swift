@@ -2,28 +2,31 @@ import Foundation
 import Glibc
 
 /// The writable memory of a process, as it was at one moment.
-struct MemoryImage {
+public struct MemoryImage {
   private let bytes: Data
 
   private static let pageByteCount = 4096
 
-  init(readingFrom path: String) throws {
+  /// Reads what ``write(of:to:)`` has written.
+  public init(readingFrom path: String) throws {
     bytes = try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped)
   }
 
-  var byteCount: Int { bytes.count }
+  /// How much memory there was.
+  public var byteCount: Int { bytes.count }
 
-  /// Writes every page of the calling process that is not all zeros and was ever writable to a file.
+  /// Writes every page of a process, by default the calling one, that is not all zeros and was ever
+  /// writable to a file.
   ///
   /// What the loader mapped for reading alone holds nothing that a program computed. The copy goes
   /// through one buffer, which is wiped: it would otherwise be found in the next image.
-  static func write(to path: String) throws {
+  public static func write(of process: String = "self", to path: String) throws {
     // The file has no size to go by: it is read to its end.
-    guard let maps = try FileHandle(forReadingAtPath: "/proc/self/maps")?.readToEnd() else {
+    guard let maps = try FileHandle(forReadingAtPath: "/proc/\(process)/maps")?.readToEnd() else {
       throw MemoryImageError()
     }
     let lines = String(decoding: maps, as: UTF8.self).split(separator: "\n")
-    let memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)
+    let memory = open("/proc/\(process)/mem", O_RDONLY | O_CLOEXEC)
     let image = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     guard memory >= 0, image >= 0,
       let buffer = mmap(
@@ -57,14 +60,14 @@ struct MemoryImage {
   }
 
   /// Whether these bytes are anywhere.
-  func contains(_ pattern: [UInt8]) -> Bool {
+  public func contains(_ pattern: [UInt8]) -> Bool {
     bytes.range(of: Data(pattern)) != nil
   }
 
   /// The keys of all expanded AES-256 keys: 32 bytes followed by what FIPS 197, 5.2 makes of them.
   ///
   /// This finds also those whose key nobody knows: of temporary files, and those that XAES derives.
-  func expandedKeys() -> Set<[UInt8]> {
+  public func expandedKeys() -> Set<[UInt8]> {
     let box = AESKeyExpansion.substitution
     var found: Set<[UInt8]> = []
     bytes.withUnsafeBytes { bytes in

@@ -1,0 +1,97 @@
+import DataVault
+import DataVaultTesting
+import FileLayer
+import Foundation
+import ProcessMemory
+import SystemPackage
+import Testing
+import VaultCrypto
+
+/// What a process has of passwords, keys and items in its memory while a vault is open, and after.
+@Suite struct SecretsInMemoryTests {
+  /// Secrets of the test; each is computed byte for byte into locked memory, and no copy is made.
+  private enum Sample: UInt32, CaseIterable {
+    case password = 1
+    case salt, otherPassword, item, otherItem, data, keyFile
+
+    /// Printable bytes for passwords and strings, any for the others.
+    func secret() -> SecretBytes {
+      SecretBytes(byteCount: self == .keyFile ? 32 : 48) { target in
+        var state = rawValue &* 0x9E37_79B9
+        for index in target.indices {
+          state = state &* 1_664_525 &+ 1_013_904_223
+          target[index] = UInt8(truncatingIfNeeded: 33 + (state >> 24) % 90)
+        }
+      }
+    }
+
+    var bytes: [UInt8] { secret().withUnsafeBytes { Array($0) } }
+
+    static func credentials(_ password: Sample) -> Credentials {
+      Credentials(password: password.secret(), salt: Sample.salt.secret())
+    }
+  }
+
+  /// Everything that a vault can do with a secret, with an image while it is open and one after.
+  private static func use(_ directory: String) async throws {
+    let store = FileVaultStore(home: FilePath(directory))
+    let vault = try await CheapVault.create(
+      .messaging, in: store, credentials: Sample.credentials(.password))
+    try await vault.set(Sample.item.secret(), kind: .string, for: "text")
+    try await vault.set(Sample.otherItem.secret(), kind: .binary, for: "bytes")
+    _ = try await vault.item("text").bytes.byteCount
+    _ = try await vault.item("bytes", kind: .binary).bytes.byteCount
+    let sealed = try await vault.encrypt(Sample.data.secret(), context: [1])
+    _ = try await vault.decrypt(sealed, context: [1]).byteCount
+    try await vault.changePassword(to: Sample.credentials(.otherPassword))
+    try await vault.addKeyFile(named: "key", key: Sample.keyFile.secret())
+    _ = await code { try await vault.unlock(with: Sample.credentials(.password)) }
+    await vault.lock()
+    try await vault.unlock(with: .keyFile(Sample.keyFile.secret()))
+    try await vault.unlock(with: Sample.credentials(.otherPassword))
+    _ = try await vault.item("text").bytes.byteCount
+    try MemoryImage.write(to: directory + "/open")
+    await vault.lock()
+  }
+
+  private static func images(
+    _ leaks: Bool
+  ) async throws -> (open: MemoryImage, locked: MemoryImage) {
+    let directory = FileManager.default.temporaryDirectory
+      .appendingPathComponent("memory-\(UUID().uuidString)").path
+    try FileManager.default.createDirectory(
+      atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    await #expect(processExitsWith: .success) { [directory = directory as String, leaks = leaks as Bool] in
+      try await SecretsInMemoryTests.use(directory)
+      let leaked = leaks ? Sample.allCases.map(\.bytes) : []
+      try MemoryImage.write(to: directory + "/locked")
+      withExtendedLifetime(leaked) {}
+    }
+    return (
+      try MemoryImage(readingFrom: directory + "/open"),
+      try MemoryImage(readingFrom: directory + "/locked")
+    )
+  }
+
+  @Test func `nothing of a vault's secrets is in memory after it was locked`() async throws {
+    let (open, locked) = try await Self.images(false)
+    // The control: the contents are there while the vault is open, as they lie in its JSON.
+    #expect(open.contains(Sample.item.bytes))
+    for sample in [Sample.password, .otherPassword, .salt, .keyFile, .data] {
+      #expect(!open.contains(sample.bytes), "\(sample), while open")
+    }
+    #expect(locked.byteCount > 0)
+    for sample in Sample.allCases {
+      #expect(!locked.contains(sample.bytes), "\(sample)")
+      let text = Array(Base64.url(sample.bytes).utf8)
+      #expect(!locked.contains(text), "\(sample) in base64url")
+    }
+    #expect(locked.expandedKeys().isEmpty)
+  }
+
+  @Test func `a process that keeps copies is caught`() async throws {
+    let (_, locked) = try await Self.images(true)
+    for sample in Sample.allCases { #expect(locked.contains(sample.bytes), "\(sample)") }
+  }
+}
