@@ -62,7 +62,8 @@ import VaultCrypto
     try FileManager.default.createDirectory(
       atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     defer { try? FileManager.default.removeItem(atPath: directory) }
-    await #expect(processExitsWith: .success) { [directory = directory as String, leaks = leaks as Bool] in
+    await #expect(processExitsWith: .success) {
+      [directory = directory as String, leaks = leaks as Bool] in
       try await SecretsInMemoryTests.use(directory)
       let leaked = leaks ? Sample.allCases.map(\.bytes) : []
       try MemoryImage.write(to: directory + "/locked")

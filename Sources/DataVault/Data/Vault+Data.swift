@@ -25,7 +25,8 @@ extension Vault {
   ) throws(VaultError) -> SecretBytes {
     let header = Array(sealed.prefix(DataDecryptor.headerByteCount))
     var decryptor = try decryptor(header: header, context: context)
-    let first = try unsafe decryptor.update(sealed.span.bytes.extracting(droppingFirst: header.count))
+    let body = unsafe sealed.span.bytes.extracting(droppingFirst: header.count)
+    let first = try decryptor.update(body)
     let last = try decryptor.finish()
     return ByteWriter.secret { writer in
       first.withBytes { writer.append($0, 0..<$0.byteCount) }
