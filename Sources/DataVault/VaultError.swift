@@ -21,6 +21,26 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     /// Password or salt is wrong, which of the two cannot be told; or a recovery code or key file
     /// opens no slot.
     public static let wrongPassword = Code("wrongPassword")
+    /// Too many attempts in a row were wrong; none is taken before some time has passed.
+    public static let backingOff = Code("backingOff")
+    /// More attempts in a row were wrong than the vault's policy allows: it has been deleted.
+    public static let wiped = Code("wiped")
+    /// The policy demands a password: the standard credentials are not allowed.
+    public static let passwordRequired = Code("passwordRequired")
+    /// The password has fewer characters than the policy demands.
+    public static let passwordTooShort = Code("passwordTooShort")
+    /// The policy demands a digit in the password.
+    public static let needsDigit = Code("needsDigit")
+    /// The policy demands an upper-case letter in the password.
+    public static let needsUpper = Code("needsUpper")
+    /// The policy demands a lower-case letter in the password.
+    public static let needsLower = Code("needsLower")
+    /// The policy demands a character in the password that is neither a letter nor a digit.
+    public static let needsSpecial = Code("needsSpecial")
+    /// The password has fewer different characters than the policy demands.
+    public static let tooFewUniqueCharacters = Code("tooFewUniqueCharacters")
+    /// The password is older than the policy allows; it can still be changed.
+    public static let passwordExpired = Code("passwordExpired")
     /// The operation needs the vault unlocked.
     public static let locked = Code("locked")
     /// The vault's bytes are not what was written, or not a vault's.

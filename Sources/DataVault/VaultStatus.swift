@@ -1,3 +1,5 @@
+internal import FileLayer
+
 /// What a vault shows without a password.
 public struct VaultStatus: Sendable, Equatable {
   /// The version of the file's format.
@@ -6,9 +8,7 @@ public struct VaultStatus: Sendable, Equatable {
   /// False only under the standard credentials.
   public let isSecured: Bool
 
-  /// Failed attempts after which the vault is to be deleted; 0 = none.
-  ///
-  /// Carried through every write; nothing enforces it yet.
+  /// The wrong attempts in a row that are allowed: the next one deletes the vault; 0 = any number.
   public let retryLimit: Int
 
   /// The database whose key the vault keeps.
@@ -22,6 +22,19 @@ public struct VaultStatus: Sendable, Equatable {
   /// It is once the vault has been opened; before, whoever can write the file could have written
   /// it.
   public let isAuthenticated: Bool
+
+  /// When the vault was last opened by one of its slots, in time since 1970-01-01 00:00 UTC; nil
+  /// when that is not known.
+  ///
+  /// Openings by the standard credentials, and by a session, are not recorded. This and the next two
+  /// come from a clear file of their own and are never authentic.
+  public internal(set) var lastOpening: Duration? = nil
+
+  /// The wrong attempts since then, over all processes.
+  public internal(set) var failedAttemptCount = 0
+
+  /// How long no attempt is taken, after wrong ones; zero when one is.
+  public internal(set) var retryDelay: Duration = .zero
 
   /// One thing that opens a vault.
   public struct Slot: Sendable, Equatable {
@@ -52,6 +65,17 @@ public struct VaultStatus: Sendable, Equatable {
     public let identifier: String
     /// PBKDF2 iterations, for a password.
     public let iterationCount: Int?
+  }
+}
+
+extension VaultStatus {
+  /// Adds what is recorded of attempts.
+  mutating func take(_ record: AttemptRecord, now: UnixTime) {
+    var record = record
+    record.limitWait(at: now)
+    lastOpening = record.openedAtMilliseconds.map(Duration.milliseconds)
+    failedAttemptCount = record.failureCount
+    retryDelay = record.wait(at: now)
   }
 }
 

@@ -10,7 +10,7 @@ struct Program: AsyncParsableCommand {
     abstract: "Keeps secrets in vaults and messages in an encrypted queue.",
     discussion: """
       Exit codes: 64 usage; 65 bad data; 66 no such vault, item or database; 69 store unavailable; \
-      73 exists already; 74 input or output; 75 busy, try again; 77 wrong password, locked, or no \
+      73 exists already; 74 input or output; 75 busy or backing off, try again; 77 wrong password, locked, or no \
       password source; 78 policy.
       """,
     version: "0.1.0",
@@ -20,7 +20,8 @@ struct Program: AsyncParsableCommand {
         subcommands: [
           CreateCommand.self, ListCommand.self, StatusCommand.self, UnlockCommand.self,
           LockCommand.self, SecureCommand.self,
-          ChangePasswordCommand.self, DeleteCommand.self, CleanUpFirstRunCommand.self,
+          ChangePasswordCommand.self, PolicyCommand.self, DeleteCommand.self,
+          CleanUpFirstRunCommand.self,
           VerifyCommand.self, ExportCommand.self, ImportCommand.self,
         ]),
       CommandGroup(name: "Keys", subcommands: [SlotsCommand.self, RotateCommand.self]),

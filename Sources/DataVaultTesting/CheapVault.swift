@@ -5,10 +5,14 @@ public import DataVault
 /// Only this type opens them again: everything else refuses so few iterations.
 public enum CheapVault {
   /// As `Vault.create`, with 10 iterations.
+  ///
+  /// - Parameter policy: by default one that takes a password of any length.
   public static func create(
-    _ id: VaultID, in store: any VaultStore, credentials: borrowing Credentials
+    _ id: VaultID, in store: any VaultStore, credentials: borrowing Credentials,
+    policy: VaultPolicy? = nil
   ) async throws(VaultError) -> Vault {
-    try await Vault.create(id, in: store, credentials: credentials, parameters: .cheap)
+    try await Vault.create(
+      id, in: store, credentials: credentials, policy: policy, parameters: .cheap)
   }
 
   /// As `Vault.get`, for vaults with any number of iterations.
@@ -20,11 +24,12 @@ public enum CheapVault {
 }
 
 extension VaultParameters {
-  /// Ten iterations, and no floor above that.
+  /// Ten iterations, no floor above that, and passwords of any length.
   package static var cheap: VaultParameters {
     var parameters = VaultParameters()
     parameters.iterationCount = 10
     parameters.minimumIterationCount = 1
+    parameters.newPolicy.minimumLength = 0
     return parameters
   }
 }

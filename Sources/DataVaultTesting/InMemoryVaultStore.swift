@@ -8,6 +8,8 @@ public final class InMemoryVaultStore: VaultStore {
     var vaults: [VaultID: [UInt8]] = [:]
     var retired: [String: [UInt8]] = [:]
     var locks: [VaultID: DispatchSemaphore] = [:]
+    var attempts: [VaultID: [UInt8]] = [:]
+    var attemptLocks: [VaultID: DispatchSemaphore] = [:]
     var failure: VaultError?
   }
 
@@ -45,7 +47,10 @@ public final class InMemoryVaultStore: VaultStore {
 
   /// Removes the vault.
   public func remove(_ id: VaultID) throws(VaultError) {
-    try access { $0.vaults[id] = nil }
+    try access { state in
+      state.vaults[id] = nil
+      state.attempts[id] = nil
+    }
   }
 
   /// Moves the vault out of sight.
@@ -53,6 +58,7 @@ public final class InMemoryVaultStore: VaultStore {
     try access { state in
       let name = "\(id).retired-\(state.retired.count + 1)"
       state.retired[name] = state.vaults.removeValue(forKey: id)
+      state.attempts[id] = nil
       return name
     }
   }
@@ -62,9 +68,37 @@ public final class InMemoryVaultStore: VaultStore {
 
   /// Waits until this caller alone may change the vault.
   public func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
+    try lock(id, among: \.locks)
+  }
+
+  /// The record of attempts.
+  public func readAttempts(_ id: VaultID) throws(VaultError) -> [UInt8]? {
+    try access { $0.attempts[id] }
+  }
+
+  /// Replaces the record of attempts.
+  public func writeAttempts(
+    _ bytes: [UInt8], for id: VaultID, durably: Bool
+  ) throws(VaultError) {
+    try access { $0.attempts[id] = bytes }
+  }
+
+  /// Removes the record of attempts.
+  public func removeAttempts(_ id: VaultID) throws(VaultError) {
+    try access { $0.attempts[id] = nil }
+  }
+
+  /// Waits until this caller alone may attempt to open the vault.
+  public func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
+    try lock(id, among: \.attemptLocks)
+  }
+
+  private func lock(
+    _ id: VaultID, among locks: WritableKeyPath<State, [VaultID: DispatchSemaphore]>
+  ) throws(VaultError) -> VaultStoreLock {
     let semaphore = try access { state in
-      let semaphore = state.locks[id] ?? DispatchSemaphore(value: 1)
-      state.locks[id] = semaphore
+      let semaphore = state[keyPath: locks][id] ?? DispatchSemaphore(value: 1)
+      state[keyPath: locks][id] = semaphore
       return semaphore
     }
     semaphore.wait()

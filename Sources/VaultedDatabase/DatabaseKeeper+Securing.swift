@@ -35,7 +35,8 @@ extension DatabaseKeeper {
   private func unlockWithStandardCredentials(_ vault: Vault) async throws {
     do {
       guard try await !vault.status().isSecured else { throw Self.alreadySecured }
-      try await vault.unlock(with: .standard)
+      // Also where the policy has come to forbid the standard credentials: this is the way out.
+      try await vault.unlockToChangePassword(with: .password(.standard))
     } catch let error as VaultError where error.code == .wrongPassword {
       throw Self.alreadySecured
     }

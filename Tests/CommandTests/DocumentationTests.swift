@@ -32,12 +32,13 @@ import Testing
     #expect(options.filter { !page.contains($0) } == [])
   }
 
-  @Test func `every test that docs/proofs.md names is there`() throws {
+  @Test(arguments: ["docs/proofs.md", "docs/supdatavault.md"])
+  func `every test that a page names is there`(page: String) throws {
     let tests = Self.repository.appendingPathComponent("Tests").path
     let sources = try FileManager.default.subpathsOfDirectory(atPath: tests)
       .filter { $0.hasSuffix(".swift") }.map { try Self.text("Tests/\($0)") }
     // Sentences in quotation marks, in the rows of tables.
-    let names = try Self.text("docs/proofs.md").split(separator: "\n")
+    let names = try Self.text(page).split(separator: "\n")
       .filter { $0.hasPrefix("| ") }
       .flatMap { $0.matches(of: /"([^"]+)"/).map { String($0.output.1) } }
     #expect(names.count > 10)

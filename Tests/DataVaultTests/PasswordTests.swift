@@ -136,13 +136,13 @@ import VaultCrypto
       try await vault.unlock(with: .standard)
       #expect(try unseals("key", key: contentKey) && unseals("contents", key: vaultKey))
       if method == "secure" {
-        try await vault.secure(to: credentials("mine"))
+        try await vault.secure(to: credentials("mine alone"))
       } else {
-        try await vault.changePassword(from: .standard, to: credentials("mine"))
+        try await vault.changePassword(from: .standard, to: credentials("mine alone"))
       }
       #expect(try !unseals("key", key: contentKey), "\(method)")
       #expect(try !unseals("contents", key: vaultKey), "\(method)")
-      #expect(try await opens(credentials("mine")))
+      #expect(try await opens(credentials("mine alone")))
     }
   }
 
@@ -157,9 +157,10 @@ import VaultCrypto
   }
 
   @Test func `the default costs what OWASP asks, and joserfc reads`() async throws {
-    let vault = try await Vault.create(.messaging, in: store, credentials: credentials("x"))
+    let vault = try await Vault.create(
+      .messaging, in: store, credentials: credentials("long enough"))
     #expect(try await vault.status().slots.map(\.iterationCount) == [300_000])
     let again = try await Vault.get(.messaging, in: store)
-    try await again.unlock(with: credentials("x"))
+    try await again.unlock(with: credentials("long enough"))
   }
 }

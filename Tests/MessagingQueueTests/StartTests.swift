@@ -84,7 +84,7 @@ import VaultedDatabase
   @Test func `a secured vault starts with its password only, and without a warning`() async throws {
     defer { cleanUp() }
     try await publishFirst()
-    try await VaultedDatabase.secure(home, with: credentials("mine"))
+    try await VaultedDatabase.secure(home, with: credentials("mine alone"))
     #expect(await startCode() == .vaultLocked)
     let locked = try await Vault.get(
       .messaging, in: home.store, parameters: home.vaultParameters)
@@ -94,7 +94,7 @@ import VaultedDatabase
     var configuration = EngineConfiguration()
     configuration.logger = log.logger
     let engine = try await MessagingEngine.start(
-      home, vault: unlockedVault("mine"), configuration: configuration)
+      home, vault: unlockedVault("mine alone"), configuration: configuration)
     #expect(engine.isSecured)
     #expect(try await engine.receive(from: Channel("c")).count == 1)
     try await engine.stop()
@@ -103,9 +103,9 @@ import VaultedDatabase
 
   @Test func `a vault made and secured before the first start is simply fresh`() async throws {
     defer { cleanUp() }
-    try await VaultedDatabase.secure(home, with: credentials("mine"))
+    try await VaultedDatabase.secure(home, with: credentials("mine alone"))
     #expect(await startCode() == .vaultLocked)
-    #expect(try await startCode(vault: unlockedVault("mine")) == nil)
+    #expect(try await startCode(vault: unlockedVault("mine alone")) == nil)
   }
 
   @Test func `a locked vault that is not secured is opened with the standard credentials`()

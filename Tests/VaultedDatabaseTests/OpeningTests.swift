@@ -49,8 +49,8 @@ import Testing
     _ = try await temporary.makeVault(.user)
     try await temporary.withDatabase(.user) { _ in }
     try temporary.remove("messaging.db")
-    let before = try temporary.files()
     let vault = try await temporary.unlockedVault(.user)
+    let before = try temporary.files()
     await expectRefusal(.databaseMissing) {
       _ = try await VaultedDatabase.open(temporary.home, vault: vault)
     }
@@ -68,8 +68,8 @@ import Testing
     try FileManager.default.copyItem(
       atPath: other.path.appending("messaging.db").string,
       toPath: one.path.appending("messaging.db").string)
-    let before = try one.files()
     let vault = try await one.unlockedVault(.user)
+    let before = try one.files()
     await expectRefusal(.foreignDatabase) {
       _ = try await VaultedDatabase.open(one.home, vault: vault)
     }
@@ -108,8 +108,10 @@ import Testing
       let recorded = temporary.recorded(by: recorder)
       let crashing = try await Vault.get(
         .messaging, in: recorded.store, parameters: TemporaryHome.parameters)
-      try await crashing.unlock(with: .user)
-      if let database = try? await VaultedDatabase.open(recorded, vault: crashing) {
+      // The unlock is one of the steps: it records the attempt.
+      if (try? await crashing.unlock(with: .user)) != nil,
+        let database = try? await VaultedDatabase.open(recorded, vault: crashing)
+      {
         try database.close()
       }
       try await temporary.withDatabase(.user) { pool in

@@ -97,7 +97,7 @@ extension Vault {
 
   private func sessionIsOver(_ end: SessionEnd, number: Int) {
     guard number == sessionNumber else { return }
-    lock()
+    close(because: .session)
     if end == .ended { wasLockedFromOutside.store(true, ordering: .releasing) }
   }
 

@@ -18,6 +18,14 @@ public enum VaultSecret: ~Copyable, Sendable {
     }
   }
 
+  /// Whether these are the standard credentials, which everybody knows.
+  borrowing func isStandard() -> Bool {
+    switch self {
+    case .password(let credentials): credentials.areStandard()
+    default: false
+    }
+  }
+
   /// - Throws: `keyFileLength` for a key file that has not exactly 32 bytes.
   borrowing func requireWhole() throws(VaultError) {
     switch self {

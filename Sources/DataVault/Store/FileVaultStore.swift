@@ -6,7 +6,8 @@ public import SystemPackage
 ///
 /// Symbolic links and files that others may read or write are refused. Writes go to a temporary
 /// file in the same directory, fsync, owner as before, rename, fsync of the directory. Changes are
-/// serialised by flock(2) on `<id>.lock`, which stays.
+/// serialised by flock(2) on `<id>.lock`, which stays. Attempts to open a vault are recorded in
+/// `<id>.retry`, beside it.
 public struct FileVaultStore: VaultStore {
   static let directoryPermissions: FilePermissions = .ownerReadWriteExecute
   static let filePermissions: FilePermissions = .ownerReadWrite
@@ -77,18 +78,20 @@ public struct FileVaultStore: VaultStore {
     }
   }
 
-  /// Removes the file and what an interrupted write left of it, durably; the lock file stays.
+  /// Removes the file, what an interrupted write left of it, and the record of attempts, durably;
+  /// the lock files stay.
   public func remove(_ id: VaultID) throws(VaultError) {
     do throws(FileError) {
       try fileSystem.remove(path(of: id).temporarySibling)
       try fileSystem.remove(path(of: id))
+      try removeAttemptFiles(id)
       try fileSystem.synchronizeDirectory(directory)
     } catch {
       throw .writeFailed(error)
     }
   }
 
-  /// Renames the file to `<id>.vault.retired-<n>`, durably.
+  /// Renames the file to `<id>.vault.retired-<n>` and removes the record of attempts, durably.
   public func retire(_ id: VaultID) throws(VaultError) -> String {
     do throws(FileError) {
       let taken = Set(try fileSystem.entries(of: directory) ?? [])
@@ -96,6 +99,7 @@ public struct FileVaultStore: VaultStore {
       while taken.contains("\(id).vault.retired-\(number)") { number += 1 }
       let target = directory.appending("\(id).vault.retired-\(number)")
       try fileSystem.rename(path(of: id), to: target)
+      try removeAttemptFiles(id)
       try fileSystem.synchronizeDirectory(directory)
       return target.string
     } catch {
@@ -106,14 +110,17 @@ public struct FileVaultStore: VaultStore {
   /// Takes the vault's lock file; waits for whoever holds it.
   public func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
     do throws(FileError) {
-      let path = directory.appending("\(id).lock")
-      try fileSystem.makeLockFile(path)
-      guard let lock = try fileSystem.lock(path, wait: true) else {
-        throw FileError(.lock, path, .resourceTemporarilyUnavailable)
-      }
-      return VaultStoreLock { lock.release() }
+      return try lock(file: directory.appending("\(id).lock"))
     } catch {
       throw .writeFailed(error)
     }
+  }
+
+  func lock(file path: FilePath) throws(FileError) -> VaultStoreLock {
+    try fileSystem.makeLockFile(path)
+    guard let lock = try fileSystem.lock(path, wait: true) else {
+      throw FileError(.lock, path, .resourceTemporarilyUnavailable)
+    }
+    return VaultStoreLock { lock.release() }
   }
 }

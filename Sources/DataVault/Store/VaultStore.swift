@@ -16,11 +16,12 @@ public protocol VaultStore: Sendable {
   /// the old or the new bytes are there. The caller holds the lock.
   func write(_ bytes: [UInt8], for id: VaultID) throws(VaultError)
 
-  /// Removes the vault; durable on return. The caller holds the lock.
+  /// Removes the vault, and then the record of attempts; durable on return. The caller holds the
+  /// lock.
   func remove(_ id: VaultID) throws(VaultError)
 
-  /// Moves the vault to a side name under which it is no vault any more; durable on return. The
-  /// caller holds the lock.
+  /// Moves the vault to a side name under which it is no vault any more, and removes the record of
+  /// attempts; durable on return. The caller holds the lock.
   ///
   /// - Returns: the side name, for people.
   func retire(_ id: VaultID) throws(VaultError) -> String
@@ -39,11 +40,48 @@ public protocol VaultStore: Sendable {
   ///
   /// Default: its location.
   func sessionIdentity(of id: VaultID) -> String?
+
+  // A record of attempts to open the vault, at most 4096 bytes. By default none is kept: there is
+  // no back-off and no retry limit then.
+
+  /// The record of attempts; nil when there is none.
+  func readAttempts(_ id: VaultID) throws(VaultError) -> [UInt8]?
+
+  /// Replaces the record of attempts as a whole. The caller holds the lock of attempts.
+  ///
+  /// - Parameter durably: whether it must be durable on return. Otherwise a power cut may leave the
+  ///   old record, the new one or none.
+  func writeAttempts(_ bytes: [UInt8], for id: VaultID, durably: Bool) throws(VaultError)
+
+  /// Removes the record of attempts, if there is one; durable on return.
+  func removeAttempts(_ id: VaultID) throws(VaultError)
+
+  /// Waits until this caller alone may attempt to open the vault, among all objects and processes.
+  ///
+  /// It is not the lock of ``lock(_:)``, which may be taken while this one is held, never the other
+  /// way round.
+  func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock
 }
 
 extension VaultStore {
   /// The vault's location.
   public func sessionIdentity(of id: VaultID) -> String? { location(of: id) }
+
+  /// No record.
+  public func readAttempts(_ id: VaultID) throws(VaultError) -> [UInt8]? { nil }
+
+  /// Keeps nothing.
+  public func writeAttempts(
+    _ bytes: [UInt8], for id: VaultID, durably: Bool
+  ) throws(VaultError) {}
+
+  /// Has nothing to remove.
+  public func removeAttempts(_ id: VaultID) throws(VaultError) {}
+
+  /// A lock that keeps nobody out.
+  public func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
+    VaultStoreLock {}
+  }
 }
 
 /// The exclusive right to change a vault, until ``release()`` or until the last reference goes.

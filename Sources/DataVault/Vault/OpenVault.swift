@@ -1,3 +1,4 @@
+internal import FileLayer
 internal import VaultCrypto
 
 /// A vault in its unlocked state, as read from or written to its store.
@@ -39,6 +40,18 @@ struct OpenVault: ~Copyable, Sendable {
     self.tail = tail
   }
 
+  /// - Throws: for a password that the policy does not allow, or no longer, the rule's own error.
+  borrowing func requireUsable(
+    _ secret: borrowing VaultSecret, of id: VaultID, now: UnixTime
+  ) throws(VaultError) {
+    switch secret {
+    case .password(let credentials):
+      try contents.policy.check(credentials, for: .unlocking, of: id)
+      try contents.policy.checkAge(passwordSetAt: contents.passwordSetAt, now: now, of: id)
+    default: return
+    }
+  }
+
   /// A copy to change and to write: a write that fails leaves this one as it is.
   borrowing func draft() -> VaultDraft {
     VaultDraft(
@@ -57,19 +70,22 @@ struct VaultDraft: ~Copyable {
 
   /// A new vault behind one password.
   static func new(
-    _ id: VaultID, credentials: borrowing Credentials, parameters: VaultParameters
+    _ id: VaultID, credentials: borrowing Credentials, policy: VaultPolicy,
+    parameters: VaultParameters
   ) throws(CryptoError) -> VaultDraft {
     let contentKey = SecretBytes.random(byteCount: 32, from: parameters.random)
     let vaultKey = SecretBytes.random(byteCount: 32, from: parameters.random)
     let slot = try KeySlot.password(credentials, wrapping: contentKey, parameters: parameters)
     let key = try KeyEnvelope(
       sealing: vaultKey, under: contentKey, slots: [slot], random: parameters.random)
+    var clear = ClearMembers(
+      vaultID: id.rawValue, isSecured: !credentials.areStandard(), keyDigest: [])
+    clear.retryLimit = policy.retryLimit
+    var contents = VaultContents(
+      passwordSetAt: parameters.now().wholeSeconds, random: parameters.random)
+    contents.policy = policy
     return VaultDraft(
-      contentKey: contentKey, vaultKey: vaultKey, key: key,
-      clear: ClearMembers(
-        vaultID: id.rawValue, isSecured: !credentials.areStandard(), keyDigest: []),
-      contents: VaultContents(
-        passwordSetAt: parameters.now().wholeSeconds, random: parameters.random))
+      contentKey: contentKey, vaultKey: vaultKey, key: key, clear: clear, contents: contents)
   }
 
   /// The bytes of the file around the text of these contents.

@@ -5,20 +5,25 @@ extension Vault {
   ///
   /// - Parameters:
   ///   - id: names the vault in its store.
-  ///   - credentials: what will open it; the password must not be empty.
-  /// - Throws: `alreadyExists`, `invalidArgument`, `writeFailed`; what reading a store throws.
+  ///   - credentials: what will open it; the password must not be empty, and keep the policy.
+  ///   - policy: what the vault demands from the start.
+  /// - Throws: `alreadyExists`, `invalidArgument`, `writeFailed`; `passwordTooShort` and the other
+  ///   rules of the policy; what reading a store throws.
   public static func create(
-    _ id: VaultID, in store: any VaultStore, credentials: borrowing Credentials
+    _ id: VaultID, in store: any VaultStore, credentials: borrowing Credentials,
+    policy: VaultPolicy = VaultPolicy()
   ) async throws(VaultError) -> Vault {
-    try await create(id, in: store, credentials: credentials, parameters: VaultParameters())
+    try await create(
+      id, in: store, credentials: credentials, policy: policy, parameters: VaultParameters())
   }
 
+  /// - Parameter policy: nil for that of the parameters.
   package static func create(
     _ id: VaultID, in store: any VaultStore, credentials: borrowing Credentials,
-    parameters: VaultParameters
+    policy: VaultPolicy? = nil, parameters: VaultParameters
   ) async throws(VaultError) -> Vault {
     let vault = Vault(id: id, store: store, parameters: parameters)
-    try await vault.establish(credentials)
+    try await vault.establish(credentials, policy: policy ?? parameters.newPolicy)
     return vault
   }
 
@@ -82,12 +87,17 @@ extension Vault {
     try await VaultKeeper(store).retire(id)
   }
 
-  private func establish(_ credentials: borrowing Credentials) throws(VaultError) {
+  private func establish(
+    _ credentials: borrowing Credentials, policy: VaultPolicy
+  ) throws(VaultError) {
     try credentials.requireUsable()
+    try policy.requireValid()
+    try policy.check(credentials, for: .setting, of: id)
     guard try store.read(id) == nil else { throw .alreadyExists(id, in: store) }
     let draft: VaultDraft
     do throws(CryptoError) {
-      draft = try VaultDraft.new(id, credentials: credentials, parameters: parameters)
+      draft = try VaultDraft.new(
+        id, credentials: credentials, policy: policy, parameters: parameters)
     } catch {
       throw .crypto(error)
     }
@@ -95,6 +105,8 @@ extension Vault {
     let lock = try store.lock(id)
     defer { lock.release() }
     guard try store.read(id) == nil else { throw .alreadyExists(id, in: store) }
+    // Attempts on an earlier vault of this name, of which a deletion was interrupted.
+    try store.removeAttempts(id)
     adopt(try write(draft))
   }
 }

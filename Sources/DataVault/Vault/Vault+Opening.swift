@@ -4,16 +4,44 @@ extension Vault {
   /// Opens the vault by any of its slots.
   ///
   /// An unlocked vault stays unlocked, and as it was when the secret is wrong. A password slot with
-  /// fewer iterations than today's default gets those, if the store can be written.
+  /// fewer iterations than today's default gets those, if the store can be written. Wrong secrets of
+  /// all kinds back off together, and the policy's rules concern passwords alone:
+  /// see ``unlock(with:)-(Credentials)``.
   ///
   /// - Throws: `wrongPassword` for a secret that opens no slot of its kind, `slotNotFound` when
-  ///   there is none of its kind, `keyFileLength`; `doesNotExist`, `unreadable`,
-  ///   `loosePermissions`, `storeUnavailable`, `storeLocked`; `damaged`, `newerVersion`.
+  ///   there is none of its kind, `keyFileLength`; `backingOff`, `wiped`; `passwordExpired`,
+  ///   `passwordTooShort` and the other rules; `doesNotExist`, `unreadable`, `loosePermissions`,
+  ///   `storeUnavailable`, `storeLocked`; `damaged`, `newerVersion`; `writeFailed` when a wrong
+  ///   attempt cannot be recorded.
   public func unlock(with secret: borrowing VaultSecret) throws(VaultError) {
-    let file = try readFile()
-    adopt(try open(file, contentKey: try contentKey(of: file.key, with: secret)))
+    let open = try openAttempt(with: secret)
+    try open.requireUsable(secret, of: id, now: parameters.now())
+    adopt(open, openedBy: secret)
+  }
+
+  /// Opens the vault also by a password that its policy no longer allows: for whoever changes it
+  /// next.
+  ///
+  /// - Throws: as ``unlock(with:)``, but for the rules of the policy.
+  package func unlockToChangePassword(
+    with secret: borrowing VaultSecret
+  ) throws(VaultError) {
+    adopt(try openAttempt(with: secret), openedBy: secret)
+  }
+
+  private func openAttempt(
+    with secret: borrowing VaultSecret
+  ) throws(VaultError) -> OpenVault {
+    try attempt(isStandard: secret.isStandard()) { (file) throws(VaultError) in
+      try self.open(file, contentKey: try self.contentKey(of: file.key, with: secret))
+    }
+  }
+
+  private func adopt(_ open: consuming OpenVault, openedBy secret: borrowing VaultSecret) {
+    let key = open.key
+    adopt(open)
     unlockedOtherwise()
-    raiseIterations(of: file.key, with: secret)
+    raiseIterations(of: key, with: secret)
   }
 
   /// The file as it is in the store, checked as far as that goes without a password.
@@ -113,9 +141,7 @@ extension VaultError {
     }
     return switch kind {
     case .password:
-      VaultError(
-        .wrongPassword, "password or salt of vault '\(id)' is wrong",
-        hint: "both must be as they were when the password was set")
+      wrongPassword(id)
     case .recoveryCode:
       VaultError(
         .wrongPassword, "the recovery code does not open vault '\(id)'",

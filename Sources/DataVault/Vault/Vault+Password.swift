@@ -10,25 +10,41 @@ extension Vault {
   /// A vault that was opened by another slot needs no old password: a forgotten one is replaced,
   /// and a vault without a password gets one.
   ///
-  /// - Throws: `locked`, `invalidArgument` for an empty password, `keyChangePending`,
-  ///   `tooManySlots` when there are 16 other slots, `writeFailed`; what reading throws. The old
-  ///   password opens the vault then.
+  /// - Throws: `locked`, `invalidArgument` for an empty password, `passwordTooShort` and the other
+  ///   rules of the policy, `keyChangePending`, `tooManySlots` when there are 16 other slots,
+  ///   `writeFailed`; what reading throws. The old password opens the vault then.
   public func changePassword(to new: borrowing Credentials) throws(VaultError) {
     try new.requireUsable()
     try change { (draft) throws(VaultError) in
+      try draft.requireAllowed(new, of: id)
       try draft.changePassword(to: new, parameters: parameters)
     }
   }
 
   /// Sets another password by means of the current one; a locked vault stays locked.
   ///
-  /// - Throws: `wrongPassword`; otherwise as ``changePassword(to:)``, but never `locked`.
+  /// The current password may have expired, or break a rule that was set after it. It counts as an
+  /// attempt, as ``unlock(with:)`` does.
+  ///
+  /// - Throws: `wrongPassword`, `backingOff`, `wiped`; otherwise as ``changePassword(to:)``, but
+  ///   never `locked`.
   public func changePassword(
     from current: borrowing Credentials, to new: borrowing Credentials
   ) throws(VaultError) {
     try new.requireUsable()
     let wasLocked = isLocked
-    let before = try readFile()
+    let written = try attempt(isStandard: current.areStandard()) {
+      (before) throws(VaultError) in
+      try self.changePassword(before, from: current, to: new)
+    }
+    if !wasLocked { adopt(written) }
+  }
+
+  /// - Parameter before: the file as it was before its lock was taken, which derivation must not
+  ///   hold.
+  private func changePassword(
+    _ before: VaultFile, from current: borrowing Credentials, to new: borrowing Credentials
+  ) throws(VaultError) -> OpenVault {
     var contentKey = try contentKey(of: before.key, with: current)
     let lock = try store.lock(id)
     defer { lock.release() }
@@ -39,9 +55,9 @@ extension Vault {
     }
     let open = try open(file, contentKey: contentKey)
     var draft = open.draft()
+    try draft.requireAllowed(new, of: id)
     try draft.changePassword(to: new, parameters: parameters)
-    let written = try write(draft)
-    if !wasLocked { adopt(written) }
+    return try write(draft)
   }
 
   /// Moves from the standard credentials to others, in one durable write: new content key, new
@@ -61,6 +77,7 @@ extension Vault {
         throw VaultError(
           .alreadySecured, "vault '\(id)' is secured already", hint: "change its password instead")
       }
+      try draft.requireAllowed(new, of: id)
       try draft.renewKeys(behind: new, pendingKey: pendingKey, parameters: parameters)
     }
   }

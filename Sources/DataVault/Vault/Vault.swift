@@ -5,7 +5,8 @@ internal import VaultCrypto
 /// A place for secrets that opens with a password and a salt.
 ///
 /// A vault is locked or unlocked. While it is unlocked, its keys and items are in memory (locked
-/// pages, left out of core dumps); ``lock()`` wipes them. Each change is durable when its call
+/// pages, left out of core dumps); ``lock()`` wipes them, and so does the lock timeout of its
+/// ``VaultPolicy``, also when nobody calls. Each change is durable when its call
 /// returns, and takes into account what other objects and processes have changed.
 ///
 /// Derivation and files block a thread of the vault's own, never the cooperative pool.
@@ -16,7 +17,11 @@ public actor Vault {
   nonisolated let store: any VaultStore
   nonisolated let parameters: VaultParameters
   private nonisolated let executor = BlockingExecutor(label: "datavault.vault")
+  nonisolated let expiry = ExpiryTask()
+  private nonisolated let observers = LockObservers()
   private var state: OpenVault?
+  /// Set while the vault is unlocked.
+  var timeout: LockTimeout?
 
   // Of the session through which the vault was opened: Sessions/Vault+Session.swift.
   var sessionWatch: SessionWatch?
@@ -35,36 +40,51 @@ public actor Vault {
   }
 
   /// Whether the vault is locked; a locked vault gives and takes nothing.
-  public var isLocked: Bool { state == nil }
+  public var isLocked: Bool {
+    expireIfDue()
+    return state == nil
+  }
+
+  /// Every locking of this vault from now on, with its reason.
+  ///
+  /// The last 8 events wait for a slow reader. The events end when nobody has the vault any more.
+  public nonisolated var lockEvents: AsyncStream<VaultLockEvent> { observers.events() }
 
   /// Wipes keys and items from memory; a locked vault stays locked.
   public func lock() {
-    state = nil
-    leaveSession()
+    close(because: .request)
   }
 
-  /// Opens the vault by its password.
+  /// Opens the vault by its password, and lets its lock timeout count from now.
   ///
-  /// An unlocked vault stays unlocked, and as it was when the credentials are wrong.
+  /// An unlocked vault stays unlocked, and as it was when the credentials are wrong. Wrong attempts
+  /// in a row back off, over all processes: from the third on none is taken for 1 s, then 2 s, up to
+  /// 15 minutes. More of them than the policy's retry limit delete the vault. The standard
+  /// credentials, which everybody knows, are no attempt.
   ///
   /// - Throws: `wrongPassword` for a wrong password or salt, `slotNotFound` for a vault without a
-  ///   password; `doesNotExist`, `unreadable`, `loosePermissions`, `storeUnavailable`,
-  ///   `storeLocked`; `damaged`, `newerVersion`.
+  ///   password; `backingOff`, `wiped`; `passwordExpired`, `passwordTooShort` and the other rules of
+  ///   the policy, for the right password: ``changePassword(from:to:)`` takes it; `doesNotExist`,
+  ///   `unreadable`, `loosePermissions`, `storeUnavailable`, `storeLocked`; `damaged`,
+  ///   `newerVersion`; `writeFailed` when a wrong attempt cannot be recorded.
   public func unlock(with credentials: borrowing Credentials) throws(VaultError) {
     try unlock(with: .password(credentials.copy()))
   }
 
   /// What the vault shows without being unlocked, read anew.
   ///
-  /// - Throws: as ``unlock(with:)``, but for `wrongPassword`.
+  /// - Throws: as ``unlock(with:)``, but for what concerns the credentials.
   public func status() throws(VaultError) -> VaultStatus {
     let file = try readFile()
+    expireIfDue()
     let isAuthenticated =
       switch state {
       case .none: false
       case .some(let open): open.tail == file.tail
       }
-    return VaultStatus(file, isAuthenticated: isAuthenticated)
+    var status = VaultStatus(file, isAuthenticated: isAuthenticated)
+    status.take(attemptRecord(), now: parameters.now())
+    return status
   }
 
   // MARK: The state and its changes
@@ -91,7 +111,7 @@ public actor Vault {
     try refresh()
     var draft = try withState { $0.draft() }
     let result = try body(&draft)
-    state = try write(draft)
+    follow(try write(draft))
     return result
   }
 
@@ -113,9 +133,29 @@ public actor Vault {
     return OpenVault(draft, tail: FileTail(of: bytes))
   }
 
-  /// Makes a state the vault's own.
+  /// Makes a state the vault's own, as newly unlocked.
   func adopt(_ open: consuming OpenVault) {
+    timeout = LockTimeout(open.contents.policy, start: parameters.sinceBoot())
     state = consume open
+    scheduleExpiry()
+  }
+
+  /// Locks the vault, if it is not locked.
+  func close(because reason: VaultLockEvent.Reason) {
+    leaveSession()
+    guard state != nil else { return }
+    state = nil
+    timeout = nil
+    expiry.set(nil)
+    observers.tell(reason)
+  }
+
+  /// Takes over a state that has come from the one before.
+  private func follow(_ open: consuming OpenVault) {
+    let previous = timeout
+    timeout?.follow(open.contents.policy, at: parameters.sinceBoot())
+    state = consume open
+    if timeout != previous { scheduleExpiry() }
   }
 
   private func withState<R: ~Copyable>(
@@ -131,16 +171,16 @@ public actor Vault {
   private func refresh() throws(VaultError) {
     guard !isLocked else { throw .locked(id) }
     guard let bytes = try store.read(id) else {
-      state = nil
+      close(because: .deleted)
       throw .doesNotExist(id, in: store)
     }
     guard try withState({ $0.tail != FileTail(of: bytes) }) else { return }
     let file = try parse(bytes)
     guard let contentKey = try withState({ $0.contentKey(fitting: file.key) }) else {
-      state = nil
+      close(because: .newKeys)
       throw VaultError(
         .locked, "vault '\(id)' has new keys since it was unlocked", hint: "unlock it again")
     }
-    state = try open(file, contentKey: contentKey)
+    follow(try open(file, contentKey: contentKey))
   }
 }

@@ -18,17 +18,24 @@ package struct VaultParameters: Sendable {
   /// The most that all names and values may have together; tests lower it.
   package var maximumTotalByteCount = VaultItem.maximumTotalByteCount
 
+  /// The policy of a vault that is made without one; tests ask less of their passwords.
+  package var newPolicy = VaultPolicy()
+
   package var random = RandomSource.system
   package var now: @Sendable () -> UnixTime
+  /// Waits so long, or until its task is cancelled.
+  package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
   /// Where sessions are kept.
   package var sessionKeyring: any SessionKeyring = KernelKeyring()
-  /// Time since boot, sleep included: how long sessions last.
+  /// Time since boot, sleep included: how long sessions last, and until a vault locks itself.
   package var sinceBoot: @Sendable () -> Duration = { SystemTimeSource.sinceBoot }
 
   package init(
     now: @escaping @Sendable () -> UnixTime = {
-      UnixTime(nanoseconds: Int64(time(nil)) * 1_000_000_000)
+      var time = timespec()
+      unsafe clock_gettime(CLOCK_REALTIME, &time)
+      return UnixTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
   ) {
     self.now = now

@@ -50,8 +50,11 @@ extension CommandFailure {
     case .damaged, .newerVersion, .valueTooLarge, .vaultFull, .wrongItemKind: .badData
     case .invalidArgument, .nameEmpty, .nameTooLong: .usage
     case .storeUnavailable, .sessionsUnavailable, .unsupported: .unavailable
-    case .keyChangePending: .tryLater
+    case .keyChangePending, .backingOff: .tryLater
     case .databaseStillExists, .lastSlot, .tooManySlots, .notSecured: .policy
+    case .wiped, .passwordRequired, .passwordTooShort, .needsDigit, .needsUpper, .needsLower,
+      .needsSpecial, .tooFewUniqueCharacters, .passwordExpired:
+      .policy
     default: .inputOutput
     }
   }

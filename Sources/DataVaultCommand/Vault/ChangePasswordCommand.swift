@@ -6,7 +6,10 @@ internal import VaultedDatabase
 struct ChangePasswordCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "change-password", abstract: "Set another password, and salt, for a vault.",
-    discussion: "A salt is replaced as well: without a new one, the vault has none afterwards.")
+    discussion: """
+      A salt is replaced as well: without a new one, the vault has none afterwards. The current \
+      password may have expired, or break the vault's policy; the new one must keep it.
+      """)
 
   @OptionGroup var vault: VaultArgument
   @OptionGroup var home: HomeOptions
@@ -26,7 +29,8 @@ struct ChangePasswordCommand: AsyncParsableCommand {
         .policy, "the messaging vault is not secured: another password alone would not make it so",
         hint: "run datavault secure, which makes new keys for the messages too")
     }
-    let vault = try await VaultAccess(home: home, credentials: credentials).open(id)
+    let vault = try await VaultAccess(home: home, credentials: credentials).open(
+      id, toChangePassword: true)
     try await vault.changePassword(to: newCredentials.read(for: id))
     try confirm("changed the password of vault \(id)")
   }

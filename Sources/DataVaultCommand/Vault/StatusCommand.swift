@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import DataVault
+internal import Foundation
 internal import VaultedDatabase
 
 /// `datavault status VAULT`.
@@ -37,6 +38,12 @@ private struct StatusReport: Encodable {
   let secured: Bool
   let database: Database?
   let slots: [Slot]
+  /// RFC 3339; absent when it is not known.
+  let lastOpening: String?
+  let failedAttempts: Int
+  /// Whole seconds, rounded up; absent when an attempt is taken now.
+  let retryAfterSeconds: Int?
+  let retryLimit: Int
 
   init(_ id: VaultID, _ status: VaultStatus) {
     vault = id.rawValue
@@ -48,6 +55,15 @@ private struct StatusReport: Encodable {
     slots = status.slots.map {
       Slot(kind: $0.kind.rawValue, name: $0.name, iterationCount: $0.iterationCount)
     }
+    lastOpening = status.lastOpening.map(Self.text)
+    failedAttempts = status.failedAttemptCount
+    retryAfterSeconds =
+      status.retryDelay > .zero ? Int((status.retryDelay / .seconds(1)).rounded(.up)) : nil
+    retryLimit = status.retryLimit
+  }
+
+  private static func text(sinceEpoch moment: Duration) -> String {
+    Date(timeIntervalSince1970: moment / .seconds(1)).formatted(.iso8601)
   }
 
   var text: String {
@@ -61,6 +77,12 @@ private struct StatusReport: Encodable {
       let name = slot.name.map { " \($0.onOneLine)" } ?? ""
       let count = slot.iterationCount.map { ", \($0) iterations" } ?? ""
       lines.append("opens by   \(slot.kind)\(name)\(count)")
+    }
+    lines.append("opened     \(lastOpening ?? "not known")")
+    let wait = retryAfterSeconds.map { ": no attempt is taken for \($0) s" } ?? ""
+    lines.append("failures   \(failedAttempts) since then\(wait)")
+    if retryLimit > 0 {
+      lines.append("deletion   after more than \(retryLimit) wrong attempts in a row")
     }
     return lines.map { "\($0)\n" }.joined()
   }

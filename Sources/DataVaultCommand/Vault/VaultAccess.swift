@@ -11,10 +11,19 @@ struct VaultAccess {
   var usesSession = true
 
   /// The vault, unlocked.
-  func open(_ id: VaultID) async throws -> Vault {
+  ///
+  /// - Parameter toChangePassword: takes a password also that the policy no longer allows.
+  func open(_ id: VaultID, toChangePassword: Bool = false) async throws -> Vault {
     let vault = try await Vault.get(id, in: home.store)
+    func unlock(with secret: borrowing VaultSecret) async throws {
+      if toChangePassword {
+        try await vault.unlockToChangePassword(with: secret)
+      } else {
+        try await vault.unlock(with: secret)
+      }
+    }
     if credentials.areGiven {
-      try await vault.unlock(with: credentials.read(for: id))
+      try await unlock(with: credentials.read(for: id))
       return vault
     }
     let status = try await vault.status()
@@ -25,10 +34,10 @@ struct VaultAccess {
           .notPermitted, "vault \(id) has no password to ask for",
           hint: "give --recovery-code-file FILE or --slot-key-file FILE")
       }
-      try await vault.unlock(with: credentials.read(for: id))
+      try await unlock(with: credentials.read(for: id))
       return vault
     }
-    try await vault.unlock(with: .standard)
+    try await unlock(with: .password(.standard))
     let hint =
       id == .messaging
       ? "run datavault secure" : "run datavault change-password \(id)"

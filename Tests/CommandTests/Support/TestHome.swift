@@ -14,7 +14,7 @@ struct TestHome {
   static func fresh() throws -> TestHome {
     let home = TestHome(folder: try ScratchFolder())
     _ = try home.folder.file("password", Array((password + "\n").utf8))
-    _ = try home.folder.file("wrong", Array("wrong".utf8))
+    _ = try home.folder.file("wrong", Array("wrong horse".utf8))
     return home
   }
 
@@ -46,11 +46,12 @@ struct TestHome {
       arguments + ["--home", path, "--password-file", folder.path("password")], input: input)
   }
 
-  /// Every file that matters with its bytes: SQLite's shared memory and empty files aside.
+  /// Every file that matters with its bytes: SQLite's shared memory, records of attempts and empty
+  /// files aside.
   func contents() throws -> [String: Data] {
     var contents: [String: Data] = [:]
     for name in FileManager.default.enumerator(atPath: path)?.allObjects as? [String] ?? [] {
-      guard !name.hasSuffix("-shm"),
+      guard !name.hasSuffix("-shm"), !name.hasSuffix(".retry"),
         let bytes = FileManager.default.contents(atPath: path + "/" + name), !bytes.isEmpty
       else { continue }
       contents[name] = bytes

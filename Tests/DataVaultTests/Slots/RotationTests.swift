@@ -58,7 +58,7 @@ import VaultCrypto
 
   @Test func `a change of password keeps the keys: that is what rotating is for`() async throws {
     let vault = try await vault()
-    try await vault.changePassword(to: credentials("new"))
+    try await vault.changePassword(to: credentials("long enough"))
     try await vault.removeSlot(named: "paper")
     #expect(try VaultForge.unseals("key", of: store[.messaging], key: VaultForge.contentKey))
     #expect(try VaultForge.unseals("contents", of: store[.messaging], key: VaultForge.vaultKey))

@@ -1,0 +1,124 @@
+internal import FileLayer
+
+extension Vault {
+  /// Runs one attempt to open the vault by a slot, alone among all objects and processes from the
+  /// look at the back-off to the record of the outcome.
+  ///
+  /// A wrong secret is recorded durably before it is answered. A right one clears the failures;
+  /// that it cannot be recorded keeps nobody out. Whatever else `body` throws, damage above all,
+  /// counts for nothing.
+  ///
+  /// - Parameters:
+  ///   - isStandard: whether the publicly known credentials are tried. That is no attempt: it
+  ///     neither counts nor waits, and is refused at once where the vault says it is secured.
+  ///   - body: tries the secret on the file as it is now.
+  /// - Throws: `backingOff`, `wiped`; `writeFailed` for a wrong secret that cannot be recorded;
+  ///   what `body` and reading throw.
+  func attempt<R: ~Copyable>(
+    isStandard: Bool, _ body: (VaultFile) throws(VaultError) -> R
+  ) throws(VaultError) -> R {
+    if isStandard {
+      let file = try readFile()
+      guard !file.clear.isSecured else { throw .wrongPassword(id) }
+      return try body(file)
+    }
+    let lock = AttemptLock(of: id, in: store)
+    defer { lock.release() }
+    let file = try readFile()
+    var record = attemptRecord()
+    try requireNoWait(&record, lock)
+    do throws(VaultError) {
+      let result = try body(file)
+      recordSuccess(after: record, lock)
+      return result
+    } catch {
+      guard error.code == .wrongPassword else { throw error }
+      try recordFailure(after: record, lock, retryLimit: file.clear.retryLimit)
+      throw error
+    }
+  }
+
+  /// What is recorded; a record that cannot be read, or is none, counts as none: it must not keep
+  /// the owner out, and whoever can damage it could as well remove it.
+  func attemptRecord() -> AttemptRecord {
+    guard let bytes = try? store.readAttempts(id),
+      let record = try? AttemptRecord(parsing: bytes)
+    else { return AttemptRecord() }
+    return record
+  }
+
+  private func requireNoWait(
+    _ record: inout AttemptRecord, _ lock: borrowing AttemptLock
+  ) throws(VaultError) {
+    let now = parameters.now()
+    let recorded = record
+    record.limitWait(at: now)
+    let wait = record.wait(at: now)
+    guard wait > .zero else { return }
+    if record != recorded {
+      // A moment that is brought nearer but not kept would be as far away at the next attempt. If
+      // it cannot be kept, nobody waits for it.
+      do throws(VaultError) {
+        if let obstacle = lock.obstacle { throw obstacle }
+        try store.writeAttempts(record.bytes, for: id, durably: true)
+      } catch {
+        return
+      }
+    }
+    throw .backingOff(id, wait: wait, failureCount: record.failureCount)
+  }
+
+  private func recordSuccess(after record: AttemptRecord, _ lock: borrowing AttemptLock) {
+    guard lock.obstacle == nil else { return }
+    let opened = AttemptRecord.opened(at: parameters.now())
+    // Without failures to clear, a power cut may take the moment: it is not worth an fsync.
+    try? store.writeAttempts(opened.bytes, for: id, durably: record.failureCount > 0)
+  }
+
+  private func recordFailure(
+    after record: AttemptRecord, _ lock: borrowing AttemptLock, retryLimit: Int
+  ) throws(VaultError) {
+    var record = record
+    record.recordFailure(at: parameters.now())
+    do throws(VaultError) {
+      if let obstacle = lock.obstacle { throw obstacle }
+      try store.writeAttempts(record.bytes, for: id, durably: true)
+    } catch {
+      throw .unrecordedAttempt(id, error)
+    }
+    guard retryLimit > 0, record.failureCount > retryLimit else { return }
+    try wipe()
+    throw .wiped(id, failureCount: record.failureCount)
+  }
+
+  /// Deletes the vault, as its policy demands, and wipes what is open of it here.
+  private func wipe() throws(VaultError) {
+    let lock = try store.lock(id)
+    defer { lock.release() }
+    try store.remove(id)
+    close(because: .wiped)
+  }
+}
+
+/// The right to make an attempt, or why it was not to be had.
+///
+/// A directory or a file system that cannot be written must not keep the owner out of a vault that
+/// can be read: the attempt goes on, and only its failure is not answered.
+private struct AttemptLock: ~Copyable {
+  let obstacle: VaultError?
+  private let lock: VaultStoreLock?
+
+  init(of id: VaultID, in store: any VaultStore) {
+    do throws(VaultError) {
+      lock = try store.lockAttempts(id)
+      obstacle = nil
+    } catch {
+      lock = nil
+      obstacle = error
+    }
+  }
+
+  borrowing func release() {
+    lock?.release()
+  }
+}

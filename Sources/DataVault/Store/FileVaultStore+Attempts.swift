@@ -1,0 +1,88 @@
+internal import FileLayer
+internal import SystemPackage
+
+extension FileVaultStore {
+  /// The file of a vault's attempts, whether it exists or not.
+  func attemptsPath(of id: VaultID) -> FilePath { directory.appending("\(id).retry") }
+
+  /// The bytes of `<id>.retry`; nil only when it is absent.
+  public func readAttempts(_ id: VaultID) throws(VaultError) -> [UInt8]? {
+    do throws(FileError) {
+      return try fileSystem.read(
+        attemptsPath(of: id), maximumByteCount: AttemptRecord.maximumByteCount)
+    } catch {
+      throw .unreadable(error)
+    }
+  }
+
+  /// Replaces `<id>.retry`, which belongs to whom the vault belongs to.
+  public func writeAttempts(
+    _ bytes: [UInt8], for id: VaultID, durably: Bool
+  ) throws(VaultError) {
+    let path = attemptsPath(of: id)
+    do throws(FileError) {
+      let owner = try fileSystem.status(of: self.path(of: id)).flatMap {
+        fileSystem.ownerToKeep($0)
+      }
+      if durably {
+        try fileSystem.replace(
+          path, with: bytes, permissions: Self.filePermissions, owner: owner)
+      } else {
+        try replaceWithoutSynchronizing(path, with: bytes, owner: owner)
+      }
+    } catch {
+      throw .writeFailed(error)
+    }
+  }
+
+  /// Removes `<id>.retry`, durably; its lock file stays.
+  public func removeAttempts(_ id: VaultID) throws(VaultError) {
+    do throws(FileError) {
+      guard try removeAttemptFiles(id) else { return }
+      try fileSystem.synchronizeDirectory(directory)
+    } catch {
+      throw .writeFailed(error)
+    }
+  }
+
+  /// - Returns: whether there was something to remove.
+  @discardableResult
+  func removeAttemptFiles(_ id: VaultID) throws(FileError) -> Bool {
+    let path = attemptsPath(of: id)
+    var wasThere = false
+    for path in [path.temporarySibling, path] where try fileSystem.status(of: path) != nil {
+      try fileSystem.remove(path)
+      wasThere = true
+    }
+    return wasThere
+  }
+
+  /// Takes `<id>.retry.lock`; waits for whoever is making an attempt.
+  public func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
+    try checkDirectory()
+    do throws(FileError) {
+      return try lock(file: directory.appending("\(id).retry.lock"))
+    } catch {
+      throw .writeFailed(error)
+    }
+  }
+
+  /// As `replace`, but a power cut may leave the old file, the new one, or an empty one, which is
+  /// read as none.
+  private func replaceWithoutSynchronizing(
+    _ path: FilePath, with bytes: [UInt8], owner: FileOwner?
+  ) throws(FileError) {
+    let temporary = path.temporarySibling
+    try fileSystem.remove(temporary)
+    do throws(FileError) {
+      let file = try fileSystem.create(temporary, permissions: Self.filePermissions)
+      defer { file.close() }
+      try file.write(bytes)
+      if let owner { try file.changeOwner(to: owner) }
+      try fileSystem.rename(temporary, to: path)
+    } catch {
+      if !error.isCrash { try? fileSystem.remove(temporary) }
+      throw error
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import Testing
+
+@Suite struct PolicyCommandTests {
+  private func home() throws -> TestHome {
+    let home = try TestHome.fresh()
+    #expect(
+      try home.run("create", "v", "--new-password-file", home.folder.path("password")).status == 0)
+    return home
+  }
+
+  private func putRecord(_ failureCount: Int, waitingSeconds: Int, in home: TestHome) throws {
+    let retryAt = Int(Date().timeIntervalSince1970 * 1000) + waitingSeconds * 1000
+    let record = #"{"version":0,"failures":\#(failureCount),"retryAt":\#(retryAt),"openedAt":null}"#
+    try Data("\(record)\n".utf8).write(to: URL(fileURLWithPath: home.path + "/vaults/v.retry"))
+  }
+
+  @Test func `every field of a policy is set by its option and shown`() throws {
+    let home = try home()
+    #expect(
+      try home.unlocked("policy", "show", "v", "--json").text == """
+        {"digit":false,"expirationDays":0,"lockTimeoutSeconds":0,"lower":false,"minimumLength":8,\
+        "minimumUniqueCharacters":0,"retryLimit":0,"special":false,"standardPassword":true,\
+        "upper":false}\n
+        """)
+    let changed = try home.unlocked(
+      "policy", "set", "v", "--no-standard-password", "--minimum-length", "9",
+      "--minimum-unique-characters", "5", "--no-digit", "--lower", "--special",
+      "--expiration-days", "90", "--lock-timeout", "15m", "--retry-limit", "20")
+    #expect(changed.status == 0)
+    #expect(changed.output.isEmpty)
+    #expect(
+      try home.unlocked("policy", "show", "v", "--json").text == """
+        {"digit":false,"expirationDays":90,"lockTimeoutSeconds":900,"lower":true,"minimumLength":9,\
+        "minimumUniqueCharacters":5,"retryLimit":20,"special":true,"standardPassword":false,\
+        "upper":false}\n
+        """)
+    let text = try home.unlocked("policy", "show", "v").text
+    #expect(text.contains("standard password   not allowed\n"))
+    #expect(text.contains("lock timeout        900 s\n"))
+    #expect(try home.run("status", "v").text.contains("deletion   after more than 20 wrong"))
+    #expect(try home.unlocked("policy", "set", "v", "--no-lower").status == 0)
+    #expect(try home.unlocked("policy", "show", "v", "--json").text.contains(#""lower":false"#))
+  }
+
+  @Test func `nothing to set, or a number out of its bounds, is a wrong command line`() throws {
+    let home = try home()
+    #expect(try home.unlocked("policy", "set", "v").status == 64)
+    #expect(try home.unlocked("policy", "set", "v", "--lock-timeout", "500ms").status == 64)
+    #expect(try home.unlocked("policy", "set", "v", "--minimum-length", "1025").status == 64)
+    #expect(try home.unlocked("policy", "set", "v", "--minimum-length", "-1").status == 64)
+  }
+
+  @Test func `a password that breaks a rule ends with 78, and is changed all the same`() throws {
+    let home = try home()
+    #expect(try home.unlocked("policy", "set", "v", "--digit").status == 0)
+    let refused = try home.unlocked("names", "v")
+    #expect(refused.status == 78)
+    #expect(refused.errors.contains("demands a digit"))
+    #expect(refused.errors.contains("hint: change the password"))
+    #expect(
+      try home.unlocked(
+        "change-password", "v", "--new-password-file", home.folder.path("wrong")
+      ).status == 78)
+    let better = try home.folder.file("better", Array("correct horse 2".utf8))
+    #expect(
+      try home.unlocked("change-password", "v", "--new-password-file", better).status == 0)
+    #expect(try home.run("names", "v", "--password-file", better).status == 0)
+  }
+
+  @Test func `a vault is not made with a password that is too short`() throws {
+    let home = try TestHome.fresh()
+    let short = try home.folder.file("short", Array("1234567\n".utf8))
+    #expect(try home.run("create", "v", "--new-password-file", short).status == 78)
+    #expect(try home.run("secure", "--new-password-file", short).status == 78)
+    #expect(try home.contents().isEmpty)
+  }
+
+  @Test func `while a vault backs off even the right password ends with 75`() throws {
+    let home = try home()
+    try putRecord(9, waitingSeconds: 60, in: home)
+    let refused = try home.unlocked("names", "v")
+    #expect(refused.status == 75)
+    #expect(refused.errors.contains("hint: try again in "))
+    let status = try home.run("status", "v").text
+    #expect(status.contains("failures   9 since then: no attempt is taken for "))
+    try putRecord(9, waitingSeconds: -1, in: home)
+    #expect(try home.unlocked("names", "v").status == 0)
+  }
+
+  @Test func `status shows failures, and the opening after them`() throws {
+    let home = try home()
+    #expect(try home.run("status", "v").text.contains("opened     not known\nfailures   0"))
+    #expect(try home.run("names", "v", "--password-file", home.folder.path("wrong")).status == 77)
+    #expect(try home.run("status", "v", "--json").text.contains(#""failedAttempts":1"#))
+    #expect(try home.unlocked("names", "v").status == 0)
+    let status = try home.run("status", "v", "--json").text
+    #expect(status.contains(#""failedAttempts":0"#))
+    let year = Calendar(identifier: .gregorian).component(.year, from: Date())
+    #expect(status.contains(#""lastOpening":"\#(year)-"#))
+  }
+
+  @Test func `past the retry limit the vault is gone`() throws {
+    let home = try home()
+    #expect(try home.unlocked("policy", "set", "v", "--retry-limit", "1").status == 0)
+    let wrong = home.folder.path("wrong")
+    #expect(try home.run("names", "v", "--password-file", wrong).status == 77)
+    let wiped = try home.run("names", "v", "--password-file", wrong)
+    #expect(wiped.status == 78)
+    #expect(wiped.errors.contains("was deleted"))
+    #expect(try home.unlocked("names", "v").status == 66)
+  }
+}

@@ -1,0 +1,205 @@
+import DataVault
+import DataVaultTesting
+import FileLayer
+import Glibc
+import SystemPackage
+import Testing
+
+/// The record of attempts on disk: its form, whose it is, and what interruptions make of it.
+@Suite struct AttemptFileTests {
+  let home = TemporaryHome()
+  let vaults: ClockedVaults
+
+  private var path: FilePath { home.directory.appending("messaging.retry") }
+
+  init() {
+    vaults = ClockedVaults(home.store)
+  }
+
+  private func put(_ record: String, in home: TemporaryHome) throws {
+    try LinuxFileSystem().replace(
+      home.directory.appending("messaging.retry"), with: Array("\(record)\n".utf8),
+      permissions: .ownerReadWrite, owner: nil)
+  }
+
+  private func fail(times count: Int) async {
+    for _ in 0..<count {
+      vaults.advance(by: .seconds(900))
+      #expect(await vaults.attempt("wrong") == .wrongPassword)
+    }
+  }
+
+  @Test func `the file is as docs/vault-format.md has it, and its owner's alone`() async throws {
+    _ = try await vaults.make()
+    #expect(await vaults.attempt("right") == nil)
+    let opened = vaults.time.now.nanoseconds / 1_000_000
+    #expect(
+      try vaults.record()
+        == "{\"version\":0,\"failures\":0,\"retryAt\":null,\"openedAt\":\(opened)}\n")
+    await fail(times: 4)
+    let failed = vaults.time.now.nanoseconds / 1_000_000
+    #expect(
+      try vaults.record()
+        == "{\"version\":0,\"failures\":4,\"retryAt\":\(failed + 2000),\"openedAt\":\(opened)}\n")
+    for name in ["messaging.retry", "messaging.retry.lock"] {
+      let status = try #require(try LinuxFileSystem().status(of: home.directory.appending(name)))
+      #expect(status.permissions == [.ownerReadWrite], "\(name)")
+    }
+    #expect(try await Vault.list(in: home.store) == [.messaging])
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "only root can give files away"))
+  func `what root's attempts leave in a daemon's home is the daemon's`() async throws {
+    _ = try await vaults.make()
+    let daemon = FileOwner(userID: 12345, groupID: 54321)
+    for path in [home.file(), home.directory] {
+      chown(path.string, daemon.userID, daemon.groupID)
+    }
+    for password in ["wrong", "right"] {
+      _ = await vaults.attempt(password)
+      for name in ["messaging.retry", "messaging.retry.lock"] {
+        let status = try LinuxFileSystem().status(of: home.directory.appending(name))
+        #expect(status?.owner == daemon, "\(name) after \(password)")
+      }
+    }
+  }
+
+  @Test func `a link in the record's place is replaced, and leads nowhere`() async throws {
+    _ = try await vaults.make()
+    let elsewhere = home.path.appending("elsewhere")
+    try LinuxFileSystem().replace(
+      elsewhere, with: [1, 2, 3], permissions: .ownerReadWrite, owner: nil)
+    for password in ["wrong", "right"] {
+      unlink(path.string)
+      symlink(elsewhere.string, path.string)
+      _ = await vaults.attempt(password)
+      #expect(try LinuxFileSystem().read(elsewhere, maximumByteCount: 9) == [1, 2, 3])
+      #expect(try LinuxFileSystem().status(of: path)?.kind == .regular)
+    }
+  }
+
+  @Test func `a directory in the record's place keeps the owner in, and answers no wrong attempt`()
+    async throws
+  {
+    _ = try await vaults.make()
+    mkdir(path.string, 0o700)
+    #expect(await vaults.attempt("wrong") == .writeFailed)
+    #expect(await vaults.attempt("right") == nil)
+    rmdir(path.string)
+  }
+
+  @Test(arguments: [Errno.readOnlyFileSystem, .noSpace, .ioError])
+  func `a step that fails never keeps the owner out, nor answers an attempt that is not recorded`(
+    errno: Errno
+  ) async throws {
+    for password in ["right", "wrong"] {
+      for number in 0..<20 {
+        let home = TemporaryHome()
+        let vaults = ClockedVaults(home.store)
+        _ = try await vaults.make()
+        try put(#"{"version":0,"failures":1,"retryAt":null,"openedAt":null}"#, in: home)
+        let recorder = FileRecorder(fault: .failure(atEvent: number, errno))
+        let vault = try await Vault.get(
+          .messaging, in: home.recording(recorder), parameters: vaults.parameters)
+        let outcome = await code { try await vault.unlock(with: credentials(password)) }
+        let record = try vaults.record() ?? ""
+        if password == "right" {
+          #expect(outcome == nil, "step \(number)")
+        } else if outcome == .wrongPassword {
+          #expect(record.contains(#""failures":2"#), "step \(number)")
+        } else {
+          #expect(outcome == .writeFailed, "step \(number)")
+        }
+        #expect(await vaults.attempt("right") == nil, "after step \(number)")
+        #expect(try !LinuxFiles.entries(home.directory).contains { $0.hasSuffix(".new") })
+        if recorder.failableEventCount <= number {
+          #expect(number > 4)
+          break
+        }
+      }
+    }
+  }
+
+  @Test func `a kill or a power cut at any step loses no answered failure and keeps nobody out`()
+    async throws
+  {
+    for password in ["wrong", "right"] {
+      for number in 0..<20 {
+        let home = TemporaryHome()
+        let vaults = ClockedVaults(home.store)
+        _ = try await vaults.make()
+        try put(#"{"version":0,"failures":1,"retryAt":null,"openedAt":null}"#, in: home)
+        let initial = try home.tree()
+        let recorder = FileRecorder(fault: .crash(atEvent: number))
+        let vault = try await Vault.get(
+          .messaging, in: home.recording(recorder), parameters: vaults.parameters)
+        let outcome = await code { try await vault.unlock(with: credentials(password)) }
+        for loss in [DiskReplay.Loss.nothing, .everythingUnsynchronized, .unsynchronizedContents] {
+          let disk = DiskReplay(recorder.events, initialFiles: initial).files(after: loss)
+          let copy = try TemporaryHome(home, disk)
+          let after = ClockedVaults(copy.store)
+          let record = try after.record() ?? ""
+          if password == "wrong" {
+            let expected = outcome == .wrongPassword ? [2] : [1, 2]
+            #expect(
+              expected.contains { record.contains("\"failures\":\($0)") },
+              "\(outcome.map(\.description) ?? "opened") at \(number): \(record)")
+          }
+          #expect(await after.attempt("right") == nil, "\(password) at \(number), \(loss)")
+          #expect(copy.path != home.path)
+        }
+        if !recorder.hasCrashed {
+          #expect(number > 4)
+          break
+        }
+      }
+    }
+  }
+
+  @Test func `a first opening without a disk's confirmation may be forgotten, and no more`()
+    async throws
+  {
+    _ = try await vaults.make()
+    let initial = try home.tree()
+    let recorder = FileRecorder()
+    let vault = try await Vault.get(
+      .messaging, in: home.recording(recorder), parameters: vaults.parameters)
+    try await vault.unlock(with: credentials("right"))
+    #expect(!recorder.events.contains { if case .synchronize = $0 { true } else { false } })
+    let disk = DiskReplay(recorder.events, initialFiles: initial)
+      .files(after: .unsynchronizedContents)
+    let copy = try TemporaryHome(home, disk)
+    let after = ClockedVaults(copy.store)
+    #expect(try after.record() == "")
+    #expect(try await after.found().status().failedAttemptCount == 0)
+    #expect(await after.attempt("right") == nil)
+    #expect(copy.path != home.path)
+  }
+
+  @Test func `a wipe that is interrupted leaves the whole vault or none`() async throws {
+    for number in 0..<40 {
+      let home = TemporaryHome()
+      let vaults = ClockedVaults(home.store)
+      var policy = VaultPolicy()
+      policy.minimumLength = 0
+      policy.retryLimit = 1
+      _ = try await vaults.make(policy: policy)
+      try put(#"{"version":0,"failures":1,"retryAt":null,"openedAt":null}"#, in: home)
+      let recorder = FileRecorder(fault: .crash(atEvent: number))
+      let vault = try await Vault.get(
+        .messaging, in: home.recording(recorder), parameters: vaults.parameters)
+      let outcome = await code { try await vault.unlock(with: credentials("wrong")) }
+      #expect(outcome != nil && outcome != .wrongPassword, "step \(number)")
+      #expect((outcome == .wiped) == !recorder.hasCrashed, "step \(number)")
+      if try await Vault.exists(.messaging, in: home.store) {
+        #expect(await vaults.attempt("right") == nil, "step \(number)")
+      }
+      if !recorder.hasCrashed {
+        #expect(
+          try LinuxFiles.entries(home.directory) == ["messaging.lock", "messaging.retry.lock"])
+        #expect(number > 8)
+        break
+      }
+    }
+  }
+}

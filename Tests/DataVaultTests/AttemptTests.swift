@@ -1,0 +1,211 @@
+import DataVault
+import DataVaultTesting
+import FileLayer
+import Testing
+import VaultCrypto
+
+@Suite struct AttemptTests {
+  let store = InMemoryVaultStore()
+  let vaults: ClockedVaults
+
+  init() {
+    vaults = ClockedVaults(store)
+  }
+
+  private func fail(times count: Int) async {
+    for _ in 0..<count {
+      vaults.advance(by: .seconds(900))
+      #expect(await vaults.attempt("wrong") == .wrongPassword)
+    }
+  }
+
+  @Test
+  func `from the third failure on a vault waits 1 s, twice as long each time, 15 minutes at most`()
+    async throws
+  {
+    _ = try await vaults.make()
+    let delays = [0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900]
+    for (number, delay) in delays.enumerated() {
+      #expect(await vaults.attempt("wrong") == .wrongPassword, "failure \(number + 1)")
+      guard delay > 0 else { continue }
+      vaults.advance(by: .milliseconds(delay * 1000 - 1))
+      #expect(await vaults.attempt("right") == .backingOff, "failure \(number + 1)")
+      vaults.advance(by: .milliseconds(1))
+    }
+    #expect(await vaults.attempt("right") == nil)
+  }
+
+  @Test func `a success clears the failures, and its time is kept`() async throws {
+    let vault = try await vaults.make()
+    await fail(times: 5)
+    vaults.advance(by: .seconds(900))
+    #expect(try await vault.status().failedAttemptCount == 5)
+    #expect(try await vault.status().lastOpening == nil)
+    #expect(await vaults.attempt("right") == nil)
+    let status = try await vault.status()
+    #expect(status.failedAttemptCount == 0)
+    #expect(status.lastOpening == .nanoseconds(vaults.time.now.nanoseconds))
+    #expect(await vaults.attempt("wrong") == .wrongPassword)
+    #expect(await vaults.attempt("wrong") == .wrongPassword)
+    #expect(await vaults.attempt("right") == nil)
+  }
+
+  @Test func `an attempt that is not taken neither counts nor prolongs the wait`() async throws {
+    let vault = try await vaults.make()
+    await fail(times: 4)
+    let record = try vaults.record()
+    for _ in 0..<20 { #expect(await vaults.attempt("wrong") == .backingOff) }
+    #expect(try vaults.record() == record)
+    #expect(try await vault.status().retryDelay == .seconds(2))
+    do throws(VaultError) {
+      try await vaults.found().unlock(with: credentials("right"))
+      Issue.record("it was taken")
+    } catch {
+      #expect(error.hint == "try again in 2 seconds")
+    }
+  }
+
+  @Test func `of many attempts at once only as many are taken as in turn`() async throws {
+    _ = try await vaults.make()
+    let outcomes = await withTaskGroup(of: VaultError.Code?.self) { group in
+      for _ in 0..<8 { group.addTask { [vaults] in await vaults.attempt("wrong") } }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(outcomes.count { $0 == .wrongPassword } == 3)
+    #expect(outcomes.count { $0 == .backingOff } == 5)
+  }
+
+  @Test func `a clock that was set back does not prolong the wait`() async throws {
+    _ = try await vaults.make()
+    await fail(times: 5)
+    vaults.time.setNow(UnixTime(nanoseconds: 1_000_000_000_000_000_000))
+    #expect(await vaults.attempt("right") == .backingOff)
+    vaults.advance(by: .seconds(4))
+    #expect(await vaults.attempt("right") == nil)
+  }
+
+  @Test(arguments: [3, 20, 9_007_199_254_740_991])
+  func `whatever a record says, the wait is 15 minutes at most, and it ends`(
+    failureCount: Int
+  ) async throws {
+    let vault = try await vaults.make()
+    let record =
+      #"{"version":0,"failures":\#(failureCount),"retryAt":9007199254740991,"openedAt":null}"#
+    try store.writeAttempts(Array("\(record)\n".utf8), for: .messaging, durably: true)
+    #expect(await vaults.attempt("right") == .backingOff)
+    #expect(try await vault.status().retryDelay <= .seconds(900))
+    vaults.advance(by: .seconds(900))
+    #expect(await vaults.attempt("wrong") == .wrongPassword)
+    vaults.advance(by: .seconds(900))
+    #expect(await vaults.attempt("right") == nil)
+  }
+
+  @Test(arguments: [
+    "", "\n", "{}\n", "null\n", "\u{0}",
+    #"{"version":1,"failures":9,"retryAt":9007199254740991,"openedAt":null}"# + "\n",
+    #"{"version":0,"failures":-1,"retryAt":null,"openedAt":null}"# + "\n",
+    #"{"version":0,"failures":9,"retryAt":9007199254740992,"openedAt":null}"# + "\n",
+    #"{"version":0,"failures":9,"retryAt":9007199254740991,"openedAt":null}"#,
+  ])
+  func `a record that is none keeps nobody out, and the next one takes its place`(
+    record: String
+  ) async throws {
+    _ = try await vaults.make()
+    try store.writeAttempts(Array(record.utf8), for: .messaging, durably: true)
+    #expect(await vaults.attempt("wrong") == .wrongPassword)
+    #expect(
+      try vaults.record() == #"{"version":0,"failures":1,"retryAt":null,"openedAt":null}"# + "\n")
+    try store.writeAttempts(Array(record.utf8), for: .messaging, durably: true)
+    #expect(await vaults.attempt("right") == nil)
+  }
+
+  @Test func `the standard credentials are no attempt, and are not tried where they cannot open`()
+    async throws
+  {
+    let vault = try await vaults.make()
+    await vault.lock()
+    // Nothing that has to be derived or decrypted: the slot would take longer than the test.
+    for _ in 0..<5 {
+      #expect(await code { try await vault.unlock(with: .standard) } == .wrongPassword)
+      #expect(
+        await code {
+          try await vault.changePassword(from: .standard, to: credentials("other"))
+        } == .wrongPassword)
+    }
+    #expect(try vaults.record() == nil)
+  }
+
+  @Test func `failures of others do not keep the standard credentials out`() async throws {
+    let vault = try await Vault.create(
+      .messaging, in: store, credentials: .standard, parameters: vaults.parameters)
+    await vault.lock()
+    await fail(times: 4)
+    #expect(await vaults.attempt("wrong") == .backingOff)
+    try await vault.unlock(with: .standard)
+  }
+
+  @Test func `only a wrong secret counts: damage, absence and a store that fails do not`()
+    async throws
+  {
+    let vault = try await vaults.make()
+    await vault.lock()
+    let whole = try #require(store[.messaging])
+    var forge = VaultForge()
+    forge.statedIterationCount = "10000001"
+    let damages = [
+      Array(whole.dropLast()), Array(whole.prefix(300)), try forge.file(),
+      whole.replacingDigit(),
+    ]
+    for damage in damages {
+      store[.messaging] = damage
+      #expect(await code { try await vault.unlock(with: credentials("right")) } == .damaged)
+    }
+    store[.messaging] = nil
+    #expect(await code { try await vault.unlock(with: credentials("right")) } == .doesNotExist)
+    store[.messaging] = whole
+    store.failure = VaultError(.storeLocked, "a test says so")
+    #expect(await code { try await vault.unlock(with: credentials("right")) } == .storeLocked)
+    store.failure = nil
+    #expect(try vaults.record() == nil)
+  }
+
+  @Test func `a change of password by the current one is an attempt`() async throws {
+    let vault = try await vaults.make()
+    await vault.lock()
+    func change(from current: String) async -> VaultError.Code? {
+      await code {
+        try await vault.changePassword(from: credentials(current), to: credentials("other"))
+      }
+    }
+    for _ in 0..<3 { #expect(await change(from: "wrong") == .wrongPassword) }
+    #expect(await change(from: "right") == .backingOff)
+    vaults.advance(by: .seconds(1))
+    #expect(await change(from: "right") == nil)
+    #expect(try await vault.status().failedAttemptCount == 0)
+    #expect(await vaults.attempt("other") == nil)
+  }
+
+  @Test func `a new vault does not inherit the attempts on an old one of its name`() async throws {
+    _ = try await vaults.make()
+    await fail(times: 4)
+    let record = try #require(try store.readAttempts(.messaging))
+    try await Vault.delete(.messaging, in: store)
+    #expect(try store.readAttempts(.messaging) == nil)
+    // As a deletion that was interrupted leaves it.
+    try store.writeAttempts(record, for: .messaging, durably: true)
+    _ = try await vaults.make()
+    #expect(await vaults.attempt("right") == nil)
+    await fail(times: 4)
+    _ = try await Vault.retire(.messaging, in: store)
+    #expect(try store.readAttempts(.messaging) == nil)
+  }
+}
+
+extension [UInt8] {
+  /// A vault file with one digit of its ciphertext changed and the digest that belongs to it.
+  fileprivate func replacingDigit() -> [UInt8] {
+    var bytes = self
+    bytes[bytes.count - 120] = bytes[bytes.count - 120] == 0x41 ? 0x42 : 0x41
+    return VaultForge.seal(Array(bytes.dropLast(56)))
+  }
+}

@@ -1,0 +1,127 @@
+import DataVault
+import DataVaultTesting
+import FileLayer
+import Testing
+
+@Suite struct LockTimeoutTests {
+  let vaults = ClockedVaults()
+
+  private func limited(to seconds: Int) async throws -> Vault {
+    var policy = VaultPolicy()
+    policy.minimumLength = 0
+    policy.lockTimeoutSeconds = seconds
+    return try await vaults.make(policy: policy)
+  }
+
+  @Test func `a vault locks itself when its time is over, also when nobody calls`() async throws {
+    let vault = try await limited(to: 60)
+    var events = vault.lockEvents.makeAsyncIterator()
+    #expect(await comesTrue { vaults.alarm.sleeperCount == 1 })
+    vaults.advance(by: .seconds(60))
+    #expect(await events.next()?.reason == .timeout)
+    #expect(await code { _ = try await vault.itemNames() } == .locked)
+  }
+
+  @Test func `the time is over for a call at once, before any task has noticed`() async throws {
+    let vault = try await limited(to: 60)
+    try await vault.setText("1", for: "a")
+    vaults.time.advance(by: .milliseconds(59_999))
+    #expect(try await vault.text("a") == "1")
+    vaults.time.advance(by: .milliseconds(1))
+    #expect(await code { _ = try await vault.text("a") } == .locked)
+    #expect(await code { try await vault.resetLockTimeout() } == .locked)
+    #expect(await vault.isLocked)
+    try await vault.unlock(with: credentials("right"))
+    vaults.time.advance(by: .seconds(59))
+    #expect(try await vault.text("a") == "1")
+  }
+
+  @Test func `work does not extend the time, a reset does`() async throws {
+    let vault = try await limited(to: 60)
+    vaults.time.advance(by: .seconds(40))
+    try await vault.setText("1", for: "a")
+    try await vault.resetLockTimeout()
+    vaults.time.advance(by: .seconds(59))
+    try await vault.setText("2", for: "a")
+    vaults.time.advance(by: .seconds(1))
+    #expect(await vault.isLocked)
+  }
+
+  @Test func `a reset also moves the moment at which the vault locks by itself`() async throws {
+    let vault = try await limited(to: 60)
+    var events = vault.lockEvents.makeAsyncIterator()
+    vaults.advance(by: .seconds(40))
+    try await vault.resetLockTimeout()
+    #expect(await comesTrue { vaults.alarm.sleeperCount == 1 })
+    vaults.advance(by: .seconds(40))
+    #expect(await !vault.isLocked)
+    #expect(await comesTrue { vaults.alarm.sleeperCount == 1 })
+    vaults.advance(by: .seconds(20))
+    #expect(await events.next()?.reason == .timeout)
+  }
+
+  @Test func `a wall clock that jumps neither locks nor keeps open`() async throws {
+    let vault = try await limited(to: 60)
+    vaults.time.setNow(UnixTime(nanoseconds: .max / 2))
+    #expect(await !vault.isLocked)
+    vaults.time.setNow(UnixTime(nanoseconds: 0))
+    vaults.time.advance(by: .seconds(60))
+    #expect(await vault.isLocked)
+  }
+
+  @Test func `a timeout that is set counts from then, here and where it is noticed`() async throws {
+    let vault = try await vaults.make()
+    let other = try await vaults.found()
+    try await other.unlock(with: credentials("right"))
+    vaults.time.advance(by: .seconds(1000))
+    var policy = try await vault.policy()
+    policy.lockTimeoutSeconds = 60
+    try await vault.setPolicy(policy)
+    vaults.time.advance(by: .seconds(30))
+    _ = try await other.itemNames()
+    vaults.time.advance(by: .seconds(30))
+    #expect(await vault.isLocked)
+    #expect(await !other.isLocked)
+    vaults.time.advance(by: .seconds(30))
+    #expect(await other.isLocked)
+  }
+
+  @Test func `a vault without a timeout waits for nothing, nor does a locked one`() async throws {
+    let vault = try await vaults.make()
+    try await vault.resetLockTimeout()
+    #expect(vaults.alarm.sleeperCount == 0)
+    var policy = try await vault.policy()
+    policy.lockTimeoutSeconds = 60
+    try await vault.setPolicy(policy)
+    #expect(await comesTrue { vaults.alarm.sleeperCount == 1 })
+    await vault.lock()
+    #expect(await comesTrue { vaults.alarm.sleeperCount == 0 })
+  }
+
+  @Test func `waiting for the timeout keeps no vault alive that nobody has any more`() async throws
+  {
+    var vault: Vault? = try await limited(to: 60)
+    weak let dropped = vault
+    #expect(await comesTrue { vaults.alarm.sleeperCount == 1 })
+    vault = nil
+    #expect(await comesTrue { dropped == nil })
+    #expect(await comesTrue { vaults.alarm.sleeperCount == 0 })
+  }
+
+  @Test func `every locking is told with its reason, and the end of the vault ends the events`()
+    async throws
+  {
+    let store = vaults.store
+    var vault: Vault? = try await vaults.make()
+    let events = try #require(vault?.lockEvents)
+    await vault?.lock()
+    await vault?.lock()
+    try await vault?.unlock(with: credentials("right"))
+    try await Vault.delete(.messaging, in: store)
+    #expect(await code { _ = try await vault?.itemNames() } == .doesNotExist)
+    vault = nil
+    var reasons: [VaultLockEvent.Reason] = []
+    for await event in events { reasons.append(event.reason) }
+    #expect(reasons == [.request, .deleted])
+  }
+}

@@ -1,0 +1,313 @@
+import DataVault
+import DataVaultTesting
+import FileLayer
+import Testing
+import VaultCrypto
+
+/// A rule, a password that keeps it and one that breaks nothing else.
+struct PasswordRule: Sendable, CustomTestStringConvertible {
+  let code: VaultError.Code
+  let kept: [UInt8]
+  let broken: [UInt8]
+  let set: @Sendable (inout VaultPolicy) -> Void
+
+  var testDescription: String { "\(code): \(kept), not \(broken)" }
+
+  init(
+    _ code: VaultError.Code, keptBy kept: [UInt8], brokenBy broken: [UInt8],
+    _ set: @escaping @Sendable (inout VaultPolicy) -> Void
+  ) {
+    (self.code, self.kept, self.broken, self.set) = (code, kept, broken, set)
+  }
+
+  init(
+    _ code: VaultError.Code, keptBy kept: String, brokenBy broken: String,
+    _ set: @escaping @Sendable (inout VaultPolicy) -> Void
+  ) {
+    self.init(code, keptBy: Array(kept.utf8), brokenBy: Array(broken.utf8), set)
+  }
+
+  var policy: VaultPolicy {
+    var policy = VaultPolicy()
+    policy.minimumLength = 0
+    set(&policy)
+    return policy
+  }
+
+  static func credentials(_ password: [UInt8]) -> Credentials {
+    Credentials(password: SecretBytes(copying: password))
+  }
+
+  static let all = [
+    PasswordRule(.passwordTooShort, keptBy: "12345678", brokenBy: "1234567") {
+      $0.minimumLength = 8
+    },
+    // Scalars are counted, not bytes and not what is seen as one character.
+    PasswordRule(.passwordTooShort, keptBy: "äöü€日本語😀", brokenBy: "äöü€日本😀") {
+      $0.minimumLength = 8
+    },
+    PasswordRule(.passwordTooShort, keptBy: "e\u{301}e\u{301}", brokenBy: "\u{E9}\u{E9}") {
+      $0.minimumLength = 4
+    },
+    // Not UTF-8: bytes are counted.
+    PasswordRule(
+      .passwordTooShort, keptBy: [0xC3, 0xA4, 0xC3, 0xFF], brokenBy: [0xC3, 0xA4, 0xFF]
+    ) { $0.minimumLength = 4 },
+    PasswordRule(.needsDigit, keptBy: "pass1", brokenBy: "passⅧ½") { $0.requiresDigit = true },
+    PasswordRule(.needsDigit, keptBy: "\u{663}", brokenBy: "x") { $0.requiresDigit = true },
+    PasswordRule(.needsUpper, keptBy: "passÄ", brokenBy: "passä1 ") { $0.requiresUpper = true },
+    PasswordRule(.needsLower, keptBy: "PASSä", brokenBy: "PASSÄ1 ") { $0.requiresLower = true },
+    PasswordRule(.needsSpecial, keptBy: "pass word", brokenBy: "passé日1") {
+      $0.requiresSpecial = true
+    },
+    PasswordRule(.needsSpecial, keptBy: [0xFF], brokenBy: Array("e\u{301}".utf8)) {
+      $0.requiresSpecial = true
+    },
+    // A byte that is no character is no letter of Latin-1 either.
+    PasswordRule(.needsLower, keptBy: [0xFF, 0x61], brokenBy: [0xE4, 0xFF]) {
+      $0.requiresLower = true
+    },
+    PasswordRule(.tooFewUniqueCharacters, keptBy: "aaaabcä", brokenBy: "aabbccaabbcc") {
+      $0.minimumUniqueCharacters = 4
+    },
+    PasswordRule(.tooFewUniqueCharacters, keptBy: [1, 2, 0xFF], brokenBy: [0xFE, 0xFF, 0xFF]) {
+      $0.minimumUniqueCharacters = 3
+    },
+  ]
+}
+
+@Suite struct PolicyTests {
+  let vaults = ClockedVaults()
+
+  private func policy(_ set: (inout VaultPolicy) -> Void) -> VaultPolicy {
+    var policy = VaultPolicy()
+    policy.minimumLength = 0
+    set(&policy)
+    return policy
+  }
+
+  @Test func `a new vault has the defaults`() async throws {
+    let policy = try await vaults.make("long enough", policy: VaultPolicy()).policy()
+    #expect(policy == VaultPolicy())
+    #expect(policy.allowsStandardPassword)
+    #expect(policy.minimumLength == 8)
+    #expect(!policy.requiresDigit && !policy.requiresUpper)
+    #expect(!policy.requiresLower && !policy.requiresSpecial)
+    #expect(policy.minimumUniqueCharacters == 0)
+    #expect(policy.expirationDays == 0)
+    #expect(policy.lockTimeoutSeconds == 0)
+    #expect(policy.retryLimit == 0)
+  }
+
+  @Test func `a policy is kept, each field of it, over every kind of change`() async throws {
+    let vault = try await vaults.make()
+    var policy = VaultPolicy()
+    policy.allowsStandardPassword = false
+    policy.minimumLength = 9
+    policy.requiresDigit = true
+    policy.requiresUpper = true
+    policy.requiresLower = true
+    policy.requiresSpecial = true
+    policy.minimumUniqueCharacters = 5
+    policy.expirationDays = 90
+    policy.lockTimeoutSeconds = 600
+    policy.retryLimit = 10
+    try await vault.setPolicy(policy)
+    try await vault.setText("x", for: "y")
+    try await vault.changePassword(to: credentials("Correct-Horse-1"))
+    let found = try await vaults.found()
+    try await found.unlock(with: credentials("Correct-Horse-1"))
+    #expect(try await found.policy() == policy)
+    #expect(try await found.status().retryLimit == 10)
+  }
+
+  @Test func `a locked vault neither shows nor takes a policy`() async throws {
+    let vault = try await vaults.make()
+    await vault.lock()
+    #expect(await code { _ = try await vault.policy() } == .locked)
+    #expect(await code { try await vault.setPolicy(VaultPolicy()) } == .locked)
+  }
+
+  @Test(arguments: [
+    policyField(\.minimumLength, 1024), policyField(\.minimumUniqueCharacters, 256),
+    policyField(\.expirationDays, 36_500), policyField(\.lockTimeoutSeconds, 31_536_000),
+    policyField(\.retryLimit, 1000),
+  ])
+  func `a number out of its bounds is no policy`(
+    field: @Sendable (Int) -> VaultPolicy, maximum: Int
+  ) async throws {
+    let vault = try await vaults.make()
+    try await vault.setPolicy(field(maximum))
+    for number in [-1, maximum + 1, .max, .min] {
+      #expect(
+        await code { try await vault.setPolicy(field(number)) } == .invalidArgument, "\(number)")
+    }
+    #expect(try await vault.policy() == field(maximum))
+    #expect(
+      await code {
+        _ = try await CheapVault.create(
+          VaultID("b"), in: vaults.store, credentials: credentials("x"), policy: field(-1))
+      } == .invalidArgument)
+  }
+
+  @Test func `a file whose policy is out of bounds is damaged`() async throws {
+    for (old, new) in [
+      (#""minimumLength":8"#, #""minimumLength":1025"#),
+      (#""expirationDays":0"#, #""expirationDays":9007199254740991"#),
+    ] {
+      var forge = VaultForge()
+      forge.policy = forge.policy.replacing(old, with: new)
+      let store = InMemoryVaultStore()
+      store[.messaging] = try forge.file()
+      let vault = try await CheapVault.get(.messaging, in: store)
+      #expect(await code { try await vault.unlock(with: credentials("password")) } == .damaged)
+    }
+  }
+
+  @Test(arguments: PasswordRule.all)
+  func `a rule holds whenever a password is set`(rule: PasswordRule) async throws {
+    let (kept, broken) = (rule.kept, rule.broken)
+    #expect(
+      await code {
+        _ = try await CheapVault.create(
+          .messaging, in: vaults.store, credentials: PasswordRule.credentials(broken),
+          policy: rule.policy)
+      } == rule.code)
+    let vault = try await CheapVault.create(
+      .messaging, in: vaults.store, credentials: PasswordRule.credentials(kept),
+      policy: rule.policy)
+    #expect(
+      await code { try await vault.changePassword(to: PasswordRule.credentials(broken)) }
+        == rule.code)
+    #expect(
+      await code {
+        try await vault.changePassword(
+          from: PasswordRule.credentials(kept), to: PasswordRule.credentials(broken))
+      } == rule.code)
+    try await vault.changePassword(to: PasswordRule.credentials(kept))
+    let found = try await vaults.found()
+    try await found.unlock(with: PasswordRule.credentials(kept))
+  }
+
+  @Test(arguments: PasswordRule.all)
+  func `a rule set later refuses the password in place, which can still be changed`(
+    rule: PasswordRule
+  ) async throws {
+    let (kept, broken) = (rule.kept, rule.broken)
+    let vault = try await CheapVault.create(
+      .messaging, in: vaults.store, credentials: PasswordRule.credentials(broken))
+    try await vault.setPolicy(rule.policy)
+    let found = try await vaults.found()
+    #expect(
+      await code { try await found.unlock(with: PasswordRule.credentials(broken)) } == rule.code)
+    #expect(await found.isLocked)
+    #expect(try await found.status().failedAttemptCount == 0)
+    try await found.changePassword(
+      from: PasswordRule.credentials(broken), to: PasswordRule.credentials(kept))
+    try await found.unlock(with: PasswordRule.credentials(kept))
+  }
+
+  @Test func `a refused password leaves the vault as it was`() async throws {
+    let store = InMemoryVaultStore()
+    let vault = try await CheapVault.create(
+      .messaging, in: store, credentials: .standard, policy: VaultPolicy())
+    let before = store[.messaging]
+    #expect(await code { try await vault.secure(to: credentials("short")) } == .passwordTooShort)
+    #expect(store[.messaging] == before)
+    try await vault.secure(to: credentials("long enough"))
+  }
+
+  @Test func `the standard credentials pass every rule for characters, where they are allowed`()
+    async throws
+  {
+    var strict = VaultPolicy()
+    strict.minimumLength = 1024
+    strict.requiresUpper = true
+    strict.requiresDigit = true
+    strict.minimumUniqueCharacters = 256
+    let vault = try await CheapVault.create(
+      .messaging, in: vaults.store, credentials: .standard, policy: strict)
+    await vault.lock()
+    try await vault.unlock(with: .standard)
+    #expect(
+      await code {
+        try await vault.changePassword(to: credentials("datavault-standard-password"))
+      } == .passwordTooShort)
+  }
+
+  @Test func `where they are not, they are neither set nor used, and can be left`() async throws {
+    let demanding = policy { $0.allowsStandardPassword = false }
+    #expect(
+      await code {
+        _ = try await CheapVault.create(
+          .messaging, in: vaults.store, credentials: .standard, policy: demanding)
+      } == .passwordRequired)
+    let vault = try await CheapVault.create(
+      .messaging, in: vaults.store, credentials: .standard)
+    try await vault.setPolicy(demanding)
+    let found = try await vaults.found()
+    #expect(await code { try await found.unlock(with: .standard) } == .passwordRequired)
+    try await found.changePassword(from: .standard, to: credentials("mine"))
+    try await found.unlock(with: credentials("mine"))
+    #expect(await code { try await found.changePassword(to: .standard) } == .passwordRequired)
+  }
+
+  @Test func `a password expires with its days, and can be changed then`() async throws {
+    let vault = try await vaults.make(policy: policy { $0.expirationDays = 30 })
+    await vault.lock()
+    vaults.advance(by: .seconds(30 * 86_400 - 1))
+    try await vault.unlock(with: credentials("right"))
+    await vault.lock()
+    vaults.advance(by: .seconds(1))
+    do throws(VaultError) {
+      try await vault.unlock(with: credentials("right"))
+      Issue.record("it opened")
+    } catch {
+      #expect(error.code == .passwordExpired)
+      #expect(error.hint?.contains("change-password") == true)
+    }
+    #expect(await vault.isLocked)
+    // A wrong password is wrong, not expired.
+    #expect(await code { try await vault.unlock(with: credentials("wrong")) } == .wrongPassword)
+    try await vault.changePassword(from: credentials("right"), to: credentials("fresh"))
+    try await vault.unlock(with: credentials("fresh"))
+    vaults.advance(by: .seconds(30 * 86_400))
+    // What is open stays open: only an unlock asks for the password's age.
+    try await vault.setText("1", for: "a")
+    try await vault.changePassword(to: credentials("fresher"))
+    try await vault.unlock(with: credentials("fresher"))
+  }
+
+  @Test func `the age of a password is not touched by other changes`() async throws {
+    let vault = try await vaults.make(policy: policy { $0.expirationDays = 1 })
+    vaults.advance(by: .seconds(86_399))
+    try await vault.setText("1", for: "a")
+    try await vault.setPolicy(policy { $0.expirationDays = 1 })
+    vaults.advance(by: .seconds(1))
+    #expect(await code { try await vault.unlock(with: credentials("right")) } == .passwordExpired)
+  }
+
+  @Test func `a long password of few characters is counted in time`() async throws {
+    let rules = policy { $0.minimumUniqueCharacters = 256 }
+    let long = [UInt8](repeating: 0x61, count: 1 << 20)
+    #expect(
+      await code {
+        _ = try await CheapVault.create(
+          .messaging, in: vaults.store, credentials: PasswordRule.credentials(long), policy: rules)
+      } == .tooFewUniqueCharacters)
+  }
+}
+
+/// A field of a policy as a test's argument, with the most it may be.
+private func policyField(
+  _ field: any WritableKeyPath<VaultPolicy, Int> & Sendable, _ maximum: Int
+) -> (@Sendable (Int) -> VaultPolicy, Int) {
+  (
+    { number in
+      var policy = VaultPolicy()
+      policy.minimumLength = 0
+      policy[keyPath: field] = number
+      return policy
+    }, maximum
+  )
+}
