@@ -19,10 +19,9 @@ struct Program: AsyncParsableCommand {
         name: "Vaults",
         subcommands: [
           CreateCommand.self, ListCommand.self, StatusCommand.self, UnlockCommand.self,
-          LockCommand.self, SecureCommand.self,
-          ChangePasswordCommand.self, PolicyCommand.self, DeleteCommand.self,
-          CleanUpFirstRunCommand.self,
-          VerifyCommand.self, ExportCommand.self, ImportCommand.self,
+          LockCommand.self, SecureCommand.self, ChangePasswordCommand.self, PolicyCommand.self,
+          DeleteCommand.self, CleanUpFirstRunCommand.self, VerifyCommand.self, DoctorCommand.self,
+          ExportCommand.self, ImportCommand.self,
         ]),
       CommandGroup(name: "Keys", subcommands: [SlotsCommand.self, RotateCommand.self]),
       CommandGroup(

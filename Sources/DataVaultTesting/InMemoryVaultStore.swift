@@ -63,6 +63,11 @@ public final class InMemoryVaultStore: VaultStore {
     }
   }
 
+  /// The names that retired vaults have.
+  public func retiredNames() throws(VaultError) -> [String] {
+    try access { $0.retired.keys.sorted() }
+  }
+
   /// Does nothing: memory needs no preparation.
   public func prepare() throws(VaultError) {}
 

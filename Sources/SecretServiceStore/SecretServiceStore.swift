@@ -118,6 +118,21 @@ public struct SecretServiceStore: VaultStore {
     }
   }
 
+  /// What stands in the attribute `retired` of items.
+  public func retiredNames() throws(VaultError) -> [String] {
+    try withService { (service) throws(BusFailure) in
+      try readably(service, shared) { (service, items) throws(BusFailure) in
+        var names: [String] = []
+        for item in items {
+          if let name = try service.attributes(of: item)[Self.retiredAttribute] {
+            names.append(name)
+          }
+        }
+        return names.sorted()
+      }
+    }
+  }
+
   /// Makes the home and its directory of vaults, in which the locks are.
   public func prepare() throws(VaultError) {
     try FileVaultStore(home: home).prepare()

@@ -107,6 +107,17 @@ public struct FileVaultStore: VaultStore {
     }
   }
 
+  /// The paths of the files that ``retire(_:)`` has renamed.
+  public func retiredNames() throws(VaultError) -> [String] {
+    do throws(FileError) {
+      let entries = try fileSystem.entries(of: directory) ?? []
+      return entries.filter { $0.contains(".vault.retired-") }.sorted()
+        .map { directory.appending($0).string }
+    } catch {
+      throw .unreadable(error)
+    }
+  }
+
   /// Takes the vault's lock file; waits for whoever holds it.
   public func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
     do throws(FileError) {

@@ -26,6 +26,11 @@ public protocol VaultStore: Sendable {
   /// - Returns: the side name, for people.
   func retire(_ id: VaultID) throws(VaultError) -> String
 
+  /// The side names of retired vaults, ascending.
+  ///
+  /// Default: none.
+  func retiredNames() throws(VaultError) -> [String]
+
   /// Makes what the store itself needs before its first vault.
   func prepare() throws(VaultError)
 
@@ -64,6 +69,9 @@ public protocol VaultStore: Sendable {
 }
 
 extension VaultStore {
+  /// None.
+  public func retiredNames() throws(VaultError) -> [String] { [] }
+
   /// The vault's location.
   public func sessionIdentity(of id: VaultID) -> String? { location(of: id) }
 

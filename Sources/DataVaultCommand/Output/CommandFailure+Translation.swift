@@ -14,7 +14,7 @@ extension CommandFailure {
     case let error as EngineError:
       self.init(Self.status(of: error), error.message, hint: error.hint)
     case let error as VaultError:
-      self.init(Self.status(of: error), error.message, hint: error.hint)
+      self.init(Self.status(of: error.code), error.message, hint: error.hint)
     case let error as VaultedDatabaseError:
       self.init(Self.status(of: error), error.message, hint: error.hint)
     case let error as SealedDatabaseError:
@@ -34,20 +34,20 @@ extension CommandFailure {
     case .invalidChannel, .invalidArgument: .usage
     case .busy: .tryLater
     case .vault:
-      (error.underlying as? VaultError).map(status(of:)) ?? .inputOutput
+      (error.underlying as? VaultError).map { status(of: $0.code) } ?? .inputOutput
     default: .inputOutput
     }
   }
 
-  private static func status(of error: VaultError) -> ExitStatus {
-    switch error.code {
+  static func status(of code: VaultError.Code) -> ExitStatus {
+    switch code {
     case .wrongPassword, .locked, .sessionStale, .loosePermissions, .storeLocked: .notPermitted
     case .recoveryCodeLength, .recoveryCodeCharacter, .recoveryCodeMistyped, .keyFileLength,
       .slotSecretMissing:
       .notPermitted
     case .doesNotExist, .itemNotFound, .slotNotFound, .keyMissing: .absent
     case .alreadyExists, .alreadySecured, .slotExists: .exists
-    case .damaged, .newerVersion, .valueTooLarge, .vaultFull, .wrongItemKind: .badData
+    case .damaged, .newerVersion, .notSealedData, .truncated, .valueTooLarge, .vaultFull, .wrongItemKind: .badData
     case .invalidArgument, .nameEmpty, .nameTooLong: .usage
     case .storeUnavailable, .sessionsUnavailable, .unsupported: .unavailable
     case .keyChangePending, .backingOff: .tryLater

@@ -1,0 +1,105 @@
+internal import VaultCrypto
+
+/// Looks for what is not as it should be: with this process, with a store, with each vault in it.
+///
+/// It changes nothing, needs no password and tries none.
+public enum VaultDoctor {
+  /// Everything that is found: first about the process, then the store, then vault by vault.
+  ///
+  /// Memory is judged by locking a page, and by all secrets that this process has had so far.
+  public static func examine(_ store: any VaultStore) async -> [VaultFinding] {
+    await examine(store, parameters: VaultParameters(), canLockMemory: canLockMemory)
+  }
+
+  package static func examine(
+    _ store: any VaultStore, parameters: VaultParameters, canLockMemory: () -> Bool
+  ) async -> [VaultFinding] {
+    var findings: [VaultFinding] = []
+    if !canLockMemory() { findings.append(.memoryNotLocked) }
+    do throws(VaultError) {
+      try VaultSession.checkAvailability(parameters: parameters)
+    } catch {
+      findings.append(.sessionsUnavailable(error))
+    }
+    do throws(VaultError) {
+      let keeper = VaultKeeper(store)
+      for id in try await keeper.list() {
+        findings += await Vault(id: id, store: store, parameters: parameters).findings()
+      }
+      findings += try await keeper.retiredNames().map { .retired($0) }
+    } catch {
+      findings.append(VaultFinding(error))
+    }
+    return findings
+  }
+
+  private static func canLockMemory() -> Bool {
+    _ = SecretBytes(zeroCount: 1)
+    return LockedMemory.isComplete
+  }
+}
+
+extension VaultKeeper {
+  func retiredNames() throws(VaultError) -> [String] { try store.retiredNames() }
+}
+
+extension Vault {
+  /// What is to be said of this vault.
+  fileprivate func findings() -> [VaultFinding] {
+    let status: VaultStatus
+    do throws(VaultError) {
+      status = try self.status()
+    } catch {
+      return [VaultFinding(error, of: id)]
+    }
+    var findings: [VaultFinding] = []
+    if !status.isSecured { findings.append(.standardPassword(id)) }
+    for count in status.slots.compactMap(\.iterationCount) where count < parameters.iterationCount {
+      findings.append(.oldIterations(id, count, of: parameters.iterationCount))
+    }
+    if status.retryDelay > .zero { findings.append(.backingOff(id, status)) }
+    return findings
+  }
+}
+
+extension VaultFinding {
+  fileprivate static let memoryNotLocked = VaultFinding(
+    .memoryNotLocked, "the system does not let this process lock memory: secrets may reach the swap",
+    fix: "raise RLIMIT_MEMLOCK (`ulimit -l`, LimitMEMLOCK= of a systemd unit), or encrypt the swap")
+
+  fileprivate static func sessionsUnavailable(_ error: VaultError) -> VaultFinding {
+    VaultFinding(
+      .sessionsUnavailable, error.message,
+      fix: error.hint ?? "without sessions each command asks for the password")
+  }
+
+  fileprivate static func standardPassword(_ id: VaultID) -> VaultFinding {
+    VaultFinding(
+      .standardPassword, of: id,
+      "vault '\(id)' opens with the publicly known password: there is no security",
+      fix: id == .messaging ? "run `datavault secure`" : "change its password")
+  }
+
+  fileprivate static func oldIterations(
+    _ id: VaultID, _ count: Int, of today: Int
+  ) -> VaultFinding {
+    VaultFinding(
+      .oldIterations, of: id,
+      "the password of vault '\(id)' is derived with \(count) iterations, today's number is \(today)",
+      fix: "unlock it once with its password, which raises them")
+  }
+
+  fileprivate static func backingOff(_ id: VaultID, _ status: VaultStatus) -> VaultFinding {
+    let seconds = max(1, status.retryDelay.components.seconds)
+    return VaultFinding(
+      .backingOff, of: id,
+      "vault '\(id)' takes no attempt for \(seconds) s, after \(status.failedAttemptCount) wrong ones",
+      fix: "wait; if the attempts were not yours, find out whose they were")
+  }
+
+  fileprivate static func retired(_ name: String) -> VaultFinding {
+    VaultFinding(
+      .retiredVault, "a vault was retired: \(name)",
+      fix: "delete it when nothing of it is wanted any more; under its old name it opens as before")
+  }
+}

@@ -1,0 +1,144 @@
+import Foundation
+import Glibc
+import PrivateKeyring
+import Testing
+
+/// `datavault doctor`, provoked into each of its findings.
+@Suite struct DoctorCommandTests {
+  private struct Report: Decodable {
+    struct Finding: Decodable {
+      let kind: String
+      let vault: String?
+      let isWarning: Bool
+      let message: String
+      let fix: String
+    }
+    let findings: [Finding]
+  }
+
+  /// The findings but those about this machine, each as "kind vault".
+  private func kinds(_ outcome: Tool.Outcome) throws -> [String] {
+    let findings = try JSONDecoder().decode(Report.self, from: Data(outcome.output)).findings
+    for finding in findings { #expect(!finding.message.isEmpty && !finding.fix.isEmpty) }
+    return findings.filter { !["sessionsUnavailable", "memoryNotLocked"].contains($0.kind) }
+      .map { "\($0.kind) \($0.vault ?? "-")" }
+  }
+
+  private func fixture(_ name: String) throws -> [UInt8] {
+    let repository = URL(fileURLWithPath: #filePath)
+      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    return [UInt8](try Data(contentsOf: repository.appendingPathComponent("Fixtures/vaults/\(name)")))
+  }
+
+  private func put(_ bytes: [UInt8], as id: String, in home: TestHome) throws {
+    try Data(bytes).write(to: URL(fileURLWithPath: home.vault(id)))
+    chmod(home.vault(id), 0o600)
+  }
+
+  @Test func `a home in order gives nothing to report`() throws {
+    let home = try TestHome.secured()
+    #expect(try kinds(try home.run("doctor", "--json")) == [])
+    #expect(try home.run("doctor").status == 0)
+    #expect(try kinds(try TestHome.fresh().run("doctor", "--json")) == [])
+  }
+
+  @Test func `warnings name the vault and end with 0`() throws {
+    let home = try TestHome.unsecured()
+    let before = try home.contents()
+    let old = try fixture("positive/password.vault")
+    try put(old, as: "password", in: home)
+    try put(old, as: "put-aside", in: home)
+    rename(home.vault("put-aside"), home.vault("put-aside") + ".retired-1")
+    let outcome = try home.run("doctor", "--json")
+    #expect(outcome.status == 0)
+    #expect(
+      try kinds(outcome) == ["standardPassword messaging", "oldIterations password", "retiredVault -"])
+    let text = try home.run("doctor").text
+    #expect(text.contains("warning: vault 'messaging' opens with the publicly known password"))
+    #expect(text.contains("  fix: run `datavault secure`\n"))
+    #expect(text.contains("put-aside.vault.retired-1"))
+    // Nothing was changed by looking.
+    #expect(try home.contents().filter { before[$0.key] != nil } == before)
+  }
+
+  @Test func `a vault that waits after wrong passwords says for how long`() throws {
+    let home = try TestHome.secured()
+    for _ in 0..<3 {
+      let wrong = home.folder.path("wrong")
+      #expect(try home.run("names", "messaging", "--password-file", wrong).status == 77)
+    }
+    let outcome = try home.run("doctor", "--json")
+    #expect(outcome.status == 0)
+    #expect(try kinds(outcome) == ["backingOff messaging"])
+  }
+
+  @Test func `what keeps a vault from being used is an error with its own exit code`() throws {
+    let home = try TestHome.secured()
+    try put(try fixture("negative/newer-version.vault"), as: "a", in: home)
+    var outcome = try home.run("doctor", "--json")
+    #expect(outcome.status == 65)
+    #expect(outcome.errors.contains("hint: "))
+    #expect(try kinds(outcome) == ["newerVersion a"])
+
+    try put([1, 2, 3], as: "a", in: home)
+    outcome = try home.run("doctor", "--json")
+    #expect(outcome.status == 65)
+    #expect(try kinds(outcome) == ["damaged a"])
+
+    unlink(home.vault("a"))
+    chmod(home.vault("messaging"), 0o644)
+    outcome = try home.run("doctor", "--json")
+    #expect(outcome.status == 77)
+    #expect(try kinds(outcome) == ["loosePermissions messaging"])
+  }
+
+  @Test(.enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)))
+  func `no bus, no service, no collection and a locked one are told apart`() throws {
+    let home = try TestHome.fresh()
+    let keyring = try PrivateKeyring()
+    var seen: [String] = []
+    func look(_ kind: String, _ status: Int32) throws {
+      let outcome = try Tool.run(
+        ["doctor", "--json", "--store", "secret-service", "--home", home.path],
+        environment: keyring.environment)
+      #expect(outcome.status == status)
+      #expect(try kinds(outcome) == ["\(kind) -"])
+      let report = try JSONDecoder().decode(Report.self, from: Data(outcome.output))
+      seen += report.findings.filter { $0.kind == kind }.map { "\($0.message) | \($0.fix)" }
+    }
+    try look("storeUnavailable", 69)  // no service
+    try keyring.startWithoutCollection()
+    try look("storeUnavailable", 69)
+    keyring.stopKeyring()
+    try keyring.startUnlocked()
+    keyring.stopKeyring()
+    try keyring.startLocked()
+    try look("storeLocked", 77)
+    keyring.stopKeyring()
+    keyring.stopBus()
+    try look("storeUnavailable", 69)  // no bus
+    #expect(Set(seen).count == 4, "\(seen)")
+  }
+
+  @Test(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))
+  func `memory that cannot be locked is reported, and lived without`() throws {
+    let (user, home) = (OtherUser(), try TestHome.secured())
+    try user.take(home)
+    let limited = ["prlimit", "--memlock=0:0"] + user.wrapper
+    let outcome = try Tool.run(["doctor", "--json", "--home", home.path], through: limited)
+    #expect(outcome.status == 0)
+    #expect(outcome.text.contains(#""kind":"memoryNotLocked""#))
+    let names = try Tool.run(
+      ["names", "messaging", "--home", home.path, "--password-file", home.folder.path("password")],
+      through: limited)
+    #expect(names.status == 0)
+  }
+
+  @Test func `sessions that the kernel refuses are reported`() throws {
+    let home = try TestHome.secured()
+    let outcome = try Tool.run(
+      ["doctor", "--json", "--home", home.path], through: Keyrings.refused(with: EPERM))
+    #expect(outcome.status == 0)
+    #expect(outcome.text.contains(#""kind":"sessionsUnavailable""#))
+  }
+}
