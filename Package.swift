@@ -125,8 +125,8 @@ let package = Package(
     tests(
       "VaultedDatabaseTests",
       [
-        "VaultedDatabase", "DataVault", "SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer",
-        "FaultVFS", grdb, system,
+        "VaultedDatabase", "DataVault", "DataVaultTesting", "SealedSQLite", "SealedVFS",
+        "VaultCrypto", "FileLayer", "FaultVFS", grdb, system,
       ]),
     tests(
       "MessagingQueueTests",

@@ -1,5 +1,8 @@
 import DataVault
+import DataVaultTesting
 import FileLayer
+import Foundation
+import SystemPackage
 import Testing
 
 @testable import VaultedDatabase
@@ -51,5 +54,27 @@ import Testing
     lock.release()
     try await VaultedDatabase.deleteVault(.messaging, of: temporary.home)
     #expect(try temporary.files()["vaults/messaging.vault"] == nil)
+  }
+
+  @Test(arguments: [VaultError.Code.storeLocked, .storeUnavailable, .unreadable])
+  func `a store that cannot be looked into is never cleaned up`(code: VaultError.Code) async throws
+  {
+    let temporary = try TemporaryHome()
+    _ = try await temporary.makeVault(.user)
+    try await temporary.withDatabase(.user) { _ in }
+    let memory = InMemoryVaultStore()
+    try await Vault.move(.messaging, from: temporary.home.store, to: memory)
+    try FileManager.default.removeItem(atPath: temporary.path.string)
+    let home = DataVaultHome(
+      temporary.path, store: memory, vaultParameters: TemporaryHome.parameters)
+    let bytes = memory[.messaging]
+
+    memory.failure = VaultError(code, "on purpose")
+    await #expect(throws: (any Error).self) { try await VaultedDatabase.cleanUpFirstRun(home) }
+    #expect(memory[.messaging] == bytes)
+
+    memory.failure = nil
+    #expect(try await VaultedDatabase.cleanUpFirstRun(home) != nil)
+    #expect(memory[.messaging] == nil)
   }
 }

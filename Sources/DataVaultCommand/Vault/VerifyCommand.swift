@@ -8,7 +8,7 @@ struct VerifyCommand: AsyncParsableCommand {
     commandName: "verify", abstract: "Check that a vault is whole.",
     discussion: """
       Without a password: that nothing is damaged by accident. With one, which is never asked for \
-      here: that every byte is authentic, and every item readable. Nothing is changed.
+      here: that every byte is authentic, and every item readable.
       """)
 
   @OptionGroup var vault: VaultArgument
