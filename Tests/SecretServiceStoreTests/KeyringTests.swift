@@ -99,20 +99,29 @@ struct KeyringTests {
     #expect(code { try keyring.store.write([1], for: .messaging) } == .storeUnavailable)
   }
 
-  @Test func `a service that dies during a write leaves the vault as it was, and says so`()
-    async throws
-  {
+  /// What dies in the middle of a write.
+  enum Death: CaseIterable, Sendable {
+    case service, bus
+  }
+
+  @Test(arguments: Death.allCases)
+  func `a service or a bus that dies during a write leaves the vault as it was, and says so`(
+    death: Death
+  ) async throws {
     try keyring.startUnlocked()
     try keyring.store.prepare()
     try keyring.store.write([1], for: .messaging)
+    // It takes the calls from here on and answers none.
     keyring.suspendKeyring()
     let store = keyring.store
     let write = Task.detached { code { try store.write([2], for: .messaging) } }
     try await Task.sleep(for: .milliseconds(200))
+    if death == .bus { keyring.stopBus() }
     keyring.stopKeyring()
     let failure = await write.value
     #expect(failure == .storeUnavailable || failure == .writeFailed)
     #expect(code { _ = try keyring.store.read(.messaging) } == .storeUnavailable)
+    if death == .bus { try keyring.startBus() }
     try keyring.startUnlocked()
     #expect(try keyring.store.read(.messaging) == [1])
   }

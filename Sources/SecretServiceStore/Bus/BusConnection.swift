@@ -3,7 +3,7 @@ internal import Dispatch
 
 /// A connection to a message bus that nobody shares.
 ///
-/// The process's shared connection, which libsecret uses, ends the process when the bus goes, and
+/// The process's shared one, which libsecret takes, may end the process when the bus ends, and
 /// stays closed when the bus comes back.
 @safe struct BusConnection: ~Copyable {
   private let connection: OpaquePointer
@@ -23,7 +23,6 @@ internal import Dispatch
       let words = unsafe Self.takeMessage(error)
       throw BusFailure(.unreachable, "the session bus does not answer: \(words)")
     }
-    unsafe g_dbus_connection_set_exit_on_close(connection, 0)
     unsafe self.connection = connection
     self.patience = patience
   }
