@@ -55,4 +55,10 @@ public struct DataVaultHome: Sendable {
 
   package var lockPath: FilePath { path.appending("messaging.lock") }
   package var creationPath: FilePath { path.appending("messaging.db.creating") }
+
+  /// Makes the directory for a vault that is kept elsewhere, and can outlive it.
+  func makeWhereTheStoreDoesNot() throws(VaultError) {
+    guard !(store is FileVaultStore) else { return }
+    try FileVaultStore(home: path, fileSystem: fileSystem).prepare()
+  }
 }

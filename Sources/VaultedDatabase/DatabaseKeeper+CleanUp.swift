@@ -5,7 +5,6 @@ extension DatabaseKeeper {
   func cleanUpFirstRun() async throws(VaultedDatabaseError) -> String? {
     do {
       guard try await Vault.exists(.messaging, in: home.store) else { return nil }
-      try prepare()
       let lock = try takeLock()
       defer { lock.release() }
       let vault = try await Vault.get(
@@ -25,7 +24,6 @@ extension DatabaseKeeper {
       guard id == .messaging, try await Vault.exists(id, in: home.store) else {
         return try await Vault.delete(id, in: home.store, force: force, databaseExists: false)
       }
-      try prepare()
       // Nobody may put a database in its place between the look and the deletion of its key.
       let lock = try takeLock()
       defer { lock.release() }
@@ -34,10 +32,5 @@ extension DatabaseKeeper {
     } catch {
       throw VaultedDatabaseError(any: error)
     }
-  }
-
-  /// A vault that is kept elsewhere outlives its home, which the lock needs.
-  private func prepare() throws(VaultError) {
-    try home.store.prepare()
   }
 }

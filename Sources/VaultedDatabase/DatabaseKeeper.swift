@@ -1,3 +1,4 @@
+internal import DataVault
 internal import FileLayer
 internal import SealedVFS
 internal import SystemPackage
@@ -20,7 +21,12 @@ actor DatabaseKeeper {
 
   /// Takes `messaging.lock`, which the caller gives back on every path.
   func takeLock() throws(VaultedDatabaseError) -> FileLock {
-    try ProtocolLock.take(home.lockPath, in: home.fileSystem)
+    do throws(VaultError) {
+      try home.makeWhereTheStoreDoesNot()
+    } catch {
+      throw VaultedDatabaseError(error)
+    }
+    return try ProtocolLock.take(home.lockPath, in: home.fileSystem)
   }
 
   /// What lies at the path of the database, found out without changing anything.
