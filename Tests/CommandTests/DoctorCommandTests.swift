@@ -27,7 +27,8 @@ import Testing
   private func fixture(_ name: String) throws -> [UInt8] {
     let repository = URL(fileURLWithPath: #filePath)
       .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    return [UInt8](try Data(contentsOf: repository.appendingPathComponent("Fixtures/vaults/\(name)")))
+    let path = repository.appendingPathComponent("Fixtures/vaults/\(name)")
+    return [UInt8](try Data(contentsOf: path))
   }
 
   private func put(_ bytes: [UInt8], as id: String, in home: TestHome) throws {
@@ -51,8 +52,8 @@ import Testing
     rename(home.vault("put-aside"), home.vault("put-aside") + ".retired-1")
     let outcome = try home.run("doctor", "--json")
     #expect(outcome.status == 0)
-    #expect(
-      try kinds(outcome) == ["standardPassword messaging", "oldIterations password", "retiredVault -"])
+    let expected = ["standardPassword messaging", "oldIterations password", "retiredVault -"]
+    #expect(try kinds(outcome) == expected)
     let text = try home.run("doctor").text
     #expect(text.contains("warning: vault 'messaging' opens with the publicly known password"))
     #expect(text.contains("  fix: run `datavault secure`\n"))

@@ -64,7 +64,8 @@ extension Vault {
 
 extension VaultFinding {
   fileprivate static let memoryNotLocked = VaultFinding(
-    .memoryNotLocked, "the system does not let this process lock memory: secrets may reach the swap",
+    .memoryNotLocked,
+    "the system does not let this process lock memory: secrets may reach the swap",
     fix: "raise RLIMIT_MEMLOCK (`ulimit -l`, LimitMEMLOCK= of a systemd unit), or encrypt the swap")
 
   fileprivate static func sessionsUnavailable(_ error: VaultError) -> VaultFinding {
@@ -85,7 +86,7 @@ extension VaultFinding {
   ) -> VaultFinding {
     VaultFinding(
       .oldIterations, of: id,
-      "the password of vault '\(id)' is derived with \(count) iterations, today's number is \(today)",
+      "the password of vault '\(id)' is derived with \(count) iterations, not \(today)",
       fix: "unlock it once with its password, which raises them")
   }
 
@@ -93,7 +94,7 @@ extension VaultFinding {
     let seconds = max(1, status.retryDelay.components.seconds)
     return VaultFinding(
       .backingOff, of: id,
-      "vault '\(id)' takes no attempt for \(seconds) s, after \(status.failedAttemptCount) wrong ones",
+      "vault '\(id)' waits \(seconds) s after \(status.failedAttemptCount) wrong attempts",
       fix: "wait; if the attempts were not yours, find out whose they were")
   }
 

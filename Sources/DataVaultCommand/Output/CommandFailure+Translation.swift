@@ -47,7 +47,9 @@ extension CommandFailure {
       .notPermitted
     case .doesNotExist, .itemNotFound, .slotNotFound, .keyMissing: .absent
     case .alreadyExists, .alreadySecured, .slotExists: .exists
-    case .damaged, .newerVersion, .notSealedData, .truncated, .valueTooLarge, .vaultFull, .wrongItemKind: .badData
+    case .damaged, .newerVersion, .notSealedData, .truncated, .valueTooLarge, .vaultFull,
+      .wrongItemKind:
+      .badData
     case .invalidArgument, .nameEmpty, .nameTooLong: .usage
     case .storeUnavailable, .sessionsUnavailable, .unsupported: .unavailable
     case .keyChangePending, .backingOff: .tryLater
