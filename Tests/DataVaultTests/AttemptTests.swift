@@ -196,8 +196,14 @@ import VaultCrypto
     _ = try await vaults.make()
     #expect(await vaults.attempt("right") == nil)
     await fail(times: 4)
+    let latest = try #require(try store.readAttempts(.messaging))
     _ = try await Vault.retire(.messaging, in: store)
     #expect(try store.readAttempts(.messaging) == nil)
+    try store.writeAttempts(latest, for: .messaging, durably: true)
+    let other = ClockedVaults()
+    _ = try await other.make()
+    try await Vault.copy(.messaging, from: other.store, to: store)
+    #expect(await vaults.attempt("right") == nil)
   }
 }
 

@@ -37,6 +37,8 @@ actor VaultMover {
     let lock = try target.lock(id)
     defer { lock.release() }
     try requireAbsence(id, in: target)
+    // Attempts on an earlier vault of this name, of which a deletion was interrupted.
+    try target.removeAttempts(id)
     try target.write(bytes, for: id)
     guard try target.read(id) == bytes else {
       throw VaultError(
