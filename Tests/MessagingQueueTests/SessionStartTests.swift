@@ -26,7 +26,7 @@ struct SessionStartTests {
   private func secured() async throws -> Vault {
     try await Vault.create(
       .messaging, in: home.store,
-      credentials: Credentials(password: SecretBytes(copying: Array("secret".utf8))),
+      credentials: Credentials(password: SecretBytes(copying: Array("long secret".utf8))),
       parameters: home.vaultParameters)
   }
 
