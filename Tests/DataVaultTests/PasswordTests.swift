@@ -115,20 +115,7 @@ import VaultCrypto
     forge.callerSalt = "datavault-standard-salt"
     forge.isSecured = false
     func unseals(_ member: String, key: [UInt8]) throws -> Bool {
-      let file = try JSONSerialization.jsonObject(with: Data(try #require(store[.messaging])))
-      let jwe = try #require((file as? [String: Any])?[member] as? [String: Any])
-      func part(_ name: String) throws -> String { try #require(jwe[name] as? String) }
-      let aad = try part("protected") + (member == "key" ? "" : "." + part("aad"))
-      let box = AES256GCM.SealedBox(
-        ciphertext: Base64.bytes(try part("ciphertext")), tag: Base64.bytes(try part("tag")))
-      do throws(CryptoError) {
-        _ = try AES256GCM.open(
-          box, key: SecretBytes(copying: key), nonce: Base64.bytes(jwe["iv"] as? String ?? ""),
-          authenticating: Array(aad.utf8).span.bytes)
-        return true
-      } catch {
-        return false
-      }
+      try VaultForge.unseals(member, of: store[.messaging], key: key)
     }
     for method in ["secure", "change the password"] {
       store[.messaging] = try forge.file()

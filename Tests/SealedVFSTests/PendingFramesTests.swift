@@ -1,5 +1,6 @@
 import FaultVFS
 import FileLayer
+import SystemPackage
 import Testing
 
 @testable import SealedVFS
@@ -82,5 +83,52 @@ import Testing
     #expect(writes.reduce(0, +) == frameCount * 4120)
     #expect(writes.contains(16 * 4120))
     withExtendedLifetime(registration) {}
+  }
+
+  /// A transaction that goes on after its second statement failed, as SQLite lets it when a full disk
+  /// cost it no more than that: the read of a page that has left the cache is what sends off the frames
+  /// of the first one.
+  private static let statements = [
+    "BEGIN",
+    """
+    WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)
+    INSERT INTO u SELECT i, hex(zeroblob(700)) FROM n
+    """,
+    "UPDATE u SET text = text || 'x' WHERE id < 20",
+    "COMMIT",
+  ]
+
+  /// Runs the statements over a disk that is full for one step of theirs, and asks what is left.
+  ///
+  /// - Returns: The steps of the disk that belong to the statements.
+  private func transaction(fullAt step: Int?) throws -> Range<Int> {
+    let place = try Place()
+    let fault = step.map { FileRecorder.Fault.failure(atEvent: $0, .noSpace) }
+    let recorder = FileRecorder(fault: fault)
+    let registration = try place.register(over: RecordingVFS(recorder).name)
+    let connection = try place.open()
+    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    try connection.run("PRAGMA synchronous = OFF; PRAGMA cache_size = 10")
+    try connection.run("CREATE TABLE u (id INTEGER PRIMARY KEY, text TEXT CHECK (text > ''))")
+    let first = recorder.failableEventCount
+    for statement in Self.statements { _ = try? connection.run(statement) }
+    _ = try? connection.run("ROLLBACK")
+    let steps = first..<recorder.failableEventCount
+
+    let question = "SELECT count(*) || ' ' || sum(length(text)) || ' ' || sum(id) FROM u"
+    let killed = try place.afterKill()
+    #expect(try killed.query(question) == connection.first(question), "step \(step ?? -1)")
+    #expect(try killed.query("PRAGMA integrity_check") == "ok", "step \(step ?? -1)")
+    #expect(try connection.first("PRAGMA integrity_check") == "ok", "step \(step ?? -1)")
+    withExtendedLifetime(registration) {}
+    return steps
+  }
+
+  @Test func `a disk that is full for one step costs no frame that SQLite goes on to commit`()
+    throws
+  {
+    let steps = try transaction(fullAt: nil)
+    #expect(steps.count > 10)
+    for step in steps { _ = try transaction(fullAt: step) }
   }
 }

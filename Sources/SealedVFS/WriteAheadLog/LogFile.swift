@@ -103,10 +103,15 @@ final class LogFile: SealedFile {
     pending.removeAll()
   }
 
+  /// Writes what waits.
+  ///
+  /// What could not be written goes on waiting: SQLite was told that these frames are in the log, and
+  /// after a statement that failed it may yet commit what it did before.
   private func writePending() -> Int32 {
     guard !pending.isEmpty else { return SQLITE_OK }
-    defer { pending.removeAll() }
-    return unsafe base.write(pending.pointer, pending.byteCount, at: pending.start)
+    let result = unsafe base.write(pending.pointer, pending.byteCount, at: pending.start)
+    if result == SQLITE_OK { pending.removeAll() }
+    return result
   }
 
   private func writeHeader(_ source: UnsafeRawPointer) -> Int32 {
