@@ -30,12 +30,16 @@ struct RecordedEngine {
   func withDatabase(
     isRecorded: Bool, _ body: (EngineDatabase) throws -> Void
   ) throws {
-    let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
-    let pool = try SealedDatabase.openPool(
-      at: folder.appending("messaging.db"), key: key,
-      over: isRecorded ? RecordingVFS(recorder).name : "unix")
+    let pool = try openPool(isRecorded: isRecorded)
     defer { try? pool.close() }
     try body(EngineDatabase(pool: pool, time: time))
+  }
+
+  func openPool(isRecorded: Bool) throws -> DatabasePool {
+    let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
+    return try SealedDatabase.openPool(
+      at: folder.appending("messaging.db"), key: key,
+      over: isRecorded ? RecordingVFS(recorder).name : "unix")
   }
 
   /// Every verb, with a note after each that says what it has acknowledged.

@@ -90,8 +90,8 @@ struct Publication {
   /// The failure, with what was published before it: the sender goes on from there.
   func account(for error: any Error) -> CommandFailure {
     let failure = CommandFailure(translating: error)
-    // A commit that met an input/output failure may be on the disk all the same.
-    let isUnknown = (error as? EngineError)?.code == .inputOutput
+    // A commit whose outcome is unknown may be on the disk all the same.
+    let isUnknown = (error as? EngineError)?.code == .outcomeUnknown
     let others = isUnknown ? "of the lines after that it is unknown" : "no other is"
     let account =
       switch committedLineCount {

@@ -12,6 +12,13 @@ extension EngineDatabase {
   package func receive(
     from channel: Channel, maximumCount: Int, lease: Duration
   ) throws(EngineError) -> [Delivery] {
+    try checkReceive(maximumCount: maximumCount, lease: lease)
+    return try write(during: "receiving") { db in
+      try receive(from: channel, maximumCount: maximumCount, lease: lease, in: db)
+    }
+  }
+
+  func checkReceive(maximumCount: Int, lease: Duration) throws(EngineError) {
     guard maximumCount > 0 else {
       throw EngineError(
         .invalidArgument, "a receive of \(maximumCount) messages", hint: "ask for at least one")
@@ -20,19 +27,23 @@ extension EngineDatabase {
       throw EngineError(
         .invalidArgument, "a lease of \(lease)", hint: "more than nothing, at most 366 days")
     }
-    return try write(during: "receiving") { db in
-      guard let channelID = try Self.channelID(channel, making: false, db) else { return [] }
-      let now = nanosecondsSinceBoot
-      var candidates = Candidates(
-        maximumCount: maximumCount, maximumByteCount: configuration.maximumReceiveByteCount)
-      try candidates.append(
-        from: db.cachedStatement(sql: Self.selectOver),
-        arguments: [channelID, bootNumber, now, maximumCount])
-      try candidates.append(
-        from: db.cachedStatement(sql: Self.selectReady), arguments: [channelID, maximumCount])
-      return try self.lease(
-        candidates.rows, of: channel, until: now + lease.wholeNanoseconds, db)
-    }
+  }
+
+  /// The same as a part of the caller's transaction; the arguments have been checked.
+  func receive(
+    from channel: Channel, maximumCount: Int, lease: Duration, in db: Database
+  ) throws -> [Delivery] {
+    guard let channelID = try Self.channelID(channel, making: false, db) else { return [] }
+    let now = nanosecondsSinceBoot
+    var candidates = Candidates(
+      maximumCount: maximumCount, maximumByteCount: configuration.maximumReceiveByteCount)
+    try candidates.append(
+      from: db.cachedStatement(sql: Self.selectOver),
+      arguments: [channelID, bootNumber, now, maximumCount])
+    try candidates.append(
+      from: db.cachedStatement(sql: Self.selectReady), arguments: [channelID, maximumCount])
+    return try self.lease(
+      candidates.rows, of: channel, until: now + lease.wholeNanoseconds, db)
   }
 
   package static let selectOver = """

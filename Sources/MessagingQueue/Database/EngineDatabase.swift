@@ -35,9 +35,13 @@ package final class EngineDatabase: Sendable {
         )
         try Self.ensureFullDurability(db)
         try EngineSchema.ensureIncrementalVacuum(db)
-        return try db.inImmediateTransaction {
-          try EngineSchema.climb(db)
-          return try Self.enterBoot(bootID, db)
+        do throws(TransactionFailure) {
+          return try db.inImmediateTransaction {
+            try EngineSchema.climb(db)
+            return try Self.enterBoot(bootID, db)
+          }
+        } catch {
+          throw EngineError(error, during: "starting on the message database")
         }
       }
     }
@@ -47,8 +51,8 @@ package final class EngineDatabase: Sendable {
   func write<Result>(
     during operation: String, _ body: (Database) throws -> Result
   ) throws(EngineError) -> Result {
-    try translatingErrors(during: operation) {
-      try pool.writeWithoutTransaction { db in
+    do {
+      return try pool.writeWithoutTransaction { db in
         try db.inImmediateTransaction {
           let changeCount = db.totalChangesCount
           let result = try body(db)
@@ -58,6 +62,10 @@ package final class EngineDatabase: Sendable {
           return result
         }
       }
+    } catch let failure as TransactionFailure {
+      throw EngineError(failure, during: operation)
+    } catch {
+      throw EngineError(translating: error, during: operation)
     }
   }
 
@@ -76,7 +84,7 @@ package final class EngineDatabase: Sendable {
   }
 
   /// Every transaction changes the engine's row: an older copy of the database can be told by it.
-  private static func countCommit(_ db: Database) throws {
+  static func countCommit(_ db: Database) throws {
     try db.cachedStatement(sql: "UPDATE engine SET commit_number = commit_number + 1").execute()
   }
 
@@ -89,20 +97,5 @@ package final class EngineDatabase: Sendable {
       sql: "UPDATE engine SET boot_number = ?, boot_id = ?", arguments: [number + 1, bootID])
     try countCommit(db)
     return number + 1
-  }
-}
-
-extension Database {
-  /// Takes the write lock at once, and gives it back whatever happens.
-  fileprivate func inImmediateTransaction<Result>(
-    _ body: () throws -> Result
-  ) throws -> Result {
-    var result: Result?
-    try inTransaction(.immediate) {
-      result = try body()
-      return .commit
-    }
-    guard let result else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
-    return result
   }
 }

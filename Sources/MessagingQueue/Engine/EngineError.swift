@@ -78,7 +78,13 @@ extension EngineError.Code {
   public static let damaged = Self("damaged")
   /// The database was written by a newer version of this software.
   public static let newerVersion = Self("newerVersion")
-  /// Reading or writing failed in the system.
+  /// A commit met an I/O error: whether what it was to store is on the disk is unknown.
+  ///
+  /// A retry with the same deduplication id settles it.
+  public static let outcomeUnknown = Self("outcomeUnknown")
+  /// The caller's task was cancelled before anything was done.
+  public static let cancelled = Self("cancelled")
+  /// Reading or writing failed in the system; nothing was changed.
   public static let inputOutput = Self("inputOutput")
   /// The vault could not be used; ``EngineError/underlying`` has its error.
   public static let vault = Self("vault")

@@ -1,5 +1,6 @@
 package import FileLayer
 package import GRDB
+internal import Synchronization
 package import VaultCrypto
 
 /// Publishes and receives messages on one encrypted database.
@@ -24,7 +25,9 @@ public actor MessagingEngine {
   public nonisolated let configuration: EngineConfiguration
 
   private let executor = BlockingExecutor(label: "datavault.engine")
-  private var database: EngineDatabase?
+  nonisolated let database: EngineDatabase
+  nonisolated let commits: CommitQueue
+  private nonisolated let isStopped = Mutex(false)
   private let isLockedOut: @Sendable () -> Bool
   private let closePool: @Sendable () throws -> Void
 
@@ -44,41 +47,46 @@ public actor MessagingEngine {
     isLockedOut: @escaping @Sendable () -> Bool = { false },
     closePool: @escaping @Sendable () throws -> Void = {}
   ) async throws(EngineError) {
+    database = try await EngineOpener().open(
+      pool, time: time, random: random, configuration: configuration)
+    commits = CommitQueue(pool)
     self.isLockedOut = isLockedOut
     self.closePool = closePool
     self.configuration = configuration
     self.isSecured = isSecured
-    try begin(on: pool, time: time, random: random)
   }
 
-  private func begin(
-    on pool: DatabasePool, time: any TimeSource, random: RandomSource
-  ) throws(EngineError) {
-    database = try EngineDatabase(
-      pool: pool, time: time, random: random, configuration: configuration)
-  }
+  /// Verbs that wait for the commit before theirs to end.
+  package nonisolated var waitingCount: Int { commits.waitingCount }
 
   /// Publishes one message and returns its place in the log.
   ///
-  /// On return it is on the disk.
+  /// On return it is on the disk. Callers that wait at the same time share one commit.
   ///
-  /// - Throws: `payloadTooLarge`, `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`; the
-  ///   message is then not published, but for `inputOutput`, after which that is unknown.
+  /// - Throws: `payloadTooLarge`, `busy`, `diskFull`, `stopped`, `vaultLocked`, `damaged`,
+  ///   `inputOutput`, and `cancelled` when the task was cancelled in time: the message is then not
+  ///   published. After `outcomeUnknown` it may be.
   @discardableResult
-  public func publish(_ message: Message) throws(EngineError) -> Timetoken {
-    let timetokens = try running().publish([message])
-    return timetokens[0]
+  public nonisolated func publish(_ message: Message) async throws(EngineError) -> Timetoken {
+    try await publish([message])[0]
   }
 
   /// Publishes messages in the order given, all or none, in one commit.
   ///
   /// On return they are on the disk.
   ///
-  /// - Throws: as ``publish(_:)-(Message)``; none of them is then published,
-  ///   or, after `inputOutput`, all may be.
+  /// - Throws: as ``publish(_:)-(Message)``, of all of them.
   @discardableResult
-  public func publish(_ messages: [Message]) throws(EngineError) -> [Timetoken] {
-    try running().publish(messages)
+  public nonisolated func publish(
+    _ messages: [Message]
+  ) async throws(EngineError) -> [Timetoken] {
+    let database = try running()
+    try database.checkPayloads(messages)
+    if messages.isEmpty { return [] }
+    let byteCount = messages.reduce(0) { $0 + $1.payload.count }
+    return try await commits.run(during: "publishing", byteCount: byteCount) { db in
+      try database.publish(messages, in: db)
+    }
   }
 
   /// Leases up to `maximumCount` messages of a channel to the caller for the time of `lease`.
@@ -88,11 +96,15 @@ public actor MessagingEngine {
   /// none means that there is none.
   ///
   /// - Throws: `invalidArgument` for a count or a lease that is not positive; `busy`, `diskFull`,
-  ///   `stopped`, `damaged`, `inputOutput`.
-  public func receive(
+  ///   `stopped`, `damaged`, `inputOutput`, `outcomeUnknown`, `cancelled`.
+  public nonisolated func receive(
     from channel: Channel, maximumCount: Int = 1, lease: Duration = .seconds(30)
-  ) throws(EngineError) -> [Delivery] {
-    try running().receive(from: channel, maximumCount: maximumCount, lease: lease)
+  ) async throws(EngineError) -> [Delivery] {
+    let database = try running()
+    try database.checkReceive(maximumCount: maximumCount, lease: lease)
+    return try await commits.run(during: "receiving") { db in
+      try database.receive(from: channel, maximumCount: maximumCount, lease: lease, in: db)
+    }
   }
 
   /// Removes delivered messages for good.
@@ -102,19 +114,31 @@ public actor MessagingEngine {
   ///
   /// - Throws: `unknownLease` if tokens are settled already or the messages have been leased to
   ///   another since: ``EngineError/unknownLeases`` has them, the others are acknowledged.
-  ///   `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`: none is acknowledged.
-  public func acknowledge(_ tokens: [LeaseToken]) throws(EngineError) {
-    try running().acknowledge(tokens)
+  ///   `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`, `cancelled`: none is acknowledged.
+  ///   After `outcomeUnknown` all may be.
+  public nonisolated func acknowledge(_ tokens: [LeaseToken]) async throws(EngineError) {
+    let database = try running()
+    if tokens.isEmpty { return }
+    let unknown = try await commits.run(during: "acknowledging") { db in
+      try database.acknowledge(tokens, in: db)
+    }
+    try EngineDatabase.require(unknown, of: tokens, during: "acknowledging")
   }
 
   /// Gives delivered messages back, to be received again at once or after `delay` on the boot
   /// clock; a delay ends early when the machine restarts.
   ///
   /// - Throws: as ``acknowledge(_:)``.
-  public func release(
+  public nonisolated func release(
     _ tokens: [LeaseToken], after delay: Duration = .zero
-  ) throws(EngineError) {
-    try running().release(tokens, after: delay)
+  ) async throws(EngineError) {
+    let database = try running()
+    try database.checkDelay(delay)
+    if tokens.isEmpty { return }
+    let unknown = try await commits.run(during: "releasing") { db in
+      try database.release(tokens, after: delay, in: db)
+    }
+    try EngineDatabase.require(unknown, of: tokens, during: "releasing")
   }
 
   /// Counts what is there.
@@ -126,8 +150,13 @@ public actor MessagingEngine {
   ///
   /// What is leased stays leased until its time. The database is closed; a second call does
   /// nothing.
-  public func stop() throws(EngineError) {
-    guard database.take() != nil else { return }
+  public func stop() async throws(EngineError) {
+    let isFirst = isStopped.withLock { isStopped in
+      defer { isStopped = true }
+      return !isStopped
+    }
+    guard isFirst else { return }
+    await commits.close(refusing: .stopped)
     do {
       try closePool()
     } catch {
@@ -135,11 +164,15 @@ public actor MessagingEngine {
     }
   }
 
-  private func running() throws(EngineError) -> EngineDatabase {
-    guard let database else {
-      throw EngineError(.stopped, "the engine is stopped", hint: "start another")
-    }
+  /// The database, while the engine takes work.
+  nonisolated func running() throws(EngineError) -> EngineDatabase {
+    guard !isStopped.withLock({ $0 }) else { throw .stopped }
     guard !isLockedOut() else { throw .lockedFromOutside }
     return database
   }
+}
+
+extension EngineError {
+  static let stopped = EngineError(
+    .stopped, "the engine is stopped", hint: "start another")
 }

@@ -1,0 +1,55 @@
+internal import GRDB
+
+/// At which point a transaction failed, and with what.
+///
+/// It tells whether anything can be on the disk: only a COMMIT that met an I/O error leaves that open,
+/// because the last frame may have been written whole, and a crash from then on would find it.
+enum TransactionFailure: Error {
+  /// The write lock was not to be had.
+  case beginning(any Error)
+  /// Something in it failed, and it was rolled back.
+  case working(any Error)
+  /// Its COMMIT failed.
+  case committing(any Error)
+}
+
+extension EngineError {
+  init(_ failure: TransactionFailure, during operation: String) {
+    switch failure {
+    case .beginning(let error), .working(let error):
+      self.init(translating: error, during: operation)
+    case .committing(let error):
+      if let error = error as? DatabaseError, error.resultCode == .SQLITE_IOERR {
+        self.init(
+          .outcomeUnknown,
+          "\(operation): the commit met an input/output error; whether it is on the disk is unknown",
+          hint:
+            "look at the system's log for errors of the disk, and retry with the deduplication id",
+          underlying: DatabaseError(resultCode: error.extendedResultCode))
+      } else {
+        self.init(translating: error, during: operation)
+      }
+    }
+  }
+}
+
+extension Database {
+  /// Takes the write lock at once, and gives it back whatever happens.
+  func inImmediateTransaction<Result>(
+    _ body: () throws -> Result
+  ) throws(TransactionFailure) -> Result {
+    var result: Result?
+    var hasBegun = false
+    do {
+      try inTransaction(.immediate) {
+        hasBegun = true
+        result = try body()
+        return .commit
+      }
+    } catch {
+      throw !hasBegun ? .beginning(error) : result == nil ? .working(error) : .committing(error)
+    }
+    guard let result else { throw .working(DatabaseError(resultCode: .SQLITE_ABORT)) }
+    return result
+  }
+}

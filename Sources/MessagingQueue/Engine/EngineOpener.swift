@@ -1,0 +1,19 @@
+internal import FileLayer
+internal import GRDB
+internal import VaultCrypto
+
+/// Prepares the tables where blocking is allowed.
+actor EngineOpener {
+  private let executor = BlockingExecutor(label: "datavault.engine-opener")
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe executor.asUnownedSerialExecutor()
+  }
+
+  func open(
+    _ pool: DatabasePool, time: any TimeSource, random: RandomSource,
+    configuration: EngineConfiguration
+  ) throws(EngineError) -> EngineDatabase {
+    try EngineDatabase(pool: pool, time: time, random: random, configuration: configuration)
+  }
+}

@@ -1,0 +1,59 @@
+import FileLayer
+import Foundation
+import GRDB
+import MessagingQueue
+import SealedSQLite
+import SystemPackage
+import Testing
+import VaultCrypto
+
+/// What callers learn when the disk fails beneath the commit that they share.
+@Suite struct CommitFaultTests {
+  private static let texts = ["a", "b", "c"]
+
+  @Test(arguments: [Errno.ioError, .noSpace])
+  func `whoever is told that nothing was changed can rely on it, at any failing step`(
+    errno: Errno
+  ) async throws {
+    let rehearsal = try RecordedEngine()
+    #expect(await Self.publish(on: rehearsal) == [nil, nil, nil])
+    #expect(try rehearsal.texts() == Self.texts)
+    rehearsal.remove()
+    var seen: Set<EngineError.Code> = []
+    for number in 0..<rehearsal.recorder.failableEventCount {
+      let engine = try RecordedEngine(fault: .failure(atEvent: number, errno))
+      defer { engine.remove() }
+      guard let codes = await Self.publish(on: engine) else { continue }
+      let texts = try engine.texts()
+      for (text, code) in zip(Self.texts, codes) {
+        switch code {
+        case nil: #expect(texts.contains(text), "\(number)")
+        case .outcomeUnknown: break
+        default: #expect(!texts.contains(text), "\(number): \(String(describing: code))")
+        }
+        if let code { seen.insert(code) }
+      }
+    }
+    #expect(seen.contains(errno == .noSpace ? .diskFull : .outcomeUnknown))
+  }
+
+  /// Three callers that share one commit; nil if there was no engine.
+  private static func publish(on recorded: RecordedEngine) async -> [EngineError.Code?]? {
+    guard let pool = try? recorded.openPool(isRecorded: true) else { return nil }
+    defer { try? pool.close() }
+    guard
+      let engine = try? await MessagingEngine(pool: pool, time: recorded.time, isSecured: true)
+    else { return nil }
+    let gate = WriterGate(pool)
+    var callers: [Task<EngineError.Code?, Never>] = []
+    for text in texts {
+      let message = Message(channel: RecordedEngine.channel, payload: Array(text.utf8))
+      callers.append(Task { await code { try await engine.publish(message) } })
+      while engine.waitingCount < callers.count { try? await Task.sleep(for: .milliseconds(1)) }
+    }
+    gate.open()
+    var codes: [EngineError.Code?] = []
+    for caller in callers { codes.append(await caller.value) }
+    return codes
+  }
+}

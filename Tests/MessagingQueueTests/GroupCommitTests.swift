@@ -1,0 +1,179 @@
+import Foundation
+import GRDB
+import MessagingQueue
+import Synchronization
+import Testing
+
+@Suite struct GroupCommitTests {
+  let plain: PlainEngine
+  let reports = Reports()
+  let commits: CommitQueue
+
+  init() throws {
+    plain = try PlainEngine()
+    let reports = reports
+    commits = CommitQueue(plain.pool) { reports.append($0) }
+    try plain.pool.write { db in try db.execute(sql: "CREATE TABLE note (text TEXT NOT NULL)") }
+  }
+
+  private func note(_ text: String, then fault: (any Error)? = nil) async -> EngineError.Code? {
+    await code {
+      try await commits.run(during: "noting", byteCount: text.utf8.count) { db in
+        try db.execute(sql: "INSERT INTO note VALUES (?)", arguments: [text])
+        if let fault { throw fault }
+      }
+    }
+  }
+
+  private var notes: [String] {
+    get throws {
+      try plain.pool.writeWithoutTransaction { db in
+        try String.fetchAll(db, sql: "SELECT text FROM note ORDER BY rowid")
+      }
+    }
+  }
+
+  /// Starts callers one after the other while the writer is held, so that all of them wait.
+  private func together(
+    _ callers: [@Sendable () async -> EngineError.Code?]
+  ) async throws -> [EngineError.Code?] {
+    let gate = WriterGate(plain.pool)
+    async let results = withTaskGroup(of: (Int, EngineError.Code?).self) { group in
+      for (index, caller) in callers.enumerated() {
+        group.addTask { (index, await caller()) }
+        await Self.until { commits.waitingCount == index + 1 }
+      }
+      gate.open()
+      var results: [EngineError.Code?] = Array(repeating: nil, count: callers.count)
+      for await (index, result) in group { results[index] = result }
+      return results
+    }
+    return await results
+  }
+
+  private static func until(_ condition: () -> Bool) async {
+    while !condition() { try? await Task.sleep(for: .milliseconds(1)) }
+  }
+
+  @Test func `callers that wait at the same time share one commit`() async throws {
+    let results = try await together((0..<20).map { index in { await note("\(index)") } })
+    #expect(results.allSatisfy { $0 == nil })
+    #expect(try notes == (0..<20).map(String.init))
+    #expect(reports.verbCounts == [20])
+    #expect(try plain.number("SELECT commit_number FROM engine") == 2)
+  }
+
+  @Test(arguments: [0, 1, 2]) func `a verb that fails takes nothing of the others with it`(
+    bad: Int
+  ) async throws {
+    let fault = EngineError(.invalidArgument, "no")
+    let results = try await together(
+      (0..<3).map { index in { await note("\(index)", then: index == bad ? fault : nil) } })
+    #expect(results == (0..<3).map { $0 == bad ? .invalidArgument : nil })
+    #expect(try notes == (0..<3).filter { $0 != bad }.map(String.init))
+  }
+
+  @Test func `verbs whose transaction another has lost are done in one of their own`() async throws
+  {
+    let results = try await together([
+      { await note("a") }, { await note("b") },
+      {
+        await code {
+          try await commits.run(during: "losing") { db in
+            // As SQLite does by itself when the disk is full.
+            try db.execute(sql: "ROLLBACK")
+            throw DatabaseError(resultCode: .SQLITE_FULL)
+          }
+        }
+      },
+      { await note("c") },
+    ])
+    #expect(results == [nil, nil, .diskFull, nil])
+    #expect(try notes == ["a", "b", "c"])
+  }
+
+  @Test func `all that waited for another process are told that it is busy`() async throws {
+    try await plain.pool.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA busy_timeout = 10")
+    }
+    let other = WriterGate(try DatabasePool(path: plain.pool.path), holding: "BEGIN IMMEDIATE")
+    let results = try await together([{ await note("a") }, { await note("b") }])
+    #expect(results == [.busy, .busy])
+    other.open()
+    #expect(await note("c") == nil)
+    #expect(try notes == ["c"])
+  }
+
+  @Test func `a group has a limit, of verbs and of bytes`() async throws {
+    _ = try await together(
+      (0..<5).map { index in
+        { await note(String(repeating: "\(index)", count: 2 << 20)) }
+      })
+    #expect(reports.verbCounts == [2, 2, 1])
+  }
+
+  @Test func `a caller that gives up before its turn changes nothing`() async throws {
+    let gate = WriterGate(plain.pool)
+    let first = Task { await note("first") }
+    await Self.until { commits.waitingCount == 1 }
+    let second = Task { await note("second") }
+    await Self.until { commits.waitingCount == 2 }
+    second.cancel()
+    #expect(await second.value == .cancelled)
+    gate.open()
+    #expect(await first.value == nil)
+    #expect(try notes == ["first"])
+  }
+
+  @Test func `a caller that was cancelled before it began is not served`() async throws {
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return await note("never")
+    }
+    #expect(await task.value == .cancelled)
+    #expect(try notes == [])
+  }
+
+  @Test func `a caller that gives up after its turn has come gets what has come of it`()
+    async throws
+  {
+    let (entered, leave) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let task = Task {
+      await code {
+        try await commits.run(during: "noting") { db in
+          entered.signal()
+          leave.wait()
+          try db.execute(sql: "INSERT INTO note VALUES ('late')")
+        }
+      }
+    }
+    await Self.wait(for: entered)
+    task.cancel()
+    leave.signal()
+    #expect(await task.value == nil)
+    #expect(try notes == ["late"])
+  }
+
+  @Test func `a queue that closes finishes what it has, and takes nothing more`() async throws {
+    let gate = WriterGate(plain.pool)
+    let waiting = Task { await note("waiting") }
+    await Self.until { commits.waitingCount == 1 }
+    let closing = Task { await commits.close(refusing: EngineError(.stopped, "stopped")) }
+    await Self.until { commits.isClosed }
+    #expect(await note("late") == .stopped)
+    gate.open()
+    await closing.value
+    #expect(await waiting.value == nil)
+    #expect(try notes == ["waiting"])
+    await commits.close(refusing: EngineError(.stopped, "stopped"))
+  }
+
+  private static func wait(for semaphore: DispatchSemaphore) async {
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().async {
+        semaphore.wait()
+        continuation.resume()
+      }
+    }
+  }
+}

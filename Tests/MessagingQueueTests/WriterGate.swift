@@ -1,0 +1,47 @@
+import Foundation
+import GRDB
+import MessagingQueue
+import Synchronization
+
+/// Holds the writer of a pool until it is opened, so that callers gather.
+final class WriterGate: Sendable {
+  private let semaphore = DispatchSemaphore(value: 0)
+
+  /// - Parameter transaction: begun first, and rolled back at the end: other connections wait too.
+  init(_ pool: DatabasePool, holding transaction: String? = nil) {
+    let semaphore = semaphore
+    let entered = DispatchSemaphore(value: 0)
+    pool.asyncWriteWithoutTransaction { db in
+      if let transaction { try? db.execute(sql: transaction) }
+      entered.signal()
+      semaphore.wait()
+      if transaction != nil { try? db.rollback() }
+    }
+    entered.wait()
+  }
+
+  func open() {
+    semaphore.signal()
+  }
+}
+
+/// What commits were like, as they came.
+final class Reports: Sendable {
+  private let reports = Mutex<[CommitReport]>([])
+
+  var verbCounts: [Int] { reports.withLock { $0.map(\.verbCount) } }
+
+  func append(_ report: CommitReport) {
+    reports.withLock { $0.append(report) }
+  }
+}
+
+/// The code of the error that `body` throws, nil if it throws none of the engine's.
+func code(_ body: () async throws -> Void) async -> EngineError.Code? {
+  do {
+    try await body()
+    return nil
+  } catch {
+    return (error as? EngineError)?.code
+  }
+}
