@@ -32,6 +32,7 @@ extension EngineDatabase {
       try insertDelivery.execute(arguments: [timetoken.rawValue, channelID])
       timetokens.append(timetoken)
     }
+    bell.announce(timetokens, after: clock.start, in: Set(channelIDs.keys))
     try clock.store(db)
     return timetokens
   }

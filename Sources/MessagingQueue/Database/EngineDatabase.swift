@@ -11,6 +11,8 @@ package final class EngineDatabase: Sendable {
   let time: any TimeSource
   let random: RandomSource
   let configuration: EngineConfiguration
+  /// Rings after a commit that published.
+  let bell: ChangeBell
   /// The number of this boot: what is held under a smaller one is over.
   let bootNumber: Int64
 
@@ -19,9 +21,10 @@ package final class EngineDatabase: Sendable {
   /// - Throws: `busy`, `diskFull`, `newerVersion`, `damaged`, `inputOutput`.
   package init(
     pool: DatabasePool, time: any TimeSource, random: RandomSource = .system,
-    configuration: EngineConfiguration = EngineConfiguration()
+    configuration: EngineConfiguration = EngineConfiguration(), bell: ChangeBell = ChangeBell()
   ) throws(EngineError) {
     self.pool = pool
+    self.bell = bell
     self.time = time
     self.random = random
     self.configuration = configuration
@@ -35,6 +38,7 @@ package final class EngineDatabase: Sendable {
         )
         try Self.ensureFullDurability(db)
         try EngineSchema.ensureIncrementalVacuum(db)
+        db.add(transactionObserver: PublicationObserver(bell), extent: .databaseLifetime)
         do throws(TransactionFailure) {
           return try db.inImmediateTransaction {
             try EngineSchema.climb(db)

@@ -43,6 +43,7 @@ enum EngineSchema {
       channel_id INTEGER NOT NULL REFERENCES channel (id),
       payload BLOB NOT NULL
     ) STRICT;
+    CREATE INDEX message_channel ON message (channel_id);
 
     CREATE TABLE delivery (
       timetoken INTEGER PRIMARY KEY REFERENCES message (timetoken),

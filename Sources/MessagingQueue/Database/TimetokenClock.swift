@@ -4,6 +4,8 @@ internal import GRDB
 /// Hands out timetokens within one write transaction: the time, or one more than the last that was
 /// ever handed out, whichever is greater.
 struct TimetokenClock {
+  /// The greatest timetoken that was handed out before.
+  let start: Int64
   private var highWater: Int64
   private let now: Int64
 
@@ -11,6 +13,7 @@ struct TimetokenClock {
   init(_ db: Database, now: UnixTime) throws {
     let statement = try db.cachedStatement(sql: "SELECT timetoken_high_water FROM engine")
     guard let highWater = try Int64.fetchOne(statement) else { throw EngineError.engineRowMissing }
+    start = highWater
     self.highWater = highWater
     self.now = now.nanoseconds / 100
   }

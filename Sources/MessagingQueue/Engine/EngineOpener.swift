@@ -12,8 +12,9 @@ actor EngineOpener {
 
   func open(
     _ pool: DatabasePool, time: any TimeSource, random: RandomSource,
-    configuration: EngineConfiguration
+    configuration: EngineConfiguration, bell: ChangeBell
   ) throws(EngineError) -> EngineDatabase {
-    try EngineDatabase(pool: pool, time: time, random: random, configuration: configuration)
+    try EngineDatabase(
+      pool: pool, time: time, random: random, configuration: configuration, bell: bell)
   }
 }

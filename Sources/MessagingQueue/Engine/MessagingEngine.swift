@@ -24,6 +24,9 @@ public actor MessagingEngine {
   /// The limits the engine works with.
   public nonisolated let configuration: EngineConfiguration
 
+  /// Reads the log, beside the engine's own thread.
+  nonisolated let log: LogReader
+
   private let executor = BlockingExecutor(label: "datavault.engine")
   nonisolated let database: EngineDatabase
   nonisolated let commits: CommitQueue
@@ -48,7 +51,9 @@ public actor MessagingEngine {
     closePool: @escaping @Sendable () throws -> Void = {}
   ) async throws(EngineError) {
     database = try await EngineOpener().open(
-      pool, time: time, random: random, configuration: configuration)
+      pool, time: time, random: random, configuration: configuration,
+      bell: ChangeBell(of: pool, isLockedOut: isLockedOut))
+    log = LogReader(pool: pool, bell: database.bell, isLockedOut: isLockedOut)
     commits = CommitQueue(pool)
     self.isLockedOut = isLockedOut
     self.closePool = closePool
@@ -157,6 +162,7 @@ public actor MessagingEngine {
     }
     guard isFirst else { return }
     await commits.close(refusing: .stopped)
+    database.bell.stop()
     do {
       try closePool()
     } catch {

@@ -1,0 +1,84 @@
+extension MessagingEngine {
+  /// Reads a page of a channel's log, leased or not, without holding up who publishes.
+  ///
+  /// It reads one snapshot. The timetoken of the last message is the cursor for the next page; an
+  /// empty page is the end. A channel that nobody has published to is empty.
+  ///
+  /// - Parameters:
+  ///   - order: oldest first by default.
+  ///   - cursor: the page begins with the message after this timetoken, before it when reading
+  ///     back; nil begins with the oldest, or the newest.
+  ///   - maximumCount: default: 100.
+  ///   - maximumByteCount: for the payloads together; the first is always taken. Default: 1 MiB.
+  /// - Throws: `invalidArgument`; `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
+  public nonisolated func history(
+    of channel: Channel, in order: HistoryOrder = .oldestFirst, from cursor: Timetoken? = nil,
+    maximumCount: Int = 100, maximumByteCount: Int = 1 << 20
+  ) async throws(EngineError) -> [LogMessage] {
+    try await history(
+      of: [channel], in: order, from: cursor, maximumCount: maximumCount,
+      maximumByteCount: maximumByteCount)
+  }
+
+  /// Reads a page of several channels together, in the order of timetokens over all of them.
+  ///
+  /// - Throws: as the one for a single channel.
+  public nonisolated func history(
+    of channels: Set<Channel>, in order: HistoryOrder = .oldestFirst,
+    from cursor: Timetoken? = nil, maximumCount: Int = 100, maximumByteCount: Int = 1 << 20
+  ) async throws(EngineError) -> [LogMessage] {
+    let query = LogQuery(
+      channels: channels, order: order, cursor: cursor?.rawValue, maximumCount: maximumCount,
+      maximumByteCount: maximumByteCount)
+    try query.check()
+    return try await log.read(during: "reading the log") { db in
+      try EngineDatabase.page(query, db).messages
+    }
+  }
+
+  /// Counts the messages of a channel after a timetoken; nil counts all that the log has.
+  ///
+  /// It takes time in proportion to the count, and reads the index alone.
+  public nonisolated func messageCount(
+    of channel: Channel, after cursor: Timetoken? = nil
+  ) async throws(EngineError) -> Int {
+    try await log.read(during: "counting") { db in
+      try EngineDatabase.messageCount(of: [channel], after: cursor?.rawValue ?? .min, db)
+    }
+  }
+
+  /// The messages of a channel, from a place in the log on: see ``LogMessages``.
+  ///
+  /// - Parameters:
+  ///   - start: default: what is published after this call.
+  ///   - overflow: default: nothing is passed over.
+  /// - Throws: `invalidArgument` for a skip to fewer than one message; `stopped`, `vaultLocked`,
+  ///   `damaged`, `inputOutput`.
+  public nonisolated func messages(
+    of channel: Channel, after start: LogPosition = .now, overflow: OverflowPolicy = .wait
+  ) async throws(EngineError) -> LogMessages {
+    try await messages(of: [channel], after: start, overflow: overflow)
+  }
+
+  /// The messages of several channels together, in the order of timetokens over all of them.
+  ///
+  /// - Throws: as the one for a single channel.
+  public nonisolated func messages(
+    of channels: Set<Channel>, after start: LogPosition = .now, overflow: OverflowPolicy = .wait
+  ) async throws(EngineError) -> LogMessages {
+    if let count = overflow.newestCount, count < 1 {
+      throw EngineError(
+        .invalidArgument, "a skip to the newest \(count) messages", hint: "keep at least one")
+    }
+    let cursor: Int64?
+    switch start.kind {
+    case .beginning: cursor = nil
+    case .after(let timetoken): cursor = timetoken.rawValue
+    case .now:
+      cursor = try await log.read(during: "reading the log") { try EngineDatabase.highWater($0) }
+    }
+    return LogMessages(
+      reader: log, channels: channels, cursor: cursor, overflow: overflow,
+      pageByteCount: configuration.maximumReceiveByteCount)
+  }
+}

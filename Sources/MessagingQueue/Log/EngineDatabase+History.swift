@@ -1,0 +1,78 @@
+internal import Foundation
+internal import GRDB
+
+/// The log as it is read: by channel and timetoken, with an index, in the transaction of the
+/// caller.
+extension EngineDatabase {
+  package static let selectForward = """
+    SELECT timetoken, payload FROM message
+    WHERE channel_id = ? AND timetoken > ? ORDER BY timetoken LIMIT ?
+    """
+
+  package static let selectBackward = """
+    SELECT timetoken, payload FROM message
+    WHERE channel_id = ? AND timetoken < ? ORDER BY timetoken DESC LIMIT ?
+    """
+
+  package static let selectOne = "SELECT timetoken, payload FROM message WHERE timetoken = ?"
+
+  package static let countAfter =
+    "SELECT count(*) FROM message WHERE channel_id = ? AND timetoken > ? AND timetoken < ?"
+
+  /// One page, in the order of timetokens over all the channels.
+  static func page(_ query: LogQuery, _ db: Database) throws -> LogPage {
+    let channels = try knownChannels(query.channels, db)
+    let cursor = query.cursor ?? (query.order == .oldestFirst ? Int64.min : .max)
+    var page = LogPage(query)
+    if channels.count == 1, let (id, channel) = channels.first {
+      let sql = query.order == .oldestFirst ? selectForward : selectBackward
+      let rows = try Row.fetchCursor(
+        db.cachedStatement(sql: sql), arguments: [id, cursor, query.maximumCount])
+      while let row = try rows.next(), page.append(try message(row, of: channel)) {}
+      return page
+    }
+    let keys = try nearestKeys(
+      in: channels.map(\.id), from: cursor, order: query.order, count: query.maximumCount, db)
+    let names = Dictionary(uniqueKeysWithValues: channels.map { ($0.id, $0.channel) })
+    let select = try db.cachedStatement(sql: selectOne)
+    for key in keys {
+      guard let channel = names[key.channelID],
+        let row = try Row.fetchOne(select, arguments: [key.timetoken]),
+        page.append(try message(row, of: channel))
+      else { break }
+    }
+    return page
+  }
+
+  /// How many messages of the channels lie between two timetokens, both exclusive.
+  static func messageCount(
+    of channels: Set<Channel>, after: Int64, before: Int64 = .max, _ db: Database
+  ) throws -> Int {
+    let statement = try db.cachedStatement(sql: countAfter)
+    return try knownChannels(channels, db).reduce(0) { sum, channel in
+      try sum + (Int.fetchOne(statement, arguments: [channel.id, after, before]) ?? 0)
+    }
+  }
+
+  /// The greatest timetoken that was ever given out.
+  static func highWater(_ db: Database) throws -> Int64 {
+    let statement = try db.cachedStatement(sql: "SELECT timetoken_high_water FROM engine")
+    guard let highWater = try Int64.fetchOne(statement) else { throw EngineError.engineRowMissing }
+    return highWater
+  }
+
+  /// The channels that were ever published to, with their numbers.
+  static func knownChannels(
+    _ channels: Set<Channel>, _ db: Database
+  ) throws -> [(id: Int64, channel: Channel)] {
+    try channels.compactMap { channel in
+      try channelID(channel, making: false, db).map { ($0, channel) }
+    }
+  }
+
+  private static func message(_ row: Row, of channel: Channel) throws -> LogMessage {
+    LogMessage(
+      timetoken: Timetoken(unchecked: row[0]), channel: channel,
+      payload: try row.withUnsafeData(atIndex: 1) { [UInt8]($0 ?? Data()) })
+  }
+}

@@ -1,0 +1,176 @@
+internal import Synchronization
+
+/// Wakes whoever waits for messages after a commit that published some: in this process at once,
+/// in others through a ``BellDevice``.
+///
+/// A wait is a continuation, no thread and no poll. One thread of its own listens to the device as
+/// long as somebody waits. What no ring can tell, that a publisher was killed between its commit
+/// and its ring, that thread finds by looking at the database now and then.
+package final class ChangeBell: Sendable {
+  struct Waiter {
+    let channels: Set<Channel>?
+    let continuation: CheckedContinuation<Wake, Never>
+    var timer: Task<Void, Never>?
+  }
+
+  struct State {
+    var count: UInt64 = 0
+    var waiters: [UInt64: Waiter] = [:]
+    var nextWaiter: UInt64 = 0
+    var isStopped = false
+    var hasThread = false
+    /// Whether the thread waits without a limit, because nobody waited when it last looked.
+    var isThreadAsleep = false
+    var listener: (any BellListener)?
+  }
+
+  /// How often the thread looks at the database.
+  package struct Intervals: Sendable {
+    /// While it hears rings.
+    ///
+    /// Default: 1 second.
+    package var listening: Duration = .seconds(1)
+    /// While the device refuses.
+    ///
+    /// Default: 250 milliseconds.
+    package var deaf: Duration = .milliseconds(250)
+
+    package init() {}
+  }
+
+  let state = Mutex(State())
+  /// What the transaction that this engine's only writer has open will ring for.
+  let announced = Mutex(Announcement())
+  let device: (any BellDevice)?
+  let intervals: Intervals
+  let probe: @Sendable () -> BellProbe?
+  private let sleep: @Sendable (Duration) async throws -> Void
+  package let ownChanges = OwnChanges()
+
+  /// - Parameters:
+  ///   - device: nil for a bell that is heard in this process only.
+  ///   - probe: looks at the database, on a thread that may block; nil if that failed.
+  ///   - sleep: ends the waits that have a limit.
+  package init(
+    device: (any BellDevice)? = nil, intervals: Intervals = Intervals(),
+    probe: @escaping @Sendable () -> BellProbe? = { nil },
+    sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+  ) {
+    self.device = device
+    self.intervals = intervals
+    self.probe = probe
+    self.sleep = sleep
+  }
+
+  deinit {
+    state.withLock { $0.listener }?.interrupt()
+  }
+
+  /// How often it has rung: to be read before looking at the database.
+  package var ringCount: RingCount { RingCount(rawValue: state.withLock { $0.count }) }
+
+  /// Whether the engine has stopped.
+  package var isStopped: Bool { state.withLock { $0.isStopped } }
+
+  /// Wakes who waits for one of the channels; belongs behind the commit, and never fails.
+  ///
+  /// - Parameter channels: nil for all: what happened concerns them, or is not known.
+  package func ring(in channels: Set<Channel>? = nil) {
+    wake(in: channels)
+    // Who cannot be told looks by itself before long.
+    try? device?.ring()
+  }
+
+  /// Ends every wait, now and later, with ``Wake/stopped``.
+  package func stop() {
+    let (waiters, listener) = state.withLock { state in
+      state.isStopped = true
+      defer { state.waiters = [:] }
+      return (state.waiters, state.listener)
+    }
+    for waiter in waiters.values { waiter.end(.stopped) }
+    listener?.interrupt()
+  }
+
+  /// Waits until it has rung more often than `count`, which may have happened already.
+  ///
+  /// - Parameters:
+  ///   - channels: what one waits for; nil for everything. Rings of other processes wake all.
+  ///   - limit: how long to wait at most, for a lease or a delay that ends; nil for ever.
+  package func nextRing(
+    after count: RingCount, in channels: Set<Channel>? = nil, within limit: Duration? = nil
+  ) async -> Wake {
+    let id = state.withLock { state in
+      state.nextWaiter += 1
+      return state.nextWaiter
+    }
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let waiter = Waiter(channels: channels, continuation: continuation)
+        if let wake = enter(waiter, id, after: count, limit: limit) {
+          waiter.end(wake)
+        } else {
+          ensureListening()
+          if let limit { setTimer(limit, for: id) }
+        }
+      }
+    } onCancel: {
+      self.end(id, .cancelled)
+    }
+  }
+
+  /// Puts a waiter on the list, or says why it need not wait.
+  private func enter(
+    _ waiter: Waiter, _ id: UInt64, after count: RingCount, limit: Duration?
+  ) -> Wake? {
+    state.withLock { state in
+      if state.isStopped { return .stopped }
+      // A cancellation that comes later finds the waiter on the list.
+      if Task.isCancelled { return .cancelled }
+      if state.count > count.rawValue { return .rang }
+      if let limit, limit <= .zero { return .timedOut }
+      state.waiters[id] = waiter
+      return nil
+    }
+  }
+
+  private func setTimer(_ limit: Duration, for id: UInt64) {
+    let sleep = self.sleep
+    let timer = Task { [weak self] in
+      do { try await sleep(limit) } catch { return }
+      self?.end(id, .timedOut)
+    }
+    let isKept = state.withLock { state in
+      state.waiters[id]?.timer = timer
+      return state.waiters[id] != nil
+    }
+    if !isKept { timer.cancel() }
+  }
+
+  private func end(_ id: UInt64, _ wake: Wake) {
+    state.withLock { $0.waiters.removeValue(forKey: id) }?.end(wake)
+  }
+
+  /// Wakes who waits in this process.
+  func wake(in channels: Set<Channel>?) {
+    let woken = state.withLock { state in
+      state.count += 1
+      let woken = state.waiters.filter { $0.value.isConcerned(by: channels) }
+      for id in woken.keys { state.waiters[id] = nil }
+      return woken
+    }
+    for waiter in woken.values { waiter.end(.rang) }
+  }
+}
+
+extension ChangeBell.Waiter {
+  func isConcerned(by rung: Set<Channel>?) -> Bool {
+    guard let rung, let channels else { return true }
+    return !channels.isDisjoint(with: rung)
+  }
+
+  func end(_ wake: Wake) {
+    timer?.cancel()
+    continuation.resume(returning: wake)
+  }
+}

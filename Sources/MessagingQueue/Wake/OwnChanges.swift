@@ -1,0 +1,79 @@
+internal import Synchronization
+
+/// Which timetokens were published through this engine, for those who do not want to be told.
+///
+/// Nothing is kept while nobody asks. Ranges that nobody else's message can lie between are joined,
+/// so that what is kept grows with the turns that engines take, not with the messages.
+package final class OwnChanges: Sendable {
+  /// What one publishing transaction added: from its first message to its last there is no other's.
+  package struct Publication: Sendable, Hashable {
+    /// The greatest timetoken that was given out before.
+    let previous: Int64
+    let first: Int64
+    let last: Int64
+  }
+
+  private struct State {
+    var nextID: UInt64 = 0
+    var lists: [UInt64: [Publication]] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  /// Begins to keep a list, and returns its number.
+  func begin() -> UInt64 {
+    state.withLock { state in
+      state.nextID += 1
+      state.lists[state.nextID] = []
+      return state.nextID
+    }
+  }
+
+  /// Drops a list.
+  func end(_ id: UInt64) {
+    state.withLock { $0.lists[id] = nil }
+  }
+
+  /// Notes a publication; before its commit, so that nobody sees the messages and not this.
+  func note(_ publication: Publication) {
+    state.withLock { state in
+      for id in state.lists.keys { state.lists[id]?.append(publication) }
+    }
+  }
+
+  /// Takes back what was rolled back: others may be given its timetokens.
+  func takeBack(_ publication: Publication) {
+    state.withLock { state in
+      for id in state.lists.keys {
+        guard let index = state.lists[id]?.lastIndex(of: publication) else { continue }
+        state.lists[id]?.remove(at: index)
+      }
+    }
+  }
+
+  /// Joins what can be joined, once the publication cannot be taken back any more.
+  func settle() {
+    state.withLock { state in
+      for id in state.lists.keys { state.lists[id]?.joinNeighbours() }
+    }
+  }
+
+  /// The ranges of a list beyond a timetoken, in their order; the others are forgotten.
+  func ranges(_ id: UInt64, after timetoken: Int64) -> [ClosedRange<Int64>] {
+    state.withLock { state in
+      state.lists[id]?.removeAll { $0.last <= timetoken }
+      return (state.lists[id] ?? []).map { $0.first...$0.last }
+    }
+  }
+}
+
+extension [OwnChanges.Publication] {
+  /// Only the last two can be new to each other.
+  fileprivate mutating func joinNeighbours() {
+    guard count >= 2, self[count - 1].previous == self[count - 2].last else { return }
+    let last = removeLast().last
+    let before = removeLast()
+    append(
+      OwnChanges.Publication(previous: before.previous, first: before.first, last: last))
+  }
+}

@@ -1,0 +1,36 @@
+import GRDB
+import Foundation
+import MessagingQueue
+
+/// An engine on a plain file in a folder of its own; more engines on the same file are what other
+/// processes would have.
+final class LoggedEngine: Sendable {
+  let plain: PlainEngine
+  let engine: MessagingEngine
+
+  init() async throws {
+    plain = try PlainEngine()
+    engine = try await MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)
+  }
+
+  /// An engine with a pool of its own, that publishes beside the first.
+  func neighbour() async throws -> MessagingEngine {
+    let pool = try DatabasePool(path: plain.pool.path)
+    return try await MessagingEngine(
+      pool: pool, time: plain.time, isSecured: true, closePool: { try pool.close() })
+  }
+
+  var bellPath: String { plain.pool.path + "-bell" }
+}
+
+extension MessagingEngine {
+  /// Publishes texts in one commit.
+  @discardableResult
+  func publish(_ texts: [String], to channel: Channel) async throws -> [Timetoken] {
+    try await publish(texts.map { Message(channel: channel, payload: Array($0.utf8)) })
+  }
+}
+
+extension LogMessage {
+  var text: String { String(decoding: payload, as: UTF8.self) }
+}

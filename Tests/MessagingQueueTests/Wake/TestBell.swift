@@ -1,0 +1,43 @@
+import MessagingQueue
+import Synchronization
+
+/// A bell without files, for any number of listeners; it can be made to refuse.
+final class TestBell: BellDevice {
+  private struct State {
+    var listeners: [TestListener] = []
+    var refuses = false
+    var listenCount = 0
+  }
+
+  private let state = Mutex(State())
+
+  /// Whether ringing and listening throw.
+  var refuses: Bool {
+    get { state.withLock { $0.refuses } }
+    set { state.withLock { $0.refuses = newValue } }
+  }
+
+  /// How often somebody tried to listen.
+  var listenCount: Int { state.withLock { $0.listenCount } }
+
+  func ring() throws(BellError) {
+    if refuses { throw BellError("refused") }
+    for listener in state.withLock({ $0.listeners }) { listener.post(.rang) }
+  }
+
+  func listen() throws(BellError) -> any BellListener {
+    let listener = TestListener()
+    let refuses = state.withLock { state in
+      state.listenCount += 1
+      if !state.refuses { state.listeners.append(listener) }
+      return state.refuses
+    }
+    if refuses { throw BellError("refused") }
+    return listener
+  }
+
+  /// What its listeners are told next.
+  func post(_ event: BellEvent) {
+    for listener in state.withLock({ $0.listeners }) { listener.post(event) }
+  }
+}
