@@ -156,6 +156,26 @@ import Testing
     }
   }
 
+  @Test func `a kill while the disk is still busy with a wrong attempt finds it counted`()
+    async throws
+  {
+    // A right one is answered without the disk: who kills what takes longer must gain nothing.
+    _ = try await vaults.make()
+    let initial = try home.tree()
+    let recorder = FileRecorder()
+    let vault = try await Vault.get(
+      .messaging, in: home.recording(recorder), parameters: vaults.parameters)
+    #expect(
+      await code { try await vault.unlock(with: credentials("wrong")) } == .wrongPassword)
+    let events = recorder.events.prefix {
+      if case .synchronize = $0 { false } else { true }
+    }
+    #expect(events.count < recorder.events.count)
+    let disk = DiskReplay(Array(events), initialFiles: initial).files(after: .nothing)
+    let copy = try TemporaryHome(home, disk)
+    #expect(try await ClockedVaults(copy.store).found().status().failedAttemptCount == 1)
+  }
+
   @Test func `a first opening without a disk's confirmation may be forgotten, and no more`()
     async throws
   {

@@ -93,6 +93,27 @@ import VaultCrypto
     store[.messaging] = try VaultForge(statedIterationCount: "219999").file()
     let vault = try await Vault.get(.messaging, in: store)
     #expect(await code { try await vault.unlock(with: credentials("password")) } == .damaged)
+    // And whoever only looks is told what opening would say.
+    #expect(await code { _ = try await vault.status() } == .damaged)
+    #expect(await code { _ = try await vault.verify() } == .damaged)
+    #expect(await VaultDoctor.examine(store).contains { $0.kind == .damaged })
+  }
+
+  @Test func `any number of slots is refused at the seventeenth`() async throws {
+    let slots = Array(repeating: "1", count: 100_000).joined(separator: ",")
+    var forge = VaultForge()
+    forge.editKey = {
+      guard let start = $0.range(of: "[") else { return $0 }
+      return $0.replacingCharacters(in: start, with: "[\(slots),")
+    }
+    store[.messaging] = try forge.file()
+    let vault = try await CheapVault.get(.messaging, in: store)
+    do throws(VaultError) {
+      _ = try await vault.status()
+      Issue.record("it was taken")
+    } catch {
+      #expect(error.message.hasSuffix("key slots: more than 16"))
+    }
   }
 
   @Test func `random bytes are not a vault`() async throws {

@@ -155,6 +155,22 @@ import Testing
       } == .alreadyExists)
   }
 
+  @Test func `under another id the vault has nothing of the attempts on one before it`()
+    async throws
+  {
+    _ = try await make()
+    try await Vault.export(.messaging, from: home.store, to: file)
+    let other = try VaultID("other")
+    let left = #"{"version":0,"failures":40,"retryAt":9007199254740991,"openedAt":null}"#
+    try memory.writeAttempts(Array("\(left)\n".utf8), for: other, durably: true)
+    _ = try await Vault.importVault(
+      Vault.exported(at: file), as: other, with: .password(credentials("p")), into: memory,
+      parameters: .cheap)
+    let vault = try await CheapVault.get(other, in: memory)
+    #expect(try await vault.status().failedAttemptCount == 0)
+    try await vault.unlock(with: credentials("p"))
+  }
+
   @Test func `verify tells what needs keys from what does not`() async throws {
     let bytes = try await make()
     let vault = try await CheapVault.get(.messaging, in: home.store)

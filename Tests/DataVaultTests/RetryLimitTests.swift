@@ -57,6 +57,55 @@ import Testing
     }
   }
 
+  @Test func `a vault that was made anew during a wrong attempt is not deleted for it`()
+    async throws
+  {
+    let store = HookedVaultStore()
+    let vaults = ClockedVaults(store)
+    var policy = VaultPolicy()
+    policy.minimumLength = 0
+    policy.retryLimit = 1
+    _ = try await vaults.make(policy: policy)
+    #expect(await vaults.attempt("wrong") == .wrongPassword)
+    let bytes = try #require(store.base[.messaging])
+    // As `delete` and `import` do, between the derivation and its outcome.
+    store.atNextLock { () throws(VaultError) in
+      try store.base.remove(.messaging)
+      try store.base.write(bytes, for: .messaging)
+    }
+    #expect(await vaults.attempt("wrong") == .wrongPassword)
+    #expect(store.base[.messaging] == bytes)
+    #expect(try await vaults.found().status().failedAttemptCount == 1)
+    store.atNextLock { () throws(VaultError) in try store.base.remove(.messaging) }
+    #expect(await vaults.attempt("wrong") == .wrongPassword)
+    #expect(try vaults.record() == nil)
+  }
+
+  @Test func `a limit that was lifted, or a password that was set, during a wrong attempt counts`()
+    async throws
+  {
+    let store = HookedVaultStore()
+    let vaults = ClockedVaults(store)
+    var policy = VaultPolicy()
+    policy.minimumLength = 0
+    policy.retryLimit = 1
+    let vault = try await vaults.make(policy: policy)
+    let limited = try #require(store.base[.messaging])
+    try await vault.changePassword(to: credentials("another"))
+    let withAnother = try #require(store.base[.messaging])
+    policy.retryLimit = 0
+    try await vault.setPolicy(policy)
+    let unlimited = try #require(store.base[.messaging])
+    for (before, after) in [(withAnother, unlimited), (limited, withAnother)] {
+      store.base[.messaging] = before
+      try store.removeAttempts(.messaging)
+      #expect(await vaults.attempt("wrong") == .wrongPassword)
+      store.atNextLock { () throws(VaultError) in try store.base.write(after, for: .messaging) }
+      #expect(await vaults.attempt("wrong") == .wrongPassword)
+      #expect(store.base[.messaging] == after)
+    }
+  }
+
   @Test func `without a limit nothing is ever deleted`() async throws {
     _ = try await vaults.make()
     for _ in 0..<40 { #expect(await failure() == .wrongPassword) }

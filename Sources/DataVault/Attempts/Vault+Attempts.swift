@@ -33,7 +33,7 @@ extension Vault {
       return result
     } catch {
       guard error.code == .wrongPassword else { throw error }
-      try recordFailure(after: record, lock, retryLimit: file.clear.retryLimit)
+      try recordFailure(on: file, lock)
       throw error
     }
   }
@@ -75,28 +75,38 @@ extension Vault {
     try? store.writeAttempts(opened.bytes, for: id, durably: record.failureCount > 0)
   }
 
+  /// Counts a wrong attempt on a vault, and deletes it where its policy demands that.
+  ///
+  /// While the vault's own lock is held: during a derivation another vault may have taken its place,
+  /// with a record and a policy of its own.
+  ///
+  /// - Parameter tried: the file that the secret was tried on.
   private func recordFailure(
-    after record: AttemptRecord, _ lock: borrowing AttemptLock, retryLimit: Int
+    on tried: VaultFile, _ lock: borrowing AttemptLock
   ) throws(VaultError) {
-    var record = record
-    record.recordFailure(at: parameters.now())
+    let vaultLock: VaultStoreLock
     do throws(VaultError) {
       if let obstacle = lock.obstacle { throw obstacle }
+      vaultLock = try store.lock(id)
+    } catch {
+      throw .unrecordedAttempt(id, error)
+    }
+    defer { vaultLock.release() }
+    guard let bytes = try store.read(id) else { return }
+    var record = attemptRecord()
+    record.recordFailure(at: parameters.now())
+    do throws(VaultError) {
       try store.writeAttempts(record.bytes, for: id, durably: true)
     } catch {
       throw .unrecordedAttempt(id, error)
     }
-    guard retryLimit > 0, record.failureCount > retryLimit else { return }
-    try wipe()
-    throw .wiped(id, failureCount: record.failureCount)
-  }
-
-  /// Deletes the vault, as its policy demands, and wipes what is open of it here.
-  private func wipe() throws(VaultError) {
-    let lock = try store.lock(id)
-    defer { lock.release() }
+    let file = try parse(bytes)
+    let retryLimit = file.clear.retryLimit
+    // By other slots the secret may be right.
+    guard file.key == tried.key, retryLimit > 0, record.failureCount > retryLimit else { return }
     try store.remove(id)
     close(because: .wiped)
+    throw .wiped(id, failureCount: record.failureCount)
   }
 }
 

@@ -55,14 +55,14 @@ struct KeyEnvelope: Sendable, Equatable {
   private static func slots(
     parsing bytes: RawSpan, _ range: Range<Int>
   ) throws(FormatFault) -> [KeySlot] {
-    let elements = try JSONText.elements(in: bytes, range, of: "key slots")
-    guard (1...maximumSlotCount).contains(elements.count) else {
-      throw FormatFault("key slots", "not 1 to \(maximumSlotCount)")
-    }
+    let part = "key slots"
+    let elements = try JSONText.elements(
+      in: bytes, range, maximumCount: maximumSlotCount, of: part)
+    guard !elements.isEmpty else { throw FormatFault(part, "there is none") }
     var slots: [KeySlot] = []
     for element in elements { slots.append(try KeySlot(parsing: bytes, element)) }
     guard Set(slots.map(\.name)).count == slots.count else {
-      throw FormatFault("key slots", "two of one name")
+      throw FormatFault(part, "two of one name")
     }
     return slots
   }

@@ -42,15 +42,18 @@ enum JSONText {
     try scanner.expectEnd()
   }
 
-  /// The elements of an array.
+  /// The elements of an array, which may be no more than `maximumCount`.
   static func elements(
-    in bytes: RawSpan, _ range: Range<Int>, of part: String
+    in bytes: RawSpan, _ range: Range<Int>, maximumCount: Int, of part: String
   ) throws(FormatFault) -> [Range<Int>] {
     var scanner = JSONScanner(part: part, range: range)
     var elements: [Range<Int>] = []
     try scanner.expect("[", in: bytes)
     if !scanner.take("]", in: bytes) {
       repeat {
+        guard elements.count < maximumCount else {
+          throw FormatFault(part, "more than \(maximumCount)")
+        }
         elements.append(try scanner.value(in: bytes, depth: 1))
       } while scanner.take(",", in: bytes)
       try scanner.expect("]", in: bytes)

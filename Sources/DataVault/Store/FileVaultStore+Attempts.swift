@@ -6,13 +6,28 @@ extension FileVaultStore {
   func attemptsPath(of id: VaultID) -> FilePath { directory.appending("\(id).retry") }
 
   /// The bytes of `<id>.retry`; nil only when it is absent.
+  ///
+  /// Where an unfinished one counts more failures, it is that: a right secret is answered without
+  /// waiting for the disk, and whoever kills each attempt that waits would otherwise never be counted.
   public func readAttempts(_ id: VaultID) throws(VaultError) -> [UInt8]? {
+    let path = attemptsPath(of: id)
     do throws(FileError) {
-      return try fileSystem.read(
-        attemptsPath(of: id), maximumByteCount: AttemptRecord.maximumByteCount)
+      let record = try readRecord(path)
+      guard let unfinished = try? readRecord(path.temporarySibling),
+        failureCount(unfinished) > (record.map(failureCount) ?? 0)
+      else { return record }
+      return unfinished
     } catch {
       throw .unreadable(error)
     }
+  }
+
+  private func readRecord(_ path: FilePath) throws(FileError) -> [UInt8]? {
+    try fileSystem.read(path, maximumByteCount: AttemptRecord.maximumByteCount)
+  }
+
+  private func failureCount(_ record: [UInt8]) -> Int {
+    (try? AttemptRecord(parsing: record))?.failureCount ?? 0
   }
 
   /// Replaces `<id>.retry`, which belongs to whom the vault belongs to.

@@ -28,6 +28,7 @@ extension Vault {
     _ exported: ExportedVault, with secret: borrowing VaultSecret
   ) throws(VaultError) {
     guard try store.read(id) == nil else { throw .alreadyExists(id, in: store) }
+    try requireAcceptableCosts(in: exported.file.key)
     var draft = try open(
       exported.file, contentKey: contentKey(of: exported.file.key, with: secret)
     ).draft()
@@ -36,6 +37,8 @@ extension Vault {
     let lock = try store.lock(id)
     defer { lock.release() }
     guard try store.read(id) == nil else { throw .alreadyExists(id, in: store) }
+    // Attempts on an earlier vault of this name, of which a deletion was interrupted.
+    try store.removeAttempts(id)
     adopt(try write(draft))
   }
 }

@@ -51,7 +51,9 @@ extension Vault {
   }
 
   func parse(_ bytes: [UInt8]) throws(VaultError) -> VaultFile {
-    try VaultFile(bytes, of: id, in: store)
+    let file = try VaultFile(bytes, of: id, in: store)
+    try requireAcceptableCosts(in: file.key)
+    return file
   }
 
   func open(
@@ -78,7 +80,6 @@ extension Vault {
   func contentKey(
     of key: KeyEnvelope, with secret: borrowing VaultSecret
   ) throws(VaultError) -> SecretBytes {
-    for slot in key.slots { try requireAcceptableCost(of: slot) }
     for slot in key.slots {
       if let contentKey = try contentKey(of: slot, with: secret) { return contentKey }
     }
@@ -106,10 +107,11 @@ extension Vault {
   }
 
   /// - Throws: `damaged` for what no writer asks for, before anything is derived.
-  private func requireAcceptableCost(of slot: KeySlot) throws(VaultError) {
-    guard case .password(_, let iterationCount) = slot.method else { return }
+  func requireAcceptableCosts(in key: KeyEnvelope) throws(VaultError) {
     let range = parameters.minimumIterationCount...VaultParameters.maximumIterationCount
-    guard range.contains(iterationCount) else {
+    for slot in key.slots {
+      guard case .password(_, let iterationCount) = slot.method, !range.contains(iterationCount)
+      else { continue }
       throw .refused(
         FormatFault("key slot", "p2c is not from \(range.lowerBound) to \(range.upperBound)"),
         id, in: store)

@@ -32,4 +32,13 @@ final class HookedVaultStore: VaultStore {
     try body?()
     return try base.lock(id)
   }
+
+  func readAttempts(_ id: VaultID) throws(VaultError) -> [UInt8]? { try base.readAttempts(id) }
+  func writeAttempts(_ bytes: [UInt8], for id: VaultID, durably: Bool) throws(VaultError) {
+    try base.writeAttempts(bytes, for: id, durably: durably)
+  }
+  func removeAttempts(_ id: VaultID) throws(VaultError) { try base.removeAttempts(id) }
+  func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
+    try base.lockAttempts(id)
+  }
 }
