@@ -85,6 +85,12 @@ let package = Package(
     .target(
       name: "ProcessMemory", path: "Tests/Support/ProcessMemory",
       swiftSettings: Array(settings.dropFirst())),
+    // Looks at secrets as the system gets their memory back, in a release build too: scripts/test.
+    .target(name: "CReleasedMemory", path: "Tests/Support/CReleasedMemory"),
+    .executableTarget(
+      name: "WipingProof",
+      dependencies: ["CReleasedMemory", "DataVaultTesting", "DataVault", "VaultCrypto"],
+      path: "Tests/Support/WipingProof", swiftSettings: Array(settings.dropFirst())),
     // Records and breaks what SQLite does to the disk; for tests, not a product.
     .target(
       name: "FaultVFS", dependencies: ["FileLayer", "CSQLite", system],

@@ -25,7 +25,8 @@ import SystemPackage
     for workload in Workload.all where options.wants(workload.name) {
       table.rows += options.progress(try race.run(workload))
     }
-    for measurement in Measurement.all where options.wants(measurement.name) {
+    for measurement in Measurement.all(command: options.command)
+    where options.wants(measurement.name) {
       table.rows += options.progress(
         try await measurement.rows(folder.appending(measurement.folder)))
     }

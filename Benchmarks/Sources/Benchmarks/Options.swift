@@ -7,6 +7,8 @@ struct Options {
   /// Interpreters that have a peer, by its module.
   let pythons: [String: String]
   let peerScript: String
+  /// The built `datavault`.
+  let command: String?
   /// Where to write the table in Markdown.
   let markdownPath: String?
 
@@ -17,6 +19,7 @@ struct Options {
       "apsw": environment["BENCH_MULTIPLE_CIPHERS_PYTHON"] ?? "",
     ].filter { !$0.value.isEmpty }
     peerScript = environment["BENCH_PEERS_SCRIPT"] ?? "Benchmarks/peer.py"
+    command = environment["BENCH_DATAVAULT"].flatMap { $0.isEmpty ? nil : $0 }
     markdownPath = environment["BENCH_MARKDOWN"].flatMap { $0.isEmpty ? nil : $0 }
   }
 

@@ -21,6 +21,15 @@ struct ResultRow {
       isMet: goal.isMet(by: values))
   }
 
+  /// What something takes beyond something else, in milliseconds.
+  init(beyond name: String, _ pairs: [(ours: Cost, other: Cost)], goal milliseconds: Double) {
+    let differences = pairs.map { $0.ours - $0.other }
+    self.init(
+      name, Spread(differences.map { $0.wallSeconds * 1000 }), unit: "ms",
+      goal: .atMost(milliseconds))
+    processor = "\(Spread(differences.map { $0.processorSeconds * 1000 }).text) ms"
+  }
+
   init(
     name: String, figure: String, spread: String, processor: String = "",
     peers: [String: String] = [:], goal: String, isMet: Bool

@@ -9,8 +9,15 @@ struct Measurement {
 
   private static let rounds = 7
 
-  static var all: [Measurement] {
-    [
+  /// - Parameter command: the built `datavault`; nil where there is none.
+  static func all(command: String?) -> [Measurement] {
+    let commandCost = command.map { command in
+      Measurement(name: CommandCost.name, folder: "command") { folder in
+        try await CommandCost.measure(
+          program: command, home: DataVaultHome(folder), rounds: 2 * rounds)
+      }
+    }
+    return [
       Measurement(name: "lease + acknowledge, FULL, through the engine", folder: "lease") {
         folder in
         [try await LeaseCost.measure(folder: folder, rounds: 11).row]
@@ -34,6 +41,9 @@ struct Measurement {
       Measurement(name: "unlock", folder: "unlock") { folder in
         [try await UnlockCost.measure(home: DataVaultHome(folder), rounds: rounds).row]
       },
-    ]
+      Measurement(name: LargeVaultCost.name, folder: "large-vault") { folder in
+        [try await LargeVaultCost.measure(home: DataVaultHome(folder), rounds: rounds)]
+      },
+    ] + [commandCost].compactMap { $0 }
   }
 }

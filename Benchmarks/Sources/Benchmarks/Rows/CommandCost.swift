@@ -1,0 +1,94 @@
+import DataVault
+import Foundation
+import Glibc
+import SystemPackage
+import VaultCrypto
+import VaultedDatabase
+
+/// `datavault get` and `set` while a session lasts: what they take beyond `datavault --version`, which
+/// is the start of the process and no more.
+enum CommandCost {
+  static let name = "get and set, live session: beyond process start"
+  /// Runs in a row of one command, of which the mean counts: one lasts a few milliseconds.
+  private static let runCount = 10
+
+  /// - Parameter program: the built `datavault`.
+  static func measure(program: String, home: DataVaultHome, rounds: Int) async throws -> [ResultRow]
+  {
+    let id = try VaultID("benchmark")
+    guard try await makeVault(id, in: home) else { return [] }
+    let input = home.path.appending("input").string
+    try Data("another token".utf8).write(to: URL(fileURLWithPath: input))
+
+    let start = [program, "--version"]
+    let item = [id.rawValue, "token", "--home", home.path.string]
+    let rows = try [
+      ("get", [program, "get"] + item), ("set", [program, "set"] + item),
+    ].map { command, arguments in
+      var pairs: [(ours: Cost, other: Cost)] = []
+      for round in 0...rounds {
+        let isFirst = round.isMultiple(of: 2)
+        let before = isFirst ? nil : try cost(of: start, input)
+        let ours = try cost(of: arguments, input)
+        let other = try before ?? cost(of: start, input)
+        // The first round fills caches and is not counted.
+        if round > 0 { pairs.append((ours, other)) }
+      }
+      return ResultRow(
+        beyond: "\(command), live session: beyond process start", pairs, goal: 5)
+    }
+    try await VaultSession.end(id, in: home.store)
+    return rows
+  }
+
+  /// A vault with an item and a session.
+  ///
+  /// - Returns: false where the kernel refuses sessions.
+  private static func makeVault(_ id: VaultID, in home: DataVaultHome) async throws -> Bool {
+    let credentials = Credentials(password: SecretBytes(copying: Array("correct horse".utf8)))
+    let vault = try await Vault.create(id, in: home.store, credentials: credentials)
+    let value = SecretBytes(copying: Array("t0ken".utf8))
+    try await vault.set(value, kind: .string, for: "token")
+    do throws(VaultError) {
+      try await vault.openSession(for: .seconds(600))
+      return true
+    } catch {
+      guard error.code == .sessionsUnavailable else { throw error }
+      print("  \(name): not measured, \(error.message)")
+      return false
+    }
+  }
+
+  /// The mean of some runs: wall time, and processor time of the child.
+  private static func cost(of command: [String], _ input: String) throws -> Cost {
+    let before = childProcessorSeconds()
+    var wall = try Cost.of { for _ in 0..<runCount { try run(command, input) } }
+    wall.processorSeconds = childProcessorSeconds() - before
+    return wall / Double(runCount)
+  }
+
+  private static func run(_ command: [String], _ input: String) throws {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, 0, input, O_RDONLY, 0)
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
+    var arguments = command.map { strdup($0) } + [nil]
+    defer { for argument in arguments { free(argument) } }
+    var id: pid_t = 0
+    guard posix_spawn(&id, command[0], &actions, nil, &arguments, environ) == 0 else {
+      throw BenchmarkError("\(command[0]) cannot be run")
+    }
+    var status: Int32 = 0
+    while waitpid(id, &status, 0) < 0, errno == EINTR {}
+    guard status == 0 else { throw BenchmarkError("\(command) ended with \(status >> 8)") }
+  }
+
+  private static func childProcessorSeconds() -> Double {
+    var usage = rusage()
+    getrusage(__rusage_who_t(RUSAGE_CHILDREN.rawValue), &usage)
+    return [usage.ru_utime, usage.ru_stime].reduce(0) {
+      $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6
+    }
+  }
+}
