@@ -16,6 +16,8 @@ public import SystemPackage
 public struct SecretServiceStore: VaultStore {
   /// How long the service may take to answer a call.
   static let patience = Duration.seconds(25)
+  /// Whose vaults these are unless a program says otherwise.
+  static let standardApplication = "datavault"
 
   let application: String
   let home: FilePath
@@ -90,17 +92,19 @@ public struct SecretServiceStore: VaultStore {
     }
   }
 
-  /// Removes the item, and what an interrupted write left of it.
+  /// Removes the item, what an interrupted write left of it, and the record of attempts.
   public func remove(_ id: VaultID) throws(VaultError) {
     try changing { (service) throws(BusFailure) in
       for item in try unlockedItems(service, attributes(of: id)) { try service.delete(item) }
       try removeUnfinished(id, service)
     }
+    try removeAttempts(id)
   }
 
-  /// Takes the attribute `vault` from the item and gives it `retired`: `<id>.retired-<n>`.
+  /// Takes the attribute `vault` from the item and gives it `retired`: `<id>.retired-<n>`; removes
+  /// the record of attempts.
   public func retire(_ id: VaultID) throws(VaultError) -> String {
-    try changing { (service) throws(BusFailure) in
+    let name = try changing { (service) throws(BusFailure) in
       guard let item = try Self.onlyItem(of: try unlockedItems(service, attributes(of: id))) else {
         throw BusFailure(.unknownObject, "there is no vault '\(id)' to retire")
       }
@@ -116,6 +120,8 @@ public struct SecretServiceStore: VaultStore {
       try service.setAttributes(shared.merging([Self.retiredAttribute: name]) { $1 }, of: item)
       return "secret service: application \(application), home \(home), retired \(name)"
     }
+    try removeAttempts(id)
+    return name
   }
 
   /// What stands in the attribute `retired` of items.

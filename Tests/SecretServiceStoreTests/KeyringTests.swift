@@ -192,6 +192,37 @@ struct KeyringTests {
     #expect(try keyring.store.read(.messaging) == [1])
   }
 
+  @Test func `wrong attempts wait, and one past the limit deletes the vault, as in files`()
+    async throws
+  {
+    try keyring.startUnlocked()
+    let vault = try await CheapVault.create(
+      .messaging, in: keyring.store, credentials: credentials("right"))
+    func attempt(_ password: String) async -> VaultError.Code? {
+      do throws(VaultError) {
+        try await CheapVault.get(.messaging, in: keyring.store).unlock(with: credentials(password))
+        return nil
+      } catch {
+        return error.code
+      }
+    }
+    for _ in 0..<3 { #expect(await attempt("wrong") == .wrongPassword) }
+    #expect(await attempt("right") == .backingOff)
+    let other = SecretServiceStore(
+      application: "other", home: keyring.home, busAddress: keyring.busAddress)
+    #expect(try other.readAttempts(.messaging) == nil)
+
+    try keyring.store.removeAttempts(.messaging)
+    #expect(await attempt("right") == nil)
+    var policy = try await vault.policy()
+    policy.retryLimit = 2
+    try await vault.setPolicy(policy)
+    for _ in 0..<2 { #expect(await attempt("wrong") == .wrongPassword) }
+    #expect(await attempt("wrong") == .wiped)
+    #expect(try keyring.store.read(.messaging) == nil)
+    #expect(try keyring.store.readAttempts(.messaging) == nil)
+  }
+
   @Test func `homes and applications do not see each other's vaults`() throws {
     try keyring.startUnlocked()
     try keyring.store.prepare()

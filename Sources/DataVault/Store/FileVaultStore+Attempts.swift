@@ -3,7 +3,9 @@ internal import SystemPackage
 
 extension FileVaultStore {
   /// The file of a vault's attempts, whether it exists or not.
-  func attemptsPath(of id: VaultID) -> FilePath { directory.appending("\(id).retry") }
+  func attemptsPath(of id: VaultID) -> FilePath {
+    directory.appending("\(id)\(attemptsMark).retry")
+  }
 
   /// The bytes of `<id>.retry`; nil only when it is absent.
   ///
@@ -36,8 +38,11 @@ extension FileVaultStore {
   ) throws(VaultError) {
     let path = attemptsPath(of: id)
     do throws(FileError) {
-      let owner = try fileSystem.status(of: self.path(of: id)).flatMap {
-        fileSystem.ownerToKeep($0)
+      let owner: FileOwner?
+      if attemptsMark.isEmpty, let vault = try fileSystem.status(of: self.path(of: id)) {
+        owner = fileSystem.ownerToKeep(vault)
+      } else {
+        owner = try fileSystem.ownerOfNewFile(in: directory)
       }
       if durably {
         try fileSystem.replace(
@@ -76,7 +81,7 @@ extension FileVaultStore {
   public func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
     try checkDirectory()
     do throws(FileError) {
-      return try lock(file: directory.appending("\(id).retry.lock"))
+      return try lock(file: directory.appending("\(id)\(attemptsMark).retry.lock"))
     } catch {
       throw .writeFailed(error)
     }

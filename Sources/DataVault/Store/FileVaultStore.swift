@@ -14,6 +14,8 @@ public struct FileVaultStore: VaultStore {
 
   let home: FilePath
   let fileSystem: any FileSystem
+  /// What stands behind a vault's id in the names of the files of its attempts.
+  private(set) var attemptsMark = ""
 
   /// Vaults under a home directory, which need not exist before the first vault is made.
   public init(home: FilePath) {
@@ -23,6 +25,14 @@ public struct FileVaultStore: VaultStore {
   package init(home: FilePath, fileSystem: any FileSystem) {
     self.home = home
     self.fileSystem = fileSystem
+  }
+
+  /// The attempts alone of vaults that another store keeps.
+  ///
+  /// - Parameter mark: tells them from those of this home's own vaults.
+  package init(attemptsIn home: FilePath, mark: String) {
+    self.init(home: home)
+    attemptsMark = ".\(mark)"
   }
 
   var directory: FilePath { home.appending("vaults") }
