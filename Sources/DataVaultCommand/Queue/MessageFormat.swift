@@ -31,4 +31,12 @@ enum MessageFormat {
     case .ndjson: NDJSONMessage(delivery, withToken: withToken).line
     }
   }
+
+  /// The line for a message of the log, likewise.
+  func line(for message: LogMessage) -> [UInt8]? {
+    switch self {
+    case .lines: message.payload.contains(0x0A) ? nil : message.payload + [0x0A]
+    case .ndjson: NDJSONMessage(message).line
+    }
+  }
 }

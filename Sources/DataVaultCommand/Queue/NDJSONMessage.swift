@@ -3,26 +3,38 @@ internal import MessagingQueue
 
 /// A message as one line of JSON: `payload` if it is UTF-8, else `payloadBase64`.
 struct NDJSONMessage {
-  private let delivery: Delivery
-  private let token: String?
+  private let timetoken: Timetoken
+  private let channel: Channel
+  private let payload: [UInt8]
+  private var attempt: Int?
+  private var token: String?
 
   init(_ delivery: Delivery, withToken: Bool) {
-    self.delivery = delivery
+    timetoken = delivery.timetoken
+    channel = delivery.channel
+    payload = delivery.payload
+    attempt = delivery.attempt
     token = withToken ? delivery.token.description : nil
+  }
+
+  init(_ message: LogMessage) {
+    timetoken = message.timetoken
+    channel = message.channel
+    payload = message.payload
   }
 
   /// The line, newline included.
   ///
   /// Timetokens are strings: they have more digits than JavaScript keeps.
   var line: [UInt8] {
-    var line = #"{"timetoken":"\#(delivery.timetoken)","channel":"#
-    line += Self.quoted(delivery.channel.name)
-    line += #","attempt":\#(delivery.attempt)"#
+    var line = #"{"timetoken":"\#(timetoken)","channel":"#
+    line += Self.quoted(channel.name)
+    if let attempt { line += #","attempt":\#(attempt)"# }
     if let token { line += #","token":"\#(token)""# }
-    if let text = String(validating: delivery.payload, as: UTF8.self) {
+    if let text = String(validating: payload, as: UTF8.self) {
       line += #","payload":"# + Self.quoted(text)
     } else {
-      line += #","payloadBase64":""# + Data(delivery.payload).base64EncodedString() + #"""#
+      line += #","payloadBase64":""# + Data(payload).base64EncodedString() + #"""#
     }
     line += "}\n"
     return Array(line.utf8)

@@ -47,6 +47,11 @@ extension MessagingEngine {
     }
   }
 
+  /// Every channel that was ever published to, by name, with what its log holds.
+  public nonisolated func channels() async throws(EngineError) -> [ChannelSummary] {
+    try await log.read(during: "listing the channels") { try EngineDatabase.channelSummaries($0) }
+  }
+
   /// The messages of a channel, from a place in the log on: see ``LogMessages``.
   ///
   /// - Parameters:

@@ -11,6 +11,12 @@ package final class OwnChanges: Sendable {
     let previous: Int64
     let first: Int64
     let last: Int64
+
+    package init(previous: Int64, first: Int64, last: Int64) {
+      self.previous = previous
+      self.first = first
+      self.last = last
+    }
   }
 
   private struct State {
@@ -20,8 +26,10 @@ package final class OwnChanges: Sendable {
 
   private let state = Mutex(State())
 
+  package init() {}
+
   /// Begins to keep a list, and returns its number.
-  func begin() -> UInt64 {
+  package func begin() -> UInt64 {
     state.withLock { state in
       state.nextID += 1
       state.lists[state.nextID] = []
@@ -35,14 +43,14 @@ package final class OwnChanges: Sendable {
   }
 
   /// Notes a publication; before its commit, so that nobody sees the messages and not this.
-  func note(_ publication: Publication) {
+  package func note(_ publication: Publication) {
     state.withLock { state in
-      for id in state.lists.keys { state.lists[id]?.append(publication) }
+      for id in state.lists.keys { state.lists[id]?.add(publication) }
     }
   }
 
   /// Takes back what was rolled back: others may be given its timetokens.
-  func takeBack(_ publication: Publication) {
+  package func takeBack(_ publication: Publication) {
     state.withLock { state in
       for id in state.lists.keys {
         guard let index = state.lists[id]?.lastIndex(of: publication) else { continue }
@@ -52,14 +60,14 @@ package final class OwnChanges: Sendable {
   }
 
   /// Joins what can be joined, once the publication cannot be taken back any more.
-  func settle() {
+  package func settle() {
     state.withLock { state in
       for id in state.lists.keys { state.lists[id]?.joinNeighbours() }
     }
   }
 
   /// The ranges of a list beyond a timetoken, in their order; the others are forgotten.
-  func ranges(_ id: UInt64, after timetoken: Int64) -> [ClosedRange<Int64>] {
+  package func ranges(_ id: UInt64, after timetoken: Int64) -> [ClosedRange<Int64>] {
     state.withLock { state in
       state.lists[id]?.removeAll { $0.last <= timetoken }
       return (state.lists[id] ?? []).map { $0.first...$0.last }
@@ -68,12 +76,19 @@ package final class OwnChanges: Sendable {
 }
 
 extension [OwnChanges.Publication] {
-  /// Only the last two can be new to each other.
+  /// What lies beyond the last timetoken before this was undone by a savepoint.
+  fileprivate mutating func add(_ publication: OwnChanges.Publication) {
+    while let last, last.last > publication.previous { removeLast() }
+    append(publication)
+  }
+
+  /// All but the newest have met each other already.
   fileprivate mutating func joinNeighbours() {
-    guard count >= 2, self[count - 1].previous == self[count - 2].last else { return }
-    let last = removeLast().last
-    let before = removeLast()
-    append(
-      OwnChanges.Publication(previous: before.previous, first: before.first, last: last))
+    while count >= 2, self[count - 1].previous == self[count - 2].last {
+      let last = removeLast().last
+      let before = removeLast()
+      append(
+        OwnChanges.Publication(previous: before.previous, first: before.first, last: last))
+    }
   }
 }

@@ -1,0 +1,63 @@
+internal import GRDB
+
+/// What the log has gained since a timetoken.
+struct LogChanges: Sendable {
+  var newest: [Channel: Timetoken]
+  /// The greatest timetoken that was given out in this snapshot.
+  var highWater: Int64
+}
+
+extension EngineDatabase {
+  package static let selectChangedChannels = """
+    SELECT id, name FROM channel
+    WHERE id IN (SELECT channel_id FROM message WHERE timetoken > ?)
+    """
+
+  /// The newest message of each channel, as far as it is beyond a timetoken.
+  ///
+  /// - Parameter ranges: those whose messages do not count; asked for inside the snapshot, so that
+  ///   every own message that it shows has been noted.
+  static func changes(
+    in channels: Set<Channel>?, after cursor: Int64, ignoring ranges: () -> [ClosedRange<Int64>],
+    _ db: Database
+  ) throws -> LogChanges {
+    // The first read takes the snapshot.
+    var changes = LogChanges(newest: [:], highWater: try highWater(db))
+    guard changes.highWater > cursor else { return changes }
+    let ignored = ranges()
+    for (id, channel) in try changedChannels(channels, after: cursor, db) {
+      changes.newest[channel] = try newest(of: id, after: cursor, ignoring: ignored, db)
+    }
+    return changes
+  }
+
+  private static func changedChannels(
+    _ channels: Set<Channel>?, after cursor: Int64, _ db: Database
+  ) throws -> [(id: Int64, channel: Channel)] {
+    if let channels { return try knownChannels(channels, db) }
+    let statement = try db.cachedStatement(sql: selectChangedChannels)
+    return try Row.fetchAll(statement, arguments: [cursor]).map {
+      ($0[0], Channel(stored: $0[1]))
+    }
+  }
+
+  /// Steps over whole ranges, not over their messages.
+  private static func newest(
+    of channelID: Int64, after cursor: Int64, ignoring ignored: [ClosedRange<Int64>],
+    _ db: Database
+  ) throws -> Timetoken? {
+    let statement = try db.cachedStatement(sql: selectKeysBackward)
+    var bound = Int64.max
+    var ignored = ignored[...]
+    while let found = try Int64.fetchOne(
+      statement, arguments: [channelID, bound, cursor, 1])
+    {
+      while let last = ignored.last, last.lowerBound > found { ignored.removeLast() }
+      guard let last = ignored.last, last.contains(found) else {
+        return Timetoken(unchecked: found)
+      }
+      bound = last.lowerBound
+    }
+    return nil
+  }
+}

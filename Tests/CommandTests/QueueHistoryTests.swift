@@ -1,0 +1,88 @@
+import Foundation
+import Glibc
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct QueueHistoryTests {
+  @Test func `history prints the log and changes nothing`() throws {
+    let home = try TestHome.unsecured()
+    _ = try home.run("queue", "publish", "c", input: "second\nthird\n")
+    for _ in 0..<2 {
+      #expect(try home.run("queue", "history", "c").text == "first\nsecond\nthird\n")
+    }
+    #expect(try home.run("queue", "history", "c", "--limit", "2").text == "first\nsecond\n")
+    #expect(
+      try home.run("queue", "history", "c", "--newest", "--limit", "2").text == "second\nthird\n")
+    #expect(try home.run("queue", "history", "none").text == "")
+    #expect(try home.run("queue", "receive", "c").text == "first\nsecond\nthird\n")
+  }
+
+  @Test func `history goes on behind a timetoken, and says each as JSON`() throws {
+    let home = try TestHome.unsecured()
+    _ = try home.run("queue", "publish", "c", "--ndjson", input: #"{"payload":"a\nb"}"#)
+    let lines = try home.run("queue", "history", "c", "--ndjson").text.split(separator: "\n")
+    #expect(lines.count == 2)
+    let timetoken = String(lines[0].dropFirst(#"{"timetoken":""#.count).prefix(17))
+    #expect(lines[0] == #"{"timetoken":"\#(timetoken)","channel":"c","payload":"first"}"#)
+    let rest = try home.run("queue", "history", "c", "--after", timetoken, "--ndjson")
+    #expect(rest.text == lines[1] + "\n")
+    let newest = try home.run(
+      "queue", "history", "c", "--newest", "--after", timetoken, "--ndjson")
+    #expect(newest.text == lines[1] + "\n")
+    let plain = try home.run("queue", "history", "c")
+    #expect(plain.status == 65)
+    #expect(plain.text == "first\n")
+    #expect(plain.errors.contains("hint: give --ndjson"))
+  }
+
+  @Test func `history that follows prints what another process publishes`() throws {
+    let home = try TestHome.unsecured()
+    let output = home.folder.path("followed")
+    let follower = try Child(
+      ["queue", "history", "c", "--follow", "--home", home.path], environment: [:],
+      descriptors: [
+        0: .reading("/dev/null"), 1: .writing(output),
+        2: .writing(home.folder.path("errors")),
+      ])
+    func followed(_ text: String) -> Bool {
+      for _ in 0..<1500 {
+        if FileManager.default.contents(atPath: output) == Data(text.utf8) { return true }
+        usleep(20_000)
+      }
+      return false
+    }
+    #expect(followed("first\n"))
+    _ = try home.run("queue", "publish", "c", input: "second\n")
+    #expect(followed("first\nsecond\n"))
+    _ = try home.run("queue", "publish", "c", input: "third\nfourth\n")
+    #expect(followed("first\nsecond\nthird\nfourth\n"))
+    kill(follower.id, SIGTERM)
+    #expect(follower.wait() == 128 + SIGTERM)
+  }
+
+  @Test func `a limit of nothing, and one that would leave a gap, is refused`() throws {
+    let home = try TestHome.unsecured()
+    #expect(try home.run("queue", "history", "c", "--limit", "0").status == 64)
+    #expect(try home.run("queue", "history", "c", "--limit", "1", "--follow").status == 64)
+    #expect(try home.run("queue", "history", "c", "--after", "yesterday").status == 64)
+  }
+
+  @Test func `channels are a table for people and JSON for programs`() throws {
+    let home = try TestHome.unsecured()
+    _ = try home.run("queue", "publish", "d", input: "1\n2\n")
+    let table = try home.run("queue", "channels").text.split(separator: "\n")
+    #expect(table.count == 3)
+    #expect(table[1].hasPrefix("c        1         1"))
+    #expect(table[2].hasPrefix("d        2         1"))
+    let json = try home.run("queue", "channels", "--json").text
+    #expect(json.hasPrefix(#"{"channels":[{"channel":"c","messages":1,"newestTimetoken":"1"#))
+  }
+
+  @Test(arguments: ["history", "channels"])
+  func `reading where nothing is makes nothing`(command: String) throws {
+    let home = try TestHome.fresh()
+    let channel = command == "history" ? ["c"] : []
+    let outcome = try Tool.run(["queue", command] + channel + ["--home", home.path])
+    #expect(outcome.status == 66)
+    #expect(!FileManager.default.fileExists(atPath: home.path))
+  }
+}

@@ -1,0 +1,94 @@
+import MessagingQueue
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ChangeNotificationTests {
+  let logged: LoggedEngine
+  let engine: MessagingEngine
+  let a: Channel
+  let b: Channel
+
+  init() async throws {
+    logged = try await LoggedEngine()
+    engine = logged.engine
+    a = try Channel("a")
+    b = try Channel("b")
+  }
+
+  private func changes(
+    in channels: Set<Channel>? = nil, ignoresOwnChanges: Bool = false
+  ) async throws -> ChangeNotifications.AsyncIterator {
+    try await engine.changes(
+      in: channels, delay: .zero, maximumLatency: .zero, ignoresOwnChanges: ignoresOwnChanges
+    ).makeAsyncIterator()
+  }
+
+  @Test func `one notification tells of everything since the last`() async throws {
+    try await engine.publish(["before"], to: a)
+    var iterator = try await changes()
+    try await engine.publish(["1", "2"], to: a)
+    let lastOfA = try await engine.publish(["3"], to: a)[0]
+    let lastOfB = try await engine.publish(["4"], to: b)[0]
+    let first = try #require(try await iterator.next())
+    #expect(first.newest == [a: lastOfA, b: lastOfB])
+    #expect(first.through == lastOfB)
+    let next = try await engine.publish(["5"], to: a)[0]
+    #expect(try await iterator.next()?.newest == [a: next])
+  }
+
+  @Test func `a burst is told once, when it is over`() async throws {
+    var iterator = try await engine.changes(
+      delay: .milliseconds(200), maximumLatency: .seconds(30)
+    ).makeAsyncIterator()
+    let publishing = Task {
+      var last: Timetoken?
+      for index in 0..<10 {
+        last = try await engine.publish(["\(index)"], to: a)[0]
+        try await Task.sleep(for: .milliseconds(5))
+      }
+      return last
+    }
+    let notification = try #require(try await iterator.next())
+    #expect(notification.through == (try await publishing.value))
+  }
+
+  @Test func `only the channels that were asked for are told of`() async throws {
+    var iterator = try await changes(in: [b])
+    try await engine.publish(["1"], to: a)
+    let last = try await engine.publish(["2"], to: b)[0]
+    #expect(try await iterator.next()?.newest == [b: last])
+  }
+
+  @Test func `nobody is told of their own changes if they ask so`() async throws {
+    let other = try await logged.neighbour()
+    var iterator = try await changes(ignoresOwnChanges: true)
+    try await engine.publish(["own"], to: a)
+    try await engine.publish(["own"], to: b)
+    let foreign = try await other.publish(["foreign"], to: a)[0]
+    for _ in 0..<5 { try await engine.publish(["own", "own"], to: a) }
+    #expect(try await iterator.next()?.newest == [a: foreign])
+    try await engine.publish(["own"], to: a)
+    let next = try await other.publish(["foreign"], to: b)[0]
+    #expect(try await iterator.next()?.newest == [b: next])
+    try await other.stop()
+  }
+
+  @Test func `cancelling the task ends the sequence, stopping the engine says so`() async throws {
+    let sequence = try await engine.changes()
+    let reading = Task { for try await _ in sequence {} }
+    try await Task.sleep(for: .milliseconds(20))
+    reading.cancel()
+    try await reading.value
+    let stopped = Task { for try await _ in sequence {} }
+    try await Task.sleep(for: .milliseconds(20))
+    try await engine.stop()
+    #expect(await code { try await stopped.value } == .stopped)
+  }
+
+  @Test func `a negative delay or a latency below it is refused`() async throws {
+    #expect(
+      await code { _ = try await engine.changes(delay: .seconds(-1)) } == .invalidArgument)
+    #expect(
+      await code { _ = try await engine.changes(delay: .seconds(2), maximumLatency: .seconds(1)) }
+        == .invalidArgument)
+  }
+}
