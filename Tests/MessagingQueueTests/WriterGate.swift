@@ -8,7 +8,7 @@ final class WriterGate: Sendable {
   private let semaphore = DispatchSemaphore(value: 0)
 
   /// - Parameter transaction: begun first, and rolled back at the end: other connections wait too.
-  init(_ pool: DatabasePool, holding transaction: String? = nil) {
+  init(_ pool: any DatabaseWriter, holding transaction: String? = nil) {
     let semaphore = semaphore
     let entered = DispatchSemaphore(value: 0)
     pool.asyncWriteWithoutTransaction { db in
@@ -28,8 +28,15 @@ final class WriterGate: Sendable {
 /// What commits were like, as they came.
 final class Reports: Sendable {
   private let reports = Mutex<[CommitReport]>([])
+  private let notes = Mutex(0)
 
   var verbCounts: [Int] { reports.withLock { $0.map(\.verbCount) } }
+
+  var noteCount: Int { notes.withLock { $0 } }
+
+  func note() {
+    notes.withLock { $0 += 1 }
+  }
 
   func append(_ report: CommitReport) {
     reports.withLock { $0.append(report) }

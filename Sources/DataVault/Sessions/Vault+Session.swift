@@ -95,10 +95,11 @@ extension Vault {
     }
   }
 
-  private func sessionIsOver(_ end: SessionEnd, number: Int) {
+  private func sessionIsOver(_ end: SessionEnd, number: Int) async {
     guard number == sessionNumber else { return }
-    close(because: .session)
-    if end == .ended { wasLockedFromOutside.store(true, ordering: .releasing) }
+    guard end == .ended else { return close(because: .session) }
+    wasLockedFromOutside.store(true, ordering: .releasing)
+    await lock(because: .session, patience: Self.outsideLockPatience)
   }
 
   /// From here on no session has a say in whether the vault is open.

@@ -19,6 +19,9 @@ public actor Vault {
   private nonisolated let executor = BlockingExecutor(label: "datavault.vault")
   nonisolated let expiry = ExpiryTask()
   private nonisolated let observers = LockObservers()
+  nonisolated let dependents = VaultDependents()
+  /// Set while the dependents close, before the vault is wiped.
+  var refusesWork = false
   private var state: OpenVault?
   /// Set while the vault is unlocked.
   var timeout: LockTimeout?
@@ -51,8 +54,11 @@ public actor Vault {
   public nonisolated var lockEvents: AsyncStream<VaultLockEvent> { observers.events() }
 
   /// Wipes keys and items from memory; a locked vault stays locked.
-  public func lock() {
-    close(because: .request)
+  ///
+  /// It refuses everything at once, and waits up to 5 seconds for the engines that were started on
+  /// it: they finish their commit, record their anchor and close their database.
+  public func lock() async {
+    await lock(because: .request, patience: Self.lockPatience)
   }
 
   /// Opens the vault by its password, and lets its lock timeout count from now.
@@ -143,6 +149,7 @@ public actor Vault {
   /// Locks the vault, if it is not locked.
   func close(because reason: VaultLockEvent.Reason) {
     leaveSession()
+    refusesWork = false
     guard state != nil else { return }
     state = nil
     timeout = nil
@@ -169,7 +176,7 @@ public actor Vault {
 
   /// Takes in what others have written since.
   private func refresh() throws(VaultError) {
-    guard !isLocked else { throw .locked(id) }
+    guard !isLocked, !refusesWork else { throw .locked(id) }
     guard let bytes = try store.read(id) else {
       close(because: .deleted)
       throw .doesNotExist(id, in: store)

@@ -86,6 +86,11 @@ package final class CommitQueue: Sendable {
     }
   }
 
+  /// Gives up what no transaction has taken yet.
+  func failWaiting(_ error: EngineError) {
+    for verb in takeAll(through: .max) { verb.fail(error) }
+  }
+
   private func enqueue(_ verb: WaitingVerb) {
     let (refusal, isFirst) = state.withLock { state -> (EngineError?, Bool) in
       if let refusal = state.refusal { return (refusal, false) }

@@ -19,6 +19,17 @@ public struct EngineConfiguration: Sendable {
   /// the start fails with ``EngineError/Code/vaultLocked``. Default: zero, it looks once.
   public var unlockTimeout: Duration = .zero
 
+  /// How long a stop waits for the work that is under way.
+  ///
+  /// What still waits for its commit then fails; what reads is interrupted. Default: 10 seconds.
+  public var stopTimeout: Duration = .seconds(10)
+
+  /// Whether the engine stops when the lock timeout of its vault is over, or the time of the session
+  /// through which the vault was opened.
+  ///
+  /// Default: false, a timeout is no outage. Somebody who locks the vault always ends the engine.
+  public var stopsWhenVaultExpires = false
+
   /// The most payload bytes that one call of receive takes into memory.
   ///
   /// The first message is always taken. Default: 16 MiB.

@@ -22,11 +22,6 @@ extension EngineError {
     }
   }
 
-  /// A vault that was locked under a running engine.
-  static let lockedFromOutside = EngineError(
-    .vaultLocked, "the messaging vault was locked",
-    hint: "run datavault unlock \(VaultID.messaging), and start again")
-
   /// Says what an error of the vault or of opening the database means to whoever starts an engine.
   init(starting error: any Error) {
     switch error {

@@ -24,7 +24,7 @@ extension MessagingEngine {
     let ignored = ignoresOwnChanges ? OwnChangeList(log.bell.ownChanges) : nil
     let start = try await log.read(during: "reading the log") { try EngineDatabase.highWater($0) }
     return ChangeNotifications(
-      reader: log, time: database.time, channels: channels, start: start, delay: delay,
+      reader: log, time: tables.time, channels: channels, start: start, delay: delay,
       maximumLatency: maximumLatency, ignored: ignored)
   }
 }

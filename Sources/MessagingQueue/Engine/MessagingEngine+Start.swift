@@ -12,8 +12,8 @@ extension MessagingEngine {
   /// publicly known standard credentials, and a vault that is not secured is opened with them; both
   /// are warned about in the log. A secured vault is opened through its session, which
   /// `datavault unlock` begins; the standard credentials are not tried on it. When that session is
-  /// ended by `datavault lock`, every call of the engine throws `vaultLocked` from then on; when its
-  /// time is over, the engine goes on.
+  /// ended by `datavault lock`, or the vault locked by `Vault.lock()`, the engine ends; when their time
+  /// is over, it goes on.
   ///
   /// - Parameters:
   ///   - home: where vault and database are.
@@ -27,8 +27,34 @@ extension MessagingEngine {
     _ home: DataVaultHome, vault: Vault? = nil,
     configuration: EngineConfiguration = EngineConfiguration()
   ) async throws(EngineError) -> MessagingEngine {
-    let vault = try await startingVault(
-      home, given: vault, unlockTimeout: configuration.unlockTimeout)
+    try await start(home, vault: vault, configuration: configuration, life: LifeKeeper())
+  }
+
+  /// - Parameter life: shows the start from its beginning.
+  static func start(
+    _ home: DataVaultHome, vault: Vault?, configuration: EngineConfiguration, life: LifeKeeper
+  ) async throws(EngineError) -> MessagingEngine {
+    _ = life.handle(.start)
+    let engine: MessagingEngine
+    do throws(EngineError) {
+      let vault = try await startingVault(
+        home, given: vault, unlockTimeout: configuration.unlockTimeout)
+      engine = try await open(home, vault: vault, configuration: configuration, life: life)
+    } catch {
+      _ = life.handle(.failed(error.code))
+      throw error
+    }
+    if life.handle(.opened) == .closeDown {
+      try await engine.closeDown()
+      throw .notRunning(life.refusal ?? .stopped)
+    }
+    return engine
+  }
+
+  private static func open(
+    _ home: DataVaultHome, vault: Vault, configuration: EngineConfiguration, life: LifeKeeper
+  ) async throws(EngineError) -> MessagingEngine {
+    let ties = VaultTies(vault, life, stopsWhenVaultExpires: configuration.stopsWhenVaultExpires)
     var databaseConfiguration = Configuration()
     databaseConfiguration.busyMode = .timeout(configuration.busyTimeout / .seconds(1))
     let database: VaultedDatabase
@@ -43,8 +69,12 @@ extension MessagingEngine {
     do {
       let engine = try await MessagingEngine(
         pool: database.pool, time: SystemTimeSource(), configuration: configuration,
-        isSecured: isSecured, isLockedOut: { vault.isLockedFromOutside },
-        closePool: { try database.close() })
+        isSecured: isSecured, life: life, isLockedOut: { vault.isLockedFromOutside },
+        closePool: {
+          try database.close()
+          withExtendedLifetime(ties) {}
+        })
+      ties.tie(engine)
       if !isSecured { configuration.warnOfNoSecurity(home) }
       if database.discardedLogFrameCount > 0 {
         configuration.warnOfDiscardedLog(home, frameCount: database.discardedLogFrameCount)

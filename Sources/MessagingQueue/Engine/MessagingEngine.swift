@@ -1,6 +1,5 @@
 package import FileLayer
 package import GRDB
-internal import Synchronization
 package import VaultCrypto
 
 /// Publishes and receives messages on one encrypted database.
@@ -13,8 +12,10 @@ package import VaultCrypto
 /// touches, and when the machine restarts; the message is then delivered again. Delivery is
 /// therefore at least once.
 ///
-/// Every verb throws `vaultLocked` once `datavault lock` has ended the session through which the
-/// engine's vault was opened.
+/// When its vault is locked, by `Vault.lock()` or by `datavault lock` where it was opened through a
+/// session, the engine finishes the commit that is under way, closes its database and throws
+/// `vaultLocked` from then on: start another. The end of a lock timeout or of a session's time does
+/// not concern it, unless ``EngineConfiguration/stopsWhenVaultExpires`` says so.
 public actor MessagingEngine {
   /// Whether the vault was opened with the user's own password.
   ///
@@ -28,10 +29,13 @@ public actor MessagingEngine {
   nonisolated let log: LogReader
 
   private let executor = BlockingExecutor(label: "datavault.engine")
-  nonisolated let database: EngineDatabase
+  nonisolated let tables: EngineDatabase
   nonisolated let commits: CommitQueue
-  private nonisolated let isStopped = Mutex(false)
-  private let isLockedOut: @Sendable () -> Bool
+  /// Told, on the writer's queue, of each commit of the engine's and of the caller's with messages.
+  nonisolated let didCommit: @Sendable () -> Void
+  nonisolated let life: LifeKeeper
+  /// Why no work is taken; nil while it is.
+  private nonisolated let refusal: @Sendable () -> EngineError?
   private let closePool: @Sendable () throws -> Void
 
   /// The engine's own thread; blocking is allowed there.
@@ -42,20 +46,28 @@ public actor MessagingEngine {
   /// Runs on a pool that the caller has opened.
   ///
   /// - Parameters:
+  ///   - life: in the state `starting`, for whoever has seen it begin; the caller reports `opened`.
   ///   - isLockedOut: whether somebody has locked the vault meanwhile; asked before each verb.
   ///   - closePool: what ``stop()`` does about the pool; nothing, unless it is given.
   package init(
     pool: DatabasePool, time: any TimeSource, random: RandomSource = .system,
     configuration: EngineConfiguration = EngineConfiguration(), isSecured: Bool,
-    isLockedOut: @escaping @Sendable () -> Bool = { false },
+    life: LifeKeeper? = nil, isLockedOut: @escaping @Sendable () -> Bool = { false },
     closePool: @escaping @Sendable () throws -> Void = {}
   ) async throws(EngineError) {
-    database = try await EngineOpener().open(
+    let life = life ?? LifeKeeper(.start, .opened)
+    let refusal: @Sendable () -> EngineError? = {
+      (life.refusal ?? (isLockedOut() ? .vaultLocked : nil)).map(EngineError.notRunning)
+    }
+    let didCommit: @Sendable () -> Void = {}
+    tables = try await EngineOpener().open(
       pool, time: time, random: random, configuration: configuration,
       bell: ChangeBell(of: pool, isLockedOut: isLockedOut))
-    log = LogReader(pool: pool, bell: database.bell, isLockedOut: isLockedOut)
-    commits = CommitQueue(pool)
-    self.isLockedOut = isLockedOut
+    log = LogReader(pool: pool, bell: tables.bell, refusal: refusal)
+    commits = CommitQueue(pool) { _ in didCommit() }
+    self.didCommit = didCommit
+    self.refusal = refusal
+    self.life = life
     self.closePool = closePool
     self.configuration = configuration
     self.isSecured = isSecured
@@ -85,12 +97,12 @@ public actor MessagingEngine {
   public nonisolated func publish(
     _ messages: [Message]
   ) async throws(EngineError) -> [Timetoken] {
-    let database = try running()
-    try database.checkPayloads(messages)
+    let tables = try running()
+    try tables.checkPayloads(messages)
     if messages.isEmpty { return [] }
     let byteCount = messages.reduce(0) { $0 + $1.payload.count }
     return try await commits.run(during: "publishing", byteCount: byteCount) { db in
-      try database.publish(messages, in: db)
+      try tables.publish(messages, in: db)
     }
   }
 
@@ -105,10 +117,10 @@ public actor MessagingEngine {
   public nonisolated func receive(
     from channel: Channel, maximumCount: Int = 1, lease: Duration = .seconds(30)
   ) async throws(EngineError) -> [Delivery] {
-    let database = try running()
-    try database.checkReceive(maximumCount: maximumCount, lease: lease)
+    let tables = try running()
+    try tables.checkReceive(maximumCount: maximumCount, lease: lease)
     return try await commits.run(during: "receiving") { db in
-      try database.receive(from: channel, maximumCount: maximumCount, lease: lease, in: db)
+      try tables.receive(from: channel, maximumCount: maximumCount, lease: lease, in: db)
     }
   }
 
@@ -122,10 +134,10 @@ public actor MessagingEngine {
   ///   `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`, `cancelled`: none is acknowledged.
   ///   After `outcomeUnknown` all may be.
   public nonisolated func acknowledge(_ tokens: [LeaseToken]) async throws(EngineError) {
-    let database = try running()
+    let tables = try running()
     if tokens.isEmpty { return }
     let unknown = try await commits.run(during: "acknowledging") { db in
-      try database.acknowledge(tokens, in: db)
+      try tables.acknowledge(tokens, in: db)
     }
     try EngineDatabase.require(unknown, of: tokens, during: "acknowledging")
   }
@@ -137,11 +149,11 @@ public actor MessagingEngine {
   public nonisolated func release(
     _ tokens: [LeaseToken], after delay: Duration = .zero
   ) async throws(EngineError) {
-    let database = try running()
-    try database.checkDelay(delay)
+    let tables = try running()
+    try tables.checkDelay(delay)
     if tokens.isEmpty { return }
     let unknown = try await commits.run(during: "releasing") { db in
-      try database.release(tokens, after: delay, in: db)
+      try tables.release(tokens, after: delay, in: db)
     }
     try EngineDatabase.require(unknown, of: tokens, during: "releasing")
   }
@@ -151,34 +163,18 @@ public actor MessagingEngine {
     try running().statistics()
   }
 
-  /// Ends the engine: every later call throws `stopped`.
-  ///
-  /// What is leased stays leased until its time. The database is closed; a second call does
-  /// nothing.
-  public func stop() async throws(EngineError) {
-    let isFirst = isStopped.withLock { isStopped in
-      defer { isStopped = true }
-      return !isStopped
-    }
-    guard isFirst else { return }
-    await commits.close(refusing: .stopped)
-    database.bell.stop()
+  /// The engine's tables, while it takes work.
+  nonisolated func running() throws(EngineError) -> EngineDatabase {
+    if let refusal = refusal() { throw refusal }
+    return tables
+  }
+
+  /// Ends all connections; waits for those who read.
+  func closeConnections() throws(EngineError) {
     do {
       try closePool()
     } catch {
       throw EngineError(starting: error)
     }
   }
-
-  /// The database, while the engine takes work.
-  nonisolated func running() throws(EngineError) -> EngineDatabase {
-    guard !isStopped.withLock({ $0 }) else { throw .stopped }
-    guard !isLockedOut() else { throw .lockedFromOutside }
-    return database
-  }
-}
-
-extension EngineError {
-  static let stopped = EngineError(
-    .stopped, "the engine is stopped", hint: "start another")
 }

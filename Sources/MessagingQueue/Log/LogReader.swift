@@ -4,14 +4,15 @@ package import GRDB
 package final class LogReader: Sendable {
   let bell: ChangeBell
   private let pool: DatabasePool
-  private let isLockedOut: @Sendable () -> Bool
+  private let refusal: @Sendable () -> EngineError?
 
+  /// - Parameter refusal: why no work is taken; nil while it is.
   package init(
-    pool: DatabasePool, bell: ChangeBell, isLockedOut: @escaping @Sendable () -> Bool = { false }
+    pool: DatabasePool, bell: ChangeBell, refusal: @escaping @Sendable () -> EngineError?
   ) {
     self.pool = pool
     self.bell = bell
-    self.isLockedOut = isLockedOut
+    self.refusal = refusal
   }
 
   /// Runs `body` in one snapshot, on a thread of the pool that may block.
@@ -20,8 +21,7 @@ package final class LogReader: Sendable {
   func read<Value: Sendable>(
     during operation: String, _ body: @escaping @Sendable (Database) throws -> Value
   ) async throws(EngineError) -> Value {
-    if bell.isStopped { throw .stopped }
-    if isLockedOut() { throw .lockedFromOutside }
+    if let refusal = refusal() { throw refusal }
     let result: Result<Value, EngineError> = await withCheckedContinuation { continuation in
       pool.asyncRead { access in
         let result = Result { () throws(EngineError) -> Value in
@@ -31,7 +31,7 @@ package final class LogReader: Sendable {
       }
     }
     // The pool was closed under the read.
-    if case .failure = result, bell.isStopped { throw .stopped }
+    if case .failure = result, let refusal = refusal() { throw refusal }
     return try result.get()
   }
 }

@@ -1,0 +1,86 @@
+internal import DataVault
+internal import FileLayer
+internal import GRDB
+internal import Synchronization
+
+/// How an engine ends.
+extension MessagingEngine {
+  /// Where in its life the engine is.
+  public nonisolated var state: EngineState { life.state }
+
+  /// The state now and each one after it, as long as anybody has the engine.
+  ///
+  /// The last 16 wait for a slow reader.
+  public nonisolated var states: AsyncStream<EngineState> { life.states }
+
+  /// Ends the engine: every later call throws `stopped`.
+  ///
+  /// Calls that wait for their commit get it first, for up to
+  /// ``EngineConfiguration/stopTimeout``; then the database is closed. What is leased stays leased
+  /// until its time. A second call waits for the first.
+  ///
+  /// - Throws: `busy` when the database is still in use after that time, `inputOutput`; the engine
+  ///   has ended all the same, and the database closes when it is free.
+  public nonisolated func stop() async throws(EngineError) {
+    try await end(after: .stop)
+  }
+
+  /// Ends the engine because of something outside it, and returns when its database is closed.
+  nonisolated func shutOut(_ code: EngineError.Code) async throws(EngineError) {
+    try await end(after: .shutOut(code))
+  }
+
+  /// Carries out what ``EngineLife`` says about an end.
+  nonisolated func end(after event: EngineLife.Event) async throws(EngineError) {
+    guard life.handle(event) == .closeDown else { return await life.awaitEnd() }
+    try await closeDown()
+  }
+
+  /// Finishes the work and closes the database: once in the life of an engine.
+  nonisolated func closeDown() async throws(EngineError) {
+    let deadline = ContinuousClock.now + configuration.stopTimeout
+    let refusal = EngineError.notRunning(life.refusal ?? .stopped)
+    tables.bell.stop()
+    let isIdle = await finishes(within: configuration.stopTimeout) {
+      await self.commits.close(refusing: refusal)
+    }
+    if !isIdle {
+      commits.failWaiting(refusal)
+      tables.pool.interrupt()
+    }
+    let box = Outcome()
+    let isClosed = await finishes(within: max(deadline - .now, .seconds(1))) {
+      do throws(EngineError) {
+        try await self.closeConnections()
+      } catch {
+        box.error.withLock { $0 = error }
+      }
+    }
+    _ = life.handle(.closed)
+    if let error = box.error.withLock({ $0 }) { throw error }
+    guard isClosed else {
+      throw EngineError(
+        .busy, "the message database is still being read; it closes when that ends",
+        hint: "end what reads before the engine")
+    }
+  }
+}
+
+/// What a piece of work that may be waited for no longer has come to.
+private final class Outcome: Sendable {
+  let error = Mutex<EngineError?>(nil)
+}
+
+extension EngineError {
+  /// Why an engine that does not run takes no work.
+  static func notRunning(_ code: Code) -> EngineError {
+    switch code {
+    case .vaultLocked:
+      EngineError(
+        code, "the messaging vault was locked",
+        hint: "run datavault unlock \(VaultID.messaging), and start again")
+    default:
+      EngineError(code, "the engine is stopped", hint: "start another")
+    }
+  }
+}

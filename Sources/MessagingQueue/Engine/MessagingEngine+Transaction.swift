@@ -1,0 +1,64 @@
+internal import FileLayer
+public import GRDB
+
+/// The engine's work as a part of the caller's own.
+extension MessagingEngine {
+  /// The encrypted database, for tables of the caller's own beside the engine's.
+  ///
+  ///     try await engine.database.write { db in
+  ///       try db.execute(sql: "INSERT INTO invoice (number) VALUES (?)", arguments: [17])
+  ///       try engine.publish(Message(channel: invoices, payload: bytes), in: db)
+  ///     }
+  ///
+  /// Both are committed, or neither is; once `write` has returned they are on the disk. The
+  /// transactions of the writer and the engine's own take turns. Give tables names that do not collide
+  /// with the engine's (`docs/queue-semantics.md` lists them), and leave those alone. ``stop()`` closes the
+  /// database.
+  public nonisolated var database: any DatabaseWriter { tables.pool }
+
+  /// Publishes one message in the caller's transaction: it is committed with it, or not at all.
+  ///
+  /// - Throws: as ``publish(_:in:)-([Message],_)``.
+  @discardableResult
+  public nonisolated func publish(
+    _ message: Message, in db: Database
+  ) throws(EngineError) -> Timetoken {
+    try publish([message], in: db)[0]
+  }
+
+  /// Publishes messages, all or none, in the caller's transaction: they are committed with it, or not
+  /// at all.
+  ///
+  /// Nobody receives them, nor is woken, before that. A commit that fails throws GRDB's error where
+  /// the transaction ends; after an I/O error its outcome is unknown, as with
+  /// ``EngineError/Code/outcomeUnknown``.
+  ///
+  /// - Parameter db: a connection of ``database`` that may write, inside a transaction.
+  /// - Throws: `invalidArgument` outside a transaction; `payloadTooLarge`, `diskFull`, `stopped`,
+  ///   `vaultLocked`, `damaged`, `inputOutput`: none of them is published then, whatever becomes of the
+  ///   transaction.
+  @discardableResult
+  public nonisolated func publish(
+    _ messages: [Message], in db: Database
+  ) throws(EngineError) -> [Timetoken] {
+    let tables = try running()
+    try tables.checkPayloads(messages)
+    guard db.isInsideTransaction else {
+      throw EngineError(
+        .invalidArgument, "publishing in a transaction of yours, and there is none",
+        hint: "call it inside database.write, or inTransaction")
+    }
+    if messages.isEmpty { return [] }
+    let timetokens = try translatingErrors(during: "publishing in a transaction of yours") {
+      var timetokens: [Timetoken] = []
+      try db.inSavepoint {
+        timetokens = try tables.publish(messages, in: db)
+        try EngineDatabase.countCommit(db)
+        return .commit
+      }
+      return timetokens
+    }
+    db.afterNextTransaction { [didCommit] _ in didCommit() }
+    return timetokens
+  }
+}

@@ -1,0 +1,92 @@
+import DataVault
+import FileLayer
+import GRDB
+import MessagingQueue
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct EngineLockTests {
+  private let place = EngineHome()
+  private let message = Message(channel: .orders, payload: [1])
+
+  @Test func `locking the vault ends the engines that were started on it, then wipes`() async throws
+  {
+    let vault = try await place.makeVault()
+    let engine = try await place.start(vault)
+    let other = try await place.start(vault)
+    try await engine.publish(message)
+    await vault.lock()
+    #expect(await vault.isLocked)
+    for engine in [engine, other] {
+      #expect(engine.state == .refused(.vaultLocked))
+      #expect(await code { try await engine.publish(message) } == .vaultLocked)
+      #expect(await code { _ = try await engine.history(of: .orders) } == .vaultLocked)
+      // Its connections are closed.
+      #expect(throws: (any Error).self) { try engine.database.read { _ in } }
+    }
+    try await engine.stop()
+    #expect(engine.state == .stopped)
+
+    let next = try await place.start(place.unlockedVault())
+    #expect(try await next.receive(from: .orders).count == 1)
+    try await next.stop()
+  }
+
+  @Test func `a lock waits for the commit that is under way`() async throws {
+    let vault = try await place.makeVault()
+    let engine = try await place.start(vault)
+    let gate = WriterGate(engine.database)
+    let publishing = Task { await code { try await engine.publish(message) } }
+    while engine.waitingCount < 1 { await Task.yield() }
+    let locking = Task { await vault.lock() }
+    while engine.state == .running { await Task.yield() }
+    #expect(await code { try await engine.publish(message) } == .vaultLocked)
+    #expect(await !vault.isLocked)
+    gate.open()
+    await locking.value
+    #expect(await publishing.value == nil)
+    #expect(engine.state == .refused(.vaultLocked))
+  }
+
+  @Test func `who waits for messages is told of the lock`() async throws {
+    let vault = try await place.makeVault()
+    let engine = try await place.start(vault)
+    let reading = Task {
+      await code { for try await _ in try await engine.messages(of: .orders) {} }
+    }
+    try await Task.sleep(for: .milliseconds(20))
+    await vault.lock()
+    #expect(await reading.value == .vaultLocked)
+  }
+
+  @Test func `a vault whose engine has been stopped locks without it`() async throws {
+    let vault = try await place.makeVault()
+    let engine = try await place.start(vault)
+    try await engine.stop()
+    await vault.lock()
+    #expect(engine.state == .stopped)
+  }
+
+  @Test(arguments: [false, true])
+  func `the end of a lock timeout ends an engine only if it asked for that`(
+    stops: Bool
+  ) async throws {
+    var policy = VaultPolicy()
+    policy.lockTimeoutSeconds = 60
+    let vault = try await place.makeVault(policy: policy)
+    let engine = try await place.start(vault) { $0.stopsWhenVaultExpires = stops }
+    var states = engine.states.makeAsyncIterator()
+    #expect(await states.next() == .running)
+    place.time.advance(by: .seconds(60))
+    #expect(await vault.isLocked)
+    if stops {
+      #expect(await states.next() == .stopping)
+      #expect(await states.next() == .refused(.vaultLocked))
+      #expect(await code { try await engine.publish(message) } == .vaultLocked)
+    } else {
+      try await engine.publish(message)
+      // A lock still reaches it, though the vault is wiped already.
+      await vault.lock()
+      #expect(engine.state == .refused(.vaultLocked))
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import GRDB
+import MessagingQueue
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct EngineStopTests {
+  private let plain: PlainEngine
+  private let channel = Channel.orders
+
+  init() throws {
+    plain = try PlainEngine()
+  }
+
+  private func engine(
+    stopTimeout: Duration = .seconds(60), closePool: @escaping @Sendable () throws -> Void = {}
+  ) async throws -> MessagingEngine {
+    var configuration = EngineConfiguration()
+    configuration.stopTimeout = stopTimeout
+    return try await MessagingEngine(
+      pool: plain.pool, time: plain.time, configuration: configuration, isSecured: true,
+      closePool: closePool)
+  }
+
+  private func publishing(_ byte: UInt8, on engine: MessagingEngine) -> Task<
+    EngineError.Code?, Never
+  > {
+    let message = Message(channel: channel, payload: [byte])
+    return Task { await code { try await engine.publish(message) } }
+  }
+
+  @Test func `a stop lets those who wait for their commit have it, and then refuses everything`()
+    async throws
+  {
+    let engine = try await engine()
+    #expect(engine.state == .running)
+    let gate = WriterGate(plain.pool)
+    let waiting = publishing(1, on: engine)
+    while engine.waitingCount < 1 { await Task.yield() }
+    let stopping = Task { await code { try await engine.stop() } }
+    while engine.state != .stopping { await Task.yield() }
+    #expect(await publishing(2, on: engine).value == .stopped)
+    gate.open()
+    #expect(await waiting.value == nil)
+    #expect(await stopping.value == nil)
+    #expect(engine.state == .stopped)
+    #expect(await code { _ = try await engine.receive(from: channel) } == .stopped)
+    #expect(try plain.database.receive(9, from: channel).map(\.payload) == [[1]])
+  }
+
+  @Test func `a stop does not wait longer than it may`() async throws {
+    let engine = try await engine(stopTimeout: .milliseconds(20))
+    let gate = WriterGate(plain.pool)
+    let waiting = publishing(1, on: engine)
+    while engine.waitingCount < 1 { await Task.yield() }
+    #expect(await code { try await engine.stop() } == nil)
+    #expect(await waiting.value == .stopped)
+    #expect(engine.state == .stopped)
+    gate.open()
+    #expect(try plain.database.receive(9, from: channel) == [])
+  }
+
+  @Test func `a stop whose task is cancelled closes the database all the same`() async throws {
+    let closed = Reports()
+    let engine = try await engine(closePool: { closed.note() })
+    let stopping = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return await code { try await engine.stop() }
+    }
+    #expect(await stopping.value == nil)
+    #expect(closed.noteCount == 1)
+  }
+
+  @Test func `a second stop waits for the first, and closes nothing again`() async throws {
+    let closed = Reports()
+    let engine = try await engine(closePool: { closed.note() })
+    async let first: Void = engine.stop()
+    async let second: Void = engine.stop()
+    _ = try await (first, second)
+    #expect(engine.state == .stopped)
+    try await engine.stop()
+    #expect(closed.noteCount == 1)
+  }
+
+  @Test func `a database that cannot be closed is said to be, and the engine ends`() async throws {
+    let engine = try await engine(closePool: { throw EngineError(.busy, "somebody reads") })
+    #expect(await code { try await engine.stop() } == .busy)
+    #expect(engine.state == .stopped)
+  }
+
+  @Test func `the states can be followed`() async throws {
+    let engine = try await engine()
+    var states = engine.states.makeAsyncIterator()
+    try await engine.stop()
+    #expect(await states.next() == .running)
+    #expect(await states.next() == .stopping)
+    #expect(await states.next() == .stopped)
+  }
+}
