@@ -108,7 +108,7 @@ import Testing
     let deliveries = try database.receive(2, from: channel)
     try database.release([deliveries[0].token], after: .seconds(500))
     engine.time.reboot(as: "boot-2")
-    #expect(try engine.secondDatabase().receive(9, from: channel).map(\.text) == ["b", "a", "c"])
+    #expect(try engine.secondDatabase().receive(9, from: channel).map(\.text) == ["a", "b", "c"])
   }
 
   @Test func `a wall clock that jumps ends no lease and lengthens none`() throws {
@@ -148,12 +148,13 @@ import Testing
     try database.release([deliveries[0].token], after: .seconds(60))
     let statistics = try database.statistics()
     let orders = try #require(statistics.channels.first { $0.channel == channel })
-    #expect(orders.readyCount == 1)
-    #expect(orders.leasedCount == 1)
-    #expect(orders.delayedCount == 1)
+    #expect(orders.consumers.map(\.readyCount) == [1])
+    #expect(orders.consumers.map(\.leasedCount) == [1])
+    #expect(orders.consumers.map(\.delayedCount) == [1])
     #expect(orders.oldest == deliveries[0].timetoken)
     #expect(statistics.messageCount == 4)
     engine.time.advance(by: .seconds(31))
-    #expect(try database.statistics().channels.first { $0.channel == channel }?.readyCount == 2)
+    let later = try database.statistics().channels.first { $0.channel == channel }
+    #expect(later?.consumers.map(\.readyCount) == [2])
   }
 }

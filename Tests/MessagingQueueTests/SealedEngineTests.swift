@@ -86,7 +86,7 @@ import VaultCrypto
     }
     let file = folder.appendingPathComponent("messaging.db")
     var bytes = try Data(contentsOf: file)
-    for page in 20..<bytes.count / 4096 { bytes[page * 4096 + 100] ^= 1 }
+    for page in bytes.count / 4096 - 30..<bytes.count / 4096 { bytes[page * 4096 + 100] ^= 1 }
     try bytes.write(to: file)
     try withPool { pool in
       let database = try EngineDatabase(pool: pool, time: time)

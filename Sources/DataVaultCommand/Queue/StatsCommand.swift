@@ -20,12 +20,20 @@ struct StatsCommand: AsyncParsableCommand {
   }
 
   private static func text(_ statistics: EngineStatistics) -> String {
-    var table = Table(header: ["CHANNEL", "READY", "LEASED", "DELAYED", "OLDEST"])
+    var table = Table(
+      header: ["CHANNEL", "MESSAGES", "CONSUMER", "READY", "LEASED", "DELAYED", "WAITING", "DEAD"])
     for channel in statistics.channels {
-      table.append([
-        channel.channel.name, "\(channel.readyCount)", "\(channel.leasedCount)",
-        "\(channel.delayedCount)", channel.oldest?.description ?? "-",
-      ])
+      let start = [channel.channel.name, "\(channel.messageCount)"]
+      if channel.consumers.isEmpty {
+        table.append(start + ["-", "\(channel.messageCount)", "0", "0", "0", "0"])
+      }
+      for consumer in channel.consumers {
+        table.append(
+          start + [
+            consumer.consumer.name, "\(consumer.readyCount)", "\(consumer.leasedCount)",
+            "\(consumer.delayedCount)", "\(consumer.waitingCount)", "\(consumer.deadLetterCount)",
+          ])
+      }
     }
     return table.text
   }
@@ -35,11 +43,20 @@ struct StatsCommand: AsyncParsableCommand {
 private struct QueueReport: Encodable {
   struct ChannelReport: Encodable {
     let channel: String
+    let messages: Int
+    let bytes: Int
+    /// Absent for an empty channel.
+    let oldestTimetoken: String?
+    let consumers: [ConsumerReport]
+  }
+
+  struct ConsumerReport: Encodable {
+    let consumer: String
     let ready: Int
     let leased: Int
     let delayed: Int
-    /// Absent for an empty channel.
-    let oldestTimetoken: String?
+    let waiting: Int
+    let deadLetters: Int
   }
 
   let messages: Int
@@ -49,10 +66,15 @@ private struct QueueReport: Encodable {
   init(_ statistics: EngineStatistics) {
     messages = statistics.messageCount
     commitNumber = statistics.commitNumber
-    channels = statistics.channels.map {
+    channels = statistics.channels.map { channel in
       ChannelReport(
-        channel: $0.channel.name, ready: $0.readyCount, leased: $0.leasedCount,
-        delayed: $0.delayedCount, oldestTimetoken: $0.oldest?.description)
+        channel: channel.channel.name, messages: channel.messageCount, bytes: channel.byteCount,
+        oldestTimetoken: channel.oldest?.description,
+        consumers: channel.consumers.map {
+          ConsumerReport(
+            consumer: $0.consumer.name, ready: $0.readyCount, leased: $0.leasedCount,
+            delayed: $0.delayedCount, waiting: $0.waitingCount, deadLetters: $0.deadLetterCount)
+        })
     }
   }
 }

@@ -1,81 +1,107 @@
 internal import FileLayer
 internal import Foundation
-internal import GRDB
+package import GRDB
 
 extension EngineDatabase {
-  /// Removes delivered messages for good.
+  /// Ends deliveries for good: a consumer never gets the message again.
   ///
-  /// - Throws: `unknownLease` if a token settles nothing; the others are settled all the same.
-  package func acknowledge(_ tokens: [LeaseToken]) throws(EngineError) {
-    if tokens.isEmpty { return }
-    let unknown = try write(during: "acknowledging") { db in try acknowledge(tokens, in: db) }
-    try Self.require(unknown, of: tokens, during: "acknowledging")
-  }
-
-  /// The same as a part of the caller's transaction.
+  /// The message leaves the log when no other consumer needs it, unless its channel keeps it.
   ///
-  /// - Returns: the tokens that settle nothing.
-  func acknowledge(_ tokens: [LeaseToken], in db: Database) throws -> [LeaseToken] {
-    let deleteDelivery = try db.cachedStatement(sql: "DELETE FROM delivery WHERE timetoken = ?")
-    let deleteMessage = try db.cachedStatement(sql: "DELETE FROM message WHERE timetoken = ?")
-    return try settle(tokens, in: db) { timetoken in
-      try deleteDelivery.execute(arguments: [timetoken.rawValue])
-      try deleteMessage.execute(arguments: [timetoken.rawValue])
+  /// - Returns: The tokens that settle nothing; the others are settled all the same.
+  package func acknowledge(_ tokens: [LeaseToken], in db: Database) throws -> [LeaseToken] {
+    var removals: [Int64: MessageRemoval] = [:]
+    let unknown = try settle(tokens, db) { consumer, leased in
+      try DeliveryTable(consumer, db).delete(leased.timetoken, orderingKey: leased.orderingKey)
+      if consumer.keepsAcknowledged { return }
+      let channelID = consumer.channelID
+      var removal = removals[channelID] ?? MessageRemoval(db, channelID: channelID)
+      if consumer.isAlone {
+        try removal.remove(leased.timetoken)
+      } else {
+        try removal.removeUnlessNeeded(leased.timetoken)
+      }
+      removals[channelID] = removal
     }
+    for var removal in removals.values { try removal.finish() }
+    return unknown
   }
 
   /// Gives delivered messages back: at once, or when `delay` is over or the machine restarts.
   ///
-  /// - Throws: `unknownLease` if a token settles nothing; the others are settled all the same.
+  /// One that was delivered as often as its consumer allows becomes a dead letter.
+  ///
+  /// - Returns: The tokens that settle nothing; the others are settled all the same.
   package func release(
-    _ tokens: [LeaseToken], after delay: Duration = .zero
-  ) throws(EngineError) {
-    try checkDelay(delay)
-    if tokens.isEmpty { return }
-    let unknown = try write(during: "releasing") { db in
-      try release(tokens, after: delay, in: db)
+    _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil, in db: Database
+  ) throws -> [LeaseToken] {
+    let reason = reason ?? DeliveryFailure.released
+    let update = try db.cachedStatement(
+      sql: """
+        UPDATE delivery
+        SET lease = NULL, held_boot = ?, held_until = ?, is_blocked = 0, failures = ?
+        WHERE consumer_id = ? AND timetoken = ?
+        """)
+    let boot = delay == .zero ? nil : bootNumber
+    let until = delay == .zero ? nil : nanosecondsSinceBoot + delay.wholeNanoseconds
+    let now = WallTime.ticks(of: time.now)
+    return try settle(tokens, db) { consumer, leased in
+      let deliveries = DeliveryTable(consumer, db)
+      if let mostAttempts = consumer.mostAttempts, leased.attemptCount >= mostAttempts {
+        return try deliveries.bury(leased.timetoken, reason: reason, at: now)
+      }
+      let failure = DeliveryFailure(attempt: leased.attemptCount, time: now, reason: reason)
+      try update.execute(arguments: [
+        boot, until, failure.appended(to: leased.failures), consumer.id, leased.timetoken.rawValue,
+      ])
+      try deliveries.unblock(leased.orderingKey)
     }
-    try Self.require(unknown, of: tokens, during: "releasing")
   }
 
-  func checkDelay(_ delay: Duration) throws(EngineError) {
+  /// Gives up on delivered messages: they become dead letters of their consumer, with this reason.
+  ///
+  /// - Returns: The tokens that settle nothing; the others are settled all the same.
+  package func reject(
+    _ tokens: [LeaseToken], reason: String, in db: Database
+  ) throws -> [LeaseToken] {
+    let now = WallTime.ticks(of: time.now)
+    return try settle(tokens, db) { consumer, leased in
+      try DeliveryTable(consumer, db).bury(leased.timetoken, reason: reason, at: now)
+    }
+  }
+
+  /// Lets leases that have not ended end at `lease` from now, sooner or later than they did.
+  ///
+  /// - Returns: The tokens whose leases have ended; the others are extended all the same.
+  package func extend(
+    _ tokens: [LeaseToken], by lease: Duration, in db: Database
+  ) throws -> [LeaseToken] {
+    let update = try db.cachedStatement(
+      sql: """
+        UPDATE delivery SET held_until = ? WHERE consumer_id = ? AND timetoken = ?
+        """)
+    let now = nanosecondsSinceBoot
+    let until = now + lease.wholeNanoseconds
+    return try settle(tokens, heldAfter: now, db) { consumer, leased in
+      try update.execute(arguments: [until, consumer.id, leased.timetoken.rawValue])
+    }
+  }
+
+  /// The most bytes that the reason of a failure may have.
+  package static let maximumReasonByteCount = 1024
+
+  static func check(reason: String) throws(EngineError) {
+    guard !reason.isEmpty, reason.utf8.count <= maximumReasonByteCount else {
+      throw EngineError(
+        .invalidArgument, "a reason of \(reason.utf8.count) bytes",
+        hint: "use 1 to \(maximumReasonByteCount) bytes")
+    }
+  }
+
+  static func check(delay: Duration) throws(EngineError) {
     guard delay >= .zero, delay <= EngineConfiguration.longestHold else {
       throw EngineError(
         .invalidArgument, "a delay of \(delay)", hint: "nothing, or at most 366 days")
     }
-  }
-
-  /// The same as a part of the caller's transaction; the delay has been checked.
-  ///
-  /// - Returns: the tokens that settle nothing.
-  func release(
-    _ tokens: [LeaseToken], after delay: Duration, in db: Database
-  ) throws -> [LeaseToken] {
-    let update = try db.cachedStatement(
-      sql: "UPDATE delivery SET lease = NULL, held_boot = ?, held_until = ? WHERE timetoken = ?")
-    let boot = delay == .zero ? nil : bootNumber
-    let until = delay == .zero ? nil : nanosecondsSinceBoot + delay.wholeNanoseconds
-    return try settle(tokens, in: db) { timetoken in
-      try update.execute(arguments: [boot, until, timetoken.rawValue])
-    }
-  }
-
-  /// Does `settleOne` to each delivery that its token still opens, and returns the other tokens.
-  private func settle(
-    _ tokens: [LeaseToken], in db: Database, _ settleOne: (Timetoken) throws -> Void
-  ) throws -> [LeaseToken] {
-    let select = try db.cachedStatement(sql: "SELECT lease FROM delivery WHERE timetoken = ?")
-    var unknown: [LeaseToken] = []
-    for token in tokens {
-      // Nil: no such delivery, or one that nobody has leased.
-      let lease = try Data.fetchOne(select, arguments: [token.timetoken.rawValue])
-      if let lease, token.opens([UInt8](lease)) {
-        try settleOne(token.timetoken)
-      } else {
-        unknown.append(token)
-      }
-    }
-    return unknown
   }
 
   /// - Throws: `unknownLease` unless every token has settled something.
@@ -87,5 +113,46 @@ extension EngineDatabase {
       .unknownLease,
       "\(operation): \(unknown.count) of \(tokens.count) deliveries were no longer leased to you",
       hint: "take a longer lease, or settle sooner", unknownLeases: unknown)
+  }
+
+  /// A delivery that a token opens.
+  private struct Leased {
+    let timetoken: Timetoken
+    let attemptCount: Int
+    let orderingKey: String?
+    let failures: String?
+  }
+
+  /// Does `settleOne` to each delivery that its token still opens, and returns the other tokens.
+  ///
+  /// - Parameter heldAfter: the time since boot that leases must outlast; without it one that has ended
+  ///   counts as long as nobody else has received the message.
+  private func settle(
+    _ tokens: [LeaseToken], heldAfter: Int64 = -1, _ db: Database,
+    _ settleOne: (ConsumerRecord, Leased) throws -> Void
+  ) throws -> [LeaseToken] {
+    let select = try db.cachedStatement(
+      sql: """
+        SELECT lease, attempt_count, ordering_key, failures FROM delivery
+        WHERE consumer_id = ? AND timetoken = ? AND lease IS NOT NULL
+          AND (? < 0 OR (held_boot, held_until) > (?, ?))
+        """)
+    var consumers: [Int64: ConsumerRecord] = [:]
+    return try tokens.filter { token in
+      let row = try Row.fetchOne(
+        select,
+        arguments: [
+          token.consumerID, token.timetoken.rawValue, heldAfter, bootNumber, heldAfter,
+        ])
+      guard let row, token.opens(try row.bytes(at: 0)) else { return true }
+      let found = try consumers[token.consumerID] ?? ConsumerRecord.find(token.consumerID, db)
+      guard let consumer = found else { return true }
+      consumers[token.consumerID] = consumer
+      try settleOne(
+        consumer,
+        Leased(
+          timetoken: token.timetoken, attemptCount: row[1], orderingKey: row[2], failures: row[3]))
+      return false
+    }
   }
 }

@@ -2,10 +2,11 @@ package import FileLayer
 package import GRDB
 package import VaultCrypto
 
-/// The engine's tables on a database pool: every verb is one transaction.
+/// The engine's tables on a database pool.
 ///
-/// It runs on any pool, sealed or plain, and blocks the thread that calls it. The transactions are
-/// immediate: they wait for another writer before they read, never in the middle.
+/// Every verb is a function of a transaction and leaves the commit to its caller. It runs on any pool,
+/// sealed or plain, and blocks the thread that calls it. Transactions are immediate: they wait for
+/// another writer before they read, never in the middle.
 package final class EngineDatabase: Sendable {
   let pool: DatabasePool
   let time: any TimeSource
@@ -52,7 +53,7 @@ package final class EngineDatabase: Sendable {
   }
 
   /// Runs one transaction that counts as a commit of the engine if it changed anything.
-  func write<Result>(
+  package func write<Result>(
     during operation: String, _ body: (Database) throws -> Result
   ) throws(EngineError) -> Result {
     do {
@@ -71,6 +72,13 @@ package final class EngineDatabase: Sendable {
     } catch {
       throw EngineError(translating: error, during: operation)
     }
+  }
+
+  /// Runs `body` in one snapshot; no writer waits for it.
+  func read<Result>(
+    during operation: String, _ body: (Database) throws -> Result
+  ) throws(EngineError) -> Result {
+    try translatingErrors(during: operation) { try pool.read(body) }
   }
 
   /// Now, on the clock that neither jumps nor stops while the machine sleeps.

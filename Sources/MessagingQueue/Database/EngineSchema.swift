@@ -6,14 +6,19 @@ internal import GRDB
 /// so that two processes starting together cannot both make a table: GRDB's `DatabaseMigrator`
 /// looks before it takes the write lock, and the second process fails.
 ///
-/// `message` is the log, in the order of its timetokens. `delivery` is the queue's narrow view of
-/// it: a row is rewritten for every lease, the payload beside it never. The partial indexes keep
-/// what is ready apart from what is held, so that receiving does not step over leased rows.
+/// `message` is the log, in the order of its timetokens. A consumer reads a channel of it through a
+/// `position` for each priority; a row in `delivery` stands for what lies before that position and is
+/// not settled: leased, released, delayed, or waiting for its ordering key. So publishing writes one
+/// row, however many consumers there are, and receiving never steps over what is leased.
 ///
 /// A delivery is held while `held_until` is set: by a receiver when `lease` is set too, else by a
-/// delay. The time counts nanoseconds of the boot clock in the boot `held_boot`; boots are
-/// numbered in the order in which engines saw them, so that everything held before a reboot
-/// compares as over.
+/// release with a delay. The time counts nanoseconds of the boot clock in the boot `held_boot`; boots
+/// are numbered in the order in which engines saw them, so that everything held before a reboot
+/// compares as over. `due` and `expires` are times of the wall clock, in units of 100 ns since 1970,
+/// as they are to outlive a reboot.
+///
+/// Nothing refers to another table by a foreign key: each row that is written would pay for it.
+/// `queue verify` looks at what they would promise.
 enum EngineSchema {
   /// "DVMQ": tells this database from any other.
   static let applicationID: Int64 = 0x4456_4D51
@@ -35,29 +40,88 @@ enum EngineSchema {
 
     CREATE TABLE channel (
       id INTEGER PRIMARY KEY,
-      name TEXT NOT NULL UNIQUE
+      name TEXT NOT NULL UNIQUE,
+      message_count INTEGER NOT NULL DEFAULT 0,
+      byte_count INTEGER NOT NULL DEFAULT 0,
+      keeps_acknowledged INTEGER NOT NULL DEFAULT 0,
+      discards_unacknowledged INTEGER NOT NULL DEFAULT 0,
+      longest_age INTEGER,
+      most_messages INTEGER,
+      most_bytes INTEGER,
+      removed_through INTEGER NOT NULL DEFAULT 0
     ) STRICT;
 
     CREATE TABLE message (
       timetoken INTEGER PRIMARY KEY,
-      channel_id INTEGER NOT NULL REFERENCES channel (id),
+      channel_id INTEGER NOT NULL,
+      priority INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 9),
+      due INTEGER,
+      expires INTEGER,
+      ordering_key TEXT,
+      headers BLOB,
       payload BLOB NOT NULL
     ) STRICT;
     CREATE INDEX message_channel ON message (channel_id);
+    CREATE INDEX message_priority ON message (channel_id, priority) WHERE priority <> 4;
+    CREATE INDEX message_due ON message (channel_id) WHERE due IS NOT NULL;
+
+    CREATE TABLE consumer (
+      id INTEGER PRIMARY KEY,
+      channel_id INTEGER NOT NULL,
+      name TEXT NOT NULL,
+      most_attempts INTEGER,
+      UNIQUE (channel_id, name)
+    ) STRICT;
+
+    CREATE TABLE position (
+      consumer_id INTEGER NOT NULL,
+      priority INTEGER NOT NULL,
+      timetoken INTEGER NOT NULL,
+      PRIMARY KEY (consumer_id, priority)
+    ) STRICT, WITHOUT ROWID;
 
     CREATE TABLE delivery (
-      timetoken INTEGER PRIMARY KEY REFERENCES message (timetoken),
-      channel_id INTEGER NOT NULL,
-      attempt_count INTEGER NOT NULL DEFAULT 0,
+      consumer_id INTEGER NOT NULL,
+      timetoken INTEGER NOT NULL,
+      priority INTEGER NOT NULL,
+      ordering_key TEXT,
+      attempt_count INTEGER NOT NULL,
       lease BLOB,
       held_boot INTEGER,
       held_until INTEGER,
+      due INTEGER,
+      is_blocked INTEGER NOT NULL,
+      failures TEXT,
+      PRIMARY KEY (consumer_id, timetoken),
       CHECK ((held_boot IS NULL) = (held_until IS NULL)),
-      CHECK (lease IS NULL OR held_until IS NOT NULL)
-    ) STRICT;
-    CREATE INDEX delivery_ready ON delivery (channel_id) WHERE held_until IS NULL;
-    CREATE INDEX delivery_held ON delivery (channel_id, held_boot, held_until)
+      CHECK (NOT is_blocked OR (held_until IS NULL AND due IS NULL))
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX delivery_ready ON delivery (consumer_id, priority, timetoken)
+      WHERE held_until IS NULL AND due IS NULL AND is_blocked = 0;
+    CREATE INDEX delivery_held ON delivery (consumer_id, held_boot, held_until)
       WHERE held_until IS NOT NULL;
+    CREATE INDEX delivery_due ON delivery (consumer_id, due) WHERE due IS NOT NULL;
+    CREATE INDEX delivery_key ON delivery (consumer_id, ordering_key, timetoken)
+      WHERE ordering_key IS NOT NULL;
+
+    CREATE TABLE dead_letter (
+      consumer_id INTEGER NOT NULL,
+      timetoken INTEGER NOT NULL,
+      attempt_count INTEGER NOT NULL,
+      reason TEXT NOT NULL,
+      died INTEGER NOT NULL,
+      failures TEXT,
+      PRIMARY KEY (consumer_id, timetoken)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE deduplication (
+      channel_id INTEGER NOT NULL,
+      id TEXT NOT NULL,
+      timetoken INTEGER NOT NULL,
+      until INTEGER NOT NULL,
+      PRIMARY KEY (channel_id, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX deduplication_until ON deduplication (until);
     """
   ]
 

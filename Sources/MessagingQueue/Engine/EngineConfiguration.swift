@@ -8,6 +8,16 @@ public struct EngineConfiguration: Sendable {
   /// Default: 1 MiB.
   public var maximumPayloadByteCount: Int = 1 << 20
 
+  /// The most bytes the names and values of one message's headers may have, with 6 more for each.
+  ///
+  /// Default: 64 KiB.
+  public var maximumHeaderByteCount: Int = 64 << 10
+
+  /// How long a deduplication id is remembered after its message was published, by the wall clock.
+  ///
+  /// Default: 1 hour.
+  public var deduplicationWindow: Duration = .seconds(3600)
+
   /// How long an operation waits for another process that is writing.
   ///
   /// It then fails with ``EngineError/Code/busy``. Default: 5 seconds.
@@ -42,6 +52,9 @@ public struct EngineConfiguration: Sendable {
 
   /// The longest lease and the longest delay: 366 days.
   public static let longestHold: Duration = .seconds(366 * 86_400)
+
+  /// The longest time to live: 100 years.
+  static let longestTimeToLive: Duration = .seconds(100 * 366 * 86_400)
 
   /// Makes a configuration of the defaults.
   public init() {}

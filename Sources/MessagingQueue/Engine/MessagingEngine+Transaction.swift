@@ -42,7 +42,7 @@ extension MessagingEngine {
     _ messages: [Message], in db: Database
   ) throws(EngineError) -> [Timetoken] {
     let tables = try running()
-    try tables.checkPayloads(messages)
+    try tables.check(messages)
     guard db.isInsideTransaction else {
       throw EngineError(
         .invalidArgument, "publishing in a transaction of yours, and there is none",

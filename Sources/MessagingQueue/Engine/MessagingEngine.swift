@@ -98,9 +98,9 @@ public actor MessagingEngine {
     _ messages: [Message]
   ) async throws(EngineError) -> [Timetoken] {
     let tables = try running()
-    try tables.checkPayloads(messages)
+    try tables.check(messages)
     if messages.isEmpty { return [] }
-    let byteCount = messages.reduce(0) { $0 + $1.payload.count }
+    let byteCount = messages.reduce(0) { $0 + $1.byteCount }
     return try await commits.run(during: "publishing", byteCount: byteCount) { db in
       try tables.publish(messages, in: db)
     }
@@ -108,54 +108,26 @@ public actor MessagingEngine {
 
   /// Leases up to `maximumCount` messages of a channel to the caller for the time of `lease`.
   ///
-  /// Oldest first, those whose earlier lease has ended before all others. Fewer are returned when
+  /// The highest priority first, the oldest first within one. Fewer are returned when
   /// there are no more, or at ``EngineConfiguration/maximumReceiveByteCount``. It does not wait:
   /// none means that there is none.
   ///
   /// - Throws: `invalidArgument` for a count or a lease that is not positive; `busy`, `diskFull`,
   ///   `stopped`, `damaged`, `inputOutput`, `outcomeUnknown`, `cancelled`.
   public nonisolated func receive(
-    from channel: Channel, maximumCount: Int = 1, lease: Duration = .seconds(30)
+    from channel: Channel, for consumer: Consumer = .default, maximumCount: Int = 1,
+    lease: Duration = .seconds(30)
   ) async throws(EngineError) -> [Delivery] {
     let tables = try running()
-    try tables.checkReceive(maximumCount: maximumCount, lease: lease)
-    return try await commits.run(during: "receiving") { db in
-      try tables.receive(from: channel, maximumCount: maximumCount, lease: lease, in: db)
+    try EngineDatabase.check(maximumCount: maximumCount)
+    try EngineDatabase.check(lease: lease)
+    while true {
+      let reception = try await commits.run(during: "receiving") { db in
+        try tables.receive(
+          from: channel, for: consumer, maximumCount: maximumCount, lease: lease, in: db)
+      }
+      if !reception.stoppedEarly { return reception.deliveries }
     }
-  }
-
-  /// Removes delivered messages for good.
-  ///
-  /// On return that is on the disk: they are never delivered again. A lease that
-  /// has ended still counts as long as nobody else has received the message.
-  ///
-  /// - Throws: `unknownLease` if tokens are settled already or the messages have been leased to
-  ///   another since: ``EngineError/unknownLeases`` has them, the others are acknowledged.
-  ///   `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`, `cancelled`: none is acknowledged.
-  ///   After `outcomeUnknown` all may be.
-  public nonisolated func acknowledge(_ tokens: [LeaseToken]) async throws(EngineError) {
-    let tables = try running()
-    if tokens.isEmpty { return }
-    let unknown = try await commits.run(during: "acknowledging") { db in
-      try tables.acknowledge(tokens, in: db)
-    }
-    try EngineDatabase.require(unknown, of: tokens, during: "acknowledging")
-  }
-
-  /// Gives delivered messages back, to be received again at once or after `delay` on the boot
-  /// clock; a delay ends early when the machine restarts.
-  ///
-  /// - Throws: as ``acknowledge(_:)``.
-  public nonisolated func release(
-    _ tokens: [LeaseToken], after delay: Duration = .zero
-  ) async throws(EngineError) {
-    let tables = try running()
-    try tables.checkDelay(delay)
-    if tokens.isEmpty { return }
-    let unknown = try await commits.run(during: "releasing") { db in
-      try tables.release(tokens, after: delay, in: db)
-    }
-    try EngineDatabase.require(unknown, of: tokens, during: "releasing")
   }
 
   /// Counts what is there.

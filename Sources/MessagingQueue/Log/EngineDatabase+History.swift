@@ -66,7 +66,7 @@ extension EngineDatabase {
     _ channels: Set<Channel>, _ db: Database
   ) throws -> [(id: Int64, channel: Channel)] {
     try channels.compactMap { channel in
-      try channelID(channel, making: false, db).map { ($0, channel) }
+      try channelID(channel, db).map { ($0, channel) }
     }
   }
 

@@ -5,7 +5,7 @@
 /// normalisation is applied.
 public struct Channel: Sendable, Hashable, CustomStringConvertible {
   /// The most bytes a name may have.
-  public static let maximumByteCount = 255
+  public static let maximumByteCount = Name.maximumByteCount
 
   /// The name as it was given.
   public let name: String
@@ -14,10 +14,8 @@ public struct Channel: Sendable, Hashable, CustomStringConvertible {
   ///
   /// - Throws: ``EngineError/Code/invalidChannel``.
   public init(_ name: String) throws(EngineError) {
-    if let fault = Self.fault(in: name) {
-      throw EngineError(
-        .invalidChannel, "this channel name \(fault)",
-        hint: "use 1 to \(Self.maximumByteCount) bytes of UTF-8 without control characters")
+    if let fault = Name.fault(in: name) {
+      throw EngineError(.invalidChannel, "this channel name \(fault)", hint: Name.rule)
     }
     self.name = name
   }
@@ -25,14 +23,6 @@ public struct Channel: Sendable, Hashable, CustomStringConvertible {
   /// A name that was checked when it was stored.
   init(stored name: String) {
     self.name = name
-  }
-
-  private static func fault(in name: String) -> String? {
-    let bytes = name.utf8
-    if bytes.isEmpty { return "is empty" }
-    if bytes.count > maximumByteCount { return "has \(bytes.count) bytes" }
-    if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "holds a control character" }
-    return nil
   }
 
   /// The name.

@@ -1,17 +1,19 @@
 internal import VaultCrypto
 
-/// The right to settle one delivery: to acknowledge or release it, once.
+/// The right to settle one delivery: to acknowledge, release or reject it, once, and to extend it.
 ///
-/// It names the message and carries 16 random bytes drawn for this delivery alone, so that it
+/// It names the message and its consumer and carries 16 random bytes drawn for this delivery alone, so that it
 /// cannot be guessed and a worker that is late cannot settle what has since been leased to another.
 /// Whoever has it can settle the delivery; it says nothing about the payload.
 public struct LeaseToken: Sendable, Hashable, LosslessStringConvertible {
   static let secretByteCount = 16
 
+  let consumerID: Int64
   let timetoken: Timetoken
   let secret: [UInt8]
 
-  init(timetoken: Timetoken, secret: [UInt8]) {
+  init(consumerID: Int64, timetoken: Timetoken, secret: [UInt8]) {
+    self.consumerID = consumerID
     self.timetoken = timetoken
     self.secret = secret
   }
@@ -19,10 +21,11 @@ public struct LeaseToken: Sendable, Hashable, LosslessStringConvertible {
   /// Reads a token back from its printed form.
   public init?(_ description: String) {
     let parts = description.split(separator: "-", omittingEmptySubsequences: false)
-    guard parts.count == 2, let timetoken = Timetoken(String(parts[0])),
-      parts[1].utf8.count == 2 * Self.secretByteCount
+    guard parts.count == 3, let timetoken = Timetoken(String(parts[0])),
+      let consumerID = Int64(parts[1]), consumerID > 0, String(consumerID) == parts[1],
+      parts[2].utf8.count == 2 * Self.secretByteCount
     else { return nil }
-    let digits = Array(parts[1].utf8)
+    let digits = Array(parts[2].utf8)
     var secret: [UInt8] = []
     for index in stride(from: 0, to: digits.count, by: 2) {
       guard let high = Self.value(ofDigit: digits[index]),
@@ -30,12 +33,13 @@ public struct LeaseToken: Sendable, Hashable, LosslessStringConvertible {
       else { return nil }
       secret.append(high << 4 | low)
     }
-    self.init(timetoken: timetoken, secret: secret)
+    self.init(consumerID: consumerID, timetoken: timetoken, secret: secret)
   }
 
-  /// The printed form: the timetoken, a hyphen and 32 lowercase hexadecimal digits.
+  /// The printed form: the timetoken, the consumer's number and 32 lowercase hexadecimal digits, with
+  /// hyphens between them.
   public var description: String {
-    var text = "\(timetoken)-"
+    var text = "\(timetoken)-\(consumerID)-"
     for byte in secret {
       text.append(Self.digits[Int(byte >> 4)])
       text.append(Self.digits[Int(byte & 0x0F)])

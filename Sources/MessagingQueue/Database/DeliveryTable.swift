@@ -1,0 +1,122 @@
+internal import Foundation
+internal import GRDB
+
+/// The rows of `delivery` of one consumer: what it has before it and has not settled.
+struct DeliveryTable {
+  private let consumer: ConsumerRecord
+  private let db: Database
+
+  init(_ consumer: ConsumerRecord, _ db: Database) {
+    self.consumer = consumer
+    self.db = db
+  }
+
+  /// Whether an earlier message of the same key is in somebody's hands or first in line.
+  ///
+  /// One that is delayed, by its publisher or by a release, holds back nothing.
+  func mustWait(_ timetoken: Timetoken, for key: String) throws -> Bool {
+    let select = try db.cachedStatement(
+      sql: """
+        SELECT EXISTS (SELECT 1 FROM delivery
+          WHERE consumer_id = ? AND ordering_key = ? AND timetoken <> ?
+            AND ((lease IS NOT NULL AND held_until IS NOT NULL)
+              OR (held_until IS NULL AND due IS NULL AND timetoken < ?)))
+        """)
+    let arguments: StatementArguments = [
+      consumer.id, key, timetoken.rawValue, timetoken.rawValue,
+    ]
+    return try Bool.fetchOne(select, arguments: arguments) ?? false
+  }
+
+  func insertLeased(_ message: NewMessage, secret: [UInt8], _ clock: ReceptionClock) throws {
+    try insert.execute(arguments: [
+      consumer.id, message.timetoken.rawValue, message.priority.rawValue, message.orderingKey, 1,
+      Data(secret), clock.bootNumber, clock.leaseEnd, nil, false,
+    ])
+  }
+
+  func insertDelayed(_ message: NewMessage, until due: Int64) throws {
+    try insert.execute(arguments: [
+      consumer.id, message.timetoken.rawValue, message.priority.rawValue, message.orderingKey, 0,
+      nil, nil, nil, due, false,
+    ])
+  }
+
+  func insertBlocked(_ message: NewMessage) throws {
+    try insert.execute(arguments: [
+      consumer.id, message.timetoken.rawValue, message.priority.rawValue, message.orderingKey, 0,
+      nil, nil, nil, nil, true,
+    ])
+  }
+
+  private var insert: Statement {
+    get throws {
+      try db.cachedStatement(
+        sql: """
+          INSERT INTO delivery (consumer_id, timetoken, priority, ordering_key, attempt_count, lease,
+            held_boot, held_until, due, is_blocked)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          """)
+    }
+  }
+
+  func lease(
+    _ timetoken: Timetoken, attempt: Int, secret: [UInt8], _ clock: ReceptionClock,
+    failures: String?
+  ) throws {
+    try db.cachedStatement(
+      sql: """
+        UPDATE delivery SET attempt_count = ?, lease = ?, held_boot = ?, held_until = ?, failures = ?
+        WHERE consumer_id = ? AND timetoken = ?
+        """
+    ).execute(arguments: [
+      attempt, Data(secret), clock.bootNumber, clock.leaseEnd, failures, consumer.id,
+      timetoken.rawValue,
+    ])
+  }
+
+  func block(_ timetoken: Timetoken) throws {
+    try db.cachedStatement(
+      sql:
+        "UPDATE delivery SET is_blocked = 1 WHERE consumer_id = ? AND timetoken = ?"
+    ).execute(arguments: [consumer.id, timetoken.rawValue])
+  }
+
+  /// Lets the first message that waits for a key come, after one of that key has left somebody's hands:
+  /// whether it is its turn shows when it is taken.
+  func unblock(_ key: String?) throws {
+    guard let key else { return }
+    try db.cachedStatement(
+      sql: """
+        UPDATE delivery SET is_blocked = 0 WHERE consumer_id = ?1 AND timetoken = (
+          SELECT min(timetoken) FROM delivery
+          WHERE consumer_id = ?1 AND ordering_key = ?2 AND is_blocked = 1)
+        """
+    ).execute(arguments: [consumer.id, key])
+  }
+
+  func delete(_ timetoken: Timetoken, orderingKey: String?) throws {
+    try db.cachedStatement(sql: "DELETE FROM delivery WHERE consumer_id = ? AND timetoken = ?")
+      .execute(arguments: [consumer.id, timetoken.rawValue])
+    try unblock(orderingKey)
+  }
+
+  /// Makes a dead letter of a delivery.
+  func bury(_ timetoken: Timetoken, reason: String, at time: Int64) throws {
+    let delete = try db.cachedStatement(
+      sql: """
+        DELETE FROM delivery WHERE consumer_id = ? AND timetoken = ?
+        RETURNING attempt_count, ordering_key, failures
+        """)
+    guard let row = try Row.fetchOne(delete, arguments: [consumer.id, timetoken.rawValue]) else {
+      return
+    }
+    let attemptCount: Int = row[0]
+    let failure = DeliveryFailure(attempt: attemptCount, time: time, reason: reason)
+    try db.cachedStatement(sql: "INSERT INTO dead_letter VALUES (?, ?, ?, ?, ?, ?)")
+      .execute(arguments: [
+        consumer.id, timetoken.rawValue, attemptCount, reason, time, failure.appended(to: row[2]),
+      ])
+    try unblock(row[1])
+  }
+}

@@ -1,0 +1,91 @@
+package import GRDB
+
+extension EngineDatabase {
+  /// A consumer's dead letters in the order of the log, from the one after `timetoken` on.
+  package func deadLetters(
+    of channel: Channel, for consumer: Consumer, after timetoken: Timetoken?, maximumCount: Int,
+    in db: Database
+  ) throws -> [DeadLetter] {
+    guard let record = try Self.consumer(consumer, of: channel, db) else { return [] }
+    let select = try db.cachedStatement(
+      sql: """
+        SELECT timetoken, attempt_count, reason, died, failures, headers, payload
+        FROM dead_letter JOIN message USING (timetoken)
+        WHERE consumer_id = ? AND timetoken > ? ORDER BY timetoken LIMIT ?
+        """)
+    let arguments: StatementArguments = [record.id, timetoken?.rawValue ?? 0, maximumCount]
+    return try Row.fetchAll(select, arguments: arguments).map { row in
+      DeadLetter(
+        timetoken: Timetoken(unchecked: row[0]), channel: record.channel,
+        consumer: record.consumer, payload: try row.bytes(at: 6),
+        headers: try HeaderCoding.decode(row[5]), attemptCount: row[1], reason: row[2],
+        died: row[3], failures: DeliveryFailure.list(row[4]))
+    }
+  }
+
+  /// Gives dead letters back to their consumer, ready at once, as if they had never been tried; what
+  /// failed before stays in their history.
+  ///
+  /// - Parameter timetokens: which; nil for all.
+  /// - Returns: How many there were.
+  package func redrive(
+    _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, in db: Database
+  ) throws -> Int {
+    let insert = try db.cachedStatement(
+      sql: """
+        INSERT INTO delivery (consumer_id, timetoken, priority, ordering_key, attempt_count,
+          is_blocked, failures)
+        SELECT ?, timetoken, priority, ordering_key, 0, 0, ? FROM message WHERE timetoken = ?
+        """)
+    return try takeDeadLetters(timetokens, of: channel, for: consumer, db) {
+      record, timetoken, failures in
+      try insert.execute(arguments: [record.id, failures, timetoken.rawValue])
+    }
+  }
+
+  /// Removes dead letters; what nobody else needs leaves the log, unless the channel keeps it.
+  ///
+  /// - Parameter timetokens: which; nil for all.
+  /// - Returns: How many there were.
+  package func removeDeadLetters(
+    _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, in db: Database
+  ) throws -> Int {
+    var removal: MessageRemoval?
+    let count = try takeDeadLetters(timetokens, of: channel, for: consumer, db) {
+      record, timetoken, _ in
+      if record.keepsAcknowledged { return }
+      var current = removal ?? MessageRemoval(db, channelID: record.channelID)
+      try current.removeUnlessNeeded(timetoken)
+      removal = current
+    }
+    try removal?.finish()
+    return count
+  }
+
+  private func takeDeadLetters(
+    _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, _ db: Database,
+    _ body: (ConsumerRecord, Timetoken, String?) throws -> Void
+  ) throws -> Int {
+    guard let record = try Self.consumer(consumer, of: channel, db) else { return 0 }
+    let all = try db.cachedStatement(
+      sql: "SELECT timetoken FROM dead_letter WHERE consumer_id = ? ORDER BY timetoken")
+    let chosen =
+      try timetokens?.map(\.rawValue).sorted() ?? Int64.fetchAll(all, arguments: [record.id])
+    let delete = try db.cachedStatement(
+      sql: "DELETE FROM dead_letter WHERE consumer_id = ? AND timetoken = ? RETURNING failures")
+    var count = 0
+    for timetoken in chosen {
+      guard let row = try Row.fetchOne(delete, arguments: [record.id, timetoken]) else { continue }
+      try body(record, Timetoken(unchecked: timetoken), row[0])
+      count += 1
+    }
+    return count
+  }
+
+  private static func consumer(
+    _ consumer: Consumer, of channel: Channel, _ db: Database
+  ) throws -> ConsumerRecord? {
+    guard let channelID = try channelID(channel, db) else { return nil }
+    return try ConsumerRecord.find(consumer, channelID: channelID, db)
+  }
+}

@@ -1,0 +1,59 @@
+internal import GRDB
+
+/// Takes messages out of a channel's log, and out of its sums.
+struct MessageRemoval {
+  private let db: Database
+  private let channelID: Int64
+  private var messageCount = 0
+  private var byteCount = 0
+
+  init(_ db: Database, channelID: Int64) {
+    self.db = db
+    self.channelID = channelID
+  }
+
+  mutating func remove(_ timetoken: Timetoken) throws {
+    let delete = try db.cachedStatement(
+      sql: """
+        DELETE FROM message WHERE timetoken = ?
+        RETURNING length(payload) + ifnull(length(headers), 0)
+        """)
+    guard let size = try Int.fetchOne(delete, arguments: [timetoken.rawValue]) else { return }
+    messageCount += 1
+    byteCount += size
+  }
+
+  /// Removes a message that no consumer of its channel has still before it, in hand, or among its dead
+  /// letters.
+  mutating func removeUnlessNeeded(_ timetoken: Timetoken) throws {
+    if try !isNeeded(timetoken) { try remove(timetoken) }
+  }
+
+  /// Writes the channel's sums; belongs into the same transaction.
+  mutating func finish() throws {
+    if messageCount == 0 { return }
+    try db.cachedStatement(
+      sql: """
+        UPDATE channel SET message_count = message_count - ?, byte_count = byte_count - ? WHERE id = ?
+        """
+    ).execute(arguments: [messageCount, byteCount, channelID])
+    (messageCount, byteCount) = (0, 0)
+  }
+
+  func isNeeded(_ timetoken: Timetoken) throws -> Bool {
+    let select = try db.cachedStatement(
+      sql: """
+        SELECT EXISTS (
+          SELECT 1 FROM consumer JOIN message ON message.timetoken = :timetoken
+          WHERE consumer.channel_id = :channel AND (
+            message.timetoken > ifnull((SELECT timetoken FROM position
+              WHERE consumer_id = consumer.id AND priority = message.priority), 0)
+            OR EXISTS (SELECT 1 FROM delivery
+              WHERE consumer_id = consumer.id AND timetoken = :timetoken)
+            OR EXISTS (SELECT 1 FROM dead_letter
+              WHERE consumer_id = consumer.id AND timetoken = :timetoken)))
+        """)
+    return try Bool.fetchOne(
+      select, arguments: ["timetoken": timetoken.rawValue, "channel": channelID]) ?? false
+  }
+}

@@ -1,0 +1,253 @@
+internal import Foundation
+internal import GRDB
+internal import VaultCrypto
+
+/// One transaction of receiving.
+///
+/// First what was held and is over becomes ready. Then, for each priority from the highest on, it takes
+/// what is ready and then what lies beyond the consumer's position in the log. The position passes
+/// every message once: what may not be delivered yet gets a row that says why.
+struct Receiver {
+  /// How many messages of the log, or rows that wait for their key, one transaction passes over.
+  static let passedAtOnce = 10_000
+
+  let consumer: ConsumerRecord
+  let db: Database
+  let clock: ReceptionClock
+  private let random: RandomSource
+  private let maximumCount: Int
+  private let maximumByteCount: Int
+  private var byteCount = 0
+  private var passedCount = 0
+  private var isFull = false
+  private var reception = EngineDatabase.Reception()
+  private var removal: MessageRemoval
+
+  init(
+    _ consumer: ConsumerRecord, _ db: Database, clock: ReceptionClock, random: RandomSource,
+    maximumCount: Int, maximumByteCount: Int
+  ) throws {
+    self.consumer = consumer
+    self.db = db
+    self.clock = clock
+    self.random = random
+    self.maximumCount = maximumCount
+    self.maximumByteCount = maximumByteCount
+    removal = MessageRemoval(db, channelID: consumer.channelID)
+  }
+
+  mutating func receive() throws -> EngineDatabase.Reception {
+    try makeReadyWhatIsOver()
+    for priority in try priorities() where !isFull {
+      try takeReady(priority)
+      try takeNew(priority)
+    }
+    try removal.finish()
+    reception.stoppedEarly = reception.deliveries.isEmpty && passedCount >= Self.passedAtOnce
+    return reception
+  }
+
+  /// Those that the channel holds, the highest first.
+  private func priorities() throws -> [Priority] {
+    let select = try db.cachedStatement(
+      sql: "SELECT EXISTS (SELECT 1 FROM message WHERE channel_id = ? AND priority <> 4)")
+    let others = try Bool.fetchOne(select, arguments: [consumer.channelID]) ?? false
+    return others ? Priority.descending : [.normal]
+  }
+
+  private func makeReadyWhatIsOver() throws {
+    try buryWhatWasTriedEnough()
+    let keys = try String?.fetchAll(
+      db.cachedStatement(sql: Self.endHolds),
+      arguments: [consumer.id, clock.bootNumber, clock.now])
+    let deliveries = DeliveryTable(consumer, db)
+    for key in keys { try deliveries.unblock(key) }
+    try db.cachedStatement(
+      sql: "UPDATE delivery SET due = NULL WHERE consumer_id = ? AND due <= ?"
+    ).execute(arguments: [consumer.id, clock.wallNow])
+  }
+
+  static let endHolds = """
+    UPDATE delivery SET held_boot = NULL, held_until = NULL
+    WHERE consumer_id = ? AND held_until IS NOT NULL AND (held_boot, held_until) <= (?, ?)
+    RETURNING ordering_key
+    """
+
+  /// A lease that ends without an answer is a failed attempt.
+  private func buryWhatWasTriedEnough() throws {
+    guard let mostAttempts = consumer.mostAttempts else { return }
+    let select = try db.cachedStatement(
+      sql: """
+        SELECT timetoken FROM delivery
+        WHERE consumer_id = ? AND held_until IS NOT NULL AND (held_boot, held_until) <= (?, ?)
+          AND lease IS NOT NULL AND attempt_count >= ?
+        """)
+    let timetokens = try Int64.fetchAll(
+      select, arguments: [consumer.id, clock.bootNumber, clock.now, mostAttempts])
+    let deliveries = DeliveryTable(consumer, db)
+    for timetoken in timetokens {
+      try deliveries.bury(
+        Timetoken(unchecked: timetoken), reason: DeliveryFailure.leaseEnded, at: clock.wallNow)
+    }
+  }
+
+  private mutating func takeReady(_ priority: Priority) throws {
+    let select = try db.cachedStatement(sql: Self.selectReady)
+    var last: Int64 = 0
+    while !isFull {
+      let rows = try Row.fetchAll(
+        select, arguments: [consumer.id, priority.rawValue, last, maximumCount])
+      reading: for row in rows {
+        let ready = try ReadyDelivery(row)
+        switch try take(ready) {
+        case .taken, .passed: last = ready.timetoken.rawValue
+        case .dropped:
+          // Its ordering key may have let another one come, before the next of these rows.
+          last = ready.timetoken.rawValue
+          break reading
+        case .refused: return
+        }
+      }
+      if rows.isEmpty { return }
+    }
+  }
+
+  private enum Outcome {
+    case taken
+    /// It has to wait for its key.
+    case passed
+    /// Its time to live is over.
+    case dropped
+    /// There is no room for it.
+    case refused
+  }
+
+  static let selectReady = """
+    SELECT timetoken, attempt_count, lease IS NOT NULL, delivery.ordering_key, failures, expires,
+      headers, payload
+    FROM delivery INDEXED BY delivery_ready JOIN message USING (timetoken)
+    WHERE consumer_id = ? AND delivery.priority = ? AND held_until IS NULL AND delivery.due IS NULL
+      AND is_blocked = 0 AND timetoken > ?
+    ORDER BY timetoken LIMIT ?
+    """
+
+  private mutating func take(_ ready: ReadyDelivery) throws -> Outcome {
+    let deliveries = DeliveryTable(consumer, db)
+    if let expires = ready.expires, expires <= clock.wallNow {
+      try deliveries.delete(ready.timetoken, orderingKey: ready.orderingKey)
+      try drop(ready.timetoken)
+      return .dropped
+    }
+    if let key = ready.orderingKey, try deliveries.mustWait(ready.timetoken, for: key) {
+      try deliveries.block(ready.timetoken)
+      passedCount += 1
+      return .passed
+    }
+    guard hasRoom(for: ready.payload.count) else { return .refused }
+    let token = newToken(ready.timetoken)
+    let failures =
+      ready.endedLease
+      ? DeliveryFailure(
+        attempt: ready.attemptCount, time: clock.wallNow, reason: DeliveryFailure.leaseEnded
+      ).appended(to: ready.failures) : ready.failures
+    try deliveries.lease(
+      ready.timetoken, attempt: ready.attemptCount + 1, secret: token.secret, clock,
+      failures: failures)
+    append(
+      token, payload: ready.payload, headers: ready.headers, orderingKey: ready.orderingKey,
+      attempt: ready.attemptCount + 1)
+    return .taken
+  }
+
+  private mutating func takeNew(_ priority: Priority) throws {
+    if isFull || passedCount >= Self.passedAtOnce { return }
+    let start = try position(priority)
+    var position = start
+    let deliveries = DeliveryTable(consumer, db)
+    var expired: [Timetoken] = []
+    let select = try db.cachedStatement(sql: Self.selectNew(priority))
+    let rows = try Row.fetchCursor(select, arguments: [consumer.channelID, position])
+    while passedCount < Self.passedAtOnce, let row = try rows.next() {
+      let message = try NewMessage(row)
+      if message.priority != priority {
+        passedCount += 1
+      } else if let expires = message.expires, expires <= clock.wallNow {
+        expired.append(message.timetoken)
+        passedCount += 1
+      } else if let due = message.due, due > clock.wallNow {
+        try deliveries.insertDelayed(message, until: due)
+        passedCount += 1
+      } else if let key = message.orderingKey,
+        try deliveries.mustWait(message.timetoken, for: key)
+      {
+        try deliveries.insertBlocked(message)
+        passedCount += 1
+      } else {
+        let payload = try row.bytes(at: NewMessage.payloadColumn)
+        guard hasRoom(for: payload.count) else { break }
+        let token = newToken(message.timetoken)
+        try deliveries.insertLeased(message, secret: token.secret, clock)
+        append(
+          token, payload: payload,
+          headers: try HeaderCoding.decode(row[NewMessage.headersColumn]),
+          orderingKey: message.orderingKey, attempt: 1)
+      }
+      position = message.timetoken.rawValue
+      if isFull { break }
+    }
+    if position != start { try move(to: position, priority) }
+    for timetoken in expired { try drop(timetoken) }
+  }
+
+  /// By the index of the channel, or that of the other priorities alone.
+  static func selectNew(_ priority: Priority) -> String {
+    """
+    SELECT timetoken, priority, due, expires, ordering_key, headers, payload FROM message
+    WHERE channel_id = ? AND timetoken > ?
+      \(priority == .normal ? "" : "AND priority = \(priority.rawValue) AND priority <> 4")
+    ORDER BY timetoken
+    """
+  }
+
+  private func position(_ priority: Priority) throws -> Int64 {
+    let select = try db.cachedStatement(
+      sql: "SELECT timetoken FROM position WHERE consumer_id = ? AND priority = ?")
+    return try Int64.fetchOne(select, arguments: [consumer.id, priority.rawValue]) ?? 0
+  }
+
+  private func move(to timetoken: Int64, _ priority: Priority) throws {
+    try db.cachedStatement(sql: "INSERT OR REPLACE INTO position VALUES (?, ?, ?)")
+      .execute(arguments: [consumer.id, priority.rawValue, timetoken])
+  }
+
+  /// Says whether one more may be taken, and that no other may if not.
+  private mutating func hasRoom(for payloadByteCount: Int) -> Bool {
+    isFull =
+      reception.deliveries.count == maximumCount
+      || !reception.deliveries.isEmpty && byteCount + payloadByteCount > maximumByteCount
+    return !isFull
+  }
+
+  private func newToken(_ timetoken: Timetoken) -> LeaseToken {
+    LeaseToken(
+      consumerID: consumer.id, timetoken: timetoken,
+      secret: random.bytes(count: LeaseToken.secretByteCount))
+  }
+
+  private mutating func append(
+    _ token: LeaseToken, payload: [UInt8], headers: [String: String], orderingKey: String?,
+    attempt: Int
+  ) {
+    byteCount += payload.count
+    reception.deliveries.append(
+      Delivery(
+        token: token, timetoken: token.timetoken, channel: consumer.channel, payload: payload,
+        headers: headers, orderingKey: orderingKey, attempt: attempt))
+    isFull = reception.deliveries.count == maximumCount
+  }
+
+  /// A message whose time to live is over: the log forgets it, if it forgets what is done with.
+  private mutating func drop(_ timetoken: Timetoken) throws {
+    if !consumer.keepsAcknowledged { try removal.removeUnlessNeeded(timetoken) }
+  }
+}

@@ -1,0 +1,221 @@
+import FaultVFS
+import FileLayer
+import Foundation
+import GRDB
+import MessagingQueue
+import Testing
+
+/// The queue against ``QueueModel``: the same operations at random, the same answers.
+///
+/// `DATAVAULT_MODEL_STEPS` asks for more of them.
+@Suite struct ModelTests {
+  private static let stepsEach = 250
+  private static let seedCount =
+    (Int(ProcessInfo.processInfo.environment["DATAVAULT_MODEL_STEPS"] ?? "") ?? 5_000) / stepsEach
+
+  @Test func `every answer is the model's`() throws {
+    var steps = 0
+    for seed in 0..<Self.seedCount {
+      var run = try ModelRun(seed: UInt64(seed))
+      for _ in 0..<Self.stepsEach {
+        guard try run.step() else { return }
+        steps += 1
+      }
+      guard try run.finish() else { return }
+    }
+    #expect(steps == Self.seedCount * Self.stepsEach)
+  }
+}
+
+/// One sequence of operations.
+private struct ModelRun {
+  private var random: SeededDice
+  private let seed: UInt64
+  private let engine: PlainEngine
+  private let channel: Channel
+  private let consumers: [Consumer]
+  private var model = QueueModel()
+  private var tokens: [LeaseToken] = []
+  private var history: [String] = []
+  private var published = 0
+  private var bootCount = 1
+
+  init(seed: UInt64) throws {
+    self.seed = seed
+    random = SeededDice(seed: seed)
+    engine = try PlainEngine()
+    channel = try Channel("orders")
+    consumers = [.default, try Consumer("audit")]
+    try engine.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = OFF") }
+  }
+
+  private var database: EngineDatabase { engine.database }
+
+  mutating func step() throws -> Bool {
+    switch Int.random(in: 0..<20, using: &random) {
+    case 0..<6: try publish()
+    case 6..<11: return try receive()
+    case 11..<14: return try settle("acknowledge") { try $0.acknowledge($1) }
+    case 14: return try settle("release") { try $0.release($1) }
+    case 15: return try settle("delay") { try $0.release($1, after: .seconds(7)) }
+    case 16: return try settle("reject") { try $0.reject($1, reason: "no") }
+    case 17: return try settle("extend") { try $0.extend($1, by: .seconds(20)) }
+    case 18: advance(Int.random(in: 1..<15, using: &random))
+    default: try rare()
+    }
+    return true
+  }
+
+  private mutating func publish() throws {
+    var messages: [Message] = []
+    var entries: [QueueModel.Entry] = []
+    for _ in 0..<Int.random(in: 1..<4, using: &random) {
+      published += 1
+      let text = "message \(published)"
+      var message = Message(channel: channel, payload: Array(text.utf8))
+      var entry = QueueModel.Entry(timetoken: Timetoken("10000000000000000")!, text: text)
+      switch Int.random(in: 0..<8, using: &random) {
+      case 0:
+        entry.priority = Int.random(in: 0..<10, using: &random)
+        message.priority = try Priority(entry.priority)
+      case 1...3:
+        entry.key = ["red", "blue"].randomElement(using: &random)
+        message.orderingKey = entry.key
+      default: break
+      }
+      if Int.random(in: 0..<5, using: &random) == 0 {
+        let delay = Int.random(in: 1..<20, using: &random)
+        entry.due = model.now + delay
+        message.availability = .after(.seconds(delay))
+      }
+      if Int.random(in: 0..<6, using: &random) == 0 {
+        let life = Int.random(in: 1..<40, using: &random)
+        entry.expires = model.now + life
+        message.timeToLive = .seconds(life)
+      }
+      messages.append(message)
+      entries.append(entry)
+    }
+    let timetokens = try database.publish(messages)
+    for (entry, timetoken) in zip(entries, timetokens) {
+      model.log.append(
+        QueueModel.Entry(
+          timetoken: timetoken, text: entry.text, priority: entry.priority, key: entry.key,
+          due: entry.due, expires: entry.expires))
+    }
+    history.append(
+      "publish \(entries.map { "\($0.text) \($0.priority) \($0.key ?? "-") \($0.due) \($0.expires)" })"
+    )
+  }
+
+  private mutating func receive() throws -> Bool {
+    let consumer = consumers.randomElement(using: &random) ?? .default
+    let count = Int.random(in: 1..<6, using: &random)
+    let lease = Int.random(in: 1..<30, using: &random)
+    let deliveries = try database.receive(
+      from: channel, for: consumer, maximumCount: count, lease: .seconds(lease))
+    // A channel that does not exist has no consumers either.
+    if published == 0 { return deliveries.isEmpty }
+    let expected = model.receive(consumer, count: count, lease: lease)
+    for delivery in deliveries {
+      model.readers[consumer]?.records[delivery.timetoken]?.token = delivery.token
+      tokens.append(delivery.token)
+    }
+    history.append("receive \(consumer) \(count) for \(lease): \(deliveries.map(\.text))")
+    return check(
+      deliveries.map { "\($0.text) #\($0.attempt)" },
+      expected.map { "\($0.entry.text) #\($0.attempt)" })
+  }
+
+  private mutating func settle(
+    _ verb: String, _ body: (EngineDatabase, [LeaseToken]) throws -> Void
+  ) throws -> Bool {
+    guard let token = tokens.randomElement(using: &random) else { return true }
+    let failure = code { try body(database, [token]) }
+    #expect(failure == nil || failure == .unknownLease, "seed \(seed): \(verb)")
+    let settled = failure == nil
+    let now = model.now
+    let expected = model.settle(token, evenIfOver: verb != "extend") { record, mostAttempts in
+      let isLast = record.attempts >= mostAttempts ?? .max
+      switch verb {
+      case "acknowledge": record.phase = .done
+      case "reject": record.phase = .dead
+      case "extend": record.phase = .leased(until: now + 20)
+      case "delay": record.phase = isLast ? .dead : .released(until: now + 7)
+      default: record.phase = isLast ? .dead : .waiting
+      }
+      if verb != "extend" { record.token = nil }
+    }
+    history.append("\(verb) \(token.description.prefix(19)): \(settled)")
+    return check([settled ? "settled" : "unknown"], [expected ? "settled" : "unknown"])
+  }
+
+  private mutating func advance(_ seconds: Int) {
+    engine.time.advance(by: .seconds(seconds))
+    model.now += seconds
+    history.append("now \(model.now)")
+  }
+
+  private mutating func rare() throws {
+    let consumer = consumers.randomElement(using: &random) ?? .default
+    if Bool.random(using: &random) {
+      let most = Int.random(in: 1..<4, using: &random)
+      try database.write(during: "test") { db in
+        try database.addConsumer(consumer, of: channel, maximumAttempts: most, in: db)
+      }
+      if model.readers[consumer] == nil { model.readers[consumer] = .init() }
+      model.readers[consumer]?.mostAttempts = most
+      if published == 0 { published = 1 }
+      history.append("most attempts of \(consumer): \(most)")
+    } else {
+      let count = try database.write(during: "test") { db in
+        try database.redrive(nil, of: channel, for: consumer, in: db)
+      }
+      var expected = 0
+      for (timetoken, record) in model.readers[consumer]?.records ?? [:] where record.phase == .dead
+      {
+        // What is due once stays so: it has been tried.
+        model.readers[consumer]?.records[timetoken] = .init()
+        expected += 1
+      }
+      history.append("redrive of \(consumer): \(count)")
+      #expect(count == expected, "seed \(seed): \(history.suffix(12))")
+    }
+  }
+
+  /// All is received and acknowledged in the end, but what is dead.
+  mutating func finish() throws -> Bool {
+    advance(60)
+    for consumer in consumers where published > 0 {
+      for _ in 0..<10_000 {
+        let expected = model.receive(consumer, count: 5, lease: 30)
+        let deliveries = try database.receive(
+          from: channel, for: consumer, maximumCount: 5, lease: .seconds(30))
+        guard check(deliveries.map(\.text), expected.map(\.entry.text)) else { return false }
+        if deliveries.isEmpty { break }
+        try database.acknowledge(deliveries.map(\.token))
+        for delivery in deliveries {
+          model.readers[consumer]?.records[delivery.timetoken]?.phase = .done
+        }
+        model.forget()
+      }
+    }
+    let statistics = try database.statistics()
+    let sums = try engine.pool.read { db in
+      try Row.fetchOne(
+        db,
+        sql: "SELECT count(*), total(length(payload) + ifnull(length(headers), 0)) FROM message")
+    }
+    return check(
+      [
+        "\(statistics.messageCount)", "\(sums?[0] as Int? ?? -1)",
+        "\(statistics.channels.map(\.byteCount).reduce(0, +))",
+      ],
+      ["\(model.log.count)", "\(model.log.count)", "\(Int(sums?[1] as Double? ?? -1))"])
+  }
+
+  private func check(_ found: [String], _ expected: [String]) -> Bool {
+    #expect(found == expected, "seed \(seed): \(history.suffix(400).joined(separator: "\n"))")
+    return found == expected
+  }
+}

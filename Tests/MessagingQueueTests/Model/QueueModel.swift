@@ -1,0 +1,125 @@
+import MessagingQueue
+
+/// What a queue does, in the plainest words: every message in a list, every consumer with a state for
+/// each, and each receive looking at all of them.
+struct QueueModel {
+  struct Entry {
+    let timetoken: Timetoken
+    let text: String
+    var priority = 4
+    var key: String?
+    /// Seconds of the test's clock; it never goes back.
+    var due = 0
+    var expires = Int.max
+  }
+
+  struct Record {
+    enum Phase: Equatable {
+      case waiting
+      case leased(until: Int)
+      case released(until: Int)
+      case over
+      case done
+      case dead
+    }
+    var phase = Phase.waiting
+    var attempts = 0
+    /// The lease that still settles it.
+    var token: LeaseToken?
+  }
+
+  struct Reader {
+    var mostAttempts: Int?
+    var records: [Timetoken: Record] = [:]
+  }
+
+  var log: [Entry] = []
+  var readers: [Consumer: Reader] = [:]
+  var now = 0
+
+  mutating func receive(
+    _ consumer: Consumer, count: Int, lease: Int
+  ) -> [(entry: Entry, attempt: Int)] {
+    var reader = readers[consumer] ?? Reader()
+    for (timetoken, record) in reader.records {
+      switch record.phase {
+      case .leased(let until) where until <= now:
+        let isDead = record.attempts >= reader.mostAttempts ?? .max
+        reader.records[timetoken]?.phase = isDead ? .dead : .over
+        if isDead { reader.records[timetoken]?.token = nil }
+      case .released(let until) where until <= now:
+        reader.records[timetoken]?.phase = .waiting
+      default: break
+      }
+    }
+    var taken: [(entry: Entry, attempt: Int)] = []
+    for entry in log.sorted(by: { ($1.priority, $0.timetoken) < ($0.priority, $1.timetoken) }) {
+      if taken.count == count { break }
+      var record = reader.records[entry.timetoken] ?? Record()
+      guard record.phase == .waiting || record.phase == .over else { continue }
+      if entry.expires <= now {
+        record.phase = .done
+        record.token = nil
+        reader.records[entry.timetoken] = record
+        continue
+      }
+      if entry.due > now && record.attempts == 0 { continue }
+      if mustWait(entry, reader) { continue }
+      record.phase = .leased(until: now + lease)
+      record.attempts += 1
+      reader.records[entry.timetoken] = record
+      taken.append((entry, record.attempts))
+    }
+    readers[consumer] = reader
+    forget()
+    return taken
+  }
+
+  /// An earlier message of the key that could come, or any that is in somebody's hands.
+  private func mustWait(_ entry: Entry, _ reader: Reader) -> Bool {
+    guard let key = entry.key else { return false }
+    return log.contains { other in
+      guard other.key == key, other.timetoken != entry.timetoken else { return false }
+      let record = reader.records[other.timetoken] ?? Record()
+      switch record.phase {
+      case .leased: return true
+      case .waiting, .over:
+        let isDelayed = other.due > now && record.attempts == 0
+        return other.timetoken < entry.timetoken && !isDelayed && other.expires > now
+      case .released, .done, .dead: return false
+      }
+    }
+  }
+
+  /// What every reader is done with leaves the log.
+  mutating func forget() {
+    if readers.isEmpty { return }
+    log.removeAll { entry in
+      readers.values.allSatisfy { $0.records[entry.timetoken]?.phase == .done }
+    }
+  }
+
+  /// Whose delivery a token still settles.
+  func holder(of token: LeaseToken) -> (Consumer, Timetoken)? {
+    for (consumer, reader) in readers {
+      for (timetoken, record) in reader.records where record.token == token {
+        return (consumer, timetoken)
+      }
+    }
+    return nil
+  }
+
+  mutating func settle(
+    _ token: LeaseToken, evenIfOver: Bool, _ change: (inout Record, Int?) -> Void
+  ) -> Bool {
+    guard let (consumer, timetoken) = holder(of: token) else { return false }
+    guard var record = readers[consumer]?.records[timetoken] else { return false }
+    if !evenIfOver {
+      guard case .leased(let until) = record.phase, until > now else { return false }
+    }
+    change(&record, readers[consumer]?.mostAttempts)
+    readers[consumer]?.records[timetoken] = record
+    forget()
+    return true
+  }
+}
