@@ -90,6 +90,21 @@ import VaultCrypto
     #expect(await code { _ = try await vault.decrypt(mixed, context: [1]) } == .damaged)
   }
 
+  /// Found by the fuzzer: such a stream was taken for the same data as the one without that chunk.
+  @Test func `an empty chunk behind others is refused, though its tag fits`() async throws {
+    let keys = DataKeys(random: .system)
+    let header = DataHeader(keyID: try DataHeader.keyID(of: keys.newest), random: .system)
+    var chunk = DataChunk(key: try header.key(under: keys.newest, context: []))
+    let first = try chunk.seal(sample(DataChunk.byteCount).span.bytes, isLast: false)
+    let end = try chunk.seal([UInt8]().span.bytes, isLast: true)
+    let refusal = await code {
+      guard var decryptor = try keys.decryptor(for: header, context: []) else { return }
+      _ = try decryptor.update((first + end).span.bytes).byteCount
+      _ = try decryptor.finish().byteCount
+    }
+    #expect(refusal == .damaged)
+  }
+
   @Test func `what is not this vault's is told apart`() async throws {
     let vault = try await vault()
     var sealed = try await vault.encrypt(SecretBytes(copying: [1, 2, 3]))

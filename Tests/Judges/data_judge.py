@@ -42,6 +42,7 @@ def open_sealed(data_key, context, sealed):
     assert header[:4] == b"DVD\0" and len(header) == 44
     assert header[4:12] == derive(data_key, b"", b"datavault/data-id", 8)
     aead, chunks = cipher(data_key, header, context), pieces(body, CHUNK + 16)
+    assert len(chunks) == 1 or len(chunks[-1]) > 16, "an empty chunk at the end"
     return b"".join(
         aead.decrypt(nonce(index, index == len(chunks) - 1), chunk, None)
         for index, chunk in enumerate(chunks))

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The harness that `FUZZ_HARNESS` names: `database`, `log`, `journal` or `vault`.
+/// The harness that `FUZZ_HARNESS` names: `database`, `log`, `journal`, `vault`, `retry` or `data`.
 // nonisolated(unsafe): libFuzzer calls from one thread.
 nonisolated(unsafe) private let harness: ((UnsafeBufferPointer<UInt8>) -> Void)? = {
   let environment = ProcessInfo.processInfo.environment
@@ -8,6 +8,8 @@ nonisolated(unsafe) private let harness: ((UnsafeBufferPointer<UInt8>) -> Void)?
   if name == "vault" {
     return environment["FUZZ_VAULT"].flatMap { VaultBench(template: $0) }.map { $0.run }
   }
+  if name == "retry" { return RetryBench().run }
+  if name == "data" { return DataBench().run }
   workbench = Workbench.Kind(rawValue: name).flatMap { try? Workbench($0) }
   atexit { workbench?.remove() }
   return workbench.map { $0.run }

@@ -33,6 +33,8 @@ struct DataChunk: ~Copyable, Sendable {
     let box = AES256GCM.SealedBox(
       ciphertext: Array(sealed.dropLast(Self.tagByteCount)),
       tag: Array(sealed.suffix(Self.tagByteCount)))
+    // A writer ends with a whole chunk rather than with an empty one behind it: one form only.
+    guard !box.ciphertext.isEmpty || index == 0 else { throw .damagedData }
     do throws(CryptoError) {
       let plaintext = try open(box, isLast: isLast)
       try advance()
@@ -40,8 +42,7 @@ struct DataChunk: ~Copyable, Sendable {
     } catch {
       guard error.code == .authenticationFailed else { throw .crypto(error) }
       if isLast, (try? open(box, isLast: false)) != nil { throw .truncatedData }
-      throw VaultError(
-        .damaged, "the sealed data is damaged, or was sealed with another context")
+      throw .damagedData
     }
   }
 
@@ -64,5 +65,11 @@ struct DataChunk: ~Copyable, Sendable {
     let (next, isTooFar) = index.addingReportingOverflow(1)
     guard !isTooFar else { throw CryptoError(.invalidArgument, in: "sealed data's length") }
     index = next
+  }
+}
+
+extension VaultError {
+  fileprivate static var damagedData: VaultError {
+    VaultError(.damaged, "the sealed data is damaged, or was sealed with another context")
   }
 }

@@ -64,4 +64,22 @@ struct DataKeys: ~Copyable, Sendable {
     }
     return nil
   }
+
+  /// What seals a new stream.
+  borrowing func encryptor(
+    context: [UInt8], random: RandomSource
+  ) throws(CryptoError) -> DataEncryptor {
+    let header = DataHeader(keyID: try DataHeader.keyID(of: newest), random: random)
+    return DataEncryptor(header: header, key: try header.key(under: newest, context: context))
+  }
+
+  /// What opens the stream of a header; nil when another vault has sealed it.
+  borrowing func decryptor(
+    for header: DataHeader, context: [UInt8]
+  ) throws(CryptoError) -> DataDecryptor? {
+    switch try key(of: header.keyID) {
+    case .none: nil
+    case .some(let key): DataDecryptor(key: try header.key(under: key, context: context))
+    }
+  }
 }

@@ -40,14 +40,8 @@ extension Vault {
   public func encryptor(context: [UInt8] = []) throws(VaultError) -> DataEncryptor {
     try requireUsable(context)
     return try withContents { (open) throws(VaultError) in
-      do throws(CryptoError) {
-        let id = try DataHeader.keyID(of: open.contents.dataKeys.newest)
-        let header = DataHeader(keyID: id, random: parameters.random)
-        return DataEncryptor(
-          header: header,
-          key: try header.key(under: open.contents.dataKeys.newest, context: context))
-      } catch {
-        throw .crypto(error)
+      try withCrypto { () throws(CryptoError) in
+        try open.contents.dataKeys.encryptor(context: context, random: parameters.random)
       }
     }
   }
@@ -62,13 +56,12 @@ extension Vault {
     try requireUsable(context)
     let header = try DataHeader(parsing: header)
     return try withContents { (open) throws(VaultError) in
-      do throws(CryptoError) {
-        guard let key = try open.contents.dataKeys.key(of: header.keyID) else {
-          throw CryptoError(.authenticationFailed, in: "data key")
-        }
-        return DataDecryptor(key: try header.key(under: key, context: context))
-      } catch {
-        guard error.code == .authenticationFailed else { throw .crypto(error) }
+      let decryptor = try withCrypto { () throws(CryptoError) in
+        try open.contents.dataKeys.decryptor(for: header, context: context)
+      }
+      switch consume decryptor {
+      case .some(let decryptor): return decryptor
+      case .none:
         throw VaultError(
           .keyMissing, "vault '\(id)' has not sealed this data", hint: "open it by another vault")
       }
