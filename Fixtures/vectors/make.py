@@ -226,3 +226,23 @@ write("xaes-256-gcm", ["C2SP XAES-256-GCM.md, test vectors"], [
         ("03", "c2sp.org/XAES-256-GCM",
          "986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d")]
 ])
+
+# JSON Web Encryption: every case with a symmetric key, as it is published
+with open(os.path.join(WYCHEPROOF, "json_web_encryption_test.json")) as file:
+    jwe_groups = json.load(file)["testGroups"]
+write("json-web-encryption", [
+    "RFC 7520, section 5.3 (Wycheproof has no case of PBES2)",
+    "C2SP/wycheproof testvectors_v1/json_web_encryption_test.json, Apache-2.0",
+], [
+    {"id": "RFC 7520 5.3", "keyAlgorithm": "PBES2-HS512+A256KW",
+     "key": "ZW50cmFwX2_igJNwZXRlcl9sb25n4oCTY3JlZGl0X3R1bg",
+     "header": "{\"alg\":\"PBES2-HS512+A256KW\",\"kid\":\"password\","
+               "\"p2s\":\"8Q1SzinasR3xchYz6ZZcHA\",\"p2c\":8192}",
+     "encryptedKey": "d3qNhUWfqheyPp4H8sjOWsDYajoej4c5Je6rlUtFPWdgtURtmeDV1g",
+     "contentKey": "uwsjJXaBK407Qaf0_zpcpmr1Cs0CC50hIUEyGNEt3m0", "result": "valid"},
+] + [
+    {"id": f"wycheproof json_web_encryption_test {t['tcId']}", "comment": t["comment"],
+     "keyAlgorithm": g["private"]["alg"], "key": g["private"]["k"], "jwe": t["jwe"],
+     "pt": t.get("pt", ""), "result": t["result"]}
+    for g in jwe_groups for t in g["tests"] if g["private"]["kty"] == "oct"
+])
