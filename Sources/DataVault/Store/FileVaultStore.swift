@@ -13,6 +13,7 @@ public struct FileVaultStore: VaultStore {
   static let filePermissions: FilePermissions = .ownerReadWrite
 
   let home: FilePath
+  let directory: FilePath
   let fileSystem: any FileSystem
   /// What stands behind a vault's id in the names of the files of its attempts.
   private(set) var attemptsMark = ""
@@ -24,6 +25,7 @@ public struct FileVaultStore: VaultStore {
 
   package init(home: FilePath, fileSystem: any FileSystem) {
     self.home = home
+    directory = home.appending("vaults")
     self.fileSystem = fileSystem
   }
 
@@ -34,8 +36,6 @@ public struct FileVaultStore: VaultStore {
     self.init(home: home)
     attemptsMark = ".\(mark)"
   }
-
-  var directory: FilePath { home.appending("vaults") }
 
   /// The file of a vault, whether it exists or not.
   func path(of id: VaultID) -> FilePath { directory.appending("\(id).vault") }

@@ -20,17 +20,14 @@ extension FileSystem {
   /// Makes a missing lock file for the owner of its directory: one that root owns would lock a
   /// daemon out of its own vault.
   package func makeLockFile(_ path: FilePath) throws(FileError) {
-    guard let owner = try ownerOfNewFile(in: path.containingDirectory),
-      try status(of: path) == nil
+    guard try ownerOfNewFile(in: path.containingDirectory) != nil, try status(of: path) == nil
     else { return }
-    let file: any WritableFile
     do throws(FileError) {
-      file = try create(path, permissions: .ownerReadWrite)
+      // It gets its name when it is the owner's already: root may be killed in between.
+      try make(path, with: [])
     } catch {
-      if error.errno == .fileExists { return }
-      throw error
+      guard !error.isCrash, try status(of: path) != nil else { throw error }
+      // Somebody else was quicker.
     }
-    defer { file.close() }
-    try file.changeOwner(to: owner)
   }
 }

@@ -7,8 +7,8 @@ import SystemPackage
 final class TemporaryHome: Sendable {
   let path: FilePath
 
-  init() {
-    var template = Array("/tmp/datavault-tests-XXXXXX".utf8CString)
+  init(in base: String = "/tmp") {
+    var template = Array("\(base)/datavault-tests-XXXXXX".utf8CString)
     path = FilePath(String(cString: mkdtemp(&template)!))
   }
 

@@ -1,0 +1,65 @@
+import FileLayer
+import Glibc
+import SystemPackage
+
+@testable import DataVault
+
+extension CrashScenario {
+  private static func failed(
+    _ count: Int, limit: Int = 0
+  ) -> @Sendable (CrashScene) async throws -> Void {
+    { scene in
+      try await made("old")(scene)
+      var policy = VaultPolicy()
+      policy.minimumLength = 0
+      policy.retryLimit = limit
+      if limit > 0 { try await scene.open().setPolicy(policy) }
+      try scene.record(failures: count)
+    }
+  }
+
+  private static let attempt: @Sendable (CrashScene) async throws -> Void = {
+    _ = try await $0.open("wrong")
+  }
+
+  /// A wrong one answers with an error, and that is its success.
+  static let attempts: [CrashScenario] = [
+    CrashScenario("a wrong attempt", before: made("old"), change: attempt),
+    CrashScenario("a wrong attempt that backs off", before: failed(2), change: attempt),
+    {
+      // That the failures cannot be cleared keeps nobody out.
+      var scenario = CrashScenario("a right attempt after wrong ones", before: failed(2)) {
+        _ = try await $0.open()
+      }
+      scenario.mayBeForgotten = true
+      return scenario
+    }(),
+    {
+      // The count may be behind the vault, which is there whole or not at all.
+      var scenario = CrashScenario("a wipe", before: failed(3, limit: 3), change: attempt)
+      scenario.between = [3, 4].map {
+        "messaging: old failures=\($0) password/10 kept=1 length=0 limit=3 sealed"
+      }
+      return scenario
+    }(),
+  ]
+
+  /// Root in a daemon's home: what it leaves must be the daemon's, lock files too.
+  static let daemon: [CrashScenario] =
+    geteuid() != 0
+    ? []
+    : [
+      CrashScenario("set an item in a daemon's home", before: made("old")) {
+        try await $0.open().setText("2", for: "added")
+      },
+      CrashScenario("a wrong attempt in a daemon's home", before: made("old"), change: attempt),
+      CrashScenario("create in a daemon's home", before: made("old")) {
+        try await $0.create("old", VaultID("other"))
+      },
+    ].map {
+      var scenario = $0
+      scenario.owner = FileOwner(userID: 12345, groupID: 54321)
+      scenario.makesLockFiles = true
+      return scenario
+    }
+}

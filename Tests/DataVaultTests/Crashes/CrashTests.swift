@@ -1,0 +1,111 @@
+import DataVault
+import DataVaultTesting
+import FileLayer
+import Glibc
+import SystemPackage
+import Testing
+import VaultCrypto
+
+@Suite struct CrashTests {
+  /// Each call of each change, struck by a kill, a power cut, a full disk and a broken one.
+  @Test func `no interruption of any write path loses what was there or was acknowledged`()
+    async throws
+  {
+    let scenarios = CrashScenario.all
+    var points: [FileEvent] = []
+    var lost = 0
+    try await withThrowingTaskGroup(of: (points: [FileEvent], lost: Int).self) { group in
+      for scenario in scenarios {
+        group.addTask {
+          var enumeration = FaultEnumeration(scenario)
+          try await enumeration.run()
+          return (enumeration.points, enumeration.lost)
+        }
+      }
+      for try await result in group {
+        points += result.points
+        lost += result.lost
+      }
+    }
+    print(
+      "vault faults: \(points.count) interruption points, \(scenarios.count) operations, "
+        + "lost: \(lost)")
+    #expect(lost == 0)
+    // Only root changes owners.
+    #expect(points.count >= (geteuid() == 0 ? 329 : 247))
+    #expect(scenarios.count >= (geteuid() == 0 ? 35 : 32))
+    var names: Set = [
+      "create", "write", "fsync", "rename", "fsync of a directory", "remove", "mkdir", "lock",
+    ]
+    if geteuid() == 0 { names.insert("chown") }
+    #expect(names == Set(points.map(\.name)))
+  }
+
+  @Test func `a failed change leaves the unlocked vault as it was, and usable`() async throws {
+    let home = TemporaryHome()
+    let recorder = FileRecorder(fault: .failure(atEvent: 14, .noSpace))
+    let vault = try await CheapVault.create(
+      .messaging, in: home.recording(recorder), credentials: credentials("p"))
+    var failures = 0
+    for number in 0..<10 {
+      if await code({ try await vault.setText("x", for: "\(number)") }) != nil {
+        failures += 1
+        #expect(try await vault.itemNames().count == number)
+        try await vault.setText("x", for: "\(number)")
+      }
+    }
+    #expect(failures == 1)
+    #expect(try await vault.itemNames().count == 10)
+  }
+
+  @Test func `contents are synchronized before they are renamed into place, the name after`()
+    async throws
+  {
+    let home = TemporaryHome()
+    let vault = try await CheapVault.create(
+      .messaging, in: home.store, credentials: credentials("p"))
+    await vault.lock()
+    let recorder = FileRecorder()
+    let recorded = try await CheapVault.get(.messaging, in: home.recording(recorder))
+    try await recorded.unlock(with: credentials("p"))
+    #expect(recorder.events.filter { !$0.isOfAttempts } == [])
+    try await recorded.setText("x", for: "a")
+    let steps = recorder.events.filter { !$0.isOfAttempts }.map { event in
+      switch event {
+      case .create: "create"
+      case .write: "write"
+      case .synchronize: "fsync"
+      case .rename: "rename"
+      case .synchronizeDirectory: "fsync directory"
+      case .lock: "lock"
+      case .unlock: "unlock"
+      case .remove: "remove"
+      default: "other"
+      }
+    }.filter { $0 != "other" }
+    #expect(
+      steps == [
+        "lock", "remove", "create", "write", "fsync", "rename", "fsync directory", "unlock",
+      ])
+  }
+}
+
+extension TemporaryHome {
+  /// A store on this home whose steps are logged and may fail.
+  func recording(_ recorder: FileRecorder) -> FileVaultStore {
+    FileVaultStore(home: path, fileSystem: RecordingFileSystem(recorder: recorder))
+  }
+
+  /// A home with these files of another one.
+  convenience init(_ other: TemporaryHome, _ files: [FilePath: [UInt8]]) throws {
+    self.init()
+    for (file, bytes) in files {
+      guard let name = file.lastComponent, file.removingLastComponent() == other.directory
+      else { continue }
+      let system = LinuxFileSystem()
+      try system.createDirectory(directory, permissions: .ownerReadWriteExecute)
+      try system.replace(
+        directory.appending(name), with: bytes, permissions: .ownerReadWrite, owner: nil)
+    }
+  }
+}

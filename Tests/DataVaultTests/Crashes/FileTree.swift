@@ -1,0 +1,79 @@
+import DataVault
+import FileLayer
+import Glibc
+import SystemPackage
+import VaultCrypto
+
+/// Files by their names beneath a home, to be laid down elsewhere.
+///
+/// Names are strings: an enumeration handles so many that paths taken apart would cost most of its
+/// time.
+struct FileTree: Sendable {
+  var files: [String: [UInt8]] = [:]
+
+  var names: Set<String> { Set(files.keys) }
+
+  /// Equal for equal files.
+  var fingerprint: [UInt8] {
+    var bytes: [UInt8] = []
+    for name in files.keys.sorted() {
+      bytes += Array("\(name)\n\(files[name]?.count ?? 0)\n".utf8)
+      bytes += files[name] ?? []
+    }
+    return (try? SHA256.digest(bytes.span.bytes)) ?? bytes
+  }
+}
+
+extension TemporaryHome {
+  /// In memory where that is to be had: an enumeration lays down thousands of homes.
+  static let quickBase = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
+
+  /// A home with these files, private as a vault demands it.
+  ///
+  /// - Parameter owner: whom all of it is given to.
+  convenience init(holding tree: FileTree, owner: FileOwner? = nil) throws {
+    self.init(in: Self.quickBase)
+    let home = path.string
+    var directories: Set<String> = []
+    func give(_ path: String) {
+      if let owner { chown(path, owner.userID, owner.groupID) }
+    }
+    for (name, bytes) in tree.files {
+      var directory = home
+      for part in name.split(separator: "/").dropLast() {
+        directory += "/\(part)"
+        if directories.insert(directory).inserted {
+          mkdir(directory, 0o700)
+          give(directory)
+        }
+      }
+      let descriptor = Glibc.open("\(home)/\(name)", O_WRONLY | O_CREAT | O_EXCL, 0o600)
+      guard descriptor >= 0, Glibc.write(descriptor, bytes, bytes.count) == bytes.count else {
+        throw FileError(.create, path, Errno(rawValue: Glibc.errno))
+      }
+      Glibc.close(descriptor)
+      give("\(home)/\(name)")
+    }
+    give(home)
+  }
+
+  /// All that lies beneath.
+  func files() throws -> FileTree { relative(try tree()) }
+
+  /// Those of these files that lie in the home.
+  func relative(_ files: [FilePath: [UInt8]]) -> FileTree {
+    let prefix = path.string + "/"
+    var tree = FileTree()
+    for (file, bytes) in files where file.string.hasPrefix(prefix) {
+      tree.files[String(file.string.dropFirst(prefix.count))] = bytes
+    }
+    return tree
+  }
+
+  /// The reverse.
+  func absolute(_ tree: FileTree) -> [FilePath: [UInt8]] {
+    var files: [FilePath: [UInt8]] = [:]
+    for (name, bytes) in tree.files { files[FilePath("\(path.string)/\(name)")] = bytes }
+    return files
+  }
+}
