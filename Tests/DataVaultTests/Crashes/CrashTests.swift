@@ -32,7 +32,7 @@ import VaultCrypto
         + "lost: \(lost)")
     #expect(lost == 0)
     // Only root changes owners.
-    #expect(points.count >= (geteuid() == 0 ? 329 : 247))
+    #expect(points.count >= (geteuid() == 0 ? 339 : 247))
     #expect(scenarios.count >= (geteuid() == 0 ? 35 : 32))
     var names: Set = [
       "create", "write", "fsync", "rename", "fsync of a directory", "remove", "mkdir", "lock",
