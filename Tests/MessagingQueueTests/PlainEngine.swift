@@ -35,6 +35,10 @@ final class PlainEngine: Sendable {
     try pool.writeWithoutTransaction { db in try Int.fetchOne(db, sql: sql) }
   }
 
+  func text(_ sql: String) throws -> String? {
+    try pool.writeWithoutTransaction { db in try String.fetchOne(db, sql: sql) }
+  }
+
   deinit {
     try? pool.close()
     try? FileManager.default.removeItem(at: folder)

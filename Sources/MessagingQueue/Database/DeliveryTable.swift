@@ -101,6 +101,17 @@ struct DeliveryTable {
     try unblock(orderingKey)
   }
 
+  /// Takes a message from the consumer, in whatever state it has it.
+  func forget(_ timetoken: Timetoken) throws {
+    let select = try db.cachedStatement(
+      sql: "SELECT ordering_key FROM delivery WHERE consumer_id = ? AND timetoken = ?")
+    if let row = try Row.fetchOne(select, arguments: [consumer.id, timetoken.rawValue]) {
+      try delete(timetoken, orderingKey: row[0])
+    }
+    try db.cachedStatement(sql: "DELETE FROM dead_letter WHERE consumer_id = ? AND timetoken = ?")
+      .execute(arguments: [consumer.id, timetoken.rawValue])
+  }
+
   /// Makes a dead letter of a delivery.
   func bury(_ timetoken: Timetoken, reason: String, at time: Int64) throws {
     let delete = try db.cachedStatement(

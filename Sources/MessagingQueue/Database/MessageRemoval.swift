@@ -1,11 +1,15 @@
 internal import GRDB
 
 /// Takes messages out of a channel's log, and out of its sums.
+///
+/// What consumers are done with goes silently. What retention or a purge takes is noted in the channel,
+/// so that a reader of the log who has not come so far can be told.
 struct MessageRemoval {
   private let db: Database
   private let channelID: Int64
   private var messageCount = 0
   private var byteCount = 0
+  private var removedThrough: Int64 = 0
 
   init(_ db: Database, channelID: Int64) {
     self.db = db
@@ -29,14 +33,34 @@ struct MessageRemoval {
     if try !isNeeded(timetoken) { try remove(timetoken) }
   }
 
-  /// Writes the channel's sums; belongs into the same transaction.
+  /// Removes a message for its age or the room it takes, and notes that.
+  mutating func retire(_ timetoken: Timetoken) throws {
+    try remove(timetoken)
+    removedThrough = max(removedThrough, timetoken.rawValue)
+  }
+
+  /// The same for a message that consumers may not have settled: they lose it.
+  mutating func retireFromConsumers(_ timetoken: Timetoken) throws {
+    let consumers = try Int64.fetchAll(
+      db.cachedStatement(sql: "SELECT id FROM consumer WHERE channel_id = ?"),
+      arguments: [channelID])
+    for id in consumers {
+      guard let consumer = try ConsumerRecord.find(id, db) else { continue }
+      try DeliveryTable(consumer, db).forget(timetoken)
+    }
+    try retire(timetoken)
+  }
+
+  /// Writes the channel's row; belongs into the same transaction.
   mutating func finish() throws {
     if messageCount == 0 { return }
     try db.cachedStatement(
       sql: """
-        UPDATE channel SET message_count = message_count - ?, byte_count = byte_count - ? WHERE id = ?
+        UPDATE channel SET message_count = message_count - ?, byte_count = byte_count - ?,
+          removed_through = max(removed_through, ?)
+        WHERE id = ?
         """
-    ).execute(arguments: [messageCount, byteCount, channelID])
+    ).execute(arguments: [messageCount, byteCount, removedThrough, channelID])
     (messageCount, byteCount) = (0, 0)
   }
 

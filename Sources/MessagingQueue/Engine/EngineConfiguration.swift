@@ -18,6 +18,12 @@ public struct EngineConfiguration: Sendable {
   /// Default: 1 hour.
   public var deduplicationWindow: Duration = .seconds(3600)
 
+  /// How often one of the engines on a database, whichever is first, does its maintenance: retention,
+  /// and free space given back.
+  ///
+  /// Default: 10 seconds.
+  public var maintenanceInterval: Duration = .seconds(10)
+
   /// How long an operation waits for another process that is writing.
   ///
   /// It then fails with ``EngineError/Code/busy``. Default: 5 seconds.

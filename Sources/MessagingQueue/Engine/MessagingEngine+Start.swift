@@ -75,6 +75,9 @@ extension MessagingEngine {
           withExtendedLifetime(ties) {}
         })
       ties.tie(engine)
+      engine.beginMaintenance {
+        try? home.fileSystem.lock(FilePath(home.databasePath.string + "-maintenance"), wait: false)
+      }
       if !isSecured { configuration.warnOfNoSecurity(home) }
       if database.discardedLogFrameCount > 0 {
         configuration.warnOfDiscardedLog(home, frameCount: database.discardedLogFrameCount)

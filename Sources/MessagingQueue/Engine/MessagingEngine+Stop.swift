@@ -40,6 +40,7 @@ extension MessagingEngine {
   nonisolated func closeDown() async throws(EngineError) {
     let deadline = ContinuousClock.now + configuration.stopTimeout
     let refusal = EngineError.notRunning(life.refusal ?? .stopped)
+    endMaintenance()
     tables.bell.stop()
     let isIdle = await finishes(within: configuration.stopTimeout) {
       await self.commits.close(refusing: refusal)

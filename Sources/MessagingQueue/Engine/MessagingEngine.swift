@@ -1,5 +1,6 @@
 package import FileLayer
 package import GRDB
+internal import Synchronization
 package import VaultCrypto
 
 /// Publishes and receives messages on one encrypted database.
@@ -37,6 +38,8 @@ public actor MessagingEngine {
   /// Why no work is taken; nil while it is.
   private nonisolated let refusal: @Sendable () -> EngineError?
   private let closePool: @Sendable () throws -> Void
+  /// The rounds of maintenance, if this engine does them.
+  nonisolated let upkeep = Mutex<Task<Void, Never>?>(nil)
 
   /// The engine's own thread; blocking is allowed there.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {

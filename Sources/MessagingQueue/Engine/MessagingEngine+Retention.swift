@@ -1,0 +1,102 @@
+internal import GRDB
+
+extension MessagingEngine {
+  /// Sets how long a channel keeps messages.
+  ///
+  /// On return it is on the disk; one of the engines on the database removes what is over the limits
+  /// before long (``EngineConfiguration/maintenanceInterval``).
+  ///
+  /// - Throws: `invalidArgument`; `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`,
+  ///   `outcomeUnknown`, `cancelled`.
+  public nonisolated func setRetention(
+    _ retention: Retention, of channel: Channel
+  ) async throws(EngineError) {
+    try retention.check()
+    let tables = try running()
+    try await commits.run(during: "setting a retention") { db in
+      try tables.setRetention(retention, of: channel, in: db)
+    }
+  }
+
+  /// How long a channel keeps messages; the default for one that is not there.
+  public nonisolated func retention(of channel: Channel) async throws(EngineError) -> Retention {
+    try await log.read(during: "reading a retention") { db in
+      try EngineDatabase.retention(of: channel, db)
+    }
+  }
+
+  /// Removes a channel's messages, the oldest first, from the log and from every consumer, whoever has
+  /// them in hand.
+  ///
+  /// It does so in many small transactions, between which others write. What was removed is overwritten
+  /// (SQLite's `secure_delete`), in the database by the checkpoint at the end, which also empties its log
+  /// if no reader is in the way.
+  ///
+  /// - Parameter end: the first message to be kept; nil, the default, for none.
+  /// - Returns: How many there were.
+  /// - Throws: `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`, `outcomeUnknown`, `cancelled`:
+  ///   what was removed before that stays removed.
+  @discardableResult
+  public nonisolated func purge(
+    _ channel: Channel, before end: Timetoken? = nil
+  ) async throws(EngineError) -> Int {
+    let tables = try running()
+    let step = 500
+    var total = 0
+    while true {
+      let count = try await commits.run(during: "purging") { db in
+        try tables.purge(channel, before: end, count: step, in: db)
+      }
+      total += count
+      if count < step { break }
+    }
+    if total > 0 { try await emptyLog() }
+    return total
+  }
+
+  /// Gives the space of removed messages back to the file system, in small steps between which others
+  /// write.
+  ///
+  /// - Returns: How many bytes the database gave back.
+  /// - Throws: as ``purge(_:before:)``.
+  @discardableResult
+  public nonisolated func compact() async throws(EngineError) -> Int {
+    let maintenance = Maintenance(tables: try running(), commits: commits)
+    let pageCount = try await maintenance.giveBack { _ in 0 }
+    try await emptyLog()
+    return pageCount * 4096
+  }
+
+  /// One round of what the engine does by itself now and then: retention, and space given back when
+  /// more is free than messages to come will soon take.
+  ///
+  /// - Returns: How many messages went.
+  /// - Throws: as ``purge(_:before:)``.
+  @discardableResult
+  public nonisolated func maintain() async throws(EngineError) -> Int {
+    let maintenance = Maintenance(tables: try running(), commits: commits)
+    let count = try await maintenance.sweep()
+    _ = try await maintenance.giveBack(sparing: Maintenance.spare)
+    return count
+  }
+
+  /// Copies the log into the database and empties it, as far as readers let it.
+  nonisolated func emptyLog() async throws(EngineError) {
+    let tables = try running()
+    let outcome: Result<Void, EngineError> = await withCheckedContinuation { continuation in
+      tables.pool.asyncWriteWithoutTransaction { db in
+        continuation.resume(
+          returning: Result { () throws(EngineError) in
+            try translatingErrors(during: "emptying the log") {
+              do {
+                try EngineDatabase.emptyLog(db)
+              } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+                // A reader is in its way: a later checkpoint does it.
+              }
+            }
+          })
+      }
+    }
+    try outcome.get()
+  }
+}

@@ -1,0 +1,67 @@
+internal import FileLayer
+package import GRDB
+
+extension EngineDatabase {
+  /// Sets how long a channel keeps messages; takes effect with the next sweep, and with the next
+  /// acknowledgement.
+  package func setRetention(
+    _ retention: Retention, of channel: Channel, in db: Database
+  ) throws {
+    try db.cachedStatement(
+      sql: """
+        UPDATE channel SET keeps_acknowledged = ?, discards_unacknowledged = ?, longest_age = ?,
+          most_messages = ?, most_bytes = ?
+        WHERE id = ?
+        """
+    ).execute(arguments: [
+      retention.keepsAcknowledged, retention.discardsUnacknowledged,
+      retention.longestAge.map { WallTime.ticks(of: $0) }, retention.maximumMessageCount,
+      retention.maximumByteCount, Self.makeChannelID(channel, db),
+    ])
+  }
+
+  /// The default for a channel that is not there.
+  package static func retention(of channel: Channel, _ db: Database) throws -> Retention {
+    let select = try db.cachedStatement(
+      sql: """
+        SELECT keeps_acknowledged, discards_unacknowledged, longest_age, most_messages, most_bytes
+        FROM channel WHERE name = ?
+        """)
+    var retention = Retention()
+    guard let row = try Row.fetchOne(select, arguments: [channel.name]) else { return retention }
+    retention.keepsAcknowledged = row[0]
+    retention.discardsUnacknowledged = row[1]
+    retention.longestAge = (row[2] as Int64?).map { .nanoseconds(100) * $0 }
+    retention.maximumMessageCount = row[3]
+    retention.maximumByteCount = row[4]
+    return retention
+  }
+
+  /// Looks at up to `count` of a channel's oldest messages after `start`, and removes those over its
+  /// limits.
+  ///
+  /// - Returns: where to go on; nil when all that is over the limits has been looked at.
+  package func sweep(
+    _ channel: Channel, after start: Timetoken?, count: Int, in db: Database
+  ) throws -> RetentionSweep.Step {
+    let retention = try Self.retention(of: channel, db)
+    guard retention.hasLimits, let channelID = try Self.channelID(channel, db) else {
+      return RetentionSweep.Step()
+    }
+    var sweep = try RetentionSweep(
+      channelID, retention, now: WallTime.ticks(of: time.now), db)
+    return try sweep.run(after: start, count: count)
+  }
+
+  /// Channels that have limits.
+  package static func limitedChannels(_ db: Database) throws -> [Channel] {
+    try String.fetchAll(
+      db.cachedStatement(
+        sql: """
+          SELECT name FROM channel
+          WHERE longest_age IS NOT NULL OR most_messages IS NOT NULL OR most_bytes IS NOT NULL
+          ORDER BY name
+          """)
+    ).map(Channel.init(stored:))
+  }
+}

@@ -1,0 +1,72 @@
+internal import GRDB
+
+/// One transaction's part of a sweep through the oldest messages of a channel.
+package struct RetentionSweep {
+  /// What it came to.
+  package struct Step: Sendable {
+    /// Messages removed.
+    package var removedCount = 0
+    /// Where to go on; nil at the end.
+    package var last: Timetoken?
+  }
+
+  private let channelID: Int64
+  private let retention: Retention
+  private let oldestKept: Int64
+  private let db: Database
+  /// What the log would hold without the messages that were looked at and may go.
+  private var messageCount: Int
+  private var byteCount: Int
+
+  init(_ channelID: Int64, _ retention: Retention, now: Int64, _ db: Database) throws {
+    self.channelID = channelID
+    self.retention = retention
+    self.db = db
+    oldestKept = retention.longestAge.map { now - WallTime.ticks(of: $0) } ?? .min
+    let select = try db.cachedStatement(
+      sql: "SELECT message_count, byte_count FROM channel WHERE id = ?")
+    guard let row = try Row.fetchOne(select, arguments: [channelID]) else {
+      throw EngineError.engineRowMissing
+    }
+    messageCount = row[0]
+    byteCount = row[1]
+  }
+
+  mutating func run(after start: Timetoken?, count: Int) throws -> Step {
+    let rows = try Row.fetchAll(
+      db.cachedStatement(
+        sql: """
+          SELECT timetoken, length(payload) + ifnull(length(headers), 0) FROM message
+          WHERE channel_id = ? AND timetoken > ? ORDER BY timetoken LIMIT ?
+          """), arguments: [channelID, start?.rawValue ?? 0, count])
+    var step = Step()
+    var removal = MessageRemoval(db, channelID: channelID)
+    for row in rows {
+      let timetoken = Timetoken(unchecked: row[0])
+      guard isOverLimits(timetoken) else {
+        step.last = nil
+        break
+      }
+      step.last = timetoken
+      if retention.discardsUnacknowledged {
+        try removal.retireFromConsumers(timetoken)
+      } else if try removal.isNeeded(timetoken) {
+        continue
+      } else {
+        try removal.retire(timetoken)
+      }
+      messageCount -= 1
+      byteCount -= row[1]
+      step.removedCount += 1
+    }
+    try removal.finish()
+    if rows.count < count { step.last = nil }
+    return step
+  }
+
+  private func isOverLimits(_ timetoken: Timetoken) -> Bool {
+    timetoken.rawValue < oldestKept
+      || retention.maximumMessageCount.map { messageCount > $0 } ?? false
+      || retention.maximumByteCount.map { byteCount > $0 } ?? false
+  }
+}
