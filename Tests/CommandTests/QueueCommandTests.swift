@@ -110,12 +110,19 @@ import Testing
 
   @Test func `statistics are a table for people and JSON for programs`() throws {
     let home = try TestHome.secured()
-    let table = try home.unlocked("queue", "stats").text.split(separator: "\n")
-    #expect(table.count == 2)
-    #expect(table[1].hasPrefix("c        1      0       0        1"))
+    func row() throws -> [Substring] {
+      let table = try home.unlocked("queue", "stats").text.split(separator: "\n")
+      #expect(table.count == 2)
+      return table[1].split(separator: " ")
+    }
+    #expect(try row() == ["c", "1", "-", "1", "0", "0", "0", "0"])
+    _ = try home.unlocked("queue", "receive", "c", "--no-ack", "--lease", "1h")
+    #expect(try row() == ["c", "1", "default", "0", "1", "0", "0", "0"])
     let json = try home.unlocked("queue", "stats", "--json").text
-    #expect(json.contains(#""channel":"c","delayed":0,"leased":0,"oldestTimetoken":"1"#))
-    #expect(json.contains(#""messages":1"#))
+    #expect(
+      json.contains(
+        #"{"consumer":"default","deadLetters":0,"delayed":0,"leased":1,"ready":0,"waiting":0}"#))
+    #expect(json.contains(#""messages":1,"oldestTimetoken":"1"#))
   }
 
   @Test(arguments: [["queue", "receive", "c"], ["queue", "stats"]])
