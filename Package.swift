@@ -13,6 +13,8 @@ let settings: [SwiftSetting] = [
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let serviceLifecycle = Target.Dependency.product(
+  name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let argumentParser = Target.Dependency.product(
   name: "ArgumentParser", package: "swift-argument-parser")
 
@@ -36,6 +38,7 @@ let package = Package(
     .library(name: "SealedSQLite", targets: ["SealedSQLite"]),
     .library(name: "VaultedDatabase", targets: ["VaultedDatabase"]),
     .library(name: "MessagingQueue", targets: ["MessagingQueue"]),
+    .library(name: "MessagingQueueLifecycle", targets: ["MessagingQueueLifecycle"]),
     .library(name: "DataVaultTesting", targets: ["DataVaultTesting"]),
     .library(name: "SecretServiceStore", targets: ["SecretServiceStore"]),
     // libsealedsqlite.so, which the sqlite3 shell and Python load: scripts/extension.
@@ -47,6 +50,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
   targets: [
     // C, as the distribution ships it.
@@ -71,6 +75,10 @@ let package = Package(
     module(
       "MessagingQueue",
       ["VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", grdb, logging, system]),
+    // Apart, so that who does not use ServiceLifecycle does not build it.
+    module(
+      "MessagingQueueLifecycle",
+      ["MessagingQueue", "VaultedDatabase", "DataVault", serviceLifecycle]),
     module("SecretServiceStore", ["DataVault", "FileLayer", "CGIO", system]),
     module("DataVaultTesting", ["DataVault", "VaultCrypto", "FileLayer", system]),
     .executableTarget(
@@ -139,6 +147,13 @@ let package = Package(
       [
         "MessagingQueue", "VaultedDatabase", "SealedSQLite", "DataVault", "VaultCrypto",
         "FileLayer", "FaultVFS", grdb, logging, system,
+      ]),
+    tests(
+      "MessagingQueueLifecycleTests",
+      [
+        "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", "DataVault",
+        "DataVaultTesting", "VaultCrypto", "FileLayer", logging, system, serviceLifecycle,
+        .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
       ]),
     tests(
       "ExtensionTests",

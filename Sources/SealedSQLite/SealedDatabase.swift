@@ -100,8 +100,16 @@ public enum SealedDatabase {
   public static func openReader(
     at path: FilePath, key: borrowing SecretBytes, configuration: Configuration = Configuration()
   ) throws(SealedDatabaseError) -> DatabaseQueue {
-    let registration = try register(key: key, at: path, newFileID: nil, over: "unix")
-    try judge(path, key: key, creation: .never, over: "unix")
+    try openReader(at: path, key: key, configuration: configuration, over: "unix")
+  }
+
+  /// As above, over another VFS than "unix".
+  package static func openReader(
+    at path: FilePath, key: borrowing SecretBytes, configuration: Configuration = Configuration(),
+    over base: String
+  ) throws(SealedDatabaseError) -> DatabaseQueue {
+    let registration = try register(key: key, at: path, newFileID: nil, over: base)
+    try judge(path, key: key, creation: .never, over: base)
     var configuration = prepared(configuration, registration, .never)
     configuration.readonly = true
     return try translating(path, registration) {

@@ -9,12 +9,15 @@ internal import VaultCrypto
 extension DatabaseKeeper {
   /// Opens the database, after what a crash may have left unfinished has been finished.
   func open(
-    _ vault: Vault, configuration: Configuration
+    _ vault: Vault, configuration: Configuration, ledger: (any AnchorLedger)? = nil
   ) async throws(VaultedDatabaseError) -> OpenedDatabase {
     let lock = try takeLock()
     defer { lock.release() }
     do {
       try await settle(vault)
+      if let ledger {
+        try await requireAnchor(of: vault, in: ledger, busyMode: configuration.busyMode)
+      }
       let keys = try await vault.databaseKeys()
       let pool = try SealedDatabase.openPool(
         at: home.databasePath, key: keys.current, configuration: configuration,

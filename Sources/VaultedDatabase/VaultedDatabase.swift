@@ -37,7 +37,7 @@ public final class VaultedDatabase: Sendable {
     return VaultedDatabase(opened)
   }
 
-  private init(_ opened: OpenedDatabase) {
+  init(_ opened: OpenedDatabase) {
     pool = opened.pool
     discardedLogFrameCount = opened.discardedLogFrameCount
   }

@@ -18,6 +18,9 @@ public struct VaultedDatabaseError: Error, Sendable, CustomStringConvertible {
     public static let newerVersion = Code(name: "newerVersion")
     /// The database is damaged.
     public static let damaged = Code(name: "damaged")
+    /// The database is an older copy, or has lost its last commits: it does not know its vault's
+    /// anchor.
+    public static let rolledBack = Code(name: "rolledBack")
     /// The vault does not stand under the standard credentials any more.
     public static let alreadySecured = Code(name: "alreadySecured")
     /// Somebody else holds the database or its lock.

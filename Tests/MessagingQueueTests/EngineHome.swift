@@ -13,9 +13,20 @@ final class EngineHome: Sendable {
   let home: DataVaultHome
   let time = ManualTimeSource()
 
-  init() {
-    folder = FileManager.default.temporaryDirectory
+  convenience init() {
+    let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("engine-home-\(UUID().uuidString)")
+    self.init(
+      folder, FileVaultStore(home: FilePath(folder.path), fileSystem: LinuxFileSystem()))
+  }
+
+  /// The same place, with its vaults seen through another store.
+  convenience init(in place: EngineHome, store: any VaultStore) {
+    self.init(place.folder, store)
+  }
+
+  private init(_ folder: URL, _ store: any VaultStore) {
+    self.folder = folder
     var parameters = VaultParameters()
     parameters.iterationCount = 10
     parameters.minimumIterationCount = 10
@@ -23,11 +34,41 @@ final class EngineHome: Sendable {
     parameters.sinceBoot = { [time] in time.sinceBoot }
     parameters.sleep = { _ in try await Task.sleep(for: .seconds(3600)) }
     home = DataVaultHome(
-      FilePath(folder.path), fileSystem: LinuxFileSystem(), vaultParameters: parameters)
+      FilePath(folder.path), store: store, fileSystem: LinuxFileSystem(),
+      vaultParameters: parameters)
   }
 
   deinit {
     try? FileManager.default.removeItem(at: folder)
+  }
+
+  /// The database and what lies beside it, with the bytes of each.
+  func databaseFiles() throws -> [String: Data] {
+    var files: [String: Data] = [:]
+    for name in ["messaging.db", "messaging.db-wal"] {
+      if let bytes = try? Data(contentsOf: folder.appendingPathComponent(name)) {
+        files[name] = bytes
+      }
+    }
+    return files
+  }
+
+  func replaceDatabase(_ files: [String: Data]) throws {
+    for name in ["messaging.db", "messaging.db-wal", "messaging.db-shm"] {
+      try? FileManager.default.removeItem(at: folder.appendingPathComponent(name))
+    }
+    for (name, bytes) in files { try bytes.write(to: folder.appendingPathComponent(name)) }
+  }
+
+  /// The vault as it lies on the disk.
+  var vaultFile: Data {
+    get throws { try Data(contentsOf: folder.appendingPathComponent("vaults/messaging.vault")) }
+  }
+
+  func setVaultFile(_ bytes: Data) throws {
+    let url = folder.appendingPathComponent("vaults/messaging.vault")
+    try bytes.write(to: url)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: url.path)
   }
 
   /// The messaging vault, made and unlocked.

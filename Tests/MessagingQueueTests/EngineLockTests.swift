@@ -4,7 +4,7 @@ import GRDB
 import MessagingQueue
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct EngineLockTests {
+@Suite(.timeLimit(.minutes(10))) struct EngineLockTests {
   private let place = EngineHome()
   private let message = Message(channel: .orders, payload: [1])
 
@@ -36,9 +36,9 @@ import Testing
     let engine = try await place.start(vault)
     let gate = WriterGate(engine.database)
     let publishing = Task { await code { try await engine.publish(message) } }
-    while engine.waitingCount < 1 { await Task.yield() }
+    while engine.waitingCount < 1 { try await Task.sleep(for: .milliseconds(1)) }
     let locking = Task { await vault.lock() }
-    while engine.state == .running { await Task.yield() }
+    while engine.state == .running { try await Task.sleep(for: .milliseconds(1)) }
     #expect(await code { try await engine.publish(message) } == .vaultLocked)
     #expect(await !vault.isLocked)
     gate.open()

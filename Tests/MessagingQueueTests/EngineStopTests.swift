@@ -2,7 +2,7 @@ import GRDB
 import MessagingQueue
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct EngineStopTests {
+@Suite(.timeLimit(.minutes(10))) struct EngineStopTests {
   private let plain: PlainEngine
   private let channel = Channel.orders
 
@@ -34,9 +34,9 @@ import Testing
     #expect(engine.state == .running)
     let gate = WriterGate(plain.pool)
     let waiting = publishing(1, on: engine)
-    while engine.waitingCount < 1 { await Task.yield() }
+    while engine.waitingCount < 1 { try await Task.sleep(for: .milliseconds(1)) }
     let stopping = Task { await code { try await engine.stop() } }
-    while engine.state != .stopping { await Task.yield() }
+    while engine.state != .stopping { try await Task.sleep(for: .milliseconds(1)) }
     #expect(await publishing(2, on: engine).value == .stopped)
     gate.open()
     #expect(await waiting.value == nil)
@@ -50,7 +50,7 @@ import Testing
     let engine = try await engine(stopTimeout: .milliseconds(20))
     let gate = WriterGate(plain.pool)
     let waiting = publishing(1, on: engine)
-    while engine.waitingCount < 1 { await Task.yield() }
+    while engine.waitingCount < 1 { try await Task.sleep(for: .milliseconds(1)) }
     #expect(await code { try await engine.stop() } == nil)
     #expect(await waiting.value == .stopped)
     #expect(engine.state == .stopped)

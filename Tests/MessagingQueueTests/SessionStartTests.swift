@@ -113,11 +113,7 @@ struct SessionStartTests {
     }
   }
 
-  @Test
-  func
-    `datavault lock ends an engine, and one that is started after the next unlock has its messages`()
-    async throws
-  {
+  @Test func `datavault lock ends an engine, and the next one has its messages`() async throws {
     try await withHome { owner in
       try await owner.openSession(for: .seconds(60))
       let vault = try await Vault.get(

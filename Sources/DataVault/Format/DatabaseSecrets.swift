@@ -2,20 +2,15 @@ internal import VaultCrypto
 
 /// The keys of the bound database, and the anchor that it must know.
 struct DatabaseSecrets: ~Copyable, Sendable {
-  /// A mark that the database held durably before the vault stored it.
-  struct Anchor: Sendable, Equatable {
-    static let idByteCount = 16
-    let id: [UInt8]
-    let commitNumber: Int
-  }
-
   static let keyByteCount = 32
 
   var current: SecretBytes
   var pending: SecretBytes?
-  var anchor: Anchor?
+  var anchor: DatabaseAnchor?
 
-  init(current: consuming SecretBytes, pending: consuming SecretBytes?, anchor: Anchor? = nil) {
+  init(
+    current: consuming SecretBytes, pending: consuming SecretBytes?, anchor: DatabaseAnchor? = nil
+  ) {
     self.current = current
     self.pending = pending
     self.anchor = anchor
@@ -35,7 +30,7 @@ struct DatabaseSecrets: ~Copyable, Sendable {
       JSONText.isNull(in: bytes, members[1])
       ? nil : try Self.key(parsing: bytes, members[1], of: part)
     let anchor =
-      JSONText.isNull(in: bytes, members[2]) ? nil : try Anchor(parsing: bytes, members[2])
+      JSONText.isNull(in: bytes, members[2]) ? nil : try DatabaseAnchor(parsing: bytes, members[2])
     self.init(current: current, pending: pending, anchor: anchor)
   }
 
@@ -78,21 +73,6 @@ struct DatabaseSecrets: ~Copyable, Sendable {
       writer.appendBase64URL(key)
       writer.append("\"")
     }
-  }
-}
-
-extension DatabaseSecrets.Anchor {
-  init(parsing bytes: RawSpan, _ range: Range<Int>) throws(FormatFault) {
-    let part = "anchor"
-    let members = try JSONText.members(["id", "commit"], in: bytes, range, of: part)
-    id = try Base64URL.decode(
-      bytes, try JSONText.plainString(in: bytes, members[0], of: part), of: part)
-    guard id.count == Self.idByteCount else { throw FormatFault(part, "its id has not 16 bytes") }
-    commitNumber = try JSONText.number(in: bytes, members[1], of: part)
-  }
-
-  fileprivate var text: String {
-    "{\"id\":\"\(base64URLText(id))\",\"commit\":\(commitNumber)}"
   }
 }
 

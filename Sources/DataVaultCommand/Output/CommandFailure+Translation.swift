@@ -30,7 +30,8 @@ extension CommandFailure {
     switch error.code {
     case .vaultLocked, .wrongPassword: .notPermitted
     case .keyMissing, .databaseMissing, .vaultMissing: .absent
-    case .foreignDatabase, .plainDatabase, .damaged, .newerVersion, .payloadTooLarge: .badData
+    case .foreignDatabase, .plainDatabase, .rolledBack, .damaged, .newerVersion, .payloadTooLarge:
+      .badData
     case .invalidChannel, .invalidArgument: .usage
     case .busy: .tryLater
     case .vault:
@@ -65,7 +66,7 @@ extension CommandFailure {
     switch error.code {
     case .vaultLocked: .notPermitted
     case .keyMissing, .databaseMissing: .absent
-    case .foreignDatabase, .plainDatabase, .damaged, .newerVersion: .badData
+    case .foreignDatabase, .plainDatabase, .rolledBack, .damaged, .newerVersion: .badData
     case .alreadySecured: .exists
     case .busy: .tryLater
     case .databaseStillExists: .policy

@@ -6,6 +6,6 @@ struct QueueCommand: AsyncParsableCommand {
     commandName: "queue", abstract: "Publish and receive messages.",
     subcommands: [
       PublishCommand.self, ReceiveCommand.self, HistoryCommand.self, ChannelsCommand.self,
-      StatsCommand.self, RekeyCommand.self,
+      StatsCommand.self, RekeyCommand.self, AcceptRollbackCommand.self,
     ])
 }

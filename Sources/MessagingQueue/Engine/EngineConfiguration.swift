@@ -46,6 +46,17 @@ public struct EngineConfiguration: Sendable {
   /// Default: false, a timeout is no outage. Somebody who locks the vault always ends the engine.
   public var stopsWhenVaultExpires = false
 
+  /// After how many commits of this engine the vault is told how far the database has come.
+  ///
+  /// An older copy of the database is refused up to that point: `docs/vaulted-database.md`, "Anchor".
+  /// Default: 10,000.
+  public var anchorCommitCount = 10_000
+
+  /// How long after a commit the vault is told of it at the latest; a clean stop tells it too.
+  ///
+  /// Default: 5 minutes.
+  public var anchorInterval: Duration = .seconds(300)
+
   /// The most payload bytes that one call of receive takes into memory.
   ///
   /// The first message is always taken. Default: 16 MiB.

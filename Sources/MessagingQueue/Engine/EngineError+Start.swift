@@ -40,7 +40,7 @@ extension EngineError {
     if let code = Self.startCodes[error.code] {
       let hint = code == .damaged ? Self.damageHint : nil
       self.init(code, error.message, hint: error.hint ?? hint, underlying: error)
-    } else if let cause = error.underlying as? VaultError {
+    } else if let cause = error.underlying, cause is VaultError || cause is EngineError {
       self.init(starting: cause)
     } else {
       self.init(.inputOutput, error.message, hint: error.hint, underlying: error)
@@ -51,7 +51,7 @@ extension EngineError {
     .vaultLocked: .vaultLocked, .keyMissing: .keyMissing, .databaseMissing: .databaseMissing,
     .foreignDatabase: .foreignDatabase, .plainDatabase: .plainDatabase,
     .newerVersion: .newerVersion, .damaged: .damaged, .busy: .busy, .diskFull: .diskFull,
-    .readOnly: .readOnly,
+    .readOnly: .readOnly, .rolledBack: .rolledBack,
   ]
 
   private static func code(of error: VaultError) -> Code {

@@ -56,6 +56,8 @@ extension EngineError.Code {
   public static let databaseMissing = Self("databaseMissing")
   /// The database belongs to another vault, or to none.
   public static let foreignDatabase = Self("foreignDatabase")
+  /// The database is an older copy, or has lost its last commits.
+  public static let rolledBack = Self("rolledBack")
   /// The engine was stopped.
   public static let stopped = Self("stopped")
   /// An unencrypted SQLite file lies where the encrypted database belongs.

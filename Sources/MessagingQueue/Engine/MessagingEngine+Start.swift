@@ -22,7 +22,8 @@ extension MessagingEngine {
   ///   - configuration: its ``EngineConfiguration/unlockTimeout`` says how long to wait for a
   ///     session.
   /// - Throws: `vaultLocked`; `keyMissing`, `vaultMissing`, `databaseMissing`, `foreignDatabase`,
-  ///   `plainDatabase`; `damaged`, `newerVersion`; `busy`, `diskFull`, `inputOutput`, `vault`.
+  ///   `plainDatabase`; `rolledBack`, to be accepted with ``acceptRollback(_:vault:)``;
+  ///   `damaged`, `newerVersion`; `busy`, `diskFull`, `inputOutput`, `vault`.
   public static func start(
     _ home: DataVaultHome, vault: Vault? = nil,
     configuration: EngineConfiguration = EngineConfiguration()
@@ -31,7 +32,7 @@ extension MessagingEngine {
   }
 
   /// - Parameter life: shows the start from its beginning.
-  static func start(
+  package static func start(
     _ home: DataVaultHome, vault: Vault?, configuration: EngineConfiguration, life: LifeKeeper
   ) async throws(EngineError) -> MessagingEngine {
     _ = life.handle(.start)
@@ -61,7 +62,7 @@ extension MessagingEngine {
     let isSecured: Bool
     do {
       database = try await VaultedDatabase.open(
-        home, vault: vault, configuration: databaseConfiguration)
+        home, vault: vault, configuration: databaseConfiguration, ledger: EngineLedger())
       isSecured = try await vault.status().isSecured
     } catch {
       throw EngineError(starting: error)
@@ -69,7 +70,11 @@ extension MessagingEngine {
     do {
       let engine = try await MessagingEngine(
         pool: database.pool, time: SystemTimeSource(), configuration: configuration,
-        isSecured: isSecured, life: life, isLockedOut: { vault.isLockedFromOutside },
+        isSecured: isSecured, life: life,
+        recordAnchor: {
+          try await database.recordAnchor(of: home, vault: vault, ledger: EngineLedger())
+        },
+        isLockedOut: { vault.isLockedFromOutside },
         closePool: {
           try database.close()
           withExtendedLifetime(ties) {}

@@ -16,8 +16,8 @@ extension MessagingEngine {
   /// Ends the engine: every later call throws `stopped`.
   ///
   /// Calls that wait for their commit get it first, for up to
-  /// ``EngineConfiguration/stopTimeout``; then the database is closed. What is leased stays leased
-  /// until its time. A second call waits for the first.
+  /// ``EngineConfiguration/stopTimeout``; then the rollback anchor is recorded and the database
+  /// closed. What is leased stays leased until its time. A second call waits for the first.
   ///
   /// - Throws: `busy` when the database is still in use after that time, `inputOutput`; the engine
   ///   has ended all the same, and the database closes when it is free.
@@ -48,6 +48,9 @@ extension MessagingEngine {
     if !isIdle {
       commits.failWaiting(refusal)
       tables.pool.interrupt()
+    }
+    if let anchors {
+      _ = await finishes(within: max(deadline - .now, .zero)) { await anchors.recordNow() }
     }
     let box = Outcome()
     let isClosed = await finishes(within: max(deadline - .now, .seconds(1))) {

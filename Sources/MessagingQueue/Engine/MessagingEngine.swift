@@ -35,6 +35,7 @@ public actor MessagingEngine {
   /// Told, on the writer's queue, of each commit of the engine's and of the caller's with messages.
   nonisolated let didCommit: @Sendable () -> Void
   nonisolated let life: LifeKeeper
+  nonisolated let anchors: AnchorKeeper?
   /// Why no work is taken; nil while it is.
   private nonisolated let refusal: @Sendable () -> EngineError?
   private let closePool: @Sendable () throws -> Void
@@ -50,25 +51,33 @@ public actor MessagingEngine {
   ///
   /// - Parameters:
   ///   - life: in the state `starting`, for whoever has seen it begin; the caller reports `opened`.
+  ///   - recordAnchor: marks how far the database has come; never called, unless it is given.
   ///   - isLockedOut: whether somebody has locked the vault meanwhile; asked before each verb.
   ///   - closePool: what ``stop()`` does about the pool; nothing, unless it is given.
   package init(
     pool: DatabasePool, time: any TimeSource, random: RandomSource = .system,
     configuration: EngineConfiguration = EngineConfiguration(), isSecured: Bool,
-    life: LifeKeeper? = nil, isLockedOut: @escaping @Sendable () -> Bool = { false },
+    life: LifeKeeper? = nil, recordAnchor: (@Sendable () async throws -> Void)? = nil,
+    isLockedOut: @escaping @Sendable () -> Bool = { false },
     closePool: @escaping @Sendable () throws -> Void = {}
   ) async throws(EngineError) {
     let life = life ?? LifeKeeper(.start, .opened)
     let refusal: @Sendable () -> EngineError? = {
       (life.refusal ?? (isLockedOut() ? .vaultLocked : nil)).map(EngineError.notRunning)
     }
-    let didCommit: @Sendable () -> Void = {}
+    let anchors = recordAnchor.map { record in
+      AnchorKeeper(
+        commitCount: configuration.anchorCommitCount, interval: configuration.anchorInterval,
+        logger: configuration.logger, record: record)
+    }
+    let didCommit: @Sendable () -> Void = { anchors?.didCommit() }
     tables = try await EngineOpener().open(
       pool, time: time, random: random, configuration: configuration,
       bell: ChangeBell(of: pool, isLockedOut: isLockedOut))
     log = LogReader(pool: pool, bell: tables.bell, refusal: refusal)
     commits = CommitQueue(pool) { _ in didCommit() }
     self.didCommit = didCommit
+    self.anchors = anchors
     self.refusal = refusal
     self.life = life
     self.closePool = closePool

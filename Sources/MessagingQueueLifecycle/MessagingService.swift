@@ -1,0 +1,109 @@
+public import DataVault
+public import MessagingQueue
+public import ServiceLifecycle
+internal import Synchronization
+public import VaultedDatabase
+
+/// A message engine as a service of a `ServiceGroup`: it runs until the group shuts down, and is
+/// stopped in good order then.
+///
+/// Put it before the services that use it: a group shuts down from the last to the first.
+///
+///     let messages = MessagingService(home, configuration: configuration)
+///     let worker = Worker(messages)   // its run() begins with: try await messages.engine()
+///     try await ServiceGroup(
+///       services: [messages, worker], gracefulShutdownSignals: [.sigterm], logger: logger
+///     ).run()
+///
+/// With an ``EngineConfiguration/unlockTimeout`` it waits for somebody to unlock the vault, also again
+/// when the vault has been locked while it ran.
+public final class MessagingService: Service {
+  private let home: DataVaultHome
+  private let vault: Vault?
+  private let configuration: EngineConfiguration
+  private let place = EnginePlace()
+
+  /// Starts nothing yet; the parameters are those of `MessagingEngine.start`.
+  public init(
+    _ home: DataVaultHome, vault: Vault? = nil,
+    configuration: EngineConfiguration = EngineConfiguration()
+  ) {
+    self.home = home
+    self.vault = vault
+    self.configuration = configuration
+  }
+
+  /// Where in its life the engine is.
+  public var state: EngineState { place.state }
+
+  /// The engine, as soon as it runs.
+  ///
+  /// Ask again when a call has thrown `vaultLocked`: the service may be waiting for the next unlock.
+  ///
+  /// - Throws: why there will be none: what starting it has thrown, or `stopped`; `cancelled`.
+  public func engine() async throws(EngineError) -> MessagingEngine {
+    try await place.engine()
+  }
+
+  /// Runs the engine until the graceful shutdown of its group, or until the task is cancelled.
+  ///
+  /// - Throws: what `MessagingEngine.start` throws; `vaultLocked` when the vault was locked and no
+  ///   ``EngineConfiguration/unlockTimeout`` says to wait for the next unlock; what `stop()` throws.
+  public func run() async throws {
+    do throws(EngineError) {
+      repeat {
+        guard let engine = try await start() else { break }
+        try await serve(engine)
+      } while !isShuttingDown
+      place.end(nil)
+    } catch {
+      place.end(error)
+      throw error
+    }
+  }
+
+  /// - Returns: nil when the shutdown came first.
+  private func start() async throws(EngineError) -> MessagingEngine? {
+    let life = LifeKeeper()
+    place.begin(life)
+    let (home, vault, configuration) = (home, vault, configuration)
+    let result = await cancelWhenGracefulShutdown {
+      () async -> Result<MessagingEngine, EngineError> in
+      do throws(EngineError) {
+        return .success(
+          try await MessagingEngine.start(
+            home, vault: vault, configuration: configuration, life: life))
+      } catch {
+        return .failure(error)
+      }
+    }
+    switch result {
+    case .success(let engine): return engine
+    case .failure(let error):
+      if isShuttingDown, error.code == .vaultLocked { return nil }
+      throw error
+    }
+  }
+
+  /// Hands the engine out until it ends or is to end.
+  private func serve(_ engine: MessagingEngine) async throws(EngineError) {
+    place.run(engine)
+    var reason: EngineError.Code?
+    for await state in engine.states.cancelOnGracefulShutdown() {
+      if case .refused(let code) = state {
+        reason = code
+        break
+      }
+      if state == .stopped { break }
+    }
+    // Also one that somebody else has ended: its database is closed when this returns.
+    try await engine.stop()
+    if let reason, !isShuttingDown, configuration.unlockTimeout <= .zero {
+      throw EngineError(
+        reason, "the messaging vault was locked",
+        hint: "set an unlockTimeout to go on with the next unlock")
+    }
+  }
+
+  private var isShuttingDown: Bool { Task.isShuttingDownGracefully || Task.isCancelled }
+}

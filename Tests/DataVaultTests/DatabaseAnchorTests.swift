@@ -1,0 +1,95 @@
+import DataVaultTesting
+import Synchronization
+import Testing
+import VaultCrypto
+
+@testable import DataVault
+
+@Suite(.timeLimit(.minutes(10))) struct DatabaseAnchorTests {
+  private let store = InMemoryVaultStore()
+
+  private func anchor(_ byte: UInt8, at commitNumber: Int64) -> DatabaseAnchor {
+    DatabaseAnchor(id: Array(repeating: byte, count: 16), commitNumber: commitNumber)
+  }
+
+  private func boundVault() async throws -> Vault {
+    let vault = try await CheapVault.create(
+      .messaging, in: store, credentials: credentials("right"))
+    _ = try await vault.beginBinding(databaseID: Array(1...8))
+    try await vault.completeBinding()
+    return vault
+  }
+
+  @Test func `a vault without a database has no place for an anchor`() async throws {
+    let vault = try await CheapVault.create(
+      .messaging, in: store, credentials: credentials("right"))
+    #expect(await code { _ = try await vault.anchor() } == .keyMissing)
+    #expect(await code { try await vault.storeAnchor(anchor(1, at: 1)) } == .keyMissing)
+  }
+
+  @Test func `the newest anchor stays, whatever comes later, unless a rollback is accepted`()
+    async throws
+  {
+    let vault = try await boundVault()
+    #expect(try await vault.anchor() == nil)
+    try await vault.storeAnchor(anchor(1, at: 10))
+    try await vault.storeAnchor(anchor(2, at: 9))
+    try await vault.storeAnchor(anchor(3, at: 10))
+    #expect(try await vault.anchor() == anchor(1, at: 10))
+    try await vault.storeAnchor(anchor(4, at: 11))
+    try await vault.storeAnchor(anchor(5, at: 2), acceptsOlder: true)
+    let other = try await CheapVault.get(.messaging, in: store)
+    try await other.unlock(with: credentials("right"))
+    #expect(try await other.anchor() == anchor(5, at: 2))
+  }
+
+  @Test func `an anchor outlives a change of password, of all keys and of the database's key`()
+    async throws
+  {
+    let vault = try await boundVault()
+    try await vault.storeAnchor(anchor(1, at: 10))
+    try await vault.changePassword(from: credentials("right"), to: credentials("new"))
+    try await vault.storePendingKey(SecretBytes(copying: [UInt8](repeating: 7, count: 32)))
+    try await vault.promotePendingKey()
+    #expect(try await vault.anchor() == anchor(1, at: 10))
+  }
+
+  @Test func `a vault that is being locked takes an anchor, and nothing else`() async throws {
+    let vault = try await boundVault()
+    let box = Box()
+    let anchor = anchor(1, at: 10)
+    let dependency = vault.addDependent {
+      let refused = await code { try await vault.completeBinding() }
+      let taken = await code { try await vault.storeAnchor(anchor) }
+      box.append(refused, taken)
+    }
+    await vault.lock()
+    #expect(box.codes == [.locked, nil])
+    #expect(await vault.isLocked)
+    #expect(await code { try await vault.storeAnchor(anchor) } == .locked)
+    try await vault.unlock(with: credentials("right"))
+    #expect(try await vault.anchor() == anchor)
+    withExtendedLifetime(dependency) {}
+  }
+
+  @Test func `a lock does not wait for ever, nor for what is gone`() async throws {
+    let vault = try await boundVault()
+    do {
+      let gone = vault.addDependent { try? await Task.sleep(for: .seconds(3600)) }
+      withExtendedLifetime(gone) {}
+    }
+    await vault.lock()
+    #expect(await vault.isLocked)
+    try await vault.unlock(with: credentials("right"))
+    let slow = vault.addDependent { try? await Task.sleep(for: .seconds(3600)) }
+    await vault.lock(because: .request, patience: .milliseconds(10))
+    #expect(await vault.isLocked)
+    withExtendedLifetime(slow) {}
+  }
+}
+
+private final class Box: Sendable {
+  private let seen = Mutex<[VaultError.Code?]>([])
+  var codes: [VaultError.Code?] { seen.withLock { $0 } }
+  func append(_ codes: VaultError.Code?...) { seen.withLock { $0 += codes } }
+}

@@ -1,0 +1,108 @@
+import DataVault
+import DataVaultTesting
+import Foundation
+import Logging
+import MessagingQueue
+import MessagingQueueLifecycle
+import ServiceLifecycle
+import ServiceLifecycleTestKit
+import SystemPackage
+import Testing
+import VaultCrypto
+import VaultedDatabase
+
+@Suite(.timeLimit(.minutes(10))) struct MessagingServiceTests {
+  private let folder = FileManager.default.temporaryDirectory
+    .appendingPathComponent("service-\(UUID().uuidString)")
+  private let home: DataVaultHome
+  private let store = InMemoryVaultStore()
+
+  init() {
+    home = DataVaultHome(FilePath(folder.path), store: store, vaultParameters: .cheap)
+  }
+
+  private func makeVault() async throws -> Vault {
+    try await CheapVault.create(
+      .messaging, in: store,
+      credentials: Credentials(password: SecretBytes(copying: Array("long secret".utf8))))
+  }
+
+  private func code(_ body: () async throws -> Void) async -> EngineError.Code? {
+    do {
+      try await body()
+      return nil
+    } catch {
+      return (error as? EngineError)?.code
+    }
+  }
+
+  @Test func `a service hands out its engine while it runs, and stops it with its group`()
+    async throws
+  {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let service = MessagingService(home, vault: try await makeVault())
+    #expect(service.state == .stopped)
+    try await testGracefulShutdown { trigger in
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await service.run() }
+        let engine = try await service.engine()
+        #expect(service.state == .running)
+        try await engine.publish(Message(channel: Channel("c"), payload: [1]))
+        trigger.triggerGracefulShutdown()
+        try await group.waitForAll()
+        #expect(engine.state == .stopped)
+      }
+    }
+    #expect(service.state == .stopped)
+    #expect(await code { _ = try await service.engine() } == .stopped)
+  }
+
+  @Test func `a service whose vault is locked ends with that reason, and so do those who wait`()
+    async throws
+  {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let vault = try await makeVault()
+    let service = MessagingService(home, vault: vault)
+    let running = Task { await code { try await service.run() } }
+    _ = try await service.engine()
+    await vault.lock()
+    #expect(await running.value == .vaultLocked)
+    #expect(await code { _ = try await service.engine() } == .vaultLocked)
+  }
+
+  @Test func `a service that cannot start says why, to its group and to those who wait`()
+    async throws
+  {
+    let vault = try await makeVault()
+    await vault.lock()
+    let service = MessagingService(home, vault: vault)
+    let waiting = Task { await code { _ = try await service.engine() } }
+    #expect(await code { try await service.run() } == .vaultLocked)
+    #expect(await waiting.value == .vaultLocked)
+    #expect(service.state == .refused(.vaultLocked))
+  }
+
+  @Test func `a shutdown ends the wait for an unlock`() async throws {
+    let vault = try await makeVault()
+    await vault.lock()
+    var configuration = EngineConfiguration()
+    configuration.unlockTimeout = .seconds(3600)
+    let service = MessagingService(home, vault: vault, configuration: configuration)
+    try await testGracefulShutdown { trigger in
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await service.run() }
+        while service.state != .starting { try await Task.sleep(for: .milliseconds(1)) }
+        trigger.triggerGracefulShutdown()
+        try await group.waitForAll()
+      }
+    }
+    #expect(await code { _ = try await service.engine() } == .stopped)
+  }
+
+  @Test func `who no longer wants the engine need not wait for it`() async throws {
+    let service = MessagingService(home)
+    let waiting = Task { await code { _ = try await service.engine() } }
+    waiting.cancel()
+    #expect(await waiting.value == .cancelled)
+  }
+}

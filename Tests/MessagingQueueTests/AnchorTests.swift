@@ -1,0 +1,195 @@
+import DataVault
+import FileLayer
+import Foundation
+import MessagingQueue
+import Synchronization
+import SystemPackage
+import Testing
+import VaultedDatabase
+
+/// The rollback anchor, from the engine to the vault and back.
+@Suite(.timeLimit(.minutes(10))) struct AnchorTests {
+  private let place = EngineHome()
+
+  private func message(_ byte: UInt8) -> Message {
+    Message(channel: .orders, payload: [byte])
+  }
+
+  /// Publishes through an engine that starts and stops for it.
+  private func publish(_ bytes: UInt8..., vault: Vault) async throws {
+    let engine = try await place.start(vault)
+    for byte in bytes { try await engine.publish(message(byte)) }
+    try await engine.stop()
+  }
+
+  private func payloads(_ vault: Vault) async throws -> [[UInt8]] {
+    let engine = try await place.start(vault)
+    let payloads = try await engine.history(of: .orders).map(\.payload)
+    try await engine.stop()
+    return payloads
+  }
+
+  private func startCode(_ vault: Vault) async -> EngineError.Code? {
+    await code { try await place.start(vault).stop() }
+  }
+
+  @Test func `a clean stop leaves an anchor in the vault, one without news leaves the old one`()
+    async throws
+  {
+    let vault = try await place.makeVault()
+    try await publish(1, vault: vault)
+    let first = try #require(try await vault.anchor())
+    #expect(await startCode(vault) == nil)
+    #expect(try await vault.anchor() == first)
+    try await publish(2, vault: vault)
+    let second = try #require(try await vault.anchor())
+    #expect(second.commitNumber > first.commitNumber && second.id != first.id)
+  }
+
+  @Test func `an older copy of the database is refused, untouched, until it is accepted by name`()
+    async throws
+  {
+    let vault = try await place.makeVault()
+    try await publish(1, vault: vault)
+    let copy = try place.databaseFiles()
+    try await publish(2, vault: vault)
+    #expect(try await payloads(vault) == [[1], [2]])
+    try place.replaceDatabase(copy)
+    #expect(await startCode(vault) == .rolledBack)
+    #expect(try place.databaseFiles()["messaging.db"] == copy["messaging.db"])
+
+    let accepted = try #require(
+      try await MessagingEngine.acceptRollback(place.home, vault: vault))
+    #expect(accepted.foundCommitNumber < accepted.expectedCommitNumber)
+    #expect(try await payloads(vault) == [[1]])
+    #expect(try await MessagingEngine.acceptRollback(place.home, vault: vault) == nil)
+    // And the copy that was accepted is behind in its turn once more has been published.
+    try await publish(3, vault: vault)
+    try place.replaceDatabase(copy)
+    #expect(await startCode(vault) == .rolledBack)
+  }
+
+  @Test func `a database whose log was deleted after a kill is refused`() async throws {
+    let vault = try await place.makeVault()
+    let engine = try await place.start(vault) { $0.anchorCommitCount = 1 }
+    try await engine.publish(message(1))
+    while try await vault.anchor() == nil { try await Task.sleep(for: .milliseconds(1)) }
+    // What a kill would leave now, as nothing is under way.
+    let killed = try place.databaseFiles()
+    let vaultFile = try place.vaultFile
+    #expect(killed["messaging.db-wal"]?.isEmpty == false)
+    try await engine.stop()
+
+    try place.setVaultFile(vaultFile)
+    try place.replaceDatabase(killed.filter { $0.key == "messaging.db" })
+    #expect(await startCode(vault) == .rolledBack)
+    try place.replaceDatabase(killed)
+    #expect(try await payloads(vault) == [[1]])
+  }
+
+  @Test func `kills between the commit of an anchor and its way into the vault are lived with`()
+    async throws
+  {
+    let store = StubbornStore(FileVaultStore(home: place.home.path, fileSystem: LinuxFileSystem()))
+    let place = EngineHome(in: place, store: store)
+    let vault = try await place.makeVault()
+    let engine = try await place.start(vault)
+    try await engine.publish(message(0))
+    try await engine.stop()
+    let anchor = try await vault.anchor()
+    // More of them than the database keeps anchors.
+    for byte in 1...17 as ClosedRange<UInt8> {
+      store.refuseWrites(true)
+      let engine = try await place.start(vault)
+      try await engine.publish(message(byte))
+      try await engine.stop()
+      #expect(try await vault.anchor() == anchor)
+    }
+    store.refuseWrites(false)
+    let last = try await place.start(vault)
+    try await last.publish(message(18))
+    try await last.stop()
+    #expect(try await vault.anchor() != anchor)
+    #expect(await code { try await place.start(vault).stop() } == nil)
+  }
+
+  @Test func `several engines on one file record their anchors in any order`() async throws {
+    let vault = try await place.makeVault()
+    let other = try await place.unlockedVault()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (number, vault) in [vault, other].enumerated() {
+        group.addTask {
+          for round in 0..<5 {
+            let engine = try await place.start(vault) { $0.anchorCommitCount = 2 }
+            for byte in 0..<4 {
+              try await engine.publish(message(UInt8(number * 100 + round * 10 + byte)))
+            }
+            try await engine.stop()
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await payloads(vault).count == 40)
+  }
+
+  @Test func `a vault that is locked when an anchor is due is lived without`() async throws {
+    var policy = VaultPolicy()
+    policy.lockTimeoutSeconds = 60
+    let vault = try await place.makeVault(policy: policy)
+    try await publish(1, vault: vault)
+    let anchor = try await vault.anchor()
+    let engine = try await place.start(vault) { $0.anchorCommitCount = 1 }
+    place.time.advance(by: .seconds(60))
+    #expect(await vault.isLocked)
+    for byte in 2...10 as ClosedRange<UInt8> { try await engine.publish(message(byte)) }
+    try await engine.stop()
+    let reopened = try await place.unlockedVault()
+    #expect(try await reopened.anchor() == anchor)
+    #expect(try await payloads(reopened).count == 10)
+  }
+
+  @Test func `a vault that is locked on request takes the engine's last anchor`() async throws {
+    let vault = try await place.makeVault()
+    let engine = try await place.start(vault)
+    try await engine.publish(message(1))
+    await vault.lock()
+    #expect(engine.state == .refused(.vaultLocked))
+    let reopened = try await place.unlockedVault()
+    #expect(try await reopened.anchor() != nil)
+  }
+
+  @Test func `an anchor comes after so much time, too`() async throws {
+    let vault = try await place.makeVault()
+    let engine = try await place.start(vault) { $0.anchorInterval = .milliseconds(5) }
+    try await engine.publish(message(1))
+    while try await vault.anchor() == nil { try await Task.sleep(for: .milliseconds(1)) }
+    try await engine.stop()
+  }
+}
+
+/// A store that refuses writes while it is told to.
+private final class StubbornStore: VaultStore {
+  private let store: FileVaultStore
+  private let refuses = Atomic<Bool>(false)
+
+  init(_ store: FileVaultStore) { self.store = store }
+
+  func refuseWrites(_ refuses: Bool) { self.refuses.store(refuses, ordering: .releasing) }
+
+  func write(_ bytes: [UInt8], for id: VaultID) throws(VaultError) {
+    if refuses.load(ordering: .acquiring) { throw VaultError(.writeFailed, "no") }
+    try store.write(bytes, for: id)
+  }
+
+  func ids() throws(VaultError) -> [VaultID] { try store.ids() }
+  func read(_ id: VaultID) throws(VaultError) -> [UInt8]? { try store.read(id) }
+  func remove(_ id: VaultID) throws(VaultError) { try store.remove(id) }
+  func retire(_ id: VaultID) throws(VaultError) -> String { try store.retire(id) }
+  func prepare() throws(VaultError) { try store.prepare() }
+  func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock { try store.lock(id) }
+  func location(of id: VaultID) -> String { store.location(of: id) }
+  func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
+    try store.lockAttempts(id)
+  }
+}
