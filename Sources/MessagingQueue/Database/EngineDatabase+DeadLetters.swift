@@ -40,6 +40,7 @@ extension EngineDatabase {
     return try takeDeadLetters(timetokens, of: channel, for: consumer, db) {
       record, timetoken, failures in
       try insert.execute(arguments: [record.id, failures, timetoken.rawValue])
+      bell.announceReturn(to: channel)
     }
   }
 

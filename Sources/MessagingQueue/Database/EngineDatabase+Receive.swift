@@ -29,6 +29,33 @@ extension EngineDatabase {
     return try receiver.receive()
   }
 
+  /// When the next lease or delay ends that keeps a message from a consumer; nil if there is none.
+  ///
+  /// It tells of what a receive has come to: of everything, after one that found nothing.
+  func timeUntilNextReturn(
+    of channel: Channel, for consumer: Consumer, _ db: Database
+  ) throws -> Duration? {
+    guard let channelID = try Self.channelID(channel, db),
+      let record = try ConsumerRecord.find(consumer, channelID: channelID, db)
+    else { return nil }
+    let held = try Int64.fetchOne(
+      db.cachedStatement(
+        sql: """
+          SELECT held_until FROM delivery WHERE consumer_id = ? AND held_until IS NOT NULL
+            AND held_boot = ? ORDER BY held_until LIMIT 1
+          """), arguments: [record.id, bootNumber])
+    let due = try Int64.fetchOne(
+      db.cachedStatement(
+        sql:
+          "SELECT due FROM delivery WHERE consumer_id = ? AND due IS NOT NULL ORDER BY due LIMIT 1"
+      ), arguments: [record.id])
+    let times = [
+      held.map { Duration.nanoseconds($0 - nanosecondsSinceBoot) },
+      due.map { Duration.nanoseconds(100) * ($0 - WallTime.ticks(of: time.now)) },
+    ]
+    return times.compactMap { $0 }.min().map { max($0, .milliseconds(1)) }
+  }
+
   // What a receive asks, for a look at SQLite's plans.
   package static var endHolds: String { Receiver.endHolds }
   package static var selectReady: String { Receiver.selectReady }

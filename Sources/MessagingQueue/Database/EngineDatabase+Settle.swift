@@ -12,6 +12,7 @@ extension EngineDatabase {
     var removals: [Int64: MessageRemoval] = [:]
     let unknown = try settle(tokens, db) { consumer, leased in
       try DeliveryTable(consumer, db).delete(leased.timetoken, orderingKey: leased.orderingKey)
+      if leased.orderingKey != nil { bell.announceReturn(to: consumer.channel) }
       if consumer.keepsAcknowledged { return }
       let channelID = consumer.channelID
       var removal = removals[channelID] ?? MessageRemoval(db, channelID: channelID)
@@ -46,6 +47,7 @@ extension EngineDatabase {
     let now = WallTime.ticks(of: time.now)
     return try settle(tokens, db) { consumer, leased in
       let deliveries = DeliveryTable(consumer, db)
+      if delay == .zero || leased.orderingKey != nil { bell.announceReturn(to: consumer.channel) }
       if let mostAttempts = consumer.mostAttempts, leased.attemptCount >= mostAttempts {
         return try deliveries.bury(leased.timetoken, reason: reason, at: now)
       }
@@ -66,6 +68,7 @@ extension EngineDatabase {
     let now = WallTime.ticks(of: time.now)
     return try settle(tokens, db) { consumer, leased in
       try DeliveryTable(consumer, db).bury(leased.timetoken, reason: reason, at: now)
+      if leased.orderingKey != nil { bell.announceReturn(to: consumer.channel) }
     }
   }
 

@@ -118,30 +118,6 @@ public actor MessagingEngine {
     }
   }
 
-  /// Leases up to `maximumCount` messages of a channel to the caller for the time of `lease`.
-  ///
-  /// The highest priority first, the oldest first within one. Fewer are returned when
-  /// there are no more, or at ``EngineConfiguration/maximumReceiveByteCount``. It does not wait:
-  /// none means that there is none.
-  ///
-  /// - Throws: `invalidArgument` for a count or a lease that is not positive; `busy`, `diskFull`,
-  ///   `stopped`, `damaged`, `inputOutput`, `outcomeUnknown`, `cancelled`.
-  public nonisolated func receive(
-    from channel: Channel, for consumer: Consumer = .default, maximumCount: Int = 1,
-    lease: Duration = .seconds(30)
-  ) async throws(EngineError) -> [Delivery] {
-    let tables = try running()
-    try EngineDatabase.check(maximumCount: maximumCount)
-    try EngineDatabase.check(lease: lease)
-    while true {
-      let reception = try await commits.run(during: "receiving") { db in
-        try tables.receive(
-          from: channel, for: consumer, maximumCount: maximumCount, lease: lease, in: db)
-      }
-      if !reception.stoppedEarly { return reception.deliveries }
-    }
-  }
-
   /// Counts what is there.
   public func statistics() throws(EngineError) -> EngineStatistics {
     try running().statistics()

@@ -28,11 +28,16 @@ extension ChangeBell {
     }
   }
 
+  /// The same for messages that were published before and can be received again.
+  func announceReturn(to channel: Channel) {
+    announced.withLock { _ = $0.channels.insert(channel) }
+  }
+
   /// Rings for what was announced, now that it is committed.
   func ringForAnnounced() {
     let announcement = takeAnnounced()
-    if announcement.publications.isEmpty { return }
-    ownChanges.settle()
+    if announcement.channels.isEmpty { return }
+    if !announcement.publications.isEmpty { ownChanges.settle() }
     ring(in: announcement.channels)
   }
 

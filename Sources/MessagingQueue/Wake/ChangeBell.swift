@@ -69,6 +69,9 @@ package final class ChangeBell: Sendable {
   /// How often it has rung: to be read before looking at the database.
   package var ringCount: RingCount { RingCount(rawValue: state.withLock { $0.count }) }
 
+  /// Who waits for it.
+  package var waiterCount: Int { state.withLock { $0.waiters.count } }
+
   /// Whether the engine has stopped.
   package var isStopped: Bool { state.withLock { $0.isStopped } }
 

@@ -1,0 +1,91 @@
+import FileLayer
+import GRDB
+import Testing
+
+@testable import MessagingQueue
+
+@Suite(.timeLimit(.minutes(1))) struct WaitingReceiveTests {
+  let channel: Channel
+  let plain: PlainEngine
+  let engine: MessagingEngine
+
+  init() async throws {
+    channel = try Channel("orders")
+    plain = try PlainEngine()
+    engine = try await Self.engine(on: plain)
+  }
+
+  /// One with a pool and a bell of its own, as another process has; leases and delays end by themselves.
+  private static func engine(on plain: PlainEngine) async throws -> MessagingEngine {
+    let pool = try DatabasePool(path: plain.pool.path)
+    return try await MessagingEngine(
+      pool: pool, time: SystemTimeSource(), isSecured: true, closePool: { try pool.close() })
+  }
+
+  private func untilSomebodyWaits() async throws {
+    while engine.tables.bell.waiterCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+  }
+
+  private func received(_ publish: () async throws -> Void) async throws -> [[UInt8]] {
+    async let deliveries = engine.receive(
+      from: channel, maximumCount: 9, waitingUpTo: .seconds(50))
+    try await untilSomebodyWaits()
+    try await publish()
+    return try await deliveries.map(\.payload)
+  }
+
+  @Test func `a receive that waits has what is published, by this engine or another`() async throws
+  {
+    #expect(
+      try await received { try await engine.publish(Message(channel: channel, payload: [1])) } == [
+        [1]
+      ])
+    let other = try await Self.engine(on: plain)
+    #expect(
+      try await received { try await other.publish(Message(channel: channel, payload: [2])) } == [
+        [2]
+      ])
+  }
+
+  @Test func `a receive that waits has what is released, and what its key held back`() async throws
+  {
+    var message = Message(channel: channel, payload: [1])
+    message.orderingKey = "key"
+    var next = message
+    next.payload = [2]
+    try await engine.publish([message, next])
+    let other = try await Self.engine(on: plain)
+    let first = try await other.receive(from: channel, maximumCount: 9)
+    #expect(try await received { try await other.release(first.map(\.token)) } == [[1]])
+    #expect(try await engine.receive(from: channel).isEmpty)
+  }
+
+  @Test func `a receive that waits has what becomes due, and what a lease gives back`() async throws
+  {
+    var message = Message(channel: channel, payload: [1])
+    message.availability = .after(.milliseconds(30))
+    try await engine.publish(message)
+    let due = try await engine.receive(
+      from: channel, lease: .milliseconds(30), waitingUpTo: .seconds(50))
+    #expect(due.map(\.attempt) == [1])
+    let again = try await engine.receive(from: channel, waitingUpTo: .seconds(50))
+    #expect(again.map(\.attempt) == [2])
+  }
+
+  @Test func `it waits no longer than it may, or than the engine runs`() async throws {
+    #expect(try await engine.receive(from: channel, waitingUpTo: .milliseconds(20)).isEmpty)
+    let waiting = Task { try await engine.receive(from: channel, waitingUpTo: .seconds(50)) }
+    try await untilSomebodyWaits()
+    try await engine.stop()
+    await #expect { try await waiting.value } throws: { ($0 as? EngineError)?.code == .stopped }
+  }
+
+  @Test func `a cancelled wait leases nothing`() async throws {
+    let waiting = Task { try await engine.receive(from: channel, waitingUpTo: .seconds(50)) }
+    try await untilSomebodyWaits()
+    waiting.cancel()
+    await #expect { try await waiting.value } throws: { ($0 as? EngineError)?.code == .cancelled }
+    try await engine.publish(Message(channel: channel, payload: [1]))
+    #expect(try await engine.receive(from: channel).count == 1)
+  }
+}
