@@ -28,6 +28,9 @@ struct FaultEnumeration {
     let strangers: [String]
   }
 
+  /// How the view of a home begins that cannot be seen whole.
+  private static let failure = "lost: "
+
   private let scenario: CrashScenario
   /// Of equal files, views and next plays are equal.
   private var views: [[UInt8]: String] = [:]
@@ -49,6 +52,7 @@ struct FaultEnumeration {
     old = try await view(start)
     new = try await view(whole.files)
     require(old != new, "nothing changes: \(old)")
+    for view in [old, new] { require(!view.hasPrefix(Self.failure), view) }
     for disk in whole.afterPowerCuts {
       let view = try await view(disk)
       require(
@@ -165,7 +169,7 @@ struct FaultEnumeration {
     do {
       view = try await CrashScene(home: home, isLater: true).view()
     } catch let error as VaultError {
-      view = "\(error)"
+      view = "\(Self.failure)\(error)"
     }
     views[fingerprint] = view
     return view

@@ -1,0 +1,118 @@
+import DataVaultTesting
+import FileLayer
+import Glibc
+import SystemPackage
+import Testing
+import VaultCrypto
+
+@testable import DataVault
+
+/// Files that somebody has made to cost time or memory. What they cost is bounded, and they are refused.
+@Suite struct HostileFileTests {
+  let home = TemporaryHome()
+
+  /// A file that is all holes: it takes no room, and reading it would take very long.
+  private func makeLarge(_ path: FilePath) throws {
+    let descriptor = Glibc.open(path.string, O_WRONLY | O_CREAT, 0o600)
+    try #require(descriptor >= 0)
+    #expect(ftruncate(descriptor, 1 << 40) == 0)
+    Glibc.close(descriptor)
+  }
+
+  @Test func `a file of a terabyte is refused before it is read`() async throws {
+    _ = try await CheapVault.create(.messaging, in: home.store, credentials: credentials("p"))
+    let exported = home.path.appending("exported")
+    try makeLarge(exported)
+    #expect(await code { _ = try await Vault.exported(at: exported) } == .damaged)
+    try makeLarge(home.file())
+    #expect(await code { _ = try await CheapVault.get(.messaging, in: home.store) } == .damaged)
+    #expect(await code { try await Vault.delete(.messaging, in: home.store) } == .damaged)
+    let target = InMemoryVaultStore()
+    #expect(
+      await code { try await Vault.copy(.messaging, from: home.store, to: target) } == .damaged)
+  }
+
+  @Test func `a record of attempts of a terabyte counts as none, and is replaced`() async throws {
+    _ = try await CheapVault.create(.messaging, in: home.store, credentials: credentials("p"))
+    try makeLarge(home.directory.appending("messaging.retry"))
+    let vault = try await CheapVault.get(.messaging, in: home.store)
+    #expect(try await vault.status().failedAttemptCount == 0)
+    #expect(await code { try await vault.unlock(with: credentials("wrong")) } == .wrongPassword)
+    try await vault.unlock(with: credentials("p"))
+    #expect(try #require(try home.store.readAttempts(.messaging)).count < 200)
+  }
+
+  /// Text that is cheap to write and tempting to parse at length, by how much of it there is.
+  enum Bulk: String, CaseIterable, Sendable {
+    case brackets, objects, string, escapes, members, numbers, slots, base64
+
+    func head(_ count: Int) -> String {
+      func many(_ text: String) -> String {
+        String(repeating: text, count: count / text.utf8.count)
+      }
+      return switch self {
+      case .brackets: "{\"key\":" + many("[")
+      case .objects: "{\"key\":" + many("{\"a\":")
+      case .string: "{\"key\":\"" + many("x") + "\",\"contents\":{},"
+      case .escapes: "{\"key\":\"" + many("\\u0041") + "\",\"contents\":{},"
+      case .members: "{\"key\":{" + many("\"a\":1,") + "\"a\":1},\"contents\":{},"
+      case .numbers: "{\"key\":" + many("9") + ",\"contents\":{},"
+      case .slots: "{\"key\":{\"protected\":\"\",\"recipients\":[" + many("{},") + "{}]},"
+      case .base64: "{\"key\":{},\"contents\":{\"protected\":\"\",\"aad\":\"" + many("A") + "\"},"
+      }
+    }
+  }
+
+  /// In the processor's time of this thread: others may be busy.
+  private func cost(_ body: () throws -> Void) rethrows -> Duration {
+    func now() -> Duration {
+      var time = timespec()
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+      return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+    let start = now()
+    try body()
+    return now() - start
+  }
+
+  @Test(arguments: Bulk.allCases)
+  func `four times the text costs about four times the time, never sixteen`(bulk: Bulk) throws {
+    func cost(_ count: Int) -> Duration {
+      let file = VaultForge.seal(bulk.head(count))
+      return self.cost {
+        #expect(throws: FormatFault.self) { _ = try VaultFile(parsing: file) }
+      }
+    }
+    _ = cost(1 << 10)
+    let small = max((0..<3).map { _ in cost(1 << 17) }.min() ?? .zero, .milliseconds(1))
+    let large = (0..<2).map { _ in cost(1 << 19) }.min() ?? .zero
+    #expect(large < small * 9, "\(small) and then \(large)")
+  }
+
+  /// Authentic contents, whose writer has the keys and means harm.
+  @Test func `many tiny items are read in a time that grows with their number alone`() throws {
+    func text(_ count: Int) -> [UInt8] {
+      let items = (0..<count).map { "\"\(1_000_000 + $0)\":{\"string\":\"\"}" }
+      let whole = String(decoding: Self.contents, as: UTF8.self)
+        .replacing("ITEMS", with: items.joined(separator: ","))
+      return Array(whole.utf8)
+    }
+    func cost(_ count: Int) throws -> Duration {
+      let text = text(count)
+      return try self.cost {
+        let read = try VaultContents(parsing: text.span.bytes)
+        #expect(read.items.entries.count == count)
+      }
+    }
+    _ = try cost(10)
+    let small = max(try cost(2000), .milliseconds(1))
+    #expect(try cost(8000) < small * 9)
+  }
+
+  private static let contents = Array(
+    (#"{"generation":1,"passwordSetAt":0,"policy":{"standardPassword":true,"#
+      + #""minimumLength":8,"digit":false,"upper":false,"lower":false,"special":false,"#
+      + #""minimumUniqueCharacters":0,"expirationDays":0,"lockTimeoutSeconds":0},"#
+      + #""databases":null,"dataKeys":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8","items":{ITEMS}}"#)
+      .utf8)
+}
