@@ -7,7 +7,7 @@ import VaultCrypto
 
 @testable import DataVault
 
-/// Files that somebody has made to cost time or memory. What they cost is bounded, and they are refused.
+/// Files that somebody has made to cost time or memory: what they cost is bounded, and they are refused.
 @Suite struct HostileFileTests {
   let home = TemporaryHome()
 

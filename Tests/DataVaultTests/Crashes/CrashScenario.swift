@@ -37,11 +37,14 @@ struct CrashScenario: Sendable, CustomTestStringConvertible {
       return scenario
     } + contents + passwords + databases + slots + moving
 
-  static func made(_ password: String) -> @Sendable (CrashScene) async throws -> Void {
+  /// - Parameter seals: whether there is data that every vault of the home must open.
+  static func made(
+    _ password: String, seals: Bool = true
+  ) -> @Sendable (CrashScene) async throws -> Void {
     { scene in
       let vault = try await scene.create(password)
       try await vault.setText("1", for: "kept")
-      try await scene.seal(with: vault)
+      if seals { try await scene.seal(with: vault) }
     }
   }
 
@@ -69,7 +72,7 @@ struct CrashScenario: Sendable, CustomTestStringConvertible {
     CrashScenario(
       "create where a deletion was interrupted",
       before: { scene in
-        try await opened(scene)
+        try await made("old", seals: false)(scene)
         try scene.record(failures: 9)
         try LinuxFileSystem().remove(scene.home.file())
       }
