@@ -53,9 +53,15 @@ import Testing
     let reading = Task {
       await code { for try await _ in try await engine.messages(of: .orders) {} }
     }
+    let receiving = Task {
+      await code {
+        _ = try await engine.receive(from: .orders, waitingUpTo: .seconds(3600))
+      }
+    }
     try await Task.sleep(for: .milliseconds(20))
     await vault.lock()
     #expect(await reading.value == .vaultLocked)
+    #expect(await receiving.value == .vaultLocked)
   }
 
   @Test func `a vault whose engine has been stopped locks without it`() async throws {

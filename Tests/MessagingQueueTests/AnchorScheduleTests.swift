@@ -1,0 +1,34 @@
+import MessagingQueue
+import Testing
+
+@Suite struct AnchorScheduleTests {
+  @Test func `an anchor is due after so many commits, and again after as many more`() {
+    var schedule = AnchorSchedule(limit: 3)
+    var isDue = (1...3).map { _ in schedule.countCommit() }
+    #expect(isDue == [false, false, true])
+    // While it is being recorded, none is due twice.
+    isDue = [schedule.countCommit()]
+    #expect(isDue == [false])
+    _ = schedule.begin()
+    isDue = (1...3).map { _ in schedule.countCommit() }
+    #expect(isDue == [false, false, true])
+  }
+
+  @Test func `what no anchor covers is news, also when attempts fail or overlap`() {
+    var schedule = AnchorSchedule(limit: 10)
+    #expect(!schedule.hasNews)
+    _ = schedule.countCommit()
+    let failed = schedule.begin()
+    #expect(schedule.hasNews)
+    let first = schedule.begin()
+    _ = schedule.countCommit()
+    let second = schedule.begin()
+    schedule.succeed(second)
+    #expect(!schedule.hasNews)
+    schedule.succeed(first)
+    schedule.succeed(failed)
+    #expect(!schedule.hasNews)
+    _ = schedule.countCommit()
+    #expect(schedule.hasNews)
+  }
+}
