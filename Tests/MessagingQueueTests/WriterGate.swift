@@ -6,22 +6,26 @@ import Synchronization
 /// Holds the writer of a pool until it is opened, so that callers gather.
 final class WriterGate: Sendable {
   private let semaphore = DispatchSemaphore(value: 0)
+  private let left = DispatchSemaphore(value: 0)
 
   /// - Parameter transaction: begun first, and rolled back at the end: other connections wait too.
   init(_ pool: any DatabaseWriter, holding transaction: String? = nil) {
-    let semaphore = semaphore
+    let (semaphore, left) = (semaphore, left)
     let entered = DispatchSemaphore(value: 0)
     pool.asyncWriteWithoutTransaction { db in
       if let transaction { try? db.execute(sql: transaction) }
       entered.signal()
       semaphore.wait()
       if transaction != nil { try? db.rollback() }
+      left.signal()
     }
     entered.wait()
   }
 
+  /// On return the writer is free, and its transaction rolled back.
   func open() {
     semaphore.signal()
+    left.wait()
   }
 }
 
