@@ -123,7 +123,7 @@ let package = Package(
       "SecretServiceStoreTests",
       [
         "SecretServiceStore", "PrivateKeyring", "DataVault", "DataVaultTesting", "VaultCrypto",
-        system,
+        "FileLayer", system,
       ]),
     tests(
       "DataVaultTests",

@@ -53,6 +53,8 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     public static let storeUnavailable = Code("storeUnavailable")
     /// The place where vaults are kept is there but locked.
     public static let storeLocked = Code("storeLocked")
+    /// Somebody else has been changing the vault, or trying to open it, for longer than one waits.
+    public static let busy = Code("busy")
     /// The vault could not be written; the message says whether the change may have happened.
     public static let writeFailed = Code("writeFailed")
     /// The vault, or its directory, may be read or written by other users.

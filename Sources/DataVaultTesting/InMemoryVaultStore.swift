@@ -106,7 +106,9 @@ public final class InMemoryVaultStore: VaultStore {
       state[keyPath: locks][id] = semaphore
       return semaphore
     }
-    semaphore.wait()
+    guard semaphore.wait(timeout: .now() + .seconds(30)) == .success else {
+      throw VaultError(.busy, "somebody has held a lock of vault '\(id)' for 30 seconds")
+    }
     return VaultStoreLock { semaphore.signal() }
   }
 

@@ -1,10 +1,12 @@
 public import DataVault
+internal import FileLayer
+internal import SystemPackage
 
-/// The record of attempts, in files of the home as the locks are: the service would rewrite the
-/// whole keyring for each of them.
+/// The record of attempts is a file in the home, not an item of the keyring: it has to be written before
+/// a wrong password is answered, also when the keyring has been locked meanwhile.
 extension SecretServiceStore {
-  private var attempts: FileVaultStore {
-    FileVaultStore(attemptsIn: home, mark: attemptsMark)
+  private func attemptFile(of id: VaultID) -> AttemptFile {
+    AttemptFile(file("\(id).\(attemptsMark).retry"), in: fileSystem)
   }
 
   /// Applications that share a home must not count against each other's vaults.
@@ -16,25 +18,32 @@ extension SecretServiceStore {
 
   /// The bytes of `<home>/vaults/<id>.secret-service.retry`; nil only when it is absent.
   public func readAttempts(_ id: VaultID) throws(VaultError) -> [UInt8]? {
-    try attempts.readAttempts(id)
+    try attemptFile(of: id).read()
   }
 
   /// Replaces `<home>/vaults/<id>.secret-service.retry`.
   public func writeAttempts(
     _ bytes: [UInt8], for id: VaultID, durably: Bool
   ) throws(VaultError) {
-    try attempts.writeAttempts(bytes, for: id, durably: durably)
+    try prepare()
+    let owner: FileOwner?
+    do throws(FileError) {
+      owner = try fileSystem.ownerOfNewFile(in: home.appending("vaults"))
+    } catch {
+      throw .writeFailed(error)
+    }
+    try attemptFile(of: id).write(bytes, owner: owner, durably: durably)
   }
 
   /// Removes `<home>/vaults/<id>.secret-service.retry`, durably; its lock file stays.
   public func removeAttempts(_ id: VaultID) throws(VaultError) {
-    try attempts.removeAttempts(id)
+    try attemptFile(of: id).remove()
   }
 
-  /// Takes `<home>/vaults/<id>.secret-service.retry.lock`; waits for whoever is making an attempt.
+  /// Takes `<home>/vaults/<id>.secret-service.retry.lock`; waits half a minute for whoever is making an
+  /// attempt.
   public func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
-    // The home may have gone while the service kept the vault.
     try prepare()
-    return try attempts.lockAttempts(id)
+    return try attemptFile(of: id).lock(of: id)
   }
 }

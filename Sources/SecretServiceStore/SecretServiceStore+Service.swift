@@ -44,7 +44,8 @@ extension SecretServiceStore {
 
   private func connect() throws(BusFailure) -> SecretService {
     let address = if let busAddress { busAddress } else { try BusAddress.ofSession() }
-    return try SecretService(address: address, patience: Self.patience)
+    return try SecretService(
+      address: address, patience: Self.patience, interruption: interruption)
   }
 
   /// Makes the last step of GNOME Keyring durable.
@@ -53,7 +54,7 @@ extension SecretServiceStore {
   /// directory it leaves to the kernel. A database that is sealed under a key which
   /// only this write has must not be more durable than the write.
   private func synchronizeKeyrings() throws(VaultError) {
-    guard let directory = Self.keyringDirectory else { return }
+    guard let directory = keyrings ?? Self.keyringDirectory else { return }
     do throws(FileError) {
       guard try fileSystem.status(of: directory) != nil else { return }
       try fileSystem.synchronizeDirectory(directory)

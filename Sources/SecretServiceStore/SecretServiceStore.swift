@@ -1,13 +1,13 @@
 public import DataVault
-internal import FileLayer
+package import FileLayer
 internal import Glibc
 public import SystemPackage
 
 /// Vaults in the user's Secret Service: GNOME Keyring, and what else speaks its API.
 ///
 /// A vault is one item in the default collection, whose secret is the bytes that a file would hold
-/// and whose attributes are `application`, `home` and `vault`. Locks and the directory that they
-/// need are files in the home, as the database is. `docs/stores.md` says what the service makes
+/// and whose attributes are `application`, `home` and `vault`. Locks, the record of attempts and the
+/// directory that they need are files in the home, as the database is. `docs/stores.md` says what the service makes
 /// durable, and when.
 ///
 /// Nothing is ever asked at the screen: a locked collection is `storeLocked`; no session bus, no
@@ -24,6 +24,10 @@ public struct SecretServiceStore: VaultStore {
   /// Where the session bus is; nil to look at each call.
   let busAddress: String?
   let fileSystem: any FileSystem
+  /// Where the service keeps its files; nil to look at each call.
+  let keyrings: FilePath?
+  let interruption: BusInterruption?
+  private let patience: Duration
 
   /// The vaults of one application and one home.
   ///
@@ -35,11 +39,23 @@ public struct SecretServiceStore: VaultStore {
     self.init(application: application, home: home, busAddress: nil)
   }
 
-  package init(application: String = "datavault", home: FilePath, busAddress: String?) {
+  /// - Parameters:
+  ///   - busAddress: where the session bus is; nil to look at each call.
+  ///   - keyrings: where the service keeps its files; nil to look at each call.
+  ///   - interruption: ends the conversation with the service, for tests.
+  ///   - patience: how long the lock of a vault is waited for.
+  package init(
+    application: String = "datavault", home: FilePath, busAddress: String?,
+    fileSystem: any FileSystem = LinuxFileSystem(), keyrings: FilePath? = nil,
+    interruption: BusInterruption? = nil, patience: Duration = LockFile.patience
+  ) {
     self.application = application
     self.home = home.lexicallyNormalized()
     self.busAddress = busAddress
-    self.fileSystem = LinuxFileSystem()
+    self.fileSystem = fileSystem
+    self.keyrings = keyrings
+    self.interruption = interruption
+    self.patience = patience
   }
 
   /// The item's attributes.
@@ -101,10 +117,16 @@ public struct SecretServiceStore: VaultStore {
     try removeAttempts(id)
   }
 
-  /// Takes the attribute `vault` from the item and gives it `retired`: `<id>.retired-<n>`; removes
-  /// the record of attempts.
+  /// Takes the attribute `vault` from the item and gives it `retired`: `<id>.retired-<n>`; removes the
+  /// record of attempts.
   public func retire(_ id: VaultID) throws(VaultError) -> String {
-    let name = try changing { (service) throws(BusFailure) in
+    let name = try renameItem(of: id)
+    try removeAttempts(id)
+    return name
+  }
+
+  private func renameItem(of id: VaultID) throws(VaultError) -> String {
+    try changing { (service) throws(BusFailure) in
       guard let item = try Self.onlyItem(of: try unlockedItems(service, attributes(of: id))) else {
         throw BusFailure(.unknownObject, "there is no vault '\(id)' to retire")
       }
@@ -120,8 +142,6 @@ public struct SecretServiceStore: VaultStore {
       try service.setAttributes(shared.merging([Self.retiredAttribute: name]) { $1 }, of: item)
       return "secret service: application \(application), home \(home), retired \(name)"
     }
-    try removeAttempts(id)
-    return name
   }
 
   /// What stands in the attribute `retired` of items.
@@ -139,24 +159,20 @@ public struct SecretServiceStore: VaultStore {
     }
   }
 
-  /// Makes the home and its directory of vaults, in which the locks are.
+  /// Makes the home and its directory of vaults, in which locks and records of attempts are.
   public func prepare() throws(VaultError) {
-    try FileVaultStore(home: home).prepare()
+    try FileVaultStore(home: home, fileSystem: fileSystem).prepare()
   }
 
-  /// Takes the lock file `<home>/vaults/<id>.secret-service.lock`; waits for whoever holds it.
+  /// Takes the lock file `<home>/vaults/<id>.secret-service.lock`; waits ten seconds for whoever holds
+  /// it.
   public func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
     // The home may have gone while the service kept the vault.
     try prepare()
-    let path = home.appending("vaults").appending("\(id).secret-service.lock")
-    do throws(FileError) {
-      try fileSystem.makeLockFile(path)
-      guard let lock = try fileSystem.lock(path, wait: true) else {
-        throw FileError(.lock, path, .resourceTemporarilyUnavailable)
-      }
-      return VaultStoreLock { lock.release() }
-    } catch {
-      throw VaultError(.writeFailed, "\(error)", underlying: error)
-    }
+    return try LockFile(file("\(id).secret-service.lock"), in: fileSystem)
+      .lock(for: "changing vault '\(id)'", patience: patience)
   }
+
+  /// A file beside the vaults that are kept in files; no vault's name has a dot.
+  func file(_ name: String) -> FilePath { home.appending("vaults").appending(name) }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 @Suite struct VaultCommandTests {
@@ -103,5 +104,31 @@ import Testing
     #expect(try home.unlocked("set", "v", longName, input: "x").status == 64)
     let large = [UInt8](repeating: 0, count: 1 << 20 | 1)
     #expect(try home.unlocked(["set", "v", "large"], input: large).status == 65)
+  }
+
+  @Test func `a vault that somebody else is changing ends with 75, unchanged`() async throws {
+    let home = try TestHome.secured()
+    let before = try home.contents()
+    let lock = open(home.path + "/vaults/messaging.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    defer { close(lock) }
+    try #require(flock(lock, LOCK_EX) == 0)
+    let files = try ScratchFolder()
+    let child = try Child(
+      [
+        "set", "messaging", "x", "--home", home.path, "--password-file",
+        home.folder.path("password"),
+      ], environment: [:],
+      descriptors: [
+        0: .reading("/dev/null"), 1: .writing(files.path("output")),
+        2: .writing(files.path("errors")),
+      ])
+    // It takes ten seconds, for which no thread of the tests waits.
+    var status: Int32 = 0
+    while waitpid(child.id, &status, WNOHANG) == 0 { try await Task.sleep(for: .milliseconds(50)) }
+    #expect((status >> 8) & 0xFF == 75)
+    let errors = String(decoding: try files.bytes("errors"), as: UTF8.self)
+    #expect(errors.contains("changing vault 'messaging'"))
+    #expect(errors.contains("hint: try again"))
+    #expect(try home.contents() == before)
   }
 }

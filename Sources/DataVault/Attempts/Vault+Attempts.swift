@@ -12,7 +12,7 @@ extension Vault {
   ///   - isStandard: whether the publicly known credentials are tried. That is no attempt: it
   ///     neither counts nor waits, and is refused at once where the vault says it is secured.
   ///   - body: tries the secret on the file as it is now.
-  /// - Throws: `backingOff`, `wiped`; `writeFailed` for a wrong secret that cannot be recorded;
+  /// - Throws: `backingOff`, `wiped`, `busy`; `writeFailed` for a wrong secret that cannot be recorded;
   ///   what `body` and reading throw.
   func attempt<R: ~Copyable>(
     isStandard: Bool, _ body: (VaultFile) throws(VaultError) -> R
@@ -22,7 +22,7 @@ extension Vault {
       guard !file.clear.isSecured else { throw .wrongPassword(id) }
       return try body(file)
     }
-    let lock = AttemptLock(of: id, in: store)
+    let lock = try AttemptLock(of: id, in: store)
     defer { lock.release() }
     let file = try readFile()
     var record = attemptRecord()
@@ -92,7 +92,14 @@ extension Vault {
       throw .unrecordedAttempt(id, error)
     }
     defer { vaultLock.release() }
-    guard let bytes = try store.read(id) else { return }
+    let bytes: [UInt8]?
+    do throws(VaultError) {
+      bytes = try store.read(id)
+      guard bytes != nil else { return }
+    } catch {
+      // A keyring that somebody has locked meanwhile: the vault is still there, and the answer is no.
+      bytes = nil
+    }
     var record = attemptRecord()
     record.recordFailure(at: parameters.now())
     do throws(VaultError) {
@@ -100,11 +107,13 @@ extension Vault {
     } catch {
       throw .unrecordedAttempt(id, error)
     }
+    guard let bytes else { return }
     let file = try parse(bytes)
     let retryLimit = file.clear.retryLimit
     // By other slots the secret may be right.
     guard file.key == tried.key, retryLimit > 0, record.failureCount > retryLimit else { return }
     try store.remove(id)
+    endSession()
     close(because: .wiped)
     throw .wiped(id, failureCount: record.failureCount)
   }
@@ -118,11 +127,13 @@ private struct AttemptLock: ~Copyable {
   let obstacle: VaultError?
   private let lock: VaultStoreLock?
 
-  init(of id: VaultID, in store: any VaultStore) {
+  /// - Throws: `busy`: whoever holds the lock makes attempts that count, and so must this one.
+  init(of id: VaultID, in store: any VaultStore) throws(VaultError) {
     do throws(VaultError) {
       lock = try store.lockAttempts(id)
       obstacle = nil
     } catch {
+      guard error.code != .busy else { throw error }
       lock = nil
       obstacle = error
     }

@@ -22,7 +22,7 @@ extension VaultError {
 
   static func unrecordedAttempt(_ id: VaultID, _ reason: VaultError) -> VaultError {
     VaultError(
-      .writeFailed,
+      reason.code == .busy ? .busy : .writeFailed,
       "vault '\(id)' did not open, and the attempt cannot be recorded: \(reason.message)",
       hint: reason.hint, underlying: reason)
   }

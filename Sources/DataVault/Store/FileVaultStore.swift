@@ -15,26 +15,26 @@ public struct FileVaultStore: VaultStore {
   let home: FilePath
   let directory: FilePath
   let fileSystem: any FileSystem
-  /// What stands behind a vault's id in the names of the files of its attempts.
-  private(set) var attemptsMark = ""
+  private let patience: Duration
+  let attemptPatience: Duration
 
   /// Vaults under a home directory, which need not exist before the first vault is made.
   public init(home: FilePath) {
     self.init(home: home, fileSystem: LinuxFileSystem())
   }
 
-  package init(home: FilePath, fileSystem: any FileSystem) {
+  /// - Parameters:
+  ///   - patience: how long a lock is waited for.
+  ///   - attemptPatience: how long the lock of attempts is.
+  package init(
+    home: FilePath, fileSystem: any FileSystem, patience: Duration = LockFile.patience,
+    attemptPatience: Duration = LockFile.attemptPatience
+  ) {
     self.home = home
     directory = home.appending("vaults")
     self.fileSystem = fileSystem
-  }
-
-  /// The attempts alone of vaults that another store keeps.
-  ///
-  /// - Parameter mark: tells them from those of this home's own vaults.
-  package init(attemptsIn home: FilePath, mark: String) {
-    self.init(home: home)
-    attemptsMark = ".\(mark)"
+    self.patience = patience
+    self.attemptPatience = attemptPatience
   }
 
   /// The file of a vault, whether it exists or not.
@@ -94,7 +94,7 @@ public struct FileVaultStore: VaultStore {
     do throws(FileError) {
       try fileSystem.remove(path(of: id).temporarySibling)
       try fileSystem.remove(path(of: id))
-      try removeAttemptFiles(id)
+      try attemptFile(of: id).removeWithoutSynchronizing()
       try fileSystem.synchronizeDirectory(directory)
     } catch {
       throw .writeFailed(error)
@@ -109,7 +109,7 @@ public struct FileVaultStore: VaultStore {
       while taken.contains("\(id).vault.retired-\(number)") { number += 1 }
       let target = directory.appending("\(id).vault.retired-\(number)")
       try fileSystem.rename(path(of: id), to: target)
-      try removeAttemptFiles(id)
+      try attemptFile(of: id).removeWithoutSynchronizing()
       try fileSystem.synchronizeDirectory(directory)
       return target.string
     } catch {
@@ -128,20 +128,9 @@ public struct FileVaultStore: VaultStore {
     }
   }
 
-  /// Takes the vault's lock file; waits for whoever holds it.
+  /// Takes the vault's lock file; waits ten seconds for whoever holds it.
   public func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
-    do throws(FileError) {
-      return try lock(file: directory.appending("\(id).lock"))
-    } catch {
-      throw .writeFailed(error)
-    }
-  }
-
-  func lock(file path: FilePath) throws(FileError) -> VaultStoreLock {
-    try fileSystem.makeLockFile(path)
-    guard let lock = try fileSystem.lock(path, wait: true) else {
-      throw FileError(.lock, path, .resourceTemporarilyUnavailable)
-    }
-    return VaultStoreLock { lock.release() }
+    try LockFile(directory.appending("\(id).lock"), in: fileSystem)
+      .lock(for: "changing vault '\(id)'", patience: patience)
   }
 }

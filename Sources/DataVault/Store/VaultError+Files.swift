@@ -1,9 +1,9 @@
-internal import FileLayer
-internal import SystemPackage
+package import FileLayer
+package import SystemPackage
 
 extension VaultError {
   /// A file that may be there but cannot be read.
-  static func unreadable(_ error: FileError) -> VaultError {
+  package static func unreadable(_ error: FileError) -> VaultError {
     VaultError(.unreadable, "\(error)", hint: hint(for: error), underlying: error)
   }
 
@@ -13,8 +13,17 @@ extension VaultError {
   }
 
   /// A change that did not happen, or of which that is not certain.
-  static func writeFailed(_ error: FileError) -> VaultError {
+  package static func writeFailed(_ error: FileError) -> VaultError {
     VaultError(.writeFailed, "\(error)", hint: hint(for: error), underlying: error)
+  }
+
+  /// A lock that somebody else does not give back.
+  package static func busy(_ what: String, lock path: FilePath, after patience: Duration)
+    -> VaultError
+  {
+    VaultError(
+      .busy, "somebody else has been \(what) for more than \(patience.components.seconds) seconds",
+      hint: "try again; `fuser \(path)` shows who holds the lock")
   }
 
   private static func hint(for error: FileError) -> String? {

@@ -35,6 +35,8 @@ public protocol VaultStore: Sendable {
   func prepare() throws(VaultError)
 
   /// Waits until this caller alone may change the vault, among all objects and processes.
+  ///
+  /// - Throws: `busy` when somebody else holds the lock for longer than the store waits.
   func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock
 
   /// Where the vault is, for messages.
@@ -65,6 +67,9 @@ public protocol VaultStore: Sendable {
   ///
   /// It is not the lock of ``lock(_:)``, which may be taken while this one is held, never the other
   /// way round.
+  ///
+  /// - Throws: `busy` when others hold the lock for longer than the store waits: no attempt is made
+  ///   then. After any other error it is, and only its failure is not answered.
   func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock
 }
 

@@ -53,7 +53,7 @@ extension CommandFailure {
       .badData
     case .invalidArgument, .nameEmpty, .nameTooLong: .usage
     case .storeUnavailable, .sessionsUnavailable, .unsupported: .unavailable
-    case .keyChangePending, .backingOff: .tryLater
+    case .keyChangePending, .backingOff, .busy: .tryLater
     case .databaseStillExists, .lastSlot, .tooManySlots, .notSecured: .policy
     case .wiped, .passwordRequired, .passwordTooShort, .needsDigit, .needsUpper, .needsLower,
       .needsSpecial, .tooFewUniqueCharacters, .passwordExpired:

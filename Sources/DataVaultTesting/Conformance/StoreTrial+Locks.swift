@@ -11,40 +11,58 @@ extension StoreTrial {
     let id = try id
     let (store, other) = (try store(), try store())
     try store.prepare()
-    let lock = try store.lock(id)
-    let entered = try enter(id, other)
+    try requireExclusion("lock") {
+      try store.lock(id)
+    } second: {
+      try other.lock(id)
+    }
+  }
+
+  /// Requires that a lock keeps others out until it is released, or until nobody has it any more.
+  func requireExclusion(
+    _ name: String, _ first: () throws -> VaultStoreLock,
+    second: @escaping @Sendable () throws -> VaultStoreLock
+  ) throws {
+    let lock = try first()
+    let entered = enter(second)
     try require(
       entered.wait(timeout: .now() + Self.shortWait) == .timedOut,
-      "a second object took the lock while the first held it")
+      "a second object took the \(name) while the first held it")
     lock.release()
     try require(
       entered.wait(timeout: .now() + Self.longWait) == .success,
-      "nobody could take the lock after it was released")
+      "nobody could take the \(name) after it was released")
     lock.release()
 
     // Without a release, the last reference gives it back.
-    _ = try store.lock(id)
+    _ = try first()
     try require(
-      try enter(id, other).wait(timeout: .now() + Self.longWait) == .success,
-      "nobody could take the lock after the last reference to it was gone")
+      isEntered(second), "nobody could take the \(name) after the last reference to it was gone")
   }
 
   func locksAreApart() throws {
-    let store = try store()
+    let (store, other) = (try store(), try store())
     try store.prepare()
     let lock = try store.lock(id)
     defer { lock.release() }
+    let otherID = try VaultID("other")
     try require(
-      try enter(VaultID("other"), try self.store()).wait(timeout: .now() + Self.longWait)
-        == .success,
+      isEntered { try other.lock(otherID) },
       "the lock of one vault kept another vault's from being taken")
   }
 
+  /// Whether somebody else can take a lock.
+  func isEntered(_ take: @escaping @Sendable () throws -> VaultStoreLock) -> Bool {
+    enter(take).wait(timeout: .now() + Self.longWait) == .success
+  }
+
   /// Takes a lock on another thread and gives it back; signals in between.
-  private func enter(_ id: VaultID, _ store: any VaultStore) throws -> DispatchSemaphore {
+  private func enter(
+    _ take: @escaping @Sendable () throws -> VaultStoreLock
+  ) -> DispatchSemaphore {
     let entered = DispatchSemaphore(value: 0)
     DispatchQueue(label: "datavault.conformance.lock").async {
-      guard let lock = try? store.lock(id) else { return }
+      guard let lock = try? take() else { return }
       entered.signal()
       lock.release()
     }

@@ -37,11 +37,29 @@ public struct VaultStoreConformance: Sendable {
     case concurrentWriters = "writers at the same time lose no change, and readers see whole vaults"
     /// Locked, unreadable and unavailable are errors, each its own, and never "absent".
     case obstaclesAreNotAbsence = "an obstacle is its own error and never absence"
+    /// What is remembered of attempts is remembered over all objects.
+    case attemptsAreKept = "a record of attempts is kept, replaced and removed"
+    /// A vault that is made anew begins without the failures of the one before.
+    case attemptsEndWithTheirVault = "a record of attempts ends with its vault"
+    /// One attempt at a time, during which the vault can be changed.
+    case attemptsExclude = "a lock of attempts keeps other attempts out, and nothing else"
+    /// Back-off cannot be escaped by locking the store.
+    case attemptsSurviveObstacles = "no obstacle loses a record of attempts"
     /// Messages can say where a vault is.
     case locationNamesTheVault = "the location names the vault"
 
     /// The promise, as a sentence.
     public var description: String { rawValue }
+
+    /// Whether only a store that keeps records of attempts promises it.
+    public var concernsAttempts: Bool {
+      switch self {
+      case .attemptsAreKept, .attemptsEndWithTheirVault, .attemptsExclude,
+        .attemptsSurviveObstacles:
+        true
+      default: false
+      }
+    }
   }
 
   /// Something that keeps a store from its vaults.
@@ -77,17 +95,21 @@ public struct VaultStoreConformance: Sendable {
   let open: @Sendable () throws -> any VaultStore
   let obstacles: [Obstacle]
   let largeByteCount: Int
+  let keepsAttempts: Bool
 
   /// - Parameters:
   ///   - obstacles: what ``Check/obstaclesAreNotAbsence`` puts in the store's way; none by default.
   ///   - largeByteCount: the size of a large vault: by default that of one with 16 MiB of items.
+  ///   - keepsAttempts: whether the store claims to keep records of attempts, without which there is
+  ///     neither back-off nor a retry limit. If it does not, checks of them do nothing.
   ///   - open: a new object for the same place at each call, or the same one if places are objects.
   public init(
-    obstacles: [Obstacle] = [], largeByteCount: Int = 30 << 20,
+    obstacles: [Obstacle] = [], largeByteCount: Int = 30 << 20, keepsAttempts: Bool = true,
     open: @escaping @Sendable () throws -> any VaultStore
   ) {
     self.obstacles = obstacles
     self.largeByteCount = largeByteCount
+    self.keepsAttempts = keepsAttempts
     self.open = open
   }
 
@@ -95,6 +117,7 @@ public struct VaultStoreConformance: Sendable {
   ///
   /// - Throws: ``Violation``, or what the store threw where it must not.
   public func run(_ check: Check) async throws {
+    if check.concernsAttempts, !keepsAttempts { return }
     try await Runner(conformance: self, check: check).run()
   }
 }
@@ -128,6 +151,10 @@ actor Runner {
     case .largeVault: try trial.largeVault()
     case .concurrentWriters: try trial.concurrentWriters()
     case .obstaclesAreNotAbsence: try trial.obstaclesAreNotAbsence()
+    case .attemptsAreKept: try trial.attemptsAreKept()
+    case .attemptsEndWithTheirVault: try trial.attemptsEndWithTheirVault()
+    case .attemptsExclude: try trial.attemptsExclude()
+    case .attemptsSurviveObstacles: try trial.attemptsSurviveObstacles()
     case .locationNamesTheVault: try trial.locationNamesTheVault()
     }
   }

@@ -8,9 +8,12 @@ internal import Dispatch
 @safe struct BusConnection: ~Copyable {
   private let connection: OpaquePointer
   private let patience: Duration
+  private let interruption: BusInterruption?
 
   /// Connects, or gives up after `patience`, as every later call does.
-  init(address: String, patience: Duration) throws(BusFailure) {
+  init(
+    address: String, patience: Duration, interruption: BusInterruption? = nil
+  ) throws(BusFailure) {
     let deadline = BusDeadline(after: patience)
     var error: UnsafeMutablePointer<GError>?
     let flags = GDBusConnectionFlags(
@@ -25,6 +28,7 @@ internal import Dispatch
     }
     unsafe self.connection = connection
     self.patience = patience
+    self.interruption = interruption
   }
 
   deinit {
@@ -39,12 +43,14 @@ internal import Dispatch
     _ method: String, of interface: String, on path: String, at service: String,
     _ arguments: [BusValue]
   ) throws(BusFailure) -> [BusValue] {
+    try interruption?.pass(.beforeCall)
     var error: UnsafeMutablePointer<GError>?
     let reply = unsafe g_dbus_connection_call_sync(
       connection, service, path, interface, method, BusValue.tuple(arguments).makeVariant(), nil,
       G_DBUS_CALL_FLAGS_NONE, patience.wholeMilliseconds, nil, &error)
     guard let reply = unsafe reply else { throw unsafe Self.takeFailure(error) }
     defer { unsafe g_variant_unref(reply) }
+    try interruption?.pass(.afterCall)
     return unsafe BusValue(reply).elements ?? []
   }
 

@@ -16,8 +16,11 @@ struct SecretService: ~Copyable {
   private let bus: BusConnection
   private let session: String
 
-  init(address: String, patience: Duration) throws(BusFailure) {
-    let bus = try BusConnection(address: address, patience: patience)
+  init(
+    address: String, patience: Duration, interruption: BusInterruption?
+  ) throws(BusFailure) {
+    let bus = try BusConnection(
+      address: address, patience: patience, interruption: interruption)
     let reply = try bus.call(
       "OpenSession", of: Self.interface, on: Self.path, at: Self.name,
       [.string("plain"), .variant(.string(""))])

@@ -6,7 +6,8 @@ import Synchronization
 final class FaultyStore: VaultStore {
   enum Fault: String, CaseIterable, Sendable {
     case takesLockedForAbsent, appends, forgetsToRemove, reusesSideNames, neverLocks,
-      keepsTheOrderOfWriting, cutsOff
+      keepsTheOrderOfWriting, cutsOff, forgetsAttempts, keepsAttemptsOfTheRemoved,
+      neverLocksAttempts, losesAttemptsWhenLocked
 
     var check: VaultStoreConformance.Check {
       switch self {
@@ -17,6 +18,10 @@ final class FaultyStore: VaultStore {
       case .neverLocks: .lockExcludes
       case .keepsTheOrderOfWriting: .idsAscend
       case .cutsOff: .largeVault
+      case .forgetsAttempts: .attemptsAreKept
+      case .keepsAttemptsOfTheRemoved: .attemptsEndWithTheirVault
+      case .neverLocksAttempts: .attemptsExclude
+      case .losesAttemptsWhenLocked: .attemptsSurviveObstacles
       }
     }
   }
@@ -76,7 +81,12 @@ final class FaultyStore: VaultStore {
 
   func remove(_ id: VaultID) throws(VaultError) {
     try requireUnlocked()
-    if fault != .forgetsToRemove { try store.remove(id) }
+    if fault == .forgetsToRemove { return }
+    let attempts = try store.readAttempts(id)
+    try store.remove(id)
+    if fault == .keepsAttemptsOfTheRemoved, let attempts {
+      try store.writeAttempts(attempts, for: id, durably: true)
+    }
   }
 
   func retire(_ id: VaultID) throws(VaultError) -> String {
@@ -89,6 +99,20 @@ final class FaultyStore: VaultStore {
 
   func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
     fault == .neverLocks ? VaultStoreLock {} : try store.lock(id)
+  }
+
+  func readAttempts(_ id: VaultID) throws(VaultError) -> [UInt8]? { try store.readAttempts(id) }
+
+  func writeAttempts(_ bytes: [UInt8], for id: VaultID, durably: Bool) throws(VaultError) {
+    if fault == .forgetsAttempts { return }
+    if isLocked, fault == .losesAttemptsWhenLocked { return }
+    try store.writeAttempts(bytes, for: id, durably: durably)
+  }
+
+  func removeAttempts(_ id: VaultID) throws(VaultError) { try store.removeAttempts(id) }
+
+  func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
+    fault == .neverLocksAttempts ? VaultStoreLock {} : try store.lockAttempts(id)
   }
 
   func location(of id: VaultID) -> String { "\(id)" }

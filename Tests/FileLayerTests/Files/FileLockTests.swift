@@ -69,6 +69,22 @@ import Testing
     #expect(waiter.isFinished)
   }
 
+  @Test func isWaitedForNoLongerThanAsked() throws {
+    let lock = try #require(try files.lock(directory("lock"), wait: false))
+    let start = ContinuousClock.now
+    #expect(try files.lock(directory("lock"), patience: .milliseconds(40)) == nil)
+    #expect(start.duration(to: .now) >= .milliseconds(40))
+    #expect(try files.lock(directory("lock"), patience: .zero) == nil)
+    lock.release()
+    #expect(try files.lock(directory("lock"), patience: .zero) != nil)
+  }
+
+  @Test func isTakenAsSoonAsItIsFree() throws {
+    let lock = try #require(try files.lock(directory("lock"), wait: false))
+    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(30)) { lock.release() }
+    #expect(try files.lock(directory("lock"), patience: .seconds(20)) != nil)
+  }
+
   @Test func itsFileIsForTheOwnerAlone() throws {
     let lock = try files.lock(directory("lock"), wait: false)
     #expect(try files.status(of: directory("lock"))?.permissions == .ownerReadWrite)

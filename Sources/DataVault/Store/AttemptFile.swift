@@ -1,0 +1,107 @@
+package import FileLayer
+package import SystemPackage
+
+/// The record of attempts to open one vault, in a clear file, with a lock file beside it that stays.
+package struct AttemptFile: Sendable {
+  let path: FilePath
+  let fileSystem: any FileSystem
+
+  /// - Parameter path: where the record is, `<path>.lock` where its lock.
+  package init(_ path: FilePath, in fileSystem: any FileSystem) {
+    self.path = path
+    self.fileSystem = fileSystem
+  }
+
+  /// The record; nil only when there is none.
+  ///
+  /// Where an unfinished one counts more failures, it is that: a right secret is answered without
+  /// waiting for the disk, and whoever kills each attempt that waits would otherwise never be counted.
+  package func read() throws(VaultError) -> [UInt8]? {
+    do throws(FileError) {
+      let record = try read(path)
+      guard let unfinished = try? read(path.temporarySibling),
+        failureCount(unfinished) > (record.map(failureCount) ?? 0)
+      else { return record }
+      return unfinished
+    } catch {
+      throw .unreadable(error)
+    }
+  }
+
+  private func read(_ path: FilePath) throws(FileError) -> [UInt8]? {
+    try fileSystem.read(path, maximumByteCount: AttemptRecord.maximumByteCount)
+  }
+
+  private func failureCount(_ record: [UInt8]) -> Int {
+    (try? AttemptRecord(parsing: record))?.failureCount ?? 0
+  }
+
+  /// Replaces the record.
+  ///
+  /// - Parameter durably: whether a power cut may leave the old record, the new one or an empty one,
+  ///   which is read as none.
+  package func write(
+    _ bytes: [UInt8], owner: FileOwner?, durably: Bool
+  ) throws(VaultError) {
+    do throws(FileError) {
+      if durably {
+        try fileSystem.replace(
+          path, with: bytes, permissions: FileVaultStore.filePermissions, owner: owner)
+      } else {
+        try replaceWithoutSynchronizing(with: bytes, owner: owner)
+      }
+    } catch {
+      throw .writeFailed(error)
+    }
+  }
+
+  /// Removes the record, durably.
+  package func remove() throws(VaultError) {
+    do throws(FileError) {
+      guard try removeWithoutSynchronizing() else { return }
+      try fileSystem.synchronizeDirectory(path.containingDirectory)
+    } catch {
+      throw .writeFailed(error)
+    }
+  }
+
+  /// - Returns: whether there was something to remove.
+  @discardableResult
+  func removeWithoutSynchronizing() throws(FileError) -> Bool {
+    var wasThere = false
+    for path in [path.temporarySibling, path] where try fileSystem.status(of: path) != nil {
+      try fileSystem.remove(path)
+      wasThere = true
+    }
+    return wasThere
+  }
+
+  /// Waits until this caller alone may make an attempt.
+  ///
+  /// - Throws: `busy`, `writeFailed`.
+  package func lock(
+    of id: VaultID, patience: Duration = LockFile.attemptPatience
+  ) throws(VaultError) -> VaultStoreLock {
+    var lockPath = path.removingLastComponent()
+    lockPath.append("\(path.lastComponent?.string ?? "").lock")
+    return try LockFile(lockPath, in: fileSystem)
+      .lock(for: "trying to open vault '\(id)'", patience: patience)
+  }
+
+  private func replaceWithoutSynchronizing(
+    with bytes: [UInt8], owner: FileOwner?
+  ) throws(FileError) {
+    let temporary = path.temporarySibling
+    try fileSystem.remove(temporary)
+    do throws(FileError) {
+      let file = try fileSystem.create(temporary, permissions: FileVaultStore.filePermissions)
+      defer { file.close() }
+      try file.write(bytes)
+      if let owner { try file.changeOwner(to: owner) }
+      try fileSystem.rename(temporary, to: path)
+    } catch {
+      if !error.isCrash { try? fileSystem.remove(temporary) }
+      throw error
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import DataVault
+import DataVaultTesting
+import FileLayer
+import PrivateKeyring
+import SecretServiceStore
+import SystemPackage
+import Testing
+import VaultCrypto
+
+/// Back-off and retry limit of vaults in a keyring.
+@Suite(.enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)))
+struct AttemptTests {
+  private let keyring: PrivateKeyring
+  private let time = ManualTimeSource()
+
+  init() throws {
+    keyring = try PrivateKeyring()
+    try keyring.startUnlocked()
+  }
+
+  private func credentials(_ password: String) -> Credentials {
+    Credentials(password: SecretBytes(copying: Array(password.utf8)))
+  }
+
+  /// The vault as another process finds it, with a clock that stands still.
+  private func found() async throws -> Vault {
+    var parameters = VaultParameters.cheap
+    parameters.now = { [time] in time.now }
+    return try await Vault.get(.messaging, in: keyring.store, parameters: parameters)
+  }
+
+  /// What an attempt of another process fails with; nil when it opens.
+  private func attempt(_ password: String) async throws -> VaultError.Code? {
+    let vault = try await found()
+    do throws(VaultError) {
+      try await vault.unlock(with: credentials(password))
+      return nil
+    } catch {
+      return error.code
+    }
+  }
+
+  @Test func `the third wrong password in a row makes the vault wait, also after a restart`()
+    async throws
+  {
+    _ = try await CheapVault.create(
+      .messaging, in: keyring.store, credentials: credentials("right"))
+    for _ in 0..<3 { #expect(try await attempt("wrong") == .wrongPassword) }
+    #expect(try await attempt("right") == .backingOff)
+    keyring.stopKeyring()
+    try keyring.startUnlocked()
+    #expect(try await attempt("right") == .backingOff)
+    #expect(try await found().status().failedAttemptCount == 3)
+    time.advance(by: .seconds(1))
+    #expect(try await attempt("right") == nil)
+    #expect(try await found().status().failedAttemptCount == 0)
+  }
+
+  @Test func `a keyring that is locked during the attempt loses no failure`() async throws {
+    _ = try await CheapVault.create(
+      .messaging, in: keyring.store, credentials: credentials("right"))
+    let lockedKeyring = Unchecked(keyring)
+    for count in 1...2 {
+      // Counting from the opening of a connection: the vault is read in the first, then tried, then
+      // looked at again.
+      let interruption = BusInterruption(atCall: count == 1 ? 6 : 7, .beforeCall) {
+        lockedKeyring.value.stopKeyring()
+        try? lockedKeyring.value.startLocked()
+      }
+      let store = SecretServiceStore(
+        home: keyring.home, busAddress: keyring.busAddress, interruption: interruption)
+      let vault = try await CheapVault.get(.messaging, in: store)
+      do throws(VaultError) {
+        try await vault.unlock(with: credentials("wrong"))
+        Issue.record("it opened")
+      } catch {
+        #expect(error.code == .wrongPassword)
+      }
+      #expect(interruption.hasHappened)
+      keyring.stopKeyring()
+      try keyring.startUnlocked()
+      let status = try await CheapVault.get(.messaging, in: keyring.store).status()
+      #expect(status.failedAttemptCount == count)
+    }
+  }
+
+  @Test func `the attempt past the retry limit deletes the vault and its record`() async throws {
+    let vault = try await CheapVault.create(
+      .messaging, in: keyring.store, credentials: credentials("right"))
+    var policy = try await vault.policy()
+    policy.retryLimit = 1
+    try await vault.setPolicy(policy)
+    #expect(try await attempt("wrong") == .wrongPassword)
+    #expect(try await attempt("wrong") == .wiped)
+    #expect(try keyring.store.read(.messaging) == nil)
+    #expect(try keyring.store.readAttempts(.messaging) == nil)
+  }
+
+  @Test
+  func `the record is a file of the home, its owner's alone, and not that of a vault in a file`()
+    async throws
+  {
+    for store in [keyring.store, FileVaultStore(home: keyring.home)] as [any VaultStore] {
+      _ = try await CheapVault.create(.messaging, in: store, credentials: credentials("right"))
+    }
+    #expect(try await attempt("wrong") == .wrongPassword)
+    let vaults = keyring.home.appending("vaults")
+    let path = vaults.appending("messaging.secret-service.retry")
+    #expect(try LinuxFileSystem().status(of: path)?.permissions == .ownerReadWrite)
+    #expect(try LinuxFileSystem().status(of: vaults.appending("messaging.retry")) == nil)
+    #expect(try FileVaultStore(home: keyring.home).ids() == [.messaging])
+    #expect(try FileVaultStore(home: keyring.home).retiredNames() == [])
+  }
+}

@@ -1,0 +1,229 @@
+import DataVault
+import DataVaultTesting
+import FileLayer
+import PrivateKeyring
+import SecretServiceStore
+import SystemPackage
+import Testing
+import VaultCrypto
+
+/// Every change of a vault in the keyring, interrupted at each call over the bus.
+///
+/// One after the other: their calls block threads that other tests want too.
+@Suite(
+  .enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)),
+  .serialized)
+struct InterruptionTests {
+  /// A change, and what may be there before and after it.
+  enum Change: CaseIterable, Sendable {
+    case create, set, changePassword, remove, retire
+
+    var hasVaultBefore: Bool { self != .create }
+
+    func make(in store: SecretServiceStore) async throws {
+      switch self {
+      case .create:
+        _ = try await CheapVault.create(
+          .messaging, in: store, credentials: InterruptionTests.credentials("old"))
+      case .set:
+        try await InterruptionTests.open(store, "old")
+          .set(InterruptionTests.secret("2"), kind: .string, for: "added")
+      case .changePassword:
+        try await InterruptionTests.open(store, "old").changePassword(
+          to: InterruptionTests.credentials("new"))
+      case .remove: try await Vault.delete(.messaging, in: store)
+      case .retire:
+        let lock = try store.lock(.messaging)
+        defer { lock.release() }
+        _ = try store.retire(.messaging)
+      }
+    }
+  }
+
+  static func secret(_ text: String) -> SecretBytes {
+    SecretBytes(copying: Array(text.utf8))
+  }
+
+  static func credentials(_ password: String) -> Credentials {
+    Credentials(password: secret(password))
+  }
+
+  static func open(
+    _ store: SecretServiceStore, _ password: String
+  ) async throws -> Vault {
+    let vault = try await CheapVault.get(.messaging, in: store)
+    try await vault.unlock(with: credentials(password))
+    return vault
+  }
+
+  /// What can be seen of a home: equal views, equal states.
+  private static func view(_ store: SecretServiceStore) async throws -> String {
+    guard try await Vault.exists(.messaging, in: store) else {
+      return "absent, \(try store.retiredNames().count) retired"
+    }
+    for password in ["old", "new"] {
+      let vault = try await CheapVault.get(.messaging, in: store)
+      do throws(VaultError) {
+        try await vault.unlock(with: credentials(password))
+      } catch {
+        guard error.code == .wrongPassword else { throw error }
+        continue
+      }
+      return "\(password): \(try await vault.itemNames().map(\.name).joined(separator: " "))"
+    }
+    return "no password opens it"
+  }
+
+  private static func prepare(_ change: Change, _ store: SecretServiceStore) async throws {
+    guard change.hasVaultBefore else { return try store.prepare() }
+    let vault = try await CheapVault.create(
+      .messaging, in: store, credentials: credentials("old"))
+    try await vault.set(secret("1"), kind: .string, for: "kept")
+  }
+
+  /// The items of all homes that are no vault and no retired one.
+  private static func unfinishedCount(_ keyring: PrivateKeyring) throws -> Int {
+    let outcome = try keyring.run(
+      PrivateKeyring.secretToolProgram,
+      ["search", "--all", "application", "datavault", "unfinished", "messaging"])
+    return String(decoding: outcome.output, as: UTF8.self)
+      .split(separator: "\n").count { $0.hasPrefix("[") }
+  }
+
+  /// What must hold after an interruption: old or new, and nothing in the way of the next change.
+  private static func requireOldOrNew(
+    _ store: SecretServiceStore, old: String, new: String, _ place: Comment
+  ) async throws {
+    let seen = try await view(store)
+    #expect(seen == old || seen == new, place)
+    // Whoever repeats it, or goes on from there, is not in anybody's way.
+    if seen.hasPrefix("absent") {
+      try await Change.create.make(in: store)
+    } else {
+      try await open(store, seen.hasPrefix("new") ? "new" : "old")
+        .set(secret("3"), kind: .string, for: "later")
+    }
+    #expect(try await view(store) != seen, place)
+    #expect(try store.ids() == [.messaging], place)
+  }
+
+  @Test(arguments: Change.allCases, BusInterruption.Moment.allCases)
+  func `a change that is interrupted at any call leaves the old or the new vault`(
+    change: Change, moment: BusInterruption.Moment
+  ) async throws {
+    let keyring = try PrivateKeyring()
+    try keyring.startUnlocked()
+    func store(_ number: Int, _ interruption: BusInterruption? = nil) -> SecretServiceStore {
+      SecretServiceStore(
+        home: keyring.folder.appending("home-\(number)"), busAddress: keyring.busAddress,
+        interruption: interruption)
+    }
+    // Uninterrupted, for the states before and after.
+    let whole = store(-1)
+    try await Self.prepare(change, whole)
+    let old = try await Self.view(whole)
+    try await change.make(in: whole)
+    let new = try await Self.view(whole)
+    #expect(old != new)
+
+    var number = 0
+    while true {
+      try await Self.prepare(change, store(number))
+      let interruption = BusInterruption(atCall: number, moment)
+      let failure = await code { try await change.make(in: store(number, interruption)) }
+      guard interruption.hasHappened else { break }
+      #expect(failure == .storeUnavailable || failure == .writeFailed, "call \(number)")
+      try await Self.requireOldOrNew(
+        store(number), old: old, new: new, "call \(number)")
+      number += 1
+    }
+    #expect(number >= 5)
+    #expect(try Self.unfinishedCount(keyring) == 0)
+    print("secret service, \(change), \(moment): \(number) interruptions, lost: 0")
+  }
+
+  @Test(arguments: [Change.create, .set])
+  func `a service that is killed at any call leaves the old or the new vault`(
+    change: Change
+  ) async throws {
+    let keyring = Unchecked(try PrivateKeyring())
+    try keyring.value.startUnlocked()
+    let address = keyring.value.busAddress
+    func store(_ number: Int, _ interruption: BusInterruption? = nil) -> SecretServiceStore {
+      SecretServiceStore(
+        home: keyring.value.folder.appending("home-\(number)"), busAddress: address,
+        interruption: interruption)
+    }
+    let old = change == .create ? "absent, 0 retired" : "old: kept"
+    let new = change == .create ? "old: " : "old: added kept"
+    var number = 0
+    while true {
+      try await Self.prepare(change, store(number))
+      let interruption = BusInterruption(atCall: number, .beforeCall) {
+        keyring.value.stopKeyring()
+      }
+      let failure = await code { try await change.make(in: store(number, interruption)) }
+      guard interruption.hasHappened else { break }
+      #expect(failure == .storeUnavailable || failure == .writeFailed, "call \(number)")
+      try keyring.value.startUnlocked()
+      try await Self.requireOldOrNew(
+        store(number), old: old, new: new, "call \(number)")
+      number += 1
+    }
+    #expect(number >= 5)
+    #expect(try Self.unfinishedCount(keyring.value) == 0)
+  }
+
+  // MARK: The directory of the keyrings
+
+  @Test func `a change is durable when the keyring's directory is`() async throws {
+    let keyring = try PrivateKeyring()
+    try keyring.startUnlocked()
+    let keyrings = keyring.folder.appending("user/data/keyrings")
+    #expect(try LinuxFileSystem().entries(of: keyrings)?.isEmpty == false)
+    for change in Change.allCases {
+      let home = keyring.folder.appending("home-\(change)")
+      let plain = SecretServiceStore(home: home, busAddress: keyring.busAddress)
+      try await Self.prepare(change, plain)
+      let recorder = FileRecorder()
+      try await change.make(
+        in: SecretServiceStore(
+          home: home, busAddress: keyring.busAddress,
+          fileSystem: RecordingFileSystem(recorder: recorder), keyrings: keyrings))
+      let count = recorder.events.count { $0 == .synchronizeDirectory(keyrings) }
+      #expect(count == 1, "\(change)")
+    }
+  }
+
+  @Test func `a disk that does not confirm is an error that says so`() async throws {
+    let keyring = try PrivateKeyring()
+    try keyring.startUnlocked()
+    let keyrings = keyring.folder.appending("user/data/keyrings")
+    try keyring.store.prepare()
+    let recorder = FileRecorder(fault: .failure(atEvent: 0, .ioError))
+    let store = SecretServiceStore(
+      home: keyring.home, busAddress: keyring.busAddress,
+      fileSystem: RecordingFileSystem(recorder: recorder), keyrings: keyrings)
+    do throws(VaultError) {
+      try store.write([1], for: .messaging)
+      Issue.record("it was confirmed")
+    } catch {
+      #expect(error.code == .writeFailed)
+      #expect(error.hint?.contains("did not confirm") == true)
+    }
+    #expect(try keyring.store.read(.messaging) == [1])
+  }
+}
+
+/// What an operation failed with; nil when it succeeded.
+private func code(_ body: () async throws -> Void) async -> VaultError.Code? {
+  do {
+    try await body()
+    return nil
+  } catch let error as VaultError {
+    return error.code
+  } catch {
+    Issue.record("not a vault's error: \(error)")
+    return nil
+  }
+}
