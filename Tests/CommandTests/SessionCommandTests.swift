@@ -92,13 +92,46 @@ struct SessionCommandTests {
     defer { _ = try? home.run("lock", "v") }
     #expect(try home.run("delete", "v").status == 0)
     #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
-    let stale = try home.run("names", "v")
-    #expect(stale.status == 77)
-    #expect(stale.errors.contains("vault 'v' has new keys since its session began"))
-    #expect(stale.errors.contains("hint: unlock it again"))
     let after = try home.run("names", "v")
     #expect(after.status == 77)
     #expect(!after.errors.contains("session"))
+  }
+
+  @Test func `new keys end the session at once`() throws {
+    let password = home.folder.path("password")
+    #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
+    #expect(try home.unlocked("unlock", "v").status == 0)
+    defer { _ = try? home.run("lock", "v") }
+    #expect(try home.unlocked("rotate", "v").status == 0)
+    let after = try home.run("names", "v")
+    #expect(after.status == 77)
+    #expect(!after.errors.contains("session"))
+  }
+
+  @Test func `status says until when a session lasts`() throws {
+    struct Report: Decodable {
+      struct Session: Decodable {
+        let until: Date
+        let remainingSeconds: Int
+      }
+      let session: Session?
+    }
+    func report() throws -> Report {
+      let decoder = JSONDecoder()
+      decoder.dateDecodingStrategy = .iso8601
+      return try decoder.decode(
+        Report.self, from: Data(try home.run("status", "messaging", "--json").output))
+    }
+    #expect(try report().session == nil)
+    #expect(try home.run("status", "messaging").text.contains("session    none\n"))
+    try unlock("--for", "1h")
+    defer { lock() }
+    let session = try #require(try report().session)
+    #expect((3500...3600).contains(session.remainingSeconds))
+    #expect((3500...3601).contains(session.until.timeIntervalSinceNow))
+    #expect(try home.run("status", "messaging").text.contains("session    until 20"))
+    lock()
+    #expect(try report().session == nil)
   }
 
   @Test func `a session is found from a session keyring that leads nowhere`() throws {

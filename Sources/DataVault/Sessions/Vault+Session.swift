@@ -8,8 +8,8 @@ extension Vault {
   /// What opens the vault goes into the kernel's keyring of this user, with a timeout that the
   /// kernel enforces; `docs/sessions.md` says who can read it. A session of this vault that is
   /// there already ends, and this one takes its place. It ends with its time, with
-  /// ``VaultSession/end(_:in:)``, when the vault gets new keys, and when the machine restarts;
-  /// ``lock()`` does not end it.
+  /// ``VaultSession/end(_:in:)``, when the vault gets new keys or is deleted, and when the machine
+  /// restarts; ``lock()`` does not end it.
   ///
   /// - Parameter duration: 1 second to 366 days.
   /// - Throws: `sessionsUnavailable` where the kernel refuses, as it does in many containers;
@@ -100,6 +100,24 @@ extension Vault {
     guard end == .ended else { return close(because: .session) }
     wasLockedFromOutside.store(true, ordering: .releasing)
     await lock(because: .session, patience: Self.outsideLockPatience)
+  }
+
+  /// Ends this vault's session, if there is one: the vault is gone.
+  func endSession() {
+    _ = try? SessionPlace(of: id, in: store, parameters: parameters)?.end()
+  }
+
+  /// Ends this vault's session if it does not open the vault's new keys.
+  ///
+  /// Whoever opened the vault through it is locked out at once, not at its next use; this object
+  /// stays as it is. Where the kernel refuses, there is no session.
+  func endSession(unlessOpening key: KeyEnvelope) {
+    guard let place = try? SessionPlace(of: id, in: store, parameters: parameters),
+      let found = try? place.find()
+    else { return }
+    guard !key.opens(with: found.contentKey) else { return }
+    if sessionWatch != nil { unlockedOtherwise() }
+    try? place.keyring.revoke(found.key.serial)
   }
 
   /// From here on no session has a say in whether the vault is open.

@@ -28,6 +28,15 @@ extension VaultKeeper {
   }
 }
 
+extension VaultKeeper {
+  /// Ends the session of a vault that is gone.
+  ///
+  /// Where the kernel refuses, there is none; and one that stays opens nothing any more.
+  func endSessionOfGone(_ id: VaultID, parameters: VaultParameters) {
+    _ = try? endSession(of: id, parameters: parameters)
+  }
+}
+
 extension SessionPlace {
   /// - Returns: nil for a store that no other process reaches.
   init?(

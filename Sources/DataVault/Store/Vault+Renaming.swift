@@ -5,6 +5,9 @@ extension Vault {
   /// anew, its keys and what opens it stay. Two vaults that keep the key of one database would
   /// disown each other's changes: use one of them from then on.
   ///
+  /// A wrong secret counts nowhere: a file outside of any store has no record of attempts, and whoever
+  /// has the file can try as often, and anywhere, as its derivation allows.
+  ///
   /// - Throws: `alreadyExists` when the store has a vault of this id, which is never replaced; what
   ///   ``unlock(with:)`` throws for the exported vault; what writing a store throws.
   public static func importVault(
@@ -29,9 +32,10 @@ extension Vault {
   ) throws(VaultError) {
     guard try store.read(id) == nil else { throw .alreadyExists(id, in: store) }
     try requireAcceptableCosts(in: exported.file.key)
-    var draft = try open(
-      exported.file, contentKey: contentKey(of: exported.file.key, with: secret)
-    ).draft()
+    let open = try open(
+      exported.file, contentKey: contentKey(of: exported.file.key, with: secret))
+    try open.requireUsable(secret, of: exported.id, now: parameters.now())
+    var draft = open.draft()
     draft.clear.vaultID = id.rawValue
     try store.prepare()
     let lock = try store.lock(id)

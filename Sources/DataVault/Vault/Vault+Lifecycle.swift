@@ -62,29 +62,35 @@ extension Vault {
 
   /// Deletes a vault and all it holds; no password is needed.
   ///
+  /// A session of the vault ends.
+  ///
   /// - Parameter force: also deletes a vault that keeps a database's key, without which that
   ///   database opens never again, and one that is damaged.
   /// - Throws: `doesNotExist`, `databaseStillExists`, `damaged`, `newerVersion`, `writeFailed`.
   public static func delete(
     _ id: VaultID, in store: any VaultStore, force: Bool = false
   ) async throws(VaultError) {
-    try await VaultKeeper(store).delete(id, force: force, databaseMayExist: true)
+    try await delete(id, in: store, force: force, databaseExists: true)
   }
 
   /// As ``delete(_:in:force:)``, by someone who has looked for the database.
   package static func delete(
-    _ id: VaultID, in store: any VaultStore, force: Bool, databaseExists: Bool
+    _ id: VaultID, in store: any VaultStore, force: Bool, databaseExists: Bool,
+    parameters: VaultParameters = VaultParameters()
   ) async throws(VaultError) {
-    try await VaultKeeper(store).delete(id, force: force, databaseMayExist: databaseExists)
+    try await VaultKeeper(store).delete(
+      id, force: force, databaseMayExist: databaseExists, parameters: parameters)
   }
 
   /// Moves a vault to a side name, for whoever may want it back.
   ///
+  /// A session of the vault ends.
+  ///
   /// - Returns: the side name.
   package static func retire(
-    _ id: VaultID, in store: any VaultStore
+    _ id: VaultID, in store: any VaultStore, parameters: VaultParameters = VaultParameters()
   ) async throws(VaultError) -> String {
-    try await VaultKeeper(store).retire(id)
+    try await VaultKeeper(store).retire(id, parameters: parameters)
   }
 
   private func establish(

@@ -37,6 +37,7 @@ extension Vault {
       (before) throws(VaultError) in
       try self.changePassword(before, from: current, to: new)
     }
+    endSession(unlessOpening: written.key)
     if !wasLocked { adopt(written) }
   }
 

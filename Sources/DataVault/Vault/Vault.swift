@@ -116,8 +116,11 @@ public actor Vault {
     defer { lock.release() }
     try refresh()
     var draft = try withState { $0.draft() }
+    let keyBefore = draft.key
     let result = try body(&draft)
+    let key = draft.key
     follow(try write(draft))
+    if key != keyBefore { endSession(unlessOpening: key) }
     return result
   }
 

@@ -21,7 +21,9 @@ actor VaultKeeper {
     try store.ids()
   }
 
-  func delete(_ id: VaultID, force: Bool, databaseMayExist: Bool) throws(VaultError) {
+  func delete(
+    _ id: VaultID, force: Bool, databaseMayExist: Bool, parameters: VaultParameters
+  ) throws(VaultError) {
     try requireVault(id)
     let lock = try store.lock(id)
     defer { lock.release() }
@@ -35,14 +37,17 @@ actor VaultKeeper {
       }
     }
     try store.remove(id)
+    endSessionOfGone(id, parameters: parameters)
   }
 
-  func retire(_ id: VaultID) throws(VaultError) -> String {
+  func retire(_ id: VaultID, parameters: VaultParameters) throws(VaultError) -> String {
     try requireVault(id)
     let lock = try store.lock(id)
     defer { lock.release() }
     try requireVault(id)
-    return try store.retire(id)
+    let name = try store.retire(id)
+    endSessionOfGone(id, parameters: parameters)
+    return name
   }
 
   @discardableResult

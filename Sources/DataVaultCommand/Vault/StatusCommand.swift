@@ -14,9 +14,23 @@ struct StatusCommand: AsyncParsableCommand {
   @OptionGroup var home: HomeOptions
 
   func run() async throws {
-    let vault = try await Vault.get(vault.id(), in: home.home().store)
-    let status = StatusReport(vault.id, try await vault.status())
+    let store = try home.home().store
+    let vault = try await Vault.get(vault.id(), in: store)
+    let status = StatusReport(
+      vault.id, try await vault.status(), session: try await liveSession(of: vault.id, in: store))
     try report.print(status) { status.text }
+  }
+
+  /// Where the kernel refuses sessions, there is none.
+  private func liveSession(
+    of id: VaultID, in store: any VaultStore
+  ) async throws -> VaultSession? {
+    do throws(VaultError) {
+      return try await VaultSession.find(id, in: store)
+    } catch {
+      guard error.code == .sessionsUnavailable else { throw error }
+      return nil
+    }
   }
 }
 
@@ -33,6 +47,13 @@ private struct StatusReport: Encodable {
     let iterationCount: Int?
   }
 
+  struct Session: Encodable {
+    /// RFC 3339.
+    let until: String
+    /// Whole seconds, rounded up.
+    let remainingSeconds: Int
+  }
+
   let vault: String
   let formatVersion: Int
   let secured: Bool
@@ -44,8 +65,10 @@ private struct StatusReport: Encodable {
   /// Whole seconds, rounded up; absent when an attempt is taken now.
   let retryAfterSeconds: Int?
   let retryLimit: Int
+  /// Absent when the vault needs its password.
+  let session: Session?
 
-  init(_ id: VaultID, _ status: VaultStatus) {
+  init(_ id: VaultID, _ status: VaultStatus, session: VaultSession?) {
     vault = id.rawValue
     formatVersion = status.formatVersion
     secured = status.isSecured
@@ -60,6 +83,13 @@ private struct StatusReport: Encodable {
     retryAfterSeconds =
       status.retryDelay > .zero ? Int((status.retryDelay / .seconds(1)).rounded(.up)) : nil
     retryLimit = status.retryLimit
+    self.session = session.flatMap { session in
+      let seconds = session.remaining / .seconds(1)
+      guard seconds > 0 else { return nil }
+      return Session(
+        until: Date(timeIntervalSinceNow: seconds).formatted(.iso8601),
+        remainingSeconds: Int(seconds.rounded(.up)))
+    }
   }
 
   private static func text(sinceEpoch moment: Duration) -> String {
@@ -78,6 +108,9 @@ private struct StatusReport: Encodable {
       let count = slot.iterationCount.map { ", \($0) iterations" } ?? ""
       lines.append("opens by   \(slot.kind)\(name)\(count)")
     }
+    lines.append(
+      session.map { "session    until \($0.until), for \($0.remainingSeconds) s" }
+        ?? "session    none")
     lines.append("opened     \(lastOpening ?? "not known")")
     let wait = retryAfterSeconds.map { ": no attempt is taken for \($0) s" } ?? ""
     lines.append("failures   \(failedAttempts) since then\(wait)")

@@ -113,7 +113,9 @@ import VaultCrypto
   @Test func `who waits goes on past a session that is stale`() async throws {
     let owner = try await bench.create(credentials: .standard)
     try await owner.openSession(for: .seconds(60))
+    bench.keyring.refusal = EPERM
     try await owner.secure(to: credentials("other"))
+    bench.keyring.refusal = nil
     let vault = try await bench.found()
     let waiting = Task { try await vault.unlockWithSession(waitingUpTo: .seconds(60)) }
     #expect(try await eventually { bench.keyring.entries.isEmpty })
