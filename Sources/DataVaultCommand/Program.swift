@@ -46,6 +46,7 @@ struct Program: AsyncParsableCommand {
       } else {
         try command.run()
       }
+      MemoryWarning.giveOnce()
     } catch {
       end(with: error)
     }
@@ -63,6 +64,7 @@ struct Program: AsyncParsableCommand {
     default:
       failure = CommandFailure(translating: error)
     }
+    MemoryWarning.giveOnce()
     failure.report()
     Glibc.exit(failure.status.rawValue)
   }

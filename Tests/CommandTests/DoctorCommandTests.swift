@@ -129,10 +129,20 @@ import Testing
     let outcome = try Tool.run(["doctor", "--json", "--home", home.path], through: limited)
     #expect(outcome.status == 0)
     #expect(outcome.text.contains(#""kind":"memoryNotLocked""#))
-    let names = try Tool.run(
-      ["names", "messaging", "--home", home.path, "--password-file", home.folder.path("password")],
-      through: limited)
-    #expect(names.status == 0)
+    #expect(outcome.errors.isEmpty)
+    // Commands of their own, an engine's, and one that fails: each warns once.
+    for (arguments, file, status) in [
+      (["names", "messaging"], "password", 0), (["queue", "stats"], "password", 0),
+      (["names", "messaging"], "wrong", 77),
+    ] as [([String], String, Int32)] {
+      let outcome = try Tool.run(
+        arguments + ["--home", home.path, "--password-file", home.folder.path(file)],
+        through: limited)
+      #expect(outcome.status == status)
+      #expect(
+        outcome.errors.components(separatedBy: "cannot be locked into memory").count == 2,
+        "\(outcome.errors)")
+    }
   }
 
   @Test func `sessions that the kernel refuses are reported`() throws {

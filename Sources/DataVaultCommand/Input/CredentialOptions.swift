@@ -18,6 +18,11 @@ struct CredentialOptions: ParsableArguments {
       "Open by a recovery code, read from an open file descriptor.", valueName: "n"))
   var recoveryCodeDescriptor: Int32?
 
+  @Flag(
+    name: .customLong("recovery-code-prompt"),
+    help: "Open by a recovery code, asked for at the terminal, which does not show it.")
+  var asksForRecoveryCode = false
+
   @Option(
     name: .customLong("slot-key-file"),
     help: ArgumentHelp(
@@ -31,7 +36,7 @@ struct CredentialOptions: ParsableArguments {
   var slotKeyDescriptor: Int32?
 
   /// Whether a source was named: it is used then, and nothing in its place.
-  var areGiven: Bool { password.areGiven || otherSource != nil }
+  var areGiven: Bool { password.areGiven || otherCount > 0 }
 
   var descriptors: [Int32] {
     password.descriptors
@@ -39,11 +44,7 @@ struct CredentialOptions: ParsableArguments {
   }
 
   func validate() throws {
-    let others = [
-      recoveryCodeFile, recoveryCodeDescriptor.map(String.init), slotKeyFile,
-      slotKeyDescriptor.map(String.init),
-    ].count { $0 != nil }
-    guard others <= 1, others == 0 || !password.areGiven else {
+    guard otherCount <= 1, otherCount == 0 || !password.areGiven else {
       throw ValidationError("give one of a password, a recovery code and a key file")
     }
     try DescriptorRules.check(descriptors)
@@ -51,13 +52,21 @@ struct CredentialOptions: ParsableArguments {
 
   /// The secret from the source that was named, else a password from the terminal.
   func read(for id: VaultID) throws -> VaultSecret {
-    if let otherSource { return try otherSource.read() }
+    if let source = otherSource(for: id) { return try source.read() }
     return .password(try password.read(for: id))
   }
 
-  private var otherSource: SlotSecretSource? {
+  private var otherCount: Int {
+    [
+      recoveryCodeFile != nil, recoveryCodeDescriptor != nil, asksForRecoveryCode,
+      slotKeyFile != nil, slotKeyDescriptor != nil,
+    ].count { $0 }
+  }
+
+  private func otherSource(for id: VaultID) -> SlotSecretSource? {
     if let recoveryCodeFile { return .recoveryCode(.file(recoveryCodeFile)) }
     if let recoveryCodeDescriptor { return .recoveryCode(.descriptor(recoveryCodeDescriptor)) }
+    if asksForRecoveryCode { return .recoveryCodePrompt(for: id) }
     if let slotKeyFile { return .keyFile(.file(FilePath(slotKeyFile))) }
     return slotKeyDescriptor.map { .keyFile(.descriptor($0)) }
   }

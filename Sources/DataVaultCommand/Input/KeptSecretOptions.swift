@@ -20,6 +20,13 @@ struct KeptSecretOptions: ParsableArguments {
       valueName: "n"))
   var recoveryCodeDescriptors: [Int32] = []
 
+  @Flag(
+    name: .customLong("recovery-code-prompt"),
+    help:
+      "Keep the slot of a recovery code, asked for at the terminal, which does not show it; may be repeated."
+  )
+  var recoveryCodePromptCount: Int
+
   @Option(
     name: .customLong("slot-key-file"),
     help: ArgumentHelp("Keep the slot of a key file; may be repeated.", valueName: "file"))
@@ -41,19 +48,20 @@ struct KeptSecretOptions: ParsableArguments {
   /// was named.
   func read(for id: VaultID, needsPassword: Bool) throws -> VaultSecrets {
     var secrets = VaultSecrets()
-    for source in sources { secrets.append(try source.read()) }
+    for source in sources(for: id) { secrets.append(try source.read()) }
     if password.areGiven || needsPassword {
       secrets.append(.password(try password.read(for: id)))
     }
     return secrets
   }
 
-  private var sources: [SlotSecretSource] {
+  private func sources(for id: VaultID) -> [SlotSecretSource] {
     var sources: [SlotSecretSource] = []
     sources += slotKeyFiles.map { .keyFile(.file(FilePath($0))) }
     sources += slotKeyDescriptors.map { .keyFile(.descriptor($0)) }
     sources += recoveryCodeFiles.map { .recoveryCode(.file($0)) }
     sources += recoveryCodeDescriptors.map { .recoveryCode(.descriptor($0)) }
+    sources += (0..<recoveryCodePromptCount).map { _ in .recoveryCodePrompt(for: id) }
     return sources
   }
 }

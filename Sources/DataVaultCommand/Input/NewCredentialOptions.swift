@@ -26,14 +26,19 @@ struct NewCredentialOptions: ParsableArguments {
     help: ArgumentHelp("Read a salt from an open file descriptor.", valueName: "n"))
   var saltDescriptor: Int32?
 
+  @Flag(
+    name: .customLong("new-salt-prompt"),
+    help: "Ask for a salt at the terminal, twice, to be given at every unlock.")
+  var asksForSalt = false
+
   var descriptors: [Int32] { [passwordDescriptor, saltDescriptor].compactMap { $0 } }
 
   func validate() throws {
     guard passwordFile == nil || passwordDescriptor == nil else {
       throw ValidationError("give one of --new-password-file and --new-password-fd")
     }
-    guard saltFile == nil || saltDescriptor == nil else {
-      throw ValidationError("give one of --new-salt-file and --new-salt-fd")
+    guard [saltFile != nil, saltDescriptor != nil, asksForSalt].count(where: { $0 }) <= 1 else {
+      throw ValidationError("give one of --new-salt-file, --new-salt-fd and --new-salt-prompt")
     }
     try DescriptorRules.check(descriptors)
   }
@@ -41,35 +46,29 @@ struct NewCredentialOptions: ParsableArguments {
   /// The new password from the source that was named, else from the terminal, where it is asked for
   /// twice.
   func read(for id: VaultID) throws(CommandFailure) -> Credentials {
-    let password =
-      if let passwordSource { try passwordSource.read() } else { try Self.ask(for: id) }
+    let password = try passwordSource(for: id).read()
     guard password.byteCount > 0 else {
       throw CommandFailure(.badData, "the new password of vault \(id) is empty")
     }
-    return Credentials(password: password, salt: try saltSource?.read())
+    return Credentials(password: password, salt: try saltSource(for: id)?.read())
   }
 
-  private static func ask(for id: VaultID) throws(CommandFailure) -> SecretBytes {
-    guard let terminal = Terminal() else {
-      throw CommandFailure(
-        .notPermitted, "vault \(id) needs a new password, and there is no terminal to ask at",
-        hint: "give --new-password-file FILE or --new-password-fd N")
-    }
-    let password = try terminal.readSecret(prompt: "New password of vault \(id): ")
-    let again = try terminal.readSecret(prompt: "The same again: ")
-    guard SecretBytes.isEqual(password, again) else {
-      throw CommandFailure(.badData, "the two passwords differ; nothing was changed")
-    }
-    return password
-  }
-
-  private var passwordSource: SecretSource? {
+  private func passwordSource(for id: VaultID) -> SecretSource {
     if let passwordFile { return .file(passwordFile) }
-    return passwordDescriptor.map(SecretSource.descriptor)
+    if let passwordDescriptor { return .descriptor(passwordDescriptor) }
+    return .terminal(
+      SecretSource.Question(
+        what: "new password", vault: id, isRepeated: true,
+        hint: "give --new-password-file FILE or --new-password-fd N"))
   }
 
-  private var saltSource: SecretSource? {
+  private func saltSource(for id: VaultID) -> SecretSource? {
     if let saltFile { return .file(saltFile) }
-    return saltDescriptor.map(SecretSource.descriptor)
+    if let saltDescriptor { return .descriptor(saltDescriptor) }
+    guard asksForSalt else { return nil }
+    return .terminal(
+      SecretSource.Question(
+        what: "new salt", vault: id, isRepeated: true,
+        hint: "give --new-salt-file FILE or --new-salt-fd N"))
   }
 }

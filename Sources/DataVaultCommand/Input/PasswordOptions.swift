@@ -32,10 +32,13 @@ struct PasswordOptions: ParsableArguments {
     help: ArgumentHelp("Read the salt from an open file descriptor.", valueName: "n"))
   var saltDescriptor: Int32?
 
+  @Flag(name: .customLong("salt-prompt"), help: "Ask for the salt at the terminal.")
+  var asksForSalt = false
+
   /// Whether a source was named: it is used then, and nothing in its place.
   var areGiven: Bool {
     passwordFile != nil || passwordDescriptor != nil || credential != nil || saltFile != nil
-      || saltDescriptor != nil
+      || saltDescriptor != nil || asksForSalt
   }
 
   var descriptors: [Int32] { [passwordDescriptor, saltDescriptor].compactMap { $0 } }
@@ -45,36 +48,34 @@ struct PasswordOptions: ParsableArguments {
     guard count <= 1 else {
       throw ValidationError("give one of --password-file, --password-fd and --credential")
     }
-    guard saltFile == nil || saltDescriptor == nil else {
-      throw ValidationError("give one of --salt-file and --salt-fd")
+    guard [saltFile != nil, saltDescriptor != nil, asksForSalt].count(where: { $0 }) <= 1 else {
+      throw ValidationError("give one of --salt-file, --salt-fd and --salt-prompt")
     }
     try DescriptorRules.check(descriptors)
   }
 
   /// The password from the source that was named, else from the terminal.
   func read(for id: VaultID) throws(CommandFailure) -> Credentials {
-    let password =
-      if let passwordSource { try passwordSource.read() } else { try Self.ask(for: id) }
-    return Credentials(password: password, salt: try saltSource?.read())
+    let password = try passwordSource(for: id).read()
+    return Credentials(password: password, salt: try saltSource(for: id)?.read())
   }
 
-  private static func ask(for id: VaultID) throws(CommandFailure) -> SecretBytes {
-    guard let terminal = Terminal() else {
-      throw CommandFailure(
-        .notPermitted, "vault \(id) needs a password, and there is no terminal to ask at",
-        hint: "give --password-file FILE, --password-fd N or --credential NAME")
-    }
-    return try terminal.readSecret(prompt: "Password of vault \(id): ")
-  }
-
-  private var passwordSource: SecretSource? {
+  private func passwordSource(for id: VaultID) -> SecretSource {
     if let passwordFile { return .file(passwordFile) }
     if let passwordDescriptor { return .descriptor(passwordDescriptor) }
-    return credential.map(SecretSource.credential)
+    if let credential { return .credential(credential) }
+    return .terminal(
+      SecretSource.Question(
+        what: "password", vault: id,
+        hint: "give --password-file FILE, --password-fd N or --credential NAME"))
   }
 
-  private var saltSource: SecretSource? {
+  private func saltSource(for id: VaultID) -> SecretSource? {
     if let saltFile { return .file(saltFile) }
-    return saltDescriptor.map(SecretSource.descriptor)
+    if let saltDescriptor { return .descriptor(saltDescriptor) }
+    guard asksForSalt else { return nil }
+    return .terminal(
+      SecretSource.Question(
+        what: "salt", vault: id, hint: "give --salt-file FILE or --salt-fd N"))
   }
 }

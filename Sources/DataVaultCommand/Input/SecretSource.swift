@@ -1,7 +1,8 @@
+internal import DataVault
 internal import Glibc
 internal import VaultCrypto
 
-/// Where a password, a salt or a recovery code comes from, other than the terminal.
+/// Where a password, a salt or a recovery code comes from.
 ///
 /// Never arguments, never the environment.
 enum SecretSource {
@@ -10,6 +11,19 @@ enum SecretSource {
   /// A name in the directory that systemd hands to the service. See systemd.exec(5),
   /// `LoadCredential=`.
   case credential(String)
+  /// The person at the terminal.
+  case terminal(Question)
+
+  /// What a person is asked for.
+  struct Question {
+    /// Such as "recovery code".
+    let what: String
+    let vault: VaultID
+    /// Whether it is asked for again, as a new one has to be.
+    var isRepeated = false
+    /// The options that could have named it, for whoever has no terminal.
+    let hint: String
+  }
 
   /// The most bytes a password or a salt may have.
   static let maximumByteCount = 64 << 10
@@ -23,7 +37,26 @@ enum SecretSource {
       return try Self.read(descriptor: number, name: "file descriptor \(number)")
     case .credential(let name):
       return try Self.read(file: Self.path(ofCredential: name))
+    case .terminal(let question):
+      return try Self.ask(question)
     }
+  }
+
+  private static func ask(_ question: Question) throws(CommandFailure) -> SecretBytes {
+    guard let terminal = Terminal() else {
+      throw CommandFailure(
+        .notPermitted,
+        "vault \(question.vault) needs a \(question.what), and there is no terminal to ask at",
+        hint: question.hint)
+    }
+    let name = question.what.prefix(1).uppercased() + question.what.dropFirst()
+    let secret = try terminal.readSecret(prompt: "\(name) of vault \(question.vault): ")
+    guard question.isRepeated else { return secret }
+    let again = try terminal.readSecret(prompt: "The same again: ")
+    guard SecretBytes.isEqual(secret, again) else {
+      throw CommandFailure(.badData, "the two differ; nothing was changed")
+    }
+    return secret
   }
 
   private static func path(ofCredential name: String) throws(CommandFailure) -> String {

@@ -1,44 +1,110 @@
 internal import Glibc
-internal import Synchronization
 
-/// A terminal whose echo is off until ``restore()``, also when a signal ends the process meanwhile.
+/// A terminal whose echo is off until ``restore()``.
+///
+/// Also when a signal ends the process meanwhile, and for as long as one stops it; when it goes on, the
+/// echo is off again and the question is asked again.
 struct SilencedEcho {
-  private static let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
+  private typealias Handler = @convention(c) (Int32) -> Void
+  private let handlers: [(number: Int32, before: sighandler_t?)]
 
-  init(_ descriptor: Int32) {
+  /// - Parameter question: written when the process goes on after a stop.
+  init(_ descriptor: Int32, question: [UInt8]) {
     var settings = termios()
-    guard unsafe tcgetattr(descriptor, &settings) == 0 else { return }
-    unsafe silencedTerminal = (descriptor, settings)
-    for number in Self.signals {
-      signal(number, restoreAndDie)
+    guard unsafe tcgetattr(descriptor, &settings) == 0 else {
+      handlers = []
+      return
     }
-    settings.c_lflag &= ~tcflag_t(ECHO)
-    settings.c_lflag |= tcflag_t(ICANON)
-    unsafe tcsetattr(descriptor, TCSAFLUSH, &settings)
+    unsafe silencedTerminal = SilencedTerminal(
+      descriptor: descriptor, settings: settings, question: question)
+    let mine: [(Int32, Handler)] =
+      [SIGINT, SIGTERM, SIGHUP, SIGQUIT].map { ($0, restoreAndDie) } + [
+        (SIGTSTP, restoreAndStop), (SIGCONT, silenceAgain),
+      ]
+    handlers = mine.map { number, handler in
+      let before = signal(number, handler)
+      // What nohup(1) has made deaf stays deaf.
+      if isIgnoring(before) { signal(number, SIG_IGN) }
+      return (number, before)
+    }
+    unsafe silencedTerminal?.silence()
+  }
+
+  /// Turns the echo on again, and gives signals back their meaning.
+  func restore() {
+    unsafe silencedTerminal?.restore()
+    for (number, before) in handlers { signal(number, before ?? SIG_DFL) }
+    unsafe silencedTerminal?.forget()
+    unsafe silencedTerminal = nil
+  }
+}
+
+/// A terminal as it was found, and how to bring it there and back.
+///
+/// Its methods call nothing but what signal-safety(7) allows.
+@safe private struct SilencedTerminal {
+  private let descriptor: Int32
+  private let settings: termios
+  private let question: UnsafeMutableBufferPointer<UInt8>
+
+  init(descriptor: Int32, settings: termios, question: [UInt8]) {
+    self.descriptor = descriptor
+    self.settings = settings
+    unsafe self.question = .allocate(capacity: question.count)
+    _ = unsafe self.question.initialize(from: question)
+  }
+
+  func silence() {
+    var silent = settings
+    silent.c_lflag &= ~tcflag_t(ECHO)
+    silent.c_lflag |= tcflag_t(ICANON)
+    unsafe tcsetattr(descriptor, TCSAFLUSH, &silent)
   }
 
   func restore() {
-    restoreTerminal()
-    for number in Self.signals {
-      signal(number, SIG_DFL)
-    }
-    unsafe silencedTerminal = nil
+    var settings = settings
+    unsafe tcsetattr(descriptor, TCSAFLUSH, &settings)
+  }
+
+  func ask() {
+    _ = unsafe write(descriptor, question.baseAddress, question.count)
+  }
+
+  func forget() {
+    unsafe question.deallocate()
   }
 }
 
 /// The terminal to restore.
 // Unsafe: a signal handler can reach nothing but a global. It is set before the handlers are and
 // one prompt runs at a time.
-nonisolated(unsafe) private var silencedTerminal: (descriptor: Int32, settings: termios)?
+nonisolated(unsafe) private var silencedTerminal: SilencedTerminal?
 
-/// Calls nothing but what signal-safety(7) allows.
-private func restoreTerminal() {
-  guard var terminal = unsafe silencedTerminal else { return }
-  unsafe tcsetattr(terminal.descriptor, TCSAFLUSH, &terminal.settings)
+private func isIgnoring(_ handler: sighandler_t?) -> Bool {
+  unsafe unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
 }
 
 private func restoreAndDie(_ number: Int32) {
-  restoreTerminal()
+  unsafe silencedTerminal?.restore()
   signal(number, SIG_DFL)
   raise(number)
+}
+
+/// Stops as the person has asked for, who has the echo meanwhile.
+private func restoreAndStop(_ number: Int32) {
+  unsafe silencedTerminal?.restore()
+  signal(number, SIG_DFL)
+  // It is blocked in its own handler.
+  var set = sigset_t()
+  unsafe sigemptyset(&set)
+  unsafe sigaddset(&set, number)
+  unsafe pthread_sigmask(SIG_UNBLOCK, &set, nil)
+  raise(number)
+  signal(number, restoreAndStop)
+}
+
+/// The shell may have set the terminal as it likes while the process was stopped.
+private func silenceAgain(_: Int32) {
+  unsafe silencedTerminal?.silence()
+  unsafe silencedTerminal?.ask()
 }

@@ -19,8 +19,9 @@ struct Terminal: ~Copyable {
   ///
   /// The line goes from the kernel straight into locked memory.
   func readSecret(prompt: String) throws(CommandFailure) -> SecretBytes {
-    _ = OutputDescriptor(number: descriptor).write(Array(prompt.utf8))
-    let echo = SilencedEcho(descriptor)
+    let question = Array(prompt.utf8)
+    _ = OutputDescriptor(number: descriptor).write(question)
+    let echo = SilencedEcho(descriptor, question: question)
     defer {
       echo.restore()
       _ = OutputDescriptor(number: descriptor).write([UInt8(ascii: "\n")])
@@ -37,7 +38,7 @@ struct Terminal: ~Copyable {
       }
       if count < 0, errno == EINTR { continue }
       guard count == 1 else {
-        throw CommandFailure(.notPermitted, "the terminal closed before a password was entered")
+        throw CommandFailure(.notPermitted, "the terminal closed before anything was entered")
       }
       let isEnd = line.withBytes {
         unsafe $0.unsafeLoad(fromByteOffset: byteCount, as: UInt8.self) == 0x0A

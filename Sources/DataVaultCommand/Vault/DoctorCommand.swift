@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import DataVault
+internal import VaultCrypto
 internal import VaultedDatabase
 
 /// `datavault doctor`.
@@ -16,6 +17,7 @@ struct DoctorCommand: AsyncParsableCommand {
 
   func run() async throws {
     let findings = await VaultDoctor.examine(try home.home().store)
+    _ = LockedMemory.takeWarning()  // it is among the findings
     try report.print(["findings": findings.map(FindingReport.init)]) {
       findings.isEmpty ? "nothing found\n" : findings.map { FindingReport($0).text }.joined()
     }

@@ -14,6 +14,8 @@ struct VaultAccess {
   ///
   /// - Parameter toChangePassword: takes a password also that the policy no longer allows.
   func open(_ id: VaultID, toChangePassword: Bool = false) async throws -> Vault {
+    // Before work that may last: a queue that is followed.
+    defer { MemoryWarning.giveOnce() }
     let vault = try await Vault.get(id, in: home.store)
     func unlock(with secret: borrowing VaultSecret) async throws {
       if toChangePassword {
@@ -30,9 +32,13 @@ struct VaultAccess {
     if status.isSecured {
       if usesSession, try await vault.unlockWithSession() { return vault }
       guard status.slots.contains(where: { $0.kind == .password }) else {
+        if status.slots.contains(where: { $0.kind == .recoveryCode }) {
+          try await unlock(with: SlotSecretSource.recoveryCodePrompt(for: id).read())
+          return vault
+        }
         throw CommandFailure(
-          .notPermitted, "vault \(id) has no password to ask for",
-          hint: "give --recovery-code-file FILE or --slot-key-file FILE")
+          .notPermitted, "vault \(id) has neither a password nor a recovery code to ask for",
+          hint: "give --slot-key-file FILE or --slot-key-fd N")
       }
       try await unlock(with: credentials.read(for: id))
       return vault

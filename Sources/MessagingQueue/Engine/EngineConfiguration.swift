@@ -1,4 +1,5 @@
 public import Logging
+internal import VaultCrypto
 internal import VaultedDatabase
 
 /// Limits of an engine.
@@ -84,6 +85,13 @@ extension EngineConfiguration {
       the last \(frameCount) frames of \(home.databasePath)-wal are torn or damaged and were left \
       out: after a power cut that is a commit nobody was told of, otherwise messages are missing
       """)
+  }
+
+  /// Once a process, when the system has refused to lock memory.
+  func warnOfMemory() {
+    guard LockedMemory.takeWarning() else { return }
+    logger.warning(
+      "secrets cannot be locked into memory and may reach the swap: raise RLIMIT_MEMLOCK")
   }
 
   func warnOfNoSecurity(_ home: DataVaultHome) {

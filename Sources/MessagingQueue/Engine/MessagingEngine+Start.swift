@@ -84,6 +84,7 @@ extension MessagingEngine {
         try? home.fileSystem.lock(FilePath(home.databasePath.string + "-maintenance"), wait: false)
       }
       if !isSecured { configuration.warnOfNoSecurity(home) }
+      configuration.warnOfMemory()
       if database.discardedLogFrameCount > 0 {
         configuration.warnOfDiscardedLog(home, frameCount: database.discardedLogFrameCount)
       }

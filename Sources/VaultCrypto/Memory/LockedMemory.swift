@@ -13,7 +13,14 @@ internal import Synchronization
   /// Whether every secret of this process so far could be locked into memory.
   public static var isComplete: Bool { !lockWasRefused.load(ordering: .relaxed) }
 
+  /// Whether the caller is the one to warn that secrets may reach the swap: true once a process,
+  /// after the first refusal.
+  public static func takeWarning() -> Bool {
+    !isComplete && !wasWarned.exchange(true, ordering: .relaxed)
+  }
+
   private static let lockWasRefused = Atomic<Bool>(false)
+  private static let wasWarned = Atomic<Bool>(false)
 
   /// Sees the whole memory between its wiping and its return to the system: for the test that
   /// proves the wiping.
