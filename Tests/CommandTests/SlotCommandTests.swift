@@ -131,7 +131,7 @@ import Testing
     let last = try byCode(home, "slots", "remove", "v", "paper")
     #expect(last.status == 78)
     #expect(last.errors.contains("hint: "))
-    // Nothing to ask for at a terminal.
+    // No terminal to ask at.
     let unnamed = try home.run("get", "v", "name")
     #expect(unnamed.status == 77)
     #expect(unnamed.errors.contains("hint: give --recovery-code-file"))

@@ -101,6 +101,8 @@ private func restoreAndStop(_ number: Int32) {
   unsafe pthread_sigmask(SIG_UNBLOCK, &set, nil)
   raise(number)
   signal(number, restoreAndStop)
+  // Also where nobody could have let it go on, and the kernel has not stopped it.
+  unsafe silencedTerminal?.silence()
 }
 
 /// The shell may have set the terminal as it likes while the process was stopped.
