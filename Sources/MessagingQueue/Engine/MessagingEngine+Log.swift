@@ -1,4 +1,7 @@
 extension MessagingEngine {
+  /// What wakes whoever waits for messages.
+  package nonisolated var bell: ChangeBell { log.bell }
+
   /// Reads a page of a channel's log, leased or not, without holding up who publishes.
   ///
   /// It reads one snapshot. The timetoken of the last message is the cursor for the next page; an

@@ -79,6 +79,24 @@ import Testing
     }
   }
 
+  @Test func `a ring is heard by another engine's bell at once`() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    var never = ChangeBell.Intervals()
+    never.listening = .seconds(3600)
+    never.deaf = .seconds(3600)
+    let near = ChangeBell(device: file, intervals: never)
+    let far = ChangeBell(device: BellFile(besideDatabase: database), intervals: never)
+    // The first wait begins to listen, which rings.
+    #expect(await far.nextRing(after: far.ringCount, within: .seconds(30)) == .rang)
+    for _ in 0..<20 {
+      try await Task.sleep(for: .milliseconds(1))
+      let count = far.ringCount
+      async let wake = far.nextRing(after: count, within: .seconds(30))
+      near.ring()
+      #expect(await wake == .rang)
+    }
+  }
+
   @Test func `an interruption ends the wait, also one that begins later`() throws {
     try withFolder {
       let listener = try file.listen()

@@ -25,6 +25,9 @@ struct Measurement {
       Measurement(name: "publish", folder: "publish") { folder in
         try await PublishCost.measure(folder: folder, rounds: rounds)
       },
+      Measurement(name: LiveCost.name, folder: "live") { folder in
+        try await LiveCost.measure(program: command, home: folder)
+      },
       Measurement(name: "change of key", folder: "rekey") { folder in
         [try KeyChangeCost.measure(folder: folder, rounds: rounds).row]
       },
