@@ -71,10 +71,11 @@ import Testing
     _ = try home.run("queue", "publish", "d", input: "1\n2\n")
     let table = try home.run("queue", "channels").text.split(separator: "\n")
     #expect(table.count == 3)
-    #expect(table[1].hasPrefix("c        1         1"))
-    #expect(table[2].hasPrefix("d        2         1"))
+    #expect(table[1].hasPrefix("c        1         5      1"))
+    #expect(table[2].hasPrefix("d        2         2      1"))
     let json = try home.run("queue", "channels", "--json").text
-    #expect(json.hasPrefix(#"{"channels":[{"channel":"c","messages":1,"newestTimetoken":"1"#))
+    #expect(
+      json.hasPrefix(#"{"channels":[{"bytes":5,"channel":"c","messages":1,"newestTimetoken":"1"#))
   }
 
   @Test(arguments: ["history", "channels"])

@@ -26,10 +26,11 @@ struct ChannelsCommand: AsyncParsableCommand {
   }
 
   private static func text(_ channels: [ChannelSummary]) -> String {
-    var table = Table(header: ["CHANNEL", "MESSAGES", "OLDEST", "NEWEST"])
+    var table = Table(header: ["CHANNEL", "MESSAGES", "BYTES", "OLDEST", "NEWEST"])
     for channel in channels {
       table.append([
-        channel.channel.name, "\(channel.messageCount)", channel.oldest?.description ?? "-",
+        channel.channel.name, "\(channel.messageCount)", "\(channel.byteCount)",
+        channel.oldest?.description ?? "-",
         channel.newest?.description ?? "-",
       ])
     }
@@ -42,6 +43,7 @@ private struct ChannelsReport: Encodable {
   struct Summary: Encodable {
     let channel: String
     let messages: Int
+    let bytes: Int
     /// Both absent for an empty log.
     let oldestTimetoken: String?
     let newestTimetoken: String?
@@ -52,7 +54,7 @@ private struct ChannelsReport: Encodable {
   init(_ channels: [ChannelSummary]) {
     self.channels = channels.map {
       Summary(
-        channel: $0.channel.name, messages: $0.messageCount,
+        channel: $0.channel.name, messages: $0.messageCount, bytes: $0.byteCount,
         oldestTimetoken: $0.oldest?.description, newestTimetoken: $0.newest?.description)
     }
   }

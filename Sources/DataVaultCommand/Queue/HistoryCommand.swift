@@ -59,12 +59,14 @@ struct HistoryCommand: AsyncParsableCommand {
       engine: engine, channel: channel, format: isNDJSON ? .ndjson : .lines,
       cursor: after?.timetoken)
     do {
+      // Taken first, so that nothing is published between what is printed and what is followed.
+      let live = follows ? try await engine.messages(of: channel) : nil
       if isNewest {
         try await reading.printNewest(limit ?? 10)
       } else {
         try await reading.print(limit ?? .max)
       }
-      if follows { try await reading.follow() }
+      if let live { try await reading.follow(live) }
     } catch {
       try? await engine.stop()
       throw error

@@ -52,9 +52,10 @@ struct HistoryReading {
   }
 
   /// Prints what is published, until the process is ended.
-  mutating func follow() async throws {
-    let start = cursor.map { LogPosition.after($0) } ?? .beginning
-    for try await message in try await engine.messages(of: channel, after: start) {
+  mutating func follow(_ live: LogMessages) async throws {
+    for try await message in live {
+      // What came in while the history was printed is in both.
+      if let cursor, message.timetoken <= cursor { continue }
       try print([message])
     }
   }

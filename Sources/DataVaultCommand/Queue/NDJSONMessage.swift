@@ -6,6 +6,8 @@ struct NDJSONMessage {
   private let timetoken: Timetoken
   private let channel: Channel
   private let payload: [UInt8]
+  private let headers: [String: String]
+  private let orderingKey: String?
   private var attempt: Int?
   private var token: String?
 
@@ -13,6 +15,8 @@ struct NDJSONMessage {
     timetoken = delivery.timetoken
     channel = delivery.channel
     payload = delivery.payload
+    headers = delivery.headers
+    orderingKey = delivery.orderingKey
     attempt = delivery.attempt
     token = withToken ? delivery.token.description : nil
   }
@@ -21,6 +25,8 @@ struct NDJSONMessage {
     timetoken = message.timetoken
     channel = message.channel
     payload = message.payload
+    headers = message.headers
+    orderingKey = message.orderingKey
   }
 
   /// The line, newline included.
@@ -31,6 +37,13 @@ struct NDJSONMessage {
     line += Self.quoted(channel.name)
     if let attempt { line += #","attempt":\#(attempt)"# }
     if let token { line += #","token":"\#(token)""# }
+    if let orderingKey { line += #","orderingKey":"# + Self.quoted(orderingKey) }
+    if !headers.isEmpty {
+      let members = headers.sorted { $0.key < $1.key }.map {
+        Self.quoted($0.key) + ":" + Self.quoted($0.value)
+      }
+      line += #","headers":{"# + members.joined(separator: ",") + "}"
+    }
     if let text = String(validating: payload, as: UTF8.self) {
       line += #","payload":"# + Self.quoted(text)
     } else {

@@ -34,7 +34,7 @@ extension EngineDatabase {
   private static func changedChannels(
     _ channels: Set<Channel>?, after cursor: Int64, _ db: Database
   ) throws -> [(id: Int64, channel: Channel)] {
-    if let channels { return try knownChannels(channels, db) }
+    if let channels { return try knownChannels(channels, db).map { ($0.id, $0.channel) } }
     let statement = try db.cachedStatement(sql: selectChangedChannels)
     return try Row.fetchAll(statement, arguments: [cursor]).map {
       ($0[0], Channel(stored: $0[1]))

@@ -5,16 +5,18 @@ internal import GRDB
 /// caller.
 extension EngineDatabase {
   package static let selectForward = """
-    SELECT timetoken, payload FROM message
+    SELECT timetoken, priority, ordering_key, headers, payload FROM message
     WHERE channel_id = ? AND timetoken > ? ORDER BY timetoken LIMIT ?
     """
 
   package static let selectBackward = """
-    SELECT timetoken, payload FROM message
+    SELECT timetoken, priority, ordering_key, headers, payload FROM message
     WHERE channel_id = ? AND timetoken < ? ORDER BY timetoken DESC LIMIT ?
     """
 
-  package static let selectOne = "SELECT timetoken, payload FROM message WHERE timetoken = ?"
+  package static let selectOne = """
+    SELECT timetoken, priority, ordering_key, headers, payload FROM message WHERE timetoken = ?
+    """
 
   package static let countAfter =
     "SELECT count(*) FROM message WHERE channel_id = ? AND timetoken > ? AND timetoken < ?"
@@ -24,7 +26,8 @@ extension EngineDatabase {
     let channels = try knownChannels(query.channels, db)
     let cursor = query.cursor ?? (query.order == .oldestFirst ? Int64.min : .max)
     var page = LogPage(query)
-    if channels.count == 1, let (id, channel) = channels.first {
+    for known in channels { page.removedThrough[known.channel] = known.removedThrough }
+    if channels.count == 1, let (id, channel, _) = channels.first {
       let sql = query.order == .oldestFirst ? selectForward : selectBackward
       let rows = try Row.fetchCursor(
         db.cachedStatement(sql: sql), arguments: [id, cursor, query.maximumCount])
@@ -61,18 +64,21 @@ extension EngineDatabase {
     return highWater
   }
 
-  /// The channels that were ever published to, with their numbers.
+  /// The channels that are there, with their numbers, and how far messages were removed from them.
   static func knownChannels(
     _ channels: Set<Channel>, _ db: Database
-  ) throws -> [(id: Int64, channel: Channel)] {
-    try channels.compactMap { channel in
-      try channelID(channel, db).map { ($0, channel) }
+  ) throws -> [(id: Int64, channel: Channel, removedThrough: Int64)] {
+    let select = try db.cachedStatement(
+      sql: "SELECT id, removed_through FROM channel WHERE name = ?")
+    return try channels.compactMap { channel in
+      try Row.fetchOne(select, arguments: [channel.name]).map { ($0[0], channel, $0[1]) }
     }
   }
 
   private static func message(_ row: Row, of channel: Channel) throws -> LogMessage {
     LogMessage(
-      timetoken: Timetoken(unchecked: row[0]), channel: channel,
-      payload: try row.withUnsafeData(atIndex: 1) { [UInt8]($0 ?? Data()) })
+      timetoken: Timetoken(unchecked: row[0]), channel: channel, payload: try row.bytes(at: 4),
+      headers: try HeaderCoding.decode(row[3]), priority: Priority(stored: row[1]),
+      orderingKey: row[2])
   }
 }

@@ -9,6 +9,15 @@ public struct LogMessage: Sendable, Hashable {
   /// The bytes that were published.
   public let payload: [UInt8]
 
+  /// The headers that were published.
+  public let headers: [String: String]
+
+  /// Which of the messages that are ready a receiver gets first; the log has them in their order.
+  public let priority: Priority
+
+  /// The key whose messages receivers get one after the other.
+  public let orderingKey: String?
+
   /// How many messages of the log were passed over right before this one.
   ///
   /// Always 0, except in a live sequence with ``OverflowPolicy/skip(toNewest:)``.

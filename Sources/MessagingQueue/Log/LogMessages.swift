@@ -31,6 +31,8 @@ public struct LogMessages: AsyncSequence, Sendable {
     private var cursor: Int64?
     private var page: ArraySlice<LogMessage> = []
     private var isOver = false
+    /// What had been removed before the reader began at the beginning: it was not to see that.
+    private var removedBefore: [Channel: Int64]?
 
     init(_ sequence: LogMessages) {
       self.sequence = sequence
@@ -48,7 +50,9 @@ public struct LogMessages: AsyncSequence, Sendable {
       do {
         while page.isEmpty {
           let count = sequence.reader.bell.ringCount
-          page = try await sequence.read(after: cursor)[...]
+          let read = try await sequence.read(after: cursor)
+          try checkRemovals(read)
+          page = read.messages[...]
           if page.isEmpty {
             let wake = await sequence.reader.bell.nextRing(after: count, in: sequence.channels)
             if wake == .cancelled { return end() }
@@ -63,6 +67,19 @@ public struct LogMessages: AsyncSequence, Sendable {
       return message
     }
 
+    /// - Throws: `messagesRemoved` if some were taken away before this reader.
+    private mutating func checkRemovals(_ page: LogPage) throws(EngineError) {
+      let before = removedBefore ?? (cursor == nil ? page.removedThrough : [:])
+      removedBefore = before
+      for (channel, removed) in page.removedThrough
+      where removed > Swift.max(cursor ?? 0, before[channel] ?? 0) {
+        throw EngineError(
+          .messagesRemoved,
+          "messages of \(channel) up to \(removed) were removed before this reader saw them",
+          hint: "begin anew behind \(removed), or keep messages longer than readers lag")
+      }
+    }
+
     private mutating func end() -> LogMessage? {
       isOver = true
       page = []
@@ -70,7 +87,7 @@ public struct LogMessages: AsyncSequence, Sendable {
     }
   }
 
-  private func read(after cursor: Int64?) async throws(EngineError) -> [LogMessage] {
+  private func read(after cursor: Int64?) async throws(EngineError) -> LogPage {
     let query = LogQuery(
       channels: channels, cursor: cursor,
       maximumCount: Swift.min(Self.pageCount, overflow.newestCount ?? .max),
@@ -79,9 +96,9 @@ public struct LogMessages: AsyncSequence, Sendable {
     return try await reader.read(during: "reading the log") { db in
       var query = query
       let passedOverCount = try overflow.skip(&query, db)
-      var messages = try EngineDatabase.page(query, db).messages
-      if !messages.isEmpty { messages[0].passedOverCount = passedOverCount }
-      return messages
+      var page = try EngineDatabase.page(query, db)
+      if !page.messages.isEmpty { page.messages[0].passedOverCount = passedOverCount }
+      return page
     }
   }
 }

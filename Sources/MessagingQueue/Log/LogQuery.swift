@@ -20,6 +20,8 @@ struct LogQuery: Sendable {
 /// What was read.
 struct LogPage: Sendable {
   var messages: [LogMessage] = []
+  /// How far retention or a purge has removed messages of the channels, in the same snapshot.
+  var removedThrough: [Channel: Int64] = [:]
   private var byteCount = 0
   private let maximumCount: Int
   private let maximumByteCount: Int
@@ -31,7 +33,7 @@ struct LogPage: Sendable {
 
   /// Takes a message if it is within the limits; the first always is.
   mutating func append(_ message: LogMessage) -> Bool {
-    let total = byteCount + message.payload.count
+    let total = byteCount + message.payload.count + HeaderCoding.byteCount(of: message.headers)
     if messages.count == maximumCount || !messages.isEmpty && total > maximumByteCount {
       return false
     }

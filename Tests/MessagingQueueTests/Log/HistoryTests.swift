@@ -82,6 +82,22 @@ import Testing
     }
   }
 
+  @Test func `history has headers, priority and ordering key as they were published`() async throws
+  {
+    var message = Message(channel: channel, payload: [1], headers: ["type": "order", "é": ""])
+    message.orderingKey = "customer 7"
+    var urgent = Message(channel: channel, payload: [2])
+    urgent.priority = try Priority(9)
+    try await engine.publish([message, urgent])
+    for channels in [[channel], [channel, try Channel("other")]] as [Set<Channel>] {
+      let found = try await engine.history(of: channels)
+      #expect(found.map(\.headers) == [message.headers, [:]])
+      #expect(found.map(\.orderingKey) == ["customer 7", nil])
+      #expect(found.map(\.priority) == [.normal, urgent.priority])
+      #expect(found.map(\.payload) == [[1], [2]])
+    }
+  }
+
   @Test func `history shows leased messages and leases none`() async throws {
     try await engine.publish(["a"], to: channel)
     _ = try await engine.receive(from: channel)

@@ -109,6 +109,31 @@ import Testing
     #expect(try await take(1000, from: &iterator) == texts)
   }
 
+  @Test func `a reader that retention overtakes is told, one that begins later is not`()
+    async throws
+  {
+    let timetokens = try await engine.publish(["a", "b", "c"], to: channel)
+    var slow = try await engine.messages(of: channel, after: .after(timetokens[0]))
+      .makeAsyncIterator()
+    var current = try await engine.messages(of: channel).makeAsyncIterator()
+    try await engine.purge(channel, before: timetokens[2])
+    await #expect(throws: EngineError.self) { try await slow.next() }
+    #expect(
+      await code {
+        var again = try await engine.messages(of: channel, after: .after(timetokens[0]))
+          .makeAsyncIterator()
+        _ = try await again.next()
+      } == .messagesRemoved)
+    var fresh = try await engine.messages(of: channel, after: .beginning).makeAsyncIterator()
+    var behind = try await engine.messages(of: channel, after: .after(timetokens[1]))
+      .makeAsyncIterator()
+    try await engine.publish(["d"], to: channel)
+    #expect(try await take(2, from: &fresh) == ["c", "d"])
+    #expect(try await take(2, from: &behind) == ["c", "d"])
+    #expect(try await take(1, from: &current) == ["d"])
+    #expect(try await engine.channels().map(\.removedThrough) == [timetokens[1]])
+  }
+
   @Test func `a slow reader that skips jumps to the newest and says over how many`() async throws {
     var iterator = try await engine.messages(of: channel, overflow: .skip(toNewest: 3))
       .makeAsyncIterator()
