@@ -32,7 +32,7 @@ import Testing
     #expect(options.filter { !page.contains($0) } == [])
   }
 
-  @Test(arguments: ["docs/proofs.md", "docs/supdatavault.md"])
+  @Test(arguments: ["docs/proofs.md", "docs/supdatavault.md", "docs/queue-semantics.md"])
   func `every test that a page names is there`(page: String) throws {
     let tests = Self.repository.appendingPathComponent("Tests").path
     let sources = try FileManager.default.subpathsOfDirectory(atPath: tests)

@@ -17,6 +17,9 @@ final class TestBell: BellDevice {
     set { state.withLock { $0.refuses = newValue } }
   }
 
+  /// How many listen.
+  var listenerCount: Int { state.withLock { $0.listeners.count } }
+
   /// How often somebody tried to listen.
   var listenCount: Int { state.withLock { $0.listenCount } }
 
