@@ -75,9 +75,6 @@ package final class ChangeBell: Sendable {
   /// Whether the engine has stopped.
   package var isStopped: Bool { state.withLock { $0.isStopped } }
 
-  /// How many wait at the moment.
-  package var waiterCount: Int { state.withLock { $0.waiters.count } }
-
   /// Wakes who waits for one of the channels; belongs behind the commit, and never fails.
   ///
   /// - Parameter channels: nil for all: what happened concerns them, or is not known.
