@@ -29,7 +29,7 @@ extension CommandFailure {
   private static func status(of error: EngineError) -> ExitStatus {
     switch error.code {
     case .vaultLocked, .wrongPassword: .notPermitted
-    case .keyMissing, .databaseMissing, .vaultMissing, .messagesRemoved: .absent
+    case .keyMissing, .databaseMissing, .vaultMissing, .messagesRemoved, .unknownLease: .absent
     case .foreignDatabase, .plainDatabase, .rolledBack, .damaged, .newerVersion, .payloadTooLarge:
       .badData
     case .invalidChannel, .invalidArgument: .usage

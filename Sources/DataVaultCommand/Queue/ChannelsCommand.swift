@@ -12,16 +12,7 @@ struct ChannelsCommand: AsyncParsableCommand {
 
   func run() async throws {
     let access = EngineAccess(home: try home.home(), credentials: credentials)
-    try await access.demandDatabase()
-    let engine = try await access.start()
-    let channels: [ChannelSummary]
-    do {
-      channels = try await engine.channels()
-    } catch {
-      try? await engine.stop()
-      throw error
-    }
-    try await engine.stop()
+    let channels = try await access.run { try await $0.channels() }
     try report.print(ChannelsReport(channels)) { Self.text(channels) }
   }
 

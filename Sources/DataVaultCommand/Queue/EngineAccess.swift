@@ -7,6 +7,23 @@ struct EngineAccess {
   let home: DataVaultHome
   let credentials: CredentialOptions
 
+  /// Runs `body` on the engine of messages that are there, and stops it whatever happens.
+  func run<Result>(
+    _ body: (MessagingEngine) async throws -> Result
+  ) async throws -> Result {
+    try await demandDatabase()
+    let engine = try await start()
+    let result: Result
+    do {
+      result = try await body(engine)
+    } catch {
+      try? await engine.stop()
+      throw error
+    }
+    try await engine.stop()
+    return result
+  }
+
   /// The engine, started by its own rules where there is no password to hand to it.
   func start() async throws -> MessagingEngine {
     let access = VaultAccess(home: home, credentials: credentials)

@@ -53,12 +53,10 @@ struct HistoryCommand: AsyncParsableCommand {
   func run() async throws {
     let channel = try Channel(channel)
     let access = EngineAccess(home: try home.home(), credentials: credentials)
-    try await access.demandDatabase()
-    let engine = try await access.start()
-    var reading = HistoryReading(
-      engine: engine, channel: channel, format: isNDJSON ? .ndjson : .lines,
-      cursor: after?.timetoken)
-    do {
+    try await access.run { engine in
+      var reading = HistoryReading(
+        engine: engine, channel: channel, format: isNDJSON ? .ndjson : .lines,
+        cursor: after?.timetoken)
       // Taken first, so that nothing is published between what is printed and what is followed.
       let live = follows ? try await engine.messages(of: channel) : nil
       if isNewest {
@@ -67,20 +65,6 @@ struct HistoryCommand: AsyncParsableCommand {
         try await reading.print(limit ?? .max)
       }
       if let live { try await reading.follow(live) }
-    } catch {
-      try? await engine.stop()
-      throw error
     }
-    try await engine.stop()
-  }
-}
-
-/// A timetoken on the command line.
-struct TimetokenArgument: ExpressibleByArgument {
-  let timetoken: Timetoken
-
-  init?(argument: String) {
-    guard let timetoken = Timetoken(argument) else { return nil }
-    self.timetoken = timetoken
   }
 }

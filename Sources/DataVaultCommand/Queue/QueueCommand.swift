@@ -5,7 +5,9 @@ struct QueueCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "queue", abstract: "Publish and receive messages.",
     subcommands: [
-      PublishCommand.self, ReceiveCommand.self, HistoryCommand.self, ChannelsCommand.self,
-      StatsCommand.self, RekeyCommand.self, AcceptRollbackCommand.self,
+      PublishCommand.self, ReceiveCommand.self, AckCommand.self, ReleaseCommand.self,
+      RejectCommand.self, ExtendCommand.self, HistoryCommand.self, ChannelsCommand.self,
+      StatsCommand.self, DeadLettersCommand.self, RedriveCommand.self, PurgeCommand.self,
+      CompactCommand.self, RekeyCommand.self, AcceptRollbackCommand.self,
     ])
 }

@@ -6,7 +6,7 @@ struct ReceiveCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "receive", abstract: "Print the messages of a channel, oldest first.",
     discussion: """
-      Ends when the channel is drained. A message is acknowledged once standard output has taken \
+      Ends when the channel is drained, or goes on with --follow. A message is acknowledged once standard output has taken \
       it; what could not be printed is released.
       """)
 
@@ -34,6 +34,12 @@ struct ReceiveCommand: AsyncParsableCommand {
     help: "Print a JSON object a line, with the bytes in payload or payloadBase64.")
   var isNDJSON = false
 
+  @Flag(
+    name: .customLong("follow"),
+    help: "Wait for more messages when there are none, until interrupted.")
+  var follows = false
+
+  @OptionGroup var consumer: ConsumerOptions
   @OptionGroup var home: HomeOptions
   @OptionGroup var credentials: CredentialOptions
 
@@ -50,17 +56,13 @@ struct ReceiveCommand: AsyncParsableCommand {
   func run() async throws {
     let channel = try Channel(channel)
     let access = EngineAccess(home: try home.home(), credentials: credentials)
-    try await access.demandDatabase()
-    let engine = try await access.start()
-    let reception = Reception(
-      engine: engine, channel: channel, format: isNDJSON ? .ndjson : .lines, lease: lease.duration,
-      acknowledges: !leavesUnacknowledged)
-    do {
+    let consumer = try consumer.consumer()
+    try await access.run { engine in
+      let reception = Reception(
+        engine: engine, channel: channel, consumer: consumer,
+        format: isNDJSON ? .ndjson : .lines, lease: lease.duration,
+        acknowledges: !leavesUnacknowledged, follows: follows)
       try await reception.run(maximumCount: maximumCount)
-    } catch {
-      try? await engine.stop()
-      throw error
     }
-    try await engine.stop()
   }
 }

@@ -7,18 +7,22 @@ struct Reception {
 
   let engine: MessagingEngine
   let channel: Channel
+  let consumer: Consumer
   let format: MessageFormat
   let lease: Duration
   let acknowledges: Bool
+  /// Whether it waits for more when the channel is drained.
+  let follows: Bool
 
   func run(maximumCount: Int?) async throws {
     var remaining = maximumCount ?? .max
     // Without acknowledging, a lease that ends meanwhile would bring the same messages for ever.
-    if !acknowledges { remaining = min(remaining, try await depth()) }
+    if !acknowledges && !follows { remaining = min(remaining, try await depth()) }
     while remaining > 0 {
       let deliveries = try await engine.receive(
-        from: channel, maximumCount: min(remaining, Self.maximumBatchCount), lease: lease)
-      if deliveries.isEmpty { return }
+        from: channel, for: consumer, maximumCount: min(remaining, Self.maximumBatchCount),
+        lease: lease, waitingUpTo: follows ? .seconds(86_400) : .zero)
+      if deliveries.isEmpty && !follows { return }
       try await print(deliveries)
       remaining -= deliveries.count
     }

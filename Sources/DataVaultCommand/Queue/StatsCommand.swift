@@ -12,10 +12,7 @@ struct StatsCommand: AsyncParsableCommand {
 
   func run() async throws {
     let access = EngineAccess(home: try home.home(), credentials: credentials)
-    try await access.demandDatabase()
-    let engine = try await access.start()
-    let statistics = try await engine.statistics()
-    try await engine.stop()
+    let statistics = try await access.run { try await $0.statistics() }
     try report.print(QueueReport(statistics)) { Self.text(statistics) }
   }
 

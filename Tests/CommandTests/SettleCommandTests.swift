@@ -1,0 +1,71 @@
+import Foundation
+import Testing
+
+@Suite struct SettleCommandTests {
+  let home: TestHome
+
+  init() throws {
+    home = try TestHome.fresh()
+    _ = try run("publish", "c", input: "a\nb\n")
+  }
+
+  private func run(_ arguments: String..., input: String = "") throws -> Tool.Outcome {
+    try Tool.run(["queue"] + arguments + ["--home", home.path], input: Array(input.utf8))
+  }
+
+  /// Leases one message of channel `c` and returns its token.
+  private func lease(_ arguments: String...) throws -> String {
+    let outcome = try Tool.run(
+      ["queue", "receive", "c", "--max", "1", "--no-ack", "--ndjson", "--home", home.path]
+        + arguments)
+    let line = try JSONSerialization.jsonObject(with: Data(outcome.output)) as? [String: Any]
+    return try #require(line?["token"] as? String)
+  }
+
+  @Test func `an acknowledged lease is settled, once`() throws {
+    let token = try lease("--lease", "1h")
+    #expect(try run("ack", token).status == 0)
+    #expect(try run("ack", token).status == 66)
+    #expect(try run("receive", "c").text == "b\n")
+  }
+
+  @Test func `a released message is back at once, an extended one is not`() throws {
+    let first = try lease("--lease", "1h")
+    #expect(try run("release", first).status == 0)
+    let again = try lease("--lease", "1h")
+    #expect(first.prefix(17) == again.prefix(17))
+    #expect(try run("extend", again, "--lease", "2h").status == 0)
+    #expect(try run("receive", "c").text == "b\n")
+    #expect(try run("release", again, "--delay", "1h").status == 0)
+    #expect(try run("receive", "c").text == "")
+  }
+
+  @Test func `a rejected message is a dead letter, until it is given back`() throws {
+    #expect(try run("reject", lease(), "--reason", "no such order").status == 0)
+    let table = try run("dead-letters", "c").text.split(separator: "\n")
+    #expect(table.count == 2)
+    #expect(table.last?.hasSuffix("no such order") == true)
+    let json = try run("dead-letters", "c", "--json").text
+    #expect(json.contains(#""reason":"no such order""#) && json.contains(#""attempts":1"#))
+    #expect(try run("redrive", "c", "17000000000000000").status == 66)
+    #expect(try run("redrive", "c").status == 0)
+    #expect(try run("receive", "c").text == "a\nb\n")
+  }
+
+  @Test func `each consumer gets every message, and a purge takes them from all`() throws {
+    for name in ["one", "two"] {
+      _ = try lease("--consumer", name, "--lease", "1ms")
+    }
+    #expect(try run("receive", "c", "--consumer", "one", "--max", "1").text == "a\n")
+    #expect(try run("receive", "c", "--consumer", "two").text == "a\nb\n")
+    #expect(try run("receive", "c", "--consumer", "one").text == "b\n")
+    _ = try run("publish", "c", input: "x\ny\n")
+    #expect(try run("purge", "c").status == 0)
+    #expect(try run("receive", "c", "--consumer", "two").text == "")
+    #expect(try run("compact").status == 0)
+  }
+
+  @Test func `a token that is none is refused as usage`() throws {
+    #expect(try run("ack", "17000000000000000-1-00").status == 64)
+  }
+}
