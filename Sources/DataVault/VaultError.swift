@@ -23,6 +23,8 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     public static let wrongPassword = Code("wrongPassword")
     /// Too many attempts in a row were wrong; none is taken before some time has passed.
     public static let backingOff = Code("backingOff")
+    /// This process may write no files (`ulimit -f`), so that no attempt of its could be recorded.
+    public static let fileSizeLimit = Code("fileSizeLimit")
     /// More attempts in a row were wrong than the vault's policy allows: it has been deleted.
     public static let wiped = Code("wiped")
     /// The policy demands a password: the standard credentials are not allowed.

@@ -57,7 +57,12 @@ struct Program: AsyncParsableCommand {
     switch exitCode(for: error) {
     case .success:
       // A request for help, or for the version.
-      exit(withError: error)
+      do {
+        try OutputDescriptor.standardOutput.writeAll(Array("\(message(for: error))\n".utf8))
+        Glibc.exit(0)
+      } catch {
+        failure = error
+      }
     case .validationFailure:
       failure = CommandFailure(
         .usage, message(for: error), hint: "datavault help shows every command")

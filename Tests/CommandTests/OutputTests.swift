@@ -49,6 +49,39 @@ import Testing
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
   }
 
+  @Test(arguments: [["--help"], ["--version"], ["help", "queue", "publish"]])
+  func `help that nobody can read is no success`(arguments: [String]) throws {
+    let child = try Child(
+      arguments, environment: [:],
+      descriptors: [
+        0: .reading("/dev/null"), 1: .writing("/dev/full"), 2: .writing("/dev/null"),
+      ])
+    #expect(child.wait() == 74)
+  }
+
+  @Test func `standard input that is slow and does not block is waited for`() throws {
+    let home = try TestHome.secured()
+    var ends: [Int32] = [0, 0]
+    #expect(pipe(&ends) == 0)
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+    let child = try Child(
+      [
+        "set", "messaging", "slow", "--home", home.path, "--password-file",
+        home.folder.path("password"),
+      ],
+      environment: [:],
+      descriptors: [
+        0: .inherited(ends[0]), 1: .writing("/dev/null"), 2: .writing("/dev/null"),
+      ])
+    close(ends[0])
+    usleep(1_000_000)
+    #expect(write(ends[1], "late", 4) == 4)
+    close(ends[1])
+    #expect(child.wait() == 0)
+    #expect(try home.unlocked("get", "messaging", "slow").text == "late")
+  }
+
   @Test func `a pipe that closes half way keeps what it did not take`() throws {
     let home = try TestHome.secured()
     let line = String(repeating: "x", count: 999)

@@ -33,6 +33,22 @@ import Testing
     #expect(try home.contents() == before)
   }
 
+  @Test func `a process that may write no files makes no attempt, and so none that is not counted`()
+    throws
+  {
+    let home = try TestHome.secured()
+    let before = try home.contents()
+    for password in ["wrong", "password"] {
+      let outcome = try Tool.run(
+        ["names", "messaging", "--home", home.path, "--password-file", home.folder.path(password)],
+        through: ["prlimit", "--fsize=0"])
+      #expect(outcome.status == 74)
+      // Standard error is a file here, and takes nothing either.
+      #expect(outcome.output.isEmpty)
+    }
+    #expect(try home.contents() == before)
+  }
+
   @Test func `a source that is named is used, also when the standard password would do`() throws {
     let home = try TestHome.unsecured()
     let outcome = try home.run(

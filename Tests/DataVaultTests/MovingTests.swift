@@ -122,7 +122,7 @@ import Testing
 
   @Test func `what is no vault is not imported`() async throws {
     #expect(await code { _ = try await Vault.exported(at: file) } == .doesNotExist)
-    #expect(await code { _ = try await Vault.exported(at: home.path) } == .unreadable)
+    #expect(await code { _ = try await Vault.exported(at: home.path) } == .damaged)
     try LinuxFileSystem().make(file, with: Array("no vault".utf8))
     #expect(await code { _ = try await Vault.exported(at: file) } == .damaged)
     symlink(file.string, home.path.appending("link").string)

@@ -12,7 +12,8 @@ extension Vault {
   ///   - isStandard: whether the publicly known credentials are tried. That is no attempt: it
   ///     neither counts nor waits, and is refused at once where the vault says it is secured.
   ///   - body: tries the secret on the file as it is now.
-  /// - Throws: `backingOff`, `wiped`, `busy`; `writeFailed` for a wrong secret that cannot be recorded;
+  /// - Throws: `backingOff`, `wiped`, `busy`, `fileSizeLimit`; `writeFailed` for a wrong secret that
+  ///   cannot be recorded;
   ///   what `body` and reading throw.
   func attempt<R: ~Copyable>(
     isStandard: Bool, _ body: (VaultFile) throws(VaultError) -> R
@@ -122,18 +123,19 @@ extension Vault {
 /// The right to make an attempt, or why it was not to be had.
 ///
 /// A directory or a file system that cannot be written must not keep the owner out of a vault that
-/// can be read: the attempt goes on, and only its failure is not answered.
+/// can be read: the attempt goes on, and only its failure is not answered. A limit of this process
+/// keeps nobody else out, and ends it.
 private struct AttemptLock: ~Copyable {
   let obstacle: VaultError?
   private let lock: VaultStoreLock?
 
-  /// - Throws: `busy`: whoever holds the lock makes attempts that count, and so must this one.
+  /// - Throws: `busy`, `fileSizeLimit`: whoever holds the lock makes attempts that count, and so must this one.
   init(of id: VaultID, in store: any VaultStore) throws(VaultError) {
     do throws(VaultError) {
       lock = try store.lockAttempts(id)
       obstacle = nil
     } catch {
-      guard error.code != .busy else { throw error }
+      guard error.code != .busy, error.code != .fileSizeLimit else { throw error }
       lock = nil
       obstacle = error
     }

@@ -95,7 +95,12 @@ public struct VaultSession: Sendable {
     do throws(KeyringError) {
       let keyring = parameters.sessionKeyring
       let serials = try keyring.serials(withPrefix: SessionPlace.prefix)
-      for serial in serials { try keyring.revoke(serial) }
+      var failure: KeyringError?
+      for serial in serials {
+        // One that cannot be ended must not save those behind it.
+        do throws(KeyringError) { try keyring.revoke(serial) } catch { failure = error }
+      }
+      if let failure { throw failure }
       return serials.count
     } catch {
       throw .sessionsUnavailable(error)

@@ -1,4 +1,5 @@
 package import FileLayer
+internal import Glibc
 package import SystemPackage
 
 /// The record of attempts to open one vault, in a clear file, with a lock file beside it that stays.
@@ -78,14 +79,25 @@ package struct AttemptFile: Sendable {
 
   /// Waits until this caller alone may make an attempt.
   ///
-  /// - Throws: `busy`, `writeFailed`.
+  /// - Throws: `busy`, `writeFailed`; `fileSizeLimit` where this process alone could not write a
+  ///   record: whoever sets that limit, also for a program that runs as somebody else, would guess
+  ///   without being counted.
   package func lock(
     of id: VaultID, patience: Duration = LockFile.attemptPatience
   ) throws(VaultError) -> VaultStoreLock {
+    guard Self.mayWriteRecords else { throw .fileSizeLimit(path) }
     var lockPath = path.removingLastComponent()
     lockPath.append("\(path.lastComponent?.string ?? "").lock")
     return try LockFile(lockPath, in: fileSystem)
       .lock(for: "trying to open vault '\(id)'", patience: patience)
+  }
+
+  private static var mayWriteRecords: Bool {
+    var limit = rlimit()
+    guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0 else {
+      return true
+    }
+    return limit.rlim_cur >= rlim_t(AttemptRecord.maximumByteCount)
   }
 
   private func replaceWithoutSynchronizing(

@@ -35,6 +35,8 @@ extension FileVaultStore {
   }
 
   /// Takes `<id>.retry.lock`; waits half a minute for whoever is making an attempt.
+  ///
+  /// - Throws: `busy`, `fileSizeLimit`, `writeFailed`.
   public func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
     try checkDirectory()
     return try attemptFile(of: id).lock(of: id, patience: attemptPatience)

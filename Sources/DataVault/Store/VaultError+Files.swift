@@ -26,6 +26,14 @@ extension VaultError {
       hint: "try again; `fuser \(path)` shows who holds the lock")
   }
 
+  /// An attempt that is not taken, because this process could not record it.
+  static func fileSizeLimit(_ path: FilePath) -> VaultError {
+    VaultError(
+      .fileSizeLimit,
+      "no attempt is taken: this process may not write what it would record in \(path)",
+      hint: "raise its limit for the size of files (`ulimit -f`, LimitFSIZE= of a systemd unit)")
+  }
+
   private static func hint(for error: FileError) -> String? {
     if error.operation == .synchronize {
       return "the disk did not confirm the change; open the vault again to see whether it happened"

@@ -71,10 +71,14 @@ actor VaultMover {
     do throws(FileError) {
       bytes = try fileSystem.read(path, maximumByteCount: VaultFile.maximumByteCount)
     } catch {
-      guard error.errno != .fileTooLarge else {
+      switch error.errno {
+      case .fileTooLarge:
         throw VaultError(.damaged, "\(path) is larger than any vault", underlying: error)
+      case .invalidArgument:
+        throw VaultError(
+          .damaged, "\(path) is not a regular file, and so no vault", underlying: error)
+      default: throw .unreadable(error)
       }
-      throw .unreadable(error)
     }
     guard let bytes else { throw VaultError(.doesNotExist, "there is no file \(path)") }
     return try ExportedVault(verifying: bytes, from: path.string)

@@ -24,6 +24,9 @@ enum SecretInput {
       if count == 0 { return bytes.copy(0..<byteCount) }
       if count > 0 {
         byteCount += count
+      } else if errno == EAGAIN {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        unsafe poll(&entry, 1, -1)
       } else if errno != EINTR {
         throw CommandFailure(.inputOutput, "\(name) cannot be read: \(systemMessage(errno))")
       }

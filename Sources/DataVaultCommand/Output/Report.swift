@@ -26,12 +26,13 @@ func confirm(_ text: String) throws(CommandFailure) {
 }
 
 extension String {
-  /// The text on one line: control characters as `\u{..}`.
+  /// The text on one line: control characters as `\u{..}`, those above U+007F too, which some
+  /// terminals obey.
   var onOneLine: String {
     var line = ""
     for scalar in unicodeScalars {
       line +=
-        scalar.value < 0x20 || scalar.value == 0x7F
+        scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
         ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
     }
     return line

@@ -17,6 +17,7 @@ final class ManualKeyring: SessionKeyring {
     var entries: [Int32: Entry] = [:]
     var lastSerial: Int32 = 0
     var refusal: Int32?
+    var irrevocableName: String?
   }
 
   /// How long the kernel remembers what has expired.
@@ -33,6 +34,12 @@ final class ManualKeyring: SessionKeyring {
   var refusal: Int32? {
     get { state.withLock { $0.refusal } }
     set { state.withLock { $0.refusal = newValue } }
+  }
+
+  /// What nobody here may revoke.
+  var irrevocableName: String? {
+    get { state.withLock { $0.irrevocableName } }
+    set { state.withLock { $0.irrevocableName = newValue } }
   }
 
   /// What is there, expired or not.
@@ -78,7 +85,12 @@ final class ManualKeyring: SessionKeyring {
   }
 
   func revoke(_ serial: Int32) throws(KeyringError) {
-    try access("keyctl_revoke") { $0.entries[serial] = nil }
+    let isRefused = try access("keyctl_revoke") { state in
+      if let name = state.irrevocableName, state.entries[serial]?.name == name { return true }
+      state.entries[serial] = nil
+      return false
+    }
+    if isRefused { throw KeyringError("keyctl_revoke", .permissionDenied) }
   }
 
   func serials(withPrefix prefix: String) throws(KeyringError) -> [Int32] {

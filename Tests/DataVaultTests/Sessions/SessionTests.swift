@@ -123,6 +123,17 @@ import VaultCrypto
     #expect(bench.keyring.entries.map(\.name) == ["somebody:else"])
   }
 
+  @Test func `a session that cannot be ended saves no other one`() async throws {
+    for name in (0..<8).map({ "v\($0)" }) {
+      try await bench.create(VaultID(name)).openSession(for: .seconds(60))
+    }
+    let name = try #require(bench.keyring.entries.first?.name)
+    bench.keyring.irrevocableName = name
+    #expect(
+      await code { try VaultSession.endAll(parameters: bench.parameters) } == .sessionsUnavailable)
+    #expect(bench.keyring.entries.map(\.name) == [name])
+  }
+
   @Test(arguments: [Duration.zero, .milliseconds(999), .seconds(-1), .seconds(366 * 86_400 + 1)])
   func `a session is neither shorter than a second nor longer than a year`(
     duration: Duration
