@@ -2,12 +2,14 @@ import Foundation
 import Testing
 
 @Suite struct UsageTests {
-  @Test func `an argument that is not UTF-8 is refused, never repaired`() throws {
+  @Test(arguments: [
+    #"exec "$0" list --home "$(printf '/nowhere\377')" 2>/dev/null"#,
+    #"DATAVAULT_HOME="$(printf '/nowhere\377')" exec "$0" list 2>/dev/null"#,
+  ])
+  func `an argument or a home that is not UTF-8 is refused, never repaired`(script: String) throws {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    process.arguments = [
-      "-c", #"exec "$0" list --home "$(printf '/nowhere\377')" 2>/dev/null"#, Tool.path,
-    ]
+    process.arguments = ["-c", script, Tool.path]
     try process.run()
     process.waitUntilExit()
     #expect(process.terminationStatus == 64)

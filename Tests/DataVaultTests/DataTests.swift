@@ -105,6 +105,15 @@ import VaultCrypto
     #expect(refusal == .damaged)
   }
 
+  @Test func `a context of any length that is allowed can be used`() async throws {
+    let vault = try await vault()
+    for count in [0, 1, 1024] {
+      let context = [UInt8](repeating: 7, count: count)
+      let sealed = try await vault.encrypt(SecretBytes(copying: [1, 2, 3]), context: context)
+      #expect(try await vault.decrypt(sealed, context: context).array() == [1, 2, 3], "\(count)")
+    }
+  }
+
   @Test func `what is not this vault's is told apart`() async throws {
     let vault = try await vault()
     var sealed = try await vault.encrypt(SecretBytes(copying: [1, 2, 3]))
@@ -117,7 +126,7 @@ import VaultCrypto
     #expect(await code { _ = try await vault.decrypt(sealed) } == .newerVersion)
     sealed[0] = 0
     #expect(await code { _ = try await vault.decrypt(sealed) } == .notSealedData)
-    let context = [UInt8](repeating: 0, count: 65537)
+    let context = [UInt8](repeating: 0, count: 1025)
     #expect(
       await code { _ = try await vault.encrypt(SecretBytes(copying: []), context: context) }
         == .invalidArgument)

@@ -5,7 +5,8 @@ struct DataHeader {
   static let byteCount = 44
   static let keyIDByteCount = 8
   static let saltByteCount = 32
-  static let maximumContextByteCount = 65536
+  /// OpenSSL's HKDF takes 32 KiB for all that it binds, its first releases 2 KiB.
+  static let maximumContextByteCount = 1024
   private static let magic = Array("DVD".utf8)
   private static let version: UInt8 = 0
 

@@ -3,7 +3,7 @@ public import VaultCrypto
 extension Vault {
   /// Seals data under a subkey of the vault; the vault does not keep it.
   ///
-  /// - Parameter context: at most 65536 bytes that must be the same for ``decrypt(_:context:)``, such as
+  /// - Parameter context: at most 1024 bytes that must be the same for ``decrypt(_:context:)``, such as
   ///   where the data belongs; not secret, and stored nowhere.
   /// - Returns: 60 bytes more than the data has, and 16 for each 64 KiB of it after the first.
   /// - Throws: `locked`, `invalidArgument`; what reading throws.
@@ -70,7 +70,8 @@ extension Vault {
 
   private nonisolated func requireUsable(_ context: [UInt8]) throws(VaultError) {
     guard context.count <= DataHeader.maximumContextByteCount else {
-      throw VaultError(.invalidArgument, "the context has more than 65536 bytes")
+      throw VaultError(
+        .invalidArgument, "the context has more than \(DataHeader.maximumContextByteCount) bytes")
     }
   }
 }

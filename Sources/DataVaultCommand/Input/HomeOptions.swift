@@ -32,13 +32,15 @@ struct HomeOptions: ParsableArguments {
   }
 
   private static func standard() throws(CommandFailure) -> String {
-    if let path = Environment["DATAVAULT_HOME"] { return path }
+    if let path = try Environment.path("DATAVAULT_HOME") { return path }
     // systemd gives several directories separated by colons; ours is the first.
-    if let paths = Environment["STATE_DIRECTORY"] {
+    if let paths = try Environment.path("STATE_DIRECTORY") {
       return String(paths.prefix { $0 != ":" })
     }
-    if let data = Environment["XDG_DATA_HOME"], data.hasPrefix("/") { return "\(data)/datavault" }
-    if let home = Environment["HOME"] { return "\(home)/.local/share/datavault" }
+    if let data = try Environment.path("XDG_DATA_HOME"), data.hasPrefix("/") {
+      return "\(data)/datavault"
+    }
+    if let home = try Environment.path("HOME") { return "\(home)/.local/share/datavault" }
     throw CommandFailure(.usage, "there is no home directory to work in", hint: "give --home DIR")
   }
 
@@ -47,7 +49,9 @@ struct HomeOptions: ParsableArguments {
     let given = FilePath(path)
     if given.isAbsolute { return given }
     guard let current = Environment.workingDirectory else {
-      throw CommandFailure(.usage, "the working directory is gone", hint: "give an absolute --home")
+      throw CommandFailure(
+        .usage, "the working directory is gone, or its name is not UTF-8",
+        hint: "give an absolute --home")
     }
     return FilePath(current).pushing(given)
   }
