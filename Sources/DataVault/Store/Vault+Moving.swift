@@ -44,7 +44,7 @@ extension Vault {
   /// The vault that an exported file, or one of a ``FileVaultStore``, holds.
   ///
   /// - Throws: `doesNotExist` when there is no such file; `unreadable`, also for a symbolic link;
-  ///   `damaged`, `newerVersion`.
+  ///   `damaged`, also for a directory or a device; `newerVersion`.
   public static func exported(at path: FilePath) async throws(VaultError) -> ExportedVault {
     try await VaultMover().exported(at: path, in: LinuxFileSystem())
   }
