@@ -30,6 +30,9 @@ import VaultCrypto
     let target = InMemoryVaultStore()
     #expect(
       await code { try await Vault.copy(.messaging, from: home.store, to: target) } == .damaged)
+    // Nobody is left with it: who knows what it is may delete it.
+    try await Vault.delete(.messaging, in: home.store, force: true)
+    #expect(try await !Vault.exists(.messaging, in: home.store))
   }
 
   @Test func `a record of attempts of a terabyte counts as none, and is replaced`() async throws {
@@ -40,6 +43,19 @@ import VaultCrypto
     #expect(await code { try await vault.unlock(with: credentials("wrong")) } == .wrongPassword)
     try await vault.unlock(with: credentials("p"))
     #expect(try #require(try home.store.readAttempts(.messaging)).count < 200)
+  }
+
+  @Test func `what is larger than any vault is refused before it is looked at`() {
+    let file = [UInt8](repeating: 0, count: VaultFile.maximumByteCount + 1)
+    let fileFault = #expect(throws: FormatFault.self) { _ = try VaultFile(parsing: file) }
+    #expect(fileFault?.reason == "larger than any vault")
+    let text = file.span.bytes.extracting(first: VaultContents.maximumTextByteCount + 1)
+    do throws(FormatFault) {
+      _ = try VaultContents(parsing: text)
+      Issue.record("it was taken")
+    } catch {
+      #expect(error.reason == "larger than any vault's")
+    }
   }
 
   /// Text that is cheap to write and tempting to parse at length, by how much of it there is.

@@ -24,6 +24,9 @@ struct VaultContents: ~Copyable, Sendable {
 
   init(parsing bytes: RawSpan) throws(FormatFault) {
     let part = "contents"
+    guard bytes.byteCount <= Self.maximumTextByteCount else {
+      throw FormatFault(part, "larger than any vault's")
+    }
     let members = try JSONText.members(
       ["generation", "passwordSetAt", "policy", "databases", "dataKeys", "items"],
       in: bytes, 0..<bytes.byteCount, of: part)

@@ -13,6 +13,9 @@ struct VaultFile: Sendable {
 
   /// Checks and takes apart, with the outcome that `docs/vault-format.md` orders.
   init(parsing file: [UInt8]) throws(FormatFault) {
+    guard file.count <= Self.maximumByteCount else {
+      throw FormatFault("file", "larger than any vault")
+    }
     let tail = try FileTail(verifying: file)
     let bytes = unsafe file.span.bytes
     let whole = 0..<file.count - 1  // without the line feed, which belongs to the tail

@@ -24,10 +24,10 @@ actor VaultKeeper {
   func delete(
     _ id: VaultID, force: Bool, databaseMayExist: Bool, parameters: VaultParameters
   ) throws(VaultError) {
-    try requireVault(id)
+    try requireVault(id, evenDamaged: force)
     let lock = try store.lock(id)
     defer { lock.release() }
-    let bytes = try requireVault(id)
+    let bytes = try requireVault(id, evenDamaged: force)
     if !force {
       let file = try VaultFile(bytes, of: id, in: store)
       guard file.clear.binding == nil || !databaseMayExist else {
@@ -50,9 +50,19 @@ actor VaultKeeper {
     return name
   }
 
+  /// - Parameter evenDamaged: takes one that is too large to be read for an empty one.
   @discardableResult
-  private func requireVault(_ id: VaultID) throws(VaultError) -> [UInt8] {
-    guard let bytes = try store.read(id) else { throw .doesNotExist(id, in: store) }
+  private func requireVault(
+    _ id: VaultID, evenDamaged: Bool = false
+  ) throws(VaultError) -> [UInt8] {
+    let bytes: [UInt8]?
+    do throws(VaultError) {
+      bytes = try store.read(id)
+    } catch {
+      guard evenDamaged, error.code == .damaged else { throw error }
+      return []
+    }
+    guard let bytes else { throw .doesNotExist(id, in: store) }
     return bytes
   }
 }

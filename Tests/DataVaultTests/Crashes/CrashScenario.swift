@@ -138,5 +138,8 @@ struct CrashScenario: Sendable, CustomTestStringConvertible {
         try await bound("old")(scene)
         try await scene.open().storePendingKey(.random(byteCount: 32))
       }, change: { try await $0.open().promotePendingKey() }),
+    CrashScenario("store an anchor", before: bound("old")) {
+      try await $0.open().storeAnchor(DatabaseAnchor(id: Array(1...16), commitNumber: 5))
+    },
   ]
 }

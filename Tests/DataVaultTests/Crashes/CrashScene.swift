@@ -100,7 +100,8 @@ struct CrashScene: Sendable {
       if let binding = try await vault.binding() {
         let keys = try await vault.databaseKeys()
         let hasPending = keys.pending != nil
-        view.append("\(binding.state) pending=\(hasPending)")
+        let commit = try await vault.anchor()?.commitNumber ?? 0
+        view.append("\(binding.state) pending=\(hasPending) anchor=\(commit)")
       }
       let policy = try await vault.policy()
       view.append("length=\(policy.minimumLength) limit=\(policy.retryLimit)")
