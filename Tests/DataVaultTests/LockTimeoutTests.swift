@@ -3,7 +3,7 @@ import DataVaultTesting
 import FileLayer
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct LockTimeoutTests {
+@Suite(.timeLimit(.minutes(15))) struct LockTimeoutTests {
   let vaults = ClockedVaults()
 
   private func limited(to seconds: Int) async throws -> Vault {

@@ -2,7 +2,7 @@ import GRDB
 import MessagingQueue
 import Testing
 
-@Suite(.timeLimit(.minutes(10))) struct EngineStopTests {
+@Suite(.timeLimit(.minutes(15))) struct EngineStopTests {
   private let plain: PlainEngine
   private let channel = Channel.orders
 

@@ -2,7 +2,7 @@ import GRDB
 import MessagingQueue
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct LiveTests {
+@Suite(.timeLimit(.minutes(15))) struct LiveTests {
   let logged: LoggedEngine
   let engine: MessagingEngine
   let channel: Channel

@@ -1,7 +1,7 @@
 import MessagingQueue
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ChangeNotificationTests {
+@Suite(.timeLimit(.minutes(15))) struct ChangeNotificationTests {
   let logged: LoggedEngine
   let engine: MessagingEngine
   let a: Channel
@@ -33,21 +33,6 @@ import Testing
     #expect(first.through == lastOfB)
     let next = try await engine.publish(["5"], to: a)[0]
     #expect(try await iterator.next()?.newest == [a: next])
-  }
-
-  @Test func `a burst is told once, when it is over`() async throws {
-    var iterator = try await engine.changes(
-      delay: .seconds(2), maximumLatency: .seconds(50)
-    ).makeAsyncIterator()
-    let publishing = Task {
-      var last: Timetoken?
-      for index in 0..<10 {
-        last = try await engine.publish(["\(index)"], to: a)[0]
-      }
-      return last
-    }
-    let notification = try #require(try await iterator.next())
-    #expect(notification.through == (try await publishing.value))
   }
 
   @Test func `only the channels that were asked for are told of`() async throws {

@@ -3,7 +3,7 @@ import GRDB
 import MessagingQueue
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct WakeTests {
+@Suite(.timeLimit(.minutes(15))) struct WakeTests {
   let channel: Channel
 
   init() throws { channel = try Channel("orders") }
