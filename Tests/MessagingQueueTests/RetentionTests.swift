@@ -114,6 +114,17 @@ import Testing
     try checkSums()
   }
 
+  @Test func `a sweep does not look at what a consumer has not come to`() async throws {
+    try await publish("a", "b", "c")
+    try await engine.addConsumer(.default, of: channel)
+    try await retain { $0.maximumMessageCount = 0 }
+    let step = try plain.database.write(during: "test") { db in
+      try plain.database.sweep(channel, after: nil, count: 1, in: db)
+    }
+    #expect(step.last == nil)
+    #expect(try await log.count == 3)
+  }
+
   @Test func `one engine does the rounds by itself, and another after it has stopped`() async throws
   {
     var configuration = EngineConfiguration()

@@ -34,11 +34,8 @@ package struct RetentionSweep {
 
   mutating func run(after start: Timetoken?, count: Int) throws -> Step {
     let rows = try Row.fetchAll(
-      db.cachedStatement(
-        sql: """
-          SELECT timetoken, length(payload) + ifnull(length(headers), 0) FROM message
-          WHERE channel_id = ? AND timetoken > ? ORDER BY timetoken LIMIT ?
-          """), arguments: [channelID, start?.rawValue ?? 0, count])
+      db.cachedStatement(sql: Self.selectOldest),
+      arguments: [channelID, start?.rawValue ?? 0, try end(), count])
     var step = Step()
     var removal = MessageRemoval(db, channelID: channelID)
     for row in rows {
@@ -62,6 +59,24 @@ package struct RetentionSweep {
     try removal.finish()
     if rows.count < count { step.last = nil }
     return step
+  }
+
+  private static let selectOldest = """
+    SELECT timetoken, length(payload) + ifnull(length(headers), 0) FROM message
+    WHERE channel_id = ? AND timetoken > ? AND timetoken <= ? ORDER BY timetoken LIMIT ?
+    """
+
+  /// The last message that may go: what a consumer has not come to is needed, however much it is, and
+  /// looking at each of it would take the writers' time in every round.
+  private func end() throws -> Int64 {
+    if retention.discardsUnacknowledged { return .max }
+    let select = try db.cachedStatement(
+      sql: """
+        SELECT min(ifnull((SELECT timetoken FROM position
+          WHERE consumer_id = consumer.id AND priority = 4), 0))
+        FROM consumer WHERE channel_id = ?
+        """)
+    return try Int64.fetchOne(select, arguments: [channelID]) ?? .max
   }
 
   private func isOverLimits(_ timetoken: Timetoken) -> Bool {
