@@ -66,6 +66,8 @@ import Testing
 
   @Test(arguments: [
     "{}", "nonsense", #"{"payload":"a","payloadBase64":"YQ=="}"#, #"{"payload":1}"#,
+    #"{"payload":"a",}"#, #"{"payload":"a","payload":"b"}"#, "\u{FEFF}{\"payload\":\"a\"}",
+    #"{"payload":"a"} {}"#, #"{"payloadBase64":"YR=="}"#, #"{"payload":"\ud800"}"#,
   ])
   func `a JSON line without one payload is refused with its number`(line: String) throws {
     let home = try TestHome.secured()

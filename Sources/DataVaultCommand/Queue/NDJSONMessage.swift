@@ -55,31 +55,28 @@ struct NDJSONMessage {
 
   /// Reads `payload` or `payloadBase64`; an empty line holds no message.
   ///
-  /// Other members are left alone, so that what `receive` wrote can be published again.
+  /// Other members are left alone, so that what `receive` wrote can be published again; the line as a
+  /// whole is read strictly (``JSONLine``).
   static func payload(of line: [UInt8], number: Int) throws(CommandFailure) -> [UInt8]? {
-    if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return nil }
-    let members: Members
-    do {
-      members = try JSONDecoder().decode(Members.self, from: Data(line))
+    if JSONLine.isBlank(line) { return nil }
+    let members: JSONLine
+    do throws(JSONFault) {
+      members = try JSONLine(line)
     } catch {
-      throw failure(number, "is not a JSON object with payload or payloadBase64 as a string")
+      throw failure(number, "\(error)")
     }
-    switch (members.payload, members.payloadBase64) {
-    case (let text?, nil):
+    switch (members["payload"], members["payloadBase64"]) {
+    case (let value?, nil):
+      guard let text = value.text else { throw failure(number, "has a payload that is no string") }
       return Array(text.utf8)
-    case (nil, let text?):
-      guard let data = Data(base64Encoded: text) else {
+    case (nil, let value?):
+      guard let payload = value.text.flatMap(Base64Text.decode) else {
         throw failure(number, "has a payloadBase64 that is not base64")
       }
-      return [UInt8](data)
+      return payload
     default:
       throw failure(number, "needs exactly one of payload and payloadBase64")
     }
-  }
-
-  private struct Members: Decodable {
-    var payload: String?
-    var payloadBase64: String?
   }
 
   private static func failure(_ number: Int, _ fault: String) -> CommandFailure {
