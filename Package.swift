@@ -13,6 +13,7 @@ let settings: [SwiftSetting] = [
 let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let metrics = Target.Dependency.product(name: "CoreMetrics", package: "swift-metrics")
 let serviceLifecycle = Target.Dependency.product(
   name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let argumentParser = Target.Dependency.product(
@@ -48,6 +49,7 @@ let package = Package(
   dependencies: [
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -74,7 +76,7 @@ let package = Package(
       ["DataVault", "SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),
     module(
       "MessagingQueue",
-      ["VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", grdb, logging, system]),
+      ["VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", grdb, logging, metrics, system]),
     // Apart, so that who does not use ServiceLifecycle does not build it.
     module(
       "MessagingQueueLifecycle",
@@ -146,7 +148,8 @@ let package = Package(
       "MessagingQueueTests",
       [
         "MessagingQueue", "VaultedDatabase", "SealedSQLite", "DataVault", "VaultCrypto",
-        "FileLayer", "FaultVFS", grdb, logging, system,
+        "FileLayer", "FaultVFS", grdb, logging, metrics, system,
+        .product(name: "MetricsTestKit", package: "swift-metrics"),
       ]),
     tests(
       "MessagingQueueLifecycleTests",

@@ -64,7 +64,7 @@ public final class MessagingService: Service {
 
   /// - Returns: nil when the shutdown came first.
   private func start() async throws(EngineError) -> MessagingEngine? {
-    let life = LifeKeeper()
+    let life = LifeKeeper(logger: configuration.logger)
     place.begin(life)
     let (home, vault, configuration) = (home, vault, configuration)
     let result = await cancelWhenGracefulShutdown {

@@ -98,7 +98,7 @@ import VaultedDatabase
     #expect(engine.isSecured)
     #expect(try await engine.receive(from: Channel("c")).count == 1)
     try await engine.stop()
-    #expect(log.messages.isEmpty)
+    #expect(log.messages.allSatisfy { !$0.hasPrefix("warning") })
   }
 
   @Test func `a vault made and secured before the first start is simply fresh`() async throws {

@@ -54,6 +54,7 @@ final class AnchorKeeper: Sendable {
     do {
       try await record()
       state.withLock { $0.schedule.succeed(covered) }
+      logger.debug("recorded the rollback anchor")
     } catch {
       logger.debug("the rollback anchor was not recorded: \(error)")
     }

@@ -37,11 +37,13 @@ extension EngineDatabase {
           is_blocked, failures)
         SELECT ?, timetoken, priority, ordering_key, 0, 0, ? FROM message WHERE timetoken = ?
         """)
-    return try takeDeadLetters(timetokens, of: channel, for: consumer, db) {
+    let count = try takeDeadLetters(timetokens, of: channel, for: consumer, db) {
       record, timetoken, failures in
       try insert.execute(arguments: [record.id, failures, timetoken.rawValue])
       bell.announceReturn(to: channel)
     }
+    tallies?.note { $0.redriven += count }
+    return count
   }
 
   /// Removes dead letters; what nobody else needs leaves the log, unless the channel keeps it.

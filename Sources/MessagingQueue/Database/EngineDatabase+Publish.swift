@@ -12,6 +12,7 @@ extension EngineDatabase {
     var publication = try Publication(db, now: time.now, window: configuration.deduplicationWindow)
     let timetokens = try messages.map { try publication.store($0) }
     try publication.finish(bell)
+    tallies?.note { $0.published += publication.storedCount }
     return timetokens
   }
 
@@ -40,6 +41,8 @@ private struct Publication {
   private let insert: Statement
   private var gains: [Channel: Gain] = [:]
   private var timetokens: [Timetoken] = []
+
+  var storedCount: Int { timetokens.count }
 
   init(_ db: Database, now: UnixTime, window: Duration) throws {
     self.db = db

@@ -26,7 +26,12 @@ extension EngineDatabase {
     var receiver = try Receiver(
       record, db, clock: ReceptionClock(self, lease: lease), random: random,
       maximumCount: maximumCount, maximumByteCount: configuration.maximumReceiveByteCount)
-    return try receiver.receive()
+    let reception = try receiver.receive()
+    tallies?.note { tally in
+      receiver.add(to: &tally)
+      tally.countReceived(reception.deliveries)
+    }
+    return reception
   }
 
   /// When the next lease or delay ends that keeps a message from a consumer; nil if there is none.

@@ -24,6 +24,7 @@ extension EngineDatabase {
       removals[channelID] = removal
     }
     for var removal in removals.values { try removal.finish() }
+    tallies?.note { $0.acknowledged += tokens.count - unknown.count }
     return unknown
   }
 
@@ -45,10 +46,12 @@ extension EngineDatabase {
     let boot = delay == .zero ? nil : bootNumber
     let until = delay == .zero ? nil : nanosecondsSinceBoot + delay.wholeNanoseconds
     let now = WallTime.ticks(of: time.now)
-    return try settle(tokens, db) { consumer, leased in
+    var deadCount = 0
+    let unknown = try settle(tokens, db) { consumer, leased in
       let deliveries = DeliveryTable(consumer, db)
       if delay == .zero || leased.orderingKey != nil { bell.announceReturn(to: consumer.channel) }
       if let mostAttempts = consumer.mostAttempts, leased.attemptCount >= mostAttempts {
+        deadCount += 1
         return try deliveries.bury(leased.timetoken, reason: reason, at: now)
       }
       let failure = DeliveryFailure(attempt: leased.attemptCount, time: now, reason: reason)
@@ -57,6 +60,11 @@ extension EngineDatabase {
       ])
       try deliveries.unblock(leased.orderingKey)
     }
+    tallies?.note {
+      $0.released += tokens.count - unknown.count
+      $0.deadLettered += deadCount
+    }
+    return unknown
   }
 
   /// Gives up on delivered messages: they become dead letters of their consumer, with this reason.
@@ -66,10 +74,12 @@ extension EngineDatabase {
     _ tokens: [LeaseToken], reason: String, in db: Database
   ) throws -> [LeaseToken] {
     let now = WallTime.ticks(of: time.now)
-    return try settle(tokens, db) { consumer, leased in
+    let unknown = try settle(tokens, db) { consumer, leased in
       try DeliveryTable(consumer, db).bury(leased.timetoken, reason: reason, at: now)
       if leased.orderingKey != nil { bell.announceReturn(to: consumer.channel) }
     }
+    tallies?.note { $0.deadLettered += tokens.count - unknown.count }
+    return unknown
   }
 
   /// Lets leases that have not ended end at `lease` from now, sooner or later than they did.

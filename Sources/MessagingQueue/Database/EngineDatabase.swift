@@ -14,17 +14,29 @@ package final class EngineDatabase: Sendable {
   let configuration: EngineConfiguration
   /// Rings after a commit that published.
   let bell: ChangeBell
+  /// Counts what each commit has done with messages; nil when nobody wants to know.
+  let tallies: TallyKeeper?
   /// The number of this boot: what is held under a smaller one is over.
   let bootNumber: Int64
 
   /// Makes the tables or brings them up to date, and sees to it that a commit is a sync.
   ///
   /// - Throws: `busy`, `diskFull`, `newerVersion`, `damaged`, `inputOutput`.
-  package init(
+  package convenience init(
     pool: DatabasePool, time: any TimeSource, random: RandomSource = .system,
     configuration: EngineConfiguration = EngineConfiguration(), bell: ChangeBell = ChangeBell()
   ) throws(EngineError) {
+    try self.init(
+      pool: pool, time: time, random: random, configuration: configuration, bell: bell,
+      tallies: nil)
+  }
+
+  init(
+    pool: DatabasePool, time: any TimeSource, random: RandomSource,
+    configuration: EngineConfiguration, bell: ChangeBell, tallies: TallyKeeper?
+  ) throws(EngineError) {
     self.pool = pool
+    self.tallies = tallies
     self.bell = bell
     self.time = time
     self.random = random
@@ -40,6 +52,7 @@ package final class EngineDatabase: Sendable {
         try Self.ensureFullDurability(db)
         try EngineSchema.ensureIncrementalVacuum(db)
         db.add(transactionObserver: PublicationObserver(bell), extent: .databaseLifetime)
+        if let tallies { db.add(transactionObserver: tallies, extent: .databaseLifetime) }
         do throws(TransactionFailure) {
           return try db.inImmediateTransaction {
             try EngineSchema.climb(db)

@@ -22,6 +22,7 @@ struct Receiver {
   private var isFull = false
   private var reception = EngineDatabase.Reception()
   private var removal: MessageRemoval
+  private var tally = Tally()
 
   init(
     _ consumer: ConsumerRecord, _ db: Database, clock: ReceptionClock, random: RandomSource,
@@ -47,6 +48,13 @@ struct Receiver {
     return reception
   }
 
+  /// Counts what ended in it, for whoever wants to know.
+  func add(to tally: inout Tally) {
+    tally.leasesExpired += self.tally.leasesExpired
+    tally.deadLettered += self.tally.deadLettered
+    tally.expired += self.tally.expired
+  }
+
   /// Those that the channel holds, the highest first.
   private func priorities() throws -> [Priority] {
     let select = try db.cachedStatement(
@@ -55,13 +63,16 @@ struct Receiver {
     return others ? Priority.descending : [.normal]
   }
 
-  private func makeReadyWhatIsOver() throws {
+  private mutating func makeReadyWhatIsOver() throws {
     try buryWhatWasTriedEnough()
-    let keys = try String?.fetchAll(
+    let ended = try Row.fetchAll(
       db.cachedStatement(sql: Self.endHolds),
       arguments: [consumer.id, clock.bootNumber, clock.now])
     let deliveries = DeliveryTable(consumer, db)
-    for key in keys { try deliveries.unblock(key) }
+    for row in ended {
+      if row[1] { tally.leasesExpired += 1 }
+      try deliveries.unblock(row[0])
+    }
     try db.cachedStatement(
       sql: "UPDATE delivery SET due = NULL WHERE consumer_id = ? AND due <= ?"
     ).execute(arguments: [consumer.id, clock.wallNow])
@@ -70,11 +81,11 @@ struct Receiver {
   static let endHolds = """
     UPDATE delivery SET held_boot = NULL, held_until = NULL
     WHERE consumer_id = ? AND held_until IS NOT NULL AND (held_boot, held_until) <= (?, ?)
-    RETURNING ordering_key
+    RETURNING ordering_key, lease IS NOT NULL
     """
 
   /// A lease that ends without an answer is a failed attempt.
-  private func buryWhatWasTriedEnough() throws {
+  private mutating func buryWhatWasTriedEnough() throws {
     guard let mostAttempts = consumer.mostAttempts else { return }
     let select = try db.cachedStatement(
       sql: """
@@ -89,6 +100,8 @@ struct Receiver {
       try deliveries.bury(
         Timetoken(unchecked: timetoken), reason: DeliveryFailure.leaseEnded, at: clock.wallNow)
     }
+    tally.leasesExpired += timetokens.count
+    tally.deadLettered += timetokens.count
   }
 
   private mutating func takeReady(_ priority: Priority) throws {
@@ -248,6 +261,7 @@ struct Receiver {
 
   /// A message whose time to live is over: the log forgets it, if it forgets what is done with.
   private mutating func drop(_ timetoken: Timetoken) throws {
+    tally.expired += 1
     if !consumer.keepsAcknowledged { try removal.removeUnlessNeeded(timetoken) }
   }
 }

@@ -1,3 +1,4 @@
+public import CoreMetrics
 public import Logging
 internal import VaultCrypto
 internal import VaultedDatabase
@@ -63,8 +64,25 @@ public struct EngineConfiguration: Sendable {
   /// The first message is always taken. Default: 16 MiB.
   public var maximumReceiveByteCount: Int = 16 << 20
 
-  /// Takes the engine's warnings; no payload, password or key is ever in them.
+  /// Takes what the engine counts and measures: `docs/observation.md` lists it.
   ///
+  /// Default: that of the process, `MetricsSystem.factory`, as it is when the configuration is made. With
+  /// none bootstrapped nothing is counted.
+  public var metricsFactory: any MetricsFactory = MetricsSystem.factory
+
+  /// Which channels have gauges of their own.
+  ///
+  /// Default: none, the gauges are over all channels together.
+  public var channelMetrics = ChannelMetrics.none
+
+  /// How often the gauges are set; less often where the count behind them takes long.
+  ///
+  /// Default: 10 seconds.
+  public var metricsInterval: Duration = .seconds(10)
+
+  /// Takes what the engine says about itself; no payload, header, key or password is ever in it.
+  ///
+  /// `docs/observation.md` lists what is said at which level.
   /// Default: one labelled `datavault.engine`.
   public var logger = Logger(label: "datavault.engine")
 

@@ -12,9 +12,10 @@ actor EngineOpener {
 
   func open(
     _ pool: DatabasePool, time: any TimeSource, random: RandomSource,
-    configuration: EngineConfiguration, bell: ChangeBell
+    configuration: EngineConfiguration, bell: ChangeBell, tallies: TallyKeeper?
   ) throws(EngineError) -> EngineDatabase {
     try EngineDatabase(
-      pool: pool, time: time, random: random, configuration: configuration, bell: bell)
+      pool: pool, time: time, random: random, configuration: configuration, bell: bell,
+      tallies: tallies)
   }
 }

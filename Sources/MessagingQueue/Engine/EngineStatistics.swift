@@ -10,6 +10,8 @@ public struct EngineStatistics: Sendable, Hashable {
     public let byteCount: Int
     /// The oldest message in the log.
     public let oldest: Timetoken?
+    /// How long ago it was published, by the wall clock.
+    public let oldestAge: Duration?
     /// Its consumers by name; none before the first receive.
     public let consumers: [ConsumerStatistics]
   }
@@ -19,15 +21,21 @@ public struct EngineStatistics: Sendable, Hashable {
     /// The consumer.
     public let consumer: Consumer
     /// Messages that a receive would return now, those whose lease has ended included.
-    public let readyCount: Int
+    ///
+    /// One whose time to live is over counts until a receive comes to it.
+    public internal(set) var readyCount = 0
     /// Messages that are leased to a receiver.
-    public let leasedCount: Int
+    public internal(set) var leasedCount = 0
     /// Messages that were published or released with a delay that is not over.
-    public let delayedCount: Int
+    public internal(set) var delayedCount = 0
     /// Messages that wait for another with their ordering key, as far as a receive has come to them.
-    public let waitingCount: Int
+    public internal(set) var waitingCount = 0
     /// Dead letters.
-    public let deadLetterCount: Int
+    public internal(set) var deadLetterCount = 0
+    /// The oldest message that is ready, leased or waiting.
+    public internal(set) var oldest: Timetoken?
+    /// How long ago that was published, by the wall clock: a delay that is over is a part of it.
+    public internal(set) var oldestAge: Duration?
 
     /// Messages that are not acknowledged and not dead.
     public var messageCount: Int { readyCount + leasedCount + delayedCount + waitingCount }

@@ -1,3 +1,4 @@
+package import Logging
 internal import Synchronization
 
 /// Keeps an engine's ``EngineLife`` and tells of its changes.
@@ -10,8 +11,12 @@ package final class LifeKeeper: Sendable {
   }
 
   private let kept = Mutex(Kept())
+  private let logger: Logger?
 
-  package init() {}
+  /// - Parameter logger: told of each state; nil for nobody.
+  package init(logger: Logger? = nil) {
+    self.logger = logger
+  }
 
   /// One that has come to where these events lead.
   convenience init(_ events: EngineLife.Event...) {
@@ -26,7 +31,7 @@ package final class LifeKeeper: Sendable {
 
   /// Takes in an event, tells whom it concerns, and returns what the caller is to do about it.
   package func handle(_ event: EngineLife.Event) -> EngineLife.Action {
-    kept.withLock { kept in
+    let (action, state) = kept.withLock { kept -> (EngineLife.Action, EngineState?) in
       let before = kept.life.state
       let action = kept.life.handle(event)
       // In the lock, so that everybody sees the states in the order in which they came.
@@ -37,8 +42,11 @@ package final class LifeKeeper: Sendable {
         for waiter in kept.endWaiters { waiter.resume() }
         kept.endWaiters = []
       }
-      return action
+      return (action, kept.life.state == before ? nil : kept.life.state)
     }
+    // Outside the lock: a log may ask for the state.
+    if let state { logger?.log(level: state.logLevel, state.logLine) }
+    return action
   }
 
   /// Returns when `stopping` is over; at once in any other state.

@@ -15,7 +15,8 @@ extension MessagingEngine {
         held = held ?? lock()
         if held == nil { continue }
         do throws(EngineError) {
-          try await self.maintain()
+          let count = try await self.maintain()
+          self.configuration.logger.debug("maintenance: removed \(count) messages")
         } catch {
           // A full disk or a busy database: the next round finds what this one has left.
           self.configuration.logger.debug("maintenance: \(error)")

@@ -1,6 +1,7 @@
 public import DataVault
 internal import FileLayer
 internal import GRDB
+internal import Logging
 public import SystemPackage
 internal import VaultCrypto
 public import VaultedDatabase
@@ -28,7 +29,9 @@ extension MessagingEngine {
     _ home: DataVaultHome, vault: Vault? = nil,
     configuration: EngineConfiguration = EngineConfiguration()
   ) async throws(EngineError) -> MessagingEngine {
-    try await start(home, vault: vault, configuration: configuration, life: LifeKeeper())
+    try await start(
+      home, vault: vault, configuration: configuration,
+      life: LifeKeeper(logger: configuration.logger))
   }
 
   /// - Parameter life: shows the start from its beginning.
@@ -39,7 +42,7 @@ extension MessagingEngine {
     let engine: MessagingEngine
     do throws(EngineError) {
       let vault = try await startingVault(
-        home, given: vault, unlockTimeout: configuration.unlockTimeout)
+        home, given: vault, configuration: configuration)
       engine = try await open(home, vault: vault, configuration: configuration, life: life)
     } catch {
       _ = life.handle(.failed(error.code))
@@ -83,6 +86,7 @@ extension MessagingEngine {
       engine.beginMaintenance {
         try? home.fileSystem.lock(FilePath(home.databasePath.string + "-maintenance"), wait: false)
       }
+      engine.beginObservation()
       if !isSecured { configuration.warnOfNoSecurity(home) }
       configuration.warnOfMemory()
       if database.discardedLogFrameCount > 0 {
@@ -112,7 +116,7 @@ extension MessagingEngine {
 
   /// An unlocked vault, by the rules of ``StartDecision``.
   private static func startingVault(
-    _ home: DataVaultHome, given: Vault?, unlockTimeout: Duration
+    _ home: DataVaultHome, given: Vault?, configuration: EngineConfiguration
   ) async throws(EngineError) -> Vault {
     do {
       let decision = StartDecision(
@@ -129,7 +133,7 @@ extension MessagingEngine {
         return vault
       case (.trySession, _):
         let vault = try await messagingVault(home, given: given)
-        guard try await isUnlockedBySession(vault, timeout: unlockTimeout) else {
+        guard try await isUnlockedBySession(vault, configuration) else {
           throw EngineError(refusing: .vaultLocked, home)
         }
         return vault
@@ -150,10 +154,12 @@ extension MessagingEngine {
 
   /// Who does not wait does not mind a kernel without sessions either.
   private static func isUnlockedBySession(
-    _ vault: Vault, timeout: Duration
+    _ vault: Vault, _ configuration: EngineConfiguration
   ) async throws -> Bool {
-    if timeout > .zero { return try await vault.unlockWithSession(waitingUpTo: timeout) }
-    return try await vault.unlockWithSession()
+    if try await vault.unlockWithSession() { return true }
+    guard configuration.unlockTimeout > .zero else { return false }
+    configuration.logger.notice("the messaging vault is locked: waiting for datavault unlock")
+    return try await vault.unlockWithSession(waitingUpTo: configuration.unlockTimeout)
   }
 
   /// Makes the vault of a first start, or opens the one that another process has made meanwhile.

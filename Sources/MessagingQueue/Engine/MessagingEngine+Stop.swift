@@ -41,6 +41,7 @@ extension MessagingEngine {
     let deadline = ContinuousClock.now + configuration.stopTimeout
     let refusal = EngineError.notRunning(life.refusal ?? .stopped)
     endMaintenance()
+    endObservation()
     tables.bell.stop()
     let isIdle = await finishes(within: configuration.stopTimeout) {
       await self.commits.close(refusing: refusal)

@@ -41,6 +41,10 @@ public actor MessagingEngine {
   private let closePool: @Sendable () throws -> Void
   /// The rounds of maintenance, if this engine does them.
   nonisolated let upkeep = Mutex<Task<Void, Never>?>(nil)
+  /// Nil when nobody takes them.
+  nonisolated let metrics: EngineMetrics?
+  /// The rounds in which the gauges are set.
+  nonisolated let sampling = Mutex<Task<Void, Never>?>(nil)
 
   /// The engine's own thread; blocking is allowed there.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -71,11 +75,17 @@ public actor MessagingEngine {
         logger: configuration.logger, record: record)
     }
     let didCommit: @Sendable () -> Void = { anchors?.didCommit() }
+    let metrics = EngineMetrics(configuration)
     tables = try await EngineOpener().open(
       pool, time: time, random: random, configuration: configuration,
-      bell: ChangeBell(of: pool, isLockedOut: isLockedOut))
+      bell: ChangeBell(of: pool, isLockedOut: isLockedOut),
+      tallies: metrics.map { metrics in TallyKeeper { metrics.count($0) } })
     log = LogReader(pool: pool, bell: tables.bell, refusal: refusal)
-    commits = CommitQueue(pool) { _ in didCommit() }
+    commits = CommitQueue(pool) { report in
+      metrics?.record(report)
+      didCommit()
+    }
+    self.metrics = metrics
     self.didCommit = didCommit
     self.anchors = anchors
     self.refusal = refusal

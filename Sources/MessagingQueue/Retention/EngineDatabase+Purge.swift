@@ -20,6 +20,7 @@ extension EngineDatabase {
     var removal = MessageRemoval(db, channelID: channelID)
     for timetoken in timetokens { try removal.retireFromConsumers(timetoken) }
     try removal.finish()
+    tallies?.note { $0.purged += timetokens.count }
     return timetokens.count
   }
 }

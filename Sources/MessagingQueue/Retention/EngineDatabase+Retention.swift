@@ -50,7 +50,9 @@ extension EngineDatabase {
     }
     var sweep = try RetentionSweep(
       channelID, retention, now: WallTime.ticks(of: time.now), db)
-    return try sweep.run(after: start, count: count)
+    let step = try sweep.run(after: start, count: count)
+    tallies?.note { $0.retired += step.removedCount }
+    return step
   }
 
   /// Channels that have limits.

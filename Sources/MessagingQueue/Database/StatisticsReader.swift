@@ -1,0 +1,199 @@
+internal import GRDB
+
+/// One count of what is there.
+///
+/// The logs' sums are kept by their channels. Of what a consumer has before it, the part behind its
+/// position is counted in the index of its deliveries, and the part beyond in that of the channel, or
+/// as the rest of the channel's sum, whichever is less work: a deep queue of a consumer that has
+/// received little costs no more than a shallow one.
+struct StatisticsReader {
+  let db: Database
+  let bootNumber: Int64
+  /// Nanoseconds of the boot clock.
+  let bootNow: Int64
+  let wallNow: Int64
+
+  func read() throws -> EngineStatistics {
+    guard let commitNumber = try Int64.fetchOne(db, sql: "SELECT commit_number FROM engine") else {
+      throw EngineError.engineRowMissing
+    }
+    let consumers = Dictionary(
+      grouping: try Row.fetchAll(db, sql: "SELECT channel_id, id, name FROM consumer ORDER BY name")
+    ) { $0[0] as Int64 }
+    let channels = try Row.fetchAll(db, sql: Self.selectChannels).map { row in
+      let channel = ChannelRow(row)
+      let hasOtherPriorities = try self.hasOtherPriorities(channel)
+      return EngineStatistics.ChannelStatistics(
+        channel: Channel(stored: row["name"]), messageCount: channel.messageCount,
+        byteCount: row["byte_count"], oldest: channel.oldest.map(Timetoken.init(unchecked:)),
+        oldestAge: age(of: channel.oldest),
+        consumers: try consumers[channel.id, default: []].map { row in
+          try ConsumerReader(
+            self, channel, id: row[1], hasOtherPriorities: hasOtherPriorities
+          ).read(Consumer(stored: row[2]))
+        })
+    }
+    return EngineStatistics(channels: channels, commitNumber: commitNumber)
+  }
+
+  private static let selectChannels = """
+    SELECT id, name, message_count, byte_count,
+      (SELECT min(timetoken) FROM message WHERE channel_id = channel.id) AS oldest
+    FROM channel ORDER BY name
+    """
+
+  private func hasOtherPriorities(_ channel: ChannelRow) throws -> Bool {
+    if channel.messageCount == 0 { return false }
+    let select = try db.cachedStatement(
+      sql: "SELECT EXISTS (SELECT 1 FROM message WHERE channel_id = ? AND priority <> 4)")
+    return try Bool.fetchOne(select, arguments: [channel.id]) ?? false
+  }
+
+  /// How long ago a message was published, by the wall clock; nothing, for one from its future.
+  fileprivate func age(of timetoken: Int64?) -> Duration? {
+    timetoken.map { .nanoseconds(100) * max(wallNow - $0, 0) }
+  }
+}
+
+private struct ChannelRow {
+  let id: Int64
+  let messageCount: Int
+  let oldest: Int64?
+
+  init(_ row: Row) {
+    id = row["id"]
+    messageCount = row["message_count"]
+    oldest = row["oldest"]
+  }
+}
+
+/// What one consumer has before it.
+private struct ConsumerReader {
+  private let reader: StatisticsReader
+  private let channel: ChannelRow
+  private let id: Int64
+  private let positions: [Int: Int64]
+  private let hasOtherPriorities: Bool
+
+  private var db: Database { reader.db }
+  private var normal: Int64 { positions[Priority.normal.rawValue] ?? 0 }
+
+  init(
+    _ reader: StatisticsReader, _ channel: ChannelRow, id: Int64, hasOtherPriorities: Bool
+  ) throws {
+    self.reader = reader
+    self.channel = channel
+    self.id = id
+    self.hasOtherPriorities = hasOtherPriorities
+    let select = try reader.db.cachedStatement(
+      sql: "SELECT priority, timetoken FROM position WHERE consumer_id = ?")
+    let rows = try Row.fetchAll(select, arguments: [id])
+    positions = Dictionary(uniqueKeysWithValues: rows.map { ($0[0], $0[1]) })
+  }
+
+  func read(_ consumer: Consumer) throws -> EngineStatistics.ConsumerStatistics {
+    guard channel.messageCount > 0,
+      let row = try Row.fetchOne(
+        db.cachedStatement(sql: Self.countDeliveries), arguments: arguments)
+    else { return EngineStatistics.ConsumerStatistics(consumer: consumer) }
+    let aheadDelayed: Int = row["ahead_delayed"]
+    let behindReady: Int = row["ready"]
+    let behindDelayed: Int = row["delayed"]
+    let oldest = try [row["oldest"] as Int64?, firstAhead()].compactMap { $0 }.min()
+    return EngineStatistics.ConsumerStatistics(
+      consumer: consumer, readyCount: try countAhead() - aheadDelayed + behindReady,
+      leasedCount: row["leased"], delayedCount: aheadDelayed + behindDelayed,
+      waitingCount: row["waiting"], deadLetterCount: row["dead"],
+      oldest: oldest.map(Timetoken.init(unchecked:)), oldestAge: reader.age(of: oldest))
+  }
+
+  private var arguments: StatementArguments {
+    [
+      "consumer": id, "channel": channel.id, "boot": reader.bootNumber, "now": reader.bootNow,
+      "wall": reader.wallNow,
+    ]
+  }
+
+  private static let countDeliveries = """
+    SELECT
+      (SELECT count(*) FROM message WHERE channel_id = :channel AND due IS NOT NULL
+        AND due > :wall AND timetoken > ifnull((SELECT timetoken FROM position
+          WHERE consumer_id = :consumer AND priority = message.priority), 0)) AS ahead_delayed,
+      (SELECT count(*) FROM delivery WHERE consumer_id = :consumer AND is_blocked = 0
+        AND held_until IS NULL AND due IS NULL)
+      + (SELECT count(*) FROM delivery WHERE consumer_id = :consumer AND held_until IS NOT NULL
+        AND (held_boot, held_until) <= (:boot, :now))
+      + (SELECT count(*) FROM delivery WHERE consumer_id = :consumer AND due <= :wall) AS ready,
+      (SELECT count(*) FROM delivery WHERE consumer_id = :consumer AND held_until IS NOT NULL
+        AND (held_boot, held_until) > (:boot, :now) AND lease IS NOT NULL) AS leased,
+      (SELECT count(*) FROM delivery WHERE consumer_id = :consumer AND held_until IS NOT NULL
+        AND (held_boot, held_until) > (:boot, :now) AND lease IS NULL)
+      + (SELECT count(*) FROM delivery WHERE consumer_id = :consumer AND due > :wall) AS delayed,
+      (SELECT count(*) FROM delivery WHERE consumer_id = :consumer AND is_blocked = 1) AS waiting,
+      (SELECT count(*) FROM dead_letter WHERE consumer_id = :consumer) AS dead,
+      (SELECT timetoken FROM delivery WHERE consumer_id = :consumer
+        AND (due IS NULL OR due <= :wall) AND (lease IS NOT NULL OR held_until IS NULL
+          OR (held_boot, held_until) <= (:boot, :now))
+        ORDER BY timetoken LIMIT 1) AS oldest
+    """
+
+  // MARK: Beyond the positions
+
+  private func countAhead() throws -> Int {
+    var count = try countBeyondNormal()
+    if !hasOtherPriorities { return count }
+    for priority in Priority.descending where priority != .normal {
+      let select = try db.cachedStatement(sql: Self.countOthers)
+      for (start, sign) in [(normal, -1), (positions[priority.rawValue] ?? 0, 1)] {
+        let arguments: StatementArguments = [channel.id, priority.rawValue, start]
+        count += sign * (try Int.fetchOne(select, arguments: arguments) ?? 0)
+      }
+    }
+    return count
+  }
+
+  private static let countOthers = """
+    SELECT count(*) FROM message
+    WHERE channel_id = ? AND priority = ? AND priority <> 4 AND timetoken > ?
+    """
+
+  /// Messages beyond the position of the normal priority, of whatever priority they are: counted, or
+  /// all but those before it, with ever greater steps at either end until one comes to an end.
+  private func countBeyondNormal() throws -> Int {
+    var most = 1_000
+    while true {
+      let beyond = try count("timetoken > ?", atMost: most)
+      if beyond < most { return beyond }
+      let before = try count("timetoken <= ?", atMost: most)
+      if before < most { return channel.messageCount - before }
+      most *= 8
+    }
+  }
+
+  private func count(_ condition: String, atMost most: Int) throws -> Int {
+    let select = try db.cachedStatement(
+      sql: """
+        SELECT count(*) FROM
+          (SELECT 1 FROM message WHERE channel_id = ? AND \(condition) LIMIT ?)
+        """)
+    return try Int.fetchOne(select, arguments: [channel.id, normal, most]) ?? 0
+  }
+
+  /// The oldest that is not delayed.
+  private func firstAhead() throws -> Int64? {
+    let priorities = hasOtherPriorities ? Priority.descending : [.normal]
+    return try priorities.compactMap { priority in
+      let isNormal = priority == .normal
+      let select = try db.cachedStatement(
+        sql: """
+          SELECT timetoken FROM message
+          WHERE channel_id = ? AND priority = ? AND timetoken > ? AND (due IS NULL OR due <= ?)
+            \(isNormal ? "" : "AND priority <> 4")
+          ORDER BY timetoken LIMIT 1
+          """)
+      let start = positions[priority.rawValue] ?? 0
+      let arguments: StatementArguments = [channel.id, priority.rawValue, start, reader.wallNow]
+      return try Int64.fetchOne(select, arguments: arguments)
+    }.min()
+  }
+}

@@ -1,0 +1,107 @@
+internal import CoreMetrics
+internal import Synchronization
+
+/// The gauges of what a database holds: set from a count of it, given up with the engine.
+///
+/// Those of a channel or a consumer are made when they are first set, and given up when they are no
+/// longer: nothing goes on showing the depth of what is gone.
+final class DepthGauges: Sendable {
+  private struct Key: Hashable {
+    let name: MetricName
+    var channel: Channel?
+    var consumer: Consumer?
+  }
+
+  private struct State {
+    var gauges: [Key: Gauge] = [:]
+    var isRetired = false
+  }
+
+  private let factory: any MetricsFactory
+  private let choice: ChannelMetrics
+  private let state = Mutex(State())
+
+  init(_ factory: any MetricsFactory, _ choice: ChannelMetrics) {
+    self.factory = factory
+    self.choice = choice
+  }
+
+  func set(_ statistics: EngineStatistics) {
+    let values = values(of: statistics)
+    state.withLock { state in
+      if state.isRetired { return }
+      for key in state.gauges.keys where values[key] == nil {
+        state.gauges.removeValue(forKey: key)?.destroy()
+      }
+      for (key, value) in values {
+        let gauge = state.gauges[key] ?? make(key)
+        state.gauges[key] = gauge
+        gauge.record(value)
+      }
+    }
+  }
+
+  /// Gives all of them up, for good: an engine that has ended knows of no depth.
+  func retire() {
+    state.withLock { state in
+      state.isRetired = true
+      for gauge in state.gauges.values { gauge.destroy() }
+      state.gauges = [:]
+    }
+  }
+
+  private func make(_ key: Key) -> Gauge {
+    var dimensions: [(String, String)] = []
+    if let channel = key.channel { dimensions.append(("channel", channel.name)) }
+    if let consumer = key.consumer { dimensions.append(("consumer", consumer.name)) }
+    return Gauge(label: key.name.rawValue, dimensions: dimensions, factory: factory)
+  }
+
+  private func values(of statistics: EngineStatistics) -> [Key: Double] {
+    let channels = statistics.channels
+    let consumers = channels.flatMap(\.consumers)
+    let named = choice.named(channels)
+    var values: [Key: Double] = [
+      Key(name: .logMessages): Double(statistics.messageCount),
+      Key(name: .logBytes): Double(channels.reduce(0) { $0 + $1.byteCount }),
+      Key(name: .unnamedChannels): Double(channels.count - named.count),
+    ]
+    for figure in Self.figures {
+      values[Key(name: figure.total)] = figure.combine(consumers.map(figure.value))
+    }
+    for channel in named {
+      let name = channel.channel
+      values[Key(name: .channelMessages, channel: name)] = Double(channel.messageCount)
+      values[Key(name: .channelBytes, channel: name)] = Double(channel.byteCount)
+      for consumer in channel.consumers {
+        for figure in Self.figures {
+          let key = Key(name: figure.single, channel: name, consumer: consumer.consumer)
+          values[key] = figure.value(consumer)
+        }
+      }
+    }
+    return values
+  }
+
+  /// What is told of each consumer, and of all together.
+  private struct Figure: Sendable {
+    let total: MetricName
+    let single: MetricName
+    let combine: @Sendable ([Double]) -> Double
+    let value: @Sendable (EngineStatistics.ConsumerStatistics) -> Double
+  }
+
+  private static let figures = [
+    Figure(total: .ready, single: .consumerReady, combine: sum) { Double($0.readyCount) },
+    Figure(total: .leased, single: .consumerLeased, combine: sum) { Double($0.leasedCount) },
+    Figure(total: .delayed, single: .consumerDelayed, combine: sum) { Double($0.delayedCount) },
+    Figure(total: .waiting, single: .consumerWaiting, combine: sum) { Double($0.waitingCount) },
+    Figure(total: .dead, single: .consumerDead, combine: sum) { Double($0.deadLetterCount) },
+    Figure(total: .oldestAge, single: .consumerOldestAge, combine: greatest) {
+      ($0.oldestAge ?? .zero) / .seconds(1)
+    },
+  ]
+
+  @Sendable private static func sum(_ values: [Double]) -> Double { values.reduce(0, +) }
+  @Sendable private static func greatest(_ values: [Double]) -> Double { values.max() ?? 0 }
+}

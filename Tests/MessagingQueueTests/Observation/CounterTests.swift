@@ -1,0 +1,162 @@
+import FileLayer
+import GRDB
+@testable import MessagingQueue
+import MetricsTestKit
+import Testing
+
+@Suite struct CounterTests {
+  private let orders: Channel
+  private let consumer = Consumer.default
+
+  init() throws {
+    orders = try Channel("orders")
+  }
+
+  @Test func `each verb counts what it has done`() async throws {
+    let observed = try await ObservedEngine()
+    let engine = observed.engine
+    try await engine.addConsumer(consumer, of: orders, maximumAttempts: 3)
+    try await observed.publish("a", "b", "c", "d", "e", to: orders)
+    #expect(observed.count("messages_published") == 5)
+
+    let first = try await engine.receive(from: orders, maximumCount: 4)
+    #expect(observed.count("messages_received") == 4)
+    #expect(observed.count("messages_redelivered") == 0)
+    try await engine.acknowledge([first[0].token])
+    try await engine.release([first[1].token])
+    try await engine.reject([first[2].token], reason: "no")
+    #expect(observed.count("messages_acknowledged") == 1)
+    #expect(observed.count("messages_released") == 1)
+    #expect(observed.count("messages_dead_lettered") == 1)
+
+    observed.plain.time.advance(by: .seconds(31))
+    #expect(try await engine.receive(from: orders, maximumCount: 9).count == 3)
+    #expect(observed.count("leases_expired") == 1)
+    #expect(observed.count("messages_received") == 7)
+    #expect(observed.count("messages_redelivered") == 2)
+
+    try await engine.redrive(of: orders)
+    #expect(observed.count("messages_redriven") == 1)
+    try await engine.purge(orders)
+    #expect(observed.count("messages_purged") == 4)
+  }
+
+  @Test func `attempts that are used up make dead letters, by release and by the end of a lease`()
+    async throws
+  {
+    let observed = try await ObservedEngine()
+    let engine = observed.engine
+    try await engine.addConsumer(consumer, of: orders, maximumAttempts: 1)
+    try await observed.publish("a", "b", to: orders)
+    let deliveries = try await engine.receive(from: orders, maximumCount: 2)
+    try await engine.release([deliveries[0].token])
+    #expect(observed.count("messages_dead_lettered") == 1)
+    observed.plain.time.advance(by: .seconds(31))
+    #expect(try await engine.receive(from: orders).isEmpty)
+    #expect(observed.count("messages_dead_lettered") == 2)
+    #expect(observed.count("leases_expired") == 1)
+  }
+
+  @Test func `a message is counted once that is published twice under one deduplication id`()
+    async throws
+  {
+    let observed = try await ObservedEngine()
+    var message = Message(channel: orders, payload: [1])
+    message.deduplicationID = "once"
+    try await observed.engine.publish([message, message])
+    try await observed.engine.publish(message)
+    #expect(observed.count("messages_published") == 1)
+  }
+
+  @Test func `what no consumer gets any more is counted: time to live and retention`() async throws
+  {
+    let observed = try await ObservedEngine()
+    var message = Message(channel: orders, payload: [1])
+    message.timeToLive = .seconds(1)
+    try await observed.engine.publish(message)
+    observed.plain.time.advance(by: .seconds(2))
+    #expect(try await observed.engine.receive(from: orders).isEmpty)
+    #expect(observed.count("messages_expired") == 1)
+
+    var retention = Retention()
+    retention.maximumMessageCount = 1
+    retention.discardsUnacknowledged = true
+    try await observed.engine.setRetention(retention, of: orders)
+    try await observed.publish("a", "b", "c", to: orders)
+    #expect(try await observed.engine.maintain() == 2)
+    #expect(observed.count("messages_retired") == 2)
+    #expect(observed.count("messages_purged") == 0)
+  }
+
+  @Test func `what settles nothing is not counted`() async throws {
+    let observed = try await ObservedEngine()
+    try await observed.publish("a", to: orders)
+    let token = try await observed.engine.receive(from: orders)[0].token
+    try await observed.engine.acknowledge([token])
+    #expect(await code { try await observed.engine.acknowledge([token]) } == .unknownLease)
+    #expect(await code { try await observed.engine.release([token]) } == .unknownLease)
+    #expect(await code { try await observed.engine.reject([token], reason: "no") } == .unknownLease)
+    #expect(observed.count("messages_acknowledged") == 1)
+    #expect(observed.count("messages_released") == 0)
+    #expect(observed.count("messages_dead_lettered") == 0)
+  }
+
+  @Test func `what a transaction rolls back is never counted, what it commits is`() async throws {
+    struct Fault: Error {}
+    let observed = try await ObservedEngine()
+    let engine = observed.engine
+    let message = Message(channel: orders, payload: [1])
+    await #expect(throws: Fault.self) {
+      try await engine.database.write { db in
+        try engine.publish(message, in: db)
+        throw Fault()
+      }
+    }
+    #expect(observed.count("messages_published") == 0)
+    try await engine.database.write { db in
+      try engine.publish([message, message], in: db)
+      #expect(observed.count("messages_published") == 0)
+    }
+    #expect(observed.count("messages_published") == 2)
+  }
+
+  @Test func `a verb that fails among others, and one that is done again, count once or never`()
+    async throws
+  {
+    let observed = try await ObservedEngine()
+    let engine = observed.engine
+    let message = Message(channel: orders, payload: [1])
+    let gate = WriterGate(engine.database)
+    let publications = (0..<3).map { _ in Task { try await engine.publish(message) } }
+    let losing = Task {
+      await code {
+        try await engine.commits.run(during: "losing") { db in
+          try db.execute(sql: "ROLLBACK")
+          throw DatabaseError(resultCode: .SQLITE_FULL)
+        }
+      }
+    }
+    while engine.waitingCount < 4 { try await Task.sleep(for: .milliseconds(1)) }
+    gate.open()
+    for publication in publications { _ = try await publication.value }
+    #expect(await losing.value == .diskFull)
+    #expect(observed.count("messages_published") == 3)
+  }
+
+  @Test func `a commit tells how many verbs shared it and what its time went on`() async throws {
+    let observed = try await ObservedEngine()
+    let engine = observed.engine
+    let message = Message(channel: orders, payload: [1])
+    let gate = WriterGate(engine.database)
+    let publications = (0..<3).map { _ in Task { try await engine.publish(message) } }
+    while engine.waitingCount < 3 { try await Task.sleep(for: .milliseconds(1)) }
+    gate.open()
+    for publication in publications { _ = try await publication.value }
+    #expect(try observed.metrics.expectRecorder("datavault_commit_verbs").values == [3])
+    for name in ["work", "sync"] {
+      let timer = try observed.metrics.expectTimer("datavault_commit_\(name)_seconds")
+      #expect(timer.values.count == 1)
+      #expect(timer.values.allSatisfy { $0 > 0 })
+    }
+  }
+}

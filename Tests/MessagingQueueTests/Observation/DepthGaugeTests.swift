@@ -1,0 +1,108 @@
+import CoreMetrics
+import FileLayer
+@testable import MessagingQueue
+import MetricsTestKit
+import Testing
+
+@Suite struct DepthGaugeTests {
+  private let orders: Channel
+  private let audit: Consumer
+
+  init() throws {
+    orders = try Channel("orders")
+    audit = try Consumer("audit")
+  }
+
+  @Test func `gauges show what is there, over all channels`() async throws {
+    let observed = try await ObservedEngine()
+    try await observed.engine.addConsumer(audit, of: orders)
+    try await observed.publish("a", "b", "c", to: orders)
+    try await observed.publish("dd", to: Channel("other"))
+    _ = try await observed.engine.receive(from: orders)
+    observed.plain.time.advance(by: .seconds(7))
+    try await observed.engine.observe()
+    #expect(observed.gauge("log_messages") == 4)
+    #expect(observed.gauge("log_bytes") == 5)
+    // The consumer "default" has one in hand and two before it, "audit" all three.
+    #expect(observed.gauge("ready_messages") == 5)
+    #expect(observed.gauge("leased_messages") == 1)
+    #expect(observed.gauge("oldest_age_seconds") == 7)
+    #expect(observed.gauge("unnamed_channels") == 2)
+  }
+
+  @Test func `no channel and no consumer is named unless it is asked for`() async throws {
+    let observed = try await ObservedEngine()
+    try await observed.publish("a", to: orders)
+    _ = try await observed.engine.receive(from: orders, for: audit)
+    try await observed.engine.observe()
+    #expect(observed.metrics.recorders.count > 5)
+    #expect(observed.metrics.recorders.allSatisfy { $0.dimensions.isEmpty })
+  }
+
+  @Test func `a channel that is chosen has gauges of its own, by consumer`() async throws {
+    let channel = orders
+    let observed = try await ObservedEngine { $0.channelMetrics = .only([channel]) }
+    try await observed.publish("a", "b", to: orders)
+    try await observed.publish("c", to: Channel("other"))
+    _ = try await observed.engine.receive(from: orders, for: audit)
+    try await observed.engine.observe()
+    #expect(observed.gauge("channel_messages", [("channel", "orders")]) == 2)
+    #expect(observed.gauge("channel_messages", [("channel", "other")]) == nil)
+    let dimensions = [("channel", "orders"), ("consumer", "audit")]
+    #expect(observed.gauge("consumer_ready_messages", dimensions) == 1)
+    #expect(observed.gauge("consumer_leased_messages", dimensions) == 1)
+    #expect(observed.gauge("unnamed_channels") == 1)
+  }
+
+  @Test func `however many channels there are, no more are named than the limit`() async throws {
+    let observed = try await ObservedEngine { $0.channelMetrics = .all(limit: 3) }
+    for name in ["a", "b", "c", "d", "e"] { try await observed.publish("1", to: Channel(name)) }
+    _ = try await observed.engine.receive(from: Channel("b"))
+    try await observed.engine.addConsumer(audit, of: Channel("b"))
+    try await observed.engine.observe()
+    let named = observed.metrics.recorders(label: "datavault_channel_messages")
+      .map { $0.dimensions[0].1 }
+    #expect(named.sorted() == ["a", "b"])
+    #expect(observed.metrics.recorders(label: "datavault_consumer_ready_messages").count == 2)
+    #expect(observed.gauge("unnamed_channels") == 3)
+    #expect(observed.gauge("log_messages") == 5)
+  }
+
+  @Test func `a consumer that goes takes its gauges with it`() async throws {
+    let observed = try await ObservedEngine { $0.channelMetrics = .all() }
+    try await observed.publish("a", to: orders)
+    try await observed.engine.addConsumer(audit, of: orders)
+    try await observed.engine.observe()
+    #expect(observed.metrics.recorders(label: "datavault_consumer_ready_messages").count == 1)
+    try await observed.engine.removeConsumer(audit, of: orders)
+    try await observed.engine.observe()
+    #expect(observed.metrics.recorders(label: "datavault_consumer_ready_messages").isEmpty)
+  }
+
+  @Test func `an engine that has ended shows no depth any more`() async throws {
+    let observed = try await ObservedEngine { $0.channelMetrics = .all() }
+    try await observed.publish("a", to: orders)
+    try await observed.engine.observe()
+    try await observed.engine.stop()
+    #expect(observed.metrics.recorders.map(\.label) == ["datavault_commit_verbs"])
+    #expect(observed.count("messages_published") == 1)
+  }
+
+  @Test func `an engine sets its gauges by itself`() async throws {
+    let place = EngineHome()
+    let metrics = TestMetrics()
+    let engine = try await place.start(place.makeVault()) { $0.metricsFactory = metrics }
+    while metrics.recorders(label: "datavault_log_messages").first?.lastValue != 0 {
+      try await Task.sleep(for: .milliseconds(1))
+    }
+    try await engine.stop()
+  }
+
+  @Test func `nothing is made for an engine whose metrics nobody takes`() async throws {
+    let observed = try await ObservedEngine { $0.metricsFactory = NOOPMetricsHandler.instance }
+    try await observed.publish("a", to: orders)
+    try await observed.engine.observe()
+    #expect(observed.engine.metrics == nil)
+    #expect(observed.engine.tables.tallies == nil)
+  }
+}

@@ -1,0 +1,89 @@
+import CoreMetrics
+import DataVault
+import Foundation
+import MessagingQueue
+import MetricsTestKit
+import Testing
+
+/// `docs/observation.md` says what an engine counts, measures and logs, and no more than that.
+@Suite(.timeLimit(.minutes(15))) struct ObservationDocumentationTests {
+  private static let page = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appendingPathComponent("docs/observation.md")
+
+  /// The cells of each row of a table whose first cell begins with `prefix`.
+  private static func rows(_ prefix: String) throws -> [[String]] {
+    try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
+      .filter { $0.hasPrefix("| \(prefix)") }
+      .map { row in
+        row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+      }
+  }
+
+  @Test func `the page lists each metric with its kind and its dimensions, and no other`()
+    async throws
+  {
+    let observed = try await ObservedEngine { $0.channelMetrics = .all() }
+    let channel = try Channel("orders")
+    try await observed.publish("a", to: channel)
+    _ = try await observed.engine.receive(from: channel)
+    try await observed.engine.observe()
+
+    let metrics = observed.metrics
+    var emitted = Set(metrics.counters.map { "`\($0.label)` counter" })
+    emitted.formUnion(metrics.timers.map { "`\($0.label)` timer" })
+    for recorder in metrics.recorders {
+      let dimensions = recorder.dimensions.map { "`\($0.0)`" }.joined(separator: ", ")
+      // A gauge is a recorder that does not aggregate.
+      emitted.insert(
+        recorder.aggregate
+          ? "`\(recorder.label)` recorder" : "`\(recorder.label)` gauge \(dimensions)")
+    }
+    let listed = try Self.rows("`datavault_").map { cells in
+      [cells[0], cells[1], cells[1] == "gauge" ? cells[3] : nil].compactMap { $0 }
+        .joined(separator: " ")
+    }
+    #expect(Set(listed).count == listed.count)
+    #expect(Set(listed).subtracting(emitted) == [], "listed, and not there")
+    #expect(emitted.subtracting(listed) == [], "there, and not listed")
+  }
+
+  @Test func `the unit of each metric is the last word of its name`() throws {
+    for cells in try Self.rows("`datavault_") {
+      let name = cells[0].dropFirst().dropLast()
+      let last = name.split(separator: "_").last ?? ""
+      #expect(cells[1] == "counter" ? last == "total" : last == cells[2], "\(name): \(cells[2])")
+    }
+  }
+
+  @Test func `whatever an engine logs stands on the page, with its level`() async throws {
+    let place = EngineHome()
+    let log = RecordingLog()
+    let vault = try await place.makeVault()
+    for isLocked in [false, true] {
+      let engine = try await place.start(vault) {
+        $0.logger = log.logger
+        $0.anchorCommitCount = 1
+        $0.maintenanceInterval = .milliseconds(1)
+      }
+      try await engine.publish(Message(channel: .orders, payload: [1]))
+      while !log.messages.contains(where: { $0.contains("maintenance: removed") }) {
+        try await Task.sleep(for: .milliseconds(1))
+      }
+      if isLocked { await vault.lock() } else { try await engine.stop() }
+    }
+    let rows = try ["debug", "info", "notice", "warning"].map { try Self.rows($0) }.joined()
+    // What varies stands as an ellipsis.
+    let listed = rows.map { cells -> (level: String, parts: [String]) in
+      let parts = cells[1].dropFirst().dropLast().components(separatedBy: "…")
+      return (cells[0], parts.filter { !$0.isEmpty })
+    }
+    #expect(log.messages.count > 8)
+    for line in log.messages {
+      #expect(
+        listed.contains { row in
+          line.hasPrefix("\(row.level) ") && row.parts.allSatisfy { line.contains($0) }
+        }, "\(line)")
+    }
+  }
+}
