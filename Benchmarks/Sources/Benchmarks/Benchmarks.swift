@@ -25,7 +25,7 @@ import SystemPackage
     for workload in Workload.all where options.wants(workload.name) {
       table.rows += options.progress(try race.run(workload))
     }
-    for measurement in Measurement.all(command: options.command)
+    for measurement in Measurement.all(options, race.contestants)
     where options.wants(measurement.name) {
       table.rows += options.progress(
         try await measurement.rows(folder.appending(measurement.folder)))

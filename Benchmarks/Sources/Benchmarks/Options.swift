@@ -7,6 +7,9 @@ struct Options {
   /// Interpreters that have a peer, by its module.
   let pythons: [String: String]
   let peerScript: String
+  /// An interpreter that has litequeue, and the script for it.
+  let liteQueuePython: String?
+  let liteQueueScript: String
   /// The built `datavault`.
   let command: String?
   /// Where to write the table in Markdown.
@@ -19,6 +22,8 @@ struct Options {
       "apsw": environment["BENCH_MULTIPLE_CIPHERS_PYTHON"] ?? "",
     ].filter { !$0.value.isEmpty }
     peerScript = environment["BENCH_PEERS_SCRIPT"] ?? "Benchmarks/peer.py"
+    liteQueuePython = environment["BENCH_LITEQUEUE_PYTHON"].flatMap { $0.isEmpty ? nil : $0 }
+    liteQueueScript = environment["BENCH_LITEQUEUE_SCRIPT"] ?? "Benchmarks/litequeue_peer.py"
     command = environment["BENCH_DATAVAULT"].flatMap { $0.isEmpty ? nil : $0 }
     markdownPath = environment["BENCH_MARKDOWN"].flatMap { $0.isEmpty ? nil : $0 }
   }

@@ -9,12 +9,21 @@ struct Measurement {
 
   private static let rounds = 7
 
-  /// - Parameter command: the built `datavault`; nil where there is none.
-  static func all(command: String?) -> [Measurement] {
+  /// - Parameters:
+  ///   - options: which programs there are.
+  ///   - contestants: for what is compared with a plain SQLite, or with a peer.
+  static func all(_ options: Options, _ contestants: Contestants) -> [Measurement] {
+    let command = options.command
     let commandCost = command.map { command in
       Measurement(name: CommandCost.name, folder: "command") { folder in
         try await CommandCost.measure(
           program: command, home: DataVaultHome(folder), rounds: 2 * rounds)
+      }
+    }
+    let liteQueueCost = options.liteQueuePython.map { python in
+      Measurement(name: LiteQueueCost.name, folder: "litequeue") { folder in
+        try await LiteQueueCost.measure(
+          folder: folder, python: python, script: options.liteQueueScript, rounds: rounds)
       }
     }
     return [
@@ -24,6 +33,16 @@ struct Measurement {
       },
       Measurement(name: "publish", folder: "publish") { folder in
         try await PublishCost.measure(folder: folder, rounds: rounds)
+      },
+      Measurement(name: PublisherCost.name, folder: "publishers") { folder in
+        try await PublisherCost.measure(
+          folder: folder, contestants: contestants, rounds: rounds)
+      },
+      Measurement(name: ReceiveCost.name, folder: "receive") { folder in
+        [try await ReceiveCost.measure(folder: folder, rounds: rounds)]
+      },
+      Measurement(name: DepthCost.name, folder: "depth") { folder in
+        try await DepthCost.measure(folder: folder, rounds: rounds)
       },
       Measurement(name: LiveCost.name, folder: "live") { folder in
         try await LiveCost.measure(program: command, home: folder)
@@ -47,6 +66,6 @@ struct Measurement {
       Measurement(name: LargeVaultCost.name, folder: "large-vault") { folder in
         [try await LargeVaultCost.measure(home: DataVaultHome(folder), rounds: rounds)]
       },
-    ] + [commandCost].compactMap { $0 }
+    ] + [liteQueueCost, commandCost].compactMap { $0 }
   }
 }

@@ -68,14 +68,8 @@ enum PublishCost {
       let messages = Array(
         repeating: Message(channel: channel, payload: payload), count: messagesPerBatch)
       try await engine.publish(messages)
-      if batch == batchCount / 10 { first = try residentByteCount() }
+      if batch == batchCount / 10 { first = try ResidentMemory.byteCount() }
     }
-    return try residentByteCount() - first
-  }
-
-  private static func residentByteCount() throws -> Int {
-    let fields = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
-      .split(separator: " ")
-    return (Int(fields[1]) ?? 0) * 4096
+    return try ResidentMemory.byteCount() - first
   }
 }
