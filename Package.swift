@@ -115,6 +115,17 @@ let package = Package(
       name: "MovingExamples", dependencies: ["SealedSQLite", "SealedVFS", "VaultCrypto"],
       path: "Tests/Support/MovingExamples"),
 
+    // A daemon that links us: Examples/README.md. A target here, so that it is built and driven by the
+    // tests without building everything twice; not a product.
+    .executableTarget(
+      name: "SpoolDaemon",
+      dependencies: [
+        "MessagingQueueLifecycle", "MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto",
+        serviceLifecycle, .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+        argumentParser, logging, system,
+      ],
+      path: "Examples/Spool", swiftSettings: settings),
+
     tests("FileLayerTests", ["FileLayer", system]),
     tests("VaultCryptoTests", ["VaultCrypto"]),
     // A session bus and a GNOME Keyring of a test's own.
@@ -162,6 +173,7 @@ let package = Package(
       "ExtensionTests",
       ["SealedSQLite", "SealedVFS", "VaultCrypto", "CSQLite", grdb, system]),
     tests("CommandTests", ["DataVault", "VaultCrypto", "FileLayer", "PrivateKeyring", system]),
+    tests("ExampleTests", []),
     tests(
       "CrashTests",
       [

@@ -12,11 +12,15 @@ final class EnginePlace: Sendable {
     var end: EngineError?
     var callers: [UInt64: Caller] = [:]
     var nextNumber: UInt64 = 0
+
+    var runningEngine: MessagingEngine? { engine?.state == .running ? engine : nil }
   }
 
   private let content = Mutex(Content())
 
   var state: EngineState { content.withLock { $0.life?.state ?? .stopped } }
+
+  var runningEngine: MessagingEngine? { content.withLock(\.runningEngine) }
 
   /// An engine is being started; the one before has ended.
   func begin(_ life: LifeKeeper) {
@@ -76,7 +80,7 @@ final class EnginePlace: Sendable {
   ) -> Result<MessagingEngine, EngineError>? {
     content.withLock { content in
       if let end = content.end { return .failure(end) }
-      if let engine = content.engine, engine.state == .running { return .success(engine) }
+      if let engine = content.runningEngine { return .success(engine) }
       content.callers[number] = caller
       return nil
     }

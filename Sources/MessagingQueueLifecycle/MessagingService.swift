@@ -36,6 +36,9 @@ public final class MessagingService: Service {
   /// Where in its life the engine is.
   public var state: EngineState { place.state }
 
+  /// The engine, if it runs at this moment; for whoever would rather be told than wait.
+  public var runningEngine: MessagingEngine? { place.runningEngine }
+
   /// The engine, as soon as it runs.
   ///
   /// Ask again when a call has thrown `vaultLocked`: the service may be waiting for the next unlock.

@@ -42,11 +42,13 @@ import VaultedDatabase
     defer { try? FileManager.default.removeItem(at: folder) }
     let service = MessagingService(home, vault: try await makeVault())
     #expect(service.state == .stopped)
+    #expect(service.runningEngine == nil)
     try await testGracefulShutdown { trigger in
       try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { try await service.run() }
         let engine = try await service.engine()
         #expect(service.state == .running)
+        #expect(service.runningEngine === engine)
         try await engine.publish(Message(channel: Channel("c"), payload: [1]))
         trigger.triggerGracefulShutdown()
         try await group.waitForAll()
@@ -54,6 +56,7 @@ import VaultedDatabase
       }
     }
     #expect(service.state == .stopped)
+    #expect(service.runningEngine == nil)
     #expect(await code { _ = try await service.engine() } == .stopped)
   }
 

@@ -1,0 +1,130 @@
+internal import Foundation
+internal import Glibc
+internal import Synchronization
+
+/// A command that is run once for each message.
+struct Command: Sendable {
+  /// The program, found in $PATH, and its arguments.
+  let arguments: [String]
+  /// How long it may take; then it is killed, with all that it has started.
+  let limit: Duration
+
+  /// Runs it to its end, whatever becomes of the task.
+  ///
+  /// What the message is stands in its environment; the payload goes through a pipe to its standard input, and
+  /// is never an argument, a variable or a file.
+  ///
+  /// - Returns: why it failed; nil when it has exited with 0.
+  func run(
+    _ payload: [UInt8], id: String?, attempt: Int, timetoken: String
+  ) async -> String? {
+    let variables = [
+      "MESSAGE_ID": id ?? "", "MESSAGE_ATTEMPT": String(attempt), "MESSAGE_TIMETOKEN": timetoken,
+    ]
+    return await withCheckedContinuation { continuation in
+      // Waiting blocks, and the cooperative pool is no place for that.
+      Thread.detachNewThread { continuation.resume(returning: runToEnd(payload, variables)) }
+    }
+  }
+
+  private func runToEnd(_ input: [UInt8], _ variables: [String: String]) -> String? {
+    guard let pipe = Descriptors.pipe() else { return Self.failure("pipe", errno) }
+    var child: pid_t = 0
+    let number = spawn(&child, input: pipe.reading, variables)
+    close(pipe.reading)
+    guard number == 0 else {
+      close(pipe.writing)
+      return Self.failure(arguments[0], number)
+    }
+    let killer = Killer(of: child, after: limit)
+    Self.write(input, to: pipe.writing)
+    close(pipe.writing)
+    // Not reaped yet, so that its number is still its own when it is killed.
+    var information = unsafe siginfo_t()
+    while unsafe waitid(P_PID, id_t(child), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+    let wasKilled = killer.stop()
+    var status: Int32 = 0
+    while unsafe waitpid(child, &status, 0) < 0, errno == EINTR {}
+    if wasKilled { return "killed after \(limit)" }
+    let signal = status & 0x7F
+    let code = (status >> 8) & 0xFF
+    return signal != 0 ? "ended by signal \(signal)" : code != 0 ? "exited with \(code)" : nil
+  }
+
+  /// In a process group of its own, with the pipe as its standard input.
+  private func spawn(
+    _ child: inout pid_t, input: Int32, _ variables: [String: String]
+  ) -> Int32 {
+    var actions = unsafe posix_spawn_file_actions_t()
+    unsafe posix_spawn_file_actions_init(&actions)
+    defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+    unsafe posix_spawn_file_actions_adddup2(&actions, input, 0)
+    var attributes = posix_spawnattr_t()
+    unsafe posix_spawnattr_init(&attributes)
+    defer { unsafe posix_spawnattr_destroy(&attributes) }
+    // What the daemon ignores, or its service group waits for, ends a command as it ends any other.
+    var signals = sigset_t()
+    for signal in [SIGPIPE, SIGTERM, SIGINT] { unsafe sigaddset(&signals, signal) }
+    unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
+    unsafe posix_spawnattr_setflags(
+      &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF))
+
+    // What the service manager says to the daemon is not the command's.
+    let inherited = ProcessInfo.processInfo.environment.filter {
+      !["NOTIFY_SOCKET", "CREDENTIALS_DIRECTORY"].contains($0.key)
+    }
+    let environment = inherited.merging(variables) { $1 }.map { "\($0)=\($1)" }
+    var argumentPointers = unsafe arguments.map { unsafe strdup($0) } + [nil]
+    var environmentPointers = unsafe environment.map { unsafe strdup($0) } + [nil]
+    defer {
+      for index in unsafe argumentPointers.indices { unsafe free(argumentPointers[index]) }
+      for index in unsafe environmentPointers.indices { unsafe free(environmentPointers[index]) }
+    }
+    return Descriptors.spawn {
+      unsafe posix_spawnp(
+        &child, arguments[0], &actions, &attributes, &argumentPointers, &environmentPointers)
+    }
+  }
+
+  /// A command need not read it all: one that closes its input has said so by its exit code.
+  private static func write(_ input: [UInt8], to descriptor: Int32) {
+    var rest = input[...]
+    while !rest.isEmpty {
+      let count = unsafe rest.withUnsafeBytes {
+        unsafe Glibc.write(descriptor, $0.baseAddress, $0.count)
+      }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { return }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  private static func failure(_ what: String, _ number: Int32) -> String {
+    "\(what): \(unsafe String(cString: strerror(number)))"
+  }
+}
+
+/// Kills a process group when its time is over, unless it has ended.
+private final class Killer: Sendable {
+  private enum State { case armed, stopped, killed }
+
+  private let state = Mutex(State.armed)
+
+  init(of group: pid_t, after limit: Duration) {
+    DispatchQueue.global().asyncAfter(deadline: .now() + limit / .seconds(1)) { [weak self] in
+      self?.state.withLock { state in
+        guard state == .armed else { return }
+        state = .killed
+        kill(-group, SIGKILL)
+      }
+    }
+  }
+
+  /// - Returns: whether it has killed.
+  func stop() -> Bool {
+    state.withLock { state in
+      defer { if state == .armed { state = .stopped } }
+      return state == .killed
+    }
+  }
+}

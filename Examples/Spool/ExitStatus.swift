@@ -1,0 +1,45 @@
+internal import DataVault
+internal import Foundation
+internal import Glibc
+internal import MessagingQueue
+
+/// How the process ends, after sysexits.h and as `datavault` does.
+///
+/// The unit file restarts after some and not after others: another start with the same wrong password
+/// would be one more wrong attempt.
+enum ExitStatus {
+  /// Says why on standard error.
+  static func report(_ error: any Error) -> Int32 {
+    try? FileHandle.standardError.write(contentsOf: Data("spoold: \(error)\n".utf8))
+    return of(error)
+  }
+
+  private static func of(_ error: any Error) -> Int32 {
+    switch error {
+    case let error as DaemonError: error.status
+    case let error as EngineError:
+      if let cause = error.underlying as? VaultError {
+        of(cause)
+      } else {
+        engineStatuses[error.code] ?? EX_IOERR
+      }
+    case let error as VaultError: vaultStatuses[error.code] ?? EX_IOERR
+    default: EX_IOERR
+    }
+  }
+
+  private static let engineStatuses: [EngineError.Code: Int32] = [
+    .invalidChannel: EX_USAGE, .invalidArgument: EX_USAGE,
+    .damaged: EX_DATAERR, .newerVersion: EX_DATAERR, .rolledBack: EX_DATAERR,
+    .foreignDatabase: EX_DATAERR, .plainDatabase: EX_DATAERR,
+    .keyMissing: EX_NOINPUT, .databaseMissing: EX_NOINPUT, .vaultMissing: EX_NOINPUT,
+    .busy: EX_TEMPFAIL, .vaultLocked: EX_NOPERM, .wrongPassword: EX_NOPERM,
+  ]
+
+  private static let vaultStatuses: [VaultError.Code: Int32] = [
+    .damaged: EX_DATAERR, .newerVersion: EX_DATAERR, .doesNotExist: EX_NOINPUT,
+    .sessionsUnavailable: EX_UNAVAILABLE, .backingOff: EX_TEMPFAIL, .busy: EX_TEMPFAIL,
+    .wrongPassword: EX_NOPERM, .loosePermissions: EX_NOPERM, .passwordExpired: EX_CONFIG,
+    .wiped: EX_CONFIG,
+  ]
+}

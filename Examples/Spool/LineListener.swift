@@ -1,0 +1,159 @@
+internal import Foundation
+internal import Glibc
+internal import Synchronization
+
+/// A Unix socket on which clients send lines and get an answer to each, in order.
+///
+/// A thread for each client, which may block: plain, and enough for the programs of one machine. For
+/// thousands of clients SwiftNIO would stand here, and nothing else would change.
+final class LineListener: Sendable {
+  typealias Answering = @Sendable ([Line]) async -> [String]
+
+  private static let maximumClientCount = 256
+  /// For a client that takes no answers.
+  private static let sendTimeoutSeconds = 10
+
+  private struct Clients {
+    var descriptors: Set<Int32> = []
+    var isStopping = false
+  }
+
+  private let path: String
+  private let maximumLineByteCount: Int
+  private let listener: Int32
+  private let clients = Mutex(Clients())
+  /// Entered by each client's thread.
+  private let threads = DispatchGroup()
+
+  /// Binds and listens; owner and group may connect.
+  init(path: String, maximumLineByteCount: Int) throws(DaemonError) {
+    self.path = path
+    self.maximumLineByteCount = maximumLineByteCount
+    let kind = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
+    listener = socket(AF_UNIX, Int32(kind), 0)
+    guard listener >= 0 else { throw .current(EX_OSERR, "cannot make a socket") }
+    guard let address = UnixAddress(path) else {
+      throw DaemonError(EX_USAGE, "\(path) is too long for a socket")
+    }
+    // What a killed daemon has left is in the way; what another one listens on is not ours.
+    if unsafe address.withAddress({ unsafe connect(listener, $0, $1) }) == 0 {
+      throw DaemonError(EX_TEMPFAIL, "another daemon listens on \(path)")
+    }
+    if errno == ECONNREFUSED { unsafe unlink(path) }
+    guard unsafe address.withAddress({ unsafe bind(listener, $0, $1) }) == 0,
+      unsafe chmod(path, 0o660) == 0, listen(listener, 128) == 0
+    else { throw .current(EX_OSERR, "cannot listen on \(path)") }
+  }
+
+  /// Serves clients until ``stop()``; returns when each has the answers to what it had sent.
+  func serve(_ answering: @escaping Answering) async {
+    await withCheckedContinuation { continuation in
+      Thread.detachNewThread { [self] in
+        acceptClients(answering)
+        unsafe unlink(path)
+        threads.wait()
+        continuation.resume()
+      }
+    }
+  }
+
+  /// No client may connect or send any more; may be called from anywhere.
+  func stop() {
+    clients.withLock { clients in
+      clients.isStopping = true
+      shutdown(listener, Int32(SHUT_RDWR))
+      // What has arrived before this can still be read.
+      for client in clients.descriptors { shutdown(client, Int32(SHUT_RD)) }
+    }
+  }
+
+  private func acceptClients(_ answering: @escaping Answering) {
+    while true {
+      let client = Descriptors.accept(on: listener)
+      if client < 0 {
+        // Shut down; else out of descriptors, or a client that gave up, which passes.
+        if clients.withLock({ $0.isStopping }) { return }
+        usleep(10_000)
+        continue
+      }
+      var timeout = timeval(tv_sec: Self.sendTimeoutSeconds, tv_usec: 0)
+      unsafe setsockopt(
+        client, SOL_SOCKET, SO_SNDTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
+      guard admit(client) else {
+        _ = send("no - busy\n", to: client)
+        close(client)
+        continue
+      }
+      threads.enter()
+      Thread.detachNewThread { [self] in
+        converse(with: client, answering)
+        dismiss(client)
+        threads.leave()
+      }
+    }
+  }
+
+  private func admit(_ client: Int32) -> Bool {
+    clients.withLock { clients in
+      guard !clients.isStopping, clients.descriptors.count < Self.maximumClientCount else {
+        return false
+      }
+      return clients.descriptors.insert(client).inserted
+    }
+  }
+
+  /// In the lock, so that `stop` never shuts down what has been given to another.
+  private func dismiss(_ client: Int32) {
+    clients.withLock { clients in
+      clients.descriptors.remove(client)
+      close(client)
+    }
+  }
+
+  private func converse(with client: Int32, _ answering: @escaping Answering) {
+    var buffer = LineBuffer(maximumByteCount: maximumLineByteCount)
+    var piece = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+      let count = unsafe read(client, &piece, piece.count)
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { return }
+      let lines = buffer.take(piece[..<count])
+      if lines.isEmpty { continue }
+      let answers = Self.wait { await answering(lines) }
+      guard send(answers.map { $0 + "\n" }.joined(), to: client) else { return }
+    }
+  }
+
+  private func send(_ text: String, to client: Int32) -> Bool {
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+      let count = unsafe rest.withUnsafeBytes {
+        unsafe Glibc.send(client, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { return false }
+      rest = rest.dropFirst(count)
+    }
+    return true
+  }
+
+  /// Blocks this thread, which is a client's own, until asynchronous work is done.
+  private static func wait(for work: @escaping @Sendable () async -> [String]) -> [String] {
+    let outcome = Outcome()
+    Task.detached {
+      let answers = await work()
+      outcome.answers.withLock { $0 = answers }
+      outcome.isThere.signal()
+    }
+    outcome.isThere.wait()
+    return outcome.answers.withLock { $0 }
+  }
+
+  deinit { close(listener) }
+}
+
+/// Where a client's thread finds its answers.
+private final class Outcome: Sendable {
+  let isThere = DispatchSemaphore(value: 0)
+  let answers = Mutex<[String]>([])
+}

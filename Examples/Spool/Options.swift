@@ -1,0 +1,72 @@
+internal import ArgumentParser
+internal import Foundation
+
+/// The command line.
+struct Options: ParsableArguments {
+  @Option(help: ArgumentHelp("Where vault and messages are; $STATE_DIRECTORY.", valueName: "dir"))
+  var home = environment("STATE_DIRECTORY") ?? ""
+
+  @Option(help: "The socket to listen on; ingest.sock in $RUNTIME_DIRECTORY.")
+  var socket = environment("RUNTIME_DIRECTORY").map { $0 + "/ingest.sock" } ?? ""
+
+  @Option(help: "The channel of the messages.")
+  var channel = "spool"
+
+  @Option(help: "The systemd credential that holds the vault's password, if there is one.")
+  var credential = "messaging-password"
+
+  @Option(
+    name: .customLong("workers"), help: ArgumentHelp("Commands at once.", valueName: "n"))
+  var workerCount = 4
+
+  @Option(
+    name: .customLong("attempts"),
+    help: ArgumentHelp("After how many a message is a dead letter.", valueName: "n"))
+  var maximumAttempts = 5
+
+  @Option(
+    name: .customLong("lease"),
+    help: ArgumentHelp(
+      "How long a worker has a message; its command is killed after nine tenths.",
+      valueName: "seconds"))
+  var leaseSeconds = 60.0
+
+  @Option(
+    name: .customLong("retry-delay"),
+    help: ArgumentHelp(
+      "How long a message waits after its first failure; then twice as long each time, an hour at most.",
+      valueName: "seconds"))
+  var firstDelaySeconds = 1.0
+
+  @Argument(
+    parsing: .postTerminator,
+    help: "The command, after --: it has the payload on its standard input, and exits with 0.")
+  var commandLine: [String] = []
+
+  var lease: Duration { .seconds(leaseSeconds) }
+  /// It is over before the lease is.
+  var command: Command { Command(arguments: commandLine, limit: lease * 9 / 10) }
+
+  func delay(afterAttempt attempt: Int) -> Duration {
+    .seconds(min(firstDelaySeconds * exp2(Double(attempt - 1)), 3600))
+  }
+
+  func validate() throws {
+    if home.isEmpty { throw ValidationError("give --home, or run as a service") }
+    if socket.isEmpty { throw ValidationError("give --socket, or run as a service") }
+    if commandLine.isEmpty { throw ValidationError("give the command to run, after --") }
+    guard (1...64).contains(workerCount) else { throw ValidationError("use 1 to 64 workers") }
+    guard maximumAttempts >= 1 else { throw ValidationError("use at least 1 attempt") }
+    guard (1...86_400).contains(leaseSeconds) else {
+      throw ValidationError("use a lease of 1 to 86,400 seconds")
+    }
+    guard (0...3600).contains(firstDelaySeconds) else {
+      throw ValidationError("use a retry delay of 0 to 3,600 seconds")
+    }
+  }
+}
+
+/// A variable that is set and not empty.
+private func environment(_ name: String) -> String? {
+  ProcessInfo.processInfo.environment[name].flatMap { $0.isEmpty ? nil : $0 }
+}

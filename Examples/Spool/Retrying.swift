@@ -1,0 +1,19 @@
+internal import Logging
+internal import ServiceLifecycle
+
+/// Does something until it succeeds, as long as its errors are of a kind that passes.
+///
+/// A graceful shutdown ends the patience.
+func retrying<T>(
+  every pause: Duration, _ logger: Logger, _ body: () async throws -> T,
+  after passes: (any Error) -> Bool
+) async throws -> T {
+  while true {
+    do {
+      return try await body()
+    } catch  where passes(error) && !Task.isShuttingDownGracefully {
+      logger.warning("\(error)")
+      try await Task.sleep(for: pause)
+    }
+  }
+}

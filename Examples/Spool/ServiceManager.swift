@@ -1,0 +1,20 @@
+internal import Foundation
+internal import Glibc
+
+/// Tells systemd how the service is, sd_notify(3): a datagram to the socket that it names.
+enum ServiceManager {
+  /// Nothing where nobody listens; a report that is lost changes nothing.
+  static func notify(_ report: String) {
+    guard let name = ProcessInfo.processInfo.environment["NOTIFY_SOCKET"],
+      let address = UnixAddress(name)
+    else { return }
+    let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { return }
+    defer { _ = close(descriptor) }
+    let bytes = Array(report.utf8)
+    unsafe address.withAddress { pointer, byteCount in
+      _ = unsafe sendto(
+        descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL), pointer, byteCount)
+    }
+  }
+}

@@ -1,0 +1,39 @@
+internal import DataVault
+internal import Logging
+internal import MessagingQueue
+internal import MessagingQueueLifecycle
+internal import ServiceLifecycle
+internal import SystemPackage
+internal import UnixSignals
+internal import VaultedDatabase
+
+/// The daemon: an engine, what goes into it, and what comes out.
+struct Spool {
+  let options: Options
+  let logger: Logger
+
+  /// Runs until SIGTERM or SIGINT.
+  func run() async throws {
+    let home = DataVaultHome(FilePath(options.home))
+    let vault = try await Vault.get(.messaging, in: home.store)
+    // What the service manager hands in opens it; without that it is for somebody to unlock.
+    if let password = try Credential.read(options.credential) {
+      try await vault.unlock(with: Credentials(password: password))
+    }
+    var configuration = EngineConfiguration()
+    configuration.unlockTimeout = EngineConfiguration.longestHold
+    let messages = MessagingService(home, vault: vault, configuration: configuration)
+    let channel = try Channel(options.channel)
+    let workers = Workers(messages: messages, channel: channel, options: options, logger: logger)
+    let ingest = Ingest(messages: messages, channel: channel, vault: vault)
+    let listener = try RequestListener(
+      path: options.socket, maximumPayloadByteCount: configuration.maximumPayloadByteCount,
+      keep: ingest.publish)
+    // They stop from the last to the first: no more is taken in, what has begun is finished, and the
+    // engine closes its database.
+    try await ServiceGroup(
+      services: [messages, workers, listener], gracefulShutdownSignals: [.sigterm, .sigint],
+      logger: logger
+    ).run()
+  }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import Glibc
+import Testing
+
+/// The example daemon, built and driven as an operator would.
+@Suite(.timeLimit(.minutes(15))) struct SpoolTests {
+  @Test func `a line is answered with its timetoken, and the command gets it`() throws {
+    let spool = try Spool.secured()
+    let daemon = try Daemon(spool, credentials: spool.credentials(Spool.password))
+    try daemon.wait(for: "STATUS=delivering")
+    let client = try Client(spool.socket)
+
+    let answer = try #require(client.ask("order-1 two words"))
+    #expect(answer.wholeMatch(of: /ok order-1 [0-9]{17}/) != nil, "\(answer)")
+    try spool.waitForLines(daemon) { $0 == ["order-1 1 two words"] }
+
+    #expect(daemon.stop() == 0)
+    let statistics = try spool.datavault(
+      "queue", "stats", "--json", "--password-file",
+      spool.credentials(Spool.password) + "/messaging-password")
+    #expect(statistics.output.contains("\"messages\":0"), "\(statistics)")
+    #expect(!FileManager.default.fileExists(atPath: spool.socket))
+  }
+
+  @Test func `several clients at once get answers to all they send, and all is delivered`() throws {
+    let spool = try Spool.unsecured()
+    let daemon = try Daemon(spool)
+    try daemon.wait(for: "STATUS=delivering")
+    let (clientCount, lineCount) = (6, 25)
+    let answered = Answers()
+    let group = DispatchGroup()
+    for number in 0..<clientCount {
+      let client = try Client(spool.socket)
+      group.enter()
+      Thread.detachNewThread {
+        // All at once, as a program does that has much to say.
+        client.send((0..<lineCount).map { "c\(number).\($0) hello\n" }.joined())
+        client.finish()
+        while let answer = client.answer() { answered.append(answer) }
+        group.leave()
+      }
+    }
+    group.wait()
+
+    let ids = (0..<clientCount).map { client in (0..<lineCount).map { "c\(client).\($0)" } }
+    // In the order of each client's lines.
+    for (client, ids) in ids.enumerated() {
+      #expect(answered.ids(withPrefix: "c\(client).") == ids)
+    }
+    try spool.waitForLines(daemon) { $0.count == clientCount * lineCount }
+    #expect(daemon.stop() == 0)
+    #expect(
+      spool.deliveredCounts() == Dictionary(uniqueKeysWithValues: ids.joined().map { ($0, 1) }))
+  }
+
+  @Test func `a line that is refused has a word that says why, and those beside it are taken`()
+    throws
+  {
+    let spool = try Spool.unsecured()
+    let daemon = try Daemon(spool)
+    try daemon.wait(for: "STATUS=delivering")
+    let client = try Client(spool.socket)
+
+    client.send("nospace\n bad\na/b bad\nempty \n")
+    #expect(client.answer() == "no nospace malformed")
+    #expect(client.answer() == "no - malformed")
+    #expect(client.answer() == "no - malformed")
+    #expect(client.answer()?.hasPrefix("ok empty ") == true)
+
+    let limit = 1 << 20
+    client.send(Array("large ".utf8) + [UInt8](repeating: 0x61, count: limit + 1) + [0x0A])
+    #expect(client.answer() == "no large too-large")
+    client.send(Array("huge ".utf8) + [UInt8](repeating: 0x61, count: 5 * limit) + [0x0A])
+    #expect(client.answer() == "no huge too-large")
+    client.send(Array("just ".utf8) + [UInt8](repeating: 0x61, count: limit) + [0x0A])
+    let first = client.answer()
+    #expect(first?.hasPrefix("ok just ") == true, "\(first ?? "")")
+    // Again, as after a lost answer: the same message.
+    #expect(client.ask("just anything") == first)
+    #expect(daemon.stop() == 0)
+    #expect(spool.deliveredCounts()["just", default: 0] <= 1)
+  }
+
+  @Test func `half a line is no message`() throws {
+    let spool = try Spool.unsecured()
+    let daemon = try Daemon(spool)
+    try daemon.wait(for: "STATUS=delivering")
+    let client = try Client(spool.socket)
+    client.send("whole 1\nhalf")
+    client.finish()
+    #expect(client.answer()?.hasPrefix("ok whole ") == true)
+    #expect(client.answer() == nil)
+    try spool.waitForLines(daemon) { !$0.isEmpty }
+    #expect(daemon.stop() == 0)
+    #expect(spool.deliveredLines() == ["whole 1 1"])
+  }
+}
+
+/// What clients were told, from many threads.
+final class Answers: @unchecked Sendable {
+  private let lock = NSLock()
+  private var lines: [String] = []
+
+  func append(_ line: String) { lock.withLock { lines.append(line) } }
+
+  /// The ids of what was answered with `ok`, in the order of the answers.
+  var ids: [String] {
+    lock.withLock { lines }.filter { $0.hasPrefix("ok ") }
+      .map { String($0.split(separator: " ")[1]) }
+  }
+
+  func ids(withPrefix prefix: String) -> [String] { ids.filter { $0.hasPrefix(prefix) } }
+}

@@ -1,0 +1,85 @@
+import Foundation
+import Glibc
+import Testing
+
+/// A running `SpoolDaemon`, with its standard error in a file and the test as its service manager.
+final class Daemon {
+  /// The built program, beside the test bundle.
+  static let executable = Bundle.main.bundleURL.appendingPathComponent("SpoolDaemon")
+
+  private let process = Process()
+  private let spool: Spool
+  private let reports: NotifySocket
+  private let errorFile: String
+
+  /// - Parameters:
+  ///   - options: in place of quick ones.
+  ///   - credentials: the directory that systemd would name.
+  init(
+    _ spool: Spool, _ options: [String] = [], command: [String]? = nil, credentials: String? = nil,
+    through wrapper: [String] = []
+  ) throws {
+    self.spool = spool
+    reports = try NotifySocket(spool.folder.path("notify-\(UUID().uuidString.prefix(8))"))
+    errorFile = spool.folder.path("errors-\(UUID().uuidString)")
+    _ = FileManager.default.createFile(atPath: errorFile, contents: nil)
+    let arguments =
+      wrapper + [
+        Self.executable.path, "--home", spool.home, "--socket", spool.socket, "--retry-delay",
+        "0.01",
+      ] + options + ["--"] + (command ?? spool.appendingCommand)
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = arguments
+    var environment = ProcessInfo.processInfo.environment
+    environment["NOTIFY_SOCKET"] = reports.path
+    environment["CREDENTIALS_DIRECTORY"] = credentials
+    process.environment = environment
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: errorFile))
+    try process.run()
+  }
+
+  /// Waits for a report of the daemon's, such as `READY=1`; one of its end is an error.
+  func wait(for report: String) throws {
+    while true {
+      if let next = reports.next(withinMilliseconds: 50) {
+        if next.hasPrefix(report) { return }
+      } else if !process.isRunning {
+        throw DaemonEnded(errors: errors)
+      }
+    }
+  }
+
+  /// What it has written on standard error.
+  var errors: String { (try? String(contentsOfFile: errorFile, encoding: .utf8)) ?? "" }
+  var isRunning: Bool { process.isRunning }
+
+  func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
+
+  /// Its exit code, or 128 and the signal that ended it.
+  func waitForEnd() -> Int32 {
+    process.waitUntilExit()
+    let status = process.terminationStatus
+    return process.terminationReason == .uncaughtSignal ? 128 + status : status
+  }
+
+  /// Asks it to stop, and returns its exit code.
+  @discardableResult
+  func stop() -> Int32 {
+    send(SIGTERM)
+    return waitForEnd()
+  }
+
+  deinit {
+    if process.isRunning {
+      send(SIGKILL)
+      process.waitUntilExit()
+    }
+  }
+}
+
+/// A daemon that has ended where it should not.
+struct DaemonEnded: Error {
+  let errors: String
+}

@@ -1,0 +1,120 @@
+import Foundation
+import Glibc
+import Testing
+
+/// A folder for one daemon: its home, its socket, and the file to which its command appends.
+struct Spool {
+  static let password = "correct horse battery"
+
+  let folder: ScratchFolder
+  var home: String { folder.path("home") }
+  var socket: String { folder.path("ingest.sock") }
+  var delivered: String { folder.path("delivered") }
+
+  /// A home that opens with the password only.
+  static func secured() throws -> Spool { try securedOriginal.get().copy() }
+
+  /// A home whose vault anybody can open.
+  static func unsecured() throws -> Spool { try unsecuredOriginal.get().copy() }
+
+  // Made once, as each costs key derivations.
+  private static let securedOriginal = Result {
+    let spool = Spool(folder: try ScratchFolder())
+    let credentials = try spool.credentials(password)
+    let outcome = try spool.datavault(
+      "secure", "--new-password-file", credentials + "/messaging-password")
+    guard outcome.status == 0 else { throw DaemonEnded(errors: outcome.errors) }
+    return spool
+  }
+  private static let unsecuredOriginal = Result {
+    let spool = Spool(folder: try ScratchFolder())
+    let outcome = try spool.datavault("queue", "publish", "elsewhere")
+    guard outcome.status == 0 else { throw DaemonEnded(errors: outcome.errors) }
+    return spool
+  }
+
+  private func copy() throws -> Spool {
+    let spool = Spool(folder: try ScratchFolder())
+    try FileManager.default.copyItem(atPath: home, toPath: spool.home)
+    return spool
+  }
+
+  /// A directory of credentials, as systemd makes it, with this password.
+  func credentials(_ password: String) throws -> String {
+    let path = folder.path("credentials-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    _ = FileManager.default.createFile(
+      atPath: path + "/messaging-password", contents: Data((password + "\n").utf8),
+      attributes: [.posixPermissions: 0o600])
+    return path
+  }
+
+  /// Appends a line `ID ATTEMPT PAYLOAD` in one write, then exits.
+  var appendingCommand: [String] {
+    ["/bin/sh", "-c", "line=$(cat); echo \"$MESSAGE_ID $MESSAGE_ATTEMPT $line\" >>\(delivered)"]
+  }
+
+  /// The lines that commands have appended.
+  func deliveredLines() -> [String] {
+    let text = (try? String(contentsOfFile: delivered, encoding: .utf8)) ?? ""
+    return text.split(separator: "\n").map(String.init)
+  }
+
+  /// How often each message was delivered, by its id.
+  func deliveredCounts() -> [String: Int] {
+    Dictionary(grouping: deliveredLines()) { String($0.prefix { $0 != " " }) }
+      .mapValues(\.count)
+  }
+
+  /// Waits until the lines are as they should be; the time limit of the suite is against hanging.
+  func waitForLines(_ daemon: Daemon, until isDone: ([String]) -> Bool) throws {
+    while !isDone(deliveredLines()) {
+      guard daemon.isRunning else { throw DaemonEnded(errors: daemon.errors) }
+      usleep(5_000)
+    }
+  }
+
+  struct Outcome {
+    let status: Int32
+    let output: String
+    let errors: String
+  }
+
+  /// Runs `datavault` on the home.
+  @discardableResult
+  func datavault(_ arguments: String...) throws -> Outcome {
+    let process = Process()
+    process.executableURL = Bundle.main.bundleURL.appendingPathComponent("datavault")
+    process.arguments = arguments + ["--home", home]
+    process.standardInput = FileHandle.nullDevice
+    let (output, errors) = (folder.path(UUID().uuidString), folder.path(UUID().uuidString))
+    for path in [output, errors] {
+      _ = FileManager.default.createFile(atPath: path, contents: nil)
+    }
+    process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: output))
+    process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: errors))
+    try process.run()
+    process.waitUntilExit()
+    return Outcome(
+      status: process.terminationStatus,
+      output: try String(contentsOfFile: output, encoding: .utf8),
+      errors: try String(contentsOfFile: errors, encoding: .utf8))
+  }
+}
+
+/// A folder that goes away with the value that made it; its path is short, as those of sockets are.
+final class ScratchFolder: Sendable {
+  let url: URL
+
+  init() throws {
+    url = FileManager.default.temporaryDirectory
+      .appendingPathComponent("spool-\(UUID().uuidString.prefix(13))")
+    try FileManager.default.createDirectory(
+      at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+  }
+
+  func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+
+  deinit { try? FileManager.default.removeItem(at: url) }
+}

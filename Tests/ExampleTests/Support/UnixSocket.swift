@@ -1,0 +1,110 @@
+import Glibc
+
+/// What the tests need of unix(7).
+enum UnixSocket {
+  struct SocketError: Error {
+    let number: Int32
+  }
+
+  static func make(_ kind: __socket_type) throws -> Int32 {
+    let descriptor = socket(AF_UNIX, Int32(kind.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { throw SocketError(number: errno) }
+    return descriptor
+  }
+
+  static func withAddress<R>(
+    _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R
+  ) -> R {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) {
+      $0.copyBytes(from: Array(path.utf8).prefix(107))
+    }
+    return withUnsafePointer(to: address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+  }
+}
+
+/// Where a daemon reports to its service manager, sd_notify(3).
+final class NotifySocket {
+  let path: String
+  private let descriptor: Int32
+
+  init(_ path: String) throws {
+    self.path = path
+    descriptor = try UnixSocket.make(SOCK_DGRAM)
+    let descriptor = descriptor
+    guard UnixSocket.withAddress(path, { bind(descriptor, $0, $1) }) == 0 else {
+      throw UnixSocket.SocketError(number: errno)
+    }
+  }
+
+  /// The next report; nil if none comes in time.
+  func next(withinMilliseconds timeout: Int32) -> String? {
+    var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    guard poll(&entry, 1, timeout) > 0 else { return nil }
+    var bytes = [UInt8](repeating: 0, count: 4096)
+    let count = recv(descriptor, &bytes, bytes.count, 0)
+    return count > 0 ? String(decoding: bytes.prefix(count), as: UTF8.self) : nil
+  }
+
+  deinit { close(descriptor) }
+}
+
+/// A client of the daemon's; used by one thread at a time.
+final class Client: @unchecked Sendable {
+  private let descriptor: Int32
+  private var received: [UInt8] = []
+
+  init(_ path: String) throws {
+    let descriptor = try UnixSocket.make(SOCK_STREAM)
+    guard UnixSocket.withAddress(path, { connect(descriptor, $0, $1) }) == 0 else {
+      let number = errno
+      close(descriptor)
+      throw UnixSocket.SocketError(number: number)
+    }
+    self.descriptor = descriptor
+  }
+
+  /// - Returns: whether the daemon took all of it.
+  @discardableResult
+  func send(_ bytes: some Collection<UInt8>) -> Bool {
+    var rest = Array(bytes)[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes {
+        Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      guard count > 0 else { return false }
+      rest = rest.dropFirst(count)
+    }
+    return true
+  }
+
+  @discardableResult
+  func send(_ text: String) -> Bool { send(Array(text.utf8)) }
+
+  /// The next answer; nil when the daemon has hung up.
+  func answer() -> String? {
+    while true {
+      if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
+        defer { received.removeSubrange(...end) }
+        return String(decoding: received[..<end], as: UTF8.self)
+      }
+      var bytes = [UInt8](repeating: 0, count: 65536)
+      let count = recv(descriptor, &bytes, bytes.count, 0)
+      guard count > 0 else { return nil }
+      received += bytes.prefix(count)
+    }
+  }
+
+  /// Sends one line and returns its answer.
+  func ask(_ line: String) -> String? { send(line + "\n") ? answer() : nil }
+
+  /// Sends no more, as `printf | socat` does.
+  func finish() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+  deinit { close(descriptor) }
+}
