@@ -76,7 +76,11 @@ let package = Package(
       ["DataVault", "SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),
     module(
       "MessagingQueue",
-      ["VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", grdb, logging, metrics, system]),
+      [
+        "VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", "CSQLite", grdb, logging,
+        metrics,
+        system,
+      ]),
     // Apart, so that who does not use ServiceLifecycle does not build it.
     module(
       "MessagingQueueLifecycle",

@@ -29,35 +29,33 @@ struct DeliveryTable {
   }
 
   func insertLeased(_ message: NewMessage, secret: [UInt8], _ clock: ReceptionClock) throws {
-    try insert.execute(arguments: [
-      consumer.id, message.timetoken.rawValue, message.priority.rawValue, message.orderingKey, 1,
-      Data(secret), clock.bootNumber, clock.leaseEnd, nil, false,
-    ])
+    try insert(
+      message, attemptCount: 1, secret: secret, heldBoot: clock.bootNumber,
+      heldUntil: clock.leaseEnd)
   }
 
   func insertDelayed(_ message: NewMessage, until due: Int64) throws {
-    try insert.execute(arguments: [
-      consumer.id, message.timetoken.rawValue, message.priority.rawValue, message.orderingKey, 0,
-      nil, nil, nil, due, false,
-    ])
+    try insert(message, due: due)
   }
 
   func insertBlocked(_ message: NewMessage) throws {
-    try insert.execute(arguments: [
-      consumer.id, message.timetoken.rawValue, message.priority.rawValue, message.orderingKey, 0,
-      nil, nil, nil, nil, true,
-    ])
+    try insert(message, isBlocked: true)
   }
 
-  private var insert: Statement {
-    get throws {
-      try db.cachedStatement(
-        sql: """
-          INSERT INTO delivery (consumer_id, timetoken, priority, ordering_key, attempt_count, lease,
-            held_boot, held_until, due, is_blocked)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-          """)
-    }
+  private func insert(
+    _ message: NewMessage, attemptCount: Int = 0, secret: [UInt8]? = nil, heldBoot: Int64? = nil,
+    heldUntil: Int64? = nil, due: Int64? = nil, isBlocked: Bool = false
+  ) throws {
+    try RowWriter(
+      db,
+      """
+      INSERT INTO delivery (consumer_id, timetoken, priority, ordering_key, attempt_count, lease,
+        held_boot, held_until, due, is_blocked)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """
+    ).execute(
+      consumer.id, message.timetoken.rawValue, message.priority.rawValue, message.orderingKey,
+      attemptCount, secret, heldBoot, heldUntil, due, isBlocked ? 1 : 0)
   }
 
   func lease(
@@ -96,8 +94,8 @@ struct DeliveryTable {
   }
 
   func delete(_ timetoken: Timetoken, orderingKey: String?) throws {
-    try db.cachedStatement(sql: "DELETE FROM delivery WHERE consumer_id = ? AND timetoken = ?")
-      .execute(arguments: [consumer.id, timetoken.rawValue])
+    try RowWriter(db, "DELETE FROM delivery WHERE consumer_id = ? AND timetoken = ?")
+      .execute(consumer.id, timetoken.rawValue)
     try unblock(orderingKey)
   }
 

@@ -1,5 +1,4 @@
 internal import FileLayer
-internal import Foundation
 package import GRDB
 
 extension EngineDatabase {
@@ -38,7 +37,7 @@ private struct Publication {
   private let now: Int64
   private let window: Duration
   private var clock: TimetokenClock
-  private let insert: Statement
+  private let insert: RowWriter
   private var gains: [Channel: Gain] = [:]
   private var timetokens: [Timetoken] = []
 
@@ -49,11 +48,12 @@ private struct Publication {
     self.now = WallTime.ticks(of: now)
     self.window = window
     clock = try TimetokenClock(db, now: now)
-    insert = try db.cachedStatement(
-      sql: """
-        INSERT INTO message (timetoken, channel_id, priority, due, expires, ordering_key, headers, payload)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-        """)
+    insert = try RowWriter(
+      db,
+      """
+      INSERT INTO message (timetoken, channel_id, priority, due, expires, ordering_key, headers, payload)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      """)
   }
 
   mutating func store(_ message: Message) throws -> Timetoken {
@@ -63,11 +63,10 @@ private struct Publication {
       return first
     }
     let timetoken = clock.next()
-    try insert.execute(arguments: [
+    try insert.execute(
       timetoken.rawValue, gain.channelID, message.priority.rawValue, due(message),
       message.timeToLive.map { now + WallTime.ticks(of: $0) }, message.orderingKey,
-      HeaderCoding.encode(message.headers), Data(message.payload),
-    ])
+      HeaderCoding.encode(message.headers), message.payload)
     if let id = message.deduplicationID {
       try deduplication.remember(id, of: timetoken, until: now + WallTime.ticks(of: window))
     }

@@ -8,7 +8,7 @@ enum HeaderCoding {
   }
 
   /// Nil for none.
-  static func encode(_ headers: [String: String]) -> Data? {
+  static func encode(_ headers: [String: String]) -> [UInt8]? {
     if headers.isEmpty { return nil }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(byteCount(of: headers))
@@ -17,7 +17,7 @@ enum HeaderCoding {
       bytes.append(name.utf8, lengthByteCount: 2)
       bytes.append(value.utf8, lengthByteCount: 4)
     }
-    return Data(bytes)
+    return bytes
   }
 
   /// Reads what ``encode(_:)`` wrote; anything else is damage.
