@@ -63,7 +63,7 @@ struct SessionStartTests {
     try await withHome { vault in
       #expect(await startCode() == .vaultLocked)
       #expect(await startCode(waiting: .milliseconds(300)) == .vaultLocked)
-      try await vault.openSession(for: .seconds(60))
+      try await vault.openSession(for: .seconds(3600))
       let engine = try await MessagingEngine.start(home)
       #expect(engine.isSecured)
       try await engine.publish(Message(channel: Channel("c"), payload: [1]))
@@ -73,7 +73,7 @@ struct SessionStartTests {
 
   @Test func `an engine opens a locked vault that it is given`() async throws {
     try await withHome { vault in
-      try await vault.openSession(for: .seconds(60))
+      try await vault.openSession(for: .seconds(3600))
       await vault.lock()
       let engine = try await MessagingEngine.start(home, vault: vault)
       try await engine.stop()
@@ -84,7 +84,7 @@ struct SessionStartTests {
   {
     try await withHome { vault in
       var configuration = EngineConfiguration()
-      configuration.unlockTimeout = .seconds(60)
+      configuration.unlockTimeout = .seconds(3600)
       let (home, waiting) = (home, configuration)
       let start = Task {
         let engine = try await MessagingEngine.start(home, configuration: waiting)
@@ -94,7 +94,7 @@ struct SessionStartTests {
       }
       try await Task.sleep(for: .milliseconds(400))
       let unlock = ContinuousClock.now
-      try await vault.openSession(for: .seconds(60))
+      try await vault.openSession(for: .seconds(3600))
       let started = try await start.value
       #expect(unlock < started)
       // Not measured: other tests of this process may hold every thread for long.
@@ -115,7 +115,7 @@ struct SessionStartTests {
 
   @Test func `datavault lock ends an engine, and the next one has its messages`() async throws {
     try await withHome { owner in
-      try await owner.openSession(for: .seconds(60))
+      try await owner.openSession(for: .seconds(3600))
       let vault = try await Vault.get(
         .messaging, in: home.store, parameters: home.vaultParameters)
       let engine = try await MessagingEngine.start(home, vault: vault)
@@ -123,7 +123,7 @@ struct SessionStartTests {
       try await VaultSession.end(.messaging, in: home.store)
       var code: EngineError.Code?
       let start = ContinuousClock.now
-      while code == nil, start.duration(to: .now) < .seconds(60) {
+      while code == nil, start.duration(to: .now) < .seconds(900) {
         do {
           _ = try await engine.statistics()
           try await Task.sleep(for: .milliseconds(10))
@@ -134,7 +134,7 @@ struct SessionStartTests {
       #expect(code == .vaultLocked)
       for await state in engine.states where state == .refused(.vaultLocked) { break }
       while await !vault.isLocked { try await Task.sleep(for: .milliseconds(1)) }
-      try await owner.openSession(for: .seconds(60))
+      try await owner.openSession(for: .seconds(3600))
       let next = try await MessagingEngine.start(home)
       #expect(try await next.receive(from: Channel("c")).map(\.payload) == [[1]])
       try await next.stop()

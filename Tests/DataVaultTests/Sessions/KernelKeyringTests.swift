@@ -91,7 +91,7 @@ struct KernelKeyringTests {
     let vault = try await CheapVault.create(
       .messaging, in: home.store, credentials: credentials("secret"))
     try await vault.setText("value", for: "name")
-    try await vault.openSession(for: .seconds(60))
+    try await vault.openSession(for: .seconds(3600))
     let found = try await CheapVault.get(.messaging, in: home.store)
     #expect(try await found.unlockWithSession())
     #expect(try await found.text("name") == "value")

@@ -102,7 +102,7 @@ import VaultCrypto
   @Test func `who waits notices an unlock`() async throws {
     let owner = try await bench.create()
     let vault = try await bench.found()
-    let waiting = Task { try await vault.unlockWithSession(waitingUpTo: .seconds(60)) }
+    let waiting = Task { try await vault.unlockWithSession(waitingUpTo: .seconds(3600)) }
     try await Task.sleep(for: .milliseconds(300))
     #expect(await vault.isLocked)
     try await owner.openSession(for: .seconds(60))
@@ -117,7 +117,7 @@ import VaultCrypto
     try await owner.secure(to: credentials("other"))
     bench.keyring.refusal = nil
     let vault = try await bench.found()
-    let waiting = Task { try await vault.unlockWithSession(waitingUpTo: .seconds(60)) }
+    let waiting = Task { try await vault.unlockWithSession(waitingUpTo: .seconds(3600)) }
     #expect(try await eventually { bench.keyring.entries.isEmpty })
     try await owner.openSession(for: .seconds(60))
     #expect(try await waiting.value)
