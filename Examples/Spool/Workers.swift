@@ -17,7 +17,7 @@ struct Workers: Service {
     while !Task.isShuttingDownGracefully {
       do {
         // Waits while the vault is locked, at the start and whenever somebody locks it.
-        let engine = try await cancelWhenGracefulShutdown { try await messages.engine() }
+        guard let engine = try await unlessShuttingDown(messages.engine) else { return }
         try await engine.addConsumer(
           .default, of: channel, maximumAttempts: options.maximumAttempts)
         ServiceManager.notify("STATUS=delivering")
@@ -26,20 +26,20 @@ struct Workers: Service {
         }
       } catch let error as EngineError where error.code == .vaultLocked {
         ServiceManager.notify("STATUS=locked: datavault unlock lets it go on")
-      } catch let error as EngineError where error.code == .cancelled { return }
+      }
     }
   }
 
   private func work(_ engine: MessagingEngine) async throws {
     while !Task.isShuttingDownGracefully {
       let deliveries = try await untilItPasses {
-        try await cancelWhenGracefulShutdown {
+        try await unlessShuttingDown {
           try await engine.receive(
             from: channel, lease: options.lease, waitingUpTo: .seconds(3600))
         }
       }
       // What has been received is finished, shutdown or not.
-      for delivery in deliveries {
+      for delivery in deliveries ?? [] {
         let failure = await options.command.run(
           delivery.payload, id: delivery.headers["id"], attempt: delivery.attempt,
           timetoken: delivery.timetoken.description)

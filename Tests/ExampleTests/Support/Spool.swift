@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Synchronization
 import Testing
 
 /// A folder for one daemon: its home, its socket, and the file to which its command appends.
@@ -17,20 +18,37 @@ struct Spool {
   /// A home whose vault anybody can open.
   static func unsecured() throws -> Spool { try unsecuredOriginal.get().copy() }
 
-  // Made once, as each costs key derivations.
-  private static let securedOriginal = Result {
-    let spool = Spool(folder: try ScratchFolder())
+  // Made once, as each costs key derivations; removed with the process.
+  private static let originals = Mutex<[URL]>([])
+
+  private static let securedOriginal = original { spool in
     let credentials = try spool.credentials(password)
-    let outcome = try spool.datavault(
+    return try spool.datavault(
       "secure", "--new-password-file", credentials + "/messaging-password")
-    guard outcome.status == 0 else { throw DaemonEnded(errors: outcome.errors) }
-    return spool
   }
-  private static let unsecuredOriginal = Result {
-    let spool = Spool(folder: try ScratchFolder())
-    let outcome = try spool.datavault("queue", "publish", "elsewhere")
-    guard outcome.status == 0 else { throw DaemonEnded(errors: outcome.errors) }
-    return spool
+
+  private static let unsecuredOriginal = original {
+    try $0.datavault("queue", "publish", "elsewhere")
+  }
+
+  private static func original(
+    _ make: (Spool) throws -> Outcome
+  ) -> Result<Spool, any Error> {
+    Result {
+      let spool = Spool(folder: try ScratchFolder())
+      let count = originals.withLock { originals in
+        originals.append(spool.folder.url)
+        return originals.count
+      }
+      if count == 1 { atexit { Spool.removeOriginals() } }
+      let outcome = try make(spool)
+      guard outcome.status == 0 else { throw DaemonEnded(errors: outcome.errors) }
+      return spool
+    }
+  }
+
+  private static func removeOriginals() {
+    for folder in originals.withLock({ $0 }) { try? FileManager.default.removeItem(at: folder) }
   }
 
   private func copy() throws -> Spool {
@@ -51,9 +69,10 @@ struct Spool {
   }
 
   /// Appends a line `ID ATTEMPT PAYLOAD` in one write, then exits.
-  var appendingCommand: [String] {
-    ["/bin/sh", "-c", "line=$(cat); echo \"$MESSAGE_ID $MESSAGE_ATTEMPT $line\" >>\(delivered)"]
+  var appendingScript: String {
+    "line=$(cat); echo \"$MESSAGE_ID $MESSAGE_ATTEMPT $line\" >>\(delivered)"
   }
+  var appendingCommand: [String] { ["/bin/sh", "-c", appendingScript] }
 
   /// The lines that commands have appended.
   func deliveredLines() -> [String] {
@@ -73,6 +92,21 @@ struct Spool {
       guard daemon.isRunning else { throw DaemonEnded(errors: daemon.errors) }
       usleep(5_000)
     }
+  }
+
+  /// How many messages the log still has, by `datavault queue stats`.
+  func messageCount() throws -> Int {
+    struct Report: Decodable {
+      struct Channel: Decodable {
+        let channel: String
+        let messages: Int
+      }
+      let channels: [Channel]
+    }
+    let outcome = try datavault("queue", "stats", "--json")
+    guard outcome.status == 0 else { throw DaemonEnded(errors: outcome.errors) }
+    let report = try JSONDecoder().decode(Report.self, from: Data(outcome.output.utf8))
+    return report.channels.first { $0.channel == "spool" }?.messages ?? 0
   }
 
   struct Outcome {

@@ -1,0 +1,59 @@
+import Foundation
+import Testing
+
+/// Commands that fail, hang, or do not read what they get.
+@Suite(.timeLimit(.minutes(15))) struct CommandFailureTests {
+  @Test func `a command that fails is run again, until it does not`() throws {
+    let spool = try Spool.unsecured()
+    let daemon = try Daemon(
+      spool,
+      command: ["/bin/sh", "-c", "[ $MESSAGE_ATTEMPT = 3 ] || exit 9; \(spool.appendingScript)"])
+    try daemon.wait(for: "STATUS=delivering")
+    #expect(try Client(spool.socket).ask("a text")?.hasPrefix("ok a ") == true)
+    try spool.waitForLines(daemon) { $0 == ["a 3 text"] }
+    #expect(daemon.stop() == 0)
+    #expect(daemon.errors.ranges(of: "exited with 9").count == 2)
+    #expect(!daemon.errors.contains("text"))
+  }
+
+  @Test(arguments: [
+    (["false"], "exited with 1"),
+    (["/nonexistent"], "/nonexistent: No such file or directory"),
+    (["/bin/sh", "-c", "kill -15 $$"], "ended by signal 15"),
+    // With all that it has started.
+    (["/bin/sh", "-c", "sleep 10000 & wait"], "killed after 0.9 seconds"),
+  ])
+  func `a message whose command fails too often is a dead letter`(
+    command: [String], reason: String
+  ) throws {
+    let spool = try Spool.unsecured()
+    let daemon = try Daemon(spool, ["--attempts", "2", "--lease", "1"], command: command)
+    try daemon.wait(for: "STATUS=delivering")
+    #expect(try Client(spool.socket).ask("a text")?.hasPrefix("ok a ") == true)
+    var letters = try spool.datavault("queue", "dead-letters", "spool", "--json")
+    while !letters.output.contains("reason") {
+      guard daemon.isRunning, letters.status == 0 else { throw DaemonEnded(errors: daemon.errors) }
+      letters = try spool.datavault("queue", "dead-letters", "spool", "--json")
+    }
+    #expect(letters.output.replacing("\\/", with: "/").contains(reason), "\(letters.output)")
+    #expect(letters.output.contains(#""attempts":2"#), "\(letters.output)")
+    #expect(daemon.stop() == 0)
+  }
+
+  @Test func `a command need not read its input, and does not see what is the daemon's`() throws {
+    let spool = try Spool.secured()
+    let daemon = try Daemon(
+      spool, command: ["/bin/sh", "-c", "env | cut -d= -f1 >>\(spool.delivered)"],
+      credentials: spool.credentials(Spool.password))
+    try daemon.wait(for: "STATUS=delivering")
+    let client = try Client(spool.socket)
+    client.send(Array("a ".utf8) + [UInt8](repeating: 0x78, count: 1 << 20) + [0x0A])
+    #expect(client.answer()?.hasPrefix("ok a ") == true)
+    try spool.waitForLines(daemon) { $0.contains("MESSAGE_TIMETOKEN") }
+    #expect(daemon.stop() == 0)
+    let names = Set(spool.deliveredLines())
+    #expect(names.isSuperset(of: ["PATH", "MESSAGE_ID", "MESSAGE_ATTEMPT"]))
+    #expect(names.isDisjoint(with: ["NOTIFY_SOCKET", "CREDENTIALS_DIRECTORY"]))
+    #expect(!daemon.errors.contains("failed") && !daemon.errors.contains("exited"))
+  }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import Glibc
+import Testing
+
+/// `kill -9`, again and again; `DATAVAULT_DAEMON_KILL_RUNS=100` for more, `DATAVAULT_KILL_SEED` to repeat
+/// the choices of an earlier run.
+@Suite(.timeLimit(.minutes(15))) struct DaemonKillTests {
+  private static let workerCount = 2
+  private static let environment = ProcessInfo.processInfo.environment
+
+  @Test(.timeLimit(.minutes(60)))
+  func `kill -9 at random moments loses no answered message, and repeats only what was in hand`()
+    throws
+  {
+    let runs = Self.environment["DATAVAULT_DAEMON_KILL_RUNS"].flatMap { Int($0) } ?? 10
+    let seed =
+      Self.environment["DATAVAULT_KILL_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...9999)
+    var random = Seeded(state: seed)
+    let spool = try Spool.unsecured()
+    let traffic = Traffic(spool, clientCount: 3, burst: 4)
+    var warnings = 0
+    for run in 0..<runs {
+      let daemon = try start(spool)
+      traffic.begin(round: run)
+      // One in three anywhere from its first instruction on: opening, and the recovery of the last run.
+      if random.next(below: 3) > 0 {
+        let before = traffic.answered.count
+        while traffic.answered.count == before {
+          guard daemon.isRunning else { throw DaemonEnded(errors: daemon.errors) }
+          usleep(2_000)
+        }
+      }
+      usleep(UInt32(random.next(below: 300_000)))
+      daemon.send(SIGKILL)
+      #expect(daemon.waitForEnd() == 128 + SIGKILL)
+      traffic.end()
+      warnings += Self.warnings(daemon)
+    }
+
+    // Now all is delivered and acknowledged; what was in hand at a kill, when its lease is over.
+    let daemon = try start(spool)
+    try daemon.wait(for: "STATUS=delivering")
+    while try spool.messageCount() != 0 {
+      guard daemon.isRunning else { throw DaemonEnded(errors: daemon.errors) }
+      usleep(100_000)
+    }
+    #expect(daemon.stop() == 0)
+    warnings += Self.warnings(daemon)
+
+    let counts = spool.deliveredCounts()
+    let lost = traffic.answered.subtracting(counts.keys)
+    let repeated = counts.values.reduce(0) { $0 + $1 - 1 }
+    print(
+      "daemon kill runs: \(runs), answered: \(traffic.answered.count), lost: \(lost.count), "
+        + "delivered again: \(repeated), seed: \(seed)")
+    #expect(lost == [])
+    #expect(traffic.sent.isSuperset(of: counts.keys))
+    #expect(traffic.unexpectedAnswers == [])
+    #expect(repeated <= runs * Self.workerCount + warnings)
+  }
+
+  /// Leases so long that no command of these takes one, unless the machine stands still.
+  private func start(_ spool: Spool) throws -> Daemon {
+    try Daemon(
+      spool,
+      ["--workers", "\(Self.workerCount)", "--lease", "20", "--attempts", "100000"])
+  }
+
+  /// Commands that failed or took too long, and may have appended their line all the same.
+  private static func warnings(_ daemon: Daemon) -> Int {
+    daemon.errors.split(separator: "\n").count { $0.contains(" warning spoold") }
+  }
+}
+
+/// Choices that a seed repeats: SplitMix64.
+private struct Seeded {
+  var state: UInt64
+
+  mutating func next(below bound: UInt64) -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var word = state
+    word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
+    return (word ^ (word >> 31)) % bound
+  }
+}

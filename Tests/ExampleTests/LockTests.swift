@@ -1,0 +1,90 @@
+import Foundation
+import Glibc
+import Testing
+
+/// Starts with a vault that is locked, or that the credential does not open.
+@Suite(.timeLimit(.minutes(15))) struct LockTests {
+  @Test(.enabled(if: Sessions.areAvailable, "the kernel's keyring refuses us"))
+  func `a daemon whose vault is locked says so, and works from the unlock to the lock`() throws {
+    let spool = try Spool.secured()
+    defer { _ = try? spool.datavault("lock", "messaging") }
+    let password = try spool.credentials(Spool.password) + "/messaging-password"
+    func unlock() throws {
+      let outcome = try spool.datavault(
+        "unlock", "messaging", "--for", "1h", "--password-file", password)
+      #expect(outcome.status == 0, "\(outcome.errors)")
+    }
+    let daemon = try Daemon(spool)
+    try daemon.wait(for: "READY=1")
+    let client = try Client(spool.socket)
+    #expect(client.ask("a early") == "no a locked")
+
+    try unlock()
+    try daemon.wait(for: "STATUS=delivering")
+    #expect(client.ask("a early")?.hasPrefix("ok a ") == true)
+    try spool.waitForLines(daemon) { $0 == ["a 1 early"] }
+
+    #expect(try spool.datavault("lock", "messaging").status == 0)
+    try daemon.wait(for: "STATUS=locked")
+    var answer = client.ask("b late")
+    // The engine has ended; the vault is wiped a moment after it.
+    while answer == "no b starting" { answer = client.ask("b late") }
+    #expect(answer == "no b locked")
+
+    try unlock()
+    try daemon.wait(for: "STATUS=delivering")
+    #expect(client.ask("b late")?.hasPrefix("ok b ") == true)
+    try spool.waitForLines(daemon) { $0 == ["a 1 early", "b 1 late"] }
+    #expect(daemon.stop() == 0)
+  }
+
+  @Test(.enabled(if: Sessions.areAvailable, "the kernel's keyring refuses us"))
+  func `a daemon that waits for the unlock stops at once`() throws {
+    let spool = try Spool.secured()
+    let daemon = try Daemon(spool)
+    try daemon.wait(for: "READY=1")
+    #expect(daemon.stop() == 0)
+  }
+
+  @Test func `a wrong password ends with 77, and says so`() throws {
+    let spool = try Spool.secured()
+    let daemon = try Daemon(spool, credentials: spool.credentials("wrong horse battery"))
+    #expect(daemon.waitForEnd() == 77)
+    let message = "spoold: password or salt of vault 'messaging' is wrong"
+    #expect(daemon.errors.contains(message), "\(daemon.errors)")
+    #expect(!daemon.errors.contains("horse"))
+    #expect(!FileManager.default.fileExists(atPath: spool.socket))
+  }
+
+  @Test func `a home without a vault ends with 66, and is not given one`() throws {
+    let spool = try Spool.secured()
+    try FileManager.default.removeItem(atPath: spool.home + "/vaults/messaging.vault")
+    let daemon = try Daemon(spool, credentials: spool.credentials(Spool.password))
+    #expect(daemon.waitForEnd() == 66, "\(daemon.errors)")
+    #expect(!FileManager.default.fileExists(atPath: spool.home + "/vaults/messaging.vault"))
+  }
+
+  @Test func `a second daemon does not take the socket of the first`() throws {
+    let spool = try Spool.unsecured()
+    let first = try Daemon(spool)
+    try first.wait(for: "STATUS=delivering")
+    let second = try Daemon(spool)
+    #expect(second.waitForEnd() == 75)
+    #expect(second.errors.contains("another daemon listens on"))
+    #expect(try Client(spool.socket).ask("a b")?.hasPrefix("ok a ") == true)
+    #expect(first.stop() == 0)
+  }
+}
+
+/// What the kernel of this machine lets us do; tried once.
+enum Sessions {
+  static let areAvailable: Bool = {
+    guard let spool = try? Spool.secured(),
+      let credentials = try? spool.credentials(Spool.password)
+    else { return false }
+    defer { _ = try? spool.datavault("lock", "messaging") }
+    let outcome = try? spool.datavault(
+      "unlock", "messaging", "--for", "5s", "--password-file", credentials + "/messaging-password")
+    return outcome?.status == 0
+  }()
+}

@@ -1,0 +1,69 @@
+import Foundation
+import Glibc
+import Testing
+
+/// A daemon that is told to stop in the middle of its work.
+@Suite(.timeLimit(.minutes(15))) struct StopTests {
+  @Test
+  func `what was answered before a stop is delivered once, before it or after the next start`()
+    throws
+  {
+    let spool = try Spool.unsecured()
+    let traffic = Traffic(spool, clientCount: 4, burst: 5)
+    var daemon = try Daemon(spool)
+    try daemon.wait(for: "STATUS=delivering")
+    traffic.begin(round: 0)
+    // In the middle: some are answered, fewer are delivered, and all clients go on sending.
+    try spool.waitForLines(daemon) { $0.count >= 10 }
+    #expect(daemon.stop() == 0)
+    traffic.end()
+    let answered = traffic.answered
+    #expect(answered.count >= 10)
+
+    // Nobody sends any more.
+    daemon = try Daemon(spool)
+    try daemon.wait(for: "STATUS=delivering")
+    try spool.waitForLines(daemon) { _ in answered.isSubset(of: spool.deliveredCounts().keys) }
+    #expect(daemon.stop() == 0)
+    let counts = spool.deliveredCounts()
+    #expect(counts.filter { $0.value != 1 } == [:])
+    #expect(traffic.sent.isSuperset(of: counts.keys))
+    #expect(try spool.messageCount() == 0)
+  }
+
+  @Test func `a stop waits for the command that is running, and acknowledges it`() throws {
+    let spool = try Spool.unsecured()
+    let gate = spool.folder.path("gate")
+    #expect(mkfifo(gate, 0o600) == 0)
+    // Says that it has begun, and goes on when somebody opens the gate.
+    let daemon = try Daemon(
+      spool, command: ["/bin/sh", "-c", "\(spool.appendingScript); cat <\(gate)"])
+    try daemon.wait(for: "STATUS=delivering")
+    #expect(try Client(spool.socket).ask("a text")?.hasPrefix("ok a ") == true)
+    try spool.waitForLines(daemon) { $0.count == 1 }
+    daemon.send(SIGTERM)
+    try daemon.wait(for: "STOPPING=1")
+    #expect(daemon.isRunning)
+    let descriptor = open(gate, O_WRONLY)
+    close(descriptor)
+    #expect(daemon.waitForEnd() == 0)
+    #expect(try spool.messageCount() == 0)
+    #expect(spool.deliveredLines() == ["a 1 text"])
+  }
+
+  @Test func `what a client has sent before a stop is answered`() throws {
+    let spool = try Spool.unsecured()
+    let daemon = try Daemon(spool, command: ["true"])
+    try daemon.wait(for: "STATUS=delivering")
+    let client = try Client(spool.socket)
+    #expect(client.ask("first 1")?.hasPrefix("ok first ") == true)
+    let lines = (0..<100).map { "l\($0) text\n" }.joined()
+    #expect(client.send(lines))
+    daemon.send(SIGTERM)
+    for number in 0..<100 {
+      #expect(client.answer()?.hasPrefix("ok l\(number) ") == true)
+    }
+    #expect(client.answer() == nil)
+    #expect(daemon.waitForEnd() == 0)
+  }
+}
