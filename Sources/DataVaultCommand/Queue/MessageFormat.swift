@@ -7,20 +7,28 @@ enum MessageFormat {
   case lines
   case ndjson
 
-  /// The most bytes that a line with a payload of `payloadByteCount` can have: JSON writes a byte
-  /// with at most six.
-  func maximumLineByteCount(payloadByteCount: Int) -> Int {
+  /// The most bytes that a line with a message can have: JSON writes a byte with at most six, and
+  /// beside payload and headers there are names of at most 255 bytes.
+  func maximumLineByteCount(_ configuration: EngineConfiguration) -> Int {
     switch self {
-    case .lines: payloadByteCount
-    case .ndjson: 6 * payloadByteCount + 4096
+    case .lines: configuration.maximumPayloadByteCount
+    case .ndjson:
+      6 * (configuration.maximumPayloadByteCount + configuration.maximumHeaderByteCount) + 16_384
     }
   }
 
-  /// The payload in a line; nil for a line that holds none.
-  func payload(of line: [UInt8], number: Int) throws(CommandFailure) -> [UInt8]? {
+  /// The message in a line, which has what it does not say from `prototype`; nil for a line that holds
+  /// none.
+  func message(
+    of line: [UInt8], like prototype: Message, number: Int
+  ) throws(CommandFailure) -> Message? {
     switch self {
-    case .lines: line
-    case .ndjson: try NDJSONMessage.payload(of: line, number: number)
+    case .lines:
+      var message = prototype
+      message.payload = line
+      return message
+    case .ndjson:
+      return try NDJSONMessage.message(of: line, like: prototype, number: number)
     }
   }
 

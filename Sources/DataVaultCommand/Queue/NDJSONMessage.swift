@@ -2,12 +2,18 @@ internal import Foundation
 internal import MessagingQueue
 
 /// A message as one line of JSON: `payload` if it is UTF-8, else `payloadBase64`.
+///
+/// Everything that belongs to the message is in it, and is read back; members that say what is the rule
+/// for a message are left out.
 struct NDJSONMessage {
   private let timetoken: Timetoken
   private let channel: Channel
   private let payload: [UInt8]
   private let headers: [String: String]
+  private let priority: Priority
   private let orderingKey: String?
+  private let expires: Int64?
+  private var due: Int64?
   private var attempt: Int?
   private var token: String?
 
@@ -16,7 +22,9 @@ struct NDJSONMessage {
     channel = delivery.channel
     payload = delivery.payload
     headers = delivery.headers
+    priority = delivery.priority
     orderingKey = delivery.orderingKey
+    expires = delivery.expires
     attempt = delivery.attempt
     token = withToken ? delivery.token.description : nil
   }
@@ -26,7 +34,10 @@ struct NDJSONMessage {
     channel = message.channel
     payload = message.payload
     headers = message.headers
+    priority = message.priority
     orderingKey = message.orderingKey
+    expires = message.expires
+    due = message.due
   }
 
   /// The line, newline included.
@@ -37,6 +48,9 @@ struct NDJSONMessage {
     line += Self.quoted(channel.name)
     if let attempt { line += #","attempt":\#(attempt)"# }
     if let token { line += #","token":"\#(token)""# }
+    if priority != .normal { line += #","priority":\#(priority.rawValue)"# }
+    if let due { line += #","at":"\#(DateArgument(ticks: due).text)""# }
+    if let expires { line += #","expires":"\#(DateArgument(ticks: expires).text)""# }
     if let orderingKey { line += #","orderingKey":"# + Self.quoted(orderingKey) }
     if !headers.isEmpty {
       let members = headers.sorted { $0.key < $1.key }.map {
@@ -51,36 +65,6 @@ struct NDJSONMessage {
     }
     line += "}\n"
     return Array(line.utf8)
-  }
-
-  /// Reads `payload` or `payloadBase64`; an empty line holds no message.
-  ///
-  /// Other members are left alone, so that what `receive` wrote can be published again; the line as a
-  /// whole is read strictly (``JSONLine``).
-  static func payload(of line: [UInt8], number: Int) throws(CommandFailure) -> [UInt8]? {
-    if JSONLine.isBlank(line) { return nil }
-    let members: JSONLine
-    do throws(JSONFault) {
-      members = try JSONLine(line)
-    } catch {
-      throw failure(number, "\(error)")
-    }
-    switch (members["payload"], members["payloadBase64"]) {
-    case (let value?, nil):
-      guard let text = value.text else { throw failure(number, "has a payload that is no string") }
-      return Array(text.utf8)
-    case (nil, let value?):
-      guard let payload = value.text.flatMap(Base64Text.decode) else {
-        throw failure(number, "has a payloadBase64 that is not base64")
-      }
-      return payload
-    default:
-      throw failure(number, "needs exactly one of payload and payloadBase64")
-    }
-  }
-
-  private static func failure(_ number: Int, _ fault: String) -> CommandFailure {
-    CommandFailure(.badData, "line \(number) \(fault)")
   }
 
   private static func quoted(_ text: String) -> String {

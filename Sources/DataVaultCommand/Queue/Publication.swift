@@ -8,7 +8,8 @@ struct Publication {
   private static let patience = Duration.milliseconds(5)
 
   private let engine: MessagingEngine
-  private let channel: Channel
+  /// What a message has that its line does not speak of.
+  private let prototype: Message
   private let reportsCommits: Bool
   private var batch: [Message] = []
   private var batchByteCount = 0
@@ -19,38 +20,37 @@ struct Publication {
   /// Messages that are on the disk.
   private(set) var messageCount = 0
 
-  init(engine: MessagingEngine, channel: Channel, reportsCommits: Bool) {
+  init(engine: MessagingEngine, prototype: Message, reportsCommits: Bool) {
     self.engine = engine
-    self.channel = channel
+    self.prototype = prototype
     self.reportsCommits = reportsCommits
   }
 
   mutating func publish(
-    from descriptor: Int32, format: MessageFormat, maximumPayloadByteCount: Int
+    from descriptor: Int32, format: MessageFormat
   ) async throws {
+    let limit = engine.configuration.maximumPayloadByteCount
     var reader = LineReader(
       descriptor: descriptor,
-      maximumLineByteCount: format.maximumLineByteCount(payloadByteCount: maximumPayloadByteCount))
+      maximumLineByteCount: format.maximumLineByteCount(engine.configuration))
     while true {
-      switch try reader.next(patience: batch.isEmpty ? nil : Self.patience) {
+      switch try reader.next(patience: batch.isEmpty || isForOne ? nil : Self.patience) {
       case .line(let line):
         lineCount += 1
-        let payload: [UInt8]?
+        let message: Message?
         do {
-          payload = try format.payload(of: line, number: lineCount)
+          message = try format.message(of: line, like: prototype, number: lineCount)
         } catch {
           try await commit()
           throw error
         }
-        if let payload {
-          guard payload.count <= maximumPayloadByteCount else {
-            try await refuseLine(limit: maximumPayloadByteCount)
-          }
-          try await append(payload)
+        if let message {
+          guard message.payload.count <= limit else { try await refuseLine(limit: limit) }
+          try await append(message)
         }
       case .tooLong:
         lineCount += 1
-        try await refuseLine(limit: maximumPayloadByteCount)
+        try await refuseLine(limit: limit)
       case .pause:
         try await commit()
       case .end:
@@ -59,10 +59,27 @@ struct Publication {
     }
   }
 
-  private mutating func append(_ payload: [UInt8]) async throws {
-    if batchByteCount + payload.count > Self.maximumBatchByteCount { try await commit() }
-    batch.append(Message(channel: channel, payload: payload))
-    batchByteCount += payload.count
+  /// A deduplication id of the command line is for one message: with more of them all but the first
+  /// would be taken for repetitions of it.
+  private var isForOne: Bool { prototype.deduplicationID != nil }
+
+  private mutating func append(_ message: Message) async throws {
+    if isForOne, !batch.isEmpty {
+      batch = []
+      throw CommandFailure(
+        .badData, "line \(lineCount) is a second message under one --deduplication-id",
+        hint: "with --ndjson each line can have its own deduplicationID")
+    }
+    do throws(EngineError) {
+      try message.check(engine.configuration, as: "line \(lineCount)")
+    } catch {
+      try await commit()
+      throw CommandFailure(.badData, error.message, hint: error.hint)
+    }
+    let byteCount = message.payload.count
+    if batchByteCount + byteCount > Self.maximumBatchByteCount { try await commit() }
+    batch.append(message)
+    batchByteCount += byteCount
     batchedLineCount = lineCount
     if batch.count == Self.maximumBatchCount { try await commit() }
   }

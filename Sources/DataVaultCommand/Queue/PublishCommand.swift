@@ -8,7 +8,8 @@ struct PublishCommand: AsyncParsableCommand {
     commandName: "publish", abstract: "Publish the lines of standard input.",
     discussion: """
       Each line is a message, byte for byte, without its newline; empty lines too. Messages are on \
-      the disk after each 1,000 lines, each 1 MiB, and whenever the input pauses.
+      the disk after each 1,000 lines, each 1 MiB, and whenever the input pauses. What the options say \
+      holds for each message; a line of JSON may say otherwise.
       """)
 
   @Argument(help: ArgumentHelp("Where to publish.", valueName: "channel"))
@@ -16,7 +17,7 @@ struct PublishCommand: AsyncParsableCommand {
 
   @Flag(
     name: .customLong("ndjson"),
-    help: "Read a JSON object a line, with its bytes in payload or payloadBase64.")
+    help: "Read a JSON object a line, with the message as receive prints it.")
   var isNDJSON = false
 
   @Flag(
@@ -24,6 +25,7 @@ struct PublishCommand: AsyncParsableCommand {
     help: "Report each commit, once it is on the disk, as one line of JSON.")
   var isJSON = false
 
+  @OptionGroup var message: MessageOptions
   @OptionGroup var home: HomeOptions
   @OptionGroup var credentials: CredentialOptions
 
@@ -32,13 +34,14 @@ struct PublishCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let channel = try Channel(channel)
+    let prototype = try message.message(to: Channel(channel))
+    try prototype.check(EngineConfiguration(), as: "the message")
     let engine = try await EngineAccess(home: try home.home(), credentials: credentials).start()
-    var publication = Publication(engine: engine, channel: channel, reportsCommits: isJSON)
+    var publication = Publication(
+      engine: engine, prototype: prototype, reportsCommits: isJSON)
     do {
       try await publication.publish(
-        from: STDIN_FILENO, format: isNDJSON ? .ndjson : .lines,
-        maximumPayloadByteCount: engine.configuration.maximumPayloadByteCount)
+        from: STDIN_FILENO, format: isNDJSON ? .ndjson : .lines)
     } catch {
       try? await engine.stop()
       throw publication.account(for: error)

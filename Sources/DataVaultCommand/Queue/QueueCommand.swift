@@ -7,7 +7,8 @@ struct QueueCommand: AsyncParsableCommand {
     subcommands: [
       PublishCommand.self, ReceiveCommand.self, AckCommand.self, ReleaseCommand.self,
       RejectCommand.self, ExtendCommand.self, HistoryCommand.self, ChannelsCommand.self,
-      StatsCommand.self, DeadLettersCommand.self, RedriveCommand.self, PurgeCommand.self,
-      CompactCommand.self, RekeyCommand.self, AcceptRollbackCommand.self,
+      StatsCommand.self, ConsumersCommand.self, RetentionCommand.self, DeadLettersCommand.self,
+      RedriveCommand.self, PurgeCommand.self, CompactCommand.self, RekeyCommand.self,
+      AcceptRollbackCommand.self,
     ])
 }

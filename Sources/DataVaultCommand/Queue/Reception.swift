@@ -29,8 +29,7 @@ struct Reception {
   }
 
   private func depth() async throws -> Int {
-    let statistics = try await engine.statistics()
-    return statistics.channels.first { $0.channel == channel }?.messageCount ?? 0
+    try await engine.statistics(of: channel)?.messageCount ?? 0
   }
 
   private func print(_ deliveries: [Delivery]) async throws {

@@ -17,19 +17,15 @@ struct StatsCommand: AsyncParsableCommand {
   }
 
   private static func text(_ statistics: EngineStatistics) -> String {
-    var table = Table(
-      header: ["CHANNEL", "MESSAGES", "CONSUMER", "READY", "LEASED", "DELAYED", "WAITING", "DEAD"])
+    var table = Table(header: ["CHANNEL", "MESSAGES", "CONSUMER"] + ConsumerReport.header)
     for channel in statistics.channels {
       let start = [channel.channel.name, "\(channel.messageCount)"]
       if channel.consumers.isEmpty {
-        table.append(start + ["-", "\(channel.messageCount)", "0", "0", "0", "0"])
+        let age = channel.oldestAge.map { "\($0.components.seconds)s" } ?? "-"
+        table.append(start + ["-", "\(channel.messageCount)", "0", "0", "0", "0", age])
       }
-      for consumer in channel.consumers {
-        table.append(
-          start + [
-            consumer.consumer.name, "\(consumer.readyCount)", "\(consumer.leasedCount)",
-            "\(consumer.delayedCount)", "\(consumer.waitingCount)", "\(consumer.deadLetterCount)",
-          ])
+      for consumer in channel.consumers.map(ConsumerReport.init) {
+        table.append(start + [consumer.consumer] + consumer.cells)
       }
     }
     return table.text
@@ -42,18 +38,10 @@ private struct QueueReport: Encodable {
     let channel: String
     let messages: Int
     let bytes: Int
-    /// Absent for an empty channel.
+    /// Both absent for an empty channel.
     let oldestTimetoken: String?
+    let oldestAgeSeconds: Int64?
     let consumers: [ConsumerReport]
-  }
-
-  struct ConsumerReport: Encodable {
-    let consumer: String
-    let ready: Int
-    let leased: Int
-    let delayed: Int
-    let waiting: Int
-    let deadLetters: Int
   }
 
   let messages: Int
@@ -67,11 +55,8 @@ private struct QueueReport: Encodable {
       ChannelReport(
         channel: channel.channel.name, messages: channel.messageCount, bytes: channel.byteCount,
         oldestTimetoken: channel.oldest?.description,
-        consumers: channel.consumers.map {
-          ConsumerReport(
-            consumer: $0.consumer.name, ready: $0.readyCount, leased: $0.leasedCount,
-            delayed: $0.delayedCount, waiting: $0.waitingCount, deadLetters: $0.deadLetterCount)
-        })
+        oldestAgeSeconds: channel.oldestAge?.components.seconds,
+        consumers: channel.consumers.map(ConsumerReport.init))
     }
   }
 }

@@ -65,8 +65,8 @@ private struct Publication {
     let timetoken = clock.next()
     try insert.execute(
       timetoken.rawValue, gain.channelID, message.priority.rawValue, due(message),
-      message.timeToLive.map { now + WallTime.ticks(of: $0) }, message.orderingKey,
-      HeaderCoding.encode(message.headers), message.payload)
+      message.expires ?? message.timeToLive.map { now + WallTime.ticks(of: $0) },
+      message.orderingKey, HeaderCoding.encode(message.headers), message.payload)
     if let id = message.deduplicationID {
       try deduplication.remember(id, of: timetoken, until: now + WallTime.ticks(of: window))
     }
@@ -101,6 +101,7 @@ private struct Publication {
       switch message.availability.moment {
       case .after(let delay): now + WallTime.ticks(of: delay)
       case .at(let date): WallTime.ticks(of: date)
+      case .atTicks(let ticks): ticks
       }
     return due > now ? due : nil
   }

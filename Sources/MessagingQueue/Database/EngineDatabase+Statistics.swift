@@ -8,10 +8,12 @@ extension EngineDatabase {
   }
 
   /// Counts what is there in the caller's snapshot; see ``StatisticsReader``.
-  func statistics(_ db: Database) throws -> EngineStatistics {
+  ///
+  /// - Parameter channel: the one to be counted; nil for all.
+  func statistics(_ db: Database, of channel: Channel? = nil) throws -> EngineStatistics {
     try StatisticsReader(
       db: db, bootNumber: bootNumber, bootNow: nanosecondsSinceBoot,
       wallNow: WallTime.ticks(of: time.now)
-    ).read()
+    ).read(channel)
   }
 }

@@ -104,7 +104,9 @@ package final class EngineDatabase: Sendable {
     if let level = try Int.fetchOne(db, sql: "PRAGMA synchronous"), level >= full { return }
     try db.execute(sql: "PRAGMA synchronous = FULL")
     guard try Int.fetchOne(db, sql: "PRAGMA synchronous") == full else {
-      throw EngineError(.inputOutput, "SQLite refused to make commits durable")
+      throw EngineError(
+        .inputOutput, "SQLite refused to make commits durable",
+        hint: "check that the SQLite library is the distribution's own")
     }
   }
 

@@ -18,7 +18,9 @@ extension EngineError {
         resultCode: error.resultCode, during: operation,
         underlying: DatabaseError(resultCode: error.extendedResultCode))
     default:
-      self.init(.inputOutput, "\(operation) failed", underlying: error)
+      self.init(
+        .inputOutput, "\(operation) failed",
+        hint: "look at the error beneath, and at the system's log", underlying: error)
     }
   }
 

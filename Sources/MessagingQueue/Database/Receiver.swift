@@ -112,7 +112,7 @@ struct Receiver {
         select, arguments: [consumer.id, priority.rawValue, last, maximumCount])
       reading: for row in rows {
         let ready = try ReadyDelivery(row)
-        switch try take(ready) {
+        switch try take(ready, priority) {
         case .taken, .passed: last = ready.timetoken.rawValue
         case .dropped:
           // Its ordering key may have let another one come, before the next of these rows.
@@ -144,7 +144,7 @@ struct Receiver {
     ORDER BY timetoken LIMIT ?
     """
 
-  private mutating func take(_ ready: ReadyDelivery) throws -> Outcome {
+  private mutating func take(_ ready: ReadyDelivery, _ priority: Priority) throws -> Outcome {
     let deliveries = DeliveryTable(consumer, db)
     if let expires = ready.expires, expires <= clock.wallNow {
       try deliveries.delete(ready.timetoken, orderingKey: ready.orderingKey)
@@ -167,8 +167,8 @@ struct Receiver {
       ready.timetoken, attempt: ready.attemptCount + 1, secret: token.secret, clock,
       failures: failures)
     append(
-      token, payload: ready.payload, headers: ready.headers, orderingKey: ready.orderingKey,
-      attempt: ready.attemptCount + 1)
+      token, payload: ready.payload, headers: ready.headers, priority: priority,
+      orderingKey: ready.orderingKey, expires: ready.expires, attempt: ready.attemptCount + 1)
     return .taken
   }
 
@@ -203,7 +203,8 @@ struct Receiver {
         append(
           token, payload: payload,
           headers: try HeaderCoding.decode(row[NewMessage.headersColumn]),
-          orderingKey: message.orderingKey, attempt: 1)
+          priority: priority, orderingKey: message.orderingKey, expires: message.expires,
+          attempt: 1)
       }
       position = message.timetoken.rawValue
       if isFull { break }
@@ -248,14 +249,15 @@ struct Receiver {
   }
 
   private mutating func append(
-    _ token: LeaseToken, payload: [UInt8], headers: [String: String], orderingKey: String?,
-    attempt: Int
+    _ token: LeaseToken, payload: [UInt8], headers: [String: String], priority: Priority,
+    orderingKey: String?, expires: Int64?, attempt: Int
   ) {
     byteCount += payload.count
     reception.deliveries.append(
       Delivery(
         token: token, timetoken: token.timetoken, channel: consumer.channel, payload: payload,
-        headers: headers, orderingKey: orderingKey, attempt: attempt))
+        headers: headers, priority: priority, orderingKey: orderingKey, expires: expires,
+        attempt: attempt))
     isFull = reception.deliveries.count == maximumCount
   }
 

@@ -13,14 +13,18 @@ struct StatisticsReader {
   let bootNow: Int64
   let wallNow: Int64
 
-  func read() throws -> EngineStatistics {
+  /// - Parameter only: the one channel to be counted; nil for all.
+  func read(_ only: Channel? = nil) throws -> EngineStatistics {
     guard let commitNumber = try Int64.fetchOne(db, sql: "SELECT commit_number FROM engine") else {
       throw EngineError.engineRowMissing
     }
     let consumers = Dictionary(
-      grouping: try Row.fetchAll(db, sql: "SELECT channel_id, id, name FROM consumer ORDER BY name")
+      grouping: try Row.fetchAll(
+        db, sql: "SELECT channel_id, id, name, most_attempts FROM consumer ORDER BY name")
     ) { $0[0] as Int64 }
-    let channels = try Row.fetchAll(db, sql: Self.selectChannels).map { row in
+    let channels = try Row.fetchAll(
+      db, sql: Self.selectChannels, arguments: ["name": only?.name]
+    ).map { row in
       let channel = ChannelRow(row)
       let hasOtherPriorities = try self.hasOtherPriorities(channel)
       return EngineStatistics.ChannelStatistics(
@@ -30,7 +34,7 @@ struct StatisticsReader {
         consumers: try consumers[channel.id, default: []].map { row in
           try ConsumerReader(
             self, channel, id: row[1], hasOtherPriorities: hasOtherPriorities
-          ).read(Consumer(stored: row[2]))
+          ).read(Consumer(stored: row[2]), maximumAttempts: row[3])
         })
     }
     return EngineStatistics(channels: channels, commitNumber: commitNumber)
@@ -39,7 +43,7 @@ struct StatisticsReader {
   private static let selectChannels = """
     SELECT id, name, message_count, byte_count,
       (SELECT min(timetoken) FROM message WHERE channel_id = channel.id) AS oldest
-    FROM channel ORDER BY name
+    FROM channel WHERE :name IS NULL OR name = :name ORDER BY name
     """
 
   private func hasOtherPriorities(_ channel: ChannelRow) throws -> Bool {
@@ -91,17 +95,23 @@ private struct ConsumerReader {
     positions = Dictionary(uniqueKeysWithValues: rows.map { ($0[0], $0[1]) })
   }
 
-  func read(_ consumer: Consumer) throws -> EngineStatistics.ConsumerStatistics {
+  func read(
+    _ consumer: Consumer, maximumAttempts: Int?
+  ) throws -> EngineStatistics.ConsumerStatistics {
     guard channel.messageCount > 0,
       let row = try Row.fetchOne(
         db.cachedStatement(sql: Self.countDeliveries), arguments: arguments)
-    else { return EngineStatistics.ConsumerStatistics(consumer: consumer) }
+    else {
+      return EngineStatistics.ConsumerStatistics(
+        consumer: consumer, maximumAttempts: maximumAttempts)
+    }
     let aheadDelayed: Int = row["ahead_delayed"]
     let behindReady: Int = row["ready"]
     let behindDelayed: Int = row["delayed"]
     let oldest = try [row["oldest"] as Int64?, firstAhead()].compactMap { $0 }.min()
     return EngineStatistics.ConsumerStatistics(
-      consumer: consumer, readyCount: try countAhead() - aheadDelayed + behindReady,
+      consumer: consumer, maximumAttempts: maximumAttempts,
+      readyCount: try countAhead() - aheadDelayed + behindReady,
       leasedCount: row["leased"], delayedCount: aheadDelayed + behindDelayed,
       waitingCount: row["waiting"], deadLetterCount: row["dead"],
       oldest: oldest.map(Timetoken.init(unchecked:)), oldestAge: reader.age(of: oldest))

@@ -20,6 +20,8 @@ public struct EngineStatistics: Sendable, Hashable {
   public struct ConsumerStatistics: Sendable, Hashable {
     /// The consumer.
     public let consumer: Consumer
+    /// After how many deliveries a message becomes a dead letter; nil for no limit.
+    public internal(set) var maximumAttempts: Int?
     /// Messages that a receive would return now, those whose lease has ended included.
     ///
     /// One whose time to live is over counts until a receive comes to it.

@@ -34,7 +34,8 @@ extension MessagingEngine {
       let wake = await tables.bell.nextRing(
         after: ringCount, in: [channel], within: min(rest, next ?? rest))
       if wake == .cancelled {
-        throw EngineError(.cancelled, "receiving was cancelled; nothing was leased")
+        throw EngineError(
+          .cancelled, "receiving was cancelled; nothing was leased", hint: "call it again")
       }
       _ = try running()
     }

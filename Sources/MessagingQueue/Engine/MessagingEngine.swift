@@ -133,6 +133,19 @@ public actor MessagingEngine {
     try running().statistics()
   }
 
+  /// Counts what is there of one channel, beside the engine's own thread.
+  ///
+  /// - Returns: nil for a channel that was never published to nor given a consumer or a retention.
+  /// - Throws: `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
+  public nonisolated func statistics(
+    of channel: Channel
+  ) async throws(EngineError) -> EngineStatistics.ChannelStatistics? {
+    let tables = try running()
+    return try await log.read(during: "counting") { db in
+      try tables.statistics(db, of: channel).channels.first
+    }
+  }
+
   /// The engine's tables, while it takes work.
   nonisolated func running() throws(EngineError) -> EngineDatabase {
     if let refusal = refusal() { throw refusal }

@@ -5,17 +5,17 @@ internal import GRDB
 /// caller.
 extension EngineDatabase {
   package static let selectForward = """
-    SELECT timetoken, priority, ordering_key, headers, payload FROM message
+    SELECT timetoken, priority, ordering_key, headers, payload, due, expires FROM message
     WHERE channel_id = ? AND timetoken > ? ORDER BY timetoken LIMIT ?
     """
 
   package static let selectBackward = """
-    SELECT timetoken, priority, ordering_key, headers, payload FROM message
+    SELECT timetoken, priority, ordering_key, headers, payload, due, expires FROM message
     WHERE channel_id = ? AND timetoken < ? ORDER BY timetoken DESC LIMIT ?
     """
 
   package static let selectOne = """
-    SELECT timetoken, priority, ordering_key, headers, payload FROM message WHERE timetoken = ?
+    SELECT timetoken, priority, ordering_key, headers, payload, due, expires FROM message WHERE timetoken = ?
     """
 
   package static let countAfter =
@@ -79,6 +79,6 @@ extension EngineDatabase {
     LogMessage(
       timetoken: Timetoken(unchecked: row[0]), channel: channel, payload: try row.bytes(at: 4),
       headers: try HeaderCoding.decode(row[3]), priority: Priority(stored: row[1]),
-      orderingKey: row[2])
+      orderingKey: row[2], due: row[5], expires: row[6])
   }
 }

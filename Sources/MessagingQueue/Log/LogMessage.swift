@@ -18,6 +18,13 @@ public struct LogMessage: Sendable, Hashable {
   /// The key whose messages receivers get one after the other.
   public let orderingKey: String?
 
+  /// From when on receivers may have it, by the wall clock, in units of 100 ns since 1970; nil for one
+  /// that was published without a delay.
+  public let due: Int64?
+
+  /// From when on no receiver gets it, likewise; nil for never.
+  public let expires: Int64?
+
   /// How many messages of the log were passed over right before this one.
   ///
   /// Always 0, except in a live sequence with ``OverflowPolicy/skip(toNewest:)``.

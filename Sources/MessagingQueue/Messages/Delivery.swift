@@ -15,8 +15,14 @@ public struct Delivery: Sendable, Hashable {
   /// The headers that were published.
   public let headers: [String: String]
 
+  /// How urgent it is.
+  public let priority: Priority
+
   /// The key whose messages come one after the other.
   public let orderingKey: String?
+
+  /// From when on no receiver gets it, by the wall clock, in units of 100 ns since 1970; nil for never.
+  public let expires: Int64?
 
   /// How often it has been delivered, this time included: 1 at first.
   public let attempt: Int

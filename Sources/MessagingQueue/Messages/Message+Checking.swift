@@ -5,7 +5,7 @@ extension Message {
   var byteCount: Int { payload.count + HeaderCoding.byteCount(of: headers) }
 
   /// Refuses what no engine of this configuration takes; `which` names the message.
-  func check(_ configuration: EngineConfiguration, as which: String) throws(EngineError) {
+  package func check(_ configuration: EngineConfiguration, as which: String) throws(EngineError) {
     guard payload.count <= configuration.maximumPayloadByteCount else {
       throw EngineError(
         .payloadTooLarge,

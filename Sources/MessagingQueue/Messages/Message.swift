@@ -31,6 +31,10 @@ public struct Message: Sendable, Hashable {
   /// By the wall clock. Default: nil, it waits for ever.
   public var timeToLive: Duration?
 
+  /// In place of a time to live, when it ends, in units of 100 ns since 1970: a copy ends with its
+  /// original.
+  package var expires: Int64?
+
   /// What its order hangs on.
   ///
   /// Of the messages with the same key, a consumer has at most one at a time, in the order of
@@ -55,6 +59,7 @@ public struct Message: Sendable, Hashable {
     enum Moment: Hashable {
       case after(Duration)
       case at(Date)
+      case atTicks(Int64)
     }
 
     let moment: Moment
@@ -69,5 +74,8 @@ public struct Message: Sendable, Hashable {
 
     /// From `date` on; at once, if that is past.
     public static func at(_ date: Date) -> Availability { Availability(moment: .at(date)) }
+
+    /// The same in units of 100 ns since 1970, exactly.
+    package static func at(ticks: Int64) -> Availability { Availability(moment: .atTicks(ticks)) }
   }
 }

@@ -1,0 +1,110 @@
+import Foundation
+import Testing
+
+@Suite struct ConsumerCommandTests {
+  private let home: TestHome
+
+  init() throws {
+    home = try TestHome.fresh()
+    _ = try run("publish", "c", input: "a\nb\n")
+  }
+
+  private func run(_ arguments: String..., input: String = "") throws -> Tool.Outcome {
+    try Tool.run(["queue"] + arguments + ["--home", home.path], input: Array(input.utf8))
+  }
+
+  @Test func `consumers are made, listed and forgotten by name`() throws {
+    #expect(
+      try run("consumers", "list", "c", "--json").text == #"{"channel":"c","consumers":[]}"# + "\n")
+    #expect(try run("consumers", "add", "c", "audit", "--attempts", "3").status == 0)
+    #expect(try run("receive", "c").text == "a\nb\n")
+    let json = try run("consumers", "list", "c", "--json").text
+    #expect(
+      json.contains(
+        #"{"consumer":"audit","deadLetters":0,"delayed":0,"leased":0,"maximumAttempts":3,"#))
+    #expect(
+      json.contains(#"{"consumer":"default","deadLetters":0,"delayed":0,"leased":0,"ready":0"#))
+    // Without a verb it lists.
+    let table = try run("consumers", "c").text.split(separator: "\n")
+      .map { $0.split(separator: " ") }
+    #expect(
+      table.map { $0.prefix(3) } == [
+        ["CONSUMER", "ATTEMPTS", "READY"], ["audit", "3", "2"], ["default", "any", "0"],
+      ])
+    #expect(try run("consumers", "remove", "c", "audit").status == 0)
+    // Nobody needs the messages any more.
+    #expect(try run("history", "c").output.isEmpty)
+    #expect(try !run("consumers", "c").text.contains("audit"))
+  }
+
+  @Test func `a limit of attempts makes dead letters, and can be lifted`() throws {
+    #expect(try run("consumers", "add", "c", "default", "--attempts", "1").status == 0)
+    _ = try run("receive", "c", "--max", "1", "--no-ack", "--lease", "1ms")
+    #expect(try run("receive", "c").text == "b\n")
+    #expect(try run("dead-letters", "c").text.split(separator: "\n").count == 2)
+    #expect(try run("consumers", "add", "c", "default").status == 0)
+    #expect(try !run("consumers", "c", "--json").text.contains("maximumAttempts"))
+  }
+
+  @Test func `a consumer that is not there, or cannot be, has its exit code and its hint`() throws {
+    for (arguments, status) in [
+      (["remove", "c", "nobody"], 66), (["remove", "none", "default"], 66),
+      (["add", "c", "x", "--attempts", "0"], 64), (["add", "c", "a\nb"], 64), (["add", "c"], 64),
+    ] as [([String], Int32)] {
+      let outcome = try Tool.run(["queue", "consumers"] + arguments + ["--home", home.path])
+      #expect(outcome.status == status, "\(arguments)")
+      #expect(outcome.errors.contains("\nhint: "), "\(arguments)")
+    }
+  }
+
+  @Test func `a channel's retention is shown and changed, a field at a time`() throws {
+    #expect(
+      try run("retention", "show", "c", "--json").text
+        == #"{"channel":"c","discardsUnacknowledged":false,"keepsAcknowledged":false}"# + "\n")
+    #expect(
+      try run(
+        "retention", "set", "c", "--age", "7d", "--count", "1000", "--bytes", "5000000",
+        "--keep-acknowledged", "--discard-unacknowledged"
+      ).status == 0)
+    #expect(
+      try run("retention", "c", "--json").text == """
+        {"ageSeconds":604800,"bytes":5000000,"channel":"c","count":1000,\
+        "discardsUnacknowledged":true,"keepsAcknowledged":true}\n
+        """)
+    #expect(
+      try run(
+        "retention", "set", "c", "--age", "none", "--bytes", "none", "--no-discard-unacknowledged"
+      ).status == 0)
+    let text = try run("retention", "c").text
+    #expect(text.contains("age              none\n"))
+    #expect(text.contains("count            1000 messages\n"))
+    #expect(text.contains("acknowledged     kept\n"))
+    #expect(text.contains("unacknowledged   kept\n"))
+    #expect(try run("receive", "c").text == "a\nb\n")
+    #expect(try run("history", "c").text == "a\nb\n")
+    #expect(
+      try run("retention", "set", "c", "--no-keep-acknowledged", "--count", "none").status == 0)
+    #expect(try run("retention", "c", "--json").text.contains(#""keepsAcknowledged":false"#))
+  }
+
+  @Test(arguments: [
+    [], ["--age", "7"], ["--count", "-1"], ["--count", "many"], ["--bytes", "1MB"],
+    ["--age", "40000d"],
+  ])
+  func `a retention that is none is a wrong command line`(options: [String]) throws {
+    let outcome = try Tool.run(
+      ["queue", "retention", "set", "c", "--home", home.path] + options)
+    #expect(outcome.status == 64)
+    #expect(outcome.errors.contains("\nhint: "))
+  }
+
+  @Test(arguments: [
+    ["consumers", "c"], ["consumers", "add", "c", "n"], ["retention", "c"],
+    ["retention", "set", "c", "--count", "1"],
+  ])
+  func `in a home in which nothing is nothing is made`(arguments: [String]) throws {
+    let empty = try TestHome.fresh()
+    #expect(try Tool.run(["queue"] + arguments + ["--home", empty.path]).status == 66)
+    #expect(!FileManager.default.fileExists(atPath: empty.path))
+  }
+}

@@ -1,0 +1,171 @@
+import Foundation
+import Testing
+
+@Suite struct MessageOptionTests {
+  private let home: TestHome
+
+  init() throws {
+    home = try TestHome.fresh()
+  }
+
+  private func run(_ arguments: String..., input: String = "") throws -> Tool.Outcome {
+    try Tool.run(["queue"] + arguments + ["--home", home.path], input: Array(input.utf8))
+  }
+
+  /// The members of each line.
+  private func objects(_ text: String) throws -> [[String: Any]] {
+    try text.split(separator: "\n").map { line in
+      try #require(
+        JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+    }
+  }
+
+  @Test func `headers, key and time to live reach each message`() throws {
+    #expect(
+      try run(
+        "publish", "c", "--header", "type=order", "--header", "note=a=b", "--header", "empty=",
+        "--key", "customer 7", "--time-to-live", "1h", input: "a\nb\n"
+      ).status == 0)
+    let lines = try objects(run("receive", "c", "--ndjson").text)
+    #expect(lines.map { $0["payload"] as? String } == ["a", "b"])
+    for line in lines {
+      #expect(
+        line["headers"] as? [String: String] == ["type": "order", "note": "a=b", "empty": ""])
+      #expect(line["orderingKey"] as? String == "customer 7")
+      let expires = try #require(line["expires"] as? String)
+      #expect(expires.hasSuffix("Z"))
+    }
+  }
+
+  @Test func `the most urgent message is received first`() throws {
+    for (text, priority) in [("low", "0"), ("normal", "4"), ("high", "9")] {
+      #expect(try run("publish", "c", "--priority", priority, input: text).status == 0)
+    }
+    let lines = try objects(run("receive", "c", "--ndjson").text)
+    #expect(lines.map { $0["payload"] as? String } == ["high", "normal", "low"])
+    #expect(lines.map { $0["priority"] as? Int } == [9, nil, 0])
+  }
+
+  @Test(arguments: [["--delay", "1h"], ["--at", "2199-01-01T00:00:00Z"]])
+  func `a message with a delay is in the log, and not received yet`(option: [String]) throws {
+    #expect(
+      try Tool.run(
+        ["queue", "publish", "c", "--home", home.path] + option, input: Array("later".utf8)
+      ).status == 0)
+    #expect(try run("receive", "c").output.isEmpty)
+    let line = try #require(try objects(run("history", "c", "--ndjson").text).first)
+    let date = try #require(line["at"] as? String)
+    if option[0] == "--at" { #expect(date == option[1]) }
+  }
+
+  @Test func `a date that is past delays nothing, whatever its offset`() throws {
+    for date in ["2020-02-29T23:59:59.1234567+01:30", "1970-01-01T00:00:00Z"] {
+      #expect(try run("publish", "c", "--at", date, input: "now").status == 0)
+    }
+    #expect(try run("receive", "c").text == "now\nnow\n")
+  }
+
+  @Test func `a deduplication id publishes once, and is for one message`() throws {
+    for text in ["one", "again"] {
+      #expect(try run("publish", "c", "--deduplication-id", "7", input: text).status == 0)
+    }
+    let two = try run("publish", "c", "--deduplication-id", "8", input: "a\nb\n")
+    #expect(two.status == 65)
+    #expect(two.errors.contains("line 2 is a second message under one --deduplication-id"))
+    #expect(two.errors.contains("nothing was published"))
+    #expect(two.errors.contains("hint: "))
+    #expect(try run("receive", "c").text == "one\n")
+  }
+
+  @Test(arguments: [
+    ["--header", "no value"], ["--header", "=x"], ["--header", "a=1", "--header", "a=2"],
+    ["--header", "a\nb=1"], ["--key", ""], ["--priority", "10"], ["--priority", "high"],
+    ["--priority", "9", "--key", "k"], ["--delay", "1"],
+    ["--delay", "1h", "--at", "2020-01-01T00:00:00Z"],
+    ["--at", "tomorrow"], ["--at", "2026-02-30T00:00:00Z"], ["--at", "2026-01-01"],
+    ["--at", "2026-01-01T00:00:00.12345678Z"], ["--at", "2026-01-01T00:00:00"],
+    ["--delay", "400d"], ["--time-to-live", "0s"], ["--deduplication-id", ""],
+  ])
+  func `an option that no message can have is a wrong command line`(options: [String]) throws {
+    let outcome = try Tool.run(
+      ["queue", "publish", "c", "--home", home.path] + options, input: Array("a".utf8))
+    #expect(outcome.status == 64)
+    #expect(outcome.errors.contains("\nhint: "))
+    #expect(!FileManager.default.fileExists(atPath: home.path))
+  }
+
+  @Test func `what receive and history print is published again without a loss`() throws {
+    let input = [
+      #"{"payload":"a","headers":{"ä":"x\u0000","b":""},"orderingKey":"k","#
+        + #""expires":"2199-12-31T23:59:59.9999999Z"}"#,
+      #"{"payloadBase64":"/wA=","priority":7}"#, #"{"payload":"plain"}"#,
+    ].joined(separator: "\n")
+    #expect(try run("publish", "first", "--ndjson", input: input).status == 0)
+    let history = try run("history", "first", "--ndjson").text
+    let received = try run("receive", "first", "--ndjson").text
+    #expect(try run("publish", "second", "--ndjson", input: received).status == 0)
+    #expect(try run("publish", "third", "--ndjson", input: history).status == 0)
+    let second = try run("receive", "second", "--ndjson").text
+    let third = try run("receive", "third", "--ndjson").text
+    func essence(_ text: String) throws -> [NSDictionary] {
+      try objects(text).map { line in
+        NSDictionary(
+          dictionary: line.filter { !["timetoken", "channel", "attempt"].contains($0.key) })
+      }
+    }
+    #expect(try essence(received).count == 3)
+    #expect(try essence(second) == essence(received))
+    #expect(try essence(third) == essence(received))
+    #expect(received.contains(#""expires":"2199-12-31T23:59:59.9999999Z""#))
+    #expect(received.contains(#""priority":7"#))
+    #expect(received.contains(#""ä":"x\u0000""#))
+  }
+
+  @Test func `a delay in the log is published again to the digit`() throws {
+    let date = "2199-06-01T12:00:00.0000001Z"
+    let input = #"{"payload":"a","at":"\#(date)"}"#
+    #expect(try run("publish", "first", "--ndjson", input: input).status == 0)
+    let log = try run("history", "first", "--ndjson").text
+    #expect(log.contains(#""at":"\#(date)""#))
+    #expect(try run("publish", "second", "--ndjson", input: log).status == 0)
+    #expect(try run("history", "second", "--ndjson").text.contains(#""at":"\#(date)""#))
+  }
+
+  @Test func `a line of JSON goes before the options`() throws {
+    let input = """
+      {"payload":"a"}
+      {"payload":"b","headers":{"type":"line","own":"1"},"orderingKey":"line","timeToLive":"2h"}
+      {"payload":"c","deduplicationID":"x"}
+      {"payload":"d","deduplicationID":"x"}
+      {"payload":"e","delay":"1h"}
+      """
+    #expect(
+      try run(
+        "publish", "c", "--ndjson", "--header", "type=option", "--key", "option", input: input
+      ).status == 0)
+    let lines = try objects(run("receive", "c", "--ndjson").text)
+    #expect(lines.map { $0["payload"] as? String } == ["a", "b", "c"])
+    #expect(lines.map { $0["orderingKey"] as? String } == ["option", "line", "option"])
+    #expect(lines[1]["headers"] as? [String: String] == ["type": "line", "own": "1"])
+    #expect(lines[0]["headers"] as? [String: String] == ["type": "option"])
+  }
+
+  @Test(arguments: [
+    #""headers":[]"#, #""headers":{"a":1}"#, #""priority":10"#, #""priority":"7""#,
+    #""priority":1.5"#, #""delay":30"#, #""delay":"30""#, #""at":"soon""#, #""expires":1"#,
+    #""delay":"1s","at":"2020-01-01T00:00:00Z""#, #""orderingKey":7"#, #""orderingKey":"""#,
+    #""timeToLive":"1s","expires":"2020-01-01T00:00:00Z""#, #""timeToLive":"0s""#,
+    #""orderingKey":"k","priority":9"#, #""deduplicationID":"""#,
+  ])
+  func `a line whose members no message can have is refused with its number`(
+    members: String
+  ) throws {
+    let input = "{\"payload\":\"good\"}\n{\"payload\":\"bad\",\(members)}\n"
+    let outcome = try run("publish", "c", "--ndjson", input: input)
+    #expect(outcome.status == 65)
+    #expect(outcome.errors.contains("line 2"))
+    #expect(outcome.errors.contains("line 1 is published, no other is"))
+    #expect(outcome.errors.contains("\nhint: "))
+    #expect(try run("receive", "c").text == "good\n")
+  }
+}
