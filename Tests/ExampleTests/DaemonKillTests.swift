@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// `kill -9`, again and again; `DATAVAULT_DAEMON_KILL_RUNS=100` for more, `DATAVAULT_KILL_SEED` to repeat
+/// `kill -9` of the daemon and its commands, again and again; `DATAVAULT_DAEMON_KILL_RUNS=100` for more, `DATAVAULT_KILL_SEED` to repeat
 /// the choices of an earlier run.
 @Suite(.timeLimit(.minutes(15))) struct DaemonKillTests {
   private static let workerCount = 2
@@ -31,7 +31,7 @@ import Testing
         }
       }
       usleep(UInt32(random.next(below: 300_000)))
-      daemon.send(SIGKILL)
+      daemon.killEverything()
       #expect(daemon.waitForEnd() == 128 + SIGKILL)
       traffic.end()
       warnings += Self.warnings(daemon)

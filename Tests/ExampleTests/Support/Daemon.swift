@@ -57,6 +57,24 @@ final class Daemon {
 
   func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
+  /// kill -9 of it and of the commands that are running, as when systemd kills a service.
+  func killEverything() {
+    // Stopped first, so that it starts no other meanwhile.
+    send(SIGSTOP)
+    for child in children { kill(-child, SIGKILL) }
+    send(SIGKILL)
+  }
+
+  /// proc(5), `/proc/PID/task/TID/children`.
+  private var children: [pid_t] {
+    let tasks = "/proc/\(process.processIdentifier)/task"
+    let threads = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []
+    return threads.flatMap { thread in
+      let text = (try? String(contentsOfFile: "\(tasks)/\(thread)/children", encoding: .utf8)) ?? ""
+      return text.split(separator: " ").compactMap { pid_t($0) }
+    }
+  }
+
   /// Its exit code, or 128 and the signal that ended it.
   func waitForEnd() -> Int32 {
     process.waitUntilExit()

@@ -117,10 +117,16 @@ struct Spool {
 
   /// Runs `datavault` on the home.
   @discardableResult
-  func datavault(_ arguments: String...) throws -> Outcome {
+  func datavault(_ arguments: String..., through wrapper: [String] = []) throws -> Outcome {
+    let executable = Bundle.main.bundleURL.appendingPathComponent("datavault").path
+    return try run("/usr/bin/env", wrapper + [executable] + arguments + ["--home", home])
+  }
+
+  /// Runs anything to its end.
+  func run(_ executable: String, _ arguments: [String]) throws -> Outcome {
     let process = Process()
-    process.executableURL = Bundle.main.bundleURL.appendingPathComponent("datavault")
-    process.arguments = arguments + ["--home", home]
+    process.executableURL = URL(fileURLWithPath: executable)
+    process.arguments = arguments
     process.standardInput = FileHandle.nullDevice
     let (output, errors) = (folder.path(UUID().uuidString), folder.path(UUID().uuidString))
     for path in [output, errors] {

@@ -40,6 +40,8 @@ final class NotifySocket {
     guard UnixSocket.withAddress(path, { bind(descriptor, $0, $1) }) == 0 else {
       throw UnixSocket.SocketError(number: errno)
     }
+    // The daemon may be another user.
+    chmod(path, 0o777)
   }
 
   /// The next report; nil if none comes in time.
