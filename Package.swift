@@ -77,9 +77,8 @@ let package = Package(
     module(
       "MessagingQueue",
       [
-        "VaultedDatabase", "DataVault", "VaultCrypto", "FileLayer", "CSQLite", grdb, logging,
-        metrics,
-        system,
+        "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault", "VaultCrypto", "FileLayer",
+        "CSQLite", grdb, logging, metrics, system,
       ]),
     // Apart, so that who does not use ServiceLifecycle does not build it.
     module(
@@ -162,8 +161,8 @@ let package = Package(
     tests(
       "MessagingQueueTests",
       [
-        "MessagingQueue", "VaultedDatabase", "SealedSQLite", "DataVault", "VaultCrypto",
-        "FileLayer", "FaultVFS", grdb, logging, metrics, system,
+        "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault",
+        "VaultCrypto", "FileLayer", "FaultVFS", grdb, logging, metrics, system,
         .product(name: "MetricsTestKit", package: "swift-metrics"),
       ]),
     tests(

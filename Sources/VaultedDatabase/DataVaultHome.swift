@@ -55,6 +55,7 @@ public struct DataVaultHome: Sendable {
 
   package var lockPath: FilePath { path.appending("messaging.lock") }
   package var creationPath: FilePath { path.appending("messaging.db.creating") }
+  package var salvagePath: FilePath { path.appending("messaging.db.salvaged") }
 
   /// Makes the directory for a vault that is kept elsewhere, and can outlive it.
   func makeWhereTheStoreDoesNot() throws(VaultError) {

@@ -9,6 +9,8 @@ extension DatabaseKeeper {
       defer { lock.release() }
       let vault = try await Vault.get(
         .messaging, in: home.store, parameters: home.vaultParameters)
+      // A database that was salvaged and is not in its place yet is one that is there.
+      guard try home.fileSystem.status(of: home.salvagePath) == nil else { return nil }
       // The clear members suffice: the vault stays whole under its side name.
       let binding = OpeningDecision.Binding(try await vault.status().binding)
       let decision = OpeningDecision(binding: binding, database: try lookAtDatabase())
@@ -27,7 +29,8 @@ extension DatabaseKeeper {
       // Nobody may put a database in its place between the look and the deletion of its key.
       let lock = try takeLock()
       defer { lock.release() }
-      let databaseExists = try lookAtDatabase() != .absent
+      let databaseExists =
+        try lookAtDatabase() != .absent || home.fileSystem.status(of: home.salvagePath) != nil
       try await Vault.delete(id, in: home.store, force: force, databaseExists: databaseExists)
     } catch {
       throw VaultedDatabaseError(any: error)

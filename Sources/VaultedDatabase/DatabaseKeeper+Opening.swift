@@ -31,6 +31,7 @@ extension DatabaseKeeper {
 
   /// Brings vault and database to the state `bound` under one key, or refuses.
   func settle(_ vault: Vault) async throws {
+    try await finishSalvage(of: vault)
     let binding = OpeningDecision.Binding(try await vault.binding())
     switch OpeningDecision(binding: binding, database: try lookAtDatabase()) {
     case .create: try await create(under: vault, databaseID: newDatabaseID())

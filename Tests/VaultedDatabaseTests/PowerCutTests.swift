@@ -79,6 +79,26 @@ import Testing
     }
   }
 
+  @Test func salvagingSurvivesAPowerCutAtEachStep() async throws {
+    let recording = try await Recording.of { home in
+      let vault = try await home.filledVault(rowCount: 50)
+      home.mark("filled")
+      _ = try await VaultedDatabase.salvage(home.home, vault: vault) { _, pool in
+        try pool.write { try $0.execute(sql: "INSERT INTO t VALUES (50)") }
+      }
+      home.mark("salvaged")
+    }
+    for disk in recording.disks(from: "filled") {
+      let temporary = try disk.home()
+      let count = try await temporary.withDatabase(.user) { pool in
+        try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") }
+      }
+      let isSalvaged = try temporary.files().keys.contains("messaging.db.damaged-1")
+      #expect(count == (isSalvaged ? 51 : 50), "\(disk.name)")
+      if disk.marks.contains("salvaged") { #expect(isSalvaged, "\(disk.name)") }
+    }
+  }
+
   /// A rename reached the file system and not the disk when the process died; the next one finds the
   /// new file, drops the old key, and then the power goes.
   @Test func aPowerCutAfterTheOpeningThatFinishedAChangeLosesNoKey() async throws {

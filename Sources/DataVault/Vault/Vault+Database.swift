@@ -62,6 +62,23 @@ extension Vault {
     }
   }
 
+  /// Binds the vault to another database under the key it keeps, in one durable write: the one that was
+  /// salvaged from the damaged one.
+  ///
+  /// What was known of the former is forgotten: its rollback anchor, and the key of a change that was not
+  /// finished.
+  ///
+  /// - Parameter databaseID: 8 bytes.
+  /// - Throws: `keyMissing` unless a database is bound; `locked`, `writeFailed`.
+  package func rebind(databaseID: [UInt8]) throws(VaultError) {
+    try change { (draft) throws(VaultError) in
+      guard draft.clear.binding?.state == .bound else { throw .keyMissing(id) }
+      draft.clear.binding = DatabaseBinding(databaseID: databaseID, state: .bound)
+      draft.contents.databases?.pending = nil
+      draft.contents.databases?.anchor = nil
+    }
+  }
+
   /// Stores the key that the database will be sealed under; durable on return.
   ///
   /// - Parameter key: 32 bytes.

@@ -29,9 +29,13 @@ extension CommandFailure {
   private static func status(of error: EngineError) -> ExitStatus {
     switch error.code {
     case .vaultLocked, .wrongPassword: .notPermitted
-    case .keyMissing, .databaseMissing, .vaultMissing, .messagesRemoved, .unknownLease: .absent
-    case .foreignDatabase, .plainDatabase, .rolledBack, .damaged, .newerVersion, .payloadTooLarge:
+    case .keyMissing, .databaseMissing, .vaultMissing, .messagesRemoved, .unknownLease,
+      .channelMissing, .fileMissing:
+      .absent
+    case .foreignDatabase, .plainDatabase, .rolledBack, .damaged, .newerVersion, .payloadTooLarge,
+      .invalidFile:
       .badData
+    case .alreadyExists: .exists
     case .invalidChannel, .invalidArgument: .usage
     case .busy: .tryLater
     case .vault:

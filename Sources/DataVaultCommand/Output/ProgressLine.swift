@@ -1,3 +1,4 @@
+internal import MessagingQueue
 internal import SealedVFS
 internal import Synchronization
 
@@ -22,8 +23,15 @@ final class ProgressLine: Sendable {
 
   /// Shows whole percents, each once.
   func show(_ progress: PageProgress) {
-    guard OutputDescriptor.standardError.isTerminal, progress.pageCount > 0 else { return }
-    let percentage = progress.completedPageCount * 100 / progress.pageCount
+    show(progress.completedPageCount, of: progress.pageCount)
+  }
+
+  /// Shows whole percents, each once.
+  func show(_ progress: ExchangeProgress) { show(progress.completed, of: progress.total) }
+
+  private func show(_ completed: Int, of total: Int) {
+    guard OutputDescriptor.standardError.isTerminal, total > 0 else { return }
+    let percentage = completed * 100 / total
     shown.withLock { shown in
       guard percentage > shown else { return }
       shown = percentage

@@ -12,6 +12,13 @@ struct EngineAccess {
     _ body: (MessagingEngine) async throws -> Result
   ) async throws -> Result {
     try await demandDatabase()
+    return try await runOrMake(body)
+  }
+
+  /// The same where a first start may make vault and database.
+  func runOrMake<Result>(
+    _ body: (MessagingEngine) async throws -> Result
+  ) async throws -> Result {
     let engine = try await start()
     let result: Result
     do {
@@ -37,6 +44,12 @@ struct EngineAccess {
     return try await MessagingEngine.start(home)
   }
 
+  /// The messaging vault, unlocked, for what is done without an engine.
+  func vault() async throws -> Vault {
+    try await demandVault()
+    return try await VaultAccess(home: home, credentials: credentials).open(.messaging)
+  }
+
   /// For commands that only read: a home that was mistyped is not to become a new vault.
   func demandDatabase() async throws {
     let hasVault = try await Vault.exists(.messaging, in: home.store)
@@ -51,7 +64,7 @@ struct EngineAccess {
   private func demandVault() async throws {
     if try await Vault.exists(.messaging, in: home.store) { return }
     throw CommandFailure(
-      .absent, "there is no messaging vault in \(home.path) that this password could open",
+      .absent, "there is no messaging vault in \(home.path)",
       hint: try home.hasDatabase()
         ? "there are messages: restore vaults/messaging.vault from a backup"
         : "check --home, or make the vault with datavault secure")

@@ -8,7 +8,8 @@ struct QueueCommand: AsyncParsableCommand {
       PublishCommand.self, ReceiveCommand.self, AckCommand.self, ReleaseCommand.self,
       RejectCommand.self, ExtendCommand.self, HistoryCommand.self, ChannelsCommand.self,
       StatsCommand.self, ConsumersCommand.self, RetentionCommand.self, DeadLettersCommand.self,
-      RedriveCommand.self, PurgeCommand.self, CompactCommand.self, RekeyCommand.self,
+      RedriveCommand.self, PurgeCommand.self, CompactCommand.self, QueueVerifyCommand.self,
+      QueueSalvageCommand.self, QueueExportCommand.self, QueueImportCommand.self, RekeyCommand.self,
       AcceptRollbackCommand.self,
     ])
 }

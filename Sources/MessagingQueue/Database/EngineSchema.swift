@@ -17,6 +17,9 @@ internal import GRDB
 /// compares as over. `due` and `expires` are times of the wall clock, in units of 100 ns since 1970,
 /// as they are to outlive a reboot.
 ///
+/// `identity` names the database in its exports, and `import` says how far each file has come that was
+/// taken in: `docs/message-export.md`.
+///
 /// Nothing refers to another table by a foreign key: each row that is written would pay for it.
 /// `queue verify` looks at what they would promise.
 enum EngineSchema {
@@ -122,7 +125,24 @@ enum EngineSchema {
       PRIMARY KEY (channel_id, id)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX deduplication_until ON deduplication (until);
+    """,
     """
+    CREATE TABLE identity (id INTEGER PRIMARY KEY CHECK (id = 1), source TEXT NOT NULL) STRICT;
+    INSERT INTO identity VALUES (1, lower(hex(randomblob(16))));
+
+    CREATE TABLE import (
+      id TEXT PRIMARY KEY,
+      source TEXT NOT NULL,
+      channels TEXT,
+      after INTEGER NOT NULL,
+      last INTEGER NOT NULL,
+      line_count INTEGER NOT NULL,
+      digest BLOB NOT NULL,
+      kept_count INTEGER NOT NULL,
+      renumbered_count INTEGER NOT NULL,
+      is_complete INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    """,
   ]
 
   /// Lets the database give space back; without this it never can.
@@ -137,9 +157,20 @@ enum EngineSchema {
     try db.execute(sql: "VACUUM")
   }
 
+  /// A database with tables of somebody else's, under our version numbers, is not climbed on.
+  private static func requireApplication(_ db: Database, version: Int) throws {
+    let found = try Int64.fetchOne(db, sql: "PRAGMA application_id") ?? 0
+    if found == applicationID || version == 0 && found == 0 { return }
+    throw EngineError(
+      .foreignDatabase,
+      "the database has the application id \(found), not that of messages (\(applicationID))",
+      hint: "it is another program's, or was made by one; move it away")
+  }
+
   /// Climbs to the newest version, or changes nothing.
   ///
-  /// - Throws: ``EngineError/Code/newerVersion`` if the database is beyond the ladder, ``EngineError/Code/damaged`` if it is below.
+  /// - Throws: ``EngineError/Code/foreignDatabase`` if it is another application's,
+  ///   ``EngineError/Code/newerVersion`` if the database is beyond the ladder, ``EngineError/Code/damaged`` if it is below.
   static func climb(_ db: Database) throws {
     let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
     guard version <= rungs.count else {
@@ -153,6 +184,7 @@ enum EngineSchema {
         .damaged, "the message database has schema version \(version), which none ever had",
         hint: EngineError.damageHint)
     }
+    try requireApplication(db, version: version)
     guard version < rungs.count else { return }
     for rung in rungs[version...] {
       try db.execute(sql: rung)

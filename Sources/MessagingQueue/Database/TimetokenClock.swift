@@ -23,6 +23,16 @@ struct TimetokenClock {
     return Timetoken(unchecked: highWater)
   }
 
+  /// Hands out a timetoken that a message had elsewhere, if it is greater than all before; else nil.
+  mutating func keep(_ timetoken: Int64) -> Timetoken? {
+    guard timetoken > highWater else { return nil }
+    highWater = timetoken
+    return Timetoken(unchecked: timetoken)
+  }
+
+  /// Hands out none up to this one from now on.
+  mutating func raise(to timetoken: Int64) { highWater = max(highWater, timetoken) }
+
   /// Persists the mark; belongs into the same transaction.
   func store(_ db: Database) throws {
     try db.cachedStatement(sql: "UPDATE engine SET timetoken_high_water = ?")

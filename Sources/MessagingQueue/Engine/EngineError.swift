@@ -90,6 +90,15 @@ extension EngineError.Code {
   public static let cancelled = Self("cancelled")
   /// Reading or writing failed in the system; nothing was changed.
   public static let inputOutput = Self("inputOutput")
+  /// Something has the name already that a new file is to get, or messages that are to be imported are
+  /// here already.
+  public static let alreadyExists = Self("alreadyExists")
+  /// There is no channel of that name.
+  public static let channelMissing = Self("channelMissing")
+  /// There is no file of messages to be imported.
+  public static let fileMissing = Self("fileMissing")
+  /// A file of messages is not what it should be; the message names the line.
+  public static let invalidFile = Self("invalidFile")
   /// The vault could not be used; ``EngineError/underlying`` has its error.
   public static let vault = Self("vault")
 }

@@ -24,9 +24,13 @@ public struct DeliveryFailure: Sendable, Hashable, Codable {
 
   /// The text of a list of failures with this one as its last.
   func appended(to list: String?) -> String? {
-    let failures = (Self.list(list) + [self]).suffix(Self.keptCount)
-    guard let bytes = try? JSONEncoder().encode(Array(failures)) else { return list }
-    return String(decoding: bytes, as: UTF8.self)
+    Self.text(of: (Self.list(list) + [self]).suffix(Self.keptCount)) ?? list
+  }
+
+  /// The text of a list; nil for none.
+  static func text(of failures: [DeliveryFailure]) -> String? {
+    if failures.isEmpty { return nil }
+    return (try? JSONEncoder().encode(failures)).map { String(decoding: $0, as: UTF8.self) }
   }
 
   /// What a text of ``appended(to:)`` says; nothing, if it is none.

@@ -185,6 +185,8 @@ private struct ModelRun {
 
   /// All is received and acknowledged in the end, but what is dead.
   mutating func finish() throws -> Bool {
+    let faults = try engine.pool.read { db in try MessageVerifier.run(db).faults }
+    guard check(faults.map { "\($0.rule): \($0.places)" }, []) else { return false }
     advance(60)
     for consumer in consumers where published > 0 {
       for _ in 0..<10_000 {

@@ -1,0 +1,92 @@
+internal import ArgumentParser
+internal import MessagingQueue
+internal import SealedSQLite
+internal import SystemPackage
+internal import VaultedDatabase
+
+/// `datavault queue salvage`.
+struct QueueSalvageCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "salvage",
+    abstract:
+      "Put a new database with all messages that are still whole in the place of a damaged one.",
+    discussion: """
+      The damaged files stay in the home under another name, and the daemon starts on the new ones. Reports by table and \
+      channel what was lost, and ends with 65 when something was. Nobody may have the messages open meanwhile.
+      """)
+
+  @OptionGroup var report: ReportOptions
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
+
+  func run() async throws {
+    let home = try home.home()
+    let access = EngineAccess(home: home, credentials: credentials)
+    try await access.demandDatabase()
+    let vault = try await access.vault()
+    let line = ProgressLine("copying")
+    defer { line.clear() }
+    let salvage = try await MessagingEngine.salvage(home, vault: vault) { line.show($0) }
+    line.clear()
+    let findings = QueueSalvageReport(file: home.databasePath.string, salvage)
+    try report.print(findings) { findings.text }
+    guard salvage.isComplete || salvage.pages == nil else {
+      throw CommandFailure(
+        .badData, "not all messages in \(home.path) could be saved",
+        hint: "what could is in their place; the damaged files are at \(salvage.damagedPath)")
+    }
+  }
+}
+
+/// The report of `queue salvage`.
+struct QueueSalvageReport: Encodable {
+  let damagedFile: String
+  let isComplete: Bool
+  /// Whether an earlier salvage was finished, and nothing else was done.
+  let finishedEarlier: Bool
+  let pages: SalvageReport?
+  let messages: MessageMending?
+
+  init(file: String, _ salvage: QueueSalvage) {
+    let damagedFile = salvage.damagedPath.string
+    self.damagedFile = damagedFile
+    isComplete = salvage.isComplete
+    finishedEarlier = salvage.pages == nil
+    pages = salvage.pages.map { SalvageReport(file: damagedFile, newFile: file, $0) }
+    messages = salvage.messages
+  }
+
+  var text: String {
+    let end = "the damaged files are at \(damagedFile.onOneLine)\n"
+    guard let pages, let messages else {
+      return "a salvage that was interrupted is finished\n" + end
+    }
+    var table = Table(header: ["CHANNEL", "MESSAGES", "LOST"])
+    for channel in messages.channels {
+      table.append([
+        channel.channel.onOneLine, "\(channel.messageCount)",
+        channel.lostMessageCount.map(String.init) ?? "unknown",
+      ])
+    }
+    return pages.text + table.text + Self.remarks(messages).map { "\($0)\n" }.joined() + end
+  }
+
+  private static func remarks(_ messages: MessageMending) -> [String] {
+    var remarks: [String] = []
+    if messages.unreadableMessageCount > 0 {
+      remarks.append(
+        "\(messages.unreadableMessageCount) messages nobody could have read were left out")
+    }
+    if messages.strayRowCount > 0 {
+      remarks.append("\(messages.strayRowCount) rows referred to what is lost, and were left out")
+    }
+    if messages.redeliveredCount > 0 {
+      remarks.append(
+        "\(messages.redeliveredCount) messages may be delivered again: it is lost who had them")
+    }
+    if messages.madeEngineRow {
+      remarks.append("the engine's state was made anew from its messages")
+    }
+    return remarks + messages.remadeTables.map { "lost, and made anew: table \($0)" }
+  }
+}

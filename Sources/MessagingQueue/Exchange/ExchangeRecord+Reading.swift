@@ -1,0 +1,196 @@
+/// What is wrong with a line: the end of a sentence that begins with its number.
+struct LineFault: Error, Hashable {
+  let reason: String
+
+  init(_ reason: String) { self.reason = reason }
+}
+
+extension ExchangeRecord {
+  /// Reads a line without its newline; what `docs/message-export.md` does not name is refused.
+  init(_ line: [UInt8]) throws(LineFault) {
+    let members: [(name: String, value: JSONValue)]
+    do throws(JSONFault) {
+      members = try JSONLine(line).members
+    } catch {
+      throw LineFault("\(error)")
+    }
+    var object = MemberReader(members)
+    guard let record = try object.optionalText("record") else {
+      throw LineFault("has no member record: this is no export of messages")
+    }
+    switch record {
+    case "export": self = .export(try ExportHeader(&object))
+    case "channel": self = .channel(try ExportedChannel(&object))
+    case "consumer": self = .consumer(try ExportedConsumer(&object))
+    case "message": self = .message(try ExportedMessage(&object))
+    case "deduplication": self = .deduplication(try ExportedDeduplication(&object))
+    case "resumed": self = .resumed(try ExportMoment(&object))
+    case "end": self = .end(try ExportEnd(&object))
+    default: throw LineFault("is a record of a kind that is not known")
+    }
+    try object.requireAllRead()
+  }
+}
+
+extension ExportHeader {
+  fileprivate init(_ object: inout MemberReader) throws(LineFault) {
+    guard try object.number("version") == Int64(Self.version) else {
+      throw LineFault("is of another version of this format: use the software that wrote it")
+    }
+    id = try object.hexadecimal("id", byteCount: 16)
+    source = try object.hexadecimal("source", byteCount: 16)
+    after = try object.optionalTime("after")
+    channels = try object.optionalElements("channels")?.map { value throws(LineFault) in
+      guard let name = value.text else {
+        throw LineFault("has a name in channels that is no string")
+      }
+      return try checked(name: name, "channel")
+    }
+    moment = try ExportMoment(&object)
+  }
+}
+
+extension ExportMoment {
+  fileprivate init(_ object: inout MemberReader) throws(LineFault) {
+    commitNumber = try object.number("commitNumber")
+    highWater = try object.time("highWater")
+  }
+}
+
+extension ExportedChannel {
+  fileprivate init(_ object: inout MemberReader) throws(LineFault) {
+    channel = try object.channel()
+    keepsAcknowledged = try object.flag("keepsAcknowledged")
+    discardsUnacknowledged = try object.flag("discardsUnacknowledged")
+    longestAge = try object.optionalTime("longestAge")
+    mostMessages = try object.optionalNumber("mostMessages")
+    mostBytes = try object.optionalNumber("mostBytes")
+    removedThrough = try object.optionalTime("removedThrough") ?? 0
+  }
+}
+
+extension ExportedConsumer {
+  fileprivate init(_ object: inout MemberReader) throws(LineFault) {
+    channel = try object.channel()
+    consumer = try object.consumer()
+    mostAttempts = try object.optionalNumber("maximumAttempts")
+    if mostAttempts == 0 { throw LineFault("has maximumAttempts of 0") }
+  }
+}
+
+extension ExportedMessage {
+  fileprivate init(_ object: inout MemberReader) throws(LineFault) {
+    timetoken = try object.timetoken()
+    channel = try object.channel()
+    if let number = try object.optionalNumber("priority") {
+      guard (0...9).contains(number) else { throw LineFault("has a priority beyond 0 to 9") }
+      priority = Priority(stored: Int(number))
+    }
+    due = try object.optionalTime("due")
+    expires = try object.optionalTime("expires")
+    if let key = try object.optionalText("orderingKey") {
+      orderingKey = try checked(name: key, "ordering key")
+    }
+    guard orderingKey == nil || priority == .normal else {
+      throw LineFault("has an ordering key and a priority")
+    }
+    for (name, value) in try object.optionalMembers("headers") ?? [] {
+      guard let text = value.text else { throw LineFault("has a header that is no string") }
+      guard headers.updateValue(text, forKey: try checked(name: name, "header")) == nil else {
+        throw LineFault("has two headers of one name")
+      }
+    }
+    switch (try object.optionalText("payload"), try object.optionalText("payloadBase64")) {
+    case (let text?, nil): payload = Array(text.utf8)
+    case (nil, let text?):
+      guard let bytes = Base64Text.decode(text) else {
+        throw LineFault("has a payloadBase64 that is not base64")
+      }
+      payload = bytes
+    default: throw LineFault("needs exactly one of payload and payloadBase64")
+    }
+    settledBy =
+      try object.optionalElements("settledBy")?.map { value throws(LineFault) in
+        guard let name = value.text else { throw LineFault("has a consumer that is no string") }
+        return Consumer(stored: try checked(name: name, "consumer"))
+      } ?? []
+    deliveries = try object.objects("deliveries").map { value throws(LineFault) in
+      try Delivery(value)
+    }
+    deadLetters = try object.objects("deadLetters").map { value throws(LineFault) in
+      try DeadLetter(value)
+    }
+    let consumers = settledBy + deliveries.map(\.consumer) + deadLetters.map(\.consumer)
+    guard Set(consumers).count == consumers.count else {
+      throw LineFault("says two things of one consumer")
+    }
+  }
+}
+
+extension ExportedMessage.Delivery {
+  fileprivate init(_ object: MemberReader) throws(LineFault) {
+    var object = object
+    consumer = try object.consumer()
+    attemptCount = try object.number("attempts")
+    isLeased = try object.flag("leased")
+    due = try object.optionalTime("due")
+    failures = try DeliveryFailure.list(&object)
+    if isLeased, attemptCount == 0 || due != nil {
+      throw LineFault("has a delivery that is leased, and delayed or never tried")
+    }
+    try object.requireAllRead()
+  }
+}
+
+extension ExportedMessage.DeadLetter {
+  fileprivate init(_ object: MemberReader) throws(LineFault) {
+    var object = object
+    consumer = try object.consumer()
+    attemptCount = try object.number("attempts")
+    reason = try object.text("reason")
+    died = try object.time("died")
+    failures = try DeliveryFailure.list(&object)
+    try object.requireAllRead()
+  }
+}
+
+extension DeliveryFailure {
+  fileprivate static func list(_ object: inout MemberReader) throws(LineFault) -> [DeliveryFailure]
+  {
+    let failures = try object.objects("failures").map { value throws(LineFault) in
+      var object = value
+      let failure = DeliveryFailure(
+        attempt: Int(try object.number("attempt")), time: try object.time("time"),
+        reason: try object.text("reason"))
+      try object.requireAllRead()
+      return failure
+    }
+    guard failures.count <= keptCount else {
+      throw LineFault("has more than \(keptCount) failures of one consumer")
+    }
+    return failures
+  }
+}
+
+extension ExportedDeduplication {
+  fileprivate init(_ object: inout MemberReader) throws(LineFault) {
+    channel = try object.channel()
+    id = try checked(name: object.text("id"), "deduplication id")
+    timetoken = try object.timetoken()
+    until = try object.time("until")
+  }
+}
+
+extension ExportEnd {
+  fileprivate init(_ object: inout MemberReader) throws(LineFault) {
+    messageCount = try object.number("messages")
+    lineCount = try object.number("lines")
+    sha256 = try object.optionalHexadecimal("sha256", byteCount: 32)
+  }
+}
+
+/// The rule for names, keys and ids.
+private func checked(name: String, _ what: String) throws(LineFault) -> String {
+  if let fault = Name.fault(in: name) { throw LineFault("has a name of a \(what) that \(fault)") }
+  return name
+}

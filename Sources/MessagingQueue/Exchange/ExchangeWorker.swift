@@ -1,0 +1,102 @@
+internal import FileLayer
+internal import GRDB
+internal import SystemPackage
+
+/// Reads and writes files of messages, on a thread that may wait for the disk.
+actor ExchangeWorker {
+  private let executor = BlockingExecutor(label: "datavault.exchange")
+  private var reading: ImportReading?
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe executor.asUnownedSerialExecutor()
+  }
+
+  func export(
+    _ selection: MessageSelection, of tables: EngineDatabase, to path: FilePath,
+    progress: @Sendable (ExchangeProgress) -> Void
+  ) throws(EngineError) -> ExportReport {
+    let file = try ExportFile(path)
+    let place = try file.findPlace(of: selection)
+    if file.isWhole {
+      var report = ExportReport()
+      (report.messageCount, report.resumedAfter) = (
+        Int(place.messageCount), Int(place.messageCount)
+      )
+      try file.finish()
+      return report
+    }
+    let report = try export(selection, of: tables, from: place, progress: progress) {
+      try file.write($0)
+    }
+    try file.finish()
+    return report
+  }
+
+  func export(
+    _ selection: MessageSelection, of tables: EngineDatabase,
+    progress: @Sendable (ExchangeProgress) -> Void, write: @Sendable ([UInt8]) throws -> Void
+  ) throws(EngineError) -> ExportReport {
+    try export(selection, of: tables, from: ExportPlace(), progress: progress, write: write)
+  }
+
+  private func export(
+    _ selection: MessageSelection, of tables: EngineDatabase, from place: ExportPlace,
+    progress: (ExchangeProgress) -> Void, write: ([UInt8]) throws -> Void
+  ) throws(EngineError) -> ExportReport {
+    try tables.read(during: "exporting messages") { db in
+      try withoutActuallyEscaping(progress) { progress in
+        try withoutActuallyEscaping(write) { write in
+          var exporter = try MessageExporter(
+            db, selection, from: place, progress: progress, write: write)
+          return try exporter.run()
+        }
+      }
+    }
+  }
+
+  func check(
+    _ path: FilePath, _ tables: EngineDatabase, progress: (ExchangeProgress) -> Void
+  ) throws(EngineError) -> CheckedImport {
+    try ImportCheck.run(
+      ExchangeFile(regularAt: path), tables.configuration, now: tables.time.now,
+      progress: progress)
+  }
+
+  /// Opens a file that was checked, behind the lines that are stored.
+  func beginImport(
+    _ path: FilePath, _ checked: CheckedImport, after ledger: ImportLedger,
+    _ configuration: EngineConfiguration
+  ) throws(EngineError) {
+    let reading = ImportReading(
+      try ExchangeFile(regularAt: path), configuration, byteCount: checked.byteCount)
+    while reading.lineCount < ledger.lineCount, try reading.next() != nil {}
+    guard reading.lineCount == ledger.lineCount, reading.chain.digest == ledger.digest else {
+      throw EngineError(
+        .invalidFile, "\(path) differs from the file whose import was begun",
+        hint: "go on with that one: \(ledger.lineCount) of its lines are stored")
+    }
+    self.reading = reading
+  }
+
+  /// The next lines to be stored; nil after the last.
+  func nextBatch(
+    progress: (ExchangeProgress) -> Void
+  ) throws(EngineError) -> ImportBatch? {
+    guard let reading else { return nil }
+    var batch = ImportBatch()
+    while !batch.isFull, let line = try reading.next() {
+      do throws(LineFault) {
+        batch.records.append(try ExchangeRecord(line))
+      } catch {
+        throw EngineError(line: reading.lineCount, of: reading.file.path, error)
+      }
+      batch.byteCount += line.count
+    }
+    batch.digest = reading.chain.digest
+    let total = 2 * reading.byteCount
+    progress(
+      ExchangeProgress(
+        completed: min(reading.byteCount + reading.file.byteCount, total), total: total))
+    return batch.records.isEmpty ? nil : batch
+  }
+}

@@ -1,0 +1,117 @@
+internal import FileLayer
+internal import SystemPackage
+
+/// `FILE.partial` of an export: found as an earlier attempt left it, and given its name when it is whole.
+final class ExportFile {
+  /// Lines of an export have no limit of their own: the database has.
+  private static let maximumLineByteCount = 1 << 30
+
+  let path: FilePath
+  private let partial: FilePath
+  private let fileSystem = LinuxFileSystem()
+  private let lock: FileLock
+  private let file: ExchangeFile
+  /// Whether all of it is there, and only the name is missing.
+  private(set) var isWhole = false
+
+  /// Makes the file, or finds it.
+  ///
+  /// - Throws: `alreadyExists` if something has the name; `busy` while another export writes it.
+  init(_ path: FilePath) throws(EngineError) {
+    self.path = path
+    partial = FilePath(path.string + ".partial")
+    try Self.requireFree(path, fileSystem)
+    let lock: FileLock?
+    do throws(FileError) {
+      lock = try fileSystem.lock(partial, wait: false)
+    } catch {
+      throw EngineError(file: partial, error, "cannot be made")
+    }
+    guard let lock else { throw EngineError(.busy, "another export is writing \(partial)") }
+    self.lock = lock
+    // The export before may have finished while we came.
+    try Self.requireFree(path, fileSystem)
+    file = try ExchangeFile(partial, .readWrite)
+    try file.makePrivate()
+  }
+
+  func write(_ lines: [UInt8]) throws(EngineError) { try file.append(lines) }
+
+  /// Gives the file its name, durably.
+  func finish() throws(EngineError) {
+    try file.synchronize()
+    do throws(FileError) {
+      try fileSystem.rename(partial, toFree: path)
+      try fileSystem.synchronizeDirectory(path.containingDirectory)
+    } catch {
+      throw error.errno == .fileExists
+        ? Self.exists(path) : EngineError(file: path, error, "cannot get its name")
+    }
+    lock.release()
+  }
+
+  /// Reads what is there, cuts off what is not to stay, and says where to go on.
+  ///
+  /// A line that a kill or a power cut has left unfinished is not to stay, nor anything behind the last
+  /// message: that is of a snapshot that is gone.
+  ///
+  /// - Throws: `alreadyExists` if it is an export of something else.
+  func findPlace(of selection: MessageSelection) throws(EngineError) -> ExportPlace {
+    var place = ExportPlace()
+    var kept = (place: place, byteCount: 0)
+    reading: while case .line(let line) = try file.next(maximumByteCount: Self.maximumLineByteCount),
+      let record = try? ExchangeRecord(line)
+    {
+      switch record {
+      case .export(let header) where place.lineCount == 0:
+        try Self.require(header, selection, partial)
+        place.header = header
+        place.commitNumber = header.moment.commitNumber
+      case .resumed(let moment): place.commitNumber = moment.commitNumber
+      case .message(let message) where message.timetoken > place.lastTimetoken:
+        place.lastTimetoken = message.timetoken
+        place.messageCount += 1
+      case .end(let end):
+        isWhole = try end.sha256 == place.digest.finalized().hexadecimal
+        break reading
+      case .export, .message: break reading
+      case .channel, .consumer, .deduplication: break
+      }
+      if place.header == nil { break }
+      place.lineCount += 1
+      try place.digest.update(line + [0x0A])
+      if case .message = record { kept = (place, file.byteCount) }
+    }
+    if isWhole { return place }
+    kept.place.digest = try file.digest(ofFirst: kept.byteCount)
+    try file.cut(to: kept.byteCount)
+    return kept.place
+  }
+
+  private static func require(
+    _ header: ExportHeader, _ selection: MessageSelection, _ path: FilePath
+  ) throws(EngineError) {
+    let channels = header.channels.map { Set($0.map { Channel(stored: $0) }) }
+    guard channels == selection.channels, header.after == selection.after?.rawValue else {
+      throw EngineError(
+        .alreadyExists, "\(path) is an unfinished export of another choice of messages",
+        hint: "remove it, or give another name")
+    }
+  }
+
+  private static func requireFree(
+    _ path: FilePath, _ fileSystem: LinuxFileSystem
+  ) throws(EngineError) {
+    let status: FileStatus?
+    do throws(FileError) {
+      status = try fileSystem.status(of: path)
+    } catch {
+      throw EngineError(file: path, error, "cannot be looked at")
+    }
+    if status != nil { throw exists(path) }
+  }
+
+  private static func exists(_ path: FilePath) -> EngineError {
+    EngineError(.alreadyExists, "\(path) exists", hint: "give another name, or remove it")
+  }
+}

@@ -1,0 +1,178 @@
+internal import FileLayer
+internal import Glibc
+internal import SystemPackage
+internal import VaultCrypto
+
+/// A file of messages whose every line has been looked at, before anything is changed.
+struct CheckedImport: Sendable {
+  let header: ExportHeader
+  /// All lines, the last included.
+  let lineCount: Int64
+  /// The greatest timetoken that its database ever gave out.
+  let highWater: Int64
+  /// The greatest timetoken in it; 0 without messages.
+  let lastTimetoken: Int64
+  let byteCount: Int
+  /// The chained digest of all lines: see ``LineChain``.
+  let digest: [UInt8]
+}
+
+/// A digest of lines that can be stored after each of them: of the one before and the line.
+struct LineChain {
+  private(set) var digest = [UInt8](repeating: 0, count: SHA256.byteCount)
+
+  mutating func add(_ line: [UInt8]) throws(EngineError) {
+    let hash = RunningDigest()
+    try hash.update(digest)
+    try hash.update(line)
+    digest = try hash.finalized()
+  }
+}
+
+/// The rules of `docs/message-export.md` that no line shows alone.
+struct ImportCheck {
+  /// Timetokens so far ahead of the clock would leave few for messages to come.
+  private static let longestLead: Int64 = 366 * 86_400 * 10_000_000
+
+  private let configuration: EngineConfiguration
+  private let latest: Int64
+  private var header: ExportHeader?
+  private var lastTimetoken: Int64 = 0
+  private var highWater: Int64 = 0
+  private var messageCount: Int64 = 0
+  private var lineCount: Int64 = 0
+  private var hasDeduplications = false
+  private var end: ExportEnd?
+
+  private init(_ configuration: EngineConfiguration, now: UnixTime) {
+    self.configuration = configuration
+    latest = WallTime.ticks(of: now) + Self.longestLead
+  }
+
+  /// The longest line that a message within the limits can need, with what many consumers have done
+  /// with it.
+  static func maximumLineByteCount(_ configuration: EngineConfiguration) -> Int {
+    6 * (configuration.maximumPayloadByteCount + configuration.maximumHeaderByteCount) + 16 << 20
+  }
+
+  /// Reads the whole file; memory does not grow with it.
+  ///
+  /// - Throws: `invalidFile`, with the number of the line.
+  static func run(
+    _ file: ExchangeFile, _ configuration: EngineConfiguration, now: UnixTime,
+    progress: (ExchangeProgress) -> Void
+  ) throws(EngineError) -> CheckedImport {
+    var check = ImportCheck(configuration, now: now)
+    let total = 2 * Int(try file.status().st_size)
+    let digest = RunningDigest()
+    var chain = LineChain()
+    while let line = try next(file, configuration, number: check.lineCount + 1) {
+      do throws(LineFault) {
+        try check.take(ExchangeRecord(line))
+      } catch {
+        throw EngineError(line: check.lineCount + 1, of: file.path, error)
+      }
+      check.lineCount += 1
+      try chain.add(line)
+      if check.end == nil { try digest.update(line + [0x0A]) }
+      if check.lineCount % 1000 == 0 {
+        progress(ExchangeProgress(completed: min(file.byteCount, total / 2), total: total))
+      }
+    }
+    guard let end = check.end, let header = check.header else {
+      throw EngineError(
+        line: check.lineCount + 1, of: file.path,
+        LineFault("is missing: the file ends before its end record"))
+    }
+    if let expected = end.sha256, try digest.finalized().hexadecimal != expected {
+      throw EngineError(
+        .invalidFile, "\(file.path) is not as it was exported: its digest differs",
+        hint:
+          "copy it again; nothing was imported. Leave sha256 out of the last line of a file that "
+          + "was changed on purpose")
+    }
+    return CheckedImport(
+      header: header, lineCount: check.lineCount, highWater: check.highWater,
+      lastTimetoken: check.lastTimetoken,
+      byteCount: file.byteCount, digest: chain.digest)
+  }
+
+  /// The next line; nil at the end.
+  static func next(
+    _ file: ExchangeFile, _ configuration: EngineConfiguration, number: Int64
+  ) throws(EngineError) -> [UInt8]? {
+    switch try file.next(maximumByteCount: maximumLineByteCount(configuration)) {
+    case .line(let line): return line
+    case .end: return nil
+    case .torn:
+      throw EngineError(line: number, of: file.path, LineFault("has no end: a part is missing"))
+    case .tooLong:
+      throw EngineError(line: number, of: file.path, LineFault("is longer than any message may be"))
+    }
+  }
+
+  private mutating func take(_ record: ExchangeRecord) throws(LineFault) {
+    guard end == nil else { throw LineFault("comes after the end record") }
+    if case .export(let header) = record {
+      guard lineCount == 0 else { throw LineFault("begins another export") }
+      self.header = header
+      return try take(header.moment)
+    }
+    guard header != nil else { throw LineFault("is not an export record, which comes first") }
+    switch record {
+    case .export, .consumer: break
+    case .resumed(let moment): try take(moment)
+    case .channel(let channel): try require(channel.removedThrough)
+    case .message(let message): try take(message)
+    case .deduplication(let deduplication):
+      hasDeduplications = true
+      try require(deduplication.timetoken)
+    case .end(let end):
+      guard end.messageCount == messageCount, end.lineCount == lineCount else {
+        throw LineFault(
+          "counts \(end.messageCount) messages in \(end.lineCount) lines, and before it are "
+            + "\(messageCount) in \(lineCount)")
+      }
+      self.end = end
+    }
+  }
+
+  private mutating func take(_ moment: ExportMoment) throws(LineFault) {
+    try require(moment.highWater)
+    highWater = max(highWater, moment.highWater)
+  }
+
+  private mutating func take(_ message: ExportedMessage) throws(LineFault) {
+    guard !hasDeduplications, message.timetoken > lastTimetoken else {
+      throw LineFault("has a message out of its order")
+    }
+    try require(message.timetoken)
+    guard message.payload.count <= configuration.maximumPayloadByteCount else {
+      throw LineFault(
+        "has a payload of \(message.payload.count) bytes, the limit is "
+          + "\(configuration.maximumPayloadByteCount)")
+    }
+    let headerByteCount = HeaderCoding.byteCount(of: message.headers)
+    guard headerByteCount <= configuration.maximumHeaderByteCount else {
+      throw LineFault(
+        "has \(headerByteCount) bytes of headers, the limit is "
+          + "\(configuration.maximumHeaderByteCount)")
+    }
+    lastTimetoken = message.timetoken
+    messageCount += 1
+  }
+
+  private func require(_ timetoken: Int64) throws(LineFault) {
+    guard timetoken <= latest else {
+      throw LineFault("has a timetoken more than 366 days ahead of this machine's clock")
+    }
+  }
+}
+
+extension EngineError {
+  init(line number: Int64, of path: FilePath, _ fault: LineFault) {
+    self.init(
+      .invalidFile, "\(path): line \(number) \(fault.reason)",
+      hint: "nothing of it was imported; copy the file again, or mend the line")
+  }
+}

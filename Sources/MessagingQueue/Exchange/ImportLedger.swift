@@ -1,0 +1,93 @@
+internal import Foundation
+internal import GRDB
+
+/// The row in `import` that says how far a file has come.
+struct ImportLedger: Sendable, Hashable {
+  /// Lines that are stored.
+  var lineCount: Int64 = 0
+  /// Their chained digest.
+  var digest = LineChain().digest
+  /// Messages that kept their timetokens, and those that got new ones.
+  var keptCount: Int64 = 0
+  var renumberedCount: Int64 = 0
+  var isComplete = false
+
+  init() {}
+
+  /// Finds the row of a file, or makes it.
+  ///
+  /// - Throws: `alreadyExists` for what must not be imported.
+  static func begin(_ file: CheckedImport, _ db: Database) throws -> ImportLedger {
+    let header = file.header
+    let source = try String.fetchOne(db, sql: "SELECT source FROM identity")
+    guard source != header.source else {
+      throw EngineError(
+        .alreadyExists, "the file is an export of this very database",
+        hint: "its messages are here, or have been acknowledged; import it into another home")
+    }
+    if let ledger = try find(header.id, db) {
+      if ledger.isComplete, ledger.digest != file.digest {
+        throw EngineError(
+          .alreadyExists, "another file of this export was imported",
+          hint: "export again, with --after where it ended")
+      }
+      return ledger
+    }
+    try requireNew(file, db)
+    try db.execute(
+      sql: "INSERT INTO import VALUES (?, ?, ?, ?, ?, 0, ?, 0, 0, 0)",
+      arguments: [
+        header.id, header.source, header.channels.map { $0.joined(separator: "\n") },
+        header.after ?? 0, file.lastTimetoken, Data(LineChain().digest),
+      ])
+    return ImportLedger()
+  }
+
+  /// - Parameter before: what the row said when the lines were read.
+  /// - Throws: `busy` if somebody else has stored lines of the same file meanwhile.
+  func store(_ id: String, replacing before: ImportLedger, _ db: Database) throws {
+    guard try Self.find(id, db) == before else {
+      throw EngineError(
+        .busy, "another process imports the same file", hint: "try again when it has finished")
+    }
+    try db.cachedStatement(
+      sql: """
+        UPDATE import SET line_count = ?, digest = ?, kept_count = ?, renumbered_count = ?,
+          is_complete = ? WHERE id = ?
+        """
+    ).execute(arguments: [lineCount, Data(digest), keptCount, renumberedCount, isComplete, id])
+  }
+
+  private static func find(_ id: String, _ db: Database) throws -> ImportLedger? {
+    let select = try db.cachedStatement(
+      sql: """
+        SELECT line_count, digest, kept_count, renumbered_count, is_complete FROM import WHERE id = ?
+        """)
+    guard let row = try Row.fetchOne(select, arguments: [id]) else { return nil }
+    var ledger = ImportLedger()
+    (ledger.lineCount, ledger.digest) = (row[0], try row.bytes(at: 1))
+    (ledger.keptCount, ledger.renumberedCount, ledger.isComplete) = (row[2], row[3], row[4])
+    return ledger
+  }
+
+  /// Refuses messages that an earlier export of the same database has brought.
+  private static func requireNew(_ file: CheckedImport, _ db: Database) throws {
+    let rows = try Row.fetchAll(
+      db, sql: "SELECT channels, after, last FROM import WHERE source = ?",
+      arguments: [file.header.source])
+    for row in rows {
+      let channels = (row[0] as String?).map {
+        Set($0.split(separator: "\n").map { Array($0.utf8) })
+      }
+      let chosen = file.header.channels.map { Set($0.map { Array($0.utf8) }) }
+      let (after, last): (Int64, Int64) = (row[1], row[2])
+      let isOtherPart = file.lastTimetoken <= after || file.header.after ?? 0 >= last
+      let areOtherChannels = channels.flatMap { chosen?.isDisjoint(with: $0) } ?? false
+      guard isOtherPart || areOtherChannels else {
+        throw EngineError(
+          .alreadyExists, "messages of this file came with an earlier export of the same database",
+          hint: "export the rest with --after \(last)")
+      }
+    }
+  }
+}

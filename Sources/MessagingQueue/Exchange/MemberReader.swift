@@ -1,0 +1,126 @@
+/// Takes the members of an object that are known, so that what is left is not.
+struct MemberReader {
+  private let members: [(name: String, value: JSONValue)]
+  private var read: Set<[UInt8]> = []
+
+  init(_ members: [(name: String, value: JSONValue)]) {
+    self.members = members
+  }
+
+  func requireAllRead() throws(LineFault) {
+    guard read.count == members.count else { throw LineFault("has a member that is not known") }
+  }
+
+  /// A member that is there; null is no value of this format.
+  private mutating func take(_ name: String) -> JSONValue? {
+    guard let value = members.first(where: { $0.name.utf8.elementsEqual(name.utf8) })?.value
+    else { return nil }
+    read.insert(Array(name.utf8))
+    return value
+  }
+
+  private mutating func value<Value>(
+    _ name: String, _ kind: String, _ convert: (JSONValue) -> Value?
+  ) throws(LineFault) -> Value? {
+    guard let member = take(name) else { return nil }
+    guard let value = convert(member) else { throw LineFault("has a \(name) that is no \(kind)") }
+    return value
+  }
+
+  private func require<Value>(_ value: Value?, _ name: String) throws(LineFault) -> Value {
+    guard let value else { throw LineFault("has no \(name)") }
+    return value
+  }
+
+  mutating func optionalText(_ name: String) throws(LineFault) -> String? {
+    try value(name, "string") { $0.text }
+  }
+
+  mutating func text(_ name: String) throws(LineFault) -> String {
+    try require(optionalText(name), name)
+  }
+
+  /// From 0 on.
+  mutating func optionalNumber(_ name: String) throws(LineFault) -> Int64? {
+    try value(name, "whole number") { value in
+      value.wholeNumber.flatMap { $0 >= 0 ? Int64($0) : nil }
+    }
+  }
+
+  mutating func number(_ name: String) throws(LineFault) -> Int64 {
+    try require(optionalNumber(name), name)
+  }
+
+  mutating func flag(_ name: String) throws(LineFault) -> Bool {
+    try value(name, "truth value") { $0.truth } ?? false
+  }
+
+  /// 1 to 18 digits, which fit with room to spare.
+  mutating func optionalTime(_ name: String) throws(LineFault) -> Int64? {
+    try value(name, "time") { value in
+      guard let text = value.text, (1...18).contains(text.utf8.count),
+        text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
+      else { return nil }
+      return Int64(text)
+    }
+  }
+
+  mutating func time(_ name: String) throws(LineFault) -> Int64 {
+    try require(optionalTime(name), name)
+  }
+
+  mutating func timetoken() throws(LineFault) -> Int64 {
+    let text = try text("timetoken")
+    guard let timetoken = Timetoken(text) else {
+      throw LineFault("has a timetoken that has not 17 digits")
+    }
+    return timetoken.rawValue
+  }
+
+  mutating func channel() throws(LineFault) -> Channel {
+    let name = try text("channel")
+    if let fault = Name.fault(in: name) { throw LineFault("has a channel whose name \(fault)") }
+    return Channel(stored: name)
+  }
+
+  mutating func consumer() throws(LineFault) -> Consumer {
+    let name = try text("consumer")
+    if let fault = Name.fault(in: name) { throw LineFault("has a consumer whose name \(fault)") }
+    return Consumer(stored: name)
+  }
+
+  mutating func optionalHexadecimal(
+    _ name: String, byteCount: Int
+  ) throws(LineFault) -> String? {
+    try value(name, "hexadecimal number of \(byteCount) bytes") { value in
+      guard let text = value.text, text.utf8.count == 2 * byteCount,
+        text.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
+      else { return nil }
+      return text
+    }
+  }
+
+  mutating func hexadecimal(_ name: String, byteCount: Int) throws(LineFault) -> String {
+    try require(optionalHexadecimal(name, byteCount: byteCount), name)
+  }
+
+  mutating func optionalElements(_ name: String) throws(LineFault) -> [JSONValue]? {
+    try value(name, "array") { $0.elements }
+  }
+
+  mutating func optionalMembers(
+    _ name: String
+  ) throws(LineFault) -> [(name: String, value: JSONValue)]? {
+    try value(name, "object") { $0.members }
+  }
+
+  /// An array of objects; empty where it is left out.
+  mutating func objects(_ name: String) throws(LineFault) -> [MemberReader] {
+    try (optionalElements(name) ?? []).map { element throws(LineFault) in
+      guard let members = element.members else {
+        throw LineFault("has an element in \(name) that is no object")
+      }
+      return MemberReader(members)
+    }
+  }
+}

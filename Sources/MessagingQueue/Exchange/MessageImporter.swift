@@ -1,0 +1,194 @@
+internal import FileLayer
+internal import Foundation
+internal import GRDB
+internal import VaultCrypto
+
+/// Stores lines of an export, in one transaction: `docs/message-export.md`, "Import".
+struct MessageImporter {
+  private struct ChannelState {
+    let id: Int64
+    let keepsAcknowledged: Bool
+    var messageCount = 0
+    var byteCount = 0
+    var consumers: [Consumer: Int64] = [:]
+    var removal: MessageRemoval
+  }
+
+  private let db: Database
+  private let random: RandomSource
+  private let now: Int64
+  private let highWater: Int64
+  private let insert: RowWriter
+  private var clock: TimetokenClock
+  private var channels: [Channel: ChannelState] = [:]
+  private var positions: PositionTable
+  private var timetokens: [Timetoken] = []
+  private var ledger: ImportLedger
+
+  /// - Parameter highWater: none up to this one is given out when all of the file is stored.
+  init(
+    _ tables: EngineDatabase, _ ledger: ImportLedger, highWater: Int64, _ db: Database
+  ) throws {
+    self.highWater = highWater
+    self.db = db
+    self.ledger = ledger
+    random = tables.random
+    now = WallTime.ticks(of: tables.time.now)
+    insert = try RowWriter(
+      db,
+      """
+      INSERT INTO message (timetoken, channel_id, priority, due, expires, ordering_key, headers, payload)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      """)
+    clock = try TimetokenClock(db, now: tables.time.now)
+    positions = PositionTable(db, now: now)
+  }
+
+  mutating func store(_ record: ExchangeRecord) throws {
+    switch record {
+    case .export, .resumed: break
+    case .channel(let channel): try store(channel)
+    case .consumer(let consumer):
+      try use(consumer.channel)
+      _ = try consumerID(consumer.consumer, consumer.channel, mostAttempts: consumer.mostAttempts)
+    case .message(let message): try store(message)
+    case .deduplication(let deduplication): try store(deduplication)
+    case .end:
+      clock.raise(to: highWater)
+      ledger.isComplete = true
+    }
+  }
+
+  /// Writes the sums and what is known of the file now.
+  mutating func finish(_ bell: ChangeBell) throws -> ImportLedger {
+    try clock.store(db)
+    try positions.store()
+    let update = try db.cachedStatement(
+      sql: """
+        UPDATE channel SET message_count = message_count + ?, byte_count = byte_count + ? WHERE id = ?
+        """)
+    for var channel in channels.values {
+      try update.execute(arguments: [channel.messageCount, channel.byteCount, channel.id])
+      try channel.removal.finish()
+    }
+    bell.announce(timetokens, after: clock.start, in: Set(channels.keys))
+    return ledger
+  }
+
+  /// A channel that is there keeps its own settings.
+  private mutating func store(_ channel: ExportedChannel) throws {
+    if try EngineDatabase.channelID(channel.channel, db) != nil { return }
+    try db.execute(
+      sql: """
+        INSERT INTO channel (name, keeps_acknowledged, discards_unacknowledged, longest_age,
+          most_messages, most_bytes, removed_through) VALUES (?, ?, ?, ?, ?, ?, ?)
+        """,
+      arguments: [
+        channel.channel.name, channel.keepsAcknowledged, channel.discardsUnacknowledged,
+        channel.longestAge, channel.mostMessages, channel.mostBytes, channel.removedThrough,
+      ])
+  }
+
+  private mutating func store(_ message: ExportedMessage) throws {
+    try use(message.channel)
+    guard var channel = channels[message.channel] else { return }
+    let timetoken: Timetoken
+    if let kept = clock.keep(message.timetoken) {
+      timetoken = kept
+      ledger.keptCount += 1
+    } else {
+      timetoken = clock.next()
+      ledger.renumberedCount += 1
+    }
+    try insert.execute(
+      timetoken.rawValue, channel.id, message.priority.rawValue, message.due, message.expires,
+      message.orderingKey, HeaderCoding.encode(message.headers), message.payload)
+    channel.messageCount += 1
+    channel.byteCount += message.payload.count + HeaderCoding.byteCount(of: message.headers)
+    channels[message.channel] = channel
+    timetokens.append(timetoken)
+    try storeStates(of: message, as: timetoken)
+  }
+
+  private mutating func storeStates(of message: ExportedMessage, as timetoken: Timetoken) throws {
+    func pass(_ consumer: Consumer, _ importer: inout MessageImporter) throws -> Int64 {
+      let id = try importer.consumerID(consumer, message.channel, mostAttempts: nil)
+      try importer.positions.advance(
+        id, channelID: importer.channels[message.channel]?.id ?? 0, message.priority, to: timetoken)
+      return id
+    }
+    for consumer in message.settledBy { _ = try pass(consumer, &self) }
+    for delivery in message.deliveries {
+      // One that was leased is over, as after a restart of the machine.
+      let lease = delivery.isLeased ? Data(random.bytes(count: LeaseToken.secretByteCount)) : nil
+      let over: Int64? = delivery.isLeased ? 0 : nil
+      try db.cachedStatement(
+        sql: """
+          INSERT INTO delivery (consumer_id, timetoken, priority, ordering_key, attempt_count, lease,
+            held_boot, held_until, due, is_blocked, failures)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)
+          """
+      ).execute(arguments: [
+        try pass(delivery.consumer, &self), timetoken.rawValue, message.priority.rawValue,
+        message.orderingKey, delivery.attemptCount, lease, over, over,
+        delivery.due.flatMap { $0 > now ? $0 : nil }, DeliveryFailure.text(of: delivery.failures),
+      ])
+    }
+    for dead in message.deadLetters {
+      try db.cachedStatement(sql: "INSERT INTO dead_letter VALUES (?, ?, ?, ?, ?, ?)")
+        .execute(arguments: [
+          try pass(dead.consumer, &self), timetoken.rawValue, dead.attemptCount, dead.reason,
+          dead.died, DeliveryFailure.text(of: dead.failures),
+        ])
+    }
+    if !message.settledBy.isEmpty, channels[message.channel]?.keepsAcknowledged == false {
+      try positions.store()
+      try channels[message.channel]?.removal.removeUnlessNeeded(timetoken)
+    }
+  }
+
+  /// An id that is known here keeps its message here.
+  private mutating func store(_ deduplication: ExportedDeduplication) throws {
+    try use(deduplication.channel)
+    try db.cachedStatement(
+      sql: """
+        INSERT INTO deduplication (channel_id, id, timetoken, until) VALUES (?1, ?2, ?3, ?4)
+        ON CONFLICT DO UPDATE SET timetoken = excluded.timetoken, until = excluded.until
+        WHERE until <= ?5
+        """
+    ).execute(arguments: [
+      channels[deduplication.channel]?.id, deduplication.id, deduplication.timetoken,
+      deduplication.until, now,
+    ])
+  }
+
+  /// Sees to it that the channel is among ``channels``.
+  private mutating func use(_ channel: Channel) throws {
+    if channels[channel] != nil { return }
+    let id = try EngineDatabase.makeChannelID(channel, db)
+    let keeps = try Bool.fetchOne(
+      db.cachedStatement(sql: "SELECT keeps_acknowledged FROM channel WHERE id = ?"),
+      arguments: [id])
+    channels[channel] = ChannelState(
+      id: id, keepsAcknowledged: keeps ?? false, removal: MessageRemoval(db, channelID: id))
+  }
+
+  private mutating func consumerID(
+    _ consumer: Consumer, _ channel: Channel, mostAttempts: Int64?
+  ) throws -> Int64 {
+    if let id = channels[channel]?.consumers[consumer] { return id }
+    let channelID = channels[channel]?.id
+    try db.cachedStatement(
+      sql: """
+        INSERT INTO consumer (channel_id, name, most_attempts) VALUES (?, ?, ?) ON CONFLICT DO NOTHING
+        """
+    ).execute(arguments: [channelID, consumer.name, mostAttempts])
+    let select = try db.cachedStatement(
+      sql: "SELECT id FROM consumer WHERE channel_id = ? AND name = ?")
+    guard let id = try Int64.fetchOne(select, arguments: [channelID, consumer.name]) else {
+      throw EngineError.engineRowMissing
+    }
+    channels[channel]?.consumers[consumer] = id
+    return id
+  }
+}

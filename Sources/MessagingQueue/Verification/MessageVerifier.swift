@@ -1,0 +1,253 @@
+internal import Foundation
+package import GRDB
+
+/// Looks at every row of the engine's tables, in one snapshot; changes nothing.
+package struct MessageVerifier {
+  private let db: Database
+  private var result = MessageVerification()
+  private var highWater: Int64 = 0
+  private var bootNumber: Int64 = 0
+  private let progress: (ExchangeProgress) -> Void
+
+  private init(_ db: Database, _ progress: @escaping (ExchangeProgress) -> Void) {
+    self.db = db
+    self.progress = progress
+  }
+
+  /// Verifies what a connection sees; memory grows with the number of channels only.
+  package static func run(
+    _ db: Database, progress: @escaping (ExchangeProgress) -> Void = { _ in }
+  ) throws -> MessageVerification {
+    var verifier = MessageVerifier(db, progress)
+    guard try verifier.checkSchema() else { return verifier.result }
+    try verifier.checkEngineRow()
+    try verifier.checkMessages()
+    for (rule, sql) in verifier.rowRules { try verifier.check(rule, sql) }
+    try verifier.checkTexts()
+    return verifier.result
+  }
+
+  /// - Returns: whether the tables are such that their rows can be asked.
+  private mutating func checkSchema() throws -> Bool {
+    let applicationID = try Int64.fetchOne(db, sql: "PRAGMA application_id") ?? 0
+    if applicationID != EngineSchema.applicationID {
+      result.note("applicationID", "it is \(applicationID)")
+    }
+    let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+    guard version == EngineSchema.rungs.count else {
+      result.note(
+        "schemaVersion", "it is \(version); the next start of an engine brings it up to date")
+      return false
+    }
+    let found = try EngineSchema.entries(of: db)
+    var isWhole = true
+    for (name, sql) in try EngineSchema.expectedEntries() where found[name] != sql {
+      result.note("schema", found[name] == nil ? "\(name) is missing" : "\(name) is another")
+      isWhole = false
+    }
+    return isWhole
+  }
+
+  private mutating func checkEngineRow() throws {
+    let row = try Row.fetchOne(
+      db,
+      sql: "SELECT timetoken_high_water, boot_number, commit_number, length(anchors) FROM engine")
+    guard let row else { return result.note("engineRow", "it is missing") }
+    (highWater, bootNumber) = (row[0], row[1])
+    let (commitNumber, anchorByteCount): (Int64, Int) = (row[2], row[3])
+    if highWater < Timetoken.smallest.rawValue - 1 || highWater > Timetoken.greatest.rawValue {
+      result.note("engineRow", "the greatest timetoken is \(highWater)")
+    }
+    if commitNumber < 0 { result.note("engineRow", "the commit number is \(commitNumber)") }
+    if !anchorByteCount.isMultiple(of: 24) { result.note("engineRow", "the anchors are torn") }
+    if try Int.fetchOne(db, sql: "SELECT count(*) FROM identity") != 1 {
+      result.note("engineRow", "the database has no name for its exports")
+    }
+  }
+
+  /// Each message by itself, and the sums of its channel.
+  private mutating func checkMessages() throws {
+    var sums: [Int64: (count: Int64, byteCount: Int64)] = [:]
+    let total = try Int.fetchOne(db, sql: "SELECT sum(message_count) FROM channel") ?? 0
+    let rows = try Row.fetchCursor(
+      db,
+      sql: """
+        SELECT timetoken, channel_id, priority, ordering_key, headers, length(payload) FROM message
+        """)
+    while let row = try rows.next() {
+      let (timetoken, channelID, priority): (Int64, Int64, Int) = (row[0], row[1], row[2])
+      if timetoken < Timetoken.smallest.rawValue || timetoken > highWater {
+        result.note("timetoken", "message \(timetoken)")
+      }
+      if !(0...9).contains(priority) { result.note("priority", "message \(timetoken)") }
+      if row[3] != nil, priority != Priority.normal.rawValue {
+        result.note("orderingKeyWithPriority", "message \(timetoken)")
+      }
+      let headers: Data? = row[4]
+      if (try? HeaderCoding.decode(headers)) == nil {
+        result.note("headers", "message \(timetoken)")
+      }
+      let sum = sums[channelID] ?? (0, 0)
+      sums[channelID] = (sum.count + 1, sum.byteCount + row[5] + Int64(headers?.count ?? 0))
+      result.messageCount += 1
+      if result.messageCount.isMultiple(of: 4096) {
+        progress(ExchangeProgress(completed: min(result.messageCount, total), total: total))
+      }
+    }
+    let channels = try Row.fetchCursor(
+      db, sql: "SELECT id, name, message_count, byte_count FROM channel")
+    while let row = try channels.next() {
+      let found = sums.removeValue(forKey: row[0]) ?? (0, 0)
+      let (count, byteCount): (Int64, Int64) = (row[2], row[3])
+      if found.count != count || found.byteCount != byteCount {
+        result.note(
+          "channelSums",
+          "channel \(row[1] as String) counts \(count) messages and \(byteCount) bytes, it has "
+            + "\(found.count) and \(found.byteCount)")
+      }
+    }
+    for (id, sum) in sums.sorted(by: { $0.key < $1.key }) {
+      result.note(
+        "messageChannel", "\(sum.count) messages of channel number \(id), which is not there")
+    }
+  }
+
+  /// Each gives the rows that break a rule, as text for a person.
+  private var rowRules: [(String, String)] {
+    let consumer = "'consumer ' || consumer_id"
+    let message = "\(consumer) || ', message ' || timetoken"
+    func rows(_ table: String, _ what: String, _ condition: String) -> String {
+      "SELECT \(what) FROM \(table) WHERE \(condition)"
+    }
+    func delivered(_ table: String) -> [(String, String)] {
+      [
+        (
+          "\(table)Consumer",
+          rows(table, message, "consumer_id NOT IN (SELECT id FROM consumer)")
+        ),
+        (
+          "\(table)Message",
+          rows(
+            table, message,
+            """
+            consumer_id IN (SELECT id FROM consumer) AND NOT EXISTS (SELECT 1 FROM message
+              WHERE message.timetoken = \(table).timetoken AND channel_id =
+                (SELECT channel_id FROM consumer WHERE id = consumer_id))
+            """)
+        ),
+        ("\(table)Attempts", rows(table, message, "attempt_count < 0")),
+      ]
+    }
+    return delivered("delivery") + delivered("dead_letter") + [
+      (
+        "deliveryOfMessage",
+        """
+        SELECT \(consumer) || ', message ' || delivery.timetoken
+        FROM delivery JOIN message USING (timetoken)
+        WHERE delivery.priority <> message.priority
+          OR delivery.ordering_key IS NOT message.ordering_key
+        """
+      ),
+      (
+        "deliveryBeyondPosition",
+        rows(
+          "delivery", message,
+          """
+          timetoken > ifnull((SELECT timetoken FROM position
+            WHERE position.consumer_id = delivery.consumer_id
+              AND position.priority = delivery.priority), 0)
+          """)
+      ),
+      (
+        "deliveryLease",
+        rows(
+          "delivery", message, "length(lease) <> 16 OR (lease IS NOT NULL AND attempt_count = 0)")
+      ),
+      ("deliveryBoot", rows("delivery", message, "held_boot > \(bootNumber) OR held_until < 0")),
+      (
+        "deliveryBlocked",
+        rows(
+          "delivery", message,
+          """
+          is_blocked = 1 AND NOT EXISTS (SELECT 1 FROM delivery AS other
+            WHERE other.consumer_id = delivery.consumer_id
+              AND other.ordering_key = delivery.ordering_key AND other.is_blocked = 0)
+          """)
+      ),
+      (
+        "deadLetterInHand",
+        """
+        SELECT \(consumer) || ', message ' || timetoken
+        FROM dead_letter JOIN delivery USING (consumer_id, timetoken)
+        """
+      ),
+      (
+        "positionConsumer",
+        rows("position", consumer, "consumer_id NOT IN (SELECT id FROM consumer)")
+      ),
+      (
+        "position",
+        rows(
+          "position", consumer, "priority NOT BETWEEN 0 AND 9 OR timetoken > \(highWater)")
+      ),
+      (
+        "consumerChannel",
+        rows(
+          "consumer", "'consumer ' || id",
+          "channel_id NOT IN (SELECT id FROM channel) OR most_attempts < 1")
+      ),
+      (
+        "deduplication",
+        rows(
+          "deduplication", "'message ' || timetoken",
+          "channel_id NOT IN (SELECT id FROM channel) OR timetoken > \(highWater)")
+      ),
+      (
+        "channelSettings",
+        rows(
+          "channel", "'channel ' || name",
+          """
+          longest_age < 0 OR most_messages < 0 OR most_bytes < 0
+            OR keeps_acknowledged NOT IN (0, 1) OR discards_unacknowledged NOT IN (0, 1)
+            OR removed_through < 0 OR removed_through > \(highWater)
+          """)
+      ),
+      (
+        "import",
+        rows("import", "'import ' || id", "line_count < 0 OR length(digest) <> 32")
+      ),
+    ]
+  }
+
+  private mutating func check(_ rule: String, _ sql: String) throws {
+    let places = try String.fetchCursor(db, sql: sql)
+    while let place = try places.next() { result.note(rule, place) }
+  }
+
+  /// Names by the rule for names, and histories of failures that can be read.
+  private mutating func checkTexts() throws {
+    let names = try Row.fetchCursor(
+      db,
+      sql: """
+        SELECT 'channel', id, name FROM channel UNION ALL SELECT 'consumer', id, name FROM consumer
+        UNION ALL SELECT 'message', timetoken, ordering_key FROM message WHERE ordering_key IS NOT NULL
+        UNION ALL SELECT 'deduplication id of', timetoken, id FROM deduplication
+        """)
+    while let row = try names.next() {
+      if Name.fault(in: row[2]) != nil {
+        result.note("name", "\(row[0] as String) \(row[1] as Int64)")
+      }
+    }
+    let failures = try Row.fetchCursor(
+      db,
+      sql: """
+        SELECT consumer_id, timetoken, failures FROM delivery WHERE failures IS NOT NULL
+        UNION ALL SELECT consumer_id, timetoken, failures FROM dead_letter WHERE failures IS NOT NULL
+        """)
+    while let row = try failures.next() {
+      if DeliveryFailure.list(row[2]).isEmpty {
+        result.note("failures", "consumer \(row[0] as Int64), message \(row[1] as Int64)")
+      }
+    }
+  }
+}

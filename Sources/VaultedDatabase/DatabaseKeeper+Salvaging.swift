@@ -1,0 +1,109 @@
+internal import DataVault
+internal import FileLayer
+internal import GRDB
+internal import SealedSQLite
+internal import SealedVFS
+internal import SystemPackage
+internal import VaultCrypto
+
+/// The protocol of `docs/vaulted-database.md`, "Salvage".
+extension DatabaseKeeper {
+  /// Copies what is whole into a new database, has `mend` look after its rows, binds the vault to it and
+  /// puts it in the place of the damaged one, which is kept under another name.
+  func salvage<Mending: Sendable>(
+    of vault: Vault, progress: (PageProgress) -> Void,
+    _ mend: (Salvage, DatabasePool) throws -> Mending
+  ) async throws(VaultedDatabaseError) -> SalvagedDatabase<Mending> {
+    do {
+      let lock = try takeLock()
+      defer { lock.release() }
+      if let aside = try await finishSalvage(of: vault) {
+        return SalvagedDatabase(damagedPath: aside, pages: nil, rows: nil)
+      }
+      try await requireOwnDatabase(of: vault)
+      if case .sealed(let header) = try SealedVFS.inspect(home.databasePath, over: home.baseVFS),
+        try await vault.databaseKeys().pendingFits(header)
+      {
+        try await vault.promotePendingKey()
+      }
+      for suffix in ["", "-wal", "-shm", "-journal"] {
+        try home.fileSystem.remove(FilePath(home.salvagePath.string + suffix))
+      }
+      let keys = try await vault.databaseKeys()
+      let pages = try SealedDatabase.salvage(
+        from: home.databasePath, key: keys.current, to: home.salvagePath, newKey: keys.current,
+        over: home.baseVFS, fileSystem: home.fileSystem, progress: progress)
+      let rows: Mending
+      do {
+        rows = try mended(key: keys.current) { try mend(pages, $0) }
+      } catch {
+        try? home.fileSystem.remove(home.salvagePath)
+        throw error
+      }
+      guard case .sealed(let header) = try SealedVFS.inspect(home.salvagePath, over: home.baseVFS)
+      else { throw VaultedDatabaseError.refusal(.damaged, home.salvagePath) }
+      try home.fileSystem.synchronizeDirectory(home.path)
+      // From here on nothing opens but the new database, wherever it lies.
+      try await vault.rebind(databaseID: header.fileID)
+      guard let aside = try await finishSalvage(of: vault) else {
+        throw VaultedDatabaseError.refusal(.databaseMissing, of: home)
+      }
+      return SalvagedDatabase(damagedPath: aside, pages: pages, rows: rows)
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+
+  /// Has a pool on the new database; on return it is closed, whole and on the disk.
+  private func mended<Mending>(
+    key: borrowing SecretBytes, _ mend: (DatabasePool) throws -> Mending
+  ) throws -> Mending {
+    let pool = try SealedDatabase.openPool(
+      at: home.salvagePath, key: key, creation: .never, over: home.baseVFS)
+    let result = Result { try mend(pool) }
+    try pool.close()
+    let mending = try result.get()
+    // The last connection carries the log over and removes it.
+    guard try home.fileSystem.status(of: FilePath(home.salvagePath.string + "-wal")) == nil else {
+      throw VaultedDatabaseError(.busy, "\(home.salvagePath) is in use", hint: "try again")
+    }
+    return mending
+  }
+
+  /// Puts a salvaged database in its place to which the vault is bound already.
+  ///
+  /// - Returns: where the damaged one lies now; nil where there was nothing to finish.
+  @discardableResult
+  func finishSalvage(of vault: Vault) async throws -> FilePath? {
+    guard case .bound(let id) = OpeningDecision.Binding(try await vault.binding()),
+      case .sealed(let header) = try SealedVFS.inspect(home.salvagePath, over: home.baseVFS),
+      header.fileID == id
+    else { return nil }
+    let aside = try pathForDamaged()
+    // First what SQLite would take for the new database's own.
+    for suffix in ["-wal", "-journal", ""] {
+      let path = FilePath(home.databasePath.string + suffix)
+      guard let status = try home.fileSystem.status(of: path) else { continue }
+      if status.byteCount == 0, !suffix.isEmpty {
+        try home.fileSystem.remove(path)
+      } else {
+        try home.fileSystem.rename(path, to: FilePath(aside.string + suffix))
+      }
+    }
+    try home.fileSystem.remove(FilePath(home.databasePath.string + "-shm"))
+    try home.fileSystem.synchronizeDirectory(home.path)
+    try home.fileSystem.rename(home.salvagePath, to: home.databasePath)
+    try home.fileSystem.synchronizeDirectory(home.path)
+    return aside
+  }
+
+  /// The first free name; one of which only a log is there yet is that of a salvage to be finished.
+  private func pathForDamaged() throws -> FilePath {
+    var number = 1
+    while true {
+      let path = FilePath("\(home.databasePath.string).damaged-\(number)")
+      if try home.fileSystem.status(of: path) == nil { return path }
+      number += 1
+    }
+  }
+}

@@ -1,0 +1,197 @@
+import Foundation
+import Glibc
+import Testing
+
+/// Messages that leave a home and come into another.
+@Suite struct QueueExchangeTests {
+  private static func lines(_ range: Range<Int>) -> String {
+    range.map { "message \($0) of those that move\n" }.joined()
+  }
+
+  /// What another program makes of an export.
+  struct Judgement: Decodable {
+    struct Message: Decodable {
+      let timetoken: String
+      let payload: String
+      let inHand: [String]
+    }
+
+    let messages: [Message]
+    let resumed: Int
+
+    init(_ path: String) throws {
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
+      let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().appendingPathComponent("Judges/messages_judge.py")
+      process.arguments = [script.path, path]
+      let output = Pipe()
+      process.standardOutput = output
+      try process.run()
+      let data = output.fileHandleForReading.readDataToEndOfFile()
+      process.waitUntilExit()
+      try #require(process.terminationStatus == 0)
+      self = try JSONDecoder().decode(Judgement.self, from: data)
+    }
+  }
+
+  @Test func `a queue moves to another home, and what was acknowledged does not come again`() throws
+  {
+    let (home, other) = (try TestHome.secured(), try TestHome.fresh())
+    let file = home.folder.path("export")
+    #expect(try home.unlocked("queue", "publish", "m", input: "1\n2\n3\n4\n").status == 0)
+    #expect(try home.unlocked("queue", "receive", "m", "--max", "2").text == "1\n2\n")
+    let exported = try home.unlocked("queue", "export", file, "--json")
+    #expect(exported.status == 0, "\(exported.errors)")
+    #expect(exported.errors.contains("plaintext"))
+    #expect(
+      exported.text
+        == #"{"changedMeanwhile":false,"file":"\#(file)","messages":3}"# + "\n")
+    #expect(try Judgement(file).messages.count == 3)
+    #expect(try home.unlocked("queue", "export", file).status == 73)
+
+    let imported = try other.run("queue", "import", file, "--json")
+    #expect(imported.status == 0, "\(imported.errors)")
+    #expect(imported.text.contains(#""keptTimetokens":3,"messages":3,"newTimetokens":0"#))
+    let again = try other.run("queue", "import", file, "--json")
+    #expect(again.text.contains(#""wasComplete":true"#))
+    #expect(try other.run("queue", "receive", "m").text == "3\n4\n")
+    #expect(try other.run("queue", "receive", "c").text == "first\n")
+    #expect(try other.run("queue", "verify").status == 0)
+  }
+
+  @Test func `without a file the lines go to standard output, and channels can be chosen`() throws {
+    let home = try TestHome.secured()
+    #expect(try home.unlocked("queue", "publish", "m", input: "1\n2\n").status == 0)
+    let all = try home.unlocked("queue", "export")
+    #expect(all.text.split(separator: "\n").count { $0.contains(#""record":"message""#) } == 3)
+    let one = try home.unlocked("queue", "export", "--channel", "c")
+    #expect(one.text.split(separator: "\n").count { $0.contains(#""record":"message""#) } == 1)
+    #expect(try home.unlocked("queue", "export", "--channel", "missing").status == 66)
+  }
+
+  @Test func `a file that is damaged or missing is refused with its line`() throws {
+    let (home, other) = (try TestHome.secured(), try TestHome.fresh())
+    let file = home.folder.path("export")
+    #expect(try home.unlocked("queue", "export", file).status == 0)
+    let whole = try home.folder.bytes("export")
+    _ = try home.folder.file("cut", whole.dropLast(30))
+    let cut = try other.run("queue", "import", home.folder.path("cut"))
+    #expect(cut.status == 65)
+    #expect(cut.errors.contains("line "))
+    #expect(try other.run("queue", "import", home.folder.path("missing")).status == 66)
+  }
+
+  @Test func `killed in the midst, an export goes on without a gap or a double`() throws {
+    let home = try TestHome.secured()
+    let count = 20_000
+    #expect(
+      try home.unlocked(["queue", "publish", "m"], input: Array(Self.lines(0..<count).utf8)).status
+        == 0)
+    let expected = try home.unlocked("queue", "history", "m").text
+    let file = home.folder.path("export")
+    let partial = file + ".partial"
+    var killCount = 0
+    for byteCount in [1, 300_000, 900_000, 1_500_000] {
+      let child = try start(["queue", "export", file], home)
+      Self.wait(for: partial, toReach: byteCount, of: child.id)
+      kill(child.id, SIGKILL)
+      killCount += child.wait() == 128 + SIGKILL ? 1 : 0
+      if FileManager.default.fileExists(atPath: file) { break }  // it was quicker than we
+      let mode = try FileManager.default.attributesOfItem(atPath: partial)
+      #expect(mode[.posixPermissions] as? Int == 0o600)
+    }
+    #expect(killCount > 0)
+    let last = try home.unlocked("queue", "export", file)
+    #expect(last.status == 0 || last.status == 73, "\(last.errors)")
+    #expect(!FileManager.default.fileExists(atPath: partial))
+    let judgement = try Judgement(file)
+    #expect(judgement.messages.count == count + 1)
+    let payloads = judgement.messages.dropFirst().map { Self.text($0.payload) + "\n" }.joined()
+    #expect(payloads == expected)
+  }
+
+  @Test func `killed in the midst, an import goes on, and every message is there once`() throws {
+    let (home, other) = (try TestHome.secured(), try TestHome.fresh())
+    let count = 20_000
+    #expect(
+      try home.unlocked(["queue", "publish", "m"], input: Array(Self.lines(0..<count).utf8)).status
+        == 0)
+    let expected = try home.unlocked("queue", "history", "m").text
+    let file = home.folder.path("export")
+    #expect(try home.unlocked("queue", "export", file).status == 0)
+    var killCount = 0
+    for byteCount in [40_000, 400_000, 900_000, 1_500_000] {
+      let child = try start(["queue", "import", file], other, isSecured: false)
+      Self.wait(for: other.database + "-wal", toReach: byteCount, of: child.id)
+      kill(child.id, SIGKILL)
+      killCount += child.wait() == 128 + SIGKILL ? 1 : 0
+    }
+    #expect(killCount > 0)
+    let last = try other.run("queue", "import", file, "--json")
+    #expect(last.status == 0, "\(last.errors)")
+    #expect(try other.run("queue", "history", "m").text == expected)
+    #expect(try other.run("queue", "verify").status == 0)
+    let again = try other.run("queue", "import", file, "--json")
+    #expect(again.text.contains(#""wasComplete":true"#))
+    #expect(try other.run("queue", "receive", "m").text == expected)
+  }
+
+  @Test func `verify names damage, and after a salvage the messages are received again`() throws {
+    let home = try TestHome.secured()
+    #expect(
+      try home.unlocked(["queue", "publish", "m"], input: Array(Self.lines(0..<500).utf8)).status
+        == 0)
+    let whole = try home.unlocked("queue", "verify")
+    #expect(whole.status == 0, "\(whole.errors)")
+    #expect(whole.text.contains("in agreement with their rules"))
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: home.database))
+    bytes[bytes.count - 50] ^= 1
+    try bytes.write(to: URL(fileURLWithPath: home.database))
+    let damaged = try home.unlocked("queue", "verify", "--json")
+    #expect(damaged.status == 65)
+    #expect(damaged.text.contains(#""isClean":false"#))
+    #expect(damaged.errors.contains("datavault queue salvage"))
+    let salvage = try home.unlocked("queue", "salvage")
+    #expect(salvage.status == 0 || salvage.status == 65, "\(salvage.errors)")
+    #expect(salvage.text.contains("messaging.db.damaged-1"))
+    #expect(try home.unlocked("queue", "verify").status == 0)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: home.database + ".damaged-1")) == bytes)
+    let rest = try home.unlocked("queue", "receive", "m").text.split(separator: "\n")
+    #expect(rest.count > 400)
+    #expect(try home.unlocked("queue", "publish", "m", input: "new\n").status == 0)
+  }
+
+  private func start(
+    _ arguments: [String], _ home: TestHome, isSecured: Bool = true
+  ) throws -> Child {
+    let password = isSecured ? ["--password-file", home.folder.path("password")] : []
+    return try Child(
+      arguments + ["--home", home.path] + password,
+      environment: [:],
+      descriptors: [
+        0: .reading("/dev/null"), 1: .writing("/dev/null"), 2: .writing("/dev/null"),
+      ])
+  }
+
+  private static func text(_ hexadecimal: String) -> String {
+    var bytes: [UInt8] = []
+    var rest = hexadecimal[...]
+    while let byte = UInt8(rest.prefix(2), radix: 16) {
+      bytes.append(byte)
+      rest = rest.dropFirst(2)
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Waits until a file has so many bytes or the process has ended.
+  private static func wait(for path: String, toReach byteCount: Int, of id: pid_t) {
+    var status = stat()
+    var exit = siginfo_t()
+    while stat(path, &status) != 0 || status.st_size < byteCount {
+      let options = WEXITED | WNOHANG | WNOWAIT
+      if waitid(P_PID, id_t(id), &exit, options) != 0 || exit.si_signo == SIGCHLD { return }
+      usleep(200)
+    }
+  }
+}

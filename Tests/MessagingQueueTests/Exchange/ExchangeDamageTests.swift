@@ -1,0 +1,192 @@
+import Foundation
+import GRDB
+import MessagingQueue
+import SystemPackage
+import Testing
+
+@Suite struct ExchangeDamageTests {
+  /// A file of a few messages with all kinds of records.
+  private static func small() async throws -> (ExchangeBench, [UInt8]) {
+    let bench = try await ExchangeBench()
+    let channel = try Channel("c")
+    try await bench.sourceEngine.addConsumer(.default, of: channel, maximumAttempts: 2)
+    for index in 0..<3 {
+      var message = Message(channel: channel, payload: Array("payload \(index)".utf8))
+      message.headers = ["n": "\(index)"]
+      message.deduplicationID = "id \(index)"
+      try await bench.sourceEngine.publish(message)
+    }
+    let taken = try await bench.sourceEngine.receive(
+      from: channel, maximumCount: 2, lease: .seconds(30))
+    try await bench.sourceEngine.reject([taken[0].token], reason: "no")
+    _ = try await bench.sourceEngine.exportMessages(to: bench.path)
+    return (bench, try bench.bytes())
+  }
+
+  private static func isEmpty(_ engine: PlainEngine) throws -> Bool {
+    try engine.number("SELECT (SELECT count(*) FROM message) + (SELECT count(*) FROM import)") == 0
+  }
+
+  @Test func `a file that is cut anywhere is refused with a line, and changes nothing`()
+    async throws
+  {
+    let (bench, whole) = try await Self.small()
+    for count in 0..<whole.count {
+      try bench.write(whole[..<count])
+      let error = await #expect(throws: EngineError.self) {
+        _ = try await bench.targetEngine.importMessages(from: bench.path)
+      }
+      #expect(error?.code == .invalidFile, "\(count)")
+      #expect(error?.message.contains("line ") == true, "\(count): \(error?.message ?? "")")
+    }
+    #expect(try Self.isEmpty(bench.target))
+    try bench.write(whole)
+    #expect(try await bench.targetEngine.importMessages(from: bench.path).messageCount == 3)
+  }
+
+  @Test func `a byte that is changed anywhere is refused, and nothing is changed`() async throws {
+    let (bench, whole) = try await Self.small()
+    for (index, bit) in zip(whole.indices, (0..<8).cycled(whole.count)) {
+      var bytes = whole
+      bytes[index] ^= 1 << UInt8(bit)
+      try bench.write(bytes)
+      #expect(await bench.importCode() == .invalidFile, "byte \(index), bit \(bit)")
+    }
+    #expect(try Self.isEmpty(bench.target))
+  }
+
+  @Test func `without its digest a changed file is refused or makes a database that is whole`()
+    async throws
+  {
+    let (bench, whole) = try await Self.small()
+    let text = String(decoding: whole, as: UTF8.self)
+    let digest = try #require(
+      text.range(of: #","sha256":"[0-9a-f]{64}""#, options: .regularExpression))
+    let bare = Array(text.replacingCharacters(in: digest, with: "").utf8)
+    var taken = 0
+    for index in stride(from: 0, to: bare.count, by: 19) {
+      var bytes = bare
+      bytes[index] ^= 1
+      let target = try PlainEngine()
+      let engine = try await MessagingEngine(pool: target.pool, time: target.time, isSecured: false)
+      try bench.write(bytes)
+      do throws(EngineError) {
+        _ = try await engine.importMessages(from: bench.path)
+        taken += 1
+      } catch {
+        #expect(error.code == .invalidFile)
+        #expect(try Self.isEmpty(target))
+      }
+      #expect(try ExchangeBench.faults(target) == [], "byte \(index)")
+    }
+    #expect(taken > 0)
+  }
+
+  static let refusals: [(line: String, reason: String)] = [
+    (#"{"record":"message","timetoken":"17000000000000000","channel":"c"}"#, "needs exactly one"),
+    (#"{"record":"message","timetoken":"1700","channel":"c","payload":""}"#, "17 digits"),
+    (
+      #"{"record":"message","timetoken":17000000000000000,"channel":"c","payload":""}"#, "no string"
+    ),
+    (
+      #"{"record":"message","timetoken":"17000000000000000","channel":"","payload":""}"#, "is empty"
+    ),
+    (
+      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","more":1}"#,
+      "not known"
+    ),
+    (
+      #"{"record":"message","timetoken":"99999999999999999","channel":"c","payload":""}"#,
+      "366 days"
+    ),
+    (
+      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","priority":10}"#,
+      "priority"
+    ),
+    (
+      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","settledBy":["a","a"]}"#,
+      "two things"
+    ),
+    (#"{"record":"letter"}"#, "not known"), (#"{"payload":"a"}"#, "no export"),
+    ("", "not a JSON object"), (#"{"record":"channel","channel":"c",}"#, "lacks the name"),
+    (#"{"record":"export","version":1}"#, "id"),
+  ]
+
+  @Test(arguments: refusals.indices)
+  func `a line that is not as it should be is refused with its number`(index: Int) async throws {
+    let (line, reason) = Self.refusals[index]
+    let bench = try await ExchangeBench()
+    let id = String(repeating: "0f", count: 16)
+    let text = """
+      {"record":"export","version":1,"id":"\(id)","source":"\(id)","commitNumber":0,"highWater":"17000000000000000"}
+      \(line)
+      {"record":"end","messages":1,"lines":2}
+
+      """
+    try bench.write(text.utf8)
+    let error = await #expect(throws: EngineError.self) {
+      _ = try await bench.targetEngine.importMessages(from: bench.path)
+    }
+    #expect(error?.code == .invalidFile)
+    #expect(error?.message.contains("line 2 ") == true, "\(error?.message ?? "")")
+    #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
+    #expect(try Self.isEmpty(bench.target))
+  }
+
+  @Test func `a payload over the limit is refused with its line, before anything is changed`()
+    async throws
+  {
+    let (bench, _) = try await Self.small()
+    var configuration = EngineConfiguration()
+    configuration.maximumPayloadByteCount = 8
+    let engine = try await MessagingEngine(
+      pool: bench.target.pool, time: bench.target.time, configuration: configuration,
+      isSecured: false)
+    let error = await #expect(throws: EngineError.self) {
+      _ = try await engine.importMessages(from: bench.path)
+    }
+    #expect(error?.message.contains("has a payload of 9 bytes, the limit is 8") == true)
+    #expect(try Self.isEmpty(bench.target))
+  }
+
+  @Test func `an export that was cut anywhere goes on without a gap or a double`() async throws {
+    let (bench, whole) = try await Self.small()
+    let partial = FilePath(bench.path.string + ".partial")
+    let expected = try ExchangeBench.dump(bench.source)
+    for count in stride(from: 0, through: whole.count, by: 23) {
+      try FileManager.default.removeItem(atPath: bench.path.string)
+      try bench.write(whole[..<count], to: partial)
+      let report = try await bench.sourceEngine.exportMessages(to: bench.path)
+      #expect(report.messageCount == 3)
+      #expect(!report.changedMeanwhile)
+      let target = try PlainEngine()
+      let engine = try await MessagingEngine(pool: target.pool, time: target.time, isSecured: false)
+      _ = try await engine.importMessages(from: bench.path)
+      let found = try ExchangeBench.dump(target)
+      try #require(found == expected, "\(count): \(found.difference(from: expected))")
+    }
+  }
+
+  @Test func `an unfinished export of something else is refused, and kept`() async throws {
+    let (bench, whole) = try await Self.small()
+    let partial = FilePath(bench.path.string + ".partial")
+    try FileManager.default.removeItem(atPath: bench.path.string)
+    try bench.write(whole[..<(whole.count / 2)], to: partial)
+    let channel = try Channel("c")
+    await #expect {
+      _ = try await bench.sourceEngine.exportMessages(
+        MessageSelection(channels: [channel]), to: bench.path)
+    } throws: { ($0 as? EngineError)?.code == .alreadyExists }
+    await #expect {
+      _ = try await bench.targetEngine.exportMessages(to: bench.path)
+    } throws: { ($0 as? EngineError)?.code == .alreadyExists }
+    #expect(FileManager.default.fileExists(atPath: partial.string))
+  }
+}
+
+extension Range<Int> {
+  /// The numbers again and again, so many of them.
+  fileprivate func cycled(_ count: Int) -> [Int] {
+    (0..<count).map { lowerBound + $0 % self.count }
+  }
+}

@@ -1,0 +1,193 @@
+import Foundation
+import GRDB
+import MessagingQueue
+import SealedVFS
+import SystemPackage
+import Testing
+import VaultedDatabase
+
+@Suite struct QueueSalvageTests {
+  let place = EngineHome()
+  let channel: Channel
+
+  init() throws {
+    channel = try Channel("orders")
+  }
+
+  /// Messages over many pages, a few of them acknowledged, some in hand.
+  private func fill(_ count: Int = 200) async throws {
+    let vault = try await place.makeVault()
+    let engine = try await place.start(vault)
+    for start in stride(from: 0, to: count, by: 50) {
+      try await engine.publish(
+        (start..<start + 50).map { index in
+          Message(
+            channel: channel, payload: Array("\(index) ".utf8) + [UInt8](repeating: 7, count: 500),
+            headers: ["number": "\(index)"])
+        })
+    }
+    let taken = try await engine.receive(from: channel, maximumCount: 20, lease: .seconds(30))
+    try await engine.acknowledge(taken[..<10].map(\.token))
+    try await engine.stop()
+  }
+
+  private var database: URL { place.folder.appendingPathComponent("messaging.db") }
+
+  private func damage(_ pages: [Int]) throws {
+    var bytes = try Data(contentsOf: database)
+    for page in pages { bytes[(page - 1) * 4096 + 100] ^= 1 }
+    try bytes.write(to: database)
+  }
+
+  /// The pages of a table's b-tree, as SQLite tells them.
+  private func pages(of table: String) async throws -> [Int] {
+    let vault = try await place.unlockedVault()
+    let engine = try await place.start(vault)
+    let pages = try await engine.database.read { db in
+      try Int.fetchAll(
+        db, sql: "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path",
+        arguments: [table])
+    }
+    try await engine.stop()
+    return pages
+  }
+
+  /// The databases that lie in the home; their logs may be beside them.
+  private func names() throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: place.folder.path)
+      .filter { $0.hasPrefix("messaging.db") && !$0.contains("-bell") && !$0.contains("-maint") }
+      .filter { !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }.sorted()
+  }
+
+  @Test func `what is whole verifies, and damage is named`() async throws {
+    try await fill()
+    let vault = try await place.unlockedVault()
+    let whole = try await MessagingEngine.verify(place.home, vault: vault)
+    #expect(whole.isClean)
+    #expect(whole.messages?.messageCount == 190)
+    try damage([9])
+    let damaged = try await MessagingEngine.verify(place.home, vault: vault)
+    #expect(!damaged.isClean)
+    #expect(damaged.pages.damagedPages == [9])
+    #expect(damaged.messages == nil)
+  }
+
+  @Test func `after a salvage the engine starts with what is whole, and the damaged file is kept`()
+    async throws
+  {
+    try await fill()
+    let leaf = try #require(try await pages(of: "message").dropFirst(5).first)
+    try damage([leaf])
+    let before = try Data(contentsOf: database)
+    let vault = try await place.unlockedVault()
+    let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+    #expect(!salvage.isComplete)
+    let lost = try #require(salvage.messages?.channels.first?.lostMessageCount)
+    #expect(lost > 0)
+    #expect(lost < 20)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: salvage.damagedPath.string)) == before)
+    let names = try names()
+    #expect(names == ["messaging.db", "messaging.db.damaged-1"])
+    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+
+    let engine = try await place.start(vault)
+    #expect(try await engine.messageCount(of: channel) == 190 - lost)
+    // In hand are ten, which come when their leases end; the others at once.
+    let rest = try await engine.receive(from: channel, maximumCount: 1000, lease: .seconds(30))
+    #expect(rest.count >= 190 - lost - 10)
+    #expect(rest.allSatisfy { $0.headers.count == 1 })
+    try await engine.publish(Message(channel: channel, payload: [1]))
+    try await engine.stop()
+    let again = try await place.start(try await place.unlockedVault())
+    try await again.stop()
+  }
+
+  @Test func `a salvage of what is whole loses nothing`() async throws {
+    try await fill()
+    let vault = try await place.unlockedVault()
+    let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+    #expect(salvage.isComplete)
+    let engine = try await place.start(vault)
+    #expect(try await engine.messageCount(of: channel) == 190)
+    try await engine.stop()
+  }
+
+  @Test(arguments: ["channel", "consumer", "position", "delivery", "engine", "identity"])
+  func `a lost table of the engine is mended, and no message is lost with it`(
+    table: String
+  ) async throws {
+    try await fill()
+    let pages = try await pages(of: table)
+    try damage(pages)
+    let vault = try await place.unlockedVault()
+    let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+    #expect(!salvage.isComplete)
+    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+    let engine = try await place.start(vault)
+    let channels = try await engine.channels()
+    #expect(channels.map(\.messageCount) == [190])
+    // Nothing that was not acknowledged is withheld.
+    try await engine.stop()
+    let after = try await place.start(vault)
+    var count = 0
+    while true {
+      let page = try await after.receive(
+        from: channels[0].channel, maximumCount: 100, lease: .seconds(0.001))
+      if page.isEmpty { break }
+      count += page.count
+      try await after.acknowledge(page.map(\.token))
+    }
+    #expect(count >= 180)
+    try await after.stop()
+  }
+
+  @Test func `a salvage that was killed before the renames is finished by the next opening`()
+    async throws
+  {
+    try await fill()
+    let vault = try await place.unlockedVault()
+    _ = try await MessagingEngine.salvage(place.home, vault: vault)
+    let files = FileManager.default
+    let path = { place.folder.appendingPathComponent($0).path }
+    // As it was after the vault was bound to the new one.
+    try files.moveItem(atPath: path("messaging.db"), toPath: path("messaging.db.salvaged"))
+    try files.moveItem(atPath: path("messaging.db.damaged-1"), toPath: path("messaging.db"))
+    #expect(try await VaultedDatabase.cleanUpFirstRun(place.home) == nil)
+    let engine = try await place.start(vault)
+    #expect(try await engine.messageCount(of: channel) == 190)
+    try await engine.stop()
+    let names = try names()
+    #expect(names == ["messaging.db", "messaging.db.damaged-1"])
+    // As it was with the damaged one out of the way.
+    try files.moveItem(atPath: path("messaging.db"), toPath: path("messaging.db.salvaged"))
+    #expect(try await VaultedDatabase.cleanUpFirstRun(place.home) == nil)
+    let again = try await place.start(vault)
+    #expect(try await again.messageCount(of: channel) == 190)
+    try await again.stop()
+  }
+
+  @Test func `a salvage that was killed before the vault knew leaves the damaged one in its place`()
+    async throws
+  {
+    try await fill()
+    try Data([1, 2, 3]).write(to: place.folder.appendingPathComponent("messaging.db.salvaged"))
+    let vault = try await place.unlockedVault()
+    let engine = try await place.start(vault)
+    #expect(try await engine.messageCount(of: channel) == 190)
+    try await engine.stop()
+    #expect(try await MessagingEngine.salvage(place.home, vault: vault).isComplete)
+  }
+
+  @Test func `nobody verifies or salvages under a running engine`() async throws {
+    try await fill()
+    let vault = try await place.unlockedVault()
+    let engine = try await place.start(vault)
+    await #expect {
+      _ = try await MessagingEngine.verify(place.home, vault: vault)
+    } throws: { ($0 as? EngineError)?.code == .busy }
+    await #expect {
+      _ = try await MessagingEngine.salvage(place.home, vault: vault)
+    } throws: { ($0 as? EngineError)?.code == .busy }
+    try await engine.stop()
+  }
+}
