@@ -20,7 +20,7 @@ def derive(key, salt, info, length):
     return HKDF(hashes.SHA512(), length, salt or None, info).derive(key)
 
 
-def header(key=NEWEST, start=b"DVD\0"):
+def header(key=NEWEST, start=b"DVD\1"):
     return start + derive(key, b"", b"datavault/data-id", 8) + SALT
 
 
@@ -48,7 +48,8 @@ FILES = {
     "negative/cut-between-chunks": header() + chunk(full, 0, 0),
     "negative/byte-behind-the-end": short + b"\0",
     "negative/another-magic": flipped(short, 0),
-    "negative/newer-version": header(start=b"DVD\1") + chunk(text, 0, 1, header(start=b"DVD\1")),
+    "negative/newer-version": header(start=b"DVD\2") + chunk(text, 0, 1, header(start=b"DVD\2")),
+    "negative/draft-version": header(start=b"DVD\0") + chunk(text, 0, 1, header(start=b"DVD\0")),
     "negative/key-of-another-vault": header(FOREIGN) + chunk(text, 0, 1, key=FOREIGN),
     "negative/salt-flipped": flipped(short, 12),
     "negative/ciphertext-flipped": flipped(short, 44),

@@ -11,7 +11,7 @@ import Testing
 
   private func putRecord(_ failureCount: Int, waitingSeconds: Int, in home: TestHome) throws {
     let retryAt = Int(Date().timeIntervalSince1970 * 1000) + waitingSeconds * 1000
-    let record = #"{"version":0,"failures":\#(failureCount),"retryAt":\#(retryAt),"openedAt":null}"#
+    let record = #"{"version":1,"failures":\#(failureCount),"retryAt":\#(retryAt),"openedAt":null}"#
     try Data("\(record)\n".utf8).write(to: URL(fileURLWithPath: home.path + "/vaults/v.retry"))
   }
 

@@ -35,12 +35,12 @@ import Testing
     let opened = vaults.time.now.nanoseconds / 1_000_000
     #expect(
       try vaults.record()
-        == "{\"version\":0,\"failures\":0,\"retryAt\":null,\"openedAt\":\(opened)}\n")
+        == "{\"version\":1,\"failures\":0,\"retryAt\":null,\"openedAt\":\(opened)}\n")
     await fail(times: 4)
     let failed = vaults.time.now.nanoseconds / 1_000_000
     #expect(
       try vaults.record()
-        == "{\"version\":0,\"failures\":4,\"retryAt\":\(failed + 2000),\"openedAt\":\(opened)}\n")
+        == "{\"version\":1,\"failures\":4,\"retryAt\":\(failed + 2000),\"openedAt\":\(opened)}\n")
     for name in ["messaging.retry", "messaging.retry.lock"] {
       let status = try #require(try LinuxFileSystem().status(of: home.directory.appending(name)))
       #expect(status.permissions == [.ownerReadWrite], "\(name)")
@@ -97,7 +97,7 @@ import Testing
         let home = TemporaryHome()
         let vaults = ClockedVaults(home.store)
         _ = try await vaults.make()
-        try put(#"{"version":0,"failures":1,"retryAt":null,"openedAt":null}"#, in: home)
+        try put(#"{"version":1,"failures":1,"retryAt":null,"openedAt":null}"#, in: home)
         let recorder = FileRecorder(fault: .failure(atEvent: number, errno))
         let vault = try await Vault.get(
           .messaging, in: home.recording(recorder), parameters: vaults.parameters)
@@ -128,7 +128,7 @@ import Testing
         let home = TemporaryHome()
         let vaults = ClockedVaults(home.store)
         _ = try await vaults.make()
-        try put(#"{"version":0,"failures":1,"retryAt":null,"openedAt":null}"#, in: home)
+        try put(#"{"version":1,"failures":1,"retryAt":null,"openedAt":null}"#, in: home)
         let initial = try home.tree()
         let recorder = FileRecorder(fault: .crash(atEvent: number))
         let vault = try await Vault.get(
@@ -204,7 +204,7 @@ import Testing
       policy.minimumLength = 0
       policy.retryLimit = 1
       _ = try await vaults.make(policy: policy)
-      try put(#"{"version":0,"failures":1,"retryAt":null,"openedAt":null}"#, in: home)
+      try put(#"{"version":1,"failures":1,"retryAt":null,"openedAt":null}"#, in: home)
       let recorder = FileRecorder(fault: .crash(atEvent: number))
       let vault = try await Vault.get(
         .messaging, in: home.recording(recorder), parameters: vaults.parameters)

@@ -90,7 +90,7 @@ import VaultCrypto
   ) async throws {
     let vault = try await vaults.make()
     let record =
-      #"{"version":0,"failures":\#(failureCount),"retryAt":9007199254740991,"openedAt":null}"#
+      #"{"version":1,"failures":\#(failureCount),"retryAt":9007199254740991,"openedAt":null}"#
     try store.writeAttempts(Array("\(record)\n".utf8), for: .messaging, durably: true)
     #expect(await vaults.attempt("right") == .backingOff)
     #expect(try await vault.status().retryDelay <= .seconds(900))
@@ -103,9 +103,9 @@ import VaultCrypto
   @Test(arguments: [
     "", "\n", "{}\n", "null\n", "\u{0}",
     #"{"version":1,"failures":9,"retryAt":9007199254740991,"openedAt":null}"# + "\n",
-    #"{"version":0,"failures":-1,"retryAt":null,"openedAt":null}"# + "\n",
-    #"{"version":0,"failures":9,"retryAt":9007199254740992,"openedAt":null}"# + "\n",
-    #"{"version":0,"failures":9,"retryAt":9007199254740991,"openedAt":null}"#,
+    #"{"version":1,"failures":-1,"retryAt":null,"openedAt":null}"# + "\n",
+    #"{"version":1,"failures":9,"retryAt":9007199254740992,"openedAt":null}"# + "\n",
+    #"{"version":1,"failures":9,"retryAt":9007199254740991,"openedAt":null}"#,
   ])
   func `a record that is none keeps nobody out, and the next one takes its place`(
     record: String
@@ -114,7 +114,7 @@ import VaultCrypto
     try store.writeAttempts(Array(record.utf8), for: .messaging, durably: true)
     #expect(await vaults.attempt("wrong") == .wrongPassword)
     #expect(
-      try vaults.record() == #"{"version":0,"failures":1,"retryAt":null,"openedAt":null}"# + "\n")
+      try vaults.record() == #"{"version":1,"failures":1,"retryAt":null,"openedAt":null}"# + "\n")
     try store.writeAttempts(Array(record.utf8), for: .messaging, durably: true)
     #expect(await vaults.attempt("right") == nil)
   }

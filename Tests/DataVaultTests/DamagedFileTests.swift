@@ -71,7 +71,7 @@ import VaultCrypto
     #expect(try await refusal(VaultForge(id: "other").file()) == .damaged)
   }
 
-  @Test(arguments: [1, 2, 99]) func `a later version is said to be one`(version: Int) async throws {
+  @Test(arguments: [0, 2, 99]) func `another version is said to be one`(version: Int) async throws {
     var forge = VaultForge()
     forge.clear = #"{"version":\#(version),"anything":["else"]}"#
     forge.editKey = { _ in #"{"another":{"shape":null}}"# }

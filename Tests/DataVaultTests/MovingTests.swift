@@ -161,7 +161,7 @@ import Testing
     _ = try await make()
     try await Vault.export(.messaging, from: home.store, to: file)
     let other = try VaultID("other")
-    let left = #"{"version":0,"failures":40,"retryAt":9007199254740991,"openedAt":null}"#
+    let left = #"{"version":1,"failures":40,"retryAt":9007199254740991,"openedAt":null}"#
     try memory.writeAttempts(Array("\(left)\n".utf8), for: other, durably: true)
     _ = try await Vault.importVault(
       Vault.exported(at: file), as: other, with: .password(credentials("p")), into: memory,

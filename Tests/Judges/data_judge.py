@@ -30,7 +30,7 @@ def pieces(data, length):
 
 
 def seal(data_key, context, data):
-    header = b"DVD\0" + derive(data_key, b"", b"datavault/data-id", 8) + os.urandom(32)
+    header = b"DVD\1" + derive(data_key, b"", b"datavault/data-id", 8) + os.urandom(32)
     aead, chunks = cipher(data_key, header, context), pieces(data, CHUNK)
     return header + b"".join(
         aead.encrypt(nonce(index, chunk is chunks[-1]), chunk, None)
@@ -39,7 +39,7 @@ def seal(data_key, context, data):
 
 def open_sealed(data_key, context, sealed):
     header, body = sealed[:44], sealed[44:]
-    assert header[:4] == b"DVD\0" and len(header) == 44
+    assert header[:4] == b"DVD\1" and len(header) == 44
     assert header[4:12] == derive(data_key, b"", b"datavault/data-id", 8)
     aead, chunks = cipher(data_key, header, context), pieces(body, CHUNK + 16)
     assert len(chunks) == 1 or len(chunks[-1]) > 16, "an empty chunk at the end"

@@ -52,7 +52,7 @@ class Sealed:
     def __init__(self, key, header):
         if header[:3] != b"\x8eDV":
             raise Refused("not a sealed database")
-        if header[3] != 0:
+        if header[3] != 1:
             raise Refused("version %d" % header[3])
         self.header, self.file_id = header, header[8:16]
         if derive(key, self.file_id, b"key-check", 4) != header[4:8]:
@@ -94,7 +94,7 @@ def rolled_back(sealed, pages, journal):
     """The pages as they were before the transaction whose journal is hot."""
     offset, is_first = 0, True
     while offset + 512 <= len(journal) and journal[offset:offset + 4] == b"\0DVJ":
-        if journal[offset + 4] != 0:
+        if journal[offset + 4] != 1:
             raise Refused("journal version")
         count, seed, page_count, sector, page_size = sealed.open_journal_header(
             journal[offset:offset + 68])

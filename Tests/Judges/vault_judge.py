@@ -77,7 +77,7 @@ def open_vault(file, kind, secret, salt):
     vault = json.loads(file, object_pairs_hook=unique)
     assert list(vault) == ["key", "contents", "digest"]
     clear = json.loads(decode(vault["contents"]["aad"]), object_pairs_hook=unique)
-    assert clear["version"] == 0, "of a newer version"
+    assert clear["version"] == 1, "of another version"
     assert clear["keyDigest"] == encode(hashlib.sha256(key_member_bytes(file)).digest())
     kinds = []
     for recipient in vault["key"]["recipients"]:
@@ -113,7 +113,7 @@ def make_vault(identifier, slots, salt, items):
     for recipient, header in zip(key["recipients"], headers):
         recipient["header"] = header
     key = compact({name: key[name] for name in ("protected", "recipients", "iv", "ciphertext", "tag")})
-    clear = {"version": 0, "vault": identifier, "secured": True, "retryLimit": 0, "binding": None,
+    clear = {"version": 1, "vault": identifier, "secured": True, "retryLimit": 0, "binding": None,
              "keyDigest": encode(hashlib.sha256(key.encode()).digest())}
     plaintext = {
         "generation": 1, "passwordSetAt": int(time.time()), "policy": POLICY, "databases": None,

@@ -21,6 +21,7 @@ import VaultCrypto
     Fault(fixture: "other-magic", code: .notSealed),
     Fault(fixture: "plain-database", code: .plainDatabase),
     Fault(fixture: "newer-version", code: .newerVersion),
+    Fault(fixture: "draft-version", code: .newerVersion),
     Fault(fixture: "first-page-content", code: .damagedPage, page: 1),
     Fault(fixture: "page-content", code: .damagedPage, page: 3),
     Fault(fixture: "page-nonce", code: .damagedPage, page: 3),

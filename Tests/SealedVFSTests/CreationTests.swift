@@ -10,7 +10,7 @@ import Testing
     let place = try Place()
     try place.makeDatabase()
     #expect(try place.query("PRAGMA integrity_check") == "ok")
-    #expect(try place.bytes(place.database).starts(with: [0x8E, 0x44, 0x56, 0]))
+    #expect(try place.bytes(place.database).starts(with: [0x8E, 0x44, 0x56, 1]))
   }
 
   @Test func `a new file gets the identity that was asked for`() throws {
@@ -121,7 +121,7 @@ import Testing
     #expect(try killed.bytes(killed.database).count > 4096)
     // Page 1 is not written yet: its place holds the header and nothing else.
     let page = try killed.bytes(killed.database)[0..<4096]
-    #expect(page.starts(with: [0x8E, 0x44, 0x56, 0]))
+    #expect(page.starts(with: [0x8E, 0x44, 0x56, 1]))
     #expect(page.dropFirst(16).allSatisfy { $0 == 0 })
     let reopened = try killed.register()
     #expect(try killed.open().first("SELECT count(*) FROM sqlite_master") == "0")

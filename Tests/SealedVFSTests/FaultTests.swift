@@ -28,7 +28,7 @@ import Testing
     Case(testDescription: "fewer bytes than a header", code: .notSealed) {
       $0.removeSubrange(10...)
     },
-    Case(testDescription: "newer version", code: .newerVersion) { $0[3] = 1 },
+    Case(testDescription: "newer version", code: .newerVersion) { $0[3] = 2 },
     Case(testDescription: "a bit of page 1", code: .damagedPage, page: 1) { $0[2000] ^= 1 },
     Case(testDescription: "a nonce", code: .damagedPage, page: 2) { $0[4096 + 4056] ^= 1 },
     Case(testDescription: "a tag", code: .damagedPage, page: 2) { $0[4096 + 4095] ^= 0x80 },

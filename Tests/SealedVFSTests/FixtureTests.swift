@@ -4,7 +4,7 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// Databases of format version 0 as they were once stored: `Fixtures/databases/README.md`.
+/// Databases of format version 1 as they were once stored: `Fixtures/databases/README.md`.
 ///
 /// `DATAVAULT_MAKE_FIXTURES=1` makes those that are missing and changes none that is there.
 @Suite(.serialized) struct FixtureTests {

@@ -6,9 +6,9 @@
 final class RetryBench {
   private static let longestWait = Duration.seconds(900)
   private static let records = [
-    #"{"version":0,"failures":0,"retryAt":null,"openedAt":1789999000000}"#,
-    #"{"version":0,"failures":3,"retryAt":1790000001000,"openedAt":1789999000000}"#,
-    #"{"version":0,"failures":1000000,"retryAt":9007199254740991,"openedAt":null}"#,
+    #"{"version":1,"failures":0,"retryAt":null,"openedAt":1789999000000}"#,
+    #"{"version":1,"failures":3,"retryAt":1790000001000,"openedAt":1789999000000}"#,
+    #"{"version":1,"failures":1000000,"retryAt":9007199254740991,"openedAt":null}"#,
   ].map { Array("\($0)\n".utf8) }
 
   func run(_ input: UnsafeBufferPointer<UInt8>) {

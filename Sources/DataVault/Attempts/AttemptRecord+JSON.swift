@@ -1,7 +1,7 @@
 extension AttemptRecord {
   /// The most bytes that a record may have.
   static let maximumByteCount = 4096
-  private static let version = 0
+  private static let version = 1
 
   /// Takes apart the file `<id>.retry`.
   init(parsing file: [UInt8]) throws(FormatFault) {

@@ -8,7 +8,7 @@ struct DataHeader {
   /// OpenSSL's HKDF takes 32 KiB for all that it binds, its first releases 2 KiB.
   static let maximumContextByteCount = 1024
   private static let magic = Array("DVD".utf8)
-  private static let version: UInt8 = 0
+  private static let version: UInt8 = 1
 
   let bytes: [UInt8]
   var keyID: [UInt8] { Array(bytes[4..<12]) }
@@ -26,9 +26,9 @@ struct DataHeader {
     guard bytes.starts(with: Self.magic) else {
       throw VaultError(.notSealedData, "the data is not what a vault has sealed")
     }
-    guard bytes[Self.magic.count] <= Self.version else {
+    guard bytes[Self.magic.count] == Self.version else {
       throw VaultError(
-        .newerVersion, "the data has version \(bytes[Self.magic.count]) of its format",
+        .newerVersion, "the data has format version \(bytes[Self.magic.count]), this software reads \(Self.version)",
         hint: "open it with the version of this software that sealed it")
     }
     self.bytes = Array(bytes.prefix(Self.byteCount))

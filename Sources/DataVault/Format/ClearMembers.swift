@@ -1,6 +1,6 @@
 /// The members that can be read without a password: the additional data of `contents`.
 struct ClearMembers: Sendable, Equatable {
-  static let version = 0
+  static let version = 1
   static let maximumRetryLimit = 1000
 
   var vaultID: String

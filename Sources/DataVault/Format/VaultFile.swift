@@ -22,9 +22,9 @@ struct VaultFile: Sendable {
     do throws(FormatFault) {
       try self.init(parsing: bytes, whole, tail: tail)
     } catch {
-      // What breaks this version's rules may follow those of a later one.
-      if let version = try? Self.version(of: bytes, whole), version > ClearMembers.version {
-        throw FormatFault(newerVersion: version)
+      // What breaks this version's rules may follow those of another one.
+      if let version = try? Self.version(of: bytes, whole), version != ClearMembers.version {
+        throw FormatFault(otherVersion: version)
       }
       throw error
     }

@@ -4,19 +4,19 @@
 struct FormatFault: Error, CustomStringConvertible {
   let part: String
   let reason: String
-  /// Set when nothing is broken, but the file is of this later version.
-  let newerVersion: Int?
+  /// Set when nothing is broken, but the file is of this other version.
+  let otherVersion: Int?
 
   init(_ part: String, _ reason: String) {
     self.part = part
     self.reason = reason
-    newerVersion = nil
+    otherVersion = nil
   }
 
-  init(newerVersion: Int) {
+  init(otherVersion: Int) {
     part = "version"
-    reason = "\(newerVersion) is newer than this software"
-    self.newerVersion = newerVersion
+    reason = "\(otherVersion), and this software reads \(ClearMembers.version)"
+    self.otherVersion = otherVersion
   }
 
   var description: String { "\(part): \(reason)" }

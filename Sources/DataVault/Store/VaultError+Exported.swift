@@ -1,10 +1,10 @@
 extension VaultError {
-  /// A file outside of any store that breaks a rule of the format, or follows a later one.
+  /// A file outside of any store that breaks a rule of the format, or follows another one.
   static func refused(_ fault: FormatFault, at place: String) -> VaultError {
-    if let version = fault.newerVersion {
+    if let version = fault.otherVersion {
       return VaultError(
-        .newerVersion, "\(place) has format version \(version), newer than this software reads",
-        hint: "update this software")
+        .newerVersion, "\(place) has format version \(version), this software reads \(ClearMembers.version)",
+        hint: "use the version of this software that wrote it")
     }
     return VaultError(
       .damaged, "\(place) is no vault, or a damaged one: \(fault)",

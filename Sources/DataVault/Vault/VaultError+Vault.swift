@@ -17,15 +17,15 @@ extension VaultError {
       hint: "unlock it, or delete it first")
   }
 
-  /// A file that breaks a rule of the format, or follows a later one.
+  /// A file that breaks a rule of the format, or follows another one.
   static func refused(
     _ fault: FormatFault, _ id: VaultID, in store: any VaultStore
   ) -> VaultError {
-    if let version = fault.newerVersion {
+    if let version = fault.otherVersion {
       return VaultError(
         .newerVersion,
-        "vault '\(id)' (\(store.location(of: id))) has format version \(version), newer than this software reads",
-        hint: "update this software")
+        "vault '\(id)' (\(store.location(of: id))) has format version \(version), this software reads \(ClearMembers.version)",
+        hint: "use the version of this software that wrote it")
     }
     return VaultError(
       .damaged, "vault '\(id)' (\(store.location(of: id))) is damaged: \(fault)",

@@ -3,7 +3,7 @@ public import VaultCrypto
 /// The clear first 16 bytes of a sealed database: `docs/sealed-database-format.md`, "The header".
 public struct SealedHeader: Sendable, Equatable {
   /// The version that this library writes and reads.
-  public static let currentVersion = 0
+  public static let currentVersion = 1
 
   static let byteCount = 16
   static let magic: [UInt8] = [0x8E, 0x44, 0x56]

@@ -10,7 +10,7 @@ enum JournalLayout {
   static let sqliteMagic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
   /// The first byte is zero, so that a stock SQLite leaves the journal alone.
   static let magic: [UInt8] = [0x00, 0x44, 0x56, 0x4A]
-  static let version: UInt8 = 0
+  static let version: UInt8 = 1
 
   /// What SQLite writes of a header at once, and what of it is sealed.
   static let fieldsByteCount = 28

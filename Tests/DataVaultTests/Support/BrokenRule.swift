@@ -131,11 +131,11 @@ struct BrokenRule: Sendable, CustomTestStringConvertible {
     BrokenRule("clear-member-repeated") { $0.clear = $0.clear.dropLast() + ",\"secured\":false}" },
     BrokenRule("clear-members-in-another-order") {
       $0.clear =
-        #"{"version":0,"secured":true,"vault":"ID","retryLimit":0,"binding":null,"keyDigest":"DIGEST"}"#
+        #"{"version":1,"secured":true,"vault":"ID","retryLimit":0,"binding":null,"keyDigest":"DIGEST"}"#
     },
     BrokenRule("version-not-first") {
       $0.clear =
-        #"{"vault":"ID","version":0,"secured":true,"retryLimit":0,"binding":null,"keyDigest":"DIGEST"}"#
+        #"{"vault":"ID","version":1,"secured":true,"retryLimit":0,"binding":null,"keyDigest":"DIGEST"}"#
     },
     BrokenRule("retry-limit-too-large") {
       $0.clear = $0.clear.replacing("\"retryLimit\":0", with: "\"retryLimit\":1001")

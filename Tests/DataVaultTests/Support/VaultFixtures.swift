@@ -139,7 +139,10 @@ enum VaultFixtures {
       return file
     }
     _ = try add("newer-version") {
-      $0.clear = $0.clear.replacing(":0,\"vault\"", with: ":1,\"vault\"")
+      $0.clear = $0.clear.replacing(":1,\"vault\"", with: ":2,\"vault\"")
+    }
+    _ = try add("draft-version") {
+      $0.clear = $0.clear.replacing(":1,\"vault\"", with: ":0,\"vault\"")
     }
     _ = try add("iterations-huge") { $0.statedIterationCount = "2147483647" }
     let otherKey = [UInt8](repeating: 0xC1, count: 32)

@@ -27,7 +27,7 @@ struct VaultForge {
   var jwkType = "oct"
   var contentsProtected = #"{"alg":"dir","enc":"A256GCM"}"#
   var clear =
-    #"{"version":0,"vault":"ID","secured":SECURED,"retryLimit":0,"#
+    #"{"version":1,"vault":"ID","secured":SECURED,"retryLimit":0,"#
     + #""binding":BINDING,"keyDigest":"DIGEST"}"#
   var plaintext =
     #"{"generation":1,"passwordSetAt":0,"policy":POLICY,"databases":DATABASES,"#

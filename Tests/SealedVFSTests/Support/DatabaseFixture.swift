@@ -3,7 +3,7 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// A stored database of format version 0, with what must come of it.
+/// A stored database of format version 1, with what must come of it.
 struct DatabaseFixture: Sendable, CustomTestStringConvertible {
   enum Outcome: Sendable, Equatable {
     /// Opens, with so many rows in `t`.
@@ -55,7 +55,8 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
       connection.close()
       try place.write(plain.bytes(plain.database), to: place.database)
     },
-    flip("other-magic", 1, .notSealed), flip("newer-version", 3, .newerVersion),
+    flip("other-magic", 1, .notSealed), version("newer-version", 2),
+    version("draft-version", 0),
     flip("key-check", 5, .wrongKey), flip("file-id", 12, .wrongKey),
     flip("first-page-content", 2000, .damagedPage, page: 1),
     flip("page-content", 8192 + 1, .damagedPage, page: 3),
@@ -98,6 +99,13 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
       name: "journal-first-byte", outcome: .refused(.damagedJournal), base: "hot-journal"
     ) { place in try place.change(place.journal) { $0[0] = 0xD9 } },
   ]
+
+  /// `rows` with another version in its header.
+  private static func version(_ name: String, _ version: UInt8) -> DatabaseFixture {
+    DatabaseFixture(name: name, outcome: .refused(.newerVersion), base: "rows") { place in
+      try place.change(place.database) { $0[3] = version }
+    }
+  }
 
   /// One bit of `rows` turned over.
   private static func flip(
