@@ -102,7 +102,7 @@ import VaultCrypto
 
   @Test(arguments: [
     "", "\n", "{}\n", "null\n", "\u{0}",
-    #"{"version":1,"failures":9,"retryAt":9007199254740991,"openedAt":null}"# + "\n",
+    #"{"version":2,"failures":9,"retryAt":9007199254740991,"openedAt":null}"# + "\n",
     #"{"version":1,"failures":-1,"retryAt":null,"openedAt":null}"# + "\n",
     #"{"version":1,"failures":9,"retryAt":9007199254740992,"openedAt":null}"# + "\n",
     #"{"version":1,"failures":9,"retryAt":9007199254740991,"openedAt":null}"#,

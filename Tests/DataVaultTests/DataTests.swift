@@ -122,7 +122,7 @@ import VaultCrypto
     await vault.lock()
     #expect(await code { _ = try await vault.decrypt(sealed) } == .locked)
     try await vault.unlock(with: credentials("password"))
-    sealed[3] = 1
+    sealed[3] = 2
     #expect(await code { _ = try await vault.decrypt(sealed) } == .newerVersion)
     sealed[0] = 0
     #expect(await code { _ = try await vault.decrypt(sealed) } == .notSealedData)

@@ -2,8 +2,9 @@ internal import GRDB
 
 /// The verbs of one transaction, and what has become of each.
 ///
-/// Every verb but the first has a savepoint of its own, so that one that fails takes nothing with it.
-/// The first needs none: when it fails, the transaction holds nothing else.
+/// A verb has a savepoint of its own, so that one that fails takes nothing with it. Two kinds need none: the
+/// first, as the transaction holds nothing else when it fails, and one of a single statement, which
+/// SQLite undoes by itself.
 struct CommitGroup {
   /// Most verbs and about the most bytes of one transaction; the verb that goes beyond still joins.
   static let mostVerbs = 1_000
@@ -12,6 +13,8 @@ struct CommitGroup {
   private(set) var done: [(verb: WaitingVerb, succeed: @Sendable () -> Void)] = []
   private(set) var hasChanges = false
   private var byteCount = 0
+  /// What its verbs have published, but for the sums, which are written once.
+  private var publication: Publication?
 
   var isFull: Bool { done.count >= Self.mostVerbs || byteCount >= Self.mostBytes }
 
@@ -20,11 +23,13 @@ struct CommitGroup {
   /// - Throws: ``LostTransaction`` if SQLite has undone the whole transaction: a full disk or an
   ///   I/O error does that.
   mutating func add(_ verb: WaitingVerb, _ db: Database) throws(LostTransaction) {
-    let hasSavepoint = !done.isEmpty
+    if verb.messages == nil { try writeSums() }
+    let hasSavepoint = !done.isEmpty && !takesOneStatement(verb)
+    let publicationBefore = hasSavepoint ? publication : nil
     let changeCount = db.totalChangesCount
     do {
       if hasSavepoint { try db.cachedStatement(sql: "SAVEPOINT verb").execute() }
-      let succeed = try verb.perform(db)
+      let succeed = try verb.perform(db, &publication)
       if hasSavepoint { try db.cachedStatement(sql: "RELEASE verb").execute() }
       guard db.isInsideTransaction else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
       done.append((verb, succeed))
@@ -32,13 +37,35 @@ struct CommitGroup {
       if db.totalChangesCount != changeCount { hasChanges = true }
     } catch {
       verb.fail(EngineError(translating: error, during: verb.operation))
+      if hasSavepoint { publication = publicationBefore }
       try undo(hasSavepoint: hasSavepoint, db)
+    }
+  }
+
+  /// Writes what the verbs have in common; belongs before the commit.
+  mutating func finish(_ db: Database) throws {
+    try publication.take()?.finish()
+    if hasChanges { try EngineDatabase.countCommit(db) }
+  }
+
+  private func takesOneStatement(_ verb: WaitingVerb) -> Bool {
+    guard let messages = verb.messages, messages.count == 1, let publication else { return false }
+    return publication.takesOneStatement(messages[0])
+  }
+
+  /// For a verb that may look at what the others have published.
+  private mutating func writeSums() throws(LostTransaction) {
+    do {
+      try publication.take()?.finish()
+    } catch {
+      throw LostTransaction()
     }
   }
 
   /// Undoes what the failed verb has done, and it alone.
   private func undo(hasSavepoint: Bool, _ db: Database) throws(LostTransaction) {
-    guard hasSavepoint, db.isInsideTransaction else { throw LostTransaction() }
+    guard db.isInsideTransaction, !done.isEmpty else { throw LostTransaction() }
+    if !hasSavepoint { return }
     do {
       try db.cachedStatement(sql: "ROLLBACK TO verb").execute()
       try db.cachedStatement(sql: "RELEASE verb").execute()

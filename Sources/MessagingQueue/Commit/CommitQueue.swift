@@ -49,6 +49,26 @@ package final class CommitQueue: Sendable {
     during operation: String, byteCount: Int = 0,
     _ verb: @escaping @Sendable (Database) throws -> Result
   ) async throws(EngineError) -> Result {
+    try await run(during: operation, byteCount: byteCount, publishing: nil) { db, _ in
+      try verb(db)
+    }
+  }
+
+  /// Publishes messages, as ``run(during:byteCount:_:)`` does anything else.
+  func publish(
+    _ messages: [Message], on tables: EngineDatabase
+  ) async throws(EngineError) -> [Timetoken] {
+    let byteCount = messages.reduce(0) { $0 + $1.byteCount }
+    return try await run(during: "publishing", byteCount: byteCount, publishing: messages) {
+      db, publication in
+      try tables.publish(messages, in: &publication, db)
+    }
+  }
+
+  private func run<Result: Sendable>(
+    during operation: String, byteCount: Int, publishing messages: [Message]?,
+    _ verb: @escaping @Sendable (Database, inout Publication?) throws -> Result
+  ) async throws(EngineError) -> Result {
     if Task.isCancelled { throw .cancelled(during: operation) }
     let number = state.withLock { state in
       state.lastNumber += 1
@@ -59,9 +79,9 @@ package final class CommitQueue: Sendable {
         (caller: CheckedContinuation<Swift.Result<Result, EngineError>, Never>) in
         enqueue(
           WaitingVerb(
-            number: number, operation: operation, byteCount: byteCount,
-            perform: { db in
-              let result = try verb(db)
+            number: number, operation: operation, byteCount: byteCount, messages: messages,
+            perform: { db, publication in
+              let result = try verb(db, &publication)
               return { caller.resume(returning: .success(result)) }
             },
             fail: { caller.resume(returning: .failure($0)) }))
@@ -167,7 +187,7 @@ package final class CommitQueue: Sendable {
     do throws(TransactionFailure) {
       try db.inImmediateTransaction {
         while !group.isFull, let verb = next() { try group.add(verb, db) }
-        if group.hasChanges { try EngineDatabase.countCommit(db) }
+        try group.finish(db)
         end = .now
       }
     } catch {

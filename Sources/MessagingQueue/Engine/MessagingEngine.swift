@@ -122,10 +122,7 @@ public actor MessagingEngine {
     let tables = try running()
     try tables.check(messages)
     if messages.isEmpty { return [] }
-    let byteCount = messages.reduce(0) { $0 + $1.byteCount }
-    return try await commits.run(during: "publishing", byteCount: byteCount) { db in
-      try tables.publish(messages, in: db)
-    }
+    return try await commits.publish(messages, on: tables)
   }
 
   /// Counts what is there.
