@@ -99,6 +99,17 @@ struct DeliveryTable {
     try unblock(orderingKey)
   }
 
+  /// Deletes deliveries; what waits for their keys goes on waiting.
+  func delete(_ timetokens: TimetokenList) throws {
+    try RowWriter(
+      db,
+      """
+      DELETE FROM delivery
+      WHERE consumer_id = ? AND timetoken IN (SELECT value FROM json_each(?))
+      """
+    ).execute(consumer.id, timetokens.json)
+  }
+
   /// Takes a message from the consumer, in whatever state it has it.
   func forget(_ timetoken: Timetoken) throws {
     let select = try db.cachedStatement(

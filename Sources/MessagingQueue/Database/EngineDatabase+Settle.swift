@@ -9,21 +9,13 @@ extension EngineDatabase {
   ///
   /// - Returns: The tokens that settle nothing; the others are settled all the same.
   package func acknowledge(_ tokens: [LeaseToken], in db: Database) throws -> [LeaseToken] {
-    var removals: [Int64: MessageRemoval] = [:]
+    var acknowledgements: [Int64: Acknowledgement] = [:]
     let unknown = try settle(tokens, db) { consumer, leased in
-      try DeliveryTable(consumer, db).delete(leased.timetoken, orderingKey: leased.orderingKey)
       if leased.orderingKey != nil { bell.announceReturn(to: consumer.channel) }
-      if consumer.keepsAcknowledged { return }
-      let channelID = consumer.channelID
-      var removal = removals[channelID] ?? MessageRemoval(db, channelID: channelID)
-      if consumer.isAlone {
-        try removal.remove(leased.timetoken)
-      } else {
-        try removal.removeUnlessNeeded(leased.timetoken)
-      }
-      removals[channelID] = removal
+      return acknowledgements[consumer.id, default: Acknowledgement(consumer)]
+        .add(leased.timetoken, orderingKey: leased.orderingKey)
     }
-    for var removal in removals.values { try removal.finish() }
+    for acknowledgement in acknowledgements.values { try acknowledgement.finish(db) }
     tallies?.note { $0.acknowledged += tokens.count - unknown.count }
     return unknown
   }
@@ -52,13 +44,15 @@ extension EngineDatabase {
       if delay == .zero || leased.orderingKey != nil { bell.announceReturn(to: consumer.channel) }
       if let mostAttempts = consumer.mostAttempts, leased.attemptCount >= mostAttempts {
         deadCount += 1
-        return try deliveries.bury(leased.timetoken, reason: reason, at: now)
+        try deliveries.bury(leased.timetoken, reason: reason, at: now)
+        return true
       }
       let failure = DeliveryFailure(attempt: leased.attemptCount, time: now, reason: reason)
       try update.execute(arguments: [
         boot, until, failure.appended(to: leased.failures), consumer.id, leased.timetoken.rawValue,
       ])
       try deliveries.unblock(leased.orderingKey)
+      return true
     }
     tallies?.note {
       $0.released += tokens.count - unknown.count
@@ -77,6 +71,7 @@ extension EngineDatabase {
     let unknown = try settle(tokens, db) { consumer, leased in
       try DeliveryTable(consumer, db).bury(leased.timetoken, reason: reason, at: now)
       if leased.orderingKey != nil { bell.announceReturn(to: consumer.channel) }
+      return true
     }
     tallies?.note { $0.deadLettered += tokens.count - unknown.count }
     return unknown
@@ -96,6 +91,7 @@ extension EngineDatabase {
     let until = now + lease.wholeNanoseconds
     return try settle(tokens, heldAfter: now, db) { consumer, leased in
       try update.execute(arguments: [until, consumer.id, leased.timetoken.rawValue])
+      return true
     }
   }
 
@@ -138,11 +134,13 @@ extension EngineDatabase {
 
   /// Does `settleOne` to each delivery that its token still opens, and returns the other tokens.
   ///
+  /// A token also counts among the others when `settleOne` returns false.
+  ///
   /// - Parameter heldAfter: the time since boot that leases must outlast; without it one that has ended
   ///   counts as long as nobody else has received the message.
   private func settle(
     _ tokens: [LeaseToken], heldAfter: Int64 = -1, _ db: Database,
-    _ settleOne: (ConsumerRecord, Leased) throws -> Void
+    _ settleOne: (ConsumerRecord, Leased) throws -> Bool
   ) throws -> [LeaseToken] {
     let select = try db.cachedStatement(
       sql: """
@@ -161,11 +159,10 @@ extension EngineDatabase {
       let found = try consumers[token.consumerID] ?? ConsumerRecord.find(token.consumerID, db)
       guard let consumer = found else { return true }
       consumers[token.consumerID] = consumer
-      try settleOne(
+      return try !settleOne(
         consumer,
         Leased(
           timetoken: token.timetoken, attemptCount: row[1], orderingKey: row[2], failures: row[3]))
-      return false
     }
   }
 }

@@ -27,6 +27,20 @@ struct MessageRemoval {
     byteCount += size
   }
 
+  mutating func remove(_ timetokens: TimetokenList) throws {
+    let sum = try db.cachedStatement(
+      sql: """
+        SELECT count(*), ifnull(sum(length(payload) + ifnull(length(headers), 0)), 0) FROM message
+        WHERE timetoken IN (SELECT value FROM json_each(?))
+        """)
+    guard let row = try Row.fetchOne(sum, arguments: [timetokens.json]) else { return }
+    messageCount += row[0] as Int
+    byteCount += row[1] as Int
+    try RowWriter(
+      db, "DELETE FROM message WHERE timetoken IN (SELECT value FROM json_each(?))"
+    ).execute(timetokens.json)
+  }
+
   /// Removes a message that no consumer of its channel has still before it, in hand, or among its dead
   /// letters.
   mutating func removeUnlessNeeded(_ timetoken: Timetoken) throws {
