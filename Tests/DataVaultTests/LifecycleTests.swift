@@ -112,7 +112,7 @@ import VaultCrypto
     var status = try await vault.status()
     #expect(!status.isSecured)
     #expect(status.isAuthenticated)
-    #expect(status.formatVersion == 0)
+    #expect(status.formatVersion == 1)
     #expect(status.binding == nil)
     #expect(status.slots.map(\.iterationCount) == [10])
     try await vault.changePassword(to: credentials("mine"))
