@@ -38,7 +38,10 @@ extension DatabaseKeeper {
   func requireOwnDatabase(of vault: Vault) async throws {
     let binding = OpeningDecision.Binding(try await vault.binding())
     switch OpeningDecision(binding: binding, database: try lookAtDatabase()) {
-    case .open, .finishCreation, .refuse(.damaged): return
+    case .open, .refuse(.damaged): return
+    case .finishCreation:
+      try home.fileSystem.synchronizeDirectory(home.path)
+      try await vault.completeBinding()
     case .create, .resumeCreation: throw VaultedDatabaseError.refusal(.databaseMissing, of: home)
     case .refuse(let code): throw VaultedDatabaseError.refusal(code, of: home)
     }

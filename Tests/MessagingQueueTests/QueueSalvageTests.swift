@@ -141,6 +141,22 @@ import VaultedDatabase
     try await after.stop()
   }
 
+  @Test(arguments: [0, 5, 100, 2000])
+  func `a first page that is damaged anywhere costs no message`(offset: Int) async throws {
+    try await fill()
+    var bytes = try Data(contentsOf: database)
+    bytes[offset] ^= 1
+    try bytes.write(to: database)
+    let vault = try await place.unlockedVault()
+    #expect(try await !MessagingEngine.verify(place.home, vault: vault).isClean)
+    let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+    #expect(salvage.messages?.channels.map(\.messageCount) == [190])
+    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+    let engine = try await place.start(vault)
+    #expect(try await engine.messageCount(of: channel) == 190)
+    try await engine.stop()
+  }
+
   @Test func `a salvage that was killed before the renames is finished by the next opening`()
     async throws
   {

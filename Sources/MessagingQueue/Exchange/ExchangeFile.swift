@@ -84,7 +84,8 @@ final class ExchangeFile {
     isAtEnd = bytes.isEmpty
   }
 
-  private func read(upTo count: Int) throws(EngineError) -> [UInt8] {
+  /// The next bytes as they are; none at the end.
+  func read(upTo count: Int) throws(EngineError) -> [UInt8] {
     do {
       return try unsafe [UInt8](unsafeUninitializedCapacity: count) { bytes, initializedCount in
         initializedCount = try unsafe descriptor.read(into: UnsafeMutableRawBufferPointer(bytes))

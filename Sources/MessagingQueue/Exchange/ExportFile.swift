@@ -83,9 +83,22 @@ final class ExportFile {
       if case .message = record { kept = (place, file.byteCount) }
     }
     if isWhole { return place }
+    if place.header == nil { try requireBeginning() }
     kept.place.digest = try file.digest(ofFirst: kept.byteCount)
     try file.cut(to: kept.byteCount)
     return kept.place
+  }
+
+  /// What is to be overwritten must be the torn first line of an export: others call files so too.
+  private func requireBeginning() throws(EngineError) {
+    let beginning = Array(#"{"record":"export","version":"#.utf8)
+    try file.rewind()
+    let found = try file.read(upTo: beginning.count)
+    guard beginning.starts(with: found) else {
+      throw EngineError(
+        .alreadyExists, "\(partial) is no unfinished export of messages",
+        hint: "move it away, or give another name")
+    }
   }
 
   private static func require(

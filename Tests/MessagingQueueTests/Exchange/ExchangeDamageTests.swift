@@ -167,6 +167,19 @@ import Testing
     }
   }
 
+  @Test func `a file that only has the name of an unfinished export is refused, and kept`()
+    async throws
+  {
+    let bench = try await ExchangeBench()
+    let partial = FilePath(bench.path.string + ".partial")
+    let other = Array("{\"record\":\"other\"}\nsomebody else's\n".utf8)
+    try bench.write(other, to: partial)
+    await #expect {
+      _ = try await bench.sourceEngine.exportMessages(to: bench.path)
+    } throws: { ($0 as? EngineError)?.code == .alreadyExists }
+    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial.string))) == other)
+  }
+
   @Test func `an unfinished export of something else is refused, and kept`() async throws {
     let (bench, whole) = try await Self.small()
     let partial = FilePath(bench.path.string + ".partial")
