@@ -45,6 +45,7 @@ bench:
 extension:
 	@scripts/extension
 
-# The documentation of SealedSQLite without a warning, and its first program in a package of its own.
+# The documentation of SealedSQLite and MessagingQueue without a warning; the first program of the one and
+# the tutorial of the other, each in a package of its own.
 docs:
 	@scripts/docs

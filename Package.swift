@@ -129,6 +129,12 @@ let package = Package(
       ],
       path: "Examples/Spool", swiftSettings: settings),
 
+    // The program of MessagingQueue's tutorial, likewise.
+    .executableTarget(
+      name: "Shop",
+      dependencies: ["MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto"],
+      path: "Tests/Support/Tutorial"),
+
     tests("FileLayerTests", ["FileLayer", system]),
     tests("VaultCryptoTests", ["VaultCrypto"]),
     // A session bus and a GNOME Keyring of a test's own.
@@ -162,7 +168,7 @@ let package = Package(
       "MessagingQueueTests",
       [
         "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault",
-        "VaultCrypto", "FileLayer", "FaultVFS", grdb, logging, metrics, system,
+        "VaultCrypto", "FileLayer", "FaultVFS", "Shop", grdb, logging, metrics, system,
         .product(name: "MetricsTestKit", package: "swift-metrics"),
       ]),
     tests(

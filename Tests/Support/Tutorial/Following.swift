@@ -1,0 +1,12 @@
+// Sources/Shop/Following.swift
+import MessagingQueue
+
+extension Shop {
+  /// Prints what is in the log and then what is published, by any process.
+  func follow() async throws {
+    let engine = try await open()
+    for try await message in try await engine.messages(of: orders, after: .beginning) {
+      print("\(message.timetoken): \(String(decoding: message.payload, as: UTF8.self))")
+    }
+  }
+}
