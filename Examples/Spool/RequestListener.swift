@@ -20,9 +20,10 @@ struct RequestListener: Service {
 
   func run() async throws {
     ServiceManager.notify("READY=1")
-    await withGracefulShutdownHandler {
+    // Cancelled when the engine cannot start: without it there is nothing to listen for.
+    await withTaskCancellationOrGracefulShutdownHandler {
       await listener.serve { await answers(to: $0) }
-    } onGracefulShutdown: {
+    } onCancelOrGracefulShutdown: {
       ServiceManager.notify("STOPPING=1")
       listener.stop()
     }

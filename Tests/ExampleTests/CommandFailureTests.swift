@@ -33,6 +33,8 @@ import Testing
     var letters = try spool.datavault("queue", "dead-letters", "spool", "--json")
     while !letters.output.contains("reason") {
       guard daemon.isRunning, letters.status == 0 else { throw DaemonEnded(errors: daemon.errors) }
+      // A message that was acknowledged will never be one.
+      try #require(try spool.messageCount() == 1)
       letters = try spool.datavault("queue", "dead-letters", "spool", "--json")
     }
     #expect(letters.output.replacing("\\/", with: "/").contains(reason), "\(letters.output)")

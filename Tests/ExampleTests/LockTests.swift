@@ -64,6 +64,15 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: spool.home + "/vaults/messaging.vault"))
   }
 
+  @Test func `a daemon whose engine cannot start ends, and says why`() throws {
+    let spool = try Spool.unsecured()
+    try FileManager.default.removeItem(atPath: spool.home + "/messaging.db")
+    let daemon = try Daemon(spool)
+    #expect(daemon.waitForEnd() == 66)
+    #expect(daemon.errors.contains("spoold: "), "\(daemon.errors)")
+    #expect(!FileManager.default.fileExists(atPath: spool.socket))
+  }
+
   @Test func `a second daemon does not take the socket of the first`() throws {
     let spool = try Spool.unsecured()
     let first = try Daemon(spool)
