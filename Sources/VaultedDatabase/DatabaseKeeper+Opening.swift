@@ -59,13 +59,22 @@ extension DatabaseKeeper {
         try file.changeOwner(to: owner)
       }
     }
-    try SealedDatabase.openPool(
-      at: home.creationPath, key: key, creation: .ifAbsent(autoVacuum: .incremental),
-      newFileID: databaseID, over: home.baseVFS
-    ).close()
+    try build(under: key, databaseID: databaseID)
     try home.fileSystem.rename(home.creationPath, to: home.databasePath)
     try home.fileSystem.synchronizeDirectory(home.path)
     try await vault.completeBinding()
+  }
+
+  private func build(under key: borrowing SecretBytes, databaseID: [UInt8]) throws {
+    let pool = try SealedDatabase.openPool(
+      at: home.creationPath, key: key, creation: .ifAbsent(autoVacuum: .incremental),
+      newFileID: databaseID, over: home.baseVFS)
+    let emptying = Result {
+      // SQLite closes without a word when the disk is full, and what is in the log then is not renamed.
+      try pool.writeWithoutTransaction { db in try db.checkpoint(.truncate) }
+    }
+    try pool.close()
+    _ = try emptying.get()
   }
 
   private func newDatabaseID() -> [UInt8] {

@@ -55,6 +55,16 @@ import Testing
     #expect(try database.receive(9, from: channel).map(\.text) == ["b", "c"])
   }
 
+  @Test func `a receive that is full leaves what lies behind to its late worker`() throws {
+    var message = Message(channel: channel, payload: Array("d".utf8))
+    message.timeToLive = .seconds(40)
+    _ = try database.publish([message])
+    let late = try database.receive(9, from: channel)
+    engine.time.advance(by: .seconds(50))
+    #expect(try database.receive(1, from: channel).map(\.text) == ["a"])
+    try database.acknowledge([late[3].token])
+  }
+
   @Test func `a token settles once`() throws {
     let token = try database.receive(1, from: channel)[0].token
     try database.acknowledge([token])

@@ -11,12 +11,16 @@ import VaultCrypto
 struct RecordedEngine {
   static let channel = Channel.orders
 
+  /// In memory where the system has it: what is durable is decided by the record.
+  static let base = FilePath(
+    FileManager.default.isWritableFile(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory())
+
   let folder: FilePath
   let recorder: FileRecorder
   let time = ManualTimeSource()
 
   init(fault: FileRecorder.Fault? = nil) throws {
-    folder = FilePath(NSTemporaryDirectory()).appending("recorded-\(UUID().uuidString)")
+    folder = Self.base.appending("recorded-\(UUID().uuidString)")
     try FileManager.default.createDirectory(
       atPath: folder.string, withIntermediateDirectories: true)
     recorder = FileRecorder(fault: fault)

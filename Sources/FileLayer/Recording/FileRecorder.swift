@@ -8,6 +8,12 @@ package final class FileRecorder: Sendable {
   package enum Fault: Sendable, Equatable {
     /// The step fails with this reason; the next ones work.
     case failure(atEvent: Int, Errno)
+    /// From this step on all fail with this reason, until ``FileRecorder/lift()``.
+    case failures(fromEvent: Int, Errno)
+    /// A read fails with this reason, counted from 0 among the reads; the next ones work.
+    case readFailure(atRead: Int, Errno)
+    /// From this read on all fail with this reason, until ``FileRecorder/lift()``.
+    case readFailures(fromRead: Int, Errno)
     /// The process dies before this step: it and all that follow do nothing and fail.
     case crash(atEvent: Int)
   }
@@ -15,14 +21,16 @@ package final class FileRecorder: Sendable {
   private struct State {
     var events: [FileEvent] = []
     var failableCount = 0
+    var readCount = 0
     var hasCrashed = false
+    var hasStruck = false
+    var fault: Fault?
   }
 
-  private let fault: Fault?
-  private let state = Mutex(State())
+  private let state: Mutex<State>
 
   package init(fault: Fault? = nil) {
-    self.fault = fault
+    state = Mutex(State(fault: fault))
   }
 
   /// All events so far that took place.
@@ -30,6 +38,12 @@ package final class FileRecorder: Sendable {
 
   /// How many events could have failed: the numbers that a fault may name are below it.
   package var failableEventCount: Int { state.withLock { $0.failableCount } }
+
+  /// How many reads there were: the numbers that a fault may name are below it.
+  package var readCount: Int { state.withLock { $0.readCount } }
+
+  /// Whether the fault has struck.
+  package var hasStruck: Bool { state.withLock { $0.hasStruck } }
 
   /// Whether the planned crash has happened.
   package var hasCrashed: Bool { state.withLock { $0.hasCrashed } }
@@ -44,9 +58,15 @@ package final class FileRecorder: Sendable {
       if event.mayFail {
         let number = state.failableCount
         state.failableCount += 1
-        switch fault {
-        case .failure(number, let errno): return errno
+        switch state.fault {
+        case .failure(number, let errno):
+          state.hasStruck = true
+          return errno
+        case .failures(let first, let errno) where number >= first:
+          state.hasStruck = true
+          return errno
         case .crash(number):
+          state.hasStruck = true
           state.hasCrashed = true
           return .ioError
         default: break
@@ -55,6 +75,31 @@ package final class FileRecorder: Sendable {
       state.events.append(event)
       return nil
     }
+  }
+
+  /// Asks for leave before a read, which is not logged.
+  ///
+  /// - Returns: nil when it may go ahead, else the reason it must fail with.
+  package func admitRead() -> Errno? {
+    state.withLock { state in
+      if state.hasCrashed { return .ioError }
+      let number = state.readCount
+      state.readCount += 1
+      switch state.fault {
+      case .readFailure(number, let errno):
+        state.hasStruck = true
+        return errno
+      case .readFailures(let first, let errno) where number >= first:
+        state.hasStruck = true
+        return errno
+      default: return nil
+      }
+    }
+  }
+
+  /// Takes the fault's cause away: all that follows works, unless the process has crashed.
+  package func lift() {
+    state.withLock { $0.fault = nil }
   }
 
   /// Writes a note into the log.

@@ -111,6 +111,8 @@ struct Receiver {
       let rows = try Row.fetchAll(
         select, arguments: [consumer.id, priority.rawValue, last, maximumCount])
       reading: for row in rows {
+        // A lease that has ended still counts while its message goes to nobody else.
+        if isFull { return }
         let ready = try ReadyDelivery(row)
         switch try take(ready, priority) {
         case .taken, .passed: last = ready.timetoken.rawValue

@@ -30,7 +30,10 @@ public struct DeliveryFailure: Sendable, Hashable, Codable {
   /// The text of a list; nil for none.
   static func text(of failures: [DeliveryFailure]) -> String? {
     if failures.isEmpty { return nil }
-    return (try? JSONEncoder().encode(failures)).map { String(decoding: $0, as: UTF8.self) }
+    let encoder = JSONEncoder()
+    // Equal histories are equal bytes.
+    encoder.outputFormatting = .sortedKeys
+    return (try? encoder.encode(failures)).map { String(decoding: $0, as: UTF8.self) }
   }
 
   /// What a text of ``appended(to:)`` says; nothing, if it is none.

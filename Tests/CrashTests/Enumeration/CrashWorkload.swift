@@ -11,6 +11,7 @@ enum CrashWorkload: String, CaseIterable, Sendable {
   case deletedJournal, truncatedJournal, persistentJournal, journalSpills, journalVacuum
   case incrementalVacuum, modeChanges, superJournal
   case publish, lease, keyChange
+  case together, settling, retention, ownRows
 
   /// How far behind the last acknowledgement a state may be: only where durability was waived.
   var mayForget: Bool { self == .normalLog }
@@ -18,9 +19,11 @@ enum CrashWorkload: String, CaseIterable, Sendable {
   /// Whether plain SQLite can do the same.
   var hasPlainTwin: Bool { self != .keyChange }
 
-  func record(_ form: FileForm) throws -> RecordedWork {
+  func record(_ form: FileForm) async throws -> RecordedWork {
     let recording = try WorkRecording(form)
     switch self {
+    case .together, .settling, .retention, .ownRows:
+      return try await EngineLifeWork(recording).record(self)
     case .publish, .lease: return try EngineWork(recording).record(self)
     case .keyChange: return try recordKeyChange(recording)
     default: return try recordStatements(recording)

@@ -2,9 +2,7 @@ import FaultVFS
 import FileLayer
 import GRDB
 import MessagingQueue
-import SealedSQLite
 import SystemPackage
-import VaultCrypto
 
 /// What the messaging engine does to its database: publish, receive, acknowledge, release.
 struct EngineWork {
@@ -70,15 +68,7 @@ struct EngineWork {
 
   /// Opens the pool over the recording for the time of `body`.
   private func withDatabase(_ body: (EngineDatabase, DatabasePool) throws -> Void) throws {
-    let pool =
-      switch recording.form {
-      case .sealed:
-        try SealedDatabase.openPool(
-          at: recording.database, key: SecretBytes(copying: FileForm.keyBytes),
-          over: recording.vfs)
-      case .plain:
-        try DatabasePool(path: "file:\(recording.database)?vfs=\(recording.vfs)")
-      }
+    let pool = try recording.openPool()
     defer { try? pool.close() }
     try body(EngineDatabase(pool: pool, time: time), pool)
   }

@@ -11,12 +11,12 @@ import Testing
   @Test(arguments: CrashWorkload.allCases)
   func `no power cut loses what was acknowledged or shows what was not committed`(
     workload: CrashWorkload
-  ) throws {
+  ) async throws {
     // What plain SQLite survives is not lost by us: the same cuts are tried on its own files.
     let forms = workload.hasPlainTwin ? FileForm.allCases : [.sealed]
     for form in forms {
       let enumeration = CrashEnumeration(
-        work: try workload.record(form), form: form, mayForget: workload.mayForget)
+        work: try await workload.record(form), form: form, mayForget: workload.mayForget)
       let totals = try enumeration(stateCount: Self.stateCount, seed: Self.seed)
       print(
         """
@@ -25,6 +25,27 @@ import Testing
         """)
       #expect(totals.lost == 0, "\(form): \(totals.findings)")
       #expect(totals.wrong == 0, "\(form): \(totals.findings)")
+    }
+  }
+  @Test func `an engine starts from every state that a cut leaves, with all that was acknowledged`()
+    async throws
+  {
+    let totals = try await StartEnumeration()(stateCount: Self.stateCount / 10)
+    print("crash starts: \(totals.states), lost: \(totals.lost), wrong: \(totals.wrong)")
+    #expect(totals.lost == 0, "\(totals.findings.prefix(5))")
+    #expect(totals.wrong == 0, "\(totals.findings.prefix(5))")
+    #expect(totals.states > 50)
+  }
+
+  @Test func `a log that lacks, repeats or swaps a message, or brings one back, is noticed`() {
+    let notes = [
+      "made", "publishing a", "published a", "publishing b", "published b", "publishing c",
+      "acknowledging a", "acknowledged a",
+    ]
+    #expect(StartEnumeration.judge(["b"], notes) == nil)
+    #expect(StartEnumeration.judge(["b", "c"], notes) == nil)
+    for wrong in [[], ["c"], ["b", "b"], ["c", "b"], ["a", "b"], ["b", "d"]] {
+      #expect(StartEnumeration.judge(wrong, notes) != nil, "\(wrong)")
     }
   }
 }

@@ -64,7 +64,8 @@ import Testing
         let failure = #expect(throws: SealedDatabaseError.self, "step \(step)") {
           try copy(place, format, failing)
         }
-        #expect(failure?.code == .diskFull, "step \(step) of \(count)")
+        // Only a write knows that the disk is full.
+        #expect([.diskFull, .inputOutput].contains(failure?.code), "step \(step) of \(count)")
         #expect(place.names == ["plain.db"], "step \(step) of \(count)")
       }
     }

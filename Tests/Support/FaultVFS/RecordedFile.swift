@@ -2,7 +2,7 @@ import CSQLite
 import FileLayer
 import SystemPackage
 
-/// An open file whose steps are logged.
+/// An open file whose steps are logged, and fail as "unix" has them fail: only a write knows a full disk.
 final class RecordedFile {
   let base: UnsafeMutablePointer<sqlite3_file>
   let path: FilePath
@@ -29,19 +29,35 @@ final class RecordedFile {
 
   /// Asks the recorder, then does the step.
   func perform(_ event: FileEvent, failing result: Int32, _ step: () -> Int32) -> Int32 {
-    if let errno = recorder.admit(event) { return Self.result(errno, else: result) }
-    return step()
+    recorder.admit(event) == nil ? step() : result
+  }
+
+  /// Writes; of what a full disk does not take, the first half arrives all the same.
+  func write(_ source: UnsafeRawPointer?, _ byteCount: Int32, _ offset: Int64) -> Int32 {
+    let bytes = Array(UnsafeRawBufferPointer(start: source, count: Int(byteCount)))
+    switch recorder.admit(.write(path, offset: offset, bytes: bytes)) {
+    case nil:
+      return methods.xWrite(base, source, byteCount, offset)
+    case .some(.noSpace):
+      _ = methods.xWrite(base, source, byteCount / 2, offset)
+      return SQLITE_FULL
+    default:
+      return SQLITE_IOERR | (3 << 8)  // SQLITE_IOERR_WRITE
+    }
+  }
+
+  func read(_ target: UnsafeMutableRawPointer?, _ byteCount: Int32, _ offset: Int64) -> Int32 {
+    if recorder.admitRead() != nil { return SQLITE_IOERR | (1 << 8) }  // SQLITE_IOERR_READ
+    return methods.xRead(base, target, byteCount, offset)
   }
 
   func synchronize(_ flags: Int32) -> Int32 {
     let failure = SQLITE_IOERR | (4 << 8)  // SQLITE_IOERR_FSYNC
-    if let errno = recorder.admit(.synchronize(path)) { return Self.result(errno, else: failure) }
+    if recorder.admit(.synchronize(path)) != nil { return failure }
     if owesDirectorySync {
       owesDirectorySync = false
       let directory = path.removingLastComponent()
-      if let errno = recorder.admit(.synchronizeDirectory(directory)) {
-        return Self.result(errno, else: failure)
-      }
+      if recorder.admit(.synchronizeDirectory(directory)) != nil { return failure }
     }
     return methods.xSync(base, flags)
   }
@@ -49,9 +65,5 @@ final class RecordedFile {
   /// Everything but unlocking and closing fails once the recorded process is dead.
   func whileAlive(_ step: () -> Int32) -> Int32 {
     recorder.hasCrashed ? SQLITE_IOERR : step()
-  }
-
-  static func result(_ errno: Errno, else result: Int32) -> Int32 {
-    errno == .noSpace ? SQLITE_FULL : result
   }
 }

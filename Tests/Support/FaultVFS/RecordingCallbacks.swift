@@ -61,9 +61,7 @@ enum RecordingCallbacks {
     let filePath = path.map { FilePath(platformString: $0) } ?? RecordingVFS.unnamed
     let exists = path != nil && (try? LinuxFileSystem().status(of: filePath)) != nil
     let isCreating = flags & SQLITE_OPEN_CREATE != 0 && !exists
-    if isCreating, let errno = recorder.admit(.create(filePath)) {
-      return RecordedFile.result(errno, else: SQLITE_CANTOPEN)
-    }
+    if isCreating, recorder.admit(.create(filePath)) != nil { return SQLITE_CANTOPEN }
     let base = UnsafeMutableRawPointer.allocate(
       byteCount: Int(unix.pointee.szOsFile), alignment: 16)
     base.initializeMemory(as: UInt8.self, repeating: 0, count: Int(unix.pointee.szOsFile))
@@ -92,7 +90,7 @@ enum RecordingCallbacks {
       events.append(.synchronizeDirectory(filePath.removingLastComponent()))
     }
     for event in events {
-      if let errno = recorder.admit(event) { return RecordedFile.result(errno, else: failure) }
+      if recorder.admit(event) != nil { return failure }
     }
     return unix.pointee.xDelete(unix, path, isSynchronizing)
   }
@@ -134,12 +132,7 @@ enum RecordingCallbacks {
       return result
     }
     table.xWrite = { memory, source, byteCount, offset in
-      RecordingCallbacks.with(memory) { file in
-        let bytes = Array(UnsafeRawBufferPointer(start: source, count: Int(byteCount)))
-        return file.perform(
-          .write(file.path, offset: offset, bytes: bytes), failing: SQLITE_IOERR | (3 << 8)
-        ) { file.methods.xWrite(file.base, source, byteCount, offset) }
-      }
+      RecordingCallbacks.with(memory) { $0.write(source, byteCount, offset) }
     }
     table.xTruncate = { memory, byteCount in
       RecordingCallbacks.with(memory) { file in
@@ -156,9 +149,7 @@ enum RecordingCallbacks {
   /// What does not; it fails after a crash, but for what lets a connection go.
   private static func setQuestions(_ table: inout sqlite3_io_methods) {
     table.xRead = { memory, target, byteCount, offset in
-      RecordingCallbacks.with(memory) { file in
-        file.whileAlive { file.methods.xRead(file.base, target, byteCount, offset) }
-      }
+      RecordingCallbacks.with(memory) { $0.read(target, byteCount, offset) }
     }
     table.xFileSize = { memory, target in
       RecordingCallbacks.with(memory) { file in

@@ -1,0 +1,177 @@
+import DataVault
+import FaultVFS
+import FileLayer
+import Foundation
+import MessagingQueue
+import SystemPackage
+import VaultCrypto
+import VaultedDatabase
+
+/// Records a home from its first start on, vault and database in one log, and starts an engine on what a
+/// kill or a power cut at each step of it leaves.
+struct StartEnumeration {
+  struct Totals: Sendable {
+    var states = 0
+    var lost = 0
+    var wrong = 0
+    var findings: [String] = []
+  }
+
+  /// A home as a cut leaves it.
+  private struct State {
+    let place: String
+    let files: [FilePath: [UInt8]]
+    let notes: [String]
+  }
+
+  private static var credentials: Credentials {
+    Credentials(password: SecretBytes(copying: Array("long secret".utf8)))
+  }
+  private static var parameters: VaultParameters {
+    var parameters = VaultParameters()
+    parameters.iterationCount = 10
+    parameters.minimumIterationCount = 10
+    return parameters
+  }
+
+  private let root: FilePath
+  private let recorder = FileRecorder()
+
+  init() {
+    root = Self.freshFolder()
+  }
+
+  /// - Parameter stateCount: at most so many of the different states, evenly chosen.
+  func callAsFunction(stateCount: Int) async throws -> Totals {
+    defer { Self.remove(root) }
+    try await record()
+    let states = states()
+    let step = max(1, (states.count + stateCount - 1) / stateCount)
+    var totals = Totals()
+    for state in stride(from: 0, to: states.count, by: step).map({ states[$0] }) {
+      totals.states += 1
+      do {
+        let texts = try await texts(state)
+        if let finding = Self.judge(texts, state.notes) {
+          totals.wrong += 1
+          totals.findings.append("\(state.place): \(finding): \(texts), \(state.notes)")
+        }
+      } catch {
+        totals.lost += 1
+        totals.findings.append("\(state.place): no engine starts: \(error)")
+      }
+    }
+    return totals
+  }
+
+  /// Two lives of an engine that records an anchor with every second commit; the first ends cleanly.
+  private func record() async throws {
+    let home = DataVaultHome(
+      root, fileSystem: RecordingFileSystem(recorder: recorder),
+      vaultParameters: Self.parameters, baseVFS: RecordingVFS(recorder).name)
+    let vault = try await Vault.create(
+      .messaging, in: home.store, credentials: Self.credentials, parameters: Self.parameters)
+    recorder.mark("made")
+    var configuration = EngineConfiguration()
+    configuration.anchorCommitCount = 2
+    let orders = try Channel("orders")
+    for life in 0..<2 {
+      let engine = try await MessagingEngine.start(
+        home, vault: vault, configuration: configuration)
+      for number in 0..<5 {
+        let text = "\(life)-\(number)"
+        recorder.mark("publishing \(text)")
+        try await engine.publish(Message(channel: orders, payload: Array(text.utf8)))
+        recorder.mark("published \(text)")
+      }
+      for delivery in try await engine.receive(from: orders, maximumCount: 2) {
+        let text = String(decoding: delivery.payload, as: UTF8.self)
+        recorder.mark("acknowledging \(text)")
+        try await engine.acknowledge([delivery.token])
+        recorder.mark("acknowledged \(text)")
+      }
+      try await engine.stop()
+    }
+  }
+
+  /// Of equal homes with equal notes, one.
+  private func states() -> [State] {
+    let events = recorder.events
+    let start = events.firstIndex(of: .mark("made")) ?? 0
+    var seen: Set<Int> = []
+    var states: [State] = []
+    for count in start + 1...events.count {
+      let replay = DiskReplay(events[..<count])
+      let notes = events[..<count].compactMap {
+        if case .mark(let note) = $0 { note } else { nil }
+      }
+      for (name, loss) in [
+        ("killed", DiskReplay.Loss.nothing), ("power cut", .everythingUnsynchronized),
+        ("names before contents", .unsynchronizedContents),
+      ] {
+        let files = replay.files(after: loss)
+        var hasher = Hasher()
+        hasher.combine(notes.count)
+        for path in files.keys.sorted(by: { $0.string < $1.string }) {
+          hasher.combine(path)
+          hasher.combine(files[path])
+        }
+        if seen.insert(hasher.finalize()).inserted {
+          states.append(State(place: "\(name) after \(count)", files: files, notes: notes))
+        }
+      }
+    }
+    return states
+  }
+
+  /// The log that an engine finds.
+  private func texts(_ state: State) async throws -> [String] {
+    let folder = Self.freshFolder()
+    defer { Self.remove(folder) }
+    let manager = FileManager.default
+    try manager.createDirectory(
+      atPath: folder.appending("vaults").string, withIntermediateDirectories: true,
+      attributes: [.posixPermissions: 0o700])
+    for (path, bytes) in state.files {
+      _ = manager.createFile(
+        atPath: folder.string + path.string.dropFirst(root.string.count), contents: Data(bytes),
+        attributes: [.posixPermissions: 0o600])
+    }
+    let home = DataVaultHome(
+      folder, fileSystem: LinuxFileSystem(), vaultParameters: Self.parameters)
+    let vault = try await Vault.get(.messaging, in: home.store, parameters: Self.parameters)
+    try await vault.unlock(with: Self.credentials)
+    let engine = try await MessagingEngine.start(home, vault: vault)
+    let texts = try await engine.history(of: Channel("orders"))
+      .map { String(decoding: $0.payload, as: UTF8.self) }
+    try await engine.stop()
+    return texts
+  }
+
+  /// What is wrong with a log, by what callers had been told.
+  static func judge(_ texts: [String], _ notes: [String]) -> String? {
+    func noted(_ word: String) -> [String] {
+      notes.filter { $0.hasPrefix(word + " ") }.map { String($0.dropFirst(word.count + 1)) }
+    }
+    let begun = noted("publishing")
+    if texts != begun.filter(texts.contains) { return "not what was published, in its order" }
+    let mayBeGone = Set(noted("acknowledging"))
+    if let missing = noted("published").first(where: {
+      !texts.contains($0) && !mayBeGone.contains($0)
+    }) {
+      return "\(missing) is lost"
+    }
+    if let back = noted("acknowledged").first(where: texts.contains) {
+      return "\(back) was acknowledged"
+    }
+    return nil
+  }
+
+  private static func freshFolder() -> FilePath {
+    FilePath(NSTemporaryDirectory()).appending("starts-\(UUID().uuidString)")
+  }
+
+  private static func remove(_ folder: FilePath) {
+    try? FileManager.default.removeItem(atPath: folder.string)
+  }
+}

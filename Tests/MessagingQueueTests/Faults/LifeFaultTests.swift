@@ -1,0 +1,176 @@
+import DataVault
+import FaultVFS
+import FileLayer
+import Foundation
+import MessagingQueue
+import SystemPackage
+import Testing
+import VaultCrypto
+import VaultedDatabase
+
+/// The life of an engine, from the first start over its stop to the next, on a home that fails at each of
+/// its steps, those of the vault included.
+@Suite(.timeLimit(.minutes(15))) struct LifeFaultTests {
+  private static let isExhaustive =
+    ProcessInfo.processInfo.environment["DATAVAULT_FAULTS"] == "all"
+
+  @Test func `a start or a stop that fails can be done again, and nothing is lost`() async throws {
+    let start = EngineHome()
+    await (try start.makeVault()).lock()
+    let vaultFile = try start.vaultFile
+    let firstLife = try await Self.rehearse(vaultFile, lives: 1)
+    let bothLives = try await Self.rehearse(vaultFile, lives: 2)
+    var (plays, lost) = (0, 0)
+    for number in 0..<bothLives {
+      let isFirst = number < firstLife
+      let kinds: [FileRecorder.Fault] = [
+        .failure(atEvent: number, .noSpace), .failures(fromEvent: number, .ioError),
+        .failure(atEvent: number, .ioError), .failures(fromEvent: number, .noSpace),
+        .failures(fromEvent: number, .readOnlyFileSystem),
+      ]
+      let turn = isFirst || number % 2 == 0 ? [kinds[number % 5]] : []
+      for fault in Self.isExhaustive ? kinds : turn {
+        let play = try LifePlay(vaultFile, lives: isFirst ? 1 : 2, fault: fault)
+        plays += 1
+        do {
+          let isRight = try await play.run() == play.expected
+          #expect(isRight, "\(fault)")
+          if !isRight { lost += 1 }
+        } catch {
+          lost += 1
+          Issue.record("\(fault): \(error)")
+        }
+        #expect(play.told.isDisjoint(with: LifePlay.wrongAnswers), "\(fault)")
+      }
+    }
+    print("life faults: \(bothLives) interruption points, \(plays) plays, lost: \(lost)")
+    #expect(firstLife > 60 && bothLives > firstLife)
+  }
+
+  /// How many steps a disk has that may fail.
+  private static func rehearse(_ vaultFile: Data, lives: Int) async throws -> Int {
+    let play = try LifePlay(vaultFile, lives: lives)
+    #expect(try await play.run() == play.expected)
+    #expect(play.told.isEmpty)
+    return play.recorder.failableEventCount
+  }
+}
+
+/// One or two lives of an engine: the first publishes two messages, the second acknowledges one.
+private final class LifePlay {
+  let recorder: FileRecorder
+  private let lives: Int
+  /// The texts that are there at the end.
+  var expected: [String] { lives == 1 ? ["a", "b"] : ["b"] }
+  /// The codes of all failures.
+  private(set) var told: Set<String> = []
+  private let folder: URL
+  private let home: DataVaultHome
+  private let cleanHome: DataVaultHome
+
+  /// What a failing disk must not be taken for.
+  static let wrongAnswers: Set = [
+    "damaged", "rolledBack", "databaseMissing", "foreignDatabase", "keyMissing", "wrongPassword",
+    "plainDatabase", "newerVersion", "vaultMissing", "vaultLocked", "doesNotExist",
+  ]
+
+  init(_ vaultFile: Data, lives: Int, fault: FileRecorder.Fault? = nil) throws {
+    self.lives = lives
+    recorder = FileRecorder(fault: fault)
+    folder = URL(fileURLWithPath: RecordedEngine.base.string)
+      .appendingPathComponent("life-\(UUID().uuidString)")
+    let vaults = folder.appendingPathComponent("vaults")
+    try FileManager.default.createDirectory(
+      at: vaults, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    _ = FileManager.default.createFile(
+      atPath: vaults.appendingPathComponent("messaging.vault").path, contents: vaultFile,
+      attributes: [.posixPermissions: 0o600])
+    var parameters = VaultParameters()
+    parameters.iterationCount = 10
+    parameters.minimumIterationCount = 10
+    let path = FilePath(folder.path)
+    home = DataVaultHome(
+      path, fileSystem: RecordingFileSystem(recorder: recorder), vaultParameters: parameters,
+      baseVFS: RecordingVFS(recorder).name)
+    cleanHome = DataVaultHome(path, fileSystem: LinuxFileSystem(), vaultParameters: parameters)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  /// The texts that are left for a receiver at the end.
+  func run() async throws -> [String] {
+    let vault = try await again { [home] in try await Self.vault(home) }
+    var engine = try await again { [home] in
+      try await MessagingEngine.start(home, vault: vault)
+    }
+    for text in ["a", "b"] {
+      let message = FaultPlay.message(text, to: .orders)
+      _ = try await again { [engine] in try await engine.publish(message) }
+    }
+    await stop(engine)
+    if lives == 2 {
+      engine = try await again { [home] in try await MessagingEngine.start(home, vault: vault) }
+      try await acknowledgeOne(engine)
+      await stop(engine)
+    }
+    recorder.lift()
+
+    let last = try await MessagingEngine.start(cleanHome, vault: Self.vault(cleanHome))
+    let texts = try await last.receive(from: .orders, maximumCount: 10).map(\.text)
+    try await last.stop()
+    return texts
+  }
+
+  private func acknowledgeOne(_ engine: MessagingEngine) async throws {
+    let token = try await again {
+      while true {
+        // What a failed attempt has leased comes back at once.
+        let deliveries = try await engine.receive(from: .orders, lease: .milliseconds(1))
+        if let first = deliveries.first { return first.token }
+        try await Task.sleep(for: .milliseconds(1))
+      }
+    }
+    try await again {
+      do throws(EngineError) {
+        try await engine.acknowledge([token])
+      } catch {
+        // Done already, by the attempt of which nobody knew.
+        if error.code != .unknownLease || told.isEmpty { throw error }
+      }
+    }
+  }
+
+  private static func vault(_ home: DataVaultHome) async throws -> Vault {
+    let vault = try await Vault.get(.messaging, in: home.store, parameters: home.vaultParameters)
+    try await vault.unlock(with: EngineHome.credentials)
+    return vault
+  }
+
+  /// An engine that could not end cleanly has ended all the same.
+  private func stop(_ engine: MessagingEngine) async {
+    do throws(EngineError) {
+      try await engine.stop()
+    } catch {
+      note(error)
+      recorder.lift()
+    }
+  }
+
+  private func again<Result>(_ body: () async throws -> Result) async throws -> Result {
+    do {
+      return try await body()
+    } catch {
+      note(error)
+      recorder.lift()
+      return try await body()
+    }
+  }
+
+  private func note(_ error: any Error) {
+    switch error {
+    case let error as EngineError: told.insert(error.code.description)
+    case let error as VaultError: told.insert("\(error.code)")
+    default: told.insert("\(error)")
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import DataVault
+import Foundation
+import MessagingQueue
+import Synchronization
+import Testing
+
+/// A vault that is locked while publishers are at work.
+@Suite(.timeLimit(.minutes(15))) struct LockedWhilePublishingTests {
+  private let place = EngineHome()
+
+  /// What publishers were told.
+  private final class Account: Sendable {
+    private let state = Mutex((kept: Set<String>(), codes: [EngineError.Code]()))
+
+    var kept: Set<String> { state.withLock { $0.kept } }
+    var codes: [EngineError.Code] { state.withLock { $0.codes } }
+
+    func keep(_ text: String) { state.withLock { _ = $0.kept.insert(text) } }
+    func refuse(_ code: EngineError.Code) { state.withLock { $0.codes.append(code) } }
+  }
+
+  @Test(arguments: [0, 1, 2, 5, 10, 30])
+  func `what was published before the lock is there, and of the rest nothing`(
+    count: Int
+  ) async throws {
+    let vault = try await place.makeVault()
+    let engine = try await place.start(vault)
+    let account = Account()
+    await withTaskGroup(of: Void.self) { group in
+      for publisher in 0..<4 {
+        group.addTask {
+          for number in 0... {
+            let text = "\(publisher) \(number)"
+            do throws(EngineError) {
+              try await engine.publish(Message(channel: .orders, payload: Array(text.utf8)))
+              account.keep(text)
+            } catch {
+              return account.refuse(error.code)
+            }
+          }
+        }
+      }
+      group.addTask {
+        while account.kept.count < count { await Task.yield() }
+        await vault.lock()
+      }
+    }
+    #expect(account.codes == Array(repeating: .vaultLocked, count: 4))
+    #expect(account.kept.count >= count)
+    #expect(engine.state == .refused(.vaultLocked))
+
+    let next = try await place.start(place.unlockedVault())
+    let texts = try await next.receive(from: .orders, maximumCount: 100_000).map(\.text)
+    #expect(Set(texts) == account.kept && texts.count == account.kept.count)
+    try await next.stop()
+  }
+}

@@ -1,0 +1,129 @@
+import FaultVFS
+import FileLayer
+import Foundation
+import GRDB
+import MessagingQueue
+import SystemPackage
+import Testing
+
+/// Several engines on one file, one of which is in trouble.
+@Suite(.timeLimit(.minutes(15))) struct SharedFileFaultTests {
+  private let plain: PlainEngine
+  private let channel = Channel.orders
+
+  init() throws {
+    plain = try PlainEngine()
+  }
+
+  /// An engine with connections of its own, as another process has them; over a failing disk, if one is
+  /// given.
+  private func engine(
+    _ recorder: FileRecorder? = nil, busyTimeout: Duration = .seconds(5)
+  ) async throws -> MessagingEngine {
+    let vfs = recorder.map { RecordingVFS($0).name } ?? "unix"
+    let pool = try DatabasePool(path: "file:\(plain.pool.path)?vfs=\(vfs)")
+    var configuration = EngineConfiguration()
+    configuration.busyTimeout = busyTimeout
+    return try await MessagingEngine(
+      pool: pool, time: plain.time, configuration: configuration, isSecured: true,
+      closePool: { try pool.close() })
+  }
+
+  private func message(_ text: String) -> Message {
+    Message(channel: channel, payload: Array(text.utf8))
+  }
+
+  private func log() throws -> [String] {
+    try plain.pool.writeWithoutTransaction { db in
+      try String.fetchAll(db, sql: "SELECT CAST(payload AS TEXT) FROM message ORDER BY timetoken")
+    }
+  }
+
+  @Test(arguments: [Errno.noSpace, .ioError, .readOnlyFileSystem])
+  func `an engine whose disk fails harms no other, and goes on when it works again`(
+    errno: Errno
+  ) async throws {
+    // As many steps as its start takes.
+    let quiet = FileRecorder()
+    try await engine(quiet).stop()
+    let recorder = FileRecorder(fault: .failures(fromEvent: quiet.failableEventCount + 3, errno))
+    let failing = try await engine(recorder)
+    let healthy = try await engine()
+    var (kept, unknown) = ([String](), Set<String>())
+    for round in 0..<10 {
+      for (name, engine) in [("failing", failing), ("healthy", healthy)] {
+        let text = "\(name) \(round)"
+        switch await code({ try await engine.publish(message(text)) }) {
+        case nil: kept.append(text)
+        case .outcomeUnknown:
+          #expect(name == "failing")
+          unknown.insert(text)
+        case let code:
+          #expect(name == "failing")
+          #expect(code == (errno == .noSpace ? .diskFull : .inputOutput))
+        }
+      }
+      if round == 6 { recorder.lift() }
+    }
+    #expect(recorder.hasStruck)
+    #expect(kept.filter { $0.hasPrefix("healthy") }.count == 10)
+    #expect(kept.suffix(2) == ["failing 9", "healthy 9"])
+    #expect(try log().filter { !unknown.contains($0) } == kept)
+    // Both receive what the other has published.
+    let first = try await failing.receive(from: channel, maximumCount: 3)
+    let rest = try await healthy.receive(from: channel, maximumCount: 100)
+    #expect(try (first + rest).map(\.text) == log())
+    try await failing.stop()
+    try await healthy.stop()
+  }
+
+  @Test func `who waits too long for another's transaction is told so, and is served after it`()
+    async throws
+  {
+    let waiting = try await engine(busyTimeout: .milliseconds(10))
+    let other = try await engine()
+    try await waiting.publish(message("a"))
+    let gate = WriterGate(other.database, holding: "BEGIN IMMEDIATE")
+    #expect(await code { try await waiting.publish(message("lost")) } == .busy)
+    #expect(await code { _ = try await waiting.receive(from: channel) } == .busy)
+    #expect(await code { try await waiting.setRetention(Retention(), of: channel) } == .busy)
+    // Readers wait for nobody.
+    #expect(try await waiting.history(of: channel).count == 1)
+    gate.open()
+    try await waiting.publish(message("b"))
+    #expect(try log() == ["a", "b"])
+    try await waiting.stop()
+    try await other.stop()
+  }
+
+  @Test func `many engines publish and receive everything once`() async throws {
+    let engines = try await [engine(), engine(), engine()]
+    let (perPublisher, channel) = (40, channel)
+    let received = try await withThrowingTaskGroup(of: [String].self) { group in
+      for (number, engine) in engines.enumerated() {
+        group.addTask {
+          for index in 0..<perPublisher {
+            try await engine.publish(
+              Message(channel: channel, payload: Array("\(number) \(index)".utf8)))
+          }
+          return []
+        }
+        group.addTask {
+          var texts: [String] = []
+          while true {
+            let deliveries = try await engine.receive(
+              from: channel, maximumCount: 7, waitingUpTo: .milliseconds(300))
+            if deliveries.isEmpty { return texts }
+            texts += deliveries.map(\.text)
+            try await engine.acknowledge(deliveries.map(\.token))
+          }
+        }
+      }
+      return try await group.reduce(into: []) { $0 += $1 }
+    }
+    let rest = try await engines[0].receive(from: channel, maximumCount: 1000).map(\.text)
+    let all = (0..<3).flatMap { number in (0..<perPublisher).map { "\(number) \($0)" } }
+    #expect((received + rest).sorted() == all.sorted())
+    for engine in engines { try await engine.stop() }
+  }
+}
