@@ -8,8 +8,10 @@ RUNS ?= 200
 STATES ?= 20000
 # Seconds for each harness of `make fuzz`.
 SECONDS_EACH ?= 60
+# How long `make soak` runs.
+MINUTES ?= 60
 
-.PHONY: demo test bench crash fuzz sanitize lint extension docs
+.PHONY: demo test bench crash fuzz sanitize soak lint extension docs
 
 # The main job on real input: what it compared and searched, last.
 demo:
@@ -31,6 +33,10 @@ fuzz:
 # The suite under the address and the thread sanitizer: findings (0).
 sanitize:
 	@scripts/sanitize
+
+# The engine at full load for MINUTES: messages, lost (0), memory and file size first and last.
+soak:
+	@MINUTES=$(MINUTES) scripts/soak
 
 # Formatting, and a build of everything, in which no warning is left.
 lint:

@@ -27,5 +27,13 @@ let package = Package(
         .product(name: "VaultCrypto", package: "DataVault"),
         .product(name: "VaultedDatabase", package: "DataVault"),
       ]),
+    // `make soak`: the engine at full load for as long as it is told.
+    .executableTarget(
+      name: "Soak",
+      dependencies: [
+        .product(name: "MessagingQueue", package: "DataVault"),
+        .product(name: "SystemPackage", package: "swift-system"),
+        .product(name: "VaultedDatabase", package: "DataVault"),
+      ]),
   ]
 )

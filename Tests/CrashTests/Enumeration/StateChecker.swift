@@ -67,14 +67,26 @@ final class StateChecker {
     for path in [work.database, work.attached].compactMap(\.self) {
       // Nothing was written yet, or the database is all in the journal's promise to remove it.
       guard let file = files[path.string], !file.isEmpty else { continue }
-      do {
-        let found = try SealedVFS.verify(path, key: SecretBytes(copying: key), over: disk.name)
+      switch verification(of: path, key) {
+      case .success(let found):
         if !found.isClean { return "\(when), verification is not clean: \(found)" }
-      } catch let error where error.code == .absent {
+      case .failure(let error):
         // A hot journal from before the first page: whether that may be is asked of the contents.
+        if error.code != .absent { throw error }
       }
     }
     return nil
+  }
+
+  private func verification(
+    of path: FilePath, _ key: [UInt8]
+  ) -> Result<Verification, SealedFileError> {
+    let key = SecretBytes(copying: key)
+    do throws(SealedFileError) {
+      return .success(try SealedVFS.verify(path, key: key, over: disk.name))
+    } catch {
+      return .failure(error)
+    }
   }
 
   private func contents(key: [UInt8]) throws -> Int {

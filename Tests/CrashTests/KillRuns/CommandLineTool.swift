@@ -11,9 +11,17 @@ struct CommandLineTool: Sendable {
   }
 
   let folder: URL
+
+  private init(folder: URL) {
+    self.folder = folder
+  }
+
   var home: URL { folder.appendingPathComponent("home") }
   var database: URL { home.appendingPathComponent("messaging.db") }
   private var passwordFile: URL { folder.appendingPathComponent("password") }
+  private var keyFile: URL { folder.appendingPathComponent("key") }
+  /// What opens the vault: its password, or a key file that spares the derivation.
+  private var usesKeyFile = false
 
   static let password = "correct horse battery staple"
 
@@ -26,10 +34,12 @@ struct CommandLineTool: Sendable {
   }()
 
   /// Makes a temporary folder with a home that is secured by a password.
-  static func secured() throws -> CommandLineTool {
+  ///
+  /// - Parameter withKeyFile: whether the queue commands open it by a key file.
+  static func secured(withKeyFile: Bool = false) throws -> CommandLineTool {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("datavault-kill-\(UUID().uuidString)")
-    let tool = CommandLineTool(folder: folder)
+    var tool = CommandLineTool(folder: folder)
     try FileManager.default.createDirectory(
       at: tool.home, withIntermediateDirectories: true,
       attributes: [.posixPermissions: 0o700])
@@ -39,12 +49,35 @@ struct CommandLineTool: Sendable {
     let outcome = try tool.run(
       ["secure", "--home", tool.home.path, "--new-password-file", tool.passwordFile.path])
     guard outcome.status == 0 else { throw CrashTestError("secure: \(outcome.error)") }
+    if withKeyFile { try tool.addKeyFile() }
     return tool
+  }
+
+  private mutating func addKeyFile() throws {
+    let key = Data((0..<32).map { _ in UInt8.random(in: 0...255) })
+    _ = FileManager.default.createFile(
+      atPath: keyFile.path, contents: key, attributes: [.posixPermissions: 0o600])
+    let outcome = try run(
+      ["slots", "add", "messaging", "tests", "--new-slot-key-file", keyFile.path] + opening)
+    guard outcome.status == 0 else { throw CrashTestError("slots add: \(outcome.error)") }
+    usesKeyFile = true
+  }
+
+  /// The arguments that say where the home is and open its vault.
+  private var opening: [String] {
+    ["--home", home.path]
+      + (usesKeyFile
+        ? ["--slot-key-file", keyFile.path] : ["--password-file", passwordFile.path])
   }
 
   /// The arguments of a queue command that opens the vault.
   func queueArguments(_ command: String, channel: String) -> [String] {
-    ["queue", command, channel, "--home", home.path, "--password-file", passwordFile.path]
+    ["queue", command, channel] + opening
+  }
+
+  /// The arguments of a queue command that settles deliveries.
+  func settlingArguments(_ command: String, tokens: [String]) -> [String] {
+    ["queue", command] + tokens + opening
   }
 
   /// Runs `datavault`, or another executable, to its end.

@@ -63,7 +63,7 @@ actor KillRuns {
 
   private func once(_ lines: NumberedLines, _ tool: CommandLineTool) async throws {
     let publisher = try PublishingProcess(
-      tool: tool, channel: Self.channel, lines: lines, seed: random.next())
+      tool: tool, channel: Self.channel, seed: random.next(), line: lines.line)
     if random.next(below: 5) == 0 {
       // Anywhere from its first instruction on: unlocking, opening, recovery of the last run.
       usleep(UInt32(random.next(below: 800_000)))

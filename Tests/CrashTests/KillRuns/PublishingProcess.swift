@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import Glibc
 
-/// A `datavault queue publish` that is fed numbered lines until it is killed.
+/// A `datavault queue publish` that is fed lines until it is killed.
 final class PublishingProcess {
   private struct Progress: Decodable {
     var published: Int
@@ -14,12 +14,23 @@ final class PublishingProcess {
   private let fed = DispatchSemaphore(value: 0)
 
   /// Starts it, and a thread that writes lines in bursts of random size with pauses between some.
-  init(tool: CommandLineTool, channel: String, lines: NumberedLines, seed: UInt64) throws {
-    acknowledgements = tool.folder.appendingPathComponent("acknowledged")
-    errors = tool.folder.appendingPathComponent("publish-error")
+  ///
+  /// - Parameters:
+  ///   - name: tells it from others at the same tool.
+  ///   - burst: most lines of one.
+  ///   - pauseEvery: after how many bursts it pauses, on average.
+  ///   - count: lines after which it waits for the kill.
+  ///   - line: the line of a number, without its newline.
+  init(
+    tool: CommandLineTool, channel: String, name: String = "", options: [String] = [],
+    burst: Int = 2_000, pauseEvery: Int = 4, count: Int = 100_000, seed: UInt64,
+    line: @escaping @Sendable (Int) -> [UInt8]
+  ) throws {
+    acknowledgements = tool.folder.appendingPathComponent("acknowledged\(name)")
+    errors = tool.folder.appendingPathComponent("publish-error\(name)")
     let input = Pipe()
     process.executableURL = CommandLineTool.executable
-    process.arguments = tool.queueArguments("publish", channel: channel) + ["--json"]
+    process.arguments = tool.queueArguments("publish", channel: channel) + ["--json"] + options
     process.standardInput = input
     process.standardOutput = try CommandLineTool.fresh(acknowledgements)
     process.standardError = try CommandLineTool.fresh(errors)
@@ -31,7 +42,7 @@ final class PublishingProcess {
     try input.fileHandleForWriting.close()
     let fed = fed
     Thread.detachNewThread {
-      Self.feed(lines, to: descriptor, seed: seed)
+      Self.feed(line, count, burst, pauseEvery, to: descriptor, seed: seed)
       close(descriptor)
       fed.signal()
     }
@@ -67,18 +78,21 @@ final class PublishingProcess {
     fed.wait()
   }
 
-  private static func feed(_ lines: NumberedLines, to descriptor: Int32, seed: UInt64) {
+  private static func feed(
+    _ line: (Int) -> [UInt8], _ count: Int, _ most: Int, _ pauseEvery: Int, to descriptor: Int32,
+    seed: UInt64
+  ) {
     var random = SplitMix(seed: seed)
     var number = 0
-    while number < 100_000 {
+    while number < count {
       var burst: [UInt8] = []
-      for _ in 0...random.next(below: 2_000) {
-        burst += lines.line(number)
+      for _ in 0...random.next(below: most) {
+        burst += line(number)
         burst.append(UInt8(ascii: "\n"))
         number += 1
       }
       guard writeAll(burst, to: descriptor) else { return }
-      if random.next(below: 4) == 0 { usleep(UInt32(random.next(below: 30_000))) }
+      if random.next(below: pauseEvery) == 0 { usleep(UInt32(random.next(below: 30_000))) }
     }
     // Input that ends would let the process end: it waits for the kill instead.
     var closed = pollfd(fd: descriptor, events: 0, revents: 0)

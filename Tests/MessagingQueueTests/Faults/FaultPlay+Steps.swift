@@ -62,7 +62,8 @@ extension FaultPlay {
   private func publishTogether() async throws {
     var keyed = ["first", "second"].map { Self.message($0, to: .orders) }
     for index in keyed.indices { keyed[index].orderingKey = "key" }
-    _ = try await step("publishing with a key") { [engine, keyed] in try await engine.publish(keyed) }
+    _ = try await step("publishing with a key") { [engine, keyed] in try await engine.publish(keyed)
+    }
     var waiting = ["third", "fourth", "urgent"].map { Self.message($0, to: .orders) }
     waiting[0].headers = ["name": "value"]
     waiting[2].priority = try Priority(9)

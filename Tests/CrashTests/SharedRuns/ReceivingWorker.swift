@@ -1,0 +1,168 @@
+import Foundation
+import Glibc
+import Synchronization
+
+/// A thread that runs one `datavault queue receive` after the other until it is killed with the process
+/// of that moment.
+final class ReceivingWorker: Sendable {
+  /// How it acknowledges.
+  enum Habit: Sendable {
+    /// The receiver does, what it has printed.
+    case byPrinting
+    /// A process of its own does, for some of what was received; the rest is left to its lease.
+    case some
+  }
+
+  private struct State {
+    var process: Process?
+    var isKilled = false
+    var ledger: [DeliveryLedger.Visit] = []
+    var findings: [String] = []
+  }
+
+  /// Long enough for a delivery to be seen as held, short enough to be waited for.
+  static let lease = Duration.milliseconds(400)
+
+  private let tool: CommandLineTool
+  private let channel: String
+  private let run: Int
+  private let publisherCount: Int
+  private let habit: Habit
+  private let state = Mutex(State())
+  private let isOver = DispatchSemaphore(value: 0)
+
+  init(_ tool: CommandLineTool, channel: String, run: Int, publisherCount: Int, habit: Habit) {
+    self.tool = tool
+    self.channel = channel
+    self.run = run
+    self.publisherCount = publisherCount
+    self.habit = habit
+  }
+
+  func start(seed: UInt64) {
+    Thread.detachNewThread { [self] in
+      var random = SplitMix(seed: seed)
+      while !state.withLock({ $0.isKilled }) { visit(&random) }
+      isOver.signal()
+    }
+  }
+
+  /// Returns when it has received for the first time.
+  func waitForFirstVisit() throws {
+    let deadline = Self.now + .seconds(60)
+    while state.withLock({ $0.ledger.isEmpty && $0.findings.isEmpty }) {
+      guard Self.now < deadline else { throw CrashTestError("nothing was received") }
+      usleep(2_000)
+    }
+  }
+
+  /// kill -9 of whatever runs; what it saw, and what it should not have.
+  func kill() -> (visits: [DeliveryLedger.Visit], findings: [String]) {
+    state.withLock { state in
+      state.isKilled = true
+      if let process = state.process, process.isRunning {
+        Glibc.kill(process.processIdentifier, SIGKILL)
+      }
+    }
+    isOver.wait()
+    return state.withLock { ($0.ledger, $0.findings) }
+  }
+
+  private func visit(_ random: inout SplitMix) {
+    let count = 1 + random.next(below: 30)
+    var arguments = ["--ndjson", "--max", "\(count)", "--lease", "400ms"]
+    if habit == .some { arguments.append("--no-ack") }
+    guard let outcome = run(tool.queueArguments("receive", channel: channel) + arguments) else {
+      return
+    }
+    var visit = DeliveryLedger.Visit(
+      start: outcome.start, end: outcome.end, lease: Self.lease)
+    var tokens: [String] = []
+    for line in outcome.lines {
+      guard let received = try? JSONDecoder().decode(KeyedLine.Received.self, from: Data(line)),
+        let label = KeyedLine.label(of: received, run: run, publisherCount: publisherCount)
+      else {
+        find("received what nobody sent: \(String(decoding: line.prefix(80), as: UTF8.self))")
+        continue
+      }
+      tokens.append(received.token ?? "")
+      let settlement: DeliveryLedger.Settlement =
+        habit == .some ? .none : outcome.status == 0 ? .certain(at: outcome.end) : .perhaps
+      visit.deliveries.append((label, received.orderingKey, settlement))
+    }
+    if outcome.status != 0 && !outcome.isKilled { find("receive: \(outcome.error)") }
+    if habit == .some, outcome.status == 0 { acknowledge(&visit, tokens, &random) }
+    state.withLock { [visit] in $0.ledger.append(visit) }
+  }
+
+  /// Acknowledges a beginning of what was received.
+  private func acknowledge(
+    _ visit: inout DeliveryLedger.Visit, _ tokens: [String], _ random: inout SplitMix
+  ) {
+    let count = random.next(below: tokens.count + 1)
+    if count == 0 { return }
+    guard let outcome = run(tool.settlingArguments("ack", tokens: Array(tokens.prefix(count))))
+    else { return }
+    for index in 0..<count {
+      // Some may have been leased to another meanwhile: which, is not asked.
+      visit.deliveries[index].settlement =
+        outcome.status == 0 ? .certain(at: outcome.end) : .perhaps
+    }
+  }
+
+  private func find(_ finding: String) {
+    state.withLock { $0.findings.append(finding) }
+  }
+
+  /// What a process has come to, whether it ended by itself or not.
+  struct Outcome {
+    let start: Duration
+    let end: Duration
+    let status: Int32
+    let isKilled: Bool
+    /// The whole ones.
+    let lines: [[UInt8]]
+    let error: String
+  }
+
+  /// Nil when it could not be started any more.
+  private func run(_ arguments: [String]) -> Outcome? {
+    let folder = tool.folder
+    let output = folder.appendingPathComponent("output-\(UUID().uuidString)")
+    let errors = folder.appendingPathComponent("error-\(UUID().uuidString)")
+    defer {
+      try? FileManager.default.removeItem(at: output)
+      try? FileManager.default.removeItem(at: errors)
+    }
+    let process = Process()
+    process.executableURL = CommandLineTool.executable
+    process.arguments = arguments
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = try? CommandLineTool.fresh(output)
+    process.standardError = try? CommandLineTool.fresh(errors)
+    let start = Self.now
+    let hasStarted = state.withLock { state in
+      guard !state.isKilled, (try? process.run()) != nil else { return false }
+      state.process = process
+      return true
+    }
+    guard hasStarted else { return nil }
+    process.waitUntilExit()
+    let end = Self.now
+    state.withLock { $0.process = nil }
+    let bytes = (try? Data(contentsOf: output)) ?? Data()
+    return Outcome(
+      start: start, end: end, status: process.terminationStatus,
+      isKilled: process.terminationReason == .uncaughtSignal,
+      lines: bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        .dropLast().map(Array.init),
+      error: (try? String(contentsOf: errors, encoding: .utf8)) ?? "")
+  }
+
+  /// The clock by which leases go.
+  static var now: Duration {
+    var time = timespec()
+    clock_gettime(CLOCK_BOOTTIME, &time)
+    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+  }
+}
