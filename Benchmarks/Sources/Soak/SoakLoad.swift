@@ -8,7 +8,7 @@ final class SoakLoad: Sendable {
   static let publisherCount = 4
   private static let receiverCount = 3
   /// Publishers wait while more messages than this are on their way.
-  private static let mostUnderWay = 10_000
+  private static let mostUnderWay = 2_000
   private static let keptCount = 20_000
 
   let account = SoakAccount(publisherCount: publisherCount)

@@ -52,7 +52,8 @@ package struct DiskReplay: Sendable {
     }
   }
 
-  private mutating func apply(_ event: FileEvent) {
+  /// Lets one more event happen.
+  package mutating func apply(_ event: FileEvent) {
     switch event {
     case .create(let path):
       _ = inode(at: path)

@@ -41,14 +41,12 @@ struct StartEnumeration {
     root = Self.freshFolder()
   }
 
-  /// - Parameter stateCount: at most so many of the different states, evenly chosen.
+  /// - Parameter stateCount: about so many of the states.
   func callAsFunction(stateCount: Int) async throws -> Totals {
     defer { Self.remove(root) }
     try await record()
-    let states = states()
-    let step = max(1, (states.count + stateCount - 1) / stateCount)
     var totals = Totals()
-    for state in stride(from: 0, to: states.count, by: step).map({ states[$0] }) {
+    for state in states(atMost: stateCount) {
       totals.states += 1
       do {
         let texts = try await texts(state)
@@ -94,34 +92,41 @@ struct StartEnumeration {
     }
   }
 
-  /// Of equal homes with equal notes, one.
-  private func states() -> [State] {
+  /// Evenly chosen, and of equal homes with equal notes one.
+  private func states(atMost stateCount: Int) -> [State] {
+    let losses: [(String, DiskReplay.Loss)] = [
+      ("killed", .nothing), ("power cut", .everythingUnsynchronized),
+      ("names before contents", .unsynchronizedContents),
+    ]
     let events = recorder.events
     let start = events.firstIndex(of: .mark("made")) ?? 0
+    let step = max(1, (events.count - start) * losses.count / max(stateCount, 1))
+    var replay = DiskReplay(events[..<start])
+    var notes: [String] = []
     var seen: Set<Int> = []
     var states: [State] = []
-    for count in start + 1...events.count {
-      let replay = DiskReplay(events[..<count])
-      let notes = events[..<count].compactMap {
-        if case .mark(let note) = $0 { note } else { nil }
-      }
-      for (name, loss) in [
-        ("killed", DiskReplay.Loss.nothing), ("power cut", .everythingUnsynchronized),
-        ("names before contents", .unsynchronizedContents),
-      ] {
-        let files = replay.files(after: loss)
-        var hasher = Hasher()
-        hasher.combine(notes.count)
-        for path in files.keys.sorted(by: { $0.string < $1.string }) {
-          hasher.combine(path)
-          hasher.combine(files[path])
-        }
-        if seen.insert(hasher.finalize()).inserted {
-          states.append(State(place: "\(name) after \(count)", files: files, notes: notes))
+    for (index, event) in events.enumerated().dropFirst(start) {
+      replay.apply(event)
+      if case .mark(let note) = event { notes.append(note) }
+      for (number, loss) in losses.enumerated()
+      where (index * losses.count + number).isMultiple(of: step) {
+        let files = replay.files(after: loss.1)
+        if seen.insert(Self.hash(files, notes.count)).inserted {
+          states.append(State(place: "\(loss.0) after \(index + 1)", files: files, notes: notes))
         }
       }
     }
     return states
+  }
+
+  private static func hash(_ files: [FilePath: [UInt8]], _ noteCount: Int) -> Int {
+    var hasher = Hasher()
+    hasher.combine(noteCount)
+    for (path, bytes) in files.map({ ($0.key.string, $0.value) }).sorted(by: { $0.0 < $1.0 }) {
+      hasher.combine(path)
+      bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+    }
+    return hasher.finalize()
   }
 
   /// The log that an engine finds.
