@@ -1,6 +1,6 @@
 import Foundation
 
-/// A line that a publisher sends as JSON: it says who sent it, as which, and hangs on one of three keys.
+/// A line that a publisher sends as JSON: it says who sent it and as which, and mostly hangs on one of five keys.
 struct KeyedLine: Sendable {
   let run: Int
   let publisher: Int
@@ -11,11 +11,12 @@ struct KeyedLine: Sendable {
     return Array("\(run) \(publisher) ".utf8) + line.prefix(number % 16 == 0 ? 6_000 : 300)
   }
 
-  func key(_ number: Int) -> String { "\(publisher)-\(number % 3)" }
+  func key(_ number: Int) -> String? { number % 4 == 3 ? nil : "\(publisher)-\(number % 5)" }
 
   func line(_ number: Int) -> [UInt8] {
     let payload = String(decoding: payload(number), as: UTF8.self)
-    return Array(#"{"payload":"\#(payload)","orderingKey":"\#(key(number))"}"#.utf8)
+    let key = key(number).map { #","orderingKey":"\#($0)""# } ?? ""
+    return Array(#"{"payload":"\#(payload)"\#(key)}"#.utf8)
   }
 
   /// A line of `queue receive --ndjson`.
@@ -29,8 +30,11 @@ struct KeyedLine: Sendable {
   static func label(of received: Received, run: Int, publisherCount: Int) -> DeliveryLedger.Label? {
     let words = received.payload.split(separator: " ", maxSplits: 4)
     guard words.count == 5, words[0] == String(run), let publisher = Int(words[1]),
-      (0..<publisherCount).contains(publisher), let number = Int(words[3]),
-      Array(received.payload.utf8) == KeyedLine(run: run, publisher: publisher).payload(number)
+      (0..<publisherCount).contains(publisher), let number = Int(words[3])
+    else { return nil }
+    let sent = KeyedLine(run: run, publisher: publisher)
+    guard Array(received.payload.utf8) == sent.payload(number),
+      received.orderingKey == sent.key(number)
     else { return nil }
     return DeliveryLedger.Label(publisher: publisher, number: number)
   }

@@ -79,7 +79,7 @@ actor SharedRuns {
       let keyed = KeyedLine(run: run, publisher: publisher)
       return try PublishingProcess(
         tool: tool, channel: channel, name: "-\(publisher)", options: ["--ndjson"],
-        burst: 12, pauseEvery: 1, count: 400, seed: random.next(), line: keyed.line)
+        burst: 12, pauseEvery: 1, count: 150, seed: random.next(), line: keyed.line)
     }
     let receivers = [ReceivingWorker.Habit.byPrinting, .some].map { habit in
       ReceivingWorker(
