@@ -72,6 +72,20 @@ import Testing
     #expect(again.map(\.attempt) == [2])
   }
 
+  @Test func `who waits for the end of a lease learns of a sooner one`() async throws {
+    try await engine.publish((0..<2).map { Message(channel: channel, payload: [$0]) })
+    let held = try await engine.receive(from: channel, maximumCount: 2, lease: .seconds(600))
+    let rings = { [bell = engine.tables.bell] in bell.ringCount }
+    var before = rings()
+    try await engine.extend([held[0].token], by: .seconds(900))
+    #expect(rings() == before)
+    try await engine.extend([held[0].token], by: .seconds(300))
+    #expect(rings() > before)
+    before = rings()
+    try await engine.release([held[1].token], after: .seconds(10))
+    #expect(rings() > before)
+  }
+
   @Test func `it waits no longer than it may, or than the engine runs`() async throws {
     #expect(try await engine.receive(from: channel, waitingUpTo: .milliseconds(20)).isEmpty)
     let waiting = Task { try await engine.receive(from: channel, waitingUpTo: .seconds(50)) }

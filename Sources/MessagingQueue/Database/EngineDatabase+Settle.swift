@@ -41,7 +41,8 @@ extension EngineDatabase {
     var deadCount = 0
     let unknown = try settle(tokens, db) { consumer, leased in
       let deliveries = DeliveryTable(consumer, db)
-      if delay == .zero || leased.orderingKey != nil { bell.announceReturn(to: consumer.channel) }
+      // Also with a delay: who waits for the end of the lease learns of a sooner one.
+      bell.announceReturn(to: consumer.channel)
       if let mostAttempts = consumer.mostAttempts, leased.attemptCount >= mostAttempts {
         deadCount += 1
         try deliveries.bury(leased.timetoken, reason: reason, at: now)
@@ -90,6 +91,7 @@ extension EngineDatabase {
     let now = nanosecondsSinceBoot
     let until = now + lease.wholeNanoseconds
     return try settle(tokens, heldAfter: now, db) { consumer, leased in
+      if let end = leased.heldUntil, until < end { bell.announceReturn(to: consumer.channel) }
       try update.execute(arguments: [until, consumer.id, leased.timetoken.rawValue])
       return true
     }
@@ -130,6 +132,8 @@ extension EngineDatabase {
     let attemptCount: Int
     let orderingKey: String?
     let failures: String?
+    /// When its lease ends, on the boot clock; nil once it is known to have ended.
+    let heldUntil: Int64?
   }
 
   /// Does `settleOne` to each delivery that its token still opens, and returns the other tokens.
@@ -144,7 +148,7 @@ extension EngineDatabase {
   ) throws -> [LeaseToken] {
     let select = try db.cachedStatement(
       sql: """
-        SELECT lease, attempt_count, ordering_key, failures FROM delivery
+        SELECT lease, attempt_count, ordering_key, failures, held_until FROM delivery
         WHERE consumer_id = ? AND timetoken = ? AND lease IS NOT NULL
           AND (? < 0 OR (held_boot, held_until) > (?, ?))
         """)
@@ -163,6 +167,9 @@ extension EngineDatabase {
         consumer,
         Leased(
           timetoken: token.timetoken, attemptCount: row[1], orderingKey: row[2], failures: row[3]))
+          timetoken: token.timetoken, attemptCount: row[1], orderingKey: row[2], failures: row[3],
+          heldUntil: row[4]))
+      return false
     }
   }
 }

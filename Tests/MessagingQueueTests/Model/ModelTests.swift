@@ -39,21 +39,23 @@ private struct ModelRun {
   private var history: [String] = []
   private var published = 0
   private var bootCount = 1
+  private var configuration = EngineConfiguration()
+  private var database: EngineDatabase
 
   init(seed: UInt64) throws {
     self.seed = seed
     random = SeededDice(seed: seed)
-    engine = try PlainEngine()
+    configuration.deduplicationWindow = .seconds(QueueModel.window)
+    engine = try PlainEngine(configuration: configuration)
+    database = engine.database
     channel = try Channel("orders")
     consumers = [.default, try Consumer("audit")]
     try engine.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = OFF") }
   }
 
-  private var database: EngineDatabase { engine.database }
-
   mutating func step() throws -> Bool {
     switch Int.random(in: 0..<20, using: &random) {
-    case 0..<6: try publish()
+    case 0..<6: return try publish()
     case 6..<11: return try receive()
     case 11..<14: return try settle("acknowledge") { try $0.acknowledge($1) }
     case 14: return try settle("release") { try $0.release($1) }
@@ -61,12 +63,12 @@ private struct ModelRun {
     case 16: return try settle("reject") { try $0.reject($1, reason: "no") }
     case 17: return try settle("extend") { try $0.extend($1, by: .seconds(20)) }
     case 18: advance(Int.random(in: 1..<15, using: &random))
-    default: try rare()
+    default: return try rare()
     }
     return true
   }
 
-  private mutating func publish() throws {
+  private mutating func publish() throws -> Bool {
     var messages: [Message] = []
     var entries: [QueueModel.Entry] = []
     for _ in 0..<Int.random(in: 1..<4, using: &random) {
@@ -93,19 +95,24 @@ private struct ModelRun {
         entry.expires = model.now + life
         message.timeToLive = .seconds(life)
       }
+      if Int.random(in: 0..<8, using: &random) == 0 {
+        message.deduplicationID = "id \(Int.random(in: 0..<4, using: &random))"
+      }
       messages.append(message)
       entries.append(entry)
     }
     let timetokens = try database.publish(messages)
-    for (entry, timetoken) in zip(entries, timetokens) {
-      model.log.append(
-        QueueModel.Entry(
-          timetoken: timetoken, text: entry.text, priority: entry.priority, key: entry.key,
-          due: entry.due, expires: entry.expires))
-    }
     history.append(
       "publish \(entries.map { "\($0.text) \($0.priority) \($0.key ?? "-") \($0.due) \($0.expires)" })"
     )
+    let isRight = zip(messages, zip(entries, timetokens)).map { message, published in
+      let (entry, timetoken) = published
+      return model.publish(
+        QueueModel.Entry(
+          timetoken: timetoken, text: entry.text, priority: entry.priority, key: entry.key,
+          due: entry.due, expires: entry.expires), id: message.deduplicationID)
+    }
+    return check(isRight.map { "\($0)" }, isRight.map { _ in "true" })
   }
 
   private mutating func receive() throws -> Bool {
@@ -156,31 +163,60 @@ private struct ModelRun {
     history.append("now \(model.now)")
   }
 
-  private mutating func rare() throws {
+  private mutating func rare() throws -> Bool {
     let consumer = consumers.randomElement(using: &random) ?? .default
-    if Bool.random(using: &random) {
-      let most = Int.random(in: 1..<4, using: &random)
-      try database.write(during: "test") { db in
-        try database.addConsumer(consumer, of: channel, maximumAttempts: most, in: db)
-      }
-      if model.readers[consumer] == nil { model.readers[consumer] = .init() }
-      model.readers[consumer]?.mostAttempts = most
-      if published == 0 { published = 1 }
-      history.append("most attempts of \(consumer): \(most)")
-    } else {
-      let count = try database.write(during: "test") { db in
+    switch Int.random(in: 0..<8, using: &random) {
+    case 0...1: return try limitAttempts(of: consumer)
+    case 2...3:
+      let expected = model.redrive(consumer)
+      return try count("redrive of \(consumer)", expected) { database, channel, db in
         try database.redrive(nil, of: channel, for: consumer, in: db)
       }
-      var expected = 0
-      for (timetoken, record) in model.readers[consumer]?.records ?? [:] where record.phase == .dead
-      {
-        // What is due once stays so: it has been tried.
-        model.readers[consumer]?.records[timetoken] = .init()
-        expected += 1
+    case 4:
+      let expected = model.removeDeadLetters(consumer)
+      return try count("removing dead letters of \(consumer)", expected) { database, channel, db in
+        try database.removeDeadLetters(nil, of: channel, for: consumer, in: db)
       }
-      history.append("redrive of \(consumer): \(count)")
-      #expect(count == expected, "seed \(seed): \(history.suffix(12))")
+    case 5:
+      let end = model.log.randomElement(using: &random)?.timetoken
+      let expected = model.purge(before: end)
+      return try count("purge", expected) { database, channel, db in
+        try database.purge(channel, before: end, count: 100_000, in: db)
+      }
+    case 6:
+      let expected = model.remove(consumer) ? 1 : 0
+      return try count("removing \(consumer)", expected) { database, channel, db in
+        try database.removeConsumer(consumer, of: channel, in: db) ? 1 : 0
+      }
+    default:
+      bootCount += 1
+      engine.time.reboot(as: "boot-\(bootCount)")
+      database = try EngineDatabase(
+        pool: engine.pool, time: engine.time, configuration: configuration)
+      model.endHolds()
+      history.append("reboot")
+      return true
     }
+  }
+
+  private mutating func limitAttempts(of consumer: Consumer) throws -> Bool {
+    let most = Int.random(in: 1..<4, using: &random)
+    try database.write(during: "test") { db in
+      try database.addConsumer(consumer, of: channel, maximumAttempts: most, in: db)
+    }
+    if model.readers[consumer] == nil { model.readers[consumer] = .init() }
+    model.readers[consumer]?.mostAttempts = most
+    if published == 0 { published = 1 }
+    history.append("most attempts of \(consumer): \(most)")
+    return true
+  }
+
+  private mutating func count(
+    _ verb: String, _ expected: Int, _ body: (EngineDatabase, Channel, Database) throws -> Int
+  ) throws -> Bool {
+    let count = try database.write(during: "test") { db in try body(database, channel, db) }
+    history.append("\(verb): \(count)")
+    return check(["\(count)"], ["\(expected)"])
   }
 
   /// All is received and acknowledged in the end, but what is dead.
@@ -201,6 +237,14 @@ private struct ModelRun {
         }
         model.forget()
       }
+    }
+    for consumer in consumers {
+      let dead = try database.write(during: "test") { db in
+        try database.deadLetters(
+          of: channel, for: consumer, after: nil, maximumCount: 100_000, in: db)
+      }
+      let texts = dead.map { String(decoding: $0.payload, as: UTF8.self) }
+      guard check(texts, model.deadLetters(consumer)) else { return false }
     }
     let statistics = try database.statistics()
     let sums = try engine.pool.read { db in

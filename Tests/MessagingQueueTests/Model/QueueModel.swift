@@ -36,6 +36,10 @@ struct QueueModel {
   var log: [Entry] = []
   var readers: [Consumer: Reader] = [:]
   var now = 0
+  private var known: [String: (first: Timetoken, until: Int)] = [:]
+
+  /// How many seconds an id is remembered.
+  static let window = 25
 
   mutating func receive(
     _ consumer: Consumer, count: Int, lease: Int
@@ -121,5 +125,66 @@ struct QueueModel {
     readers[consumer]?.records[timetoken] = record
     forget()
     return true
+  }
+
+  /// Adds a message, unless its id is known.
+  ///
+  /// - Returns: Whether it has the timetoken that it should have.
+  mutating func publish(_ entry: Entry, id: String?) -> Bool {
+    if let id, let known = known[id], known.until > now { return known.first == entry.timetoken }
+    if let id { known[id] = (entry.timetoken, now + Self.window) }
+    defer { log.append(entry) }
+    return log.allSatisfy { $0.timetoken < entry.timetoken }
+  }
+
+  /// - Returns: How many messages there were.
+  mutating func purge(before end: Timetoken?) -> Int {
+    let gone = log.filter { end.map { end in $0.timetoken < end } ?? true }
+    for entry in gone {
+      for consumer in readers.keys { readers[consumer]?.records[entry.timetoken] = nil }
+    }
+    let timetokens = Set(gone.map(\.timetoken))
+    log.removeAll { timetokens.contains($0.timetoken) }
+    return gone.count
+  }
+
+  /// - Returns: Whether there was one.
+  mutating func remove(_ consumer: Consumer) -> Bool {
+    defer { forget() }
+    return readers.removeValue(forKey: consumer) != nil
+  }
+
+  /// - Returns: How many there were.
+  mutating func redrive(_ consumer: Consumer) -> Int {
+    endDeath(of: consumer, as: Record())
+  }
+
+  /// - Returns: How many there were.
+  mutating func removeDeadLetters(_ consumer: Consumer) -> Int {
+    defer { forget() }
+    return endDeath(of: consumer, as: Record(phase: .done))
+  }
+
+  private mutating func endDeath(of consumer: Consumer, as next: Record) -> Int {
+    let dead = (readers[consumer]?.records ?? [:]).filter { $0.value.phase == .dead }.keys
+    for timetoken in dead { readers[consumer]?.records[timetoken] = next }
+    return dead.count
+  }
+
+  func deadLetters(_ consumer: Consumer) -> [String] {
+    log.filter { readers[consumer]?.records[$0.timetoken]?.phase == .dead }.map(\.text)
+  }
+
+  /// A restart of the machine ends what is held.
+  mutating func endHolds() {
+    for consumer in readers.keys {
+      for (timetoken, record) in readers[consumer]?.records ?? [:] {
+        switch record.phase {
+        case .leased: readers[consumer]?.records[timetoken]?.phase = .leased(until: now)
+        case .released: readers[consumer]?.records[timetoken]?.phase = .released(until: now)
+        default: break
+        }
+      }
+    }
   }
 }
