@@ -7,7 +7,7 @@ import Testing
 @Suite struct MessageVerificationTests {
   static let faults: [(rule: String, sql: String)] = [
     ("applicationID", "PRAGMA application_id = 7"),
-    ("schemaVersion", "PRAGMA user_version = 1"),
+    ("schemaVersion", "PRAGMA user_version = 7"),
     ("schema", "DROP INDEX message_priority"),
     ("engineRow", "DELETE FROM engine"),
     ("engineRow", "UPDATE engine SET anchors = x'00'"),

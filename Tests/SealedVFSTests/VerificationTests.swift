@@ -50,7 +50,9 @@ import Testing
       default: #expect(page != nil && found.damagedPages == [page])
       }
     } catch let error as SealedFileError {
-      #expect(["newer-version", "draft-version", "file-id", "plain-database"].contains(fixture.name), "\(error)")
+      #expect(
+        ["newer-version", "draft-version", "file-id", "plain-database"].contains(fixture.name),
+        "\(error)")
       #expect(error.code == code)
     }
     #expect(try place.contents() == before)

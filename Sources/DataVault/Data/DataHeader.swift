@@ -28,7 +28,8 @@ struct DataHeader {
     }
     guard bytes[Self.magic.count] == Self.version else {
       throw VaultError(
-        .newerVersion, "the data has format version \(bytes[Self.magic.count]), this software reads \(Self.version)",
+        .newerVersion,
+        "the data has format version \(bytes[Self.magic.count]), this software reads \(Self.version)",
         hint: "open it with the version of this software that sealed it")
     }
     self.bytes = Array(bytes.prefix(Self.byteCount))

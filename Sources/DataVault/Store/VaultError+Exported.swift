@@ -3,7 +3,8 @@ extension VaultError {
   static func refused(_ fault: FormatFault, at place: String) -> VaultError {
     if let version = fault.otherVersion {
       return VaultError(
-        .newerVersion, "\(place) has format version \(version), this software reads \(ClearMembers.version)",
+        .newerVersion,
+        "\(place) has format version \(version), this software reads \(ClearMembers.version)",
         hint: "use the version of this software that wrote it")
     }
     return VaultError(

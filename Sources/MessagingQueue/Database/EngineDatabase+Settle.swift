@@ -166,10 +166,8 @@ extension EngineDatabase {
       return try !settleOne(
         consumer,
         Leased(
-          timetoken: token.timetoken, attemptCount: row[1], orderingKey: row[2], failures: row[3]))
           timetoken: token.timetoken, attemptCount: row[1], orderingKey: row[2], failures: row[3],
           heldUntil: row[4]))
-      return false
     }
   }
 }

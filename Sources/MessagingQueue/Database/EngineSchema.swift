@@ -125,8 +125,7 @@ enum EngineSchema {
       PRIMARY KEY (channel_id, id)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX deduplication_until ON deduplication (until);
-    """,
-    """
+
     CREATE TABLE identity (id INTEGER PRIMARY KEY CHECK (id = 1), source TEXT NOT NULL) STRICT;
     INSERT INTO identity VALUES (1, lower(hex(randomblob(16))));
 
@@ -142,7 +141,7 @@ enum EngineSchema {
       renumbered_count INTEGER NOT NULL,
       is_complete INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
-    """,
+    """
   ]
 
   /// Lets the database give space back; without this it never can.

@@ -179,9 +179,15 @@ private struct ModelRun {
       }
     case 5:
       let end = model.log.randomElement(using: &random)?.timetoken
+      let known = Set(model.log.map(\.timetoken.rawValue))
       let expected = model.purge(before: end)
       return try count("purge", expected) { database, channel, db in
-        try database.purge(channel, before: end, count: 100_000, in: db)
+        // The engine drops what has expired when it is its turn, the model at once.
+        let expired = try Int64.fetchAll(
+          db, sql: "SELECT timetoken FROM message WHERE expires IS NOT NULL AND timetoken < ?",
+          arguments: [end?.rawValue ?? .max]
+        ).filter { !known.contains($0) }
+        return try database.purge(channel, before: end, count: 100_000, in: db) - expired.count
       }
     case 6:
       let expected = model.remove(consumer) ? 1 : 0

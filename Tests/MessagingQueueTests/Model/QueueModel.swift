@@ -139,7 +139,7 @@ struct QueueModel {
 
   /// - Returns: How many messages there were.
   mutating func purge(before end: Timetoken?) -> Int {
-    let gone = log.filter { end.map { end in $0.timetoken < end } ?? true }
+    let gone = log.filter { entry in end.map { entry.timetoken < $0 } ?? true }
     for entry in gone {
       for consumer in readers.keys { readers[consumer]?.records[entry.timetoken] = nil }
     }

@@ -1,0 +1,170 @@
+import DataVault
+import FileLayer
+import Foundation
+import GRDB
+import MessagingQueue
+import SystemPackage
+import Testing
+import VaultCrypto
+import VaultedDatabase
+
+/// Whole homes as they were once stored: `Fixtures/homes/README.md`.
+///
+/// `DATAVAULT_MAKE_FIXTURES=1` makes those that are missing and changes none that is there.
+struct HomeFixtureTests {
+  private let place = EngineHome()
+  private static let password = "correct horse battery staple"
+
+  @Test(arguments: ["secured", "not-secured"])
+  func `a home of version 1 starts with all its messages`(name: String) async throws {
+    let engine = try await start(name)
+    #expect(engine.isSecured == (name == "secured"))
+    let orders = try Channel("orders")
+    let history = try await engine.history(of: orders)
+    #expect(history.map { String(decoding: $0.payload, as: UTF8.self) } == Self.texts)
+    #expect(history.first?.headers == ["type": "order"])
+    let dead = try await engine.deadLetters(of: orders, for: Consumer("audit"))
+    #expect(dead.map(\.reason) == ["unreadable"])
+    // What had been received is delivered again: its lease has ended.
+    let deliveries = try await engine.receive(from: orders, maximumCount: 100)
+    #expect(
+      deliveries.map { String(decoding: $0.payload, as: UTF8.self) }
+        == ["urgent", "acknowledged by audit", "leased", "keyed 1"])
+    try await engine.acknowledge(deliveries.map(\.token))
+    let rest = try await engine.receive(from: orders, maximumCount: 100)
+    #expect(rest.map { String(decoding: $0.payload, as: UTF8.self) } == ["keyed 2"])
+    try await engine.stop()
+    let verification = try await MessagingEngine.verify(home, vault: vault(name))
+    #expect(verification.isClean)
+  }
+
+  @Test(arguments: [
+    ("newer-schema", EngineError.Code.newerVersion), ("rolled-back", .rolledBack),
+    ("foreign-database", .foreignDatabase),
+  ])
+  func `a home with one fault is refused, and the fault is told`(
+    name: String, code: EngineError.Code
+  ) async throws {
+    await #expect {
+      _ = try await start(name)
+    } throws: {
+      ($0 as? EngineError)?.code == code
+    }
+  }
+
+  // MARK: Opening them
+
+  private var home: DataVaultHome { DataVaultHome(FilePath(place.folder.path)) }
+
+  private func start(_ name: String) async throws -> MessagingEngine {
+    try copy(Self.folder.appendingPathComponent(name), to: place.folder)
+    return try await MessagingEngine.start(home, vault: vault(name))
+  }
+
+  private func vault(_ name: String) async throws -> Vault {
+    let vault = try await Vault.get(.messaging, in: home.store)
+    if name == "not-secured" {
+      try await vault.unlock(with: .standard)
+    } else {
+      try await vault.unlock(with: Self.credentials)
+    }
+    return vault
+  }
+
+  private static var folder: URL {
+    URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().appendingPathComponent("Fixtures/homes")
+  }
+
+  private static var credentials: Credentials {
+    Credentials(password: SecretBytes(copying: Array(password.utf8)))
+  }
+
+  /// The vault and the database alone, private as a home is.
+  private func copy(_ source: URL, to target: URL) throws {
+    for (name, mode) in [("", 0o700), ("vaults", 0o700)] {
+      try FileManager.default.createDirectory(
+        at: target.appendingPathComponent(name), withIntermediateDirectories: true,
+        attributes: [.posixPermissions: mode])
+    }
+    for name in ["vaults/messaging.vault", "messaging.db"] {
+      let copied = target.appendingPathComponent(name)
+      try FileManager.default.copyItem(at: source.appendingPathComponent(name), to: copied)
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: copied.path)
+    }
+  }
+
+  // MARK: Making them
+
+  private static let texts = [
+    "acknowledged by audit", "leased", "keyed 1", "keyed 2", "delayed for a hundred years",
+    "urgent",
+  ]
+
+  @Test(
+    .enabled(
+      if: ProcessInfo.processInfo.environment["DATAVAULT_MAKE_FIXTURES"] != nil,
+      "fixtures are made only on demand: DATAVAULT_MAKE_FIXTURES=1"))
+  func `homes are made`() async throws {
+    try await make("secured") { engine in try await fill(engine) }
+    try await make("not-secured", isSecured: false) { engine in try await fill(engine) }
+    try await make("newer-schema") { engine in
+      try await engine.database.write { try $0.execute(sql: "PRAGMA user_version = 1000") }
+    }
+    try await make("rolled-back", olderDatabase: true) { engine in try await fill(engine) }
+    try await make("foreign-database") { _ in }
+    let database = Self.folder.appendingPathComponent("foreign-database/messaging.db")
+    let other = Self.folder.appendingPathComponent("secured/messaging.db")
+    try Data(contentsOf: other).write(to: database)
+  }
+
+  private func fill(_ engine: MessagingEngine) async throws {
+    let orders = try Channel("orders")
+    let audit = try Consumer("audit")
+    try await engine.addConsumer(audit, of: orders, maximumAttempts: 3)
+    try await engine.addConsumer(.default, of: orders)
+    var messages = Self.texts.map { Message(channel: orders, payload: Array($0.utf8)) }
+    messages[0].headers = ["type": "order"]
+    messages[0].deduplicationID = "order 1"
+    messages[2].orderingKey = "customer 7"
+    messages[3].orderingKey = "customer 7"
+    messages[4].availability = .at(Date(timeIntervalSince1970: 4_950_000_000))
+    messages[5].priority = try Priority(9)
+    try await engine.publish(messages)
+    let delivered = try await engine.receive(from: orders, for: audit, maximumCount: 3)
+    try await engine.acknowledge([delivered[1].token])
+    try await engine.reject([delivered[2].token], reason: "unreadable")
+    _ = try await engine.receive(from: orders, maximumCount: 2, lease: .milliseconds(1))
+  }
+
+  private func make(
+    _ name: String, isSecured: Bool = true, olderDatabase: Bool = false,
+    _ fill: (MessagingEngine) async throws -> Void
+  ) async throws {
+    let target = Self.folder.appendingPathComponent(name)
+    if FileManager.default.fileExists(atPath: target.path) { return }
+    let made = EngineHome()
+    let home = DataVaultHome(FilePath(made.folder.path))
+    var parameters = VaultParameters()
+    parameters.iterationCount = 220_000
+    let vault =
+      if isSecured {
+        try await Vault.create(
+          .messaging, in: home.store, credentials: Self.credentials, parameters: parameters)
+      } else {
+        try await Vault.create(
+          .messaging, in: home.store, credentials: .standard, parameters: parameters)
+      }
+    var older: Data?
+    let database = made.folder.appendingPathComponent("messaging.db")
+    if olderDatabase {
+      try await MessagingEngine.start(home, vault: vault).stop()
+      older = try Data(contentsOf: database)
+    }
+    let engine = try await MessagingEngine.start(home, vault: vault)
+    try await fill(engine)
+    try await engine.stop()
+    if let older { try older.write(to: database) }
+    try copy(made.folder, to: target)
+  }
+}
