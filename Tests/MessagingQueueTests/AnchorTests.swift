@@ -154,7 +154,7 @@ import VaultedDatabase
     let engine = try await place.start(vault)
     try await engine.publish(message(1))
     await vault.lock()
-    #expect(engine.state == .refused(.vaultLocked))
+    #expect(try await engine.settledState() == .refused(.vaultLocked))
     let reopened = try await place.unlockedVault()
     #expect(try await reopened.anchor() != nil)
   }

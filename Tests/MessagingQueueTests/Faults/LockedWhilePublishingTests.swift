@@ -47,7 +47,7 @@ import Testing
     }
     #expect(account.codes == Array(repeating: .vaultLocked, count: 4))
     #expect(account.kept.count >= count)
-    #expect(engine.state == .refused(.vaultLocked))
+    #expect(try await engine.settledState() == .refused(.vaultLocked))
 
     let next = try await place.start(place.unlockedVault())
     let texts = try await next.receive(from: .orders, maximumCount: 100_000).map(\.text)
