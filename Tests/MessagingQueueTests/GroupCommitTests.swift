@@ -63,6 +63,37 @@ import Testing
     #expect(try plain.number("SELECT commit_number FROM engine") == 2)
   }
 
+  @Test func `messages that fail in a shared commit leave no trace in its sums`() async throws {
+    try await plain.pool.write { db in
+      try db.execute(
+        sql: """
+          CREATE TRIGGER refusal BEFORE INSERT ON message WHEN NEW.payload = CAST('bad' AS BLOB)
+          BEGIN SELECT RAISE(ABORT, 'no'); END
+          """)
+    }
+    let groups = [["a"], ["b", "bad"], ["bad"], ["c", "d"], ["bad"], ["e"]]
+    let results = try await together(groups.map { texts in { await publish(texts) } })
+    #expect(results.map { $0 == nil } == groups.map { !$0.contains("bad") })
+    #expect(reports.verbCounts == [3])
+    let stored = try plain.text(
+      "SELECT group_concat(CAST(payload AS TEXT), '') FROM (SELECT * FROM message ORDER BY timetoken)"
+    )
+    #expect(stored == "acde")
+    #expect(try plain.number("SELECT message_count FROM channel") == 4)
+    #expect(try plain.number("SELECT byte_count FROM channel") == 4)
+    #expect(
+      try plain.number("SELECT timetoken_high_water FROM engine")
+        ?? 0 >= plain.number("SELECT max(timetoken) FROM message") ?? .max)
+  }
+
+  private func publish(_ texts: [String]) async -> EngineError.Code? {
+    await code {
+      let channel = try Channel("orders")
+      _ = try await commits.publish(
+        texts.map { Message(channel: channel, payload: Array($0.utf8)) }, on: plain.database)
+    }
+  }
+
   @Test(arguments: [0, 1, 2]) func `a verb that fails takes nothing of the others with it`(
     bad: Int
   ) async throws {

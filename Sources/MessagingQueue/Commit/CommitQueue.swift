@@ -55,7 +55,7 @@ package final class CommitQueue: Sendable {
   }
 
   /// Publishes messages, as ``run(during:byteCount:_:)`` does anything else.
-  func publish(
+  package func publish(
     _ messages: [Message], on tables: EngineDatabase
   ) async throws(EngineError) -> [Timetoken] {
     let byteCount = messages.reduce(0) { $0 + $1.byteCount }
