@@ -30,12 +30,7 @@ struct Publication {
     now = WallTime.ticks(of: time)
     window = tables.configuration.deduplicationWindow
     clock = try TimetokenClock(db, now: time)
-    insert = try RowWriter(
-      db,
-      """
-      INSERT INTO message (timetoken, channel_id, priority, due, expires, ordering_key, headers, payload)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-      """)
+    insert = try RowWriter.messages(db)
   }
 
   /// Whether a message takes one statement, which SQLite undoes by itself when it fails.

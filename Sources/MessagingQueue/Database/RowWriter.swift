@@ -15,6 +15,17 @@ struct RowWriter {
     statement.setUncheckedArguments([])
   }
 
+  /// For the rows of the log: timetoken, number of the channel, priority, due, expires, ordering key,
+  /// headers, payload.
+  static func messages(_ db: Database) throws -> RowWriter {
+    try RowWriter(
+      db,
+      """
+      INSERT INTO message (timetoken, channel_id, priority, due, expires, ordering_key, headers, payload)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      """)
+  }
+
   /// Runs it with a value for each parameter, in their order.
   func execute<each Value: Bindable>(_ values: repeat each Value) throws {
     let handle = unsafe statement.sqliteStatement

@@ -34,12 +34,7 @@ struct MessageImporter {
     self.ledger = ledger
     random = tables.random
     now = WallTime.ticks(of: tables.time.now)
-    insert = try RowWriter(
-      db,
-      """
-      INSERT INTO message (timetoken, channel_id, priority, due, expires, ordering_key, headers, payload)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-      """)
+    insert = try RowWriter.messages(db)
     clock = try TimetokenClock(db, now: tables.time.now)
     positions = PositionTable(db, now: now)
   }
