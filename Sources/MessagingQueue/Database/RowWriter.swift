@@ -31,6 +31,8 @@ struct RowWriter {
     let handle = unsafe statement.sqliteStatement
     // Its result is that of the run before.
     unsafe sqlite3_reset(handle)
+    // Or a payload would stay in memory until the next one.
+    defer { unsafe sqlite3_clear_bindings(handle) }
     var index: Int32 = 0
     for value in repeat each values {
       index += 1
