@@ -27,14 +27,16 @@ import Testing
       #expect(totals.wrong == 0, "\(form): \(totals.findings)")
     }
   }
+
   @Test func `an engine starts from every state that a cut leaves, with all that was acknowledged`()
     async throws
   {
-    let totals = try await StartEnumeration()(stateCount: Self.stateCount / 10)
+    let asked = Self.stateCount / 10
+    let totals = try await StartEnumeration()(stateCount: asked)
     print("crash starts: \(totals.states), lost: \(totals.lost), wrong: \(totals.wrong)")
     #expect(totals.lost == 0, "\(totals.findings.prefix(5))")
     #expect(totals.wrong == 0, "\(totals.findings.prefix(5))")
-    #expect(totals.states > 40)
+    #expect(totals.states >= min(asked, 40))
   }
 
   @Test func `a log that lacks, repeats or swaps a message, or brings one back, is noticed`() {
