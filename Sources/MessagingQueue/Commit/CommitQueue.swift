@@ -8,7 +8,7 @@ internal import Synchronization
 /// is done on the queue of the pool's writer, between the transactions that others run there.
 package final class CommitQueue: Sendable {
   private struct State {
-    var waiting: [WaitingVerb] = []
+    var waiting = WaitingLine()
     var lastNumber: UInt64 = 0
     /// Whether a transaction runs or is about to.
     var isDraining = false
@@ -123,11 +123,9 @@ package final class CommitQueue: Sendable {
   }
 
   private func cancel(_ number: UInt64) {
-    let verb = state.withLock { state -> WaitingVerb? in
-      guard let index = state.waiting.firstIndex(where: { $0.number == number }) else { return nil }
-      return state.waiting.remove(at: index)
+    if let verb = state.withLock({ $0.waiting.remove(number) }) {
+      verb.fail(.cancelled(during: verb.operation))
     }
-    if let verb { verb.fail(.cancelled(during: verb.operation)) }
   }
 
   // MARK: On the writer's queue
@@ -209,15 +207,11 @@ package final class CommitQueue: Sendable {
   }
 
   private func takeNext() -> WaitingVerb? {
-    state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
+    state.withLock { $0.waiting.popFirst() }
   }
 
   private func takeAll(through last: UInt64) -> [WaitingVerb] {
-    state.withLock { state in
-      let taken = state.waiting.prefix { $0.number <= last }
-      state.waiting.removeFirst(taken.count)
-      return Array(taken)
-    }
+    state.withLock { $0.waiting.removeAll(through: last) }
   }
 }
 
