@@ -9,6 +9,9 @@ struct Command: Sendable {
   /// How long it may take; then it is killed, with all that it has started.
   let limit: Duration
 
+  /// How often it is looked whether a command has ended that does not read.
+  private static let endLookMilliseconds: Int32 = 100
+
   /// Runs it to its end, whatever becomes of the task.
   ///
   /// What the message is stands in its environment; the payload goes through a pipe to its standard input, and
@@ -37,7 +40,7 @@ struct Command: Sendable {
       return Self.failure(arguments[0], number)
     }
     let killer = Killer(of: child, after: limit)
-    Self.write(input, to: pipe.writing)
+    Self.write(input, to: pipe.writing, of: child)
     close(pipe.writing)
     // Not reaped yet, so that its number is still its own when it is killed.
     var information = unsafe siginfo_t()
@@ -91,16 +94,32 @@ struct Command: Sendable {
   }
 
   /// A command need not read it all: one that closes its input has said so by its exit code.
-  private static func write(_ input: [UInt8], to descriptor: Int32) {
+  ///
+  /// So has one that has ended, though what it has left behind may hold the pipe open, full, for ever.
+  private static func write(_ input: [UInt8], to descriptor: Int32, of child: pid_t) {
+    _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
     var rest = input[...]
     while !rest.isEmpty {
       let count = unsafe rest.withUnsafeBytes {
         unsafe Glibc.write(descriptor, $0.baseAddress, $0.count)
       }
       if count < 0 && errno == EINTR { continue }
+      if count < 0 && errno == EAGAIN {
+        if hasEnded(child) { return }
+        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        unsafe poll(&entry, 1, endLookMilliseconds)
+        continue
+      }
       guard count > 0 else { return }
       rest = rest.dropFirst(count)
     }
+  }
+
+  /// It is not reaped yet.
+  private static func hasEnded(_ child: pid_t) -> Bool {
+    var information = unsafe siginfo_t()
+    return unsafe waitid(P_PID, id_t(child), &information, WEXITED | WNOWAIT | WNOHANG) == 0
+      && information.si_signo == SIGCHLD
   }
 
   private static func failure(_ what: String, _ number: Int32) -> String {

@@ -18,31 +18,32 @@ final class LineListener: Sendable {
     var isStopping = false
   }
 
-  private let path: String
   private let maximumLineByteCount: Int
   private let listener: Int32
+  private let file: SocketFile?
   private let clients = Mutex(Clients())
   /// Entered by each client's thread.
   private let threads = DispatchGroup()
 
   /// Binds and listens; owner and group may connect.
   init(path: String, maximumLineByteCount: Int) throws(DaemonError) {
-    self.path = path
     self.maximumLineByteCount = maximumLineByteCount
     let kind = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
-    listener = socket(AF_UNIX, Int32(kind), 0)
-    guard listener >= 0 else { throw .current(EX_OSERR, "cannot make a socket") }
+    let descriptor = socket(AF_UNIX, Int32(kind), 0)
+    guard descriptor >= 0 else { throw .current(EX_OSERR, "cannot make a socket") }
     guard let address = UnixAddress(path) else {
       throw DaemonError(EX_USAGE, "\(path) is too long for a socket")
     }
     // What a killed daemon has left is in the way; what another one listens on is not ours.
-    if unsafe address.withAddress({ unsafe connect(listener, $0, $1) }) == 0 {
+    if unsafe address.withAddress({ unsafe connect(descriptor, $0, $1) }) == 0 {
       throw DaemonError(EX_TEMPFAIL, "another daemon listens on \(path)")
     }
-    if errno == ECONNREFUSED { unsafe unlink(path) }
-    guard unsafe address.withAddress({ unsafe bind(listener, $0, $1) }) == 0,
-      unsafe chmod(path, 0o660) == 0, listen(listener, 128) == 0
+    if errno == ECONNREFUSED { SocketFile(path)?.remove() }
+    guard unsafe address.withAddress({ unsafe bind(descriptor, $0, $1) }) == 0,
+      unsafe chmod(path, 0o660) == 0, listen(descriptor, 128) == 0
     else { throw .current(EX_OSERR, "cannot listen on \(path)") }
+    listener = descriptor
+    file = SocketFile(path)
   }
 
   /// Serves clients until ``stop()``; returns when each has the answers to what it had sent.
@@ -50,7 +51,7 @@ final class LineListener: Sendable {
     await withCheckedContinuation { continuation in
       Thread.detachNewThread { [self] in
         acceptClients(answering)
-        unsafe unlink(path)
+        file?.remove()
         threads.wait()
         continuation.resume()
       }

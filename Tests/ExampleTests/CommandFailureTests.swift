@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 /// Commands that fail, hang, or do not read what they get.
@@ -40,6 +41,28 @@ import Testing
     #expect(letters.output.replacing("\\/", with: "/").contains(reason), "\(letters.output)")
     #expect(letters.output.contains(#""attempts":2"#), "\(letters.output)")
     #expect(daemon.stop() == 0)
+  }
+
+  @Test func `what a command leaves behind holds up neither its worker nor a stop`() throws {
+    let spool = try Spool.unsecured()
+    let process = spool.folder.path("process")
+    // In a session of its own, with the pipe, which it does not read.
+    let script =
+      "setsid -f sh -c 'echo $$ >>\(process); exec sleep 30'; echo \"$MESSAGE_ID $MESSAGE_ATTEMPT\" >>\(spool.delivered)"
+    let daemon = try Daemon(
+      spool, ["--lease", "2", "--workers", "1"], command: ["/bin/sh", "-c", script])
+    try daemon.wait(for: "STATUS=delivering")
+    let client = try Client(spool.socket)
+    client.send(Array("a ".utf8) + [UInt8](repeating: 0x78, count: 1 << 20) + [0x0A])
+    #expect(client.answer()?.hasPrefix("ok a ") == true)
+    try spool.waitForLines(daemon) { $0.count == 1 }
+    #expect(client.ask("b text")?.hasPrefix("ok b ") == true)
+    try spool.waitForLines(daemon) { $0.count == 2 }
+    #expect(daemon.stop() == 0)
+    #expect(spool.deliveredLines() == ["a 1", "b 1"])
+    for number in try String(contentsOfFile: process, encoding: .utf8).split(separator: "\n") {
+      kill(try #require(pid_t(number)), SIGKILL)
+    }
   }
 
   @Test func `a command need not read its input, and does not see what is the daemon's`() throws {

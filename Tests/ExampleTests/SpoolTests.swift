@@ -22,6 +22,27 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: spool.socket))
   }
 
+  @Test func `what is no socket is never removed, and no socket of another's`() throws {
+    let spool = try Spool.unsecured()
+    let url = URL(fileURLWithPath: spool.socket)
+    try Data("somebody's".utf8).write(to: url)
+    var daemon = try Daemon(spool)
+    #expect(daemon.waitForEnd() == EX_OSERR)
+    #expect(try String(contentsOf: url, encoding: .utf8) == "somebody's")
+    try FileManager.default.removeItem(at: url)
+
+    daemon = try Daemon(spool)
+    try daemon.wait(for: "STATUS=delivering")
+    // Somebody takes its name away, and another daemon has it now.
+    try FileManager.default.removeItem(at: url)
+    let other = try Daemon(spool)
+    try other.wait(for: "STATUS=delivering")
+    #expect(daemon.stop() == 0)
+    #expect(try Client(spool.socket).ask("a text")?.hasPrefix("ok a ") == true)
+    #expect(other.stop() == 0)
+    #expect(!FileManager.default.fileExists(atPath: spool.socket))
+  }
+
   @Test func `several clients at once get answers to all they send, and all is delivered`() throws {
     let spool = try Spool.unsecured()
     let daemon = try Daemon(spool)
