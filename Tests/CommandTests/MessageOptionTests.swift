@@ -168,4 +168,33 @@ import Testing
     #expect(outcome.errors.contains("\nhint: "))
     #expect(try run("receive", "c").text == "good\n")
   }
+
+  @Test func `no header is lost because its name looks like another's`() throws {
+    let twins = #"{"payload":"p","headers":{"\u00e9":"1","e\u0301":"2"}}"# + "\n"
+    let refused = try run("publish", "c", "--ndjson", input: twins)
+    #expect(refused.status == 65)
+    #expect(refused.errors.contains("line 1 has two headers whose names are equivalent"))
+    // The line's own goes before the option's, name and all.
+    let line = #"{"payload":"p","headers":{"e\u0301":"2"}}"# + "\n"
+    #expect(
+      try run("publish", "c", "--ndjson", "--header", "\u{E9}=1", input: line).status == 0)
+    let printed = try run("receive", "c", "--ndjson").text
+    #expect(printed.utf8.contains(0xCC), "\(printed)")
+    #expect(printed.contains(#":"2"}"#), "\(printed)")
+  }
+
+  @Test(arguments: [
+    #"{"record":"export","version":1,"highWater":"17000000000000000"}"#,
+    #"{"record":"message","timetoken":"17000000000000000","channel":"c","due":"9","payload":"p"}"#,
+  ])
+  func `a line of an export is refused with a word that says what takes it`(line: String) throws {
+    let refused = try run("publish", "c", "--ndjson", input: line + "\n")
+    #expect(refused.status == 65)
+    #expect(refused.errors.contains("line 1 is of an export of messages; nothing was published"))
+    #expect(refused.errors.contains("hint: datavault queue import"))
+    // Others may have a member of that name.
+    #expect(
+      try run("publish", "c", "--ndjson", input: #"{"record":"message","payload":"p"}"# + "\n")
+        .status == 0)
+  }
 }

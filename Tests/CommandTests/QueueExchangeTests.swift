@@ -82,6 +82,25 @@ import Testing
     #expect(try other.run("queue", "import", home.folder.path("missing")).status == 66)
   }
 
+  @Test func `a name that was mistyped makes no home`() throws {
+    let home = try TestHome.secured()
+    let new = home.folder.path("new")
+    let outcome = try Tool.run(["queue", "import", home.folder.path("missing"), "--home", new])
+    #expect(outcome.status == 66)
+    #expect(!FileManager.default.fileExists(atPath: new))
+  }
+
+  @Test func `a full standard output is named`() throws {
+    let home = try TestHome.secured()
+    let outcome = try Tool.run(
+      ["queue", "export", "--home", home.path, "--password-file", home.folder.path("password")],
+      through: ["/bin/sh", "-c", #"exec "$@" >/dev/full"#, "sh"])
+    #expect(outcome.status == 74)
+    #expect(
+      outcome.errors.contains("standard output cannot be written: no space left on device"),
+      "\(outcome.errors)")
+  }
+
   @Test func `killed in the midst, an export goes on without a gap or a double`() throws {
     let home = try TestHome.secured()
     let count = 20_000

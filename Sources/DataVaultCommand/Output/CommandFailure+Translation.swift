@@ -12,6 +12,11 @@ extension CommandFailure {
     case let failure as CommandFailure:
       self = failure
     case let error as EngineError:
+      // Standard output, to which the engine has handed something.
+      if let failure = error.underlying as? CommandFailure {
+        self = failure
+        return
+      }
       self.init(Self.status(of: error), error.message, hint: error.hint)
     case let error as VaultError:
       self.init(Self.status(of: error.code), error.message, hint: error.hint)

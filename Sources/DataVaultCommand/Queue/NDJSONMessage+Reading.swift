@@ -18,6 +18,10 @@ extension NDJSONMessage {
     } catch {
       throw failure(number, "\(error)")
     }
+    guard !isExported(members) else {
+      throw failure(
+        number, "is of an export of messages", hint: "datavault queue import takes the whole file")
+    }
     var message = prototype
     message.payload = try payload(of: members, number)
     try readHeaders(of: members, into: &message, number)
@@ -31,6 +35,16 @@ extension NDJSONMessage {
       message.priority = priority
     }
     return message
+  }
+
+  /// Whether it is the first line of `queue export` or one of its messages, whose dates and consumers
+  /// would be lost here.
+  private static func isExported(_ members: JSONLine) -> Bool {
+    switch members["record"]?.text {
+    case "export": members["highWater"] != nil
+    case "message": members["timetoken"] != nil
+    default: false
+    }
   }
 
   private static func payload(
@@ -57,10 +71,15 @@ extension NDJSONMessage {
     guard let headers = value.members else {
       throw failure(number, "has headers that are no object")
     }
+    // Swift takes names for one that Unicode holds to be equivalent.
+    guard Set(headers.map(\.name)).count == headers.count else {
+      throw failure(number, "has two headers whose names are equivalent")
+    }
     for (name, value) in headers {
       guard let text = value.text else {
         throw failure(number, "has a header that is no string")
       }
+      message.headers[name] = nil
       message.headers[name] = text
     }
   }
@@ -108,8 +127,9 @@ extension NDJSONMessage {
     return text
   }
 
-  private static func failure(_ number: Int, _ fault: String) -> CommandFailure {
-    CommandFailure(
-      .badData, "line \(number) \(fault)", hint: "mend the line, and go on from there")
+  private static func failure(
+    _ number: Int, _ fault: String, hint: String = "mend the line, and go on from there"
+  ) -> CommandFailure {
+    CommandFailure(.badData, "line \(number) \(fault)", hint: hint)
   }
 }

@@ -22,6 +22,8 @@ struct QueueImportCommand: AsyncParsableCommand {
   func validate() throws { try FileAndNewFile.requireName(file, "FILE") }
 
   func run() async throws {
+    // A first start would make a home for a name that was mistyped.
+    try MessagingEngine.requireFileToImport(at: FilePath(file))
     let access = EngineAccess(home: try home.home(), credentials: credentials)
     let line = ProgressLine("importing")
     defer { line.clear() }
