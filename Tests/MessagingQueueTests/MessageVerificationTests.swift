@@ -88,4 +88,15 @@ import Testing
     }
     #expect(code { _ = try other.secondDatabase() } == .foreignDatabase)
   }
+
+  @Test func `a recovered channel takes no name that another has`() throws {
+    let engine = try PlainEngine()
+    for name in ["recovered-3", "b", "lost"] {
+      try engine.database.publish(["one"], to: try Channel(name))
+    }
+    try engine.pool.write { db in try db.execute(sql: "DELETE FROM channel WHERE name = 'lost'") }
+    let mending = try MessageMender.run(engine.pool, lostDeliveries: false)
+    #expect(mending.channels.map(\.channel) == ["b", "recovered-3", "recovered-3-again"])
+    #expect(try ExchangeBench.faults(engine) == [])
+  }
 }

@@ -31,7 +31,7 @@ final class ExchangeFile {
   /// A file to be read twice, as a pipe cannot be.
   convenience init(regularAt path: FilePath) throws(EngineError) {
     try self.init(path, .readOnly)
-    guard try status().st_mode & S_IFMT == S_IFREG else {
+    guard try isRegular() else {
       throw EngineError(
         .invalidArgument, "\(path) is no regular file", hint: "it is read twice: write it to a file"
       )
@@ -48,6 +48,9 @@ final class ExchangeFile {
     }
     return status
   }
+
+  /// Whether it is a file, and no pipe or device that takes the name of one.
+  func isRegular() throws(EngineError) -> Bool { try status().st_mode & S_IFMT == S_IFREG }
 
   /// What comes next.
   enum Reading {

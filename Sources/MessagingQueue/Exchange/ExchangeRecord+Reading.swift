@@ -131,7 +131,7 @@ extension ExportedMessage.Delivery {
   fileprivate init(_ object: MemberReader) throws(LineFault) {
     var object = object
     consumer = try object.consumer()
-    attemptCount = try object.number("attempts")
+    attemptCount = try object.attemptCount("attempts")
     isLeased = try object.flag("leased")
     due = try object.optionalTime("due")
     failures = try DeliveryFailure.list(&object)
@@ -146,7 +146,7 @@ extension ExportedMessage.DeadLetter {
   fileprivate init(_ object: MemberReader) throws(LineFault) {
     var object = object
     consumer = try object.consumer()
-    attemptCount = try object.number("attempts")
+    attemptCount = try object.attemptCount("attempts")
     reason = try object.text("reason")
     died = try object.time("died")
     failures = try DeliveryFailure.list(&object)
@@ -160,7 +160,7 @@ extension DeliveryFailure {
     let failures = try object.objects("failures").map { value throws(LineFault) in
       var object = value
       let failure = DeliveryFailure(
-        attempt: Int(try object.number("attempt")), time: try object.time("time"),
+        attempt: Int(try object.attemptCount("attempt")), time: try object.time("time"),
         reason: try object.text("reason"))
       try object.requireAllRead()
       return failure

@@ -16,7 +16,8 @@ actor ExchangeWorker {
     progress: @Sendable (ExchangeProgress) -> Void
   ) throws(EngineError) -> ExportReport {
     let file = try ExportFile(path)
-    let place = try file.findPlace(of: selection)
+    let state = try tables.read(during: "exporting messages") { db in try ExportState.read(db) }
+    let place = try file.findPlace(of: selection, in: state)
     if file.isWhole {
       var report = ExportReport()
       (report.messageCount, report.resumedAfter) = (
@@ -67,8 +68,7 @@ actor ExchangeWorker {
     _ path: FilePath, _ checked: CheckedImport, after ledger: ImportLedger,
     _ configuration: EngineConfiguration
   ) throws(EngineError) {
-    let reading = ImportReading(
-      try ExchangeFile(regularAt: path), configuration, byteCount: checked.byteCount)
+    let reading = ImportReading(try ExchangeFile(regularAt: path), configuration, checked)
     while reading.lineCount < ledger.lineCount, try reading.next() != nil {}
     guard reading.lineCount == ledger.lineCount, reading.chain.digest == ledger.digest else {
       throw EngineError(
@@ -84,19 +84,11 @@ actor ExchangeWorker {
   ) throws(EngineError) -> ImportBatch? {
     guard let reading else { return nil }
     var batch = ImportBatch()
-    while !batch.isFull, let line = try reading.next() {
-      do throws(LineFault) {
-        batch.records.append(try ExchangeRecord(line))
-      } catch {
-        throw EngineError(line: reading.lineCount, of: reading.file.path, error)
-      }
-      batch.byteCount += line.count
+    while !batch.isFull, let record = try reading.nextRecord(in: &batch) {
+      batch.records.append(record)
     }
     batch.digest = reading.chain.digest
-    let total = 2 * reading.byteCount
-    progress(
-      ExchangeProgress(
-        completed: min(reading.byteCount + reading.file.byteCount, total), total: total))
+    progress(reading.progress)
     return batch.records.isEmpty ? nil : batch
   }
 }

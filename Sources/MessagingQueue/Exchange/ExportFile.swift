@@ -32,7 +32,7 @@ final class ExportFile {
     // The export before may have finished while we came.
     try Self.requireFree(path, fileSystem)
     file = try ExchangeFile(partial, .readWrite)
-    try file.makePrivate()
+    guard try file.isRegular() else { throw Self.isNoExport(partial) }
   }
 
   func write(_ lines: [UInt8]) throws(EngineError) { try file.append(lines) }
@@ -55,8 +55,11 @@ final class ExportFile {
   /// A line that a kill or a power cut has left unfinished is not to stay, nor anything behind the last
   /// message: that is of a snapshot that is gone.
   ///
-  /// - Throws: `alreadyExists` if it is an export of something else.
-  func findPlace(of selection: MessageSelection) throws(EngineError) -> ExportPlace {
+  /// - Parameter state: the database as it is now. A file that is whole and of an older state goes on, too.
+  /// - Throws: `alreadyExists` if it is an export of something else: then nothing of it is touched.
+  func findPlace(
+    of selection: MessageSelection, in state: ExportState
+  ) throws(EngineError) -> ExportPlace {
     var place = ExportPlace()
     var kept = (place: place, byteCount: 0)
     reading: while case .line(let line) = try file.next(maximumByteCount: Self.maximumLineByteCount),
@@ -64,6 +67,7 @@ final class ExportFile {
     {
       switch record {
       case .export(let header) where place.lineCount == 0:
+        guard header.source == state.source else { throw EngineError.otherExport }
         try Self.require(header, selection, partial)
         place.header = header
         place.commitNumber = header.moment.commitNumber
@@ -72,7 +76,9 @@ final class ExportFile {
         place.lastTimetoken = message.timetoken
         place.messageCount += 1
       case .end(let end):
-        isWhole = try end.sha256 == place.digest.finalized().hexadecimal
+        isWhole =
+          try end.sha256 == place.digest.finalized().hexadecimal
+          && place.commitNumber == state.moment.commitNumber
         break reading
       case .export, .message: break reading
       case .channel, .consumer, .deduplication: break
@@ -82,8 +88,9 @@ final class ExportFile {
       try place.digest.update(line + [0x0A])
       if case .message = record { kept = (place, file.byteCount) }
     }
-    if isWhole { return place }
     if place.header == nil { try requireBeginning() }
+    try file.makePrivate()
+    if isWhole { return place }
     kept.place.digest = try file.digest(ofFirst: kept.byteCount)
     try file.cut(to: kept.byteCount)
     return kept.place
@@ -95,10 +102,14 @@ final class ExportFile {
     try file.rewind()
     let found = try file.read(upTo: beginning.count)
     guard beginning.starts(with: found) else {
-      throw EngineError(
-        .alreadyExists, "\(partial) is no unfinished export of messages",
-        hint: "move it away, or give another name")
+      throw Self.isNoExport(partial)
     }
+  }
+
+  private static func isNoExport(_ path: FilePath) -> EngineError {
+    EngineError(
+      .alreadyExists, "\(path) is no unfinished export of messages",
+      hint: "move it away, or give another name")
   }
 
   private static func require(

@@ -42,6 +42,8 @@ struct ImportCheck {
   private var messageCount: Int64 = 0
   private var lineCount: Int64 = 0
   private var hasDeduplications = false
+  /// Channels and consumers come before the messages of their snapshot.
+  private var hasMessages = false
   private var end: ExportEnd?
 
   private init(_ configuration: EngineConfiguration, now: UnixTime) {
@@ -120,9 +122,14 @@ struct ImportCheck {
     }
     guard header != nil else { throw LineFault("is not an export record, which comes first") }
     switch record {
-    case .export, .consumer: break
-    case .resumed(let moment): try take(moment)
-    case .channel(let channel): try require(channel.removedThrough)
+    case .export: break
+    case .resumed(let moment):
+      try take(moment)
+      hasMessages = false
+    case .consumer: try requireBeforeMessages()
+    case .channel(let channel):
+      try requireBeforeMessages()
+      try require(channel.removedThrough)
     case .message(let message): try take(message)
     case .deduplication(let deduplication):
       hasDeduplications = true
@@ -138,7 +145,9 @@ struct ImportCheck {
   }
 
   private mutating func take(_ moment: ExportMoment) throws(LineFault) {
-    try require(moment.highWater)
+    guard moment.highWater <= latest else {
+      throw LineFault("has a timetoken more than 366 days ahead of this machine's clock")
+    }
     highWater = max(highWater, moment.highWater)
   }
 
@@ -147,6 +156,7 @@ struct ImportCheck {
       throw LineFault("has a message out of its order")
     }
     try require(message.timetoken)
+    try requireChosen(message)
     guard message.payload.count <= configuration.maximumPayloadByteCount else {
       throw LineFault(
         "has a payload of \(message.payload.count) bytes, the limit is "
@@ -160,12 +170,24 @@ struct ImportCheck {
     }
     lastTimetoken = message.timetoken
     messageCount += 1
+    hasMessages = true
   }
 
   private func require(_ timetoken: Int64) throws(LineFault) {
-    guard timetoken <= latest else {
-      throw LineFault("has a timetoken more than 366 days ahead of this machine's clock")
+    guard timetoken <= highWater else {
+      throw LineFault("has a timetoken greater than highWater")
     }
+  }
+
+  /// By `after` and `channels` it is told whether exports overlap.
+  private func requireChosen(_ message: ExportedMessage) throws(LineFault) {
+    guard let header, message.timetoken > header.after ?? 0,
+      header.channels?.contains(where: { Channel(stored: $0) == message.channel }) != false
+    else { throw LineFault("has a message that the first line does not name") }
+  }
+
+  private func requireBeforeMessages() throws(LineFault) {
+    guard !hasMessages, !hasDeduplications else { throw LineFault("comes after its messages") }
   }
 }
 

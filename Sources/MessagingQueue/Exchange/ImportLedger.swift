@@ -72,8 +72,12 @@ struct ImportLedger: Sendable, Hashable {
 
   /// Refuses messages that an earlier export of the same database has brought.
   private static func requireNew(_ file: CheckedImport, _ db: Database) throws {
+    // Those that were begun, and brought nothing.
+    try db.execute(
+      sql: "DELETE FROM import WHERE source = ? AND line_count = 0",
+      arguments: [file.header.source])
     let rows = try Row.fetchAll(
-      db, sql: "SELECT channels, after, last FROM import WHERE source = ?",
+      db, sql: "SELECT channels, after, last, is_complete FROM import WHERE source = ?",
       arguments: [file.header.source])
     for row in rows {
       let channels = (row[0] as String?).map {
@@ -83,11 +87,15 @@ struct ImportLedger: Sendable, Hashable {
       let (after, last): (Int64, Int64) = (row[1], row[2])
       let isOtherPart = file.lastTimetoken <= after || file.header.after ?? 0 >= last
       let areOtherChannels = channels.flatMap { chosen?.isDisjoint(with: $0) } ?? false
-      guard isOtherPart || areOtherChannels else {
+      if isOtherPart || areOtherChannels { continue }
+      guard row[3] else {
         throw EngineError(
-          .alreadyExists, "messages of this file came with an earlier export of the same database",
-          hint: "export the rest with --after \(last)")
+          .alreadyExists, "an earlier export of the same database is imported in part",
+          hint: "import that file again first: it goes on where it was")
       }
+      throw EngineError(
+        .alreadyExists, "messages of this file came with an earlier export of the same database",
+        hint: "export the rest with --after \(last)")
     }
   }
 }

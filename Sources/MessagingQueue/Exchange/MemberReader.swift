@@ -51,6 +51,13 @@ struct MemberReader {
     try require(optionalNumber(name), name)
   }
 
+  /// How often something was tried: never so often that counting on overflows.
+  mutating func attemptCount(_ name: String) throws(LineFault) -> Int64 {
+    let count = try number(name)
+    guard count < 1_000_000_000 else { throw LineFault("has a \(name) of more than 9 digits") }
+    return count
+  }
+
   mutating func flag(_ name: String) throws(LineFault) -> Bool {
     try value(name, "truth value") { $0.truth } ?? false
   }

@@ -137,7 +137,7 @@ struct ExportPlace {
 }
 
 /// What an export wants to know of the database's row.
-private struct ExportState {
+struct ExportState {
   let moment: ExportMoment
   let source: String
 

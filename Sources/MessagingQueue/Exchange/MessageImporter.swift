@@ -145,6 +145,8 @@ struct MessageImporter {
   /// An id that is known here keeps its message here.
   private mutating func store(_ deduplication: ExportedDeduplication) throws {
     try use(deduplication.channel)
+    // All messages are stored, and the one that it names may be greater than they, and gone.
+    clock.raise(to: highWater)
     try db.cachedStatement(
       sql: """
         INSERT INTO deduplication (channel_id, id, timetoken, until) VALUES (?1, ?2, ?3, ?4)

@@ -59,6 +59,15 @@ extension MessagingEngine {
   }
 }
 
+extension MessagingEngine {
+  /// Whether there is a file at all that could be imported; for who would make an engine for it.
+  ///
+  /// - Throws: `fileMissing`, `invalidArgument`, `inputOutput`.
+  package static func requireFileToImport(at path: FilePath) throws(EngineError) {
+    _ = try ExchangeFile(regularAt: path)
+  }
+}
+
 /// Lines that are stored together.
 struct ImportBatch: Sendable {
   private static let maximumCount = 1000
@@ -90,15 +99,50 @@ extension EngineDatabase {
 /// A file whose lines are being stored; one task at a time has it, on its worker.
 final class ImportReading {
   let file: ExchangeFile
-  let configuration: EngineConfiguration
-  let byteCount: Int
-  var chain = LineChain()
-  var lineCount: Int64 = 0
+  private let configuration: EngineConfiguration
+  private let checked: CheckedImport
+  private(set) var chain = LineChain()
+  private(set) var lineCount: Int64 = 0
 
-  init(_ file: ExchangeFile, _ configuration: EngineConfiguration, byteCount: Int) {
+  init(_ file: ExchangeFile, _ configuration: EngineConfiguration, _ checked: CheckedImport) {
     self.file = file
     self.configuration = configuration
-    self.byteCount = byteCount
+    self.checked = checked
+  }
+
+  /// What was read when the file was checked, and now.
+  var progress: ExchangeProgress {
+    let total = 2 * checked.byteCount
+    return ExchangeProgress(
+      completed: min(checked.byteCount + file.byteCount, total), total: total)
+  }
+
+  /// The next record, whose line is counted in a batch.
+  ///
+  /// - Throws: `invalidFile` if the file is no longer the one that was checked; at the latest for its last
+  ///   line, without which no import is complete.
+  func nextRecord(in batch: inout ImportBatch) throws(EngineError) -> ExchangeRecord? {
+    let line: [UInt8]?
+    do throws(EngineError) {
+      line = try next()
+    } catch {
+      throw error.code == .invalidFile ? wasChanged : error
+    }
+    guard let line else {
+      if lineCount < checked.lineCount { throw wasChanged }
+      return nil
+    }
+    guard let record = try? ExchangeRecord(line),
+      lineCount < checked.lineCount || chain.digest == checked.digest
+    else { throw wasChanged }
+    batch.byteCount += line.count
+    return record
+  }
+
+  private var wasChanged: EngineError {
+    EngineError(
+      .invalidFile, "\(file.path) was changed while it was imported",
+      hint: "put it back as it was, and go on: a part of its lines is stored")
   }
 
   func next() throws(EngineError) -> [UInt8]? {

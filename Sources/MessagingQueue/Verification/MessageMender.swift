@@ -77,14 +77,24 @@ package struct MessageMender {
     result.unreadableMessageCount = Set(unreadable).count
   }
 
-  /// Messages whose channel is lost get one of another name.
+  /// Messages whose channel is lost get one of another name, which nobody has.
   private mutating func recoverChannels() throws {
-    try db.execute(
+    let lost = try Int64.fetchAll(
+      db,
       sql: """
-        INSERT INTO channel (id, name, message_count)
-        SELECT DISTINCT channel_id, 'recovered-' || channel_id, -1 FROM message
-        WHERE channel_id NOT IN (SELECT id FROM channel)
+        SELECT DISTINCT channel_id FROM message WHERE channel_id NOT IN (SELECT id FROM channel)
         """)
+    for id in lost {
+      var name = "recovered-\(id)"
+      while try Bool.fetchOne(
+        db, sql: "SELECT EXISTS (SELECT 1 FROM channel WHERE name = ?)", arguments: [name]) == true
+      {
+        name += "-again"
+      }
+      try db.execute(
+        sql: "INSERT INTO channel (id, name, message_count) VALUES (?, ?, -1)",
+        arguments: [id, name])
+    }
   }
 
   private mutating func dropStrays() throws {

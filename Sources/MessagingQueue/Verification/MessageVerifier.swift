@@ -209,7 +209,8 @@ package struct MessageVerifier {
           """
           longest_age < 0 OR most_messages < 0 OR most_bytes < 0
             OR keeps_acknowledged NOT IN (0, 1) OR discards_unacknowledged NOT IN (0, 1)
-            OR removed_through < 0 OR removed_through > \(highWater)
+            OR removed_through < 0 OR (removed_through > \(highWater)
+              AND NOT EXISTS (SELECT 1 FROM import WHERE is_complete = 0))
           """)
       ),
       (

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Glibc
 import MessagingQueue
 import SystemPackage
 import Testing
@@ -96,7 +97,7 @@ import Testing
       "not known"
     ),
     (
-      #"{"record":"message","timetoken":"99999999999999999","channel":"c","payload":""}"#,
+      #"{"record":"resumed","commitNumber":0,"highWater":"99999999999999999"}"#,
       "366 days"
     ),
     (
@@ -106,6 +107,26 @@ import Testing
     (
       #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","settledBy":["a","a"]}"#,
       "two things"
+    ),
+    (
+      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","deliveries":[{"consumer":"a","attempts":9223372036854775807}]}"#,
+      "9 digits"
+    ),
+    (
+      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","deadLetters":[{"consumer":"a","attempts":1000000000,"reason":"","died":"1"}]}"#,
+      "9 digits"
+    ),
+    (
+      #"{"record":"message","timetoken":"17000000000000001","channel":"c","payload":""}"#,
+      "greater than highWater"
+    ),
+    (
+      #"{"record":"channel","channel":"c","removedThrough":"17000000000000001"}"#,
+      "greater than highWater"
+    ),
+    (
+      #"{"record":"deduplication","channel":"c","id":"a","timetoken":"17000000000000001","until":"1"}"#,
+      "greater than highWater"
     ),
     (#"{"record":"letter"}"#, "not known"), (#"{"payload":"a"}"#, "no export"),
     ("", "not a JSON object"), (#"{"record":"channel","channel":"c",}"#, "lacks the name"),
@@ -131,6 +152,38 @@ import Testing
     #expect(error?.message.contains("line 2 ") == true, "\(error?.message ?? "")")
     #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
     #expect(try Self.isEmpty(bench.target))
+  }
+
+  @Test(
+    arguments: [
+      (#","after":"16999999999999999""#, "", nil),
+      (#","after":"17000000000000000""#, "", "line 2 has a message that the first line"),
+      (#","channels":["c"]"#, "", nil),
+      (#","channels":["d"]"#, "", "line 2 has a message that the first line"),
+      ("", #"{"record":"channel","channel":"c"}"#, "line 3 comes after its messages"),
+      ("", #"{"record":"consumer","channel":"c","consumer":"a"}"#, "line 3 comes after"),
+      ("", #"{"record":"resumed","commitNumber":0,"highWater":"0"}"#, nil),
+    ] as [(String, String, String?)])
+  func `what the lines say together is looked at, too`(
+    choice: String, line: String, reason: String?
+  ) async throws {
+    let bench = try await ExchangeBench()
+    let id = String(repeating: "0f", count: 16)
+    let lines = [
+      #"{"record":"export","version":1,"id":"\#(id)","source":"\#(id)""# + choice
+        + #","commitNumber":0,"highWater":"17000000000000000"}"#,
+      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":""}"#, line,
+    ].filter { !$0.isEmpty }
+    let end = #"{"record":"end","messages":1,"lines":\#(lines.count)}"#
+    try bench.write((lines + [end]).map { $0 + "\n" }.joined().utf8)
+    do throws(EngineError) {
+      _ = try await bench.targetEngine.importMessages(from: bench.path)
+      #expect(reason == nil)
+    } catch {
+      #expect(error.code == .invalidFile)
+      #expect(reason.map(error.message.contains) == true, "\(error.message)")
+      #expect(try Self.isEmpty(bench.target))
+    }
   }
 
   @Test func `a payload over the limit is refused with its line, before anything is changed`()
@@ -194,6 +247,48 @@ import Testing
       _ = try await bench.targetEngine.exportMessages(to: bench.path)
     } throws: { ($0 as? EngineError)?.code == .alreadyExists }
     #expect(FileManager.default.fileExists(atPath: partial.string))
+  }
+
+  @Test func `a whole export of something else that only lacks its name is refused, and kept`()
+    async throws
+  {
+    let (bench, whole) = try await Self.small()
+    let partial = FilePath(bench.path.string + ".partial")
+    try FileManager.default.moveItem(atPath: bench.path.string, toPath: partial.string)
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: partial.string)
+    await #expect {
+      _ = try await bench.targetEngine.exportMessages(to: bench.path)
+    } throws: { ($0 as? EngineError)?.code == .alreadyExists }
+    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial.string))) == whole)
+    let mode = try FileManager.default.attributesOfItem(atPath: partial.string)
+    #expect(mode[.posixPermissions] as? Int == 0o644)
+  }
+
+  @Test func `a whole export that only lacks its name takes what came since, and says so`()
+    async throws
+  {
+    let (bench, _) = try await Self.small()
+    let partial = FilePath(bench.path.string + ".partial")
+    try FileManager.default.moveItem(atPath: bench.path.string, toPath: partial.string)
+    let unchanged = try await bench.sourceEngine.exportMessages(to: bench.path)
+    #expect(unchanged.messageCount == 3)
+    #expect(!unchanged.changedMeanwhile)
+    try FileManager.default.moveItem(atPath: bench.path.string, toPath: partial.string)
+    try await bench.sourceEngine.publish(Message(channel: try Channel("c"), payload: [1]))
+    let report = try await bench.sourceEngine.exportMessages(to: bench.path)
+    #expect(report.messageCount == 4)
+    #expect(report.changedMeanwhile)
+    #expect(try await bench.targetEngine.importMessages(from: bench.path).messageCount == 4)
+    #expect(try ExchangeBench.faults(bench.target) == [])
+  }
+
+  @Test func `a pipe that has the name of an unfinished export is refused`() async throws {
+    let (bench, _) = try await Self.small()
+    try FileManager.default.removeItem(atPath: bench.path.string)
+    #expect(mkfifo(bench.path.string + ".partial", 0o600) == 0)
+    await #expect {
+      _ = try await bench.sourceEngine.exportMessages(to: bench.path)
+    } throws: { ($0 as? EngineError)?.code == .alreadyExists }
   }
 }
 
