@@ -24,13 +24,30 @@ extension Vault {
         .sessionsUnavailable,
         "no other process could open vault '\(id)' (\(store.location(of: id)))")
     }
-    return try withContents { (open) throws(VaultError) in
+    let session = try withContents { (open) throws(VaultError) in
       do throws(KeyringError) {
         let deadline = try place.open(with: open.contentKey, for: duration)
         return VaultSession(id: id, deadline: deadline, now: place.now)
       } catch {
         throw .sessionsUnavailable(error)
       }
+    }
+    try requireKeysOfSession()
+    return session
+  }
+
+  /// Ends the session that this vault has just begun if the vault has got new keys meanwhile, or is
+  /// gone: whoever did that has looked for a session before there was one.
+  private func requireKeysOfSession() throws(VaultError) {
+    do throws(VaultError) {
+      try withContents { (_) throws(VaultError) in }
+    } catch {
+      if error.code == .doesNotExist {
+        endSession()
+      } else if let file = try? readFile() {
+        endSession(unlessOpening: file.key)
+      }
+      throw error
     }
   }
 

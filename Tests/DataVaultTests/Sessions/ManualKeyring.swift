@@ -18,6 +18,7 @@ final class ManualKeyring: SessionKeyring {
     var lastSerial: Int32 = 0
     var refusal: Int32?
     var irrevocableName: String?
+    var beforeStoring: (@Sendable () -> Void)?
   }
 
   /// How long the kernel remembers what has expired.
@@ -42,6 +43,12 @@ final class ManualKeyring: SessionKeyring {
     set { state.withLock { $0.irrevocableName = newValue } }
   }
 
+  /// What happens in the moment before something is stored; once.
+  var beforeStoring: (@Sendable () -> Void)? {
+    get { state.withLock { $0.beforeStoring } }
+    set { state.withLock { $0.beforeStoring = newValue } }
+  }
+
   /// What is there, expired or not.
   var entries: [Entry] { state.withLock { Array($0.entries.values) } }
 
@@ -60,6 +67,8 @@ final class ManualKeyring: SessionKeyring {
     _ payload: borrowing SecretBytes, as name: String, wholeSeconds: UInt32
   ) throws(KeyringError) {
     let bytes = payload.array()
+    let happening = state.withLock { $0.beforeStoring.take() }
+    happening?()
     try access("add_key") { state in
       state.entries = state.entries.filter { $0.value.name != name }
       state.lastSerial += 1

@@ -1,5 +1,6 @@
 import DataVault
 import DataVaultTesting
+import Dispatch
 import Testing
 import VaultCrypto
 
@@ -60,6 +61,27 @@ import VaultCrypto
     // Nobody has called it since.
     #expect(try await eventually { await other.isLocked })
     #expect(other.isLockedFromOutside)
+  }
+
+  @Test(arguments: [Change.rotate, .delete, .retire])
+  func `a session that begins while the vault gets new keys, or goes, does not stay`(
+    change: Change
+  ) async throws {
+    let owner = try await bench.create()
+    let other = try await bench.found()
+    try await other.unlock(with: credentials("secret"))
+    bench.keyring.beforeStoring = {
+      // The vault's own thread waits for it.
+      let isDone = DispatchSemaphore(value: 0)
+      Task.detached {
+        try? await make(change, other)
+        isDone.signal()
+      }
+      isDone.wait()
+    }
+    let failure = await code { try await owner.openSession(for: .seconds(60)) }
+    #expect(failure == (change == .rotate ? .locked : .doesNotExist))
+    #expect(bench.keyring.entries.isEmpty)
   }
 
   @Test func `who makes new keys by a session stays unlocked without it`() async throws {
