@@ -26,24 +26,54 @@ extension SecretServiceStore {
   ///   collection is locked; `unreachable` when there is none and no default collection.
   func unlockedItems(
     _ service: borrowing SecretService, _ attributes: [String: String]
-  ) throws(BusFailure) -> [String] {
-    let found = try service.search(attributes)
-    guard found.locked.isEmpty else {
-      throw BusFailure(.locked, "the secret service keeps it in a collection that is locked")
-    }
-    guard found.unlocked.isEmpty else { return found.unlocked }
+  ) throws(BusFailure) -> [ServiceItem] {
+    let items = try itemsInSight(service, attributes)
+    guard items.isEmpty else { return items }
     // Not every service shows what is in a locked collection.
     guard let collection = try service.defaultCollection() else { throw Self.noCollection }
     guard try !service.isLocked(collection) else {
       throw BusFailure(.locked, "the default collection of the secret service is locked")
     }
-    return []
+    // It may have been unlocked since it was searched, as it is while its owner logs in.
+    return try itemsInSight(service, attributes)
+  }
+
+  /// The items that the service shows.
+  ///
+  /// - Throws: `locked` when one of them is.
+  private func itemsInSight(
+    _ service: borrowing SecretService, _ attributes: [String: String]
+  ) throws(BusFailure) -> [ServiceItem] {
+    let found = try service.search(attributes)
+    guard found.locked.isEmpty else {
+      throw BusFailure(.locked, "the secret service keeps it in a collection that is locked")
+    }
+    return try checkedItems(found.unlocked, service, attributes)
+  }
+
+  /// What was found, with its attributes.
+  ///
+  /// - Throws: `misunderstood` for an item that was not asked for: it is somebody else's, and would be
+  ///   read, replaced or removed in a vault's place.
+  private func checkedItems(
+    _ paths: [String], _ service: borrowing SecretService, _ attributes: [String: String]
+  ) throws(BusFailure) -> [ServiceItem] {
+    var items: [ServiceItem] = []
+    for path in paths {
+      let item = ServiceItem(path: path, attributes: try service.attributes(of: path))
+      guard attributes.allSatisfy({ item.attributes[$0.key] == $0.value }) else {
+        throw BusFailure(
+          .misunderstood, "the secret service has found an item that was not asked for")
+      }
+      items.append(item)
+    }
+    return items
   }
 
   /// Finds items and reads them, again if one is gone in between: readers hold no lock.
   func readably<R>(
     _ service: borrowing SecretService, _ attributes: [String: String],
-    _ body: (borrowing SecretService, [String]) throws(BusFailure) -> R
+    _ body: (borrowing SecretService, [ServiceItem]) throws(BusFailure) -> R
   ) throws(BusFailure) -> R {
     for _ in 0..<3 {
       do throws(BusFailure) {
@@ -55,23 +85,29 @@ extension SecretServiceStore {
     return try body(service, try unlockedItems(service, attributes))
   }
 
-  static func onlyItem(of items: [String]) throws(BusFailure) -> String? {
+  static func onlyItem(of items: [ServiceItem]) throws(BusFailure) -> String? {
     guard items.count <= 1 else {
       throw BusFailure(
         .misunderstood, "the secret service has \(items.count) items that claim to be this vault")
     }
-    return items.first
+    return items.first?.path
   }
 
   func removeUnfinished(
     _ id: VaultID, _ service: borrowing SecretService
   ) throws(BusFailure) {
-    for item in try service.search(unfinishedAttributes(of: id)).unlocked {
-      try service.delete(item)
-    }
+    let attributes = unfinishedAttributes(of: id)
+    let unlocked = try service.search(attributes).unlocked
+    for item in try checkedItems(unlocked, service, attributes) { try service.delete(item.path) }
   }
 
   static var noCollection: BusFailure {
     BusFailure(.unreachable, "the secret service has no default collection")
   }
+}
+
+/// An item of the service, as it was found.
+struct ServiceItem: Sendable {
+  let path: String
+  let attributes: [String: String]
 }

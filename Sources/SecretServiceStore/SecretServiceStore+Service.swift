@@ -45,7 +45,7 @@ extension SecretServiceStore {
   private func connect() throws(BusFailure) -> SecretService {
     let address = if let busAddress { busAddress } else { try BusAddress.ofSession() }
     return try SecretService(
-      address: address, patience: Self.patience, interruption: interruption)
+      address: address, patience: busPatience, interruption: interruption)
   }
 
   /// Makes the last step of GNOME Keyring durable.

@@ -14,8 +14,6 @@ public import SystemPackage
 /// service on it, or no default collection is `storeUnavailable`. Each call connects anew, so a
 /// service that was restarted is found again.
 public struct SecretServiceStore: VaultStore {
-  /// How long the service may take to answer a call.
-  static let patience = Duration.seconds(25)
   /// Whose vaults these are unless a program says otherwise.
   static let standardApplication = "datavault"
 
@@ -27,6 +25,7 @@ public struct SecretServiceStore: VaultStore {
   /// Where the service keeps its files; nil to look at each call.
   let keyrings: FilePath?
   let interruption: BusInterruption?
+  let busPatience: BusPatience
   private let patience: Duration
 
   /// The vaults of one application and one home.
@@ -43,11 +42,13 @@ public struct SecretServiceStore: VaultStore {
   ///   - busAddress: where the session bus is; nil to look at each call.
   ///   - keyrings: where the service keeps its files; nil to look at each call.
   ///   - interruption: ends the conversation with the service, for tests.
+  ///   - busPatience: how long the service is waited for.
   ///   - patience: how long the lock of a vault is waited for.
   package init(
     application: String = "datavault", home: FilePath, busAddress: String?,
     fileSystem: any FileSystem = LinuxFileSystem(), keyrings: FilePath? = nil,
-    interruption: BusInterruption? = nil, patience: Duration = LockFile.patience
+    interruption: BusInterruption? = nil, busPatience: BusPatience = .standard,
+    patience: Duration = LockFile.patience
   ) {
     self.application = application
     self.home = home.lexicallyNormalized()
@@ -55,6 +56,7 @@ public struct SecretServiceStore: VaultStore {
     self.fileSystem = fileSystem
     self.keyrings = keyrings
     self.interruption = interruption
+    self.busPatience = busPatience
     self.patience = patience
   }
 
@@ -66,16 +68,10 @@ public struct SecretServiceStore: VaultStore {
   /// The vaults of this application and home, ascending.
   public func ids() throws(VaultError) -> [VaultID] {
     try withService { (service) throws(BusFailure) in
-      try readably(service, shared) { (service, items) throws(BusFailure) in
-        var ids: [VaultID] = []
-        for item in items {
-          // Retired vaults and those being made have no such attribute.
-          guard let name = try service.attributes(of: item)[Self.vaultAttribute],
-            let id = try? VaultID(name)
-          else { continue }
-          ids.append(id)
-        }
-        return ids.sorted()
+      try readably(service, shared) { (_, items) throws(BusFailure) in
+        // Retired vaults and those being made have no such attribute.
+        items.compactMap { $0.attributes[Self.vaultAttribute].flatMap { try? VaultID($0) } }
+          .sorted()
       }
     }
   }
@@ -111,7 +107,7 @@ public struct SecretServiceStore: VaultStore {
   /// Removes the item, what an interrupted write left of it, and the record of attempts.
   public func remove(_ id: VaultID) throws(VaultError) {
     try changing { (service) throws(BusFailure) in
-      for item in try unlockedItems(service, attributes(of: id)) { try service.delete(item) }
+      for item in try unlockedItems(service, attributes(of: id)) { try service.delete(item.path) }
       try removeUnfinished(id, service)
     }
     try removeAttempts(id)
@@ -130,12 +126,8 @@ public struct SecretServiceStore: VaultStore {
       guard let item = try Self.onlyItem(of: try unlockedItems(service, attributes(of: id))) else {
         throw BusFailure(.unknownObject, "there is no vault '\(id)' to retire")
       }
-      var taken: Set<String> = []
-      for other in try unlockedItems(service, shared) {
-        if let name = try service.attributes(of: other)[Self.retiredAttribute] {
-          taken.insert(name)
-        }
-      }
+      let taken = Set(
+        try unlockedItems(service, shared).compactMap { $0.attributes[Self.retiredAttribute] })
       var number = 1
       while taken.contains("\(id).retired-\(number)") { number += 1 }
       let name = "\(id).retired-\(number)"
@@ -147,14 +139,8 @@ public struct SecretServiceStore: VaultStore {
   /// What stands in the attribute `retired` of items.
   public func retiredNames() throws(VaultError) -> [String] {
     try withService { (service) throws(BusFailure) in
-      try readably(service, shared) { (service, items) throws(BusFailure) in
-        var names: [String] = []
-        for item in items {
-          if let name = try service.attributes(of: item)[Self.retiredAttribute] {
-            names.append(name)
-          }
-        }
-        return names.sorted()
+      try readably(service, shared) { (_, items) throws(BusFailure) in
+        items.compactMap { $0.attributes[Self.retiredAttribute] }.sorted()
       }
     }
   }

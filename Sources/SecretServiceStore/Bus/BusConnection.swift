@@ -7,14 +7,16 @@ internal import Dispatch
 /// stays closed when the bus comes back.
 @safe struct BusConnection: ~Copyable {
   private let connection: OpaquePointer
-  private let patience: Duration
+  private let patience: BusPatience
+  private let end: ContinuousClock.Instant
   private let interruption: BusInterruption?
 
-  /// Connects, or gives up after `patience`, as every later call does.
+  /// Connects, or gives up when `patience` is over, as every later call does.
   init(
-    address: String, patience: Duration, interruption: BusInterruption? = nil
+    address: String, patience: BusPatience, interruption: BusInterruption? = nil
   ) throws(BusFailure) {
-    let deadline = BusDeadline(after: patience)
+    end = .now + patience.conversation
+    let deadline = BusDeadline(after: patience.answer)
     var error: UnsafeMutablePointer<GError>?
     let flags = GDBusConnectionFlags(
       rawValue: G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT.rawValue
@@ -39,18 +41,31 @@ internal import Dispatch
   /// Calls a method and waits for what it returns.
   ///
   /// The bus starts the service if it knows how.
+  ///
+  /// - Parameters:
+  ///   - type: what the method returns, as D-Bus writes types. Anything else is not looked into.
+  ///   - byteCount: the most that is taken apart. Small values grow to many times their size by that.
+  /// - Throws: `misunderstood` for an answer of another type, or a larger one.
   func call(
     _ method: String, of interface: String, on path: String, at service: String,
-    _ arguments: [BusValue]
+    _ arguments: [BusValue], answering type: String, of byteCount: Int
   ) throws(BusFailure) -> [BusValue] {
     try interruption?.pass(.beforeCall)
+    let wait = min(patience.answer, end - .now)
+    guard wait > .zero else {
+      throw BusFailure(
+        .unanswered, "it took more than \(patience.conversation.components.seconds) seconds")
+    }
     var error: UnsafeMutablePointer<GError>?
     let reply = unsafe g_dbus_connection_call_sync(
       connection, service, path, interface, method, BusValue.tuple(arguments).makeVariant(), nil,
-      G_DBUS_CALL_FLAGS_NONE, patience.wholeMilliseconds, nil, &error)
+      G_DBUS_CALL_FLAGS_NONE, max(1, wait.wholeMilliseconds), nil, &error)
     guard let reply = unsafe reply else { throw unsafe Self.takeFailure(error) }
     defer { unsafe g_variant_unref(reply) }
     try interruption?.pass(.afterCall)
+    guard unsafe String(cString: g_variant_get_type_string(reply)) == type,
+      unsafe g_variant_get_size(reply) <= byteCount
+    else { throw .misunderstood }
     return unsafe BusValue(reply).elements ?? []
   }
 

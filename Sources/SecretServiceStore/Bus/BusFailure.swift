@@ -23,7 +23,11 @@ struct BusFailure: Error, Sendable, CustomStringConvertible {
 
   init(_ kind: Kind, _ description: String) {
     self.kind = kind
-    self.description = description
+    self.description = description.quotable
+  }
+
+  static var misunderstood: BusFailure {
+    BusFailure(.misunderstood, "the secret service answered with something else than was asked for")
   }
 
   /// An error that came as a message.
@@ -46,5 +50,15 @@ struct BusFailure: Error, Sendable, CustomStringConvertible {
       default: .refused
       }
     self.init(kind, description)
+  }
+}
+
+extension String {
+  /// What somebody else has written, for a message: one line, of a length that a person reads.
+  fileprivate var quotable: String {
+    let scalars = unicodeScalars.prefix(500).map { scalar in
+      scalar.properties.generalCategory == .control ? "\u{FFFD}" : scalar
+    }
+    return String(String.UnicodeScalarView(scalars))
   }
 }

@@ -12,19 +12,24 @@ struct SecretService: ~Copyable {
   private static let properties = "org.freedesktop.DBus.Properties"
   /// The path that stands for "none".
   private static let none = "/"
+  /// The most that an answer may have: the paths of 20,000 items.
+  private static let usualByteCount = 1 << 20
+  /// The most that an answer with a secret may have: what one array of a message holds, and more than
+  /// the largest vault.
+  private static let secretByteCount = 65 << 20
 
   private let bus: BusConnection
   private let session: String
 
   init(
-    address: String, patience: Duration, interruption: BusInterruption?
+    address: String, patience: BusPatience, interruption: BusInterruption?
   ) throws(BusFailure) {
     let bus = try BusConnection(
       address: address, patience: patience, interruption: interruption)
     let reply = try bus.call(
       "OpenSession", of: Self.interface, on: Self.path, at: Self.name,
-      [.string("plain"), .variant(.string(""))])
-    guard reply.count == 2, let session = reply[1].objectPath else { throw Self.misunderstood }
+      [.string("plain"), .variant(.string(""))], answering: "(vo)", of: Self.usualByteCount)
+    guard reply.count == 2, let session = reply[1].objectPath else { throw .misunderstood }
     self.bus = bus
     self.session = session
   }
@@ -33,31 +38,35 @@ struct SecretService: ~Copyable {
   func search(
     _ attributes: [String: String]
   ) throws(BusFailure) -> (unlocked: [String], locked: [String]) {
-    let reply = try call("SearchItems", of: Self.interface, on: Self.path, .texts(attributes))
+    let reply = try call(
+      "SearchItems", of: Self.interface, on: Self.path, .texts(attributes), answering: "(aoao)")
     guard reply.count == 2, let unlocked = reply[0].objectPaths,
       let locked = reply[1].objectPaths
-    else { throw Self.misunderstood }
+    else { throw .misunderstood }
     return (unlocked, locked)
   }
 
   /// Where new items go; nil when the user has no such collection.
   func defaultCollection() throws(BusFailure) -> String? {
-    let reply = try call("ReadAlias", of: Self.interface, on: Self.path, .string("default"))
-    guard let path = reply.first?.objectPath else { throw Self.misunderstood }
+    let reply = try call(
+      "ReadAlias", of: Self.interface, on: Self.path, .string("default"), answering: "(o)")
+    guard let path = reply.first?.objectPath else { throw .misunderstood }
     return path == Self.none ? nil : path
   }
 
   func isLocked(_ collection: String) throws(BusFailure) -> Bool {
     let reply = try call(
-      "Get", of: Self.properties, on: collection, .string(Self.collection), .string("Locked"))
-    guard let isLocked = reply.first?.inner?.boolean else { throw Self.misunderstood }
+      "Get", of: Self.properties, on: collection, .string(Self.collection), .string("Locked"),
+      answering: "(v)")
+    guard let isLocked = reply.first?.inner?.boolean else { throw .misunderstood }
     return isLocked
   }
 
   func attributes(of item: String) throws(BusFailure) -> [String: String] {
     let reply = try call(
-      "Get", of: Self.properties, on: item, .string(Self.item), .string("Attributes"))
-    guard let attributes = reply.first?.inner?.texts else { throw Self.misunderstood }
+      "Get", of: Self.properties, on: item, .string(Self.item), .string("Attributes"),
+      answering: "(v)")
+    guard let attributes = reply.first?.inner?.texts else { throw .misunderstood }
     return attributes
   }
 
@@ -65,19 +74,21 @@ struct SecretService: ~Copyable {
   func setAttributes(_ attributes: [String: String], of item: String) throws(BusFailure) {
     _ = try call(
       "Set", of: Self.properties, on: item, .string(Self.item), .string("Attributes"),
-      .variant(.texts(attributes)))
+      .variant(.texts(attributes)), answering: "()")
   }
 
   func secret(of item: String) throws(BusFailure) -> [UInt8] {
-    let reply = try call("GetSecret", of: Self.item, on: item, .objectPath(session))
+    let reply = try call(
+      "GetSecret", of: Self.item, on: item, .objectPath(session), answering: "((oayays))",
+      of: Self.secretByteCount)
     guard let parts = reply.first?.elements, parts.count == 4, let bytes = parts[2].bytes else {
-      throw Self.misunderstood
+      throw .misunderstood
     }
     return bytes
   }
 
   func setSecret(_ bytes: [UInt8], of item: String) throws(BusFailure) {
-    _ = try call("SetSecret", of: Self.item, on: item, secret(bytes))
+    _ = try call("SetSecret", of: Self.item, on: item, secret(bytes), answering: "()")
   }
 
   /// Makes an item; not in one step, so that its attributes must not be the final ones yet.
@@ -88,16 +99,15 @@ struct SecretService: ~Copyable {
       "CreateItem", of: Self.collection, on: collection,
       .properties([
         "\(Self.item).Label": .string(label), "\(Self.item).Attributes": .texts(attributes),
-      ]), secret(bytes), .boolean(false))
-    guard reply.count == 2, let item = reply[0].objectPath else { throw Self.misunderstood }
+      ]), secret(bytes), .boolean(false), answering: "(oo)")
+    guard reply.count == 2, let item = reply[0].objectPath else { throw .misunderstood }
     try Self.refusePrompt(reply[1])
     return item
   }
 
   func delete(_ item: String) throws(BusFailure) {
-    guard let prompt = try call("Delete", of: Self.item, on: item).first else {
-      throw Self.misunderstood
-    }
+    let reply = try call("Delete", of: Self.item, on: item, answering: "(o)")
+    guard let prompt = reply.first else { throw .misunderstood }
     try Self.refusePrompt(prompt)
   }
 
@@ -107,9 +117,11 @@ struct SecretService: ~Copyable {
   }
 
   private func call(
-    _ method: String, of interface: String, on path: String, _ arguments: BusValue...
+    _ method: String, of interface: String, on path: String, _ arguments: BusValue...,
+    answering type: String, of byteCount: Int = usualByteCount
   ) throws(BusFailure) -> [BusValue] {
-    try bus.call(method, of: interface, on: path, at: Self.name, arguments)
+    try bus.call(
+      method, of: interface, on: path, at: Self.name, arguments, answering: type, of: byteCount)
   }
 
   /// A store never asks anybody anything: a daemon has nobody to ask.
@@ -117,9 +129,5 @@ struct SecretService: ~Copyable {
     guard prompt.objectPath == none else {
       throw BusFailure(.locked, "the secret service wants to ask the user first")
     }
-  }
-
-  private static var misunderstood: BusFailure {
-    BusFailure(.misunderstood, "the secret service answered with something else than was asked for")
   }
 }

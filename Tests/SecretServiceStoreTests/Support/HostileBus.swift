@@ -1,0 +1,147 @@
+import Foundation
+import Glibc
+import SystemPackage
+
+/// A session bus with a Secret Service on it, both of a test's own: it answers each call as the test
+/// wants, which no real service does.
+///
+/// https://dbus.freedesktop.org/doc/dbus-specification.html#message-protocol-messages
+final class HostileBus: @unchecked Sendable {
+  // Sendable: what changes is behind the lock.
+
+  /// One call of the store's.
+  struct Call {
+    let member: String
+    let path: String
+    let body: [UInt8]
+    /// How often it was called before, over all connections.
+    let earlierCount: Int
+
+    func mentions(_ text: String) -> Bool {
+      String(decoding: body, as: UTF8.self).contains(text)
+    }
+  }
+
+  enum Answer {
+    case values(BusBody)
+    case error(String, String)
+    /// None, ever.
+    case silence
+    /// The bus goes.
+    case hangUp
+    /// No message at all.
+    case bytes([UInt8])
+    /// From here on nothing more is read.
+    case deafness
+    /// An answer, and nothing more is read.
+    case lastValues(BusBody)
+  }
+
+  typealias Service = @Sendable (Call) -> Answer
+
+  let folder: FilePath
+  var address: String { "unix:path=\(folder.appending("bus"))" }
+
+  private let service: Service
+  private let listener: Int32
+  private let lock = NSLock()
+  private let connections = Connections()
+  private var counts: [String: Int] = [:]
+
+  init(_ service: @escaping Service) {
+    var template = Array("/tmp/datavault-bus-XXXXXX".utf8CString)
+    folder = FilePath(String(cString: mkdtemp(&template)))
+    self.service = service
+    listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    var place = sockaddr_un()
+    place.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &place.sun_path) {
+      $0.copyBytes(from: folder.appending("bus").string.utf8)
+    }
+    let result = withUnsafePointer(to: &place) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    precondition(result == 0 && listen(listener, 16) == 0, "no socket: errno \(errno)")
+    Thread.detachNewThread { [listener, connections, weak self] in
+      // Only this thread closes it: its number could be another bus's by then.
+      defer { Glibc.close(listener) }
+      while true {
+        let connection = accept(listener, nil, nil)
+        guard connection >= 0 else { return }
+        connections.add(connection)
+        Thread.detachNewThread { [weak self] in
+          HostileBus.serve(connection) { self }
+          connections.close(connection)
+        }
+      }
+    }
+  }
+
+  deinit {
+    shutdown(listener, Int32(SHUT_RDWR))
+    connections.shutDown()
+    try? FileManager.default.removeItem(atPath: folder.string)
+  }
+
+  /// How often a method was called.
+  func count(of member: String) -> Int { lock.withLock { counts[member] ?? 0 } }
+
+  private func answer(_ member: String, _ path: String, _ body: [UInt8]) -> Answer {
+    let earlier = lock.withLock {
+      counts[member, default: 0] += 1
+      return counts[member, default: 1] - 1
+    }
+    if member == "Hello" { return .values(BusBody().string(":1.1")) }
+    return service(Call(member: member, path: path, body: body, earlierCount: earlier))
+  }
+
+  // MARK: One connection
+
+  private static func serve(_ connection: Int32, _ bus: () -> HostileBus?) {
+    var input = BusInput(connection)
+    guard input.authenticate() else { return }
+    while let message = input.message() {
+      guard message.isCall else { continue }
+      guard let answer = bus()?.answer(message.member, message.path, message.body) else { return }
+      switch answer {
+      case .values(let body): BusInput.send(.reply(to: message.serial, body), connection)
+      case .error(let name, let text):
+        BusInput.send(.failure(of: message.serial, name, text), connection)
+      case .bytes(let bytes): BusInput.send(bytes, connection)
+      case .silence: continue
+      case .hangUp: return
+      case .deafness: return wait(for: bus)
+      case .lastValues(let body):
+        BusInput.send(.reply(to: message.serial, body), connection)
+        return wait(for: bus)
+      }
+    }
+  }
+
+  private static func wait(for bus: () -> HostileBus?) {
+    while bus() != nil { usleep(20_000) }
+  }
+}
+
+/// The sockets of a bus: none is touched once its number may be another's.
+private final class Connections: @unchecked Sendable {
+  private let lock = NSLock()
+  private var open: Set<Int32> = []
+
+  func add(_ connection: Int32) {
+    lock.withLock { _ = open.insert(connection) }
+  }
+
+  func close(_ connection: Int32) {
+    lock.withLock {
+      open.remove(connection)
+      Glibc.close(connection)
+    }
+  }
+
+  func shutDown() {
+    lock.withLock { for connection in open { shutdown(connection, Int32(SHUT_RDWR)) } }
+  }
+}
