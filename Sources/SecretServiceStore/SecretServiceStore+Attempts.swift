@@ -40,6 +40,11 @@ extension SecretServiceStore {
     try attemptFile(of: id).remove()
   }
 
+  /// Makes `.<id>.secret-service.retry.probe` there and removes it.
+  public func probeAttempts(_ id: VaultID) throws(VaultError) {
+    try attemptFile(of: id).probe()
+  }
+
   /// Takes `<home>/vaults/<id>.secret-service.retry.lock`; waits half a minute for whoever is making an
   /// attempt.
   public func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {

@@ -145,6 +145,70 @@ import Testing
     }
   }
 
+  @Test(.enabled(if: SmallDisk.isAvailable, SmallDisk.skipReason))
+  func `a full disk, on which no wrong attempt is counted, is reported`() throws {
+    let home = try TestHome.fresh()
+    let disk = try SmallDisk(at: home.path, byteCount: 1 << 20)
+    let password = home.folder.path("password")
+    #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
+    #expect(try kinds(try home.run("doctor", "--json")) == [])
+    _ = FileManager.default.createFile(
+      atPath: home.path + "/filler", contents: Data(count: (1 << 20) - (64 << 10)))
+    var rest = 0
+    while FileManager.default.createFile(
+      atPath: home.path + "/filler\(rest)", contents: Data(count: 4096)), rest < 64
+    { rest += 1 }
+    let outcome = try home.run("doctor", "--json")
+    #expect(outcome.status == 0)
+    #expect(try kinds(outcome) == ["attemptsNotRecorded v"])
+    #expect(outcome.text.contains("free some space"))
+    #expect(!disk.names.isEmpty)
+  }
+
+  @Test(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))
+  func `a directory that may not be written, and a lock file of somebody else's, are reported`()
+    throws
+  {
+    let (user, home) = (OtherUser(), try TestHome.secured())
+    try user.take(home)
+    #expect(try kinds(try user.run(home, "doctor", "--json")) == [])
+    let directory = home.path + "/vaults"
+    let before = try FileManager.default.contentsOfDirectory(atPath: directory)
+    func look() throws {
+      let outcome = try user.run(home, "doctor", "--json")
+      #expect(outcome.status == 0)
+      #expect(try kinds(outcome) == ["attemptsNotRecorded messaging"])
+      #expect(outcome.text.contains("run as the user to whom"))
+    }
+    chmod(directory, 0o500)
+    try look()
+    chmod(directory, 0o700)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == before)
+    let lock = directory + "/messaging.retry.lock"
+    unlink(lock)
+    #expect(FileManager.default.createFile(atPath: lock, contents: nil))
+    chmod(lock, 0o600)
+    try look()
+  }
+
+  @Test func `a process that may write no files, and so opens no vault, is told so`() throws {
+    let home = try TestHome.secured()
+    // Such a process can write its report to no file.
+    let output = Pipe()
+    let child = try Child(
+      ["doctor", "--json", "--home", home.path], environment: [:],
+      descriptors: [
+        0: .reading("/dev/null"), 1: .inherited(output.fileHandleForWriting.fileDescriptor),
+        2: .writing("/dev/null"),
+      ], through: ["prlimit", "--fsize=0"])
+    try output.fileHandleForWriting.close()
+    let bytes = [UInt8](output.fileHandleForReading.readDataToEndOfFile())
+    let outcome = Tool.Outcome(status: child.wait(), output: bytes, errors: "")
+    #expect(outcome.status == 74)
+    #expect(try kinds(outcome) == ["fileSizeLimit messaging"])
+    #expect(outcome.text.contains("ulimit -f"))
+  }
+
   @Test func `sessions that the kernel refuses are reported`() throws {
     let home = try TestHome.secured()
     let outcome = try Tool.run(

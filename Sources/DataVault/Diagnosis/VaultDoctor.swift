@@ -2,7 +2,8 @@ internal import VaultCrypto
 
 /// Looks for what is not as it should be: with this process, with a store, with each vault in it.
 ///
-/// It changes nothing, needs no password and tries none.
+/// It changes nothing, needs no password and tries none. Whether a wrong attempt could be recorded it tries
+/// by a file beside the record, which it removes.
 public enum VaultDoctor {
   /// Everything that is found: first about the process, then the store, then vault by vault.
   ///
@@ -58,7 +59,22 @@ extension Vault {
       findings.append(.oldIterations(id, count, of: parameters.iterationCount))
     }
     if status.retryDelay > .zero { findings.append(.backingOff(id, status)) }
+    // The publicly known password is no attempt.
+    if status.isSecured, let finding = attemptFinding() { findings.append(finding) }
     return findings
+  }
+}
+
+extension Vault {
+  private func attemptFinding() -> VaultFinding? {
+    do throws(VaultError) {
+      try store.probeAttempts(id)
+      return nil
+    } catch {
+      // Without the right to write files no attempt is taken at all.
+      return error.code == .fileSizeLimit
+        ? VaultFinding(error, of: id) : .attemptsNotRecorded(id, error)
+    }
   }
 }
 
@@ -96,6 +112,15 @@ extension VaultFinding {
       .backingOff, of: id,
       "vault '\(id)' waits \(seconds) s after \(status.failedAttemptCount) wrong attempts",
       fix: "wait; if the attempts were not yours, find out whose they were")
+  }
+
+  fileprivate static func attemptsNotRecorded(
+    _ id: VaultID, _ error: VaultError
+  ) -> VaultFinding {
+    VaultFinding(
+      .attemptsNotRecorded, of: id,
+      "a wrong password of vault '\(id)' is not counted and makes nobody wait, because it cannot be recorded: \(error.message)",
+      fix: error.hint ?? "let this user write the directory of the vaults")
   }
 
   fileprivate static func retired(_ name: String) -> VaultFinding {

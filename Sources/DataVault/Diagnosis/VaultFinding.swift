@@ -20,6 +20,11 @@ public struct VaultFinding: Sendable, Equatable {
     public static let oldIterations = Kind("oldIterations")
     /// Wrong attempts make the vault wait.
     public static let backingOff = Kind("backingOff")
+    /// Wrong attempts to open a vault cannot be recorded, and so are not counted: a full disk, a
+    /// directory that this user cannot write, a file system that is read-only.
+    public static let attemptsNotRecorded = Kind("attemptsNotRecorded")
+    /// This process may write no files, and so may not try to open a vault.
+    public static let fileSizeLimit = Kind("fileSizeLimit")
     /// A vault was put aside under another name.
     public static let retiredVault = Kind("retiredVault")
     /// The system refuses to keep secrets of this process out of the swap.

@@ -86,10 +86,49 @@ package struct AttemptFile: Sendable {
     of id: VaultID, patience: Duration = LockFile.attemptPatience
   ) throws(VaultError) -> VaultStoreLock {
     guard Self.mayWriteRecords else { throw .fileSizeLimit(path) }
-    var lockPath = path.removingLastComponent()
-    lockPath.append("\(path.lastComponent?.string ?? "").lock")
     return try LockFile(lockPath, in: fileSystem)
       .lock(for: "trying to open vault '\(id)'", patience: patience)
+  }
+
+  /// Tries whether an attempt could be recorded, with a file that goes again; nobody is kept waiting.
+  ///
+  /// - Throws: `fileSizeLimit`, `writeFailed`.
+  package func probe() throws(VaultError) {
+    guard Self.mayWriteRecords else { throw .fileSizeLimit(path) }
+    do throws(FileError) {
+      guard try fileSystem.status(of: path.containingDirectory) != nil else { return }
+      // A lock file that belongs to somebody else keeps every attempt from being recorded.
+      if try fileSystem.status(of: lockPath) != nil {
+        try fileSystem.lock(lockPath, wait: false)?.release()
+      }
+      try writeProbe()
+    } catch {
+      throw .writeFailed(error)
+    }
+  }
+
+  private func writeProbe() throws(FileError) {
+    var probe = path.removingLastComponent()
+    probe.append(".\(path.lastComponent?.string ?? "").probe")
+    try fileSystem.remove(probe)
+    do throws(FileError) {
+      let file = try fileSystem.create(probe, permissions: FileVaultStore.filePermissions)
+      defer { file.close() }
+      try file.write([UInt8](repeating: 0, count: AttemptRecord.maximumByteCount))
+      try file.synchronize()
+    } catch {
+      // Another probe at the same moment has shown that it can be made.
+      if error.errno == .fileExists { return }
+      if !error.isCrash { try? fileSystem.remove(probe) }
+      throw error
+    }
+    try fileSystem.remove(probe)
+  }
+
+  private var lockPath: FilePath {
+    var lockPath = path.removingLastComponent()
+    lockPath.append("\(path.lastComponent?.string ?? "").lock")
+    return lockPath
   }
 
   private static var mayWriteRecords: Bool {

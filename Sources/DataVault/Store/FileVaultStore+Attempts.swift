@@ -34,6 +34,11 @@ extension FileVaultStore {
     try attemptFile(of: id).remove()
   }
 
+  /// Makes `.<id>.retry.probe` and removes it.
+  public func probeAttempts(_ id: VaultID) throws(VaultError) {
+    try attemptFile(of: id).probe()
+  }
+
   /// Takes `<id>.retry.lock`; waits half a minute for whoever is making an attempt.
   ///
   /// - Throws: `busy`, `fileSizeLimit`, `writeFailed`.

@@ -71,6 +71,13 @@ public protocol VaultStore: Sendable {
   /// - Throws: `busy` when others hold the lock for longer than the store waits: no attempt is made
   ///   then. After any other error it is, and only its failure is not answered.
   func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock
+
+  /// Tries whether a wrong attempt could be recorded now; nothing stays of it.
+  ///
+  /// Default: it can.
+  ///
+  /// - Throws: what ``lockAttempts(_:)`` and ``writeAttempts(_:for:durably:)`` would, but for `busy`.
+  func probeAttempts(_ id: VaultID) throws(VaultError)
 }
 
 extension VaultStore {
@@ -90,6 +97,9 @@ extension VaultStore {
 
   /// Has nothing to remove.
   public func removeAttempts(_ id: VaultID) throws(VaultError) {}
+
+  /// Finds nothing.
+  public func probeAttempts(_ id: VaultID) throws(VaultError) {}
 
   /// A lock that keeps nobody out.
   public func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
