@@ -1,4 +1,5 @@
 package import FileLayer
+internal import Glibc
 package import SystemPackage
 
 /// A database file in the making: written as `.NAME.new` until it is whole and durable, then renamed.
@@ -62,8 +63,8 @@ package struct SideFile: Sendable {
   /// Makes the file anew, empty, and locks it (flock(2)), so that two that are made for one place do
   /// not meet.
   ///
-  /// - Parameter model: a file whose permissions and owner the new one gets; nil makes it 0600, root's
-  ///   for the owner of the directory.
+  /// - Parameter model: a file whose permissions and owner the new one gets, made by its owner or by root;
+  ///   nil, or anybody else, makes it 0600, root's for the owner of the directory.
   /// - Throws: `busy`.
   package func claim(like model: FilePath? = nil) throws(SealedFileError) -> FileLock {
     let status: FileStatus? =
@@ -136,14 +137,16 @@ package struct SideFile: Sendable {
   }
 
   /// Makes the file; false where there is one.
-  private func make(like status: FileStatus?) throws(FileError) -> Bool {
+  private func make(like model: FileStatus?) throws(FileError) -> Bool {
+    // Who may not give files away makes it theirs, and shows it to nobody else.
+    let model = model.flatMap { [0, $0.owner.userID].contains(geteuid()) ? $0 : nil }
     let owner =
-      if let status { status.owner } else {
+      if let model { model.owner } else {
         try fileSystem.ownerOfNewFile(in: place.containingDirectory)
       }
     let file: any WritableFile
     do throws(FileError) {
-      file = try fileSystem.create(path, permissions: status?.permissions ?? .ownerReadWrite)
+      file = try fileSystem.create(path, permissions: model?.permissions ?? .ownerReadWrite)
     } catch {
       if error.errno == .fileExists { return false }
       throw error

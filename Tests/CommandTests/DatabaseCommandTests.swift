@@ -206,6 +206,35 @@ import Testing
     #expect(status.st_uid == (geteuid() == 0 ? 65534 : geteuid()))
   }
 
+  @Test(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))
+  func `who is not the owner of a database salvages it into a file of their own`() throws {
+    let (bench, user) = (try ExchangeBench(rowCount: 3), OtherUser())
+    let (sealed, key, new) = (
+      bench.folder.path("sealed"), bench.folder.path("their key"), bench.folder.path("new")
+    )
+    try bench.folder.secret("their key", try bench.folder.bytes("key"))
+    #expect(chown(key, user.id, user.id) == 0)
+    #expect(chmod(sealed, 0o644) == 0 && chmod(bench.folder.url.path, 0o777) == 0)
+    let outcome = try Tool.run(
+      ["database", "salvage", sealed, new, "--key-file", key], through: user.wrapper)
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    var status = stat()
+    #expect(lstat(new, &status) == 0)
+    #expect(status.st_uid == user.id && status.st_mode & 0o7777 == 0o600)
+  }
+
+  @Test(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))
+  func `a database that was read-only for a while is written again`() throws {
+    let (user, home) = (OtherUser(), try TestHome.unsecured())
+    try user.take(home)
+    #expect(chmod(home.database, 0o400) == 0)
+    #expect(try user.run(home, "queue", "stats").status == 74)
+    #expect(chmod(home.database, 0o600) == 0)
+    let outcome = try user.run(home, "queue", "receive", "c")
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    #expect(outcome.text == "first\n")
+  }
+
   @Test func `rekey seals all messages anew, and the password stays`() throws {
     let home = try TestHome.secured()
     let before = try #require(FileManager.default.contents(atPath: home.database))

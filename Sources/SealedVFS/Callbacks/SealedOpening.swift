@@ -61,6 +61,10 @@ enum SealedOpening {
       _ = file.base.close()
       return result
     }
+    if flags & SQLITE_OPEN_MAIN_DB != 0, flags & SQLITE_OPEN_READWRITE != 0, let path = unsafe path
+    {
+      unsafe SharedMemoryFile.openToOwner(of: path)
+    }
     if let other = file as? SQLCipherFile, !other.settleAccess() {
       unsafe outFlags?.pointee &= ~SQLITE_OPEN_READWRITE
       unsafe outFlags?.pointee |= SQLITE_OPEN_READONLY
