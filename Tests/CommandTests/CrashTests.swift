@@ -1,0 +1,34 @@
+import Foundation
+import Glibc
+import Testing
+
+/// What a `datavault` that crashes leaves behind.
+@Suite struct CrashTests {
+  @Test(arguments: [SIGSEGV, SIGABRT])
+  func `a crash writes no core file, and no memory to standard error`(signal: Int32) throws {
+    let home = try TestHome.secured()
+    let place = home.folder.path("place")
+    try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+    let child = try Child(
+      [
+        "queue", "receive", "c", "--follow", "--home", home.path, "--password-file",
+        home.folder.path("password"),
+      ],
+      environment: [:],
+      descriptors: [
+        0: .reading("/dev/null"), 1: .writing(home.folder.path("output")),
+        2: .writing(home.folder.path("errors")),
+      ],
+      through: ["env", "-C", place, "prlimit", "--core=1000000000:1000000000"])
+    let deadline = Date().addingTimeInterval(600)
+    while try home.folder.bytes("output").isEmpty, Date() < deadline { usleep(10_000) }
+    #expect(try home.folder.bytes("output") == Array("first\n".utf8))
+    let limits = try String(contentsOfFile: "/proc/\(child.id)/limits", encoding: .utf8)
+    let core = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }
+    #expect(core?.split(separator: " ").dropFirst(4).first == "1", "\(limits)")
+    kill(child.id, signal)
+    #expect(child.wait() == 128 + signal)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: place) == [])
+    #expect(try home.folder.bytes("errors") == [])
+  }
+}
