@@ -3,17 +3,19 @@ package import SystemPackage
 extension FileSystem {
   /// Makes a file that did not exist, mode 0600, which gets its name when it is whole and durable.
   ///
-  /// It is made under a side name that nobody has: unlike ``replace(_:with:permissions:owner:)`` this
-  /// works in a directory that is not ours, where a file of such a name may be anybody's. What a crash
-  /// leaves there stays.
+  /// Its side name is one that nobody else gives: unlike
+  /// ``replace(_:with:permissions:owner:)`` this works in directories that are not ours, where
+  /// `.NAME.new` may be anybody's.
   ///
   /// - Throws: `EEXIST` when something has the name; it is left as it is.
   package func make(_ path: FilePath, with bytes: [UInt8]) throws(FileError) {
+    let temporary = path.ownSibling
     let directory = path.containingDirectory
     let owner = try ownerOfNewFile(in: directory)
-    let (file, temporary) = try createBeside(path)
-    defer { file.close() }
+    try remove(temporary)  // a leftover of a crash
     do throws(FileError) {
+      let file = try create(temporary, permissions: .ownerReadWrite)
+      defer { file.close() }
       try file.write(bytes)
       if let owner { try file.changeOwner(to: owner) }
       try file.synchronize()
@@ -24,36 +26,14 @@ extension FileSystem {
     }
     try synchronizeDirectory(directory)
   }
-
-  /// Makes `.NAME.new`, or `.NAME-2.new` and so on where that is taken.
-  private func createBeside(
-    _ path: FilePath
-  ) throws(FileError) -> (any WritableFile, FilePath) {
-    var number = 1
-    while true {
-      let temporary = path.temporarySibling(number)
-      do throws(FileError) {
-        return (try create(temporary, permissions: .ownerReadWrite), temporary)
-      } catch {
-        guard error.errno == .fileExists, !error.isCrash, number < maximumSideNameCount else {
-          throw error
-        }
-      }
-      number += 1
-    }
-  }
 }
 
-/// More than crashes leave behind.
-private let maximumSideNameCount = 1000
-
 extension FilePath {
-  /// The side names of which a new file takes the first that is free.
-  fileprivate func temporarySibling(_ number: Int) -> FilePath {
-    guard number > 1 else { return temporarySibling }
+  /// The side name under which a new file is prepared where others have files too.
+  fileprivate var ownSibling: FilePath {
     var path = self
     path.removeLastComponent()
-    path.append(".\(lastComponent?.string ?? "")-\(number).new")
+    path.append(".\(lastComponent?.string ?? "").datavault.new")
     return path
   }
 }
