@@ -27,7 +27,7 @@ import Testing
     let url = URL(fileURLWithPath: spool.socket)
     try Data("somebody's".utf8).write(to: url)
     var daemon = try Daemon(spool)
-    #expect(daemon.waitForEnd() == EX_OSERR)
+    #expect(throws: DaemonEnded.self) { try daemon.wait(for: "READY=1") }
     #expect(try String(contentsOf: url, encoding: .utf8) == "somebody's")
     try FileManager.default.removeItem(at: url)
 

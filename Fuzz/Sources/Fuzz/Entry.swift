@@ -1,6 +1,6 @@
 import Foundation
 
-/// The harness that `FUZZ_HARNESS` names: `database`, `log`, `journal`, `vault`, `retry` or `data`.
+/// The harness that `FUZZ_HARNESS` names: `database`, `log`, `journal`, `vault`, `retry`, `data` or `lines`.
 // nonisolated(unsafe): libFuzzer calls from one thread.
 nonisolated(unsafe) private let harness: ((UnsafeBufferPointer<UInt8>) -> Void)? = {
   let environment = ProcessInfo.processInfo.environment
@@ -10,6 +10,7 @@ nonisolated(unsafe) private let harness: ((UnsafeBufferPointer<UInt8>) -> Void)?
   }
   if name == "retry" { return RetryBench().run }
   if name == "data" { return DataBench().run }
+  if name == "lines" { return LineBench().run }
   workbench = Workbench.Kind(rawValue: name).flatMap { try? Workbench($0) }
   atexit { workbench?.remove() }
   return workbench.map { $0.run }

@@ -63,6 +63,13 @@ struct JSONObjectWriter {
     bytes += object.bytes + [UInt8(ascii: "}")]
   }
 
+  /// A string alone, as it stands in an object.
+  static func quoted(_ text: String) -> [UInt8] {
+    var writer = JSONObjectWriter()
+    writer.append(quoting: text.utf8)
+    return Array(writer.bytes.dropFirst())
+  }
+
   private mutating func begin(_ name: String) {
     if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
     append(quoting: name.utf8)

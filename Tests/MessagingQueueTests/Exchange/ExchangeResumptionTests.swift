@@ -31,12 +31,12 @@ import Testing
     let bench = try await ExchangeBench()
     let whole = Array(Self.lines().map { $0 + "\n" }.joined().utf8)
     try bench.write(whole)
-    // A line less its end, or another id in one that is still a line.
+    let text = String(decoding: whole, as: UTF8.self)
+    // Its last lines are gone, or one has another id.
     let changed =
       isCut
-      ? whole.dropLast(1000)
-      : Array(String(decoding: whole, as: UTF8.self).replacing("id 4999", with: "id 4xxx").utf8)[
-        ...]
+      ? Self.lines().dropLast(10).map { $0 + "\n" }.joined()
+      : text.replacing("id 4999", with: "id 4xxx")
     let path = bench.path
     let error = await #expect(throws: EngineError.self) {
       _ = try await bench.targetEngine.importMessages(from: path) { progress in
@@ -44,8 +44,8 @@ import Testing
         guard progress.completed > progress.total / 2 else { return }
         // In place: the file that is read is another then.
         if let handle = FileHandle(forWritingAtPath: path.string) {
-          try? handle.write(contentsOf: Data(changed))
-          try? handle.truncate(atOffset: UInt64(changed.count))
+          try? handle.write(contentsOf: Data(changed.utf8))
+          try? handle.truncate(atOffset: UInt64(changed.utf8.count))
           try? handle.close()
         }
       }
