@@ -10,6 +10,8 @@ final class SoakLoad: Sendable {
   /// Publishers wait while more messages than this are on their way.
   private static let mostUnderWay = 2_000
   private static let keptCount = 20_000
+  /// What a message takes in the file at most, in MiB: up to 800 bytes of payload, and its rows.
+  private static let messageSize = 1.0 / 1024
 
   let account = SoakAccount(publisherCount: publisherCount)
   private let engine: MessagingEngine
@@ -25,6 +27,12 @@ final class SoakLoad: Sendable {
     retention.maximumMessageCount = Self.keptCount
     try await engine.setRetention(retention, of: channel)
     try await engine.addConsumer(.default, of: channel)
+  }
+
+  /// How large the file may be, in MiB: what is kept, and what comes in two rounds of maintenance.
+  func mostFileSize(messagesPerSecond rate: Double) -> Double {
+    let seconds = 2 * EngineConfiguration().maintenanceInterval / .seconds(1)
+    return (Double(Self.keptCount) + rate * seconds) * Self.messageSize
   }
 
   func begin() {
