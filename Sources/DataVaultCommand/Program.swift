@@ -35,6 +35,7 @@ struct Program: AsyncParsableCommand {
 
   static func main() async {
     StandardDescriptors.occupy()
+    CrashTraces.forbid()
     // A closed pipe is an error of write(2), not the end of the process.
     signal(SIGPIPE, SIG_IGN)
     LoggingSystem.bootstrap { _ in StandardErrorLog() }

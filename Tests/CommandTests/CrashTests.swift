@@ -27,7 +27,11 @@ import Testing
     let core = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }
     #expect(core?.split(separator: " ").dropFirst(4).first == "1", "\(limits)")
     kill(child.id, signal)
+    // One that survives would be waited for as long as it likes.
+    let last = DispatchWorkItem { kill(child.id, SIGKILL) }
+    DispatchQueue.global().asyncAfter(deadline: .now() + 60, execute: last)
     #expect(child.wait() == 128 + signal)
+    last.cancel()
     #expect(try FileManager.default.contentsOfDirectory(atPath: place) == [])
     #expect(try home.folder.bytes("errors") == [])
   }

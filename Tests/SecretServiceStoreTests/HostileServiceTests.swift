@@ -182,6 +182,7 @@ import Testing
         ? HostileBus.Healthy.found([String](repeating: "/", count: 200_000)) : nil
     }
     #expect(many.code { _ = try $0.read(.messaging) } == .unreadable)
+    #expect(many.count(of: "Get") < 100, "none of them was looked at")
     let confused = HostileBus.keeping(Self.kept) {
       $0.member == "GetSecret"
         ? HostileBus.Healthy.found([String](repeating: "/", count: 1 << 20)) : nil

@@ -3,15 +3,11 @@ internal import Glibc
 /// What the system and the language's runtime would write of this process if it crashed: messages, and
 /// OpenSSL's copies of keys.
 enum CrashTraces {
-  /// Lets nothing be written from here on; for whatever is about to take a secret.
+  /// Lets nothing be written from here on; belongs before the first secret.
   static func forbid() {
-    _ = forbidden
-  }
-
-  private static let forbidden: Void = {
     forbidCore()
     forbidReport()
-  }()
+  }
 
   /// No core file, and none for a program that takes them.
   ///

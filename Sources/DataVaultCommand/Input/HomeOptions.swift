@@ -23,7 +23,6 @@ struct HomeOptions: ParsableArguments {
   var store = StoreChoice.file
 
   func home() throws(CommandFailure) -> DataVaultHome {
-    CrashTraces.forbid()
     let given = if let path { path } else { try Self.standard() }
     let path = try Self.absolute(given)
     return switch store {

@@ -11,7 +11,6 @@ enum SecretInput {
   static func read(
     descriptor: Int32, name: String, maximumByteCount: Int
   ) throws(CommandFailure) -> SecretBytes {
-    CrashTraces.forbid()
     var bytes = SecretBytes(zeroCount: min(firstByteCount, maximumByteCount + 1))
     var byteCount = 0
     while byteCount <= maximumByteCount {

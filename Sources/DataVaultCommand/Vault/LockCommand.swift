@@ -25,7 +25,7 @@ struct LockCommand: AsyncParsableCommand {
   func run() async throws {
     guard let vault else {
       let count = try VaultSession.endAll()
-      return try confirm("ended \(count) sessions")
+      return try confirm("ended \(count) session\(count == 1 ? "" : "s")")
     }
     let id = try VaultID(vault)
     let store = try home.home().store
