@@ -148,15 +148,16 @@ struct Receiver {
 
   private mutating func take(_ ready: ReadyDelivery, _ priority: Priority) throws -> Outcome {
     let deliveries = DeliveryTable(consumer, db)
-    if let expires = ready.expires, expires <= clock.wallNow {
-      try deliveries.delete(ready.timetoken, orderingKey: ready.orderingKey)
-      try drop(ready.timetoken)
-      return .dropped
-    }
+    // First of all: a lease that has ended counts until it is its message's turn, expired or not.
     if let key = ready.orderingKey, try deliveries.mustWait(ready.timetoken, for: key) {
       try deliveries.block(ready.timetoken)
       passedCount += 1
       return .passed
+    }
+    if let expires = ready.expires, expires <= clock.wallNow {
+      try deliveries.delete(ready.timetoken, orderingKey: ready.orderingKey)
+      try drop(ready.timetoken)
+      return .dropped
     }
     guard hasRoom(for: ready.payload.count) else { return .refused }
     let token = newToken(ready.timetoken)

@@ -61,6 +61,8 @@ struct QueueModel {
       if taken.count == count { break }
       var record = reader.records[entry.timetoken] ?? Record()
       guard record.phase == .waiting || record.phase == .over else { continue }
+      // A lease that has ended counts until it is its message's turn.
+      if record.phase == .over, mustWait(entry, reader) { continue }
       if entry.expires <= now {
         record.phase = .done
         record.token = nil
