@@ -35,21 +35,32 @@ extension EngineError {
 
 extension Database {
   /// Takes the write lock at once, and gives it back whatever happens.
+  ///
+  /// As GRDB's `inTransaction(.immediate)`, with statements that are kept: compiling them anew takes longer than
+  /// they do.
   func inImmediateTransaction<Result>(
     _ body: () throws -> Result
   ) throws(TransactionFailure) -> Result {
-    var result: Result?
-    var hasBegun = false
     do {
-      try inTransaction(.immediate) {
-        hasBegun = true
-        result = try body()
-        return .commit
-      }
+      try cachedStatement(sql: "BEGIN IMMEDIATE TRANSACTION").execute()
     } catch {
-      throw !hasBegun ? .beginning(error) : result == nil ? .working(error) : .committing(error)
+      throw .beginning(error)
     }
-    guard let result else { throw .working(DatabaseError(resultCode: .SQLITE_ABORT)) }
+    let result: Result
+    do {
+      result = try body()
+      // Or SQLite has undone it by itself, and the next statement would be a transaction of its own.
+      guard isInsideTransaction else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
+    } catch {
+      try? rollback()
+      throw .working(error)
+    }
+    do {
+      try cachedStatement(sql: "COMMIT TRANSACTION").execute()
+    } catch {
+      try? rollback()
+      throw .committing(error)
+    }
     return result
   }
 }

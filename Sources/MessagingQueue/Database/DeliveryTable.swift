@@ -1,4 +1,3 @@
-internal import Foundation
 internal import GRDB
 
 /// The rows of `delivery` of one consumer: what it has before it and has not settled.
@@ -46,7 +45,7 @@ struct DeliveryTable {
     _ message: NewMessage, attemptCount: Int = 0, secret: [UInt8]? = nil, heldBoot: Int64? = nil,
     heldUntil: Int64? = nil, due: Int64? = nil, isBlocked: Bool = false
   ) throws {
-    try RowWriter(
+    try EngineStatement(
       db,
       """
       INSERT INTO delivery (consumer_id, timetoken, priority, ordering_key, attempt_count, lease,
@@ -62,15 +61,14 @@ struct DeliveryTable {
     _ timetoken: Timetoken, attempt: Int, secret: [UInt8], _ clock: ReceptionClock,
     failures: String?
   ) throws {
-    try db.cachedStatement(
-      sql: """
-        UPDATE delivery SET attempt_count = ?, lease = ?, held_boot = ?, held_until = ?, failures = ?
-        WHERE consumer_id = ? AND timetoken = ?
-        """
-    ).execute(arguments: [
-      attempt, Data(secret), clock.bootNumber, clock.leaseEnd, failures, consumer.id,
-      timetoken.rawValue,
-    ])
+    try EngineStatement(
+      db,
+      """
+      UPDATE delivery SET attempt_count = ?, lease = ?, held_boot = ?, held_until = ?, failures = ?
+      WHERE consumer_id = ? AND timetoken = ?
+      """
+    ).execute(
+      attempt, secret, clock.bootNumber, clock.leaseEnd, failures, consumer.id, timetoken.rawValue)
   }
 
   func block(_ timetoken: Timetoken) throws {
@@ -94,14 +92,14 @@ struct DeliveryTable {
   }
 
   func delete(_ timetoken: Timetoken, orderingKey: String?) throws {
-    try RowWriter(db, "DELETE FROM delivery WHERE consumer_id = ? AND timetoken = ?")
+    try EngineStatement(db, "DELETE FROM delivery WHERE consumer_id = ? AND timetoken = ?")
       .execute(consumer.id, timetoken.rawValue)
     try unblock(orderingKey)
   }
 
   /// Deletes deliveries; what waits for their keys goes on waiting.
   func delete(_ timetokens: TimetokenList) throws {
-    try RowWriter(
+    try EngineStatement(
       db,
       """
       DELETE FROM delivery

@@ -3,8 +3,7 @@ internal import GRDB
 extension EngineDatabase {
   /// The number of a channel that was published to or given settings.
   static func channelID(_ channel: Channel, _ db: Database) throws -> Int64? {
-    let select = try db.cachedStatement(sql: "SELECT id FROM channel WHERE name = ?")
-    return try Int64.fetchOne(select, arguments: [channel.name])
+    try EngineStatement(db, "SELECT id FROM channel WHERE name = ?").number(channel.name)
   }
 
   /// The number of a channel, which is made if it is new.

@@ -112,7 +112,7 @@ package final class EngineDatabase: Sendable {
 
   /// Every transaction changes the engine's row: an older copy of the database can be told by it.
   static func countCommit(_ db: Database) throws {
-    try db.cachedStatement(sql: "UPDATE engine SET commit_number = commit_number + 1").execute()
+    try EngineStatement(db, "UPDATE engine SET commit_number = commit_number + 1").execute()
   }
 
   private static func enterBoot(_ bootID: String, _ db: Database) throws -> Int64 {

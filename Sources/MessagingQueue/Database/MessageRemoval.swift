@@ -36,7 +36,7 @@ struct MessageRemoval {
     guard let row = try Row.fetchOne(sum, arguments: [timetokens.json]) else { return }
     messageCount += row[0] as Int
     byteCount += row[1] as Int
-    try RowWriter(
+    try EngineStatement(
       db, "DELETE FROM message WHERE timetoken IN (SELECT value FROM json_each(?))"
     ).execute(timetokens.json)
   }
@@ -68,13 +68,14 @@ struct MessageRemoval {
   /// Writes the channel's row; belongs into the same transaction.
   mutating func finish() throws {
     if messageCount == 0 { return }
-    try db.cachedStatement(
-      sql: """
-        UPDATE channel SET message_count = message_count - ?, byte_count = byte_count - ?,
-          removed_through = max(removed_through, ?)
-        WHERE id = ?
-        """
-    ).execute(arguments: [messageCount, byteCount, removedThrough, channelID])
+    try EngineStatement(
+      db,
+      """
+      UPDATE channel SET message_count = message_count - ?, byte_count = byte_count - ?,
+        removed_through = max(removed_through, ?)
+      WHERE id = ?
+      """
+    ).execute(messageCount, byteCount, removedThrough, channelID)
     (messageCount, byteCount) = (0, 0)
   }
 

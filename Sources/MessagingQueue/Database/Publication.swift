@@ -17,7 +17,7 @@ struct Publication {
   private let now: Int64
   private let window: Duration
   private var clock: TimetokenClock
-  private let insert: RowWriter
+  private let insert: EngineStatement
   private var gains: [Channel: Gain] = [:]
   private var timetokens: [Timetoken] = []
 
@@ -30,7 +30,7 @@ struct Publication {
     now = WallTime.ticks(of: time)
     window = tables.configuration.deduplicationWindow
     clock = try TimetokenClock(db, now: time)
-    insert = try RowWriter.messages(db)
+    insert = try EngineStatement.messages(db)
   }
 
   /// Whether a message takes one statement, which SQLite undoes by itself when it fails.
@@ -65,12 +65,13 @@ struct Publication {
     if timetokens.isEmpty { return }
     bell.announce(timetokens, after: clock.start, in: Set(gains.keys))
     try clock.store(db)
-    let update = try db.cachedStatement(
-      sql: """
-        UPDATE channel SET message_count = message_count + ?, byte_count = byte_count + ? WHERE id = ?
-        """)
+    let update = try EngineStatement(
+      db,
+      """
+      UPDATE channel SET message_count = message_count + ?, byte_count = byte_count + ? WHERE id = ?
+      """)
     for gain in gains.values where gain.messageCount > 0 {
-      try update.execute(arguments: [gain.messageCount, gain.byteCount, gain.channelID])
+      try update.execute(gain.messageCount, gain.byteCount, gain.channelID)
     }
   }
 

@@ -233,8 +233,8 @@ struct Receiver {
   }
 
   private func move(to timetoken: Int64, _ priority: Priority) throws {
-    try db.cachedStatement(sql: "INSERT OR REPLACE INTO position VALUES (?, ?, ?)")
-      .execute(arguments: [consumer.id, priority.rawValue, timetoken])
+    try EngineStatement(db, "INSERT OR REPLACE INTO position VALUES (?, ?, ?)")
+      .execute(consumer.id, priority.rawValue, timetoken)
   }
 
   /// Says whether one more may be taken, and that no other may if not.

@@ -11,8 +11,8 @@ struct TimetokenClock {
 
   /// Reads the persisted high-water mark.
   init(_ db: Database, now: UnixTime) throws {
-    let statement = try db.cachedStatement(sql: "SELECT timetoken_high_water FROM engine")
-    guard let highWater = try Int64.fetchOne(statement) else { throw EngineError.engineRowMissing }
+    let select = try EngineStatement(db, "SELECT timetoken_high_water FROM engine")
+    guard let highWater = try select.number() else { throw EngineError.engineRowMissing }
     start = highWater
     self.highWater = highWater
     self.now = now.nanoseconds / 100
@@ -35,7 +35,6 @@ struct TimetokenClock {
 
   /// Persists the mark; belongs into the same transaction.
   func store(_ db: Database) throws {
-    try db.cachedStatement(sql: "UPDATE engine SET timetoken_high_water = ?")
-      .execute(arguments: [highWater])
+    try EngineStatement(db, "UPDATE engine SET timetoken_high_water = ?").execute(highWater)
   }
 }

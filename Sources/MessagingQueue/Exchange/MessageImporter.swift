@@ -18,7 +18,7 @@ struct MessageImporter {
   private let random: RandomSource
   private let now: Int64
   private let highWater: Int64
-  private let insert: RowWriter
+  private let insert: EngineStatement
   private var clock: TimetokenClock
   private var channels: [Channel: ChannelState] = [:]
   private var positions: PositionTable
@@ -34,7 +34,7 @@ struct MessageImporter {
     self.ledger = ledger
     random = tables.random
     now = WallTime.ticks(of: tables.time.now)
-    insert = try RowWriter.messages(db)
+    insert = try EngineStatement.messages(db)
     clock = try TimetokenClock(db, now: tables.time.now)
     positions = PositionTable(db, now: now)
   }

@@ -1,14 +1,16 @@
 internal import CSQLite
 internal import GRDB
 
-/// A statement that is run once for each message, its parameters bound straight to SQLite.
+/// A statement on the engine's tables, bound and run straight by SQLite.
 ///
-/// GRDB takes parameters as an array of values whose types are erased, which is a third of what a batch
-/// costs. All else stays GRDB's: the cache of statements, its errors, and what observes it.
-struct RowWriter {
+/// GRDB takes parameters as an array of values whose types are erased, and looks before and after each
+/// run whether anybody observes what it changes: that is much of what a row of a batch costs. Who keeps
+/// the statement, begins and commits stays GRDB; its observation does not see these rows, which are the
+/// engine's own and have an observation of theirs.
+struct EngineStatement {
   private let statement: Statement
 
-  /// - Parameter sql: its parameters are `?`, and it returns no rows.
+  /// - Parameter sql: its parameters are `?`.
   init(_ db: Database, _ sql: String) throws {
     statement = try db.cachedStatement(sql: sql)
     // From here on GRDB takes them for given.
@@ -17,8 +19,8 @@ struct RowWriter {
 
   /// For the rows of the log: timetoken, number of the channel, priority, due, expires, ordering key,
   /// headers, payload.
-  static func messages(_ db: Database) throws -> RowWriter {
-    try RowWriter(
+  static func messages(_ db: Database) throws -> EngineStatement {
+    try EngineStatement(
       db,
       """
       INSERT INTO message (timetoken, channel_id, priority, due, expires, ordering_key, headers, payload)
@@ -26,23 +28,43 @@ struct RowWriter {
       """)
   }
 
-  /// Runs it with a value for each parameter, in their order.
+  /// Runs it to its end with a value for each parameter, in their order.
   func execute<each Value: Bindable>(_ values: repeat each Value) throws {
     let handle = unsafe statement.sqliteStatement
-    // Its result is that of the run before.
-    unsafe sqlite3_reset(handle)
-    // Or a payload would stay in memory until the next one.
-    defer { unsafe sqlite3_clear_bindings(handle) }
+    defer { unsafe finish(handle) }
+    try unsafe bind(repeat each values, to: handle)
+    try check(unsafe sqlite3_step(handle), expecting: SQLITE_DONE)
+  }
+
+  /// The first column of its first row, which is a number; nil if it has no row.
+  func number<each Value: Bindable>(_ values: repeat each Value) throws -> Int64? {
+    let handle = unsafe statement.sqliteStatement
+    defer { unsafe finish(handle) }
+    try unsafe bind(repeat each values, to: handle)
+    let result = unsafe sqlite3_step(handle)
+    if result == SQLITE_DONE { return nil }
+    try check(result, expecting: SQLITE_ROW)
+    return unsafe sqlite3_column_int64(handle, 0)
+  }
+
+  private func bind<each Value: Bindable>(
+    _ values: repeat each Value, to handle: OpaquePointer
+  ) throws {
     var index: Int32 = 0
     for value in repeat each values {
       index += 1
       try check(unsafe value.bind(to: handle, at: index))
     }
-    try statement.execute()
   }
 
-  private func check(_ result: Int32) throws {
-    guard result == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: result)) }
+  private func finish(_ handle: OpaquePointer) {
+    unsafe sqlite3_reset(handle)
+    // Or a payload would stay in memory until the next run.
+    unsafe sqlite3_clear_bindings(handle)
+  }
+
+  private func check(_ result: Int32, expecting success: Int32 = SQLITE_OK) throws {
+    guard result == success else { throw DatabaseError(resultCode: ResultCode(rawValue: result)) }
   }
 }
 
