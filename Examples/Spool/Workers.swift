@@ -14,7 +14,7 @@ struct Workers: Service {
   let logger: Logger
 
   func run() async throws {
-    while !Task.isShuttingDownGracefully {
+    while !Task.isShuttingDownGracefully && !Task.isCancelled {
       do {
         // Waits while the vault is locked, at the start and whenever somebody locks it.
         guard let engine = try await unlessShuttingDown(messages.engine) else { return }

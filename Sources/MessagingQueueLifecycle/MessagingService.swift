@@ -41,7 +41,8 @@ public final class MessagingService: Service {
 
   /// The engine, as soon as it runs.
   ///
-  /// Ask again when a call has thrown `vaultLocked`: the service may be waiting for the next unlock.
+  /// Ask again when a call of an engine has thrown `vaultLocked`: the service may be waiting for the next unlock.
+  /// Thrown by this one it is final, and the group has been cancelled.
   ///
   /// - Throws: why there will be none: what starting it has thrown, or `stopped`; `cancelled`.
   public func engine() async throws(EngineError) -> MessagingEngine {
@@ -67,14 +68,25 @@ public final class MessagingService: Service {
 
   /// - Returns: nil when the shutdown came first.
   private func start() async throws(EngineError) -> MessagingEngine? {
+    while !isShuttingDown {
+      if let engine = try await startUnlessLocked() { return engine }
+      guard configuration.unlockTimeout > .zero else { throw Self.locked }
+      // What ends with a vault is closed before the vault is wiped; after that the start waits for an unlock.
+      try? await Task.sleep(for: .milliseconds(20))
+    }
+    return nil
+  }
+
+  /// - Returns: nil when the vault was locked in the middle, or the shutdown came first.
+  private func startUnlessLocked() async throws(EngineError) -> MessagingEngine? {
     let life = LifeKeeper(logger: configuration.logger)
     place.begin(life)
     let (home, vault, configuration) = (home, vault, configuration)
     let result = await cancelWhenGracefulShutdown {
-      () async -> Result<MessagingEngine, EngineError> in
+      () async -> Result<MessagingEngine?, EngineError> in
       do throws(EngineError) {
         return .success(
-          try await MessagingEngine.start(
+          try await MessagingEngine.startUnlessLocked(
             home, vault: vault, configuration: configuration, life: life))
       } catch {
         return .failure(error)
@@ -91,22 +103,22 @@ public final class MessagingService: Service {
   /// Hands the engine out until it ends or is to end.
   private func serve(_ engine: MessagingEngine) async throws(EngineError) {
     place.run(engine)
-    var reason: EngineError.Code?
+    var isLockedOut = false
     for await state in engine.states.cancelOnGracefulShutdown() {
-      if case .refused(let code) = state {
-        reason = code
+      if case .refused = state {
+        isLockedOut = true
         break
       }
       if state == .stopped { break }
     }
     // Also one that somebody else has ended: its database is closed when this returns.
     try await engine.stop()
-    if let reason, !isShuttingDown, configuration.unlockTimeout <= .zero {
-      throw EngineError(
-        reason, "the messaging vault was locked",
-        hint: "set an unlockTimeout to go on with the next unlock")
-    }
+    if isLockedOut, !isShuttingDown, configuration.unlockTimeout <= .zero { throw Self.locked }
   }
+
+  private static let locked = EngineError(
+    .vaultLocked, "the messaging vault was locked",
+    hint: "set an unlockTimeout to go on with the next unlock")
 
   private var isShuttingDown: Bool { Task.isShuttingDownGracefully || Task.isCancelled }
 }

@@ -36,6 +36,11 @@ import VaultedDatabase
     }
   }
 
+  private func becomesTrue(_ condition: () -> Bool) async throws -> Bool {
+    for _ in 0..<10_000 where !condition() { try await Task.sleep(for: .milliseconds(1)) }
+    return condition()
+  }
+
   @Test func `a service hands out its engine while it runs, and stops it with its group`()
     async throws
   {
@@ -71,6 +76,30 @@ import VaultedDatabase
     await vault.lock()
     #expect(await running.value == .vaultLocked)
     #expect(await code { _ = try await service.engine() } == .vaultLocked)
+  }
+
+  @Test func `a service that starts while its vault is being locked waits for the unlock`()
+    async throws
+  {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let vault = try await makeVault()
+    var configuration = EngineConfiguration()
+    configuration.unlockTimeout = .seconds(3600)
+    let service = MessagingService(home, vault: vault, configuration: configuration)
+    let running = Task { await code { try await service.run() } }
+    let first = try await service.engine()
+    // Another that ends with the vault takes its time, so that the vault is wiped long after the engine's end.
+    let (ends, end) = AsyncStream<Void>.makeStream()
+    let dependency = vault.addDependent { for await _ in ends { return } }
+    let locking = Task { await vault.lock() }
+    #expect(try await becomesTrue { first.state != .running })
+    #expect(try await becomesTrue { service.state == .starting }, "the next start finds it open")
+    end.yield()
+    await locking.value
+    withExtendedLifetime(dependency) {}
+    #expect(try await becomesTrue { service.state == .starting })
+    running.cancel()
+    #expect(await running.value != .vaultLocked)
   }
 
   @Test func `a service that cannot start says why, to its group and to those who wait`()

@@ -29,30 +29,52 @@ extension MessagingEngine {
     _ home: DataVaultHome, vault: Vault? = nil,
     configuration: EngineConfiguration = EngineConfiguration()
   ) async throws(EngineError) -> MessagingEngine {
-    try await start(
-      home, vault: vault, configuration: configuration,
-      life: LifeKeeper(logger: configuration.logger))
+    let life = LifeKeeper(logger: configuration.logger)
+    let engine = try await startUnlessLocked(
+      home, vault: vault, configuration: configuration, life: life)
+    guard let engine else { throw EngineError(refusing: .vaultLocked, home) }
+    return engine
   }
 
+  /// Starts an engine, unless its vault is locked after it was found open.
+  ///
   /// - Parameter life: shows the start from its beginning.
-  package static func start(
+  /// - Returns: nil if it was: nobody has been waited for then.
+  package static func startUnlessLocked(
     _ home: DataVaultHome, vault: Vault?, configuration: EngineConfiguration, life: LifeKeeper
-  ) async throws(EngineError) -> MessagingEngine {
+  ) async throws(EngineError) -> MessagingEngine? {
     _ = life.handle(.start)
-    let engine: MessagingEngine
+    let engine: MessagingEngine?
     do throws(EngineError) {
       let vault = try await startingVault(
         home, given: vault, configuration: configuration)
-      engine = try await open(home, vault: vault, configuration: configuration, life: life)
+      engine = try await openUnlessLocked(
+        home, vault: vault, configuration: configuration, life: life)
     } catch {
       _ = life.handle(.failed(error.code))
       throw error
     }
+    guard let engine else {
+      _ = life.handle(.failed(.vaultLocked))
+      return nil
+    }
     if life.handle(.opened) == .closeDown {
       try await engine.closeDown()
+      if life.refusal == .vaultLocked { return nil }
       throw .notRunning(life.refusal ?? .stopped)
     }
     return engine
+  }
+
+  private static func openUnlessLocked(
+    _ home: DataVaultHome, vault: Vault, configuration: EngineConfiguration, life: LifeKeeper
+  ) async throws(EngineError) -> MessagingEngine? {
+    do throws(EngineError) {
+      return try await open(home, vault: vault, configuration: configuration, life: life)
+    } catch {
+      guard error.code == .vaultLocked else { throw error }
+      return nil
+    }
   }
 
   private static func open(
