@@ -31,7 +31,7 @@ final class SoakLoad: Sendable {
 
   /// How large the file may be, in MiB: what is kept, and what comes in two rounds of maintenance.
   func mostFileSize(messagesPerSecond rate: Double) -> Double {
-    let seconds = 2 * EngineConfiguration().maintenanceInterval / .seconds(1)
+    let seconds = 2 * (EngineConfiguration().maintenanceInterval / .seconds(1))
     return (Double(Self.keptCount) + rate * seconds) * Self.messageSize
   }
 
