@@ -63,7 +63,7 @@ struct AttemptTests {
     for count in 1...2 {
       // Counting from the opening of a connection: the vault is read in the first, then tried, then
       // looked at again.
-      let interruption = BusInterruption(atCall: count == 1 ? 8 : 9, .beforeCall) {
+      let interruption = BusInterruption(atCall: count == 1 ? 10 : 11, .beforeCall) {
         lockedKeyring.value.stopKeyring()
         try? lockedKeyring.value.startLocked()
       }
