@@ -46,7 +46,27 @@ import Testing
   private func bus(
     _ kept: [UInt8]?, _ fault: Fault, at member: String
   ) -> HostileBus {
-    .keeping(kept) { $0.member == member ? fault.answer : nil }
+    .keeping(kept) { $0.member == member && !$0.isKnock ? fault.answer : nil }
+  }
+
+  @Test func `a service that ends when it does not know its caller yet is left alive`() throws {
+    let bus = HostileBus.keeping(Self.kept) { $0.isFirst && !$0.isKnock ? .hangUp : nil }
+    for failure in [
+      bus.code { _ = try $0.read(.messaging) },
+      bus.code { try $0.write(Self.kept, for: .messaging) },
+      bus.code { _ = try $0.ids() },
+    ] {
+      #expect(failure == nil)
+    }
+  }
+
+  @Test(arguments: Fault.allCases)
+  func `a knock that is not answered as it should be is an error`(fault: Fault) throws {
+    let bus = HostileBus.keeping(nil) { $0.isKnock ? fault.answer : nil }
+    let failure = bus.code(fault.patience) { _ = try $0.read(.messaging) }
+    #expect(
+      failure == .unreadable || failure == .storeUnavailable, "\(String(describing: failure))")
+    #expect(bus.count(of: "OpenSession") == 0)
   }
 
   @Test(arguments: ["OpenSession", "SearchItems", "Get", "GetSecret"], Fault.allCases)

@@ -16,6 +16,11 @@ final class HostileBus: @unchecked Sendable {
     let body: [UInt8]
     /// How often it was called before, over all connections.
     let earlierCount: Int
+    /// Whether nothing was called over its connection before.
+    let isFirst: Bool
+
+    /// Whether it asks for nothing that there is.
+    var isKnock: Bool { member == "ReadAlias" && !mentions("default") }
 
     func mentions(_ text: String) -> Bool {
       String(decoding: body, as: UTF8.self).contains(text)
@@ -88,13 +93,17 @@ final class HostileBus: @unchecked Sendable {
   /// How often a method was called.
   func count(of member: String) -> Int { lock.withLock { counts[member] ?? 0 } }
 
-  private func answer(_ member: String, _ path: String, _ body: [UInt8]) -> Answer {
+  private func answer(_ message: BusInput.Message, isFirst: Bool) -> Answer {
+    let member = message.member
     let earlier = lock.withLock {
       counts[member, default: 0] += 1
       return counts[member, default: 1] - 1
     }
     if member == "Hello" { return .values(BusBody().string(":1.1")) }
-    return service(Call(member: member, path: path, body: body, earlierCount: earlier))
+    return service(
+      Call(
+        member: member, path: message.path, body: message.body, earlierCount: earlier,
+        isFirst: isFirst))
   }
 
   // MARK: One connection
@@ -102,9 +111,12 @@ final class HostileBus: @unchecked Sendable {
   private static func serve(_ connection: Int32, _ bus: () -> HostileBus?) {
     var input = BusInput(connection)
     guard input.authenticate() else { return }
+    var callCount = 0
     while let message = input.message() {
       guard message.isCall else { continue }
-      guard let answer = bus()?.answer(message.member, message.path, message.body) else { return }
+      // The first one of all is to the bus.
+      guard let answer = bus()?.answer(message, isFirst: callCount == 1) else { return }
+      callCount += 1
       switch answer {
       case .values(let body): BusInput.send(.reply(to: message.serial, body), connection)
       case .error(let name, let text):
