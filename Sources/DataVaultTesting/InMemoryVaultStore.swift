@@ -93,6 +93,11 @@ public final class InMemoryVaultStore: VaultStore {
     try access { $0.attempts[id] = nil }
   }
 
+  /// Fails as everything else does meanwhile.
+  public func probeAttempts(_ id: VaultID) throws(VaultError) {
+    try access { _ in }
+  }
+
   /// Waits until this caller alone may attempt to open the vault.
   public func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
     try lock(id, among: \.attemptLocks)

@@ -42,6 +42,7 @@ extension SecretServiceStore {
 
   /// Makes `.<id>.secret-service.retry.probe` there and removes it.
   public func probeAttempts(_ id: VaultID) throws(VaultError) {
+    try files.checkDirectory()
     try attemptFile(of: id).probe()
   }
 

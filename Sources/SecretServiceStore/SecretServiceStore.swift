@@ -147,8 +147,11 @@ public struct SecretServiceStore: VaultStore {
 
   /// Makes the home and its directory of vaults, in which locks and records of attempts are.
   public func prepare() throws(VaultError) {
-    try FileVaultStore(home: home, fileSystem: fileSystem).prepare()
+    try files.prepare()
   }
+
+  /// What keeps the files that a vault has beside its item.
+  var files: FileVaultStore { FileVaultStore(home: home, fileSystem: fileSystem) }
 
   /// Takes the lock file `<home>/vaults/<id>.secret-service.lock`; waits ten seconds for whoever holds
   /// it.

@@ -1,6 +1,7 @@
 import DataVault
 import DataVaultTesting
 import FileLayer
+import Glibc
 import PrivateKeyring
 import SecretServiceStore
 import SystemPackage
@@ -110,5 +111,24 @@ struct AttemptTests {
     #expect(try LinuxFileSystem().status(of: vaults.appending("messaging.retry")) == nil)
     #expect(try FileVaultStore(home: keyring.home).ids() == [.messaging])
     #expect(try FileVaultStore(home: keyring.home).retiredNames() == [])
+  }
+
+  @Test func `a directory that others may write to is foretold: no attempt is recorded in it`()
+    throws
+  {
+    try keyring.store.prepare()
+    try keyring.store.probeAttempts(.messaging)
+    chmod(keyring.home.appending("vaults").string, 0o770)
+    for body in [
+      { try keyring.store.probeAttempts(.messaging) },
+      { _ = try keyring.store.lockAttempts(.messaging) },
+    ] {
+      do {
+        try body()
+        Issue.record("it was not refused")
+      } catch {
+        #expect((error as? VaultError)?.code == .loosePermissions)
+      }
+    }
   }
 }

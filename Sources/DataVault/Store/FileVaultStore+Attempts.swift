@@ -36,6 +36,7 @@ extension FileVaultStore {
 
   /// Makes `.<id>.retry.probe` and removes it.
   public func probeAttempts(_ id: VaultID) throws(VaultError) {
+    try checkDirectory()
     try attemptFile(of: id).probe()
   }
 

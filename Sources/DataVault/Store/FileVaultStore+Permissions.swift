@@ -22,7 +22,8 @@ extension FileVaultStore {
     return status
   }
 
-  func checkDirectory() throws(VaultError) {
+  /// Refuses a directory of vaults that others may read or write; a missing one is fine.
+  package func checkDirectory() throws(VaultError) {
     guard let status = try status(of: directory) else { return }
     guard status.kind == .directory else {
       throw VaultError(.storeUnavailable, "\(directory) is not a directory")

@@ -27,7 +27,7 @@ struct RotateCommand: AsyncParsableCommand {
     guard status.isSecured else {
       throw CommandFailure(
         .policy, "vault \(id) opens with the publicly known password: new keys would not secure it",
-        hint: id == .messaging ? "run datavault secure" : "run datavault change-password \(id)")
+        hint: id.securingHint)
     }
     let keepsPassword = status.slots.contains {
       $0.kind == .password && !dropped.contains($0.identifier)

@@ -33,8 +33,7 @@ struct UnlockCommand: AsyncParsableCommand {
     guard try await Vault.get(id, in: home.store).status().isSecured else {
       throw CommandFailure(
         .policy, "vault \(id) is not secured: everybody opens it without a session",
-        hint: id == .messaging
-          ? "run datavault secure" : "run datavault change-password \(id)")
+        hint: id.securingHint)
     }
     // Before anybody types a password for nothing.
     try VaultSession.checkAvailability()

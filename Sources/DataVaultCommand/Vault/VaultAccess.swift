@@ -44,11 +44,15 @@ struct VaultAccess {
       return vault
     }
     try await unlock(with: .password(.standard))
-    let hint =
-      id == .messaging
-      ? "run datavault secure" : "run datavault change-password \(id)"
     StandardError.warn(
-      "vault \(id) is not secured: it opens with the publicly known password; \(hint)")
+      "vault \(id) is not secured: it opens with the publicly known password; \(id.securingHint)")
     return vault
+  }
+}
+
+extension VaultID {
+  /// What gives the vault a password of its own.
+  var securingHint: String {
+    self == .messaging ? "run datavault secure" : "run datavault change-password \(self)"
   }
 }

@@ -14,6 +14,8 @@ extension StoreTrial {
     let largest = [UInt8](repeating: 0x20, count: 4096)
     try attempting(id) { try $0.writeAttempts(largest, for: id, durably: true) }
     try requireAttempts(largest, of: id, "after a write of 4096 bytes")
+    try store().probeAttempts(id)
+    try requireAttempts(largest, of: id, "after a probe")
     try attempting(id) { try $0.removeAttempts(id) }
     try requireAttempts(nil, of: id, "after removing it")
     try attempting(id) { try $0.removeAttempts(id) }
@@ -56,17 +58,21 @@ extension StoreTrial {
       "the lock of one vault's attempts kept another vault's from being taken")
   }
 
-  /// Obstacles may keep a record from being read and written, but never lose one.
+  /// Obstacles may keep a record from being read and written, but never lose one, and a probe foretells which.
   func attemptsSurviveObstacles() throws {
     let id = try id
     try write([1], id)
     for obstacle in conformance.obstacles {
       try attempting(id) { try $0.writeAttempts([1], for: id, durably: true) }
       try obstacle.raise()
+      let isPossible = (try? store().probeAttempts(id)) != nil
       let isWritten =
         (try? attempting(id) { try $0.writeAttempts([2], for: id, durably: true) }) != nil
       try obstacle.clear()
       try requireAttempts([isWritten ? 2 : 1], of: id, "after \(obstacle.code)")
+      try require(
+        isPossible == isWritten,
+        "with \(obstacle.code) a probe \(isPossible ? "succeeds" : "fails"), and a write does not")
     }
   }
 

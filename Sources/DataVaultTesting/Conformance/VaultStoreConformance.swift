@@ -43,7 +43,7 @@ public struct VaultStoreConformance: Sendable {
     case attemptsEndWithTheirVault = "a record of attempts ends with its vault"
     /// One attempt at a time, during which the vault can be changed.
     case attemptsExclude = "a lock of attempts keeps other attempts out, and nothing else"
-    /// Back-off cannot be escaped by locking the store.
+    /// Back-off cannot be escaped by locking the store, and a probe foretells what is not recorded.
     case attemptsSurviveObstacles = "no obstacle loses a record of attempts"
     /// Messages can say where a vault is.
     case locationNamesTheVault = "the location names the vault"

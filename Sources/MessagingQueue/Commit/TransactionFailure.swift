@@ -49,8 +49,6 @@ extension Database {
     let result: Result
     do {
       result = try body()
-      // Or SQLite has undone it by itself: its COMMIT would only say that there is none.
-      guard isInsideTransaction else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
     } catch {
       try? rollback()
       throw .working(error)

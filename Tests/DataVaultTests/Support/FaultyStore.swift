@@ -7,7 +7,7 @@ final class FaultyStore: VaultStore {
   enum Fault: String, CaseIterable, Sendable {
     case takesLockedForAbsent, appends, forgetsToRemove, reusesSideNames, neverLocks,
       keepsTheOrderOfWriting, cutsOff, forgetsAttempts, keepsAttemptsOfTheRemoved,
-      neverLocksAttempts, losesAttemptsWhenLocked
+      neverLocksAttempts, losesAttemptsWhenLocked, foretellsWhatFails
 
     var check: VaultStoreConformance.Check {
       switch self {
@@ -21,7 +21,7 @@ final class FaultyStore: VaultStore {
       case .forgetsAttempts: .attemptsAreKept
       case .keepsAttemptsOfTheRemoved: .attemptsEndWithTheirVault
       case .neverLocksAttempts: .attemptsExclude
-      case .losesAttemptsWhenLocked: .attemptsSurviveObstacles
+      case .losesAttemptsWhenLocked, .foretellsWhatFails: .attemptsSurviveObstacles
       }
     }
   }
@@ -106,6 +106,7 @@ final class FaultyStore: VaultStore {
   func writeAttempts(_ bytes: [UInt8], for id: VaultID, durably: Bool) throws(VaultError) {
     if fault == .forgetsAttempts { return }
     if isLocked, fault == .losesAttemptsWhenLocked { return }
+    if fault == .foretellsWhatFails { try requireUnlocked() }
     try store.writeAttempts(bytes, for: id, durably: durably)
   }
 
