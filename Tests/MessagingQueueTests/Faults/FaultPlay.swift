@@ -39,6 +39,8 @@ final class FaultPlay {
   private(set) var findings: [String] = []
   private(set) var rehearsal: Rehearsal
   private let isRehearsal: Bool
+  /// A pool is closed by one at a time.
+  private let closing = DispatchQueue(label: "fault-play.closing")
   private var stepCount = 0
 
   /// - Parameters:
@@ -60,10 +62,10 @@ final class FaultPlay {
       pool = try recorded.openPool(isRecorded: true)
     }
     let secrets = CountingSource()
-    let open = { [pool, time = disk.time] in
+    let open = { [pool, closing, time = disk.time] in
       try await MessagingEngine(
         pool: pool, time: time, random: secrets.source, isSecured: true,
-        closePool: { try pool.close() })
+        closePool: { try closing.sync { try pool.close() } })
     }
     do {
       engine = try await open()
@@ -129,7 +131,8 @@ final class FaultPlay {
     } catch {
       codes.append(error.code)
     }
-    try? pool.close()
+    // A stop whose time was over still closes it.
+    try? closing.sync { try pool.close() }
     rehearsal.writeCount = disk.recorder.failableEventCount
     rehearsal.readCount = disk.recorder.readCount
     let view = try disk.view()
