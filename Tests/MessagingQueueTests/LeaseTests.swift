@@ -65,6 +65,29 @@ import Testing
     try database.acknowledge([late[3].token])
   }
 
+  @Test
+  func `an expired message that waits for its key leaves its late worker the time until its turn`()
+    throws
+  {
+    var (first, second) = (
+      Message(channel: try Channel("keyed"), payload: Array("first".utf8)),
+      Message(channel: try Channel("keyed"), payload: Array("second".utf8))
+    )
+    (first.orderingKey, second.orderingKey) = ("key", "key")
+    second.timeToLive = .seconds(40)
+    _ = try database.publish([first, second])
+    // The second is leased while the first is delayed, and its lease ends before the first is back.
+    try database.release(
+      try database.receive(9, from: first.channel).map(\.token), after: .seconds(10))
+    let late = try database.receive(9, from: first.channel)
+    #expect(late.map(\.text) == ["second"])
+    engine.time.advance(by: .seconds(35))
+    #expect(try database.receive(1, from: first.channel).map(\.text) == ["first"])
+    engine.time.advance(by: .seconds(10))
+    #expect(try database.receive(9, from: first.channel).isEmpty)
+    try database.acknowledge(late.map(\.token))
+  }
+
   @Test func `a token settles once`() throws {
     let token = try database.receive(1, from: channel)[0].token
     try database.acknowledge([token])
