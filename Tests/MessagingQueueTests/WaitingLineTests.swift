@@ -24,9 +24,48 @@ import Testing
     #expect(line.removeAll(through: .max).isEmpty)
   }
 
-  private func verb(_ number: UInt64) -> WaitingVerb {
+  @Test func `taking all that wait moves none of them more than once`() {
+    var line = WaitingLine()
+    for number in 1...1000 { line.append(verb(UInt64(number))) }
+    var moveCount = 0
+    while !line.isEmpty {
+      let before = line.verbs.count
+      _ = line.popFirst()
+      if line.verbs.count < before { moveCount += line.verbs.count }
+    }
+    #expect(moveCount <= 1000)
+  }
+
+  @Test func `a line that is never empty does not grow with what passes through it`() {
+    var line = WaitingLine()
+    for number in 1...3 { line.append(verb(UInt64(number))) }
+    for number in 4...1000 {
+      line.append(verb(UInt64(number)))
+      _ = line.popFirst()
+    }
+    #expect(line.count == 3)
+    #expect(line.verbs.count < 10)
+  }
+
+  @Test func `a verb that was taken is let go, with all that it holds`() {
+    final class Payload: Sendable {}
+    weak var held: Payload?
+    var line = WaitingLine()
+    do {
+      let payload = Payload()
+      held = payload
+      line.append(verb(1) { withExtendedLifetime(payload) {} })
+    }
+    for number in 2...5 { line.append(verb(UInt64(number))) }
+    #expect(held != nil)
+    let number = line.popFirst()?.number
+    #expect(number == 1)
+    #expect(held == nil)
+  }
+
+  private func verb(_ number: UInt64, _ fail: @escaping @Sendable () -> Void = {}) -> WaitingVerb {
     WaitingVerb(
       number: number, operation: "testing", byteCount: 0, messages: nil,
-      perform: { _, _ in {} }, fail: { _ in })
+      perform: { _, _ in {} }, fail: { _ in fail() })
   }
 }

@@ -1,6 +1,6 @@
 /// Verbs in the order in which they came; taking the first costs the same however many there are.
 struct WaitingLine {
-  private var verbs: [WaitingVerb?] = []
+  private(set) var verbs: [WaitingVerb?] = []
   /// Where the first one is; what lies before has been taken.
   private var start = 0
 
