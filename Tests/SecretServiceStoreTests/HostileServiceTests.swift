@@ -1,7 +1,8 @@
 import DataVault
 import Foundation
-import SecretServiceStore
 import Testing
+
+@testable import SecretServiceStore
 
 /// Services that answer what no service should: each ends with an error, never with "no vault", and
 /// nothing is written over what is there.
@@ -184,7 +185,7 @@ import Testing
     let bus = HostileBus.keeping(Self.kept) { call in
       switch call.member {
       case "SearchItems":
-        return HostileBus.Healthy.found([String](repeating: HostileBus.Healthy.item, count: 10_000))
+        return HostileBus.Healthy.found([String](repeating: HostileBus.Healthy.item, count: 200))
       case "Get":
         Thread.sleep(forTimeInterval: 0.1)
         return nil
@@ -194,6 +195,24 @@ import Testing
     let patience = BusPatience(answer: .seconds(25), conversation: .seconds(2))
     #expect(bus.code(patience) { _ = try $0.ids() } == .storeUnavailable)
     #expect(bus.count(of: "Get") < 100)
+  }
+
+  @Test func `an answer is waited for no longer than the conversation may last`() throws {
+    let isOver = DispatchSemaphore(value: 0)
+    let bus = HostileBus.keeping(Self.kept) { call in
+      // Who waits longer is answered.
+      if call.member == "GetSecret" { _ = isOver.wait(timeout: .now() + 20) }
+      return nil
+    }
+    let patience = BusPatience(answer: .seconds(600), conversation: .seconds(2))
+    #expect(bus.code(patience) { _ = try $0.read(.messaging) } == .storeUnavailable)
+    isOver.signal()
+  }
+
+  @Test func `a store waits 25 seconds for an answer, and a minute for all of them`() {
+    let patience = SecretServiceStore(home: HostileBus.Healthy.home).busPatience
+    #expect(patience.answer == .seconds(25))
+    #expect(patience.conversation == .seconds(60))
   }
 
   @Test func `an answer that is larger than any need be is not taken apart`() throws {
