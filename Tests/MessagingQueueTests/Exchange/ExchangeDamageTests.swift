@@ -117,6 +117,10 @@ import Testing
       "9 digits"
     ),
     (
+      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","deliveries":[{"consumer":"a","attempts":1,"failures":[{"attempt":9223372036854775807,"time":"1","reason":""}]}]}"#,
+      "9 digits"
+    ),
+    (
       #"{"record":"message","timetoken":"17000000000000001","channel":"c","payload":""}"#,
       "greater than highWater"
     ),
@@ -163,17 +167,30 @@ import Testing
       ("", #"{"record":"channel","channel":"c"}"#, "line 3 comes after its messages"),
       ("", #"{"record":"consumer","channel":"c","consumer":"a"}"#, "line 3 comes after"),
       ("", #"{"record":"resumed","commitNumber":0,"highWater":"0"}"#, nil),
+      (
+        "",
+        #"{"record":"resumed","commitNumber":0,"highWater":"0"}"# + "\n"
+          + #"{"record":"channel","channel":"c"}"#, nil
+      ),
+      (
+        "",
+        #"{"record":"resumed","commitNumber":0,"highWater":"0"}"# + "\n"
+          + #"{"record":"deduplication","channel":"c","id":"a","timetoken":"17000000000000000","until":"1"}"#
+          + "\n"
+          + #"{"record":"channel","channel":"c"}"#, "line 5 comes after its messages"
+      ),
     ] as [(String, String, String?)])
   func `what the lines say together is looked at, too`(
     choice: String, line: String, reason: String?
   ) async throws {
     let bench = try await ExchangeBench()
     let id = String(repeating: "0f", count: 16)
-    let lines = [
-      #"{"record":"export","version":1,"id":"\#(id)","source":"\#(id)""# + choice
-        + #","commitNumber":0,"highWater":"17000000000000000"}"#,
-      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":""}"#, line,
-    ].filter { !$0.isEmpty }
+    let lines =
+      [
+        #"{"record":"export","version":1,"id":"\#(id)","source":"\#(id)""# + choice
+          + #","commitNumber":0,"highWater":"17000000000000000"}"#,
+        #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":""}"#,
+      ] + line.split(separator: "\n").map(String.init)
     let end = #"{"record":"end","messages":1,"lines":\#(lines.count)}"#
     try bench.write((lines + [end]).map { $0 + "\n" }.joined().utf8)
     do throws(EngineError) {
@@ -270,8 +287,11 @@ import Testing
     let (bench, _) = try await Self.small()
     let partial = FilePath(bench.path.string + ".partial")
     try FileManager.default.moveItem(atPath: bench.path.string, toPath: partial.string)
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: partial.string)
     let unchanged = try await bench.sourceEngine.exportMessages(to: bench.path)
     #expect(unchanged.messageCount == 3)
+    let mode = try FileManager.default.attributesOfItem(atPath: bench.path.string)
+    #expect(mode[.posixPermissions] as? Int == 0o600, "nobody else reads what is added")
     #expect(!unchanged.changedMeanwhile)
     try FileManager.default.moveItem(atPath: bench.path.string, toPath: partial.string)
     try await bench.sourceEngine.publish(Message(channel: try Channel("c"), payload: [1]))
@@ -285,7 +305,12 @@ import Testing
   @Test func `a pipe that has the name of an unfinished export is refused`() async throws {
     let (bench, _) = try await Self.small()
     try FileManager.default.removeItem(atPath: bench.path.string)
-    #expect(mkfifo(bench.path.string + ".partial", 0o600) == 0)
+    let pipe = bench.path.string + ".partial"
+    #expect(mkfifo(pipe, 0o600) == 0)
+    // Who reads it gets something, and does not wait for ever.
+    let writing = open(pipe, O_RDWR)
+    defer { close(writing) }
+    #expect(write(writing, "x\n", 2) == 2)
     await #expect {
       _ = try await bench.sourceEngine.exportMessages(to: bench.path)
     } throws: { ($0 as? EngineError)?.code == .alreadyExists }
