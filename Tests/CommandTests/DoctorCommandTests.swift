@@ -171,9 +171,13 @@ import Testing
   {
     let (user, home) = (OtherUser(), try TestHome.secured())
     try user.take(home)
-    #expect(try kinds(try user.run(home, "doctor", "--json")) == [])
     let directory = home.path + "/vaults"
-    let before = try FileManager.default.contentsOfDirectory(atPath: directory)
+    let before = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
+    func names() throws -> [String] {
+      try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
+    }
+    #expect(try kinds(try user.run(home, "doctor", "--json")) == [])
+    #expect(try names() == before, "nothing stays of the look")
     func look() throws {
       let outcome = try user.run(home, "doctor", "--json")
       #expect(outcome.status == 0)
@@ -183,12 +187,28 @@ import Testing
     chmod(directory, 0o500)
     try look()
     chmod(directory, 0o700)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == before)
+    #expect(try names() == before)
+    // What a look that was killed has left shows nothing of the next one.
+    let leftover = directory + "/.messaging.retry.probe"
+    #expect(FileManager.default.createFile(atPath: leftover, contents: nil))
+    chmod(directory, 0o500)
+    try look()
+    chmod(directory, 0o700)
+    #expect(try kinds(try user.run(home, "doctor", "--json")) == [])
+    #expect(try names() == before, "it is gone")
     let lock = directory + "/messaging.retry.lock"
     unlink(lock)
     #expect(FileManager.default.createFile(atPath: lock, contents: nil))
     chmod(lock, 0o600)
     try look()
+  }
+
+  @Test(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))
+  func `where nobody can guess wrong, nothing is said of attempts`() throws {
+    let (user, home) = (OtherUser(), try TestHome.unsecured())
+    try user.take(home)
+    chmod(home.path + "/vaults", 0o500)
+    #expect(try kinds(try user.run(home, "doctor", "--json")) == ["standardPassword messaging"])
   }
 
   @Test func `a process that may write no files, and so opens no vault, is told so`() throws {
