@@ -132,6 +132,14 @@ import Testing
     #expect(try LinuxFiles.entries(home.path) == [".exported.new", "exported", "vaults"])
   }
 
+  @Test func `what a crash has left of an export goes with the next one`() async throws {
+    let bytes = try await make()
+    try LinuxFileSystem().make(home.path.appending(".exported.datavault.new"), with: [1])
+    try await Vault.export(.messaging, from: home.store, to: file)
+    #expect(try LinuxFileSystem().read(file, maximumByteCount: 1 << 20) == bytes)
+    #expect(try LinuxFiles.entries(home.path) == ["exported", "vaults"])
+  }
+
   @Test func `what is no vault is not imported`() async throws {
     #expect(await code { _ = try await Vault.exported(at: file) } == .doesNotExist)
     #expect(await code { _ = try await Vault.exported(at: home.path) } == .damaged)
