@@ -102,6 +102,25 @@ import VaultedDatabase
     #expect(await running.value != .vaultLocked)
   }
 
+  @Test
+  func `a start whose vault is locked before it is over is no failure; one that is stopped is`()
+    async throws
+  {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let vault = try await makeVault()
+    func start(_ event: EngineLife.Event) async throws -> (MessagingEngine?, EngineState) {
+      let life = LifeKeeper()
+      _ = (life.handle(.start), life.handle(event))
+      let engine = try await MessagingEngine.startUnlessLocked(
+        home, vault: vault, configuration: EngineConfiguration(), life: life)
+      return (engine, life.state)
+    }
+    let (engine, state) = try await start(.shutOut(.vaultLocked))
+    #expect(engine == nil)
+    #expect(state == .refused(.vaultLocked))
+    #expect(await code { _ = try await start(.stop) } == .stopped)
+  }
+
   @Test func `a service that cannot start says why, to its group and to those who wait`()
     async throws
   {
