@@ -1,3 +1,4 @@
+import Dispatch
 import GRDB
 import MessagingQueue
 import Testing
@@ -84,6 +85,36 @@ import Testing
     let engine = try await engine(closePool: { throw EngineError(.busy, "somebody reads") })
     #expect(await code { try await engine.stop() } == .busy)
     #expect(engine.state == .stopped)
+  }
+
+  @Test func `the database is closed under nobody who reads, and nobody begins to read meanwhile`()
+    async throws
+  {
+    let closed = Reports()
+    let engine = try await engine(stopTimeout: .milliseconds(1), closePool: { closed.note() })
+    try await engine.publish(Message(channel: channel, payload: [1]))
+    let (entered, leave) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let reading = Task {
+      await code {
+        _ = try await engine.exportMessages { _ in
+          entered.signal()
+          leave.wait()
+          leave.signal()
+        }
+      }
+    }
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().async {
+        entered.wait()
+        continuation.resume()
+      }
+    }
+    #expect(await code { try await engine.stop() } == .busy)
+    #expect(closed.noteCount == 0)
+    leave.signal()
+    #expect(await reading.value == nil)
+    while closed.noteCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    #expect(closed.noteCount == 1)
   }
 
   @Test func `the states can be followed`() async throws {

@@ -9,6 +9,7 @@ package import VaultCrypto
 /// another writer before they read, never in the middle.
 package final class EngineDatabase: Sendable {
   let pool: DatabasePool
+  let snapshots: SnapshotReader
   let time: any TimeSource
   let random: RandomSource
   let configuration: EngineConfiguration
@@ -27,15 +28,16 @@ package final class EngineDatabase: Sendable {
     configuration: EngineConfiguration = EngineConfiguration(), bell: ChangeBell = ChangeBell()
   ) throws(EngineError) {
     try self.init(
-      pool: pool, time: time, random: random, configuration: configuration, bell: bell,
-      tallies: nil)
+      pool: pool, snapshots: SnapshotReader(pool), time: time, random: random,
+      configuration: configuration, bell: bell, tallies: nil)
   }
 
   init(
-    pool: DatabasePool, time: any TimeSource, random: RandomSource,
+    pool: DatabasePool, snapshots: SnapshotReader, time: any TimeSource, random: RandomSource,
     configuration: EngineConfiguration, bell: ChangeBell, tallies: TallyKeeper?
   ) throws(EngineError) {
     self.pool = pool
+    self.snapshots = snapshots
     self.tallies = tallies
     self.bell = bell
     self.time = time
@@ -91,7 +93,7 @@ package final class EngineDatabase: Sendable {
   func read<Result>(
     during operation: String, _ body: (Database) throws -> Result
   ) throws(EngineError) -> Result {
-    try translatingErrors(during: operation) { try pool.read(body) }
+    try translatingErrors(during: operation) { try snapshots.read(body) }
   }
 
   /// Now, on the clock that neither jumps nor stops while the machine sleeps.

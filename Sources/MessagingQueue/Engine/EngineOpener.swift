@@ -11,11 +11,11 @@ actor EngineOpener {
   }
 
   func open(
-    _ pool: DatabasePool, time: any TimeSource, random: RandomSource,
+    _ pool: DatabasePool, _ snapshots: SnapshotReader, time: any TimeSource, random: RandomSource,
     configuration: EngineConfiguration, bell: ChangeBell, tallies: TallyKeeper?
   ) throws(EngineError) -> EngineDatabase {
     try EngineDatabase(
-      pool: pool, time: time, random: random, configuration: configuration, bell: bell,
-      tallies: tallies)
+      pool: pool, snapshots: snapshots, time: time, random: random, configuration: configuration,
+      bell: bell, tallies: tallies)
   }
 }

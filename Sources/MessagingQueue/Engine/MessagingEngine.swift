@@ -76,11 +76,12 @@ public actor MessagingEngine {
     }
     let didCommit: @Sendable () -> Void = { anchors?.didCommit() }
     let metrics = EngineMetrics(configuration)
+    let snapshots = SnapshotReader(pool)
     tables = try await EngineOpener().open(
-      pool, time: time, random: random, configuration: configuration,
-      bell: ChangeBell(of: pool, isLockedOut: isLockedOut),
+      pool, snapshots, time: time, random: random, configuration: configuration,
+      bell: ChangeBell(of: snapshots, isLockedOut: isLockedOut),
       tallies: metrics.map { metrics in TallyKeeper { metrics.count($0) } })
-    log = LogReader(pool: pool, bell: tables.bell, refusal: refusal)
+    log = LogReader(snapshots, bell: tables.bell, refusal: refusal)
     commits = CommitQueue(pool) { report in
       metrics?.record(report)
       didCommit()
@@ -151,6 +152,7 @@ public actor MessagingEngine {
 
   /// Ends all connections; waits for those who read.
   func closeConnections() throws(EngineError) {
+    tables.snapshots.close()
     do {
       try closePool()
     } catch {

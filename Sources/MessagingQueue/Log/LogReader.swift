@@ -3,14 +3,14 @@ package import GRDB
 /// Reads the log beside the engine's own thread, in snapshots that hold up no writer.
 package final class LogReader: Sendable {
   let bell: ChangeBell
-  private let pool: DatabasePool
+  private let snapshots: SnapshotReader
   private let refusal: @Sendable () -> EngineError?
 
   /// - Parameter refusal: why no work is taken; nil while it is.
   package init(
-    pool: DatabasePool, bell: ChangeBell, refusal: @escaping @Sendable () -> EngineError?
+    _ snapshots: SnapshotReader, bell: ChangeBell, refusal: @escaping @Sendable () -> EngineError?
   ) {
-    self.pool = pool
+    self.snapshots = snapshots
     self.bell = bell
     self.refusal = refusal
   }
@@ -23,7 +23,7 @@ package final class LogReader: Sendable {
   ) async throws(EngineError) -> Value {
     if let refusal = refusal() { throw refusal }
     let result: Result<Value, EngineError> = await withCheckedContinuation { continuation in
-      pool.asyncRead { access in
+      snapshots.read { access in
         let result = Result { () throws(EngineError) -> Value in
           try translatingErrors(during: operation) { try body(access.get()) }
         }
