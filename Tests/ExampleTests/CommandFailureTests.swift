@@ -46,9 +46,11 @@ import Testing
   @Test func `what a command leaves behind holds up neither its worker nor a stop`() throws {
     let spool = try Spool.unsecured()
     let process = spool.folder.path("process")
-    // In a session of its own, with the pipe, which it does not read.
-    let script =
-      "setsid -f sh -c 'echo $$ >>\(process); exec sleep 30'; echo \"$MESSAGE_ID $MESSAGE_ATTEMPT\" >>\(spool.delivered)"
+    // In a session of its own, with the pipe, which it does not read; its other descriptors are nobody's.
+    let script = """
+      setsid -f sh -c 'echo $$ >>\(process); exec sleep 60' >/dev/null 2>&1
+      echo "$MESSAGE_ID $MESSAGE_ATTEMPT" >>\(spool.delivered)
+      """
     let daemon = try Daemon(
       spool, ["--lease", "2", "--workers", "1"], command: ["/bin/sh", "-c", script])
     try daemon.wait(for: "STATUS=delivering")
@@ -58,11 +60,17 @@ import Testing
     try spool.waitForLines(daemon) { $0.count == 1 }
     #expect(client.ask("b text")?.hasPrefix("ok b ") == true)
     try spool.waitForLines(daemon) { $0.count == 2 }
-    #expect(daemon.stop() == 0)
+    daemon.send(SIGTERM)
+    while !daemon.hasEnded { usleep(10_000) }
     #expect(spool.deliveredLines() == ["a 1", "b 1"])
+    // Whoever had waited for what is left behind would come here when it is gone.
     for number in try String(contentsOfFile: process, encoding: .utf8).split(separator: "\n") {
+      // Empty once it has ended, reaped or not.
+      let words = try String(contentsOfFile: "/proc/\(number)/cmdline", encoding: .utf8)
+      #expect(words.contains("sleep"))
       kill(try #require(pid_t(number)), SIGKILL)
     }
+    #expect(daemon.waitForEnd() == 0)
   }
 
   @Test func `a command need not read its input, and does not see what is the daemon's`() throws {

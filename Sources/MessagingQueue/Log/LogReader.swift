@@ -1,4 +1,4 @@
-package import GRDB
+internal import GRDB
 
 /// Reads the log beside the engine's own thread, in snapshots that hold up no writer.
 package final class LogReader: Sendable {

@@ -1,4 +1,4 @@
-package import GRDB
+internal import GRDB
 internal import SystemPackage
 
 extension ChangeBell {

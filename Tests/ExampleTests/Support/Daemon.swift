@@ -75,6 +75,15 @@ final class Daemon {
     }
   }
 
+  /// Whether it has ended, in the kernel's words: for Foundation a process goes on while anybody holds what
+  /// it has inherited, as what a command leaves behind does.
+  var hasEnded: Bool {
+    var information = siginfo_t()
+    let result = waitid(
+      P_PID, id_t(process.processIdentifier), &information, WEXITED | WNOWAIT | WNOHANG)
+    return result == 0 && information.si_signo == SIGCHLD
+  }
+
   /// Its exit code, or 128 and the signal that ended it.
   func waitForEnd() -> Int32 {
     process.waitUntilExit()
