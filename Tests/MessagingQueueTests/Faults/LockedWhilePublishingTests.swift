@@ -10,7 +10,12 @@ import Testing
 
   /// What publishers were told.
   private final class Account: Sendable {
-    private let state = Mutex((kept: Set<String>(), codes: [EngineError.Code]()))
+    private struct State {
+      var kept: Set<String> = []
+      var codes: [EngineError.Code] = []
+    }
+
+    private let state = Mutex(State())
 
     var kept: Set<String> { state.withLock { $0.kept } }
     var codes: [EngineError.Code] { state.withLock { $0.codes } }
