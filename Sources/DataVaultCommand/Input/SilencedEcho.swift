@@ -8,11 +8,14 @@ struct SilencedEcho {
   private typealias Handler = @convention(c) (Int32) -> Void
   private let handlers: [(number: Int32, before: sighandler_t?)]
 
-  /// - Parameter question: written when the process goes on after a stop.
+  /// Asks once the echo is off: whoever answers at once is neither shown nor lost.
+  ///
+  /// - Parameter question: written again when the process goes on after a stop.
   init(_ descriptor: Int32, question: [UInt8]) {
     var settings = termios()
     guard unsafe tcgetattr(descriptor, &settings) == 0 else {
       handlers = []
+      _ = OutputDescriptor(number: descriptor).write(question)
       return
     }
     unsafe silencedTerminal = SilencedTerminal(
@@ -28,6 +31,7 @@ struct SilencedEcho {
       return (number, before)
     }
     unsafe silencedTerminal?.silence()
+    unsafe silencedTerminal?.ask()
   }
 
   /// Turns the echo on again, and gives signals back their meaning.
@@ -54,11 +58,12 @@ struct SilencedEcho {
     _ = unsafe self.question.initialize(from: question)
   }
 
-  func silence() {
+  /// - Parameter typed: what becomes of what was typed before: `TCSAFLUSH` discards it, as it was shown.
+  func silence(_ typed: Int32 = TCSAFLUSH) {
     var silent = settings
     silent.c_lflag &= ~tcflag_t(ECHO)
     silent.c_lflag |= tcflag_t(ICANON)
-    unsafe tcsetattr(descriptor, TCSAFLUSH, &silent)
+    unsafe tcsetattr(descriptor, typed, &silent)
   }
 
   func restore() {
@@ -101,8 +106,9 @@ private func restoreAndStop(_ number: Int32) {
   unsafe pthread_sigmask(SIG_UNBLOCK, &set, nil)
   raise(number)
   signal(number, restoreAndStop)
-  // Also where nobody could have let it go on, and the kernel has not stopped it.
-  unsafe silencedTerminal?.silence()
+  // Also where nobody could have let it go on, and the kernel has not stopped it. Where it was stopped, the
+  // question has been asked again and may be answered by now.
+  unsafe silencedTerminal?.silence(TCSANOW)
 }
 
 /// The shell may have set the terminal as it likes while the process was stopped.

@@ -19,9 +19,7 @@ struct Terminal: ~Copyable {
   ///
   /// The line goes from the kernel straight into locked memory.
   func readSecret(prompt: String) throws(CommandFailure) -> SecretBytes {
-    let question = Array(prompt.utf8)
-    _ = OutputDescriptor(number: descriptor).write(question)
-    let echo = SilencedEcho(descriptor, question: question)
+    let echo = SilencedEcho(descriptor, question: Array(prompt.utf8))
     defer {
       echo.restore()
       _ = OutputDescriptor(number: descriptor).write([UInt8(ascii: "\n")])

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Testing
 
 /// A running `datavault`.
 struct Child {
@@ -69,9 +70,20 @@ struct Child {
   }
 
   /// Its exit code, or 128 and the signal that ended it.
-  func wait() -> Int32 {
+  ///
+  /// One that waits for what never comes would hold the whole suite: it is killed, and that is an issue.
+  func wait(atMost limit: Duration = .seconds(120)) -> Int32 {
     var status: Int32 = 0
-    while waitpid(id, &status, 0) < 0, errno == EINTR {}
+    let deadline = ContinuousClock.now + limit
+    while waitpid(id, &status, WNOHANG) == 0 {
+      guard ContinuousClock.now < deadline else {
+        Issue.record("the command did not end within \(limit)")
+        kill(id, SIGKILL)
+        while waitpid(id, &status, 0) < 0, errno == EINTR {}
+        break
+      }
+      usleep(500)
+    }
     return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
   }
 }
