@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct QueueHistoryTests {
+@Suite struct QueueHistoryTests {
   @Test func `history prints the log and changes nothing`() throws {
     let home = try TestHome.unsecured()
     _ = try home.run("queue", "publish", "c", input: "second\nthird\n")

@@ -38,7 +38,7 @@ struct SessionEndTests {
     }
 
     func waitForCommit(_ number: Int) throws {
-      let deadline = Date().addingTimeInterval(20)
+      let deadline = Date().addingTimeInterval(120)
       while commitCount < number {
         try #require(Date() < deadline, "\(errors)")
         usleep(10_000)
@@ -81,7 +81,7 @@ struct SessionEndTests {
     let publisher = try Publisher(home)
     publisher.publish("one")
     try publisher.waitForCommit(1)
-    let deadline = Date().addingTimeInterval(20)
+    let deadline = Date().addingTimeInterval(120)
     while try home.run("names", "messaging").status != 77 { try #require(Date() < deadline) }
     usleep(600_000)
     publisher.publish("two")

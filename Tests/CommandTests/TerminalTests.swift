@@ -27,7 +27,7 @@ import Testing
 
     /// Waits for the question.
     func hear(_ question: String) throws {
-      let deadline = Date().addingTimeInterval(30)
+      let deadline = Date().addingTimeInterval(120)
       let before = seen.count
       while !seen.dropFirst(before).contains(question) {
         try #require(Date() < deadline, "no question; seen: \(seen)")
@@ -118,7 +118,7 @@ import Testing
     let child = try start(
       ["names", "messaging", "--home", home.path], at: person, input: "", files: files)
     var settings = termios()
-    let deadline = Date().addingTimeInterval(30)
+    let deadline = Date().addingTimeInterval(120)
     repeat {
       try #require(Date() < deadline)
       tcgetattr(holder, &settings)
@@ -167,7 +167,7 @@ import Testing
     for round in 0..<2 {
       // Control-Z, and a stop that no process can see coming.
       if round == 0 { person.press("\u{1A}") } else { kill(id, SIGSTOP) }
-      let deadline = Date().addingTimeInterval(30)
+      let deadline = Date().addingTimeInterval(120)
       while state(of: id) != "T" {
         try #require(Date() < deadline, "it was not stopped")
         usleep(1000)

@@ -5,7 +5,7 @@ import VaultCrypto
 
 @testable import DataVault
 
-@Suite(.timeLimit(.minutes(15))) struct DatabaseAnchorTests {
+@Suite struct DatabaseAnchorTests {
   private let store = InMemoryVaultStore()
 
   private func anchor(_ byte: UInt8, at commitNumber: Int64) -> DatabaseAnchor {

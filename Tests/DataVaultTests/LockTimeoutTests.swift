@@ -3,7 +3,7 @@ import DataVaultTesting
 import FileLayer
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct LockTimeoutTests {
+@Suite struct LockTimeoutTests {
   let vaults = ClockedVaults()
 
   private func limited(to seconds: Int) async throws -> Vault {

@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 /// Commands that fail, hang, or do not read what they get.
-@Suite(.timeLimit(.minutes(15))) struct CommandFailureTests {
+@Suite struct CommandFailureTests {
   @Test func `a command that fails is run again, until it does not`() throws {
     let spool = try Spool.unsecured()
     let daemon = try Daemon(

@@ -4,11 +4,11 @@ import Testing
 
 /// `kill -9` of the daemon and its commands, again and again; `DATAVAULT_DAEMON_KILL_RUNS=100` for more, `DATAVAULT_KILL_SEED` to repeat
 /// the choices of an earlier run.
-@Suite(.timeLimit(.minutes(15))) struct DaemonKillTests {
+@Suite struct DaemonKillTests {
   private static let workerCount = 2
   private static let environment = ProcessInfo.processInfo.environment
 
-  @Test(.timeLimit(.minutes(60)))
+  @Test
   func `kill -9 at random moments loses no answered message, and repeats only what was in hand`()
     throws
   {

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct FullDiskTests {
+@Suite struct FullDiskTests {
   @Test(.enabled(if: getuid() == 0, "mounting a small tmpfs needs root"))
   func `a client is told of a full disk, and nothing that was answered is lost`() throws {
     let original = try Spool.unsecured()

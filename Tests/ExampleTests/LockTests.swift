@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 /// Starts with a vault that is locked, or that the credential does not open.
-@Suite(.timeLimit(.minutes(15))) struct LockTests {
+@Suite struct LockTests {
   @Test(.enabled(if: Sessions.areAvailable, "the kernel's keyring refuses us"))
   func `a daemon whose vault is locked says so, and works from the unlock to the lock`() throws {
     let spool = try Spool.secured()

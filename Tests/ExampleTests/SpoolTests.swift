@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 /// The example daemon, built and driven as an operator would.
-@Suite(.timeLimit(.minutes(15))) struct SpoolTests {
+@Suite struct SpoolTests {
   @Test func `a line is answered with its timetoken, and the command gets it`() throws {
     let spool = try Spool.secured()
     let daemon = try Daemon(spool, credentials: spool.credentials(Spool.password))

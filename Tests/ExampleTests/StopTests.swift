@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 /// A daemon that is told to stop in the middle of its work.
-@Suite(.timeLimit(.minutes(15))) struct StopTests {
+@Suite struct StopTests {
   @Test
   func `what was answered before a stop is delivered once, before it or after the next start`()
     throws

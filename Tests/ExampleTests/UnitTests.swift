@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 /// `Examples/systemd/spoold.service`, as far as it can be tried without systemd.
-@Suite(.timeLimit(.minutes(15))) struct UnitTests {
+@Suite struct UnitTests {
   private static let analyze = "/usr/bin/systemd-analyze"
   private static let hasAnalyze = FileManager.default.isExecutableFile(atPath: analyze)
 

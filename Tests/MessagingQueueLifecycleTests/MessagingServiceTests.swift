@@ -11,7 +11,7 @@ import Testing
 import VaultCrypto
 import VaultedDatabase
 
-@Suite(.timeLimit(.minutes(15))) struct MessagingServiceTests {
+@Suite struct MessagingServiceTests {
   private let folder = FileManager.default.temporaryDirectory
     .appendingPathComponent("service-\(UUID().uuidString)")
   private let home: DataVaultHome

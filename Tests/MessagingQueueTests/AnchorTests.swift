@@ -8,7 +8,7 @@ import Testing
 import VaultedDatabase
 
 /// The rollback anchor, from the engine to the vault and back.
-@Suite(.timeLimit(.minutes(15))) struct AnchorTests {
+@Suite struct AnchorTests {
   private let place = EngineHome()
 
   private func message(_ byte: UInt8) -> Message {

@@ -4,7 +4,7 @@ import GRDB
 import MessagingQueue
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct EngineLockTests {
+@Suite struct EngineLockTests {
   private let place = EngineHome()
   private let message = Message(channel: .orders, payload: [1])
 

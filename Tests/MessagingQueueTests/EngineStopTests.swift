@@ -3,7 +3,7 @@ import GRDB
 import MessagingQueue
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct EngineStopTests {
+@Suite struct EngineStopTests {
   private let plain: PlainEngine
   private let channel = Channel.orders
 

@@ -6,7 +6,7 @@ import SystemPackage
 import Testing
 
 /// Messages and the caller's own rows in one transaction.
-@Suite(.timeLimit(.minutes(15))) struct TransactionTests {
+@Suite struct TransactionTests {
   private static func engine(_ recorded: RecordedEngine, _ pool: DatabasePool) async throws
     -> MessagingEngine
   {

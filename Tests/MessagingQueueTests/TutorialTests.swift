@@ -4,7 +4,7 @@ import Testing
 
 /// The articles of `MessagingQueue.docc`; `make docs` builds them, and the tutorial in a package of its
 /// own.
-@Suite(.timeLimit(.minutes(15))) struct TutorialTests {
+@Suite struct TutorialTests {
   private static let repository = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 

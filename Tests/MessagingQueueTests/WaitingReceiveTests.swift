@@ -4,7 +4,7 @@ import Testing
 
 @testable import MessagingQueue
 
-@Suite(.timeLimit(.minutes(15))) struct WaitingReceiveTests {
+@Suite struct WaitingReceiveTests {
   let channel: Channel
   let plain: PlainEngine
   let engine: MessagingEngine

@@ -10,7 +10,7 @@ internal import Glibc
   init(byteCount: Int) {
     unsafe pointer = .allocate(byteCount: byteCount, alignment: 64)
     self.byteCount = byteCount
-    unsafe pointer.initializeMemory(as: UInt8.self, repeating: 0, count: byteCount)
+    unsafe memset(pointer, 0, byteCount)
   }
 
   deinit {

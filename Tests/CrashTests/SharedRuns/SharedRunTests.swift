@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `make crash RUNS=1000` runs these with `DATAVAULT_KILL_RUNS=1000`; here 50.
-@Suite(.timeLimit(.minutes(120))) struct SharedRunTests {
+@Suite struct SharedRunTests {
   private static let environment = ProcessInfo.processInfo.environment
   /// Most of a run's time is waiting: several at a time, each on a home of its own.
   private static let laneCount = 3

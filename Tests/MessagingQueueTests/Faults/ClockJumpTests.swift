@@ -6,7 +6,7 @@ import MessagingQueue
 import Testing
 
 /// A wall clock that jumps by years, forward and back, in the middle of everything.
-@Suite(.timeLimit(.minutes(15))) struct ClockJumpTests {
+@Suite struct ClockJumpTests {
   private let plain: PlainEngine
   private let channel = Channel.orders
 

@@ -7,7 +7,7 @@ import Testing
 
 /// Every write, sync, truncation, removal and read of a working engine, each failing once, and each the
 /// first of many until somebody has been told.
-@Suite(.timeLimit(.minutes(15))) struct EngineFaultTests {
+@Suite struct EngineFaultTests {
   /// `DATAVAULT_FAULTS=all` has every kind of fault at every point, not one in turn.
   private static let isExhaustive =
     ProcessInfo.processInfo.environment["DATAVAULT_FAULTS"] == "all"

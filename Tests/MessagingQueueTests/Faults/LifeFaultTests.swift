@@ -10,7 +10,7 @@ import VaultedDatabase
 
 /// The life of an engine, from the first start over its stop to the next, on a home that fails at each of
 /// its steps, those of the vault included.
-@Suite(.timeLimit(.minutes(15))) struct LifeFaultTests {
+@Suite struct LifeFaultTests {
   private static let isExhaustive =
     ProcessInfo.processInfo.environment["DATAVAULT_FAULTS"] == "all"
 

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// A vault that is locked while publishers are at work.
-@Suite(.timeLimit(.minutes(15))) struct LockedWhilePublishingTests {
+@Suite struct LockedWhilePublishingTests {
   private let place = EngineHome()
 
   /// What publishers were told.

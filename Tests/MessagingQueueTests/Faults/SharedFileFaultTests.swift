@@ -7,7 +7,7 @@ import SystemPackage
 import Testing
 
 /// Several engines on one file, one of which is in trouble.
-@Suite(.timeLimit(.minutes(15))) struct SharedFileFaultTests {
+@Suite struct SharedFileFaultTests {
   private let plain: PlainEngine
   private let channel = Channel.orders
 

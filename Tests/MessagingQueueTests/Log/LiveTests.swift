@@ -2,7 +2,7 @@ import GRDB
 import MessagingQueue
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct LiveTests {
+@Suite struct LiveTests {
   let logged: LoggedEngine
   let engine: MessagingEngine
   let channel: Channel

@@ -6,7 +6,7 @@ import MetricsTestKit
 import Testing
 
 /// `docs/observation.md` says what an engine counts, measures and logs, and no more than that.
-@Suite(.timeLimit(.minutes(15))) struct ObservationDocumentationTests {
+@Suite struct ObservationDocumentationTests {
   private static let page = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent("docs/observation.md")

@@ -10,7 +10,7 @@ import Testing
 /// What must appear in no log, no metric and no error: it stands in everything of a message.
 private let canary = "canary-7f3a"
 
-@Suite(.timeLimit(.minutes(15))) struct ObservationSecrecyTests {
+@Suite struct ObservationSecrecyTests {
   private let place = EngineHome()
   private let log = RecordingLog()
   private let metrics = TestMetrics()

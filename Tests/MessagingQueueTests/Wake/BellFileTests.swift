@@ -4,7 +4,7 @@ import MessagingQueue
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct BellFileTests {
+@Suite struct BellFileTests {
   let folder: URL
   let database: FilePath
   let bell: FilePath

@@ -1,7 +1,7 @@
 import MessagingQueue
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct ChangeNotificationTests {
+@Suite struct ChangeNotificationTests {
   let logged: LoggedEngine
   let engine: MessagingEngine
   let a: Channel

@@ -3,7 +3,7 @@ import GRDB
 import MessagingQueue
 import Testing
 
-@Suite(.timeLimit(.minutes(15))) struct WakeTests {
+@Suite struct WakeTests {
   let channel: Channel
 
   init() throws { channel = try Channel("orders") }

@@ -143,7 +143,7 @@ package final class PrivateKeyring {
   }
 
   private func wait(_ what: String, _ isReady: () throws -> Void) throws {
-    let deadline = ContinuousClock.now + .seconds(20)
+    let deadline = ContinuousClock.now + .seconds(120)
     while true {
       do {
         return try isReady()
