@@ -1,7 +1,7 @@
 # Each target is enough on its own on a fresh Debian 12 machine with Swift and root or sudo.
 
 # Added to the build of the tests: .ci/run sets the flags of the lint here, so that the two share one
-# build.
+# build; "-c release -Xswiftc -enable-testing" suits very many states of `make crash`.
 SWIFT_FLAGS ?=
 # Kill runs of `make crash`, and the states of each of its workloads; `make test` does fewer.
 RUNS ?= 200
@@ -24,7 +24,7 @@ test:
 # Power cuts, rebuilt by the sector and opened, then kill runs of a publishing process: states,
 # workloads, lost (0), wrong (0); runs, acknowledged, lost (0), wrong (0).
 crash:
-	@RUNS=$(RUNS) STATES=$(STATES) scripts/crash
+	@RUNS=$(RUNS) STATES=$(STATES) scripts/crash $(SWIFT_FLAGS)
 
 # Changed bytes of database, log and journal, raw and sealed anew: harness, executions, crashes (0).
 fuzz:
