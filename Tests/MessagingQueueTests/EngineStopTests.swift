@@ -12,7 +12,7 @@ import Testing
   }
 
   private func engine(
-    stopTimeout: Duration = .seconds(60), closePool: @escaping @Sendable () throws -> Void = {}
+    stopTimeout: Duration = .seconds(3600), closePool: @escaping @Sendable () throws -> Void = {}
   ) async throws -> MessagingEngine {
     var configuration = EngineConfiguration()
     configuration.stopTimeout = stopTimeout
