@@ -4,7 +4,7 @@ internal import Synchronization
 
 extension StoreTrial {
   /// How long somebody waits who must not get in, and how long somebody may who must.
-  private static let shortWait = DispatchTimeInterval.milliseconds(100)
+  private static let shortWait = DispatchTimeInterval.milliseconds(200)
   private static let longWait = DispatchTimeInterval.seconds(20)
 
   func lockExcludes() throws {
@@ -57,15 +57,19 @@ extension StoreTrial {
   }
 
   /// Takes a lock on another thread and gives it back; signals in between.
+  ///
+  /// Returns when that thread is about to take it: on a busy machine it may be long until it runs.
   private func enter(
     _ take: @escaping @Sendable () throws -> VaultStoreLock
   ) -> DispatchSemaphore {
-    let entered = DispatchSemaphore(value: 0)
+    let (begun, entered) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     DispatchQueue(label: "datavault.conformance.lock").async {
+      begun.signal()
       guard let lock = try? take() else { return }
       entered.signal()
       lock.release()
     }
+    begun.wait()
     return entered
   }
 
