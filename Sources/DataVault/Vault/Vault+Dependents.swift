@@ -3,10 +3,8 @@ internal import Synchronization
 
 /// What has been opened with a vault's keys is closed before they are wiped.
 extension Vault {
-  /// How long a locking waits for what has been opened from the vault: 5 seconds.
-  static let lockPatience = Duration.seconds(5)
-
-  /// The same where the vault is locked from outside, which promises to be over within a second.
+  /// How long a locking from outside, which promises to be over within a second, waits for what has been
+  /// opened from the vault.
   static let outsideLockPatience = Duration.milliseconds(500)
 
   /// Has `close` called, and waited for, whenever the vault is locked on request; until the result

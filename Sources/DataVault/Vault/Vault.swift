@@ -58,7 +58,7 @@ public actor Vault {
   /// It refuses everything at once, and waits up to 5 seconds for the engines that were started on
   /// it: they finish their commit, record their anchor and close their database.
   public func lock() async {
-    await lock(because: .request, patience: Self.lockPatience)
+    await lock(because: .request, patience: parameters.lockPatience)
   }
 
   /// Opens the vault by its password, and lets its lock timeout count from now.

@@ -21,6 +21,10 @@ package struct VaultParameters: Sendable {
   /// The policy of a vault that is made without one; tests ask less of their passwords.
   package var newPolicy = VaultPolicy()
 
+  /// How long a locking on request waits for what has been opened from the vault; tests, which starve each
+  /// other, wait longer.
+  package var lockPatience = Duration.seconds(5)
+
   package var random = RandomSource.system
   package var now: @Sendable () -> UnixTime
   /// Waits so long, or until its task is cancelled.
