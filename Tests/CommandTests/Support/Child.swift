@@ -72,8 +72,9 @@ struct Child {
   /// Its exit code, or 128 and the signal that ended it.
   ///
   /// One that waits for what never comes would hold the whole suite: it is killed, and that is an issue.
-  func wait(atMost limit: Duration = .seconds(120)) -> Int32 {
+  func wait() -> Int32 {
     var status: Int32 = 0
+    let limit = Duration.seconds(120)
     let deadline = ContinuousClock.now + limit
     while waitpid(id, &status, WNOHANG) == 0 {
       guard ContinuousClock.now < deadline else {
