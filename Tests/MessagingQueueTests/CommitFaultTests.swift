@@ -37,6 +37,35 @@ import VaultCrypto
     #expect(seen.contains(errno == .noSpace ? .diskFull : .outcomeUnknown))
   }
 
+  @Test func `a batch that a full disk refuses is in no log that a kill leaves`() async throws {
+    let steps = try await Self.publishBatch(fullAt: nil)
+    #expect(steps.count > 1)
+    for step in steps { _ = try await Self.publishBatch(fullAt: step) }
+  }
+
+  /// Publishes a batch of many pages on a disk that is full for one step of it.
+  ///
+  /// - Returns: The steps of the disk that belong to the batch.
+  private static func publishBatch(fullAt step: Int?) async throws -> Range<Int> {
+    let recorded = try RecordedEngine(fault: step.map { .failure(atEvent: $0, .noSpace) })
+    defer { recorded.remove() }
+    let pool = try recorded.openPool(isRecorded: true)
+    defer { try? pool.close() }
+    let engine = try await MessagingEngine(pool: pool, time: recorded.time, isSecured: true)
+    try await engine.publish(Message(channel: RecordedEngine.channel, payload: [1]))
+    let before = try recorded.imageDigest()
+    let first = recorded.recorder.failableEventCount
+    let batch = RecordedEngine.many.map {
+      Message(channel: RecordedEngine.channel, payload: Array($0.utf8))
+    }
+    let told = await code { try await engine.publish(batch) }
+    if let told, told != .outcomeUnknown {
+      #expect(try recorded.imageDigest() == before, "told \(told) at step \(step ?? -1)")
+    }
+    #expect((told == nil) == (step == nil))
+    return first..<recorded.recorder.failableEventCount
+  }
+
   /// Three callers that share one commit; nil if there was no engine.
   private static func publish(on recorded: RecordedEngine) async -> [EngineError.Code?]? {
     guard let pool = try? recorded.openPool(isRecorded: true) else { return nil }

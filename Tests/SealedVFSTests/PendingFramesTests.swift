@@ -89,29 +89,29 @@ import Testing
   /// cost it no more than that: the read of a page that has left the cache is what sends off the frames
   /// of the first one.
   private static let statements = [
-    "BEGIN",
-    """
+    "BEGIN", insertion, "UPDATE u SET text = text || 'x' WHERE id < 20", "COMMIT",
+  ]
+  private static let insertion = """
     WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)
     INSERT INTO u SELECT i, hex(zeroblob(700)) FROM n
-    """,
-    "UPDATE u SET text = text || 'x' WHERE id < 20",
-    "COMMIT",
-  ]
+    """
 
   /// Runs the statements over a disk that is full for one step of theirs, and asks what is left.
   ///
   /// - Returns: The steps of the disk that belong to the statements.
-  private func transaction(fullAt step: Int?) throws -> Range<Int> {
+  private func transaction(
+    _ statements: [String], cachedPageCount: Int, fullAt step: Int?
+  ) throws -> Range<Int> {
     let place = try Place()
     let fault = step.map { FileRecorder.Fault.failure(atEvent: $0, .noSpace) }
     let recorder = FileRecorder(fault: fault)
     let registration = try place.register(over: RecordingVFS(recorder).name)
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
-    try connection.run("PRAGMA synchronous = OFF; PRAGMA cache_size = 10")
+    try connection.run("PRAGMA synchronous = OFF; PRAGMA cache_size = \(cachedPageCount)")
     try connection.run("CREATE TABLE u (id INTEGER PRIMARY KEY, text TEXT CHECK (text > ''))")
     let first = recorder.failableEventCount
-    for statement in Self.statements { _ = try? connection.run(statement) }
+    for statement in statements { _ = try? connection.run(statement) }
     _ = try? connection.run("ROLLBACK")
     let steps = first..<recorder.failableEventCount
 
@@ -127,8 +127,19 @@ import Testing
   @Test func `a disk that is full for one step costs no frame that SQLite goes on to commit`()
     throws
   {
-    let steps = try transaction(fullAt: nil)
+    let steps = try transaction(Self.statements, cachedPageCount: 10, fullAt: nil)
     #expect(steps.count > 10)
-    for step in steps { _ = try transaction(fullAt: step) }
+    for step in steps {
+      _ = try transaction(Self.statements, cachedPageCount: 10, fullAt: step)
+    }
+  }
+
+  /// SQLite reads page 1 while it undoes the transaction, and that read sends off what waits.
+  @Test func `a commit that a full disk refused never reaches the log`() throws {
+    let steps = try transaction([Self.insertion], cachedPageCount: 100, fullAt: nil)
+    #expect(!steps.isEmpty)
+    for step in steps {
+      _ = try transaction([Self.insertion], cachedPageCount: 100, fullAt: step)
+    }
   }
 }

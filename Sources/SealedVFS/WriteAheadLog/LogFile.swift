@@ -106,7 +106,8 @@ final class LogFile: SealedFile {
   /// Writes what waits.
   ///
   /// What could not be written goes on waiting: SQLite was told that these frames are in the log, and
-  /// after a statement that failed it may yet commit what it did before.
+  /// after a statement that failed it may yet commit what it did before. The one frame that SQLite is
+  /// told about by this result is the exception: see ``writePage(_:inFrameAt:)``.
   private func writePending() -> Int32 {
     guard !pending.isEmpty else { return SQLITE_OK }
     let result = unsafe base.write(pending.pointer, pending.byteCount, at: pending.start)
@@ -157,10 +158,15 @@ final class LogFile: SealedFile {
   private func writePage(_ source: UnsafeRawPointer, inFrameAt start: Int64) -> Int32 {
     let offset = start + Int64(LogLayout.frameHeaderByteCount)
     if let begun = pending.begun, pending.end == offset {
-      let result = unsafe seal(source, number: begun.page, into: pending.room)
+      var result = unsafe seal(source, number: begun.page, into: pending.room)
       guard result == SQLITE_OK else { return result }
       pending.finish()
-      return pending.areDue ? writePending() : SQLITE_OK
+      guard pending.areDue else { return SQLITE_OK }
+      result = writePending()
+      // SQLite was told that this frame is not in the log. Were it to go on waiting, a read of the
+      // rollback would send it off, and a recovery would find the commit that was refused.
+      if result != SQLITE_OK { pending.removeLast() }
+      return result
     }
     var result = writePending()
     guard result == SQLITE_OK else { return result }

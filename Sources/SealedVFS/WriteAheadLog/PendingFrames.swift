@@ -51,6 +51,12 @@ internal import Glibc
     begun = nil
   }
 
+  /// Takes out the frame that was finished last.
+  mutating func removeLast() {
+    byteCount -= LogLayout.frameByteCount
+    areDue = false
+  }
+
   mutating func removeAll() {
     byteCount = 0
     begun = nil
