@@ -11,7 +11,7 @@ SECONDS_EACH ?= 60
 # How long `make soak` runs.
 MINUTES ?= 60
 
-.PHONY: demo test bench crash fuzz sanitize soak lint extension docs
+.PHONY: demo test bench crash fuzz sanitize soak nightly lint extension docs
 
 # The main job on real input: what it compared and searched, last.
 demo:
@@ -37,6 +37,11 @@ sanitize:
 # The engine at full load for MINUTES: messages, lost (0), memory and file size first and last.
 soak:
 	@MINUTES=$(MINUTES) scripts/soak
+
+# What CI is too short for, in parts of 45 minutes at most; PART=fuzz runs one: fuzz, crash, kills, model,
+# sanitize-address, sanitize-thread, bench, soak, examples. A row for docs/nightly.md each, last.
+nightly:
+	@scripts/nightly $(PART)
 
 # Formatting, and a build of everything, in which no warning is left.
 lint:

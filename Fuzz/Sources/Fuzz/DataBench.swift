@@ -15,13 +15,18 @@ final class DataBench {
 
   private let streams = [0, 1].map { SealedStream(keyNumber: $0, context: DataBench.context) }
   private let templates: [(plaintext: [UInt8], sealed: [UInt8])]
-  private var dice: UInt64 = 0
+  // Never 0, from which it would draw nothing but 0: pieces of one byte.
+  private var dice: UInt64 = 1
 
   init() {
     let streams = streams
     templates = Self.lengths.enumerated().map { number, length in
       let plaintext = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
       return (plaintext, streams[number % 2].seal(SealedStream.chunks(of: plaintext)))
+    }
+    for template in templates {
+      precondition(
+        open(template.sealed, context: Self.context).isWhole, "an unchanged stream was refused")
     }
   }
 

@@ -20,7 +20,7 @@ struct SealedStream {
   init(keyNumber number: Int, context: [UInt8], salt: UInt8 = 0x5A) {
     let dataKey = Self.dataKeys[number]
     let id = Self.derive(dataKey, salt: [], info: Array("datavault/data-id".utf8), byteCount: 8)
-    header = Array("DVD".utf8) + [0] + id + [UInt8](repeating: salt, count: 32)
+    header = Array("DVD".utf8) + [1] + id + [UInt8](repeating: salt, count: 32)
     key = SecretBytesBox(
       Self.derive(
         dataKey, salt: header, info: Array("datavault/data".utf8) + [0] + context, byteCount: 32))

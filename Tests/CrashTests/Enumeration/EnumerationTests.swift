@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// `make crash STATES=100000` tries that many states of each workload; here 2,000.
+/// `make crash STATES=100000` tries that many states of each workload; here 300.
 @Suite struct EnumerationTests {
   private static let environment = ProcessInfo.processInfo.environment
-  private static let stateCount = environment["DATAVAULT_CRASH_STATES"].flatMap(Int.init) ?? 2000
+  private static let stateCount = environment["DATAVAULT_CRASH_STATES"].flatMap(Int.init) ?? 300
   private static let seed =
     environment["DATAVAULT_CRASH_SEED"].flatMap(UInt64.init) ?? 0x5EED
 

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `make crash RUNS=1000` runs these with `DATAVAULT_KILL_RUNS=1000`; here 50.
+/// `make crash RUNS=1000` runs these with `DATAVAULT_KILL_RUNS=1000`; here 12.
 @Suite struct SharedRunTests {
   private static let environment = ProcessInfo.processInfo.environment
   /// Most of a run's time is waiting: several at a time, each on a home of its own.
@@ -10,7 +10,7 @@ import Testing
   @Test func `kill -9 of several publishers and receivers loses, repeats and reorders nothing`()
     async throws
   {
-    let count = Self.environment["DATAVAULT_KILL_RUNS"].flatMap { Int($0) } ?? 50
+    let count = Self.environment["DATAVAULT_KILL_RUNS"].flatMap { Int($0) } ?? 12
     let seed =
       Self.environment["DATAVAULT_KILL_SEED"].flatMap { UInt64($0) }
       ?? UInt64.random(in: 0...UInt64(UInt32.max))

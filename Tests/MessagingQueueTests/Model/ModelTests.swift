@@ -23,6 +23,7 @@ import Testing
       }
       guard try run.finish() else { return }
     }
+    print("model: \(steps) steps equal")
     #expect(steps == Self.seedCount * Self.stepsEach)
   }
 }
