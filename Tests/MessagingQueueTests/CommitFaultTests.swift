@@ -1,11 +1,12 @@
 import FileLayer
 import Foundation
 import GRDB
-import MessagingQueue
 import SealedSQLite
 import SystemPackage
 import Testing
 import VaultCrypto
+
+@testable import MessagingQueue
 
 /// What callers learn when the disk fails beneath the commit that they share.
 @Suite struct CommitFaultTests {
@@ -35,6 +36,17 @@ import VaultCrypto
       }
     }
     #expect(seen.contains(errno == .noSpace ? .diskFull : .outcomeUnknown))
+  }
+
+  @Test(arguments: [
+    (ResultCode.SQLITE_IOERR, EngineError.Code.outcomeUnknown), (.SQLITE_NOMEM, .outcomeUnknown),
+    (.SQLITE_FULL, .diskFull), (.SQLITE_BUSY, .busy),
+  ])
+  func `a COMMIT that may be in the log has an unknown outcome`(
+    result: ResultCode, told: EngineError.Code
+  ) {
+    let failure = TransactionFailure.committing(DatabaseError(resultCode: result))
+    #expect(EngineError(failure, during: "publishing").code == told)
   }
 
   @Test func `a batch that a full disk refuses is in no log that a kill leaves`() async throws {

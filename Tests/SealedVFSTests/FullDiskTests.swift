@@ -33,4 +33,19 @@ import Testing
       withExtendedLifetime(registration) {}
     }
   }
+
+  /// The index gets another region for frame 4063, and SQLite enters frames after it has written them all.
+  @Test func `a commit that is in the log is not refused with the code of a full disk`() throws {
+    let place = try Place()
+    let registration = try place.register(over: FullDiskVFS.register(hasRoomForOneRegion: true))
+    let connection = try place.open()
+    try connection.run("PRAGMA journal_mode = WAL; PRAGMA cache_size = 9000")
+    try connection.run("CREATE TABLE large (bytes BLOB)")
+    let failure = #expect(throws: SQLiteFailure.self) {
+      try connection.run("INSERT INTO large VALUES (zeroblob(17000000))")
+    }
+    #expect(failure?.primaryCode == SQLITE_IOERR)
+    #expect(try place.afterKill().query("SELECT count(*) FROM large") == "1")
+    withExtendedLifetime(registration) {}
+  }
 }

@@ -2,8 +2,9 @@ internal import GRDB
 
 /// At which point a transaction failed, and with what.
 ///
-/// It tells whether anything can be on the disk: only a COMMIT that met an I/O error leaves that open,
-/// because the last frame may have been written whole, and a crash from then on would find it.
+/// It tells whether anything can be on the disk: only a COMMIT that met an I/O error, or had no memory left,
+/// leaves that open, because the last frame may have been written whole, and a crash from then on would
+/// find it.
 enum TransactionFailure: Error {
   /// The write lock was not to be had.
   case beginning(any Error)
@@ -19,10 +20,12 @@ extension EngineError {
     case .beginning(let error), .working(let error):
       self.init(translating: error, during: operation)
     case .committing(let error):
-      if let error = error as? DatabaseError, error.resultCode == .SQLITE_IOERR {
+      if let error = error as? DatabaseError,
+        [.SQLITE_IOERR, .SQLITE_NOMEM].contains(error.resultCode)
+      {
         self.init(
           .outcomeUnknown,
-          "\(operation): the commit met an input/output error; whether it is on the disk is unknown",
+          "\(operation): the commit failed while it was written; whether it is on the disk is unknown",
           hint:
             "look at the system's log for errors of the disk, and retry with the deduplication id",
           underlying: DatabaseError(resultCode: error.extendedResultCode))

@@ -29,8 +29,9 @@ internal import Glibc
 
   func truncate(to byteCount: Int64) -> Int32 { unsafe methods.xTruncate(pointer, byteCount) }
 
-  func synchronize(_ flags: Int32) -> Int32 {
-    namingFullDisk { unsafe methods.xSync(pointer, flags) }
+  /// - Parameter namesFullDisk: whether a full disk has a result code of its own.
+  func synchronize(_ flags: Int32, namesFullDisk: Bool = true) -> Int32 {
+    namingFullDisk(namesFullDisk) { unsafe methods.xSync(pointer, flags) }
   }
 
   func byteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
@@ -53,11 +54,12 @@ internal import Glibc
 
   var deviceCharacteristics: Int32 { unsafe methods.xDeviceCharacteristics(pointer) }
 
+  /// - Parameter namesFullDisk: whether a full disk has a result code of its own.
   func mapShared(
     _ region: Int32, _ byteCount: Int32, _ isExtending: Int32,
-    _ target: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+    _ target: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, namesFullDisk: Bool = true
   ) -> Int32 {
-    namingFullDisk {
+    namingFullDisk(namesFullDisk) {
       unsafe methods.xShmMap(pointer, region, byteCount, isExtending, target)
     }
   }
@@ -72,10 +74,10 @@ internal import Glibc
 
   /// "unix" says `SQLITE_FULL` only of its writes: a disk without room for the log's index, found at
   /// opening, or for what a sync brings out, would pass for a broken one.
-  private func namingFullDisk(_ step: () -> Int32) -> Int32 {
+  private func namingFullDisk(_ isNamed: Bool = true, _ step: () -> Int32) -> Int32 {
     errno = 0
     let result = step()
-    let isFull = result & 0xFF == SQLITE_IOERR && (errno == ENOSPC || errno == EDQUOT)
+    let isFull = isNamed && result & 0xFF == SQLITE_IOERR && (errno == ENOSPC || errno == EDQUOT)
     return isFull ? SQLITE_FULL : result
   }
 

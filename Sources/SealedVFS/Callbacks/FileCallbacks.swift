@@ -96,7 +96,7 @@ enum FileCallbacks {
     }
     unsafe table.xShmMap = { memory, region, byteCount, isExtending, target in
       unsafe FileCallbacks.with(memory) {
-        unsafe $0.base.mapShared(region, byteCount, isExtending, target)
+        unsafe $0.mapShared(region, byteCount, isExtending, target)
       }
     }
     unsafe table.xShmLock = { memory, offset, count, flags in

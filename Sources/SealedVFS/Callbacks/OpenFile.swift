@@ -23,6 +23,14 @@ class OpenFile {
 
   func synchronize(_ flags: Int32) -> Int32 { base.synchronize(flags) }
 
+  /// Maps a region of the log's index, which only a database has.
+  func mapShared(
+    _ region: Int32, _ byteCount: Int32, _ isExtending: Int32,
+    _ target: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+  ) -> Int32 {
+    unsafe base.mapShared(region, byteCount, isExtending, target)
+  }
+
   func byteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
     unsafe base.byteCount(target)
   }

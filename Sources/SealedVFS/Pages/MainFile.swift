@@ -87,6 +87,15 @@ final class MainFile: PagedFile {
     return SQLITE_OK
   }
 
+  override func mapShared(
+    _ region: Int32, _ byteCount: Int32, _ isExtending: Int32,
+    _ target: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+  ) -> Int32 {
+    let mayHaveCommitted = unsafe log?.mayHaveCommitted ?? false
+    return unsafe base.mapShared(
+      region, byteCount, isExtending, target, namesFullDisk: !mayHaveCommitted)
+  }
+
   override func lockShared(_ offset: Int32, _ count: Int32, _ flags: Int32) -> Int32 {
     let writeAndCheckpointLocks: Int32 = 2  // WAL_WRITE_LOCK and WAL_CKPT_LOCK of wal.c
     if offset < writeAndCheckpointLocks && flags & SQLITE_SHM_EXCLUSIVE != 0 {

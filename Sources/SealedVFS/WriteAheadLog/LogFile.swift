@@ -37,6 +37,12 @@ final class LogFile: SealedFile {
 
   private var pending = PendingFrames()
 
+  /// Whether the frame that commits has reached the file and the write lock is still held.
+  ///
+  /// A recovery may find it. A full disk that is met from then on keeps the code of an I/O error:
+  /// `SQLITE_FULL` says that nothing was changed.
+  private(set) var mayHaveCommitted = false
+
   /// Frames that a checkpoint reads next: what it copies stays as it is until it is done.
   var readAhead = ReadAhead(of: LogLayout.frameByteCount, from: Int64(LogLayout.headerByteCount))
 
@@ -85,7 +91,8 @@ final class LogFile: SealedFile {
   override func synchronize(_ flags: Int32) -> Int32 {
     main.nonces.end()
     let result = writePending()
-    return result == SQLITE_OK ? base.synchronize(flags) : result
+    guard result == SQLITE_OK else { return result }
+    return base.synchronize(flags, namesFullDisk: !mayHaveCommitted)
   }
 
   override func truncate(to byteCount: Int64) -> Int32 {
@@ -101,6 +108,7 @@ final class LogFile: SealedFile {
   /// Forgets frames of a transaction that did not commit: another writer may have their place next.
   func endTransaction() {
     pending.removeAll()
+    mayHaveCommitted = false
   }
 
   /// Writes what waits.
@@ -165,7 +173,11 @@ final class LogFile: SealedFile {
       result = writePending()
       // SQLite was told that this frame is not in the log. Were it to go on waiting, a read of the
       // rollback would send it off, and a recovery would find the commit that was refused.
-      if result != SQLITE_OK { pending.removeLast() }
+      if result != SQLITE_OK {
+        pending.removeLast()
+      } else if begun.commits {
+        mayHaveCommitted = true
+      }
       return result
     }
     var result = writePending()

@@ -13,33 +13,54 @@ enum FullDiskVFS {
     sqlite3_initialize()
     return sqlite3_vfs_find("unix")
   }()
-  nonisolated(unsafe) private static var methods: UnsafeMutablePointer<sqlite3_io_methods> = {
-    let table = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
-    table.initialize(to: sqlite3_io_methods())
-    return table
+  /// For an index without room, and for one that has room for its first region alone.
+  nonisolated(unsafe) private static let methods = {
+    let tables = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 2)
+    tables.initialize(repeating: sqlite3_io_methods(), count: 2)
+    return tables
   }()
 
+  // nonisolated(unsafe): "unix" has one, which every opening finds.
+  nonisolated(unsafe) private static var mapShared: ShmMap?
+  private typealias ShmMap =
+    @convention(c) (
+      UnsafeMutablePointer<sqlite3_file>?, Int32, Int32, Int32,
+      UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+    ) -> Int32
+
+  private static func noRoom() -> Int32 {
+    errno = ENOSPC
+    return SQLITE_IOERR | 19 << 8  // SQLITE_IOERR_SHMSIZE
+  }
+
   /// Registers it, and returns the name.
-  static func register() -> String {
+  static func register(hasRoomForOneRegion: Bool = false) -> String {
     let name = "full-disk-\(count.add(1, ordering: .relaxed).newValue)"
     guard let unix else { return name }
     let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
     vfs.initialize(to: unix.pointee)
     vfs.pointee.pNext = nil
     vfs.pointee.zName = UnsafePointer(strdup(name))
-    vfs.pointee.xOpen = { _, path, file, flags, outFlags in
+    vfs.pointee.pAppData = UnsafeMutableRawPointer(bitPattern: hasRoomForOneRegion ? 1 : 0)
+    vfs.pointee.xOpen = { vfs, path, file, flags, outFlags in
       guard let unix = FullDiskVFS.unix else { return SQLITE_ERROR }
       let result = unix.pointee.xOpen(unix, path, file, flags, outFlags)
       if result == SQLITE_OK, flags & SQLITE_OPEN_MAIN_DB != 0, let file,
         let opened = file.pointee.pMethods
       {
-        FullDiskVFS.methods.pointee = opened.pointee
-        FullDiskVFS.methods.pointee.iVersion = 2
-        FullDiskVFS.methods.pointee.xShmMap = { _, _, _, _, _ in
-          errno = ENOSPC
-          return SQLITE_IOERR | 19 << 8  // SQLITE_IOERR_SHMSIZE
+        let table = FullDiskVFS.methods + (vfs?.pointee.pAppData == nil ? 0 : 1)
+        table.pointee = opened.pointee
+        table.pointee.iVersion = 2
+        table.pointee.xShmMap = { _, _, _, _, _ in FullDiskVFS.noRoom() }
+        if vfs?.pointee.pAppData != nil {
+          FullDiskVFS.mapShared = opened.pointee.xShmMap
+          table.pointee.xShmMap = { file, region, byteCount, isExtending, target in
+            region == 0
+              ? FullDiskVFS.mapShared?(file, region, byteCount, isExtending, target) ?? SQLITE_ERROR
+              : FullDiskVFS.noRoom()
+          }
         }
-        file.pointee.pMethods = UnsafePointer(FullDiskVFS.methods)
+        file.pointee.pMethods = UnsafePointer(table)
       }
       return result
     }

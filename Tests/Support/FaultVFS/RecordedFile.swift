@@ -1,8 +1,10 @@
 import CSQLite
 import FileLayer
+import Glibc
 import SystemPackage
 
-/// An open file whose steps are logged, and fail as "unix" has them fail: only a write knows a full disk.
+/// An open file whose steps are logged, and fail as "unix" has them fail: only a write has a result code for
+/// a full disk, a sync has its `errno`.
 final class RecordedFile {
   let base: UnsafeMutablePointer<sqlite3_file>
   let path: FilePath
@@ -53,11 +55,17 @@ final class RecordedFile {
 
   func synchronize(_ flags: Int32) -> Int32 {
     let failure = SQLITE_IOERR | (4 << 8)  // SQLITE_IOERR_FSYNC
-    if recorder.admit(.synchronize(path)) != nil { return failure }
+    if let reason = recorder.admit(.synchronize(path)) {
+      errno = reason.rawValue
+      return failure
+    }
     if owesDirectorySync {
       owesDirectorySync = false
       let directory = path.removingLastComponent()
-      if recorder.admit(.synchronizeDirectory(directory)) != nil { return failure }
+      if let reason = recorder.admit(.synchronizeDirectory(directory)) {
+        errno = reason.rawValue
+        return failure
+      }
     }
     return methods.xSync(base, flags)
   }
