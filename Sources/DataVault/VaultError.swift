@@ -61,6 +61,9 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     public static let writeFailed = Code("writeFailed")
     /// The vault, or its directory, may be read or written by other users.
     public static let loosePermissions = Code("loosePermissions")
+    /// A lock file, or another file that was to be gone on with, is not this user's alone: another user
+    /// made it, or could have.
+    public static let foreignFile = Code("foreignFile")
     /// An item's name has no bytes.
     public static let nameEmpty = Code("nameEmpty")
     /// An item's name has more than 255 bytes.

@@ -14,6 +14,7 @@ extension SealedDatabaseError {
     .wrongKeyOrNotSQLCipher: .wrongKeyOrNotSQLCipher, .notClosed: .notClosed,
     .alreadyExists: .alreadyExists, .notPlainDatabase: .notPlainDatabase, .malformed: .damaged,
     .sqliteFailed: .sqlite, .notDatabaseFile: .notSealed,
+    .foreignFile: .foreignFile,
   ]
 
   /// What the VFS found.

@@ -33,6 +33,8 @@ public struct SealedDatabaseError: Error, Sendable, CustomStringConvertible {
     public static let notOnSealedVFS = Code(name: "notOnSealedVFS")
     /// Another connection is in the way.
     public static let busy = Code(name: "busy")
+    /// A file in the making is not this user's alone: another user made it, or could have.
+    public static let foreignFile = Code(name: "foreignFile")
     /// The database or its directory may not be written.
     public static let readOnly = Code(name: "readOnly")
     /// A change of key to the key that the database has.

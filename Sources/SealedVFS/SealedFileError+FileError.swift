@@ -6,6 +6,7 @@ extension SealedFileError {
   init(_ error: FileError, _ path: FilePath) {
     let code: Code =
       switch error.errno {
+      case _ where error.refusal != nil: .foreignFile
       case .noSpace, .diskQuotaExceeded: .diskFull
       case .permissionDenied, .notPermitted, .readOnlyFileSystem: .readOnly
       default: .ioFailed

@@ -65,7 +65,7 @@ package struct SideFile: Sendable {
   ///
   /// - Parameter model: a file whose permissions and owner the new one gets, made by its owner or by root;
   ///   nil, or anybody else, makes it 0600, root's for the owner of the directory.
-  /// - Throws: `busy`.
+  /// - Throws: `busy`; `foreignFile` when another user has made a file of that name.
   package func claim(like model: FilePath? = nil) throws(SealedFileError) -> FileLock {
     let status: FileStatus? =
       if let model { try modelStatus(FilePath(SealedVFS.fullPath(model))) } else { nil }
@@ -73,7 +73,9 @@ package struct SideFile: Sendable {
       let isOurs = try translating { () throws(FileError) in try make(like: status) }
       let lock: FileLock?
       do throws(SealedFileError) {
-        lock = try translating { () throws(FileError) in try fileSystem.lock(path, wait: false) }
+        lock = try translating { () throws(FileError) in
+          try fileSystem.lock(path, wait: false, owner: status?.owner)
+        }
       } catch {
         if isOurs { discard() }
         throw error

@@ -12,6 +12,7 @@ extension VaultedDatabaseError {
       case .locked: .vaultLocked
       case .alreadySecured: .alreadySecured
       case .databaseStillExists: .databaseStillExists
+      case .foreignFile: .foreignFile
       default: .vault
       }
     self.init(code, error.message, hint: error.hint, underlying: error)
@@ -26,6 +27,7 @@ extension VaultedDatabaseError {
         .damaged
       case .busy: .busy
       case .readOnly: .readOnly
+      case .foreignFile: .foreignFile
       case .diskFull: .diskFull
       case .sameKey: .sameKey
       default: .database
@@ -51,6 +53,8 @@ extension VaultedDatabaseError {
 
   init(_ error: FileError) {
     switch error.errno {
+    case _ where error.refusal != nil:
+      self.init(.foreignFile, error.description, hint: error.hint, underlying: error)
     case .noSpace, .diskQuotaExceeded:
       self.init(.diskFull, error.description, hint: "free some space", underlying: error)
     case .readOnlyFileSystem, .permissionDenied, .notPermitted:

@@ -39,6 +39,8 @@ public struct VaultedDatabaseError: Error, Sendable, CustomStringConvertible {
     public static let invalidArgument = Code(name: "invalidArgument")
     /// The disk is full.
     public static let diskFull = Code(name: "diskFull")
+    /// A lock file or a file in the making is not this user's alone: another user made it, or could have.
+    public static let foreignFile = Code(name: "foreignFile")
     /// A file or its directory may not be written.
     public static let readOnly = Code(name: "readOnly")
     /// A file or a lock could not be used.

@@ -178,7 +178,7 @@ import Testing
     }
     #expect(try kinds(try user.run(home, "doctor", "--json")) == [])
     #expect(try names() == before, "nothing stays of the look")
-    func look() throws {
+    func look(_ fix: String = "run as the user to whom") throws {
       let outcome = try user.run(home, "doctor", "--json")
       #expect(outcome.status == 0)
       #expect(try kinds(outcome) == ["attemptsNotRecorded messaging"])
@@ -200,7 +200,7 @@ import Testing
     unlink(lock)
     #expect(FileManager.default.createFile(atPath: lock, contents: nil))
     chmod(lock, 0o600)
-    try look()
+    try look("look whose it is and remove it")
   }
 
   @Test(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))

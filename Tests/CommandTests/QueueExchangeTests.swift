@@ -35,6 +35,24 @@ import Testing
     }
   }
 
+  @Test(.enabled(if: geteuid() == 0))
+  func `an export does not write into a file that another user has made`() throws {
+    let home = try TestHome.secured()
+    let file = home.folder.path("export")
+    _ = try home.folder.file("export.partial", [])
+    chmod(file + ".partial", 0o600)
+    chown(file + ".partial", 65534, 65534)
+    let refused = try home.unlocked("queue", "export", file)
+    #expect(refused.status == 77)
+    #expect(
+      refused.errors.contains(
+        "\(file).partial is not a file of this user alone: it belongs to user 65534"))
+    #expect(refused.errors.contains("hint: look whose it is and remove it"))
+    #expect(try home.folder.bytes("export.partial") == [])
+    try FileManager.default.removeItem(atPath: file + ".partial")
+    #expect(try home.unlocked("queue", "export", file).status == 0)
+  }
+
   @Test func `a queue moves to another home, and what was acknowledged does not come again`() throws
   {
     let (home, other) = (try TestHome.secured(), try TestHome.fresh())

@@ -14,7 +14,9 @@ extension VaultError {
 
   /// A change that did not happen, or of which that is not certain.
   package static func writeFailed(_ error: FileError) -> VaultError {
-    VaultError(.writeFailed, "\(error)", hint: hint(for: error), underlying: error)
+    VaultError(
+      error.refusal == nil ? .writeFailed : .foreignFile, "\(error)",
+      hint: error.hint ?? hint(for: error), underlying: error)
   }
 
   /// A lock that somebody else does not give back.

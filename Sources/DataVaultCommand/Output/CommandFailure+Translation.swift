@@ -33,7 +33,7 @@ extension CommandFailure {
 
   private static func status(of error: EngineError) -> ExitStatus {
     switch error.code {
-    case .vaultLocked, .wrongPassword: .notPermitted
+    case .vaultLocked, .wrongPassword, .foreignFile: .notPermitted
     case .keyMissing, .databaseMissing, .vaultMissing, .messagesRemoved, .unknownLease,
       .channelMissing, .fileMissing:
       .absent
@@ -52,8 +52,8 @@ extension CommandFailure {
   static func status(of code: VaultError.Code) -> ExitStatus {
     switch code {
     case .wrongPassword, .locked, .sessionStale, .loosePermissions, .storeLocked: .notPermitted
-    case .recoveryCodeLength, .recoveryCodeCharacter, .recoveryCodeMistyped, .keyFileLength,
-      .slotSecretMissing:
+    case .foreignFile, .recoveryCodeLength, .recoveryCodeCharacter, .recoveryCodeMistyped,
+      .keyFileLength, .slotSecretMissing:
       .notPermitted
     case .doesNotExist, .itemNotFound, .slotNotFound, .keyMissing: .absent
     case .alreadyExists, .alreadySecured, .slotExists: .exists
@@ -73,7 +73,7 @@ extension CommandFailure {
 
   private static func status(of error: VaultedDatabaseError) -> ExitStatus {
     switch error.code {
-    case .vaultLocked: .notPermitted
+    case .vaultLocked, .foreignFile: .notPermitted
     case .keyMissing, .databaseMissing: .absent
     case .foreignDatabase, .plainDatabase, .rolledBack, .damaged, .newerVersion: .badData
     case .alreadySecured: .exists
@@ -85,7 +85,7 @@ extension CommandFailure {
 
   private static func status(of error: SealedDatabaseError) -> ExitStatus {
     switch error.code {
-    case .wrongKey, .wrongKeyOrNotSQLCipher: .notPermitted
+    case .wrongKey, .wrongKeyOrNotSQLCipher, .foreignFile: .notPermitted
     case .plainDatabase, .notSealed, .notPlainDatabase, .newerVersion, .damaged, .damagedPage,
       .damagedJournal, .foreignSibling, .truncated, .moved:
       .badData

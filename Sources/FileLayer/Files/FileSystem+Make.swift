@@ -30,7 +30,7 @@ extension FileSystem {
 
 extension FilePath {
   /// The side name under which a new file is prepared where others have files too.
-  fileprivate var ownSibling: FilePath {
+  var ownSibling: FilePath {
     var path = self
     path.removeLastComponent()
     path.append(".\(lastComponent?.string ?? "").datavault.new")

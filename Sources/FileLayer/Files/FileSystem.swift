@@ -47,12 +47,19 @@ package protocol FileSystem: Sendable {
 
   /// Takes an exclusive flock(2) on a file of its own, made 0600 where it is missing.
   ///
+  /// - Parameter owner: whom root can have made the file for, besides the directory's owner.
   /// - Returns: the lock, held until it is released or goes; nil when another process or handle
   ///   holds it and `wait` is false.
-  func lock(_ path: FilePath, wait: Bool) throws(FileError) -> FileLock?
+  /// - Throws: an error with a ``FileError/refusal`` for a file that is not the process's own.
+  func lock(_ path: FilePath, wait: Bool, owner: FileOwner?) throws(FileError) -> FileLock?
 }
 
 extension FileSystem {
+  /// Takes the lock on a file of the process, or of the directory's owner where root asks.
+  package func lock(_ path: FilePath, wait: Bool) throws(FileError) -> FileLock? {
+    try lock(path, wait: wait, owner: nil)
+  }
+
   /// Makes a directory that belongs to the process.
   package func createDirectory(
     _ path: FilePath, permissions: FilePermissions

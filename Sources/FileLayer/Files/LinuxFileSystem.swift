@@ -82,17 +82,8 @@ package struct LinuxFileSystem: FileSystem {
   package func create(
     _ path: FilePath, permissions: FilePermissions
   ) throws(FileError) -> any WritableFile {
-    let descriptor = unsafe open(
-      path.string, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, permissions.rawValue)
-    guard descriptor >= 0 else { throw FileError(.create, path, .current) }
-    let file = LinuxWritableFile(descriptor: descriptor, path: path)
-    // The process's umask must not decide.
-    guard fchmod(descriptor, permissions.rawValue) == 0 else {
-      let reason = Errno.current
-      file.close()
-      throw FileError(.create, path, reason)
-    }
-    return file
+    let descriptor = try OwnFile.create(path, permissions: permissions)
+    return LinuxWritableFile(descriptor: descriptor.rawValue, path: path)
   }
 
   package func rename(_ path: FilePath, to target: FilePath) throws(FileError) {
@@ -129,11 +120,12 @@ package struct LinuxFileSystem: FileSystem {
     guard fsync(descriptor) == 0 else { throw FileError(.synchronize, path, .current) }
   }
 
-  package func lock(_ path: FilePath, wait: Bool) throws(FileError) -> FileLock? {
+  package func lock(
+    _ path: FilePath, wait: Bool, owner: FileOwner?
+  ) throws(FileError) -> FileLock? {
     while true {
-      let descriptor = unsafe open(
-        path.string, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600 as mode_t)
-      guard descriptor >= 0 else { throw FileError(.lock, path, .current) }
+      guard let file = try openLockFile(path, owner: owner) else { continue }
+      let descriptor = file.rawValue
       while flock(descriptor, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0 {
         let reason = Errno.current
         if reason == .interrupted { continue }
@@ -141,8 +133,35 @@ package struct LinuxFileSystem: FileSystem {
         if reason == .wouldBlock { return nil }
         throw FileError(.lock, path, reason)
       }
-      if hasName(descriptor, path) { return FileLock { _ = Glibc.close(descriptor) } }
-      _ = Glibc.close(descriptor)  // its last holder removed it: the lock of that file is nobody's
+      guard hasName(descriptor, path) else {
+        // Its last holder removed it: the lock of that file is nobody's.
+        _ = Glibc.close(descriptor)
+        continue
+      }
+      do throws(FileError) {
+        try OwnFile.requireOneName(file, path)
+      } catch {
+        _ = Glibc.close(descriptor)
+        throw error
+      }
+      return FileLock { _ = Glibc.close(descriptor) }
+    }
+  }
+
+  /// The file as it is there, or a new one; nil when it went or came in between.
+  private func openLockFile(
+    _ path: FilePath, owner: FileOwner?
+  ) throws(FileError) -> FileDescriptor? {
+    do throws(FileError) {
+      return try OwnFile.open(path, .lock(owner: owner), for: .lock)
+    } catch {
+      guard error.errno == .noSuchFileOrDirectory else { throw error }
+    }
+    do throws(FileError) {
+      return try OwnFile.create(path, permissions: .ownerReadWrite, for: .lock)
+    } catch {
+      guard error.errno == .fileExists else { throw error }
+      return nil
     }
   }
 

@@ -63,9 +63,11 @@ package struct RecordingFileSystem: FileSystem {
     try base.synchronizeDirectory(path)
   }
 
-  package func lock(_ path: FilePath, wait: Bool) throws(FileError) -> FileLock? {
+  package func lock(
+    _ path: FilePath, wait: Bool, owner: FileOwner?
+  ) throws(FileError) -> FileLock? {
     try recorder.require(.lock(path), .lock, path)
-    guard let lock = try base.lock(path, wait: wait) else { return nil }
+    guard let lock = try base.lock(path, wait: wait, owner: owner) else { return nil }
     return FileLock { [recorder] in
       _ = recorder.admit(.unlock(path))
       lock.release()

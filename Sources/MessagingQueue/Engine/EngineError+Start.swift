@@ -51,7 +51,7 @@ extension EngineError {
     .vaultLocked: .vaultLocked, .keyMissing: .keyMissing, .databaseMissing: .databaseMissing,
     .foreignDatabase: .foreignDatabase, .plainDatabase: .plainDatabase,
     .newerVersion: .newerVersion, .damaged: .damaged, .busy: .busy, .diskFull: .diskFull,
-    .readOnly: .readOnly, .rolledBack: .rolledBack,
+    .readOnly: .readOnly, .rolledBack: .rolledBack, .foreignFile: .foreignFile,
   ]
 
   private static func code(of error: VaultError) -> Code {

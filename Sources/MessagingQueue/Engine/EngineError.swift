@@ -93,6 +93,8 @@ extension EngineError.Code {
   /// Something has the name already that a new file is to get, or messages that are to be imported are
   /// here already.
   public static let alreadyExists = Self("alreadyExists")
+  /// A lock file, or an unfinished file, is not this user's alone: another user made it, or could have.
+  public static let foreignFile = Self("foreignFile")
   /// There is no channel of that name.
   public static let channelMissing = Self("channelMissing")
   /// There is no file of messages to be imported.

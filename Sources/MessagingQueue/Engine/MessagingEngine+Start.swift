@@ -106,7 +106,10 @@ extension MessagingEngine {
         })
       ties.tie(engine)
       engine.beginMaintenance {
-        try? home.fileSystem.lock(FilePath(home.databasePath.string + "-maintenance"), wait: false)
+        let path = FilePath(home.databasePath.string + "-maintenance")
+        // One that root owned would keep the daemon from its maintenance for good.
+        try? home.fileSystem.makeLockFile(path)
+        return try? home.fileSystem.lock(path, wait: false)
       }
       engine.beginObservation()
       if !isSecured { configuration.warnOfNoSecurity(home) }

@@ -17,21 +17,25 @@ final class ExchangeFile {
   /// Bytes of the lines that were read.
   private(set) var byteCount = 0
 
-  init(_ path: FilePath, _ mode: FileDescriptor.AccessMode) throws(EngineError) {
+  /// A file of this user alone, that goes on.
+  init(continuing path: FilePath) throws(EngineError) {
     self.path = path
-    do {
-      descriptor = try FileDescriptor.open(
-        path, mode,
-        options: mode == .readOnly ? [.closeOnExec, .nonBlocking] : [.closeOnExec, .noFollow])
+    do throws(FileError) {
+      descriptor = try OwnFile.open(path, .contents, for: .write)
     } catch {
       throw EngineError(file: path, error, "cannot be opened")
     }
   }
 
   /// A file to be read twice, as a pipe cannot be.
-  convenience init(regularAt path: FilePath) throws(EngineError) {
-    try self.init(path, .readOnly)
-    guard try isRegular() else {
+  init(regularAt path: FilePath) throws(EngineError) {
+    self.path = path
+    do {
+      descriptor = try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking])
+    } catch {
+      throw EngineError(file: path, error, "cannot be opened")
+    }
+    guard try status().st_mode & S_IFMT == S_IFREG else {
       throw EngineError(
         .invalidArgument, "\(path) is no regular file", hint: "it is read twice: write it to a file"
       )
@@ -48,9 +52,6 @@ final class ExchangeFile {
     }
     return status
   }
-
-  /// Whether it is a file, and no pipe or device that takes the name of one.
-  func isRegular() throws(EngineError) -> Bool { try status().st_mode & S_IFMT == S_IFREG }
 
   /// What comes next.
   enum Reading {
@@ -123,13 +124,6 @@ final class ExchangeFile {
     (position, searched, byteCount, isAtEnd) = (0, 0, 0, false)
   }
 
-  /// Nobody else may read it, whoever made it.
-  func makePrivate() throws(EngineError) {
-    guard fchmod(descriptor.rawValue, 0o600) == 0 else {
-      throw EngineError(file: path, Errno(rawValue: errno), "cannot be kept from others")
-    }
-  }
-
   /// Cuts everything behind so many bytes off, and goes on writing there.
   func cut(to byteCount: Int) throws(EngineError) {
     do {
@@ -159,6 +153,10 @@ final class ExchangeFile {
 extension EngineError {
   /// What the system says of a file of messages.
   init(file path: FilePath, _ cause: any Error, _ what: String) {
+    if let error = cause as? FileError, error.refusal != nil {
+      self.init(.foreignFile, error.description, hint: error.hint, underlying: error)
+      return
+    }
     let errorNumber = cause as? Errno ?? (cause as? FileError)?.errno
     switch errorNumber {
     case .noSpace, .diskQuotaExceeded:

@@ -16,7 +16,8 @@ final class ExportFile {
 
   /// Makes the file, or finds it.
   ///
-  /// - Throws: `alreadyExists` if something has the name; `busy` while another export writes it.
+  /// - Throws: `alreadyExists` if something has the name; `foreignFile` if another user could have made
+  ///   `FILE.partial`, or could read it; `busy` while another export writes it.
   init(_ path: FilePath) throws(EngineError) {
     self.path = path
     partial = FilePath(path.string + ".partial")
@@ -31,8 +32,7 @@ final class ExportFile {
     self.lock = lock
     // The export before may have finished while we came.
     try Self.requireFree(path, fileSystem)
-    file = try ExchangeFile(partial, .readWrite)
-    guard try file.isRegular() else { throw Self.isNoExport(partial) }
+    file = try ExchangeFile(continuing: partial)
   }
 
   func write(_ lines: [UInt8]) throws(EngineError) { try file.append(lines) }
@@ -89,7 +89,6 @@ final class ExportFile {
       if case .message = record { kept = (place, file.byteCount) }
     }
     if place.header == nil { try requireBeginning() }
-    try file.makePrivate()
     if isWhole { return place }
     kept.place.digest = try file.digest(ofFirst: kept.byteCount)
     try file.cut(to: kept.byteCount)

@@ -11,7 +11,7 @@ extension MessagingEngine {
   /// - Parameters:
   ///   - selection: which; all by default.
   ///   - progress: told of messages written, now and then, on a thread of the export's own.
-  /// - Throws: `alreadyExists`; `channelMissing`; `busy` while another export writes the same file;
+  /// - Throws: `alreadyExists`; `foreignFile` where `PATH.partial` is not this user's alone; `channelMissing`; `busy` while another export writes the same file;
   ///   `diskFull`, `inputOutput`, `stopped`, `vaultLocked`, `damaged`.
   public nonisolated func exportMessages(
     _ selection: MessageSelection = MessageSelection(), to path: FilePath,

@@ -1,3 +1,4 @@
+internal import FileLayer
 internal import Glibc
 package import SystemPackage
 
@@ -23,7 +24,7 @@ package struct BellFile: BellDevice {
   package func ring() throws(BellError) {
     let descriptor = try open()
     // The event is the closing.
-    _ = close(descriptor)
+    _ = close(descriptor.rawValue)
   }
 
   package func listen() throws(BellError) -> any BellListener {
@@ -31,16 +32,30 @@ package struct BellFile: BellDevice {
     return try InotifyListener(path)
   }
 
-  private func open() throws(BellError) -> CInt {
-    // A pipe or a device put in its place must not block, nor a link lead elsewhere.
-    let flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
-    let descriptor = unsafe Glibc.open(path.string, flags)
-    if descriptor >= 0 { return descriptor }
-    guard errno == ENOENT else { throw BellError("cannot open \(path): \(Errno(rawValue: errno))") }
-    let created = unsafe Glibc.open(path.string, flags | O_CREAT, S_IRUSR | S_IWUSR)
-    guard created >= 0 else { throw BellError("cannot create \(path): \(Errno(rawValue: errno))") }
-    resembleDatabase(created)
-    return created
+  private func open() throws(BellError) -> FileDescriptor {
+    do throws(FileError) {
+      return try OwnFile.open(path, .notification, for: .write)
+    } catch {
+      guard error.errno == .noSuchFileOrDirectory else { throw BellError(error.description) }
+    }
+    do throws(FileError) {
+      let created = try OwnFile.create(path, permissions: .ownerReadWrite)
+      // Only what this call has made: a file that somebody puts there first must not get another owner.
+      resembleDatabase(created.rawValue)
+      return created
+    } catch {
+      guard error.errno == .fileExists else { throw BellError(error.description) }
+    }
+    return try openOthers()
+  }
+
+  /// The bell that another process has made in between.
+  private func openOthers() throws(BellError) -> FileDescriptor {
+    do throws(FileError) {
+      return try OwnFile.open(path, .notification, for: .write)
+    } catch {
+      throw BellError(error.description)
+    }
   }
 
   /// A bell that root made must not shut out the daemon that the database belongs to.

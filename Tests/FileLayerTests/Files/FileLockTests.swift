@@ -94,9 +94,10 @@ import Testing
   @Test func followsNoSymbolicLink() throws {
     try FileManager.default.createSymbolicLink(
       atPath: directory("lock").string, withDestinationPath: directory("elsewhere").string)
-    #expect(throws: FileError(.lock, directory("lock"), .tooManySymbolicLinkLevels)) {
+    let error = #expect(throws: FileError.self) {
       try files.lock(directory("lock"), wait: false)
     }
+    #expect(error?.errno == .tooManySymbolicLinkLevels)
     #expect(try directory.names() == ["lock"])
   }
 }

@@ -28,7 +28,9 @@ struct ExchangeBench {
   }
 
   func write(_ bytes: some Sequence<UInt8>, to path: FilePath? = nil) throws {
-    try Data(bytes).write(to: URL(fileURLWithPath: (path ?? self.path).string))
+    let path = (path ?? self.path).string
+    try Data(bytes).write(to: URL(fileURLWithPath: path))
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
   }
 
   /// A little of everything that a database can hold.

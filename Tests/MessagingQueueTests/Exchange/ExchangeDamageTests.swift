@@ -272,13 +272,10 @@ import Testing
     let (bench, whole) = try await Self.small()
     let partial = FilePath(bench.path.string + ".partial")
     try FileManager.default.moveItem(atPath: bench.path.string, toPath: partial.string)
-    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: partial.string)
     await #expect {
       _ = try await bench.targetEngine.exportMessages(to: bench.path)
     } throws: { ($0 as? EngineError)?.code == .alreadyExists }
     #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial.string))) == whole)
-    let mode = try FileManager.default.attributesOfItem(atPath: partial.string)
-    #expect(mode[.posixPermissions] as? Int == 0o644)
   }
 
   @Test func `a whole export that only lacks its name takes what came since, and says so`()
@@ -287,11 +284,8 @@ import Testing
     let (bench, _) = try await Self.small()
     let partial = FilePath(bench.path.string + ".partial")
     try FileManager.default.moveItem(atPath: bench.path.string, toPath: partial.string)
-    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: partial.string)
     let unchanged = try await bench.sourceEngine.exportMessages(to: bench.path)
     #expect(unchanged.messageCount == 3)
-    let mode = try FileManager.default.attributesOfItem(atPath: bench.path.string)
-    #expect(mode[.posixPermissions] as? Int == 0o600, "nobody else reads what is added")
     #expect(!unchanged.changedMeanwhile)
     try FileManager.default.moveItem(atPath: bench.path.string, toPath: partial.string)
     try await bench.sourceEngine.publish(Message(channel: try Channel("c"), payload: [1]))
@@ -313,7 +307,38 @@ import Testing
     #expect(write(writing, "x\n", 2) == 2)
     await #expect {
       _ = try await bench.sourceEngine.exportMessages(to: bench.path)
-    } throws: { ($0 as? EngineError)?.code == .alreadyExists }
+    } throws: { ($0 as? EngineError)?.code == .foreignFile }
+  }
+
+  @Test(arguments: ["mode", "owner", "hard link", "symbolic link"])
+  func `an unfinished export that another user could have made is refused, and kept`(
+    _ planted: String
+  ) async throws {
+    let (bench, whole) = try await Self.small()
+    let partial = bench.path.string + ".partial"
+    let victim = bench.path.string + ".victim"
+    try FileManager.default.removeItem(atPath: bench.path.string)
+    // What an export of the same messages has left: nothing but its file is wrong.
+    let beginning = whole[..<(whole.count / 2)]
+    try bench.write(beginning, to: FilePath(victim))
+    switch planted {
+    case "hard link": #expect(link(victim, partial) == 0)
+    case "symbolic link": #expect(symlink(victim, partial) == 0)
+    case "mode":
+      try FileManager.default.moveItem(atPath: victim, toPath: partial)
+      #expect(chmod(partial, 0o644) == 0)
+    default:
+      guard geteuid() == 0 else { return }
+      try FileManager.default.moveItem(atPath: victim, toPath: partial)
+      #expect(chown(partial, 65534, 65534) == 0)
+    }
+    let error = await #expect(throws: EngineError.self) {
+      _ = try await bench.sourceEngine.exportMessages(to: bench.path)
+    }
+    #expect(error?.code == .foreignFile)
+    #expect(error?.hint?.contains("remove it") == true)
+    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial))) == Array(beginning))
+    #expect(!FileManager.default.fileExists(atPath: bench.path.string))
   }
 }
 

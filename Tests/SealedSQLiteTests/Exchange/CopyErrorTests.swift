@@ -132,6 +132,20 @@ import VaultCrypto
     }
   }
 
+  @Test(.enabled(if: geteuid() == 0))
+  func `a file in the making that another user has put there is refused, and kept`() throws {
+    try withTemporaryDirectory { directory in
+      let place = SamplePlace(directory: directory)
+      try place.makePlain("plain.db", rowCount: 10)
+      let side = place.path(".copy.db.new").string
+      try Data("theirs".utf8).write(to: URL(filePath: side))
+      #expect(chown(side, 65534, 65534) == 0)
+      expect(.foreignFile) { try place.copy("plain.db", .plain, "copy.db", .sealed) }
+      #expect(place.names == [".copy.db.new", "plain.db"])
+      #expect(try Data(contentsOf: URL(filePath: side)) == Data("theirs".utf8))
+    }
+  }
+
   @Test func `a schema that needs what SQLite does not have is refused by name`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
