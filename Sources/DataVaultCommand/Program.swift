@@ -59,7 +59,8 @@ struct Program: AsyncParsableCommand {
     case .success:
       // A request for help, or for the version.
       do {
-        try OutputDescriptor.standardOutput.writeAll(Array("\(message(for: error))\n".utf8))
+        try OutputDescriptor.standardOutput.writeAll(
+          Array("\(message(for: error))\n".onItsLines.utf8))
         Glibc.exit(0)
       } catch {
         failure = error

@@ -108,7 +108,15 @@ import Testing
     #expect(try home.unlocked("names", "v").status == 0)
   }
 
-  @Test func `a signal during the question leaves the terminal with its echo`() throws {
+  /// Signals that end a process; SIGKILL cannot be caught, SIGPIPE is ignored by this program.
+  private static let fatalSignals: [Int32] =
+    [
+      SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGUSR1, SIGSEGV, SIGUSR2,
+      SIGALRM, SIGTERM, SIGSTKFLT, SIGXCPU, SIGXFSZ, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSYS,
+    ] + [34, 64]
+
+  @Test(arguments: fatalSignals)
+  func `a signal during the question leaves the terminal with its echo`(number: Int32) throws {
     let home = try TestHome.secured()
     let person = try Person()
     let files = try ScratchFolder()
@@ -123,8 +131,8 @@ import Testing
       try #require(Date() < deadline)
       tcgetattr(holder, &settings)
     } while settings.c_lflag & tcflag_t(ECHO) != 0
-    kill(child.id, SIGTERM)
-    #expect(child.wait() == 128 + SIGTERM)
+    kill(child.id, number)
+    #expect(child.wait() == 128 + number)
     tcgetattr(holder, &settings)
     #expect(settings.c_lflag & tcflag_t(ECHO) != 0)
   }
@@ -196,6 +204,72 @@ import Testing
     person.press("\u{3}")
     #expect(child.wait() == 128 + SIGINT)
     #expect(person.echoes)
+  }
+
+  @Test func `a signal that is ignored ends no question`() throws {
+    let home = try TestHome.secured()
+    let person = try Person()
+    let files = try ScratchFolder()
+    let child = try start(["names", "messaging", "--home", home.path], at: person, files: files)
+    try person.hear("Password of vault messaging: ")
+    kill(child.id, SIGPIPE)
+    person.press(TestHome.password + "\n")
+    #expect(child.wait() == 0)
+  }
+
+  /// Runs a command in the background of its terminal, where the kernel cannot stop it: it ignores SIGTTIN
+  /// and SIGTTOU, or nobody is left who could let it go on.
+  private static let background = [
+    "/usr/bin/python3", "-c",
+    """
+    import os, signal, sys
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        # A process group of its own, whose parent goes.
+        between = os.getpid()
+        if sys.argv[1] == "orphaned" and os.fork() != 0: os._exit(0)
+        os.setpgid(0, 0)
+        if sys.argv[1] == "ignored":
+            signal.signal(signal.SIGTTIN, signal.SIG_IGN)
+            signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        else:
+            while os.getppid() == between: pass
+        job = os.fork()
+        if job == 0: os.execv(sys.argv[2], sys.argv[2:])
+        status = os.waitpid(job, 0)[1]
+        os.write(writing, bytes([os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)]))
+        os._exit(0)
+    os.close(writing)
+    sys.exit(os.read(reading, 1)[0])
+    """,
+  ]
+
+  @Test(arguments: ["ignored", "orphaned"])
+  func `a question in the background says so, and not that the terminal closed`(
+    how: String
+  ) throws {
+    let home = try TestHome.secured()
+    let person = try Person()
+    let files = try ScratchFolder()
+    let child = try start(
+      ["names", "messaging", "--home", home.path], at: person, files: files,
+      through: Self.background + [how])
+    #expect(child.wait() == 77)
+    let errors = String(decoding: try files.bytes("errors"), as: UTF8.self)
+    #expect(errors.contains("this command runs in the background"), "\(errors)")
+    #expect(errors.contains("hint: run it in the foreground (fg), or give --password-file FILE"))
+  }
+
+  @Test func `a terminal that closes during the question is named`() throws {
+    let home = try TestHome.secured()
+    let person = try Person()
+    let files = try ScratchFolder()
+    let child = try start(["names", "messaging", "--home", home.path], at: person, files: files)
+    try person.hear("Password of vault messaging: ")
+    person.press("\u{4}")  // Control-D: the end of what is typed
+    #expect(child.wait() == 77)
+    let errors = String(decoding: try files.bytes("errors"), as: UTF8.self)
+    #expect(errors.contains("the terminal closed before anything was entered"), "\(errors)")
   }
 
   @Test func `what was deaf to a signal stays so during the question`() throws {

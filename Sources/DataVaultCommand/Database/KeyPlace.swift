@@ -34,7 +34,7 @@ enum KeyPlace {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2 else {
       throw CommandFailure(
-        .usage, "\(text.onOneLine) does not name an item", hint: "write VAULT/NAME")
+        .usage, "\(text) does not name an item", hint: "write VAULT/NAME")
     }
     let vault = try await access.open(VaultID(String(parts[0])))
     return try await vault.item(String(parts[1])).bytes.copy()

@@ -20,12 +20,12 @@ struct SalvageReport: Encodable {
     for entry in findings.tables {
       let isWhole = entry.rowsLostAtLeast == 0 && entry.lostRanges.isEmpty
       table.append([
-        entry.name.onOneLine, "\(entry.rowsCopied)", "\(entry.pagesLost)",
+        entry.name, "\(entry.rowsCopied)", "\(entry.pagesLost)",
         isWhole ? "0" : "at least \(entry.rowsLostAtLeast)\(Self.list(entry.lostRanges))",
       ])
     }
     if let name = findings.lostAndFoundName {
-      table.append([name.onOneLine, "\(findings.lostAndFoundRowCount)", "-", "of unknown tables"])
+      table.append([name, "\(findings.lostAndFoundRowCount)", "-", "of unknown tables"])
     }
     return table.text + remarks.map { "\($0)\n" }.joined()
   }

@@ -50,9 +50,10 @@ enum SecretSource {
         hint: question.hint)
     }
     let name = question.what.prefix(1).uppercased() + question.what.dropFirst()
-    let secret = try terminal.readSecret(prompt: "\(name) of vault \(question.vault): ")
+    let secret = try terminal.readSecret(
+      prompt: "\(name) of vault \(question.vault): ", hint: question.hint)
     guard question.isRepeated else { return secret }
-    let again = try terminal.readSecret(prompt: "The same again: ")
+    let again = try terminal.readSecret(prompt: "The same again: ", hint: question.hint)
     guard SecretBytes.isEqual(secret, again) else {
       throw CommandFailure(.badData, "the two differ; nothing was changed")
     }

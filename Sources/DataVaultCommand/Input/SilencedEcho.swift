@@ -2,8 +2,8 @@ internal import Glibc
 
 /// A terminal whose echo is off until ``restore()``.
 ///
-/// Also when a signal ends the process meanwhile, and for as long as one stops it; when it goes on, the
-/// echo is off again and the question is asked again.
+/// A signal that ends the process turns it on first, whichever it is, except SIGKILL, and so does Control-Z for
+/// as long as the process is stopped; when it goes on, the echo is off again and the question is asked again.
 struct SilencedEcho {
   private typealias Handler = @convention(c) (Int32) -> Void
   private let handlers: [(number: Int32, before: sighandler_t?)]
@@ -21,18 +21,28 @@ struct SilencedEcho {
     unsafe silencedTerminal = SilencedTerminal(
       descriptor: descriptor, settings: settings, question: question)
     let mine: [(Int32, Handler)] =
-      [SIGINT, SIGTERM, SIGHUP, SIGQUIT].map { ($0, restoreAndDie) } + [
+      Self.fatalSignals.map { ($0, restoreAndDie) } + [
         (SIGTSTP, restoreAndStop), (SIGCONT, silenceAgain),
       ]
     handlers = mine.map { number, handler in
       let before = signal(number, handler)
-      // What nohup(1) has made deaf stays deaf.
+      // What is ignored stays ignored: by nohup(1), or SIGPIPE by this program.
       if isIgnoring(before) { signal(number, SIG_IGN) }
       return (number, before)
     }
     unsafe silencedTerminal?.silence()
     unsafe silencedTerminal?.ask()
   }
+
+  /// Those whose default ends the process and that can be caught: see signal(7).
+  ///
+  /// Not the C library's own, 32 and 33.
+  private static let fatalSignals =
+    [
+      SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGUSR1, SIGSEGV, SIGUSR2,
+      SIGPIPE, SIGALRM, SIGTERM, SIGSTKFLT, SIGXCPU, SIGXFSZ, SIGVTALRM, SIGPROF, SIGIO, SIGPWR,
+      SIGSYS,
+    ] + Array(34...64)  // SIGRTMIN to SIGRTMAX
 
   /// Turns the echo on again, and gives signals back their meaning.
   func restore() {

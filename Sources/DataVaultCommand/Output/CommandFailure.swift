@@ -15,6 +15,6 @@ struct CommandFailure: Error {
   /// Two lines for standard error.
   func report() {
     StandardError.say(message)
-    if let hint { StandardError.write("hint: \(hint)\n") }
+    if let hint { StandardError.hint(hint) }
   }
 }

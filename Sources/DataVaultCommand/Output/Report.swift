@@ -9,7 +9,7 @@ struct ReportOptions: ParsableArguments {
   /// Prints the report: one line of JSON, or what `text` makes for people.
   func print(_ report: some Encodable, text: () -> String) throws {
     guard isJSON else {
-      try OutputDescriptor.standardOutput.writeAll(Array(text().utf8))
+      try OutputDescriptor.standardOutput.writeAll(Array(text().onItsLines.utf8))
       return
     }
     let encoder = JSONEncoder()
@@ -22,19 +22,5 @@ struct ReportOptions: ParsableArguments {
 /// What a command that has nothing to report tells a person, and no program.
 func confirm(_ text: String) throws(CommandFailure) {
   let output = OutputDescriptor.standardOutput
-  if output.isTerminal { try output.writeAll(Array("\(text)\n".utf8)) }
-}
-
-extension String {
-  /// The text on one line: control characters as `\u{..}`, those above U+007F too, which some
-  /// terminals obey.
-  var onOneLine: String {
-    var line = ""
-    for scalar in unicodeScalars {
-      line +=
-        scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
-        ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
-    }
-    return line
-  }
+  if output.isTerminal { try output.writeAll(Array("\(text.onOneLine)\n".utf8)) }
 }

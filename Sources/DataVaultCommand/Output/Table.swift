@@ -1,4 +1,4 @@
-/// Columns for people: a header line, then rows, padded to a common width.
+/// Columns for people: a header line, then rows, padded to a common width; each cell stays on its line.
 struct Table {
   private var rows: [[String]]
 
@@ -7,7 +7,7 @@ struct Table {
   }
 
   mutating func append(_ row: [String]) {
-    rows.append(row)
+    rows.append(row.map(\.onOneLine))
   }
 
   var text: String {

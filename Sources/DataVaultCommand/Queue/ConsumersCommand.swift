@@ -78,7 +78,7 @@ struct ConsumersAddCommand: AsyncParsableCommand {
     try await access.run {
       try await $0.addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts)
     }
-    try confirm("\(consumer.name.onOneLine) is a consumer of \(channel.name.onOneLine)")
+    try confirm("\(consumer.name) is a consumer of \(channel.name)")
   }
 }
 
@@ -98,10 +98,10 @@ struct ConsumersRemoveCommand: AsyncParsableCommand {
     guard try await access.run({ try await $0.removeConsumer(consumer, of: channel) }) else {
       throw CommandFailure(
         .absent,
-        "\(channel.name.onOneLine) has no consumer \(consumer.name.onOneLine)",
+        "\(channel.name) has no consumer \(consumer.name)",
         hint: "list them with datavault queue consumers list")
     }
-    try confirm("removed consumer \(consumer.name.onOneLine) of \(channel.name.onOneLine)")
+    try confirm("removed consumer \(consumer.name) of \(channel.name)")
   }
 }
 

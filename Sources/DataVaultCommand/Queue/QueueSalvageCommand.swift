@@ -64,7 +64,7 @@ struct QueueSalvageReport: Encodable {
     var table = Table(header: ["CHANNEL", "MESSAGES", "LOST"])
     for channel in messages.channels {
       table.append([
-        channel.channel.onOneLine, "\(channel.messageCount)",
+        channel.channel, "\(channel.messageCount)",
         channel.lostMessageCount.map(String.init) ?? "unknown",
       ])
     }

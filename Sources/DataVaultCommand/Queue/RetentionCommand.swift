@@ -87,6 +87,6 @@ struct RetentionSetCommand: AsyncParsableCommand {
       changes.apply(to: &retention)
       try await engine.setRetention(retention, of: channel)
     }
-    try confirm("set the retention of \(channel.name.onOneLine)")
+    try confirm("set the retention of \(channel.name)")
   }
 }

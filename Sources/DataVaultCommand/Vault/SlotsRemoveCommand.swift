@@ -25,6 +25,6 @@ struct SlotsRemoveCommand: AsyncParsableCommand {
     let access = VaultAccess(home: try home.home(), credentials: credentials)
     let vault = try await access.open(vault.id())
     try await vault.removeSlot(named: slot)
-    try confirm("removed slot \(slot.onOneLine) of vault \(vault.id)")
+    try confirm("removed slot \(slot) of vault \(vault.id)")
   }
 }
