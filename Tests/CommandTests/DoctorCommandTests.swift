@@ -16,11 +16,13 @@ import Testing
     let findings: [Finding]
   }
 
-  /// The findings but those about this machine, each as "kind vault".
+  /// The findings but those about this machine, and what is only said because no password is given, each
+  /// as "kind vault".
   private func kinds(_ outcome: Tool.Outcome) throws -> [String] {
     let findings = try JSONDecoder().decode(Report.self, from: Data(outcome.output)).findings
     for finding in findings { #expect(!finding.message.isEmpty && !finding.fix.isEmpty) }
-    return findings.filter { !["sessionsUnavailable", "memoryNotLocked"].contains($0.kind) }
+    let everywhere = ["sessionsUnavailable", "memoryNotLocked", "rollbackNotChecked"]
+    return findings.filter { !everywhere.contains($0.kind) }
       .map { "\($0.kind) \($0.vault ?? "-")" }
   }
 
@@ -182,7 +184,7 @@ import Testing
       let outcome = try user.run(home, "doctor", "--json")
       #expect(outcome.status == 0)
       #expect(try kinds(outcome) == ["attemptsNotRecorded messaging"])
-      #expect(outcome.text.contains("run as the user to whom"))
+      #expect(outcome.text.contains(fix))
     }
     chmod(directory, 0o500)
     try look()
@@ -227,6 +229,86 @@ import Testing
     #expect(outcome.status == 74)
     #expect(try kinds(outcome) == ["fileSizeLimit messaging"])
     #expect(outcome.text.contains("ulimit -f"))
+  }
+
+  @Test func `a home and files that other users may write, or own, are reported`() throws {
+    let home = try TestHome.secured()
+    func found() throws -> [String] {
+      let outcome = try home.run("doctor", "--json")
+      #expect(outcome.status == 0)
+      let report = try JSONDecoder().decode(Report.self, from: Data(outcome.output))
+      let kinds = ["loosePermissions", "foreignOwner"]
+      return report.findings.filter { kinds.contains($0.kind) }.map { "\($0.message) | \($0.fix)" }
+    }
+    #expect(try found() == [])
+    for mode in [0o777, 0o775, 0o1777] as [mode_t] {
+      chmod(home.path, mode)
+      #expect(
+        try found() == [
+          "other users may make, rename and remove files in \(home.path) | chmod go-w \(home.path)"
+        ])
+    }
+    chmod(home.path, 0o755)
+    #expect(try found() == [])
+    let files = ["", "-wal", "-shm"].map { home.database + $0 } + [home.path + "/messaging.lock"]
+    for path in files {
+      let wasThere = FileManager.default.fileExists(atPath: path)
+      if !wasThere { #expect(FileManager.default.createFile(atPath: path, contents: nil)) }
+      chmod(path, 0o666)
+      #expect(try found() == ["other users may read or write \(path) | chmod 600 \(path)"])
+      chmod(path, 0o600)
+      if geteuid() == 0 {
+        chown(path, 65534, 65534)
+        let message = "\(path) belongs to user 65534, not to user 0"
+        #expect(try found().map { $0.hasPrefix(message) } == [true])
+        chown(path, 0, 0)
+      }
+      if !wasThere { unlink(path) }
+    }
+    guard geteuid() == 0 else { return }
+    chown(home.vault("messaging"), 65534, 65534)
+    let message = "\(home.vault("messaging")) belongs to user 65534"
+    #expect(try found().map { $0.hasPrefix(message) } == [true])
+  }
+
+  @Test func `a database that is missing beside its vault ends with 66, one without a vault too`()
+    throws
+  {
+    let home = try TestHome.secured()
+    let aside = home.folder.path("aside")
+    rename(home.database, aside)
+    var outcome = try home.run("doctor", "--json")
+    #expect(outcome.status == 66)
+    #expect(try kinds(outcome) == ["databaseMissing -"])
+    #expect(outcome.text.contains("mount the volume"))
+    rename(aside, home.database)
+    #expect(try kinds(try home.run("doctor", "--json")) == [])
+    unlink(home.vault("messaging"))
+    outcome = try home.run("doctor", "--json")
+    #expect(outcome.status == 66)
+    #expect(try kinds(outcome) == ["keyMissing -"])
+  }
+
+  @Test func `a rolled-back database is named where the vault opens, else that it cannot be told`()
+    throws
+  {
+    let home = try TestHome.secured()
+    let older = try Data(contentsOf: URL(fileURLWithPath: home.database))
+    #expect(try home.unlocked("queue", "publish", "c", input: "second\n").status == 0)
+    #expect(try home.unlocked("doctor").text.contains("rolled back") == false)
+    try older.write(to: URL(fileURLWithPath: home.database))
+    chmod(home.database, 0o600)
+    for suffix in ["-wal", "-shm"] { unlink(home.database + suffix) }
+    let before = try home.contents()
+    let locked = try home.run("doctor", "--json")
+    #expect(locked.status == 0)
+    #expect(locked.text.contains(#""kind":"rollbackNotChecked""#))
+    #expect(locked.text.contains("the messaging vault is locked"))
+    let opened = try home.unlocked("doctor", "--json")
+    #expect(opened.status == 65)
+    #expect(try kinds(opened) == ["rolledBack -"])
+    #expect(opened.text.contains("datavault queue accept-rollback"))
+    #expect(try home.contents() == before)
   }
 
   @Test func `sessions that the kernel refuses are reported`() throws {

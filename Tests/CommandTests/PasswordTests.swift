@@ -105,6 +105,57 @@ import Testing
     #expect(absent.errors.contains("CREDENTIALS_DIRECTORY"))
   }
 
+  @Test(
+    arguments: ["password", "salt", "new password", "recovery code"], [0o644, 0o640, 0o606, 0o620])
+  func `a secret is not taken from a file that other users may read or write`(
+    what: String, mode: Int
+  ) throws {
+    let home = try TestHome.secured()
+    let file = try home.folder.file("loose", Array(TestHome.password.utf8))
+    chmod(file, mode_t(mode))
+    let password = ["--password-file", home.folder.path("password")]
+    let arguments: [String: [String]] = [
+      "password": ["names", "messaging", "--password-file", file],
+      "salt": ["names", "messaging", "--salt-file", file] + password,
+      "new password": ["change-password", "messaging", "--new-password-file", file] + password,
+      "recovery code": ["names", "messaging", "--recovery-code-file", file],
+    ]
+    let before = try home.contents()
+    let refused = try Tool.run(arguments[what, default: []] + ["--home", home.path])
+    #expect(refused.status == 77)
+    #expect(refused.errors.contains("\(file): other users may read or write it"))
+    #expect(refused.errors.contains("hint: chmod 600 \(file)"))
+    #expect(try home.contents() == before)
+  }
+
+  @Test func `a descriptor, a pipe and a credential that systemd granted are taken as they are`()
+    throws
+  {
+    let home = try TestHome.secured()
+    let file = home.folder.path("password")
+    chmod(file, 0o644)
+    let names = ["names", "messaging", "--home", home.path]
+    for path in ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"] {
+      let child = try Child(
+        names + ["--password-file", path], environment: [:],
+        descriptors: [0: .reading(file), 1: .writing("/dev/null"), 2: .writing("/dev/null")])
+      #expect(child.wait() == 0, "\(path)")
+    }
+    let substituted = try Tool.run(
+      names,
+      through: ["bash", "-c", #"exec "$@" --password-file <(cat "$0")"#, file])
+    #expect(substituted.status == 0, "\(substituted.errors)")
+    // systemd grants it by an access control list, whose mask the group's bits are.
+    let environment = ["CREDENTIALS_DIRECTORY": home.folder.url.path]
+    for (mode, status) in [(0o400, 0), (0o440, 0), (0o444, 77)] as [(mode_t, Int32)] {
+      chmod(file, mode)
+      for source in [["--credential", "password"], ["--password-file", file]] {
+        let outcome = try Tool.run(names + source, environment: environment)
+        #expect(outcome.status == status, "\(mode) \(source)")
+      }
+    }
+  }
+
   @Test func `a credential's name leads nowhere else`() throws {
     let home = try TestHome.secured()
     let outcome = try home.run(

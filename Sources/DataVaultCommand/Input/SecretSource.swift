@@ -1,4 +1,5 @@
 internal import DataVault
+internal import FileLayer
 internal import Glibc
 internal import VaultCrypto
 
@@ -80,6 +81,14 @@ enum SecretSource {
         hint: "the password, salt, code or key has to come from there")
     }
     defer { _ = close(descriptor) }
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else {
+      throw CommandFailure(.inputOutput, "\(path) cannot be read: \(systemMessage(errno))")
+    }
+    if let reason = SecretFile.refusal(mode: status.st_mode, path: path) {
+      throw CommandFailure(
+        .notPermitted, "the secret is not taken from \(path): \(reason)", hint: "chmod 600 \(path)")
+    }
     return try read(descriptor: descriptor, name: path)
   }
 

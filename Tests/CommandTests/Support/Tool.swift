@@ -53,9 +53,10 @@ final class ScratchFolder: Sendable {
 
   func path(_ name: String) -> String { url.appendingPathComponent(name).path }
 
-  /// Writes a file and returns its path.
+  /// Writes a file that only its owner may read, and returns its path.
   func file(_ name: String, _ bytes: some Sequence<UInt8>) throws -> String {
     try Data(bytes).write(to: url.appendingPathComponent(name))
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path(name))
     return path(name)
   }
 

@@ -1,0 +1,120 @@
+package import DataVault
+internal import FileLayer
+internal import GRDB
+internal import Glibc
+internal import SystemPackage
+
+/// Looks for what is not as it should be with a home's files and with its messaging database.
+///
+/// It changes nothing and opens no vault. What is wrong with the vaults themselves `VaultDoctor` says.
+public enum HomeDoctor {
+  /// Everything that is found: first the owners and modes of files, then whether the database is the one of
+  /// its vault.
+  ///
+  /// Root looks at a home for its owner; everybody else for themselves.
+  public static func examine(_ home: DataVaultHome) async -> [HomeFinding] {
+    var findings: [HomeFinding] = []
+    do throws(FileError) {
+      findings += try fileFindings(home)
+    } catch {
+      findings.append(HomeFinding(VaultedDatabaseError(error)))
+    }
+    findings += await DatabaseKeeper(home: home).bindingFindings()
+    return findings
+  }
+
+  /// Whether the database knows the last anchor of its vault, which is unlocked.
+  package static func examineAge(
+    of home: DataVaultHome, vault: Vault, ledger: any AnchorLedger
+  ) async -> [HomeFinding] {
+    do throws(VaultedDatabaseError) {
+      try await DatabaseKeeper(home: home).checkAnchor(of: vault, in: ledger)
+      return []
+    } catch {
+      if [.rolledBack, .damaged, .foreignDatabase].contains(error.code) {
+        return [HomeFinding(error)]
+      }
+      return [.rollbackNotChecked(error.message, fix: error.hint ?? "see the message")]
+    }
+  }
+
+  private static func fileFindings(_ home: DataVaultHome) throws(FileError) -> [HomeFinding] {
+    // A home that is reached through a symbolic link counts as what it leads to.
+    guard let status = try home.fileSystem.status(of: home.path.appending(".")) else { return [] }
+    let owner = geteuid() == 0 ? status.owner.userID : geteuid()
+    var findings: [HomeFinding] = []
+    if let finding = foreignOwner(home.path, status, owner) { findings.append(finding) }
+    if !status.permissions.isDisjoint(with: [.groupWrite, .otherWrite]) {
+      findings.append(
+        HomeFinding(
+          "loosePermissions", "other users may make, rename and remove files in \(home.path)",
+          fix: "chmod go-w \(home.path)"))
+    }
+    let vaults = home.path.appending("vaults")
+    let vaultNames = try home.fileSystem.entries(of: vaults) ?? []
+    // What their modes are the store looks at whenever it reads them.
+    for path in [vaults] + vaultNames.filter({ $0.hasSuffix(".vault") }).map(vaults.appending) {
+      if let status = try home.fileSystem.status(of: path) {
+        if let finding = foreignOwner(path, status, owner) { findings.append(finding) }
+      }
+    }
+    let suffixes = ["", "-wal", "-shm", "-journal", "-bell", "-maintenance"]
+    for path in suffixes.map({ FilePath(home.databasePath.string + $0) }) + [home.lockPath] {
+      guard let status = try home.fileSystem.status(of: path) else { continue }
+      if let finding = foreignOwner(path, status, owner) { findings.append(finding) }
+      if status.isOpenToOthers {
+        findings.append(
+          HomeFinding(
+            "loosePermissions", "other users may read or write \(path)", fix: "chmod 600 \(path)"))
+      }
+    }
+    return findings
+  }
+
+  private static func foreignOwner(
+    _ path: FilePath, _ status: FileStatus, _ owner: UInt32
+  ) -> HomeFinding? {
+    if status.owner.userID == owner { return nil }
+    return HomeFinding(
+      "foreignOwner", "\(path) belongs to user \(status.owner.userID), not to user \(owner)",
+      fix: "find out who made it; if it is yours: chown \(owner) \(path)")
+  }
+}
+
+extension DatabaseKeeper {
+  /// What the vault shows of its database without being opened, held against the database's header.
+  fileprivate func bindingFindings() async -> [HomeFinding] {
+    do {
+      let found = try lookAtDatabase()
+      let status: VaultStatus
+      do throws(VaultError) {
+        status = try await Vault.get(.messaging, in: home.store).status()
+      } catch {
+        // All else than its absence is the vault's own finding.
+        guard error.code == .doesNotExist, found != .absent else { return [] }
+        return [HomeFinding(.refusal(.keyMissing, of: home))]
+      }
+      guard
+        case .refuse(let code) = OpeningDecision(
+          binding: OpeningDecision.Binding(status.binding), database: found)
+      else { return [] }
+      return [HomeFinding(.refusal(code, of: home))]
+    } catch {
+      return [HomeFinding(VaultedDatabaseError(any: error))]
+    }
+  }
+
+  /// As an opening does, but without finishing what was interrupted.
+  fileprivate func checkAnchor(
+    of vault: Vault, in ledger: any AnchorLedger
+  ) async throws(VaultedDatabaseError) {
+    let lock = try takeLock()
+    defer { lock.release() }
+    do {
+      try await requireAnchor(
+        of: vault, in: ledger, busyMode: .timeout(ProtocolLock.connectionPatience / .seconds(1)))
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+}
