@@ -51,13 +51,51 @@ import VaultCrypto
     }
   }
 
-  @Test(arguments: VaultFixtures.names(in: VaultFixtures.negativeDirectory))
+  @Test(
+    arguments: VaultFixtures.names(in: VaultFixtures.negativeDirectory).filter {
+      !VaultFixtures.idsOfNoVault.contains($0)
+    })
   func `a vault with one fault is refused`(name: String) async throws {
     let vault = try await vault(name, in: VaultFixtures.negativeDirectory)
     let refusal = await code {
       try await vault.unlock(with: VaultFixtures.secret(VaultFixtures.kind(ofNegative: name)))
     }
     #expect(refusal == (name.hasSuffix("-version") ? .newerVersion : .damaged))
+  }
+
+  @Test(arguments: VaultFixtures.idsOfNoVault)
+  func `a vault whose id no vault can have is damaged`(name: String) async throws {
+    let path = VaultFixtures.negativeDirectory.appending("\(name).vault")
+    #expect(await code { _ = try await Vault.exported(at: path) } == .damaged)
+  }
+
+  @Test(
+    .enabled(if: JoseJudge.isAvailable, JoseJudge.skipReason),
+    .enabled("takes a minute and 70 MB: set DATAVAULT_LARGE_FILES=1") {
+      ProcessInfo.processInfo.environment["DATAVAULT_LARGE_FILES"] == "1"
+    })
+  func `a vault that is only too large is refused, by the judge as well`() async throws {
+    try JoseJudge.removeChecks(of: "sizes")
+    let home = TemporaryHome()
+    try JoseJudge.makeLargeVaults(in: home.path)
+    let names = VaultFixtures.names(in: home.path)
+    #expect(names.count == 4)
+    for name in names {
+      let store = InMemoryVaultStore()
+      let id = try VaultID(name)
+      store[id] = try LinuxFileSystem().read(
+        home.path.appending("\(name).vault"), maximumByteCount: 44 << 20)
+      let vault = try await Vault.get(id, in: store)
+      #expect(
+        await code { try await vault.unlock(with: VaultFixtures.secret(.password)) } == .damaged)
+    }
+  }
+
+  @Test(
+    .enabled(if: JoseJudge.isAvailable, JoseJudge.skipReason),
+    arguments: ["databases", "vaults", "homes"])
+  func `each check of a reader has a fixture that it alone refuses`(kind: String) throws {
+    #expect(throws: Never.self) { try JoseJudge.removeChecks(of: kind) }
   }
 
   @Test func `no fixture is missing`() throws {
@@ -68,7 +106,7 @@ import VaultCrypto
     let rules = BrokenRule.all.map(\.name).filter { !BrokenRule.unkept.contains($0) }
     let negatives = VaultFixtures.names(in: VaultFixtures.negativeDirectory)
     #expect(Set(rules).isSubset(of: negatives))
-    #expect(negatives.count == rules.count + 15)
+    #expect(negatives.count == rules.count + 21)
   }
 
   @Test func `a vault that joserfc wrote opens`() async throws {

@@ -35,8 +35,8 @@ def aes(key, block):
     return encryptor.update(block) + encryptor.finalize()
 
 
-def xaes_open(key, nonce, ciphertext, tag, aad):
-    """C2SP XAES-256-GCM over AES-ECB and AES-GCM."""
+def xaes_key(key, nonce):
+    """The key that C2SP XAES-256-GCM derives for a nonce's first half, over AES-ECB."""
     zero = int.from_bytes(aes(key, bytes(16)), "big")
     subkey = zero << 1 & (1 << 128) - 1
     if zero >> 127:
@@ -45,7 +45,11 @@ def xaes_open(key, nonce, ciphertext, tag, aad):
     for counter in (1, 2):
         block = bytes([0, counter, 0x58, 0]) + nonce[:12]
         halves.append(aes(key, (int.from_bytes(block, "big") ^ subkey).to_bytes(16, "big")))
-    return AESGCM(b"".join(halves)).decrypt(nonce[12:], ciphertext + tag, aad)
+    return b"".join(halves)
+
+
+def xaes_open(key, nonce, ciphertext, tag, aad):
+    return AESGCM(xaes_key(key, nonce)).decrypt(nonce[12:], ciphertext + tag, aad)
 
 
 class Sealed:

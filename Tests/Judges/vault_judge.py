@@ -7,7 +7,7 @@
 SLOT is --password F, --recovery-code F or --key-file F, SALT is --salt F, and F a file with the
 secret. To write, each makes a slot; a recovery code that is not there yet is drawn and stored in F.
 """
-import argparse, base64, hashlib, hmac, json, os, secrets, sys, time
+import argparse, base64, hashlib, hmac, json, os, re, secrets, sys, time
 
 from joserfc import jwe
 from joserfc.jwe import FlattenedJSONEncryption, GeneralJSONEncryption, JWERegistry
@@ -72,12 +72,14 @@ def recovery_key(text):
 
 
 def open_vault(file, kind, secret, salt):
-    digest = encode(hashlib.sha256(file[:-56]).digest())
-    assert file[-56:] == b'"digest":"' + digest.encode() + b'"}\n', "damaged"
+    assert len(file) <= 44 << 20, "larger than any vault"
+    assert file[-56:-46] == b'"digest":"' and file[-3:] == b'"}\n', "no digest"
+    assert decode(file[-46:-3].decode()) == hashlib.sha256(file[:-56]).digest(), "damaged"
     vault = json.loads(file, object_pairs_hook=unique)
     assert list(vault) == ["key", "contents", "digest"]
     clear = json.loads(decode(vault["contents"]["aad"]), object_pairs_hook=unique)
     assert clear["version"] == 1, "of another version"
+    assert re.fullmatch("[a-z0-9][a-z0-9_-]{0,63}", clear["vault"]), "an id that no vault can have"
     assert clear["keyDigest"] == encode(hashlib.sha256(key_member_bytes(file)).digest())
     kinds = []
     for recipient in vault["key"]["recipients"]:
@@ -93,7 +95,24 @@ def open_vault(file, kind, secret, salt):
     key = jwe.decrypt_json(vault["key"], OctKey.import_key(secret), registry=REGISTRY)
     jwk = OctKey.import_key(json.loads(key.plaintext, object_pairs_hook=unique))
     contents = jwe.decrypt_json(vault["contents"], jwk, registry=REGISTRY)
-    return clear, json.loads(contents.plaintext, object_pairs_hook=unique)
+    return clear, checked(contents.plaintext)
+
+
+def checked(plaintext):
+    """The plaintext's members, after a look at how large they are."""
+    assert len(plaintext) <= 32 << 20, "a plaintext that is too large"
+    contents = json.loads(plaintext, object_pairs_hook=unique)
+    keys = decode(contents["dataKeys"])
+    assert len(keys) % 32 == 0 and len(keys) >= 32, "data keys of another length"
+    assert len(keys) <= 4096 * 32, "too many data keys"
+    total = 0
+    for name, item in contents["items"].items():
+        [(kind, text)] = item.items()
+        value = decode(text) if kind == "binary" else text.encode()
+        assert len(value) <= 1 << 20, "an item that is too large"
+        total += len(name.encode()) + len(value)
+    assert total <= 16 << 20, "items that are too large together"
+    return contents
 
 
 def make_vault(identifier, slots, salt, items):
@@ -166,4 +185,5 @@ def main():
             target.write(file)
 
 
-main()
+if __name__ == "__main__":
+    main()

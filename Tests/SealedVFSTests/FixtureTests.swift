@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test(arguments: DatabaseFixture.positives)
+  @Test(arguments: DatabaseFixture.positives + DatabaseFixture.forged)
   func `a stored database opens with all its rows`(_ fixture: DatabaseFixture) throws {
     let place = try fixture.place()
     let registration = try place.register()
@@ -82,7 +82,7 @@ import Testing
 
   @Test(
     .enabled(if: DatabaseJudge.isAvailable, DatabaseJudge.skipReason),
-    arguments: DatabaseFixture.positives)
+    arguments: DatabaseFixture.positives + DatabaseFixture.forged)
   func `a reader written from the page alone sees the same rows`(
     _ fixture: DatabaseFixture
   ) throws {

@@ -67,6 +67,20 @@ enum JoseJudge {
       interpreter ?? "python3", [script, verb, key.string, context.string], input: input)
   }
 
+  /// Has `Fixtures/vaults/make.py` make the vaults that are too large to keep.
+  static func makeLargeVaults(in folder: FilePath) throws {
+    let script = Repository.path("Fixtures/vaults/make.py")
+    _ = try run(interpreter ?? "python3", [script, folder.string], input: [])
+  }
+
+  /// Has `Tests/Judges/mutations.py` take each check out of a judge; it fails unless exactly the fixtures
+  /// made for that check notice.
+  static func removeChecks(of kind: String) throws {
+    let script = Repository.path("Tests/Judges/mutations.py")
+    print(
+      String(decoding: try run(interpreter ?? "python3", [script, kind], input: []), as: UTF8.self))
+  }
+
   private static func judge(
     _ verb: String, _ vault: FilePath, _ options: [String: FilePath], input: [UInt8] = []
   ) throws -> [UInt8] {

@@ -176,6 +176,12 @@ enum VaultFixtures {
     return files
   }
 
+  /// Negatives whose only fault is their id, which is also their name.
+  static let idsOfNoVault = [
+    "Capital-in-the-id", "_underscore-first-in-the-id",
+    "id-of-65-characters-" + String(repeating: "x", count: 45),
+  ]
+
   /// What meets the fault of a negative: the password, unless it is in a slot of another kind.
   static func kind(ofNegative name: String) -> VaultStatus.Slot.Kind {
     switch name {

@@ -46,6 +46,19 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
     },
   ]
 
+  /// Those that `Fixtures/databases/make.py` makes: what only a writer with the key can do.
+  static let forged: [DatabaseFixture] = [
+    DatabaseFixture(name: "log-frame-first-salt", outcome: .rows(80)),
+    DatabaseFixture(name: "log-frame-second-salt", outcome: .rows(80)),
+    DatabaseFixture(name: "log-frame-checksum", outcome: .rows(80)),
+    DatabaseFixture(name: "log-frame-tag", outcome: .rows(80)),
+    DatabaseFixture(name: "log-last-commit-open", outcome: .rows(80)),
+    DatabaseFixture(name: "log-header-checksum", outcome: .rows(60)),
+    DatabaseFixture(name: "hot-journal-of-deletions", outcome: .rows(60)),
+    DatabaseFixture(name: "hot-journal-of-two-segments", outcome: .rows(60)),
+    DatabaseFixture(name: "hot-journal-before-an-earlier-one", outcome: .rows(60)),
+  ]
+
   static let negatives: [DatabaseFixture] = [
     DatabaseFixture(name: "plain-database", outcome: .refused(.plainDatabase), base: "rows") {
       place in
