@@ -32,8 +32,7 @@ extension DatabaseKeeper {
   /// Brings vault and database to the state `bound` under one key, or refuses.
   func settle(_ vault: Vault) async throws {
     try await finishSalvage(of: vault)
-    let binding = OpeningDecision.Binding(try await vault.binding())
-    switch OpeningDecision(binding: binding, database: try lookAtDatabase()) {
+    switch try await decide(vault) {
     case .create: try await create(under: vault, databaseID: newDatabaseID())
     case .resumeCreation(let databaseID): try await create(under: vault, databaseID: databaseID)
     case .finishCreation:

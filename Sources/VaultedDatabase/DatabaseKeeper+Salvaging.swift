@@ -20,10 +20,8 @@ extension DatabaseKeeper {
       if let aside = try await finishSalvage(of: vault) {
         return SalvagedDatabase(damagedPath: aside, pages: nil, rows: nil)
       }
-      try await requireOwnDatabase(of: vault)
-      if case .sealed(let header) = try SealedVFS.inspect(home.databasePath, over: home.baseVFS),
-        try await vault.databaseKeys().pendingFits(header)
-      {
+      let fileID = try await requireOwnDatabase(of: vault)
+      if try await vault.databaseKeys().fit(home, fileID: fileID)?.isPending == true {
         try await vault.promotePendingKey()
       }
       for suffix in ["", "-wal", "-shm", "-journal"] {
@@ -31,8 +29,8 @@ extension DatabaseKeeper {
       }
       let keys = try await vault.databaseKeys()
       let pages = try SealedDatabase.salvage(
-        from: home.databasePath, key: keys.current, to: home.salvagePath, newKey: keys.current,
-        over: home.baseVFS, fileSystem: home.fileSystem, progress: progress)
+        from: home.databasePath, key: keys.current, fileID: fileID, to: home.salvagePath,
+        newKey: keys.current, over: home.baseVFS, fileSystem: home.fileSystem, progress: progress)
       let rows: Mending
       do {
         rows = try mended(key: keys.current) { try mend(pages, $0) }

@@ -16,11 +16,12 @@ extension DatabaseKeeper {
       let lock = try takeLock()
       defer { lock.release() }
       try await finishSalvage(of: vault)
-      try await requireOwnDatabase(of: vault)
+      let fileID = try await requireOwnDatabase(of: vault)
       let keys = try await vault.databaseKeys()
-      return try keys.withFitting(home) { key in
+      return try keys.withFitting(home, fileID: fileID) { key in
         let pages = try SealedVFS.verify(
-          home.databasePath, key: key, over: home.baseVFS, checksContents: checksContents,
+          home.databasePath, key: key, fileID: fileID, over: home.baseVFS,
+          checksContents: checksContents,
           progress: progress)
         guard pages.isClean else { return (pages, nil) }
         let reader = try SealedDatabase.openReader(
@@ -33,35 +34,19 @@ extension DatabaseKeeper {
     }
   }
 
-  /// Refuses what is not there, and what is whole and somebody else's; a database whose header is
-  /// damaged is not told from another file before its pages are read.
-  func requireOwnDatabase(of vault: Vault) async throws {
-    let binding = OpeningDecision.Binding(try await vault.binding())
-    switch OpeningDecision(binding: binding, database: try lookAtDatabase()) {
-    case .open, .refuse(.damaged): return
+  /// Refuses what is not there and what is somebody else's.
+  ///
+  /// - Returns: the file id that the vault's database has, whatever its header states.
+  func requireOwnDatabase(of vault: Vault) async throws -> [UInt8] {
+    let binding = try await vault.binding()
+    switch try await decide(vault) {
+    case .open, .refuse(.damaged): break
     case .finishCreation:
       try home.fileSystem.synchronizeDirectory(home.path)
       try await vault.completeBinding()
     case .create, .resumeCreation: throw VaultedDatabaseError.refusal(.databaseMissing, of: home)
     case .refuse(let code): throw VaultedDatabaseError.refusal(code, of: home)
     }
-  }
-}
-
-extension DatabaseKeys {
-  /// Runs `body` with the key that the database is under: the pending one after a change that was
-  /// interrupted.
-  func withFitting<Result>(
-    _ home: DataVaultHome, _ body: (borrowing SecretBytes) throws -> Result
-  ) throws -> Result {
-    if case .sealed(let header) = try SealedVFS.inspect(home.databasePath, over: home.baseVFS),
-      pendingFits(header)
-    {
-      switch pending {
-      case .some(let pending): return try body(pending)
-      case .none: break
-      }
-    }
-    return try body(current)
+    return binding?.databaseID ?? []
   }
 }

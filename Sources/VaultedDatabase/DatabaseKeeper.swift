@@ -46,6 +46,21 @@ actor DatabaseKeeper {
     }
   }
 
+  /// What to do with the database of an unlocked vault, found out without changing anything.
+  ///
+  /// A database that the vault names and that does not begin like it is read, to its end if need be: one
+  /// page that opens tells damage from another's file.
+  func decide(_ vault: Vault) async throws -> OpeningDecision {
+    let binding = OpeningDecision.Binding(try await vault.binding())
+    let found = try lookAtDatabase()
+    if case .bound(let id) = binding, ![.absent, .orphanedLog].contains(found),
+      try await vault.databaseKeys().fit(home, fileID: id)?.isHeaderDamaged == true
+    {
+      return OpeningDecision(binding: binding, database: .damagedHeader)
+    }
+    return OpeningDecision(binding: binding, database: found)
+  }
+
   /// Whether a log or a journal lies beside a database that is gone.
   private func hasOrphanedLog() throws(VaultedDatabaseError) -> Bool {
     do throws(FileError) {

@@ -1,5 +1,13 @@
 internal import DataVault
 internal import SealedVFS
+internal import VaultCrypto
+
+/// Which of a vault's keys its database is under, and what shows that.
+struct KeyFit {
+  let isPending: Bool
+  /// The first 16 bytes are other ones, and pages open all the same.
+  let isHeaderDamaged: Bool
+}
 
 extension DatabaseKeys {
   /// Whether the database is sealed under the pending key.
@@ -8,5 +16,44 @@ extension DatabaseKeys {
     case .none: false
     case .some(let pending): header.matches(key: pending)
     }
+  }
+
+  /// Which key the database at the home's path is under: its header says so, or else its pages do, under
+  /// the header that the vault's file id and keys give.
+  ///
+  /// - Returns: nil for any other file.
+  borrowing func fit(_ home: DataVaultHome, fileID: [UInt8]) throws -> KeyFit? {
+    if case .sealed(let header) = try SealedVFS.inspect(home.databasePath, over: home.baseVFS),
+      header.fileID == fileID
+    {
+      if pendingFits(header) { return KeyFit(isPending: true, isHeaderDamaged: false) }
+      if header.matches(key: current) { return KeyFit(isPending: false, isHeaderDamaged: false) }
+    }
+    if try SealedVFS.recognizes(
+      home.databasePath, fileID: fileID, key: current, over: home.baseVFS)
+    {
+      return KeyFit(isPending: false, isHeaderDamaged: true)
+    }
+    switch pending {
+    case .none: return nil
+    case .some(let pending):
+      let isPending = try SealedVFS.recognizes(
+        home.databasePath, fileID: fileID, key: pending, over: home.baseVFS)
+      return isPending ? KeyFit(isPending: true, isHeaderDamaged: true) : nil
+    }
+  }
+
+  /// Runs `body` with the key that the database is under: the pending one after a change that was
+  /// interrupted.
+  borrowing func withFitting<Result>(
+    _ home: DataVaultHome, fileID: [UInt8], _ body: (borrowing SecretBytes) throws -> Result
+  ) throws -> Result {
+    if try fit(home, fileID: fileID)?.isPending == true {
+      switch pending {
+      case .some(let pending): return try body(pending)
+      case .none: break
+      }
+    }
+    return try body(current)
   }
 }

@@ -27,6 +27,8 @@ enum OpeningDecision: Equatable, Sendable {
     /// Only a write-ahead log or a journal is there: its database is gone.
     case orphanedLog
     case sealed(fileID: [UInt8])
+    /// The first 16 bytes are not those of the vault's database, and its pages are.
+    case damagedHeader
     case plain
     case newerVersion
     /// A file that no database of ours begins with, an empty one included.
@@ -36,6 +38,8 @@ enum OpeningDecision: Equatable, Sendable {
   init(binding: Binding, database: Database) {
     self =
       switch (binding, database) {
+      case (.bound, .damagedHeader): .refuse(.damaged)
+      case (_, .damagedHeader): .refuse(.foreignDatabase)
       case (_, .plain): .refuse(.plainDatabase)
       case (_, .newerVersion): .refuse(.newerVersion)
 

@@ -97,7 +97,8 @@ extension VaultedDatabaseError {
     default:
       VaultedDatabaseError(
         code, "\(path) does not begin like the database that the vault belongs to",
-        hint: "restore it from a backup")
+        hint:
+          "keep the files as they are, or copy them; datavault queue salvage rescues what is whole")
     }
   }
 }

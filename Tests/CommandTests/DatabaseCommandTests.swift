@@ -101,6 +101,26 @@ import Testing
     #expect(try bench.folder.bytes("sealed") == before)
   }
 
+  @Test(arguments: [
+    ("log-first-page-header", "copies of page 1 have another file header, in frames"),
+    ("log-header-salts", "holds 3 commits of another generation, of which the database lacks"),
+  ])
+  func `verify warns of a log that somebody changed, and ends with 0`(
+    fixture: String, warning: String
+  ) throws {
+    let folder = try ScratchFolder()
+    try folder.secret("key", [UInt8](repeating: 0x4B, count: 32))
+    for suffix in ["db", "db-wal"] {
+      let stored = DamageTests.fixtures.appendingPathComponent("databases/\(fixture).\(suffix)")
+      try folder.secret("log.\(suffix)", [UInt8](try Data(contentsOf: stored)))
+    }
+    let outcome = try Tool.run([
+      "database", "verify", folder.path("log.db"), "--key-file", folder.path("key"),
+    ])
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    #expect(outcome.text.contains("warning    ") && outcome.text.contains(warning))
+  }
+
   @Test func `salvage copies what is whole and says what is not`() throws {
     let bench = try Bench()
     let sealed = try bench.sealed()

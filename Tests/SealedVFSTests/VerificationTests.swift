@@ -27,6 +27,8 @@ import Testing
     #expect(found.repairedPageCount == (fixture.name == "torn-first-page" ? 1 : 0))
     let hasTail = ["torn-log", "damaged-log-frame"].contains(fixture.name)
     #expect((found.log.discardedTail != nil) == hasTail)
+    #expect((found.log.otherGeneration != nil) == (fixture.name == "log-header-salts"))
+    #expect(!found.log.changedHeaderFrames.isEmpty == (fixture.name == "log-first-page-header"))
     #expect((found.journal.state == .hot) == (place.exists(place.journal)))
   }
 

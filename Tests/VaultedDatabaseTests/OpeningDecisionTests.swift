@@ -53,6 +53,8 @@ import Testing
   @Test func aBoundVaultTellsDamageFromAForeignDatabase() {
     #expect(
       OpeningDecision(binding: .bound(Self.ours), database: .unrecognized) == .refuse(.damaged))
+    #expect(
+      OpeningDecision(binding: .bound(Self.ours), database: .damagedHeader) == .refuse(.damaged))
   }
 
   @Test(arguments: [Binding.none, .creating(ours), .bound(ours)])

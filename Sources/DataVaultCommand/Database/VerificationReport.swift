@@ -13,7 +13,7 @@ struct VerificationReport: Encodable {
   }
 
   var text: String {
-    (["\(file.onOneLine): \(verdict)"] + pages + log + journal + contents)
+    (["\(file.onOneLine): \(verdict)"] + pages + log + journal + contents + warnings)
       .map { "\($0)\n" }.joined()
   }
 
@@ -78,6 +78,29 @@ struct VerificationReport: Encodable {
     case .damaged: return ["journal    damaged, and the database needs it"]
     case .foreign: return ["journal    not a sealed one: opening is refused while it lies there"]
     }
+  }
+
+  /// What nothing is lost by, or may have been lost before: exit code 0.
+  private var warnings: [String] {
+    var lines: [String] = []
+    if !findings.log.changedHeaderFrames.isEmpty {
+      lines.append(
+        "warning    the log's copies of page 1 have another file header, in frames "
+          + Self.list(findings.log.changedHeaderFrames, of: findings.log.changedHeaderFrames.count)
+          + ": it was changed, and is not used")
+    }
+    if !findings.journal.changedHeaderRecords.isEmpty {
+      lines.append(
+        "warning    the journal's copy of page 1 has another file header: it was changed, and is "
+          + "not used")
+    }
+    if let other = findings.log.otherGeneration {
+      lines.append(
+        "warning    the log holds \(other.commitCount) commits of another generation, of which the "
+          + "database lacks \(other.missingPageCount) pages: the log's header may have been changed"
+      )
+    }
+    return lines
   }
 
   private var contents: [String] {

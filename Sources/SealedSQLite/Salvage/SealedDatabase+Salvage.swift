@@ -36,15 +36,19 @@ extension SealedDatabase {
   }
 
   /// As above, over another VFS and file system: for tests that record or fail what reaches the disk.
+  ///
+  /// - Parameter fileID: the id that the source must have, whatever its header states; nil takes that one.
   package static func salvage(
-    from source: FilePath, key: borrowing SecretBytes, to destination: FilePath,
-    newKey: borrowing SecretBytes, over base: String, fileSystem: any FileSystem,
+    from source: FilePath, key: borrowing SecretBytes, fileID: [UInt8]? = nil,
+    to destination: FilePath, newKey: borrowing SecretBytes, over base: String,
+    fileSystem: any FileSystem,
     progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedDatabaseError) -> Salvage {
     do throws(SealedFileError) {
       let side = try SideFile(newAt: destination, fileSystem)
       return try withoutActuallyEscaping(progress) { progress throws(SealedFileError) in
-        let image = try SealedImage(source, key: key, over: base, progress: { _ in })
+        let image = try SealedImage(
+          source, key: key, fileID: fileID, over: base, progress: { _ in })
         // For nobody but those who may use the source.
         let lock = try side.claim(like: source)
         defer { lock.release() }

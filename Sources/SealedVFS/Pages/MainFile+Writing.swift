@@ -12,7 +12,7 @@ extension MainFile {
     if let page = checkpointed {
       checkpointed = nil
       if isCheckpointing, unsafe page.isWhat(source, isWrittenAs: number) {
-        return unsafe base.write(page.sealed, PageLayout.byteCount, at: offset)
+        return write(page, at: offset)
       }
     }
     if number == 1 {
@@ -23,6 +23,19 @@ extension MainFile {
     guard
       unsafe keys.page.seal(source, number: number, into: sealed.pointer, nonces: &nonces)
     else { return fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE) }
+    return unsafe base.write(sealed.pointer, PageLayout.byteCount, at: offset)
+  }
+
+  /// Copies a sealed page of the log into the database.
+  ///
+  /// Page 1 was opened under this file's header, whatever the 16 clear bytes of its frame say: they are
+  /// not authenticated there, and would become the header of the database.
+  private func write(_ page: CheckpointedPage, at offset: Int64) -> Int32 {
+    guard page.number == 1 else {
+      return unsafe base.write(page.sealed, PageLayout.byteCount, at: offset)
+    }
+    unsafe sealed.pointer.copyMemory(from: page.sealed, byteCount: PageLayout.byteCount)
+    unsafe sealed.pointer.copyMemory(from: codec.identity, byteCount: SealedHeader.byteCount)
     return unsafe base.write(sealed.pointer, PageLayout.byteCount, at: offset)
   }
 

@@ -125,6 +125,12 @@ final class PageCipher: PageCodec {
     }
   }
 
+  /// Whether a sealed page 1 begins with other bytes than the file's header, under which it opens.
+  func isHeaderChanged(in sealed: UnsafeRawPointer, number: UInt32) -> Bool {
+    unsafe number == 1
+      && !UnsafeRawBufferPointer(start: sealed, count: identity.count).elementsEqual(identity)
+  }
+
   /// 0 for every page but 1, whose first bytes are the clear header.
   private func contentStart(_ number: UInt32) -> Int {
     number == 1 ? SealedHeader.byteCount : 0

@@ -17,19 +17,41 @@ struct FrameChain {
     unsafe sum = (bytes.bigEndianWord(at: 24), bytes.bigEndianWord(at: 28))
   }
 
+  /// Begins with a frame, whatever the log's header says; nil where its page does not open.
+  init?(
+    first frame: UnsafeMutableRawPointer, at offset: Int64, _ keys: FileKeys, isBigEndian: Bool,
+    _ page: UnsafeMutableRawPointer
+  ) {
+    let header = UnsafeRawPointer(frame)
+    let number = unsafe header.bigEndianWord(at: 0)
+    guard unsafe Self.reveal(frame, at: offset, keys.frameHeader), number != 0,
+      unsafe keys.page.open(frame + LogLayout.frameHeaderByteCount, number: number, into: page)
+    else { return nil }
+    self.isBigEndian = isBigEndian
+    unsafe salts = header.loadUnaligned(fromByteOffset: LogLayout.hiddenOffset, as: UInt64.self)
+    unsafe sum = (header.bigEndianWord(at: 16), header.bigEndianWord(at: 20))
+  }
+
   /// Decrypts a frame's header in place.
   ///
-  /// - Returns: whether it belongs to the log's present generation.
+  /// - Returns: whether it belongs to this generation.
   func revealHeader(
     of frame: UnsafeMutableRawPointer, at offset: Int64, _ cipher: AES256XTS
   ) -> Bool {
+    guard unsafe Self.reveal(frame, at: offset, cipher) else { return false }
+    return unsafe frame.loadUnaligned(fromByteOffset: LogLayout.hiddenOffset, as: UInt64.self)
+      == salts
+  }
+
+  private static func reveal(
+    _ frame: UnsafeMutableRawPointer, at offset: Int64, _ cipher: AES256XTS
+  ) -> Bool {
     do throws(CryptoError) {
       try unsafe cipher.decrypt(frame + LogLayout.hiddenOffset, tweak: UInt64(offset))
+      return true
     } catch {
       return false
     }
-    return unsafe frame.loadUnaligned(fromByteOffset: LogLayout.hiddenOffset, as: UInt64.self)
-      == salts
   }
 
   /// Whether a frame of this generation is the next one: its page opens and its checksum is right.

@@ -1,5 +1,6 @@
 internal import CSQLite
-internal import VaultCrypto
+package import SystemPackage
+package import VaultCrypto
 
 /// Whose database a file is, also where its first 16 bytes were damaged.
 ///
@@ -9,53 +10,115 @@ struct ImageIdentity {
   let keys: FileKeys
   let isHeaderDamaged: Bool
 
+  /// How many pages are tried under an id that is guessed.
   private static let probedPageCount: UInt32 = 32
   private static let probedRecordCount: Int64 = 4096
 
+  /// Finds out whose file it is.
+  ///
+  /// - Parameter fileID: the id that the database must have; nil takes the one that it states.
   init(
-    _ file: HeldFile, _ siblings: ImageFiles, key: borrowing SecretBytes
+    _ file: HeldFile, _ siblings: ImageFiles, key: borrowing SecretBytes, fileID: [UInt8]? = nil
   ) throws(SealedFileError) {
     let start = Scratch(byteCount: SealedHeader.byteCount)
-    let byteCount = try file.byteCount()
-    if byteCount >= SealedHeader.byteCount,
+    if try file.byteCount() >= SealedHeader.byteCount,
       unsafe !file.read(start.pointer, SealedHeader.byteCount, at: 0)
     {
       throw SealedFileError(.ioFailed, path: file.path)
     }
     let bytes = unsafe Array(start.bytes(0..<SealedHeader.byteCount))
     let reading = HeaderReading(bytes)
-    let obstacle: SealedFileError.Code
+    if case .sealed(let header) = reading, fileID == nil || fileID == header.fileID,
+      header.matches(key: key), let keys = try? FileKeys(header: header, key: key)
+    {
+      (self.keys, isHeaderDamaged) = (keys, false)
+      return
+    }
+    if let fileID {
+      if let keys = Self.keys(fileID, key), try Self.isProved(keys, file, siblings, reading) {
+        (self.keys, isHeaderDamaged) = (keys, true)
+        return
+      }
+    } else {
+      try Self.requireNoOtherFormat(reading, file)
+      for fileID in [Array(bytes[8...])] + Self.fileIDs(beside: file, siblings) {
+        if let keys = Self.keys(fileID, key),
+          try Self.isProved(keys, file, pageCount: Self.probedPageCount)
+        {
+          (self.keys, isHeaderDamaged) = (keys, true)
+          return
+        }
+      }
+    }
+    try Self.requireNoOtherFormat(reading, file)
+    let isSealed = if case .sealed = reading { true } else { false }
+    throw SealedFileError(
+      isSealed ? .wrongKey : .notSealed, path: file.path,
+      detail: "or its first 16 bytes are damaged; no page opens under this key")
+  }
+
+  private static func requireNoOtherFormat(
+    _ reading: HeaderReading, _ file: HeldFile
+  ) throws(SealedFileError) {
     switch reading {
     case .plainSQLite: throw SealedFileError(.plainDatabase, path: file.path)
     case .newerVersion(let version):
       throw SealedFileError(.newerVersion, path: file.path, detail: "version \(version)")
-    case .sealed(let header):
-      if header.matches(key: key), let keys = try? FileKeys(header: header, key: key) {
-        (self.keys, isHeaderDamaged) = (keys, false)
-        return
-      }
-      obstacle = .wrongKey
-    case .zeros, .foreign: obstacle = .notSealed
+    case .sealed, .zeros, .foreign: break
     }
-    for fileID in [Array(bytes[8...])] + Self.fileIDs(beside: file, siblings) {
-      if let header = try? SealedHeader(fileID: fileID, key: key),
-        let keys = try? FileKeys(header: header, key: key), Self.isProved(keys, by: file, byteCount)
-      {
-        (self.keys, isHeaderDamaged) = (keys, true)
-        return
-      }
-    }
-    throw SealedFileError(
-      obstacle, path: file.path,
-      detail: "or its first 16 bytes are damaged; no page opens under this key")
   }
 
-  /// Whether some page opens.
-  private static func isProved(_ keys: FileKeys, by file: HeldFile, _ byteCount: Int64) -> Bool {
+  private static func keys(_ fileID: [UInt8], _ key: borrowing SecretBytes) -> FileKeys? {
+    guard let header = try? SealedHeader(fileID: fileID, key: key) else { return nil }
+    return try? FileKeys(header: header, key: key)
+  }
+
+  /// Whether a file whose header is another one is the database with this id and key all the same.
+  ///
+  /// Page 1 alone is sealed together with the version: of what states a newer one, other pages prove
+  /// nothing. Frames of the log prove nothing about a file that begins like another database.
+  private static func isProved(
+    _ keys: FileKeys, _ file: HeldFile, _ siblings: ImageFiles, _ reading: HeaderReading
+  ) throws(SealedFileError) -> Bool {
+    switch reading {
+    case .newerVersion: return try isProved(keys, file, pageCount: 1)
+    case .sealed, .plainSQLite: return try isProved(keys, file, pageCount: .max)
+    case .zeros, .foreign:
+      if try isProved(keys, file, pageCount: .max) { return true }
+      return try isProved(keys, byLog: siblings.open("-wal", SQLITE_OPEN_WAL))
+    }
+  }
+
+  /// Whether some frame's page opens.
+  private static func isProved(_ keys: FileKeys, byLog log: HeldFile?) throws(SealedFileError)
+    -> Bool
+  {
+    guard let log else { return false }
+    let frame = Scratch(byteCount: LogLayout.frameByteCount)
+    let page = Scratch(byteCount: PageLayout.byteCount)
+    let frameCount = LogLayout.frameCount(inFileOf: try log.byteCount())
+    for number in 0..<UInt32(clamping: frameCount) {
+      let offset = LogScan.offset(ofFrame: number + 1)
+      guard unsafe log.read(frame.pointer, frame.byteCount, at: offset) else { continue }
+      let pageNumber = unsafe UnsafeRawPointer(frame.pointer).bigEndianWord(at: 0)
+      if unsafe keys.page.open(
+        frame.pointer + LogLayout.frameHeaderByteCount, number: pageNumber, into: page.pointer)
+      {
+        return true
+      }
+    }
+    return false
+  }
+
+  /// Whether some page of the file opens, of so many from the first.
+  private static func isProved(
+    _ keys: FileKeys, _ file: HeldFile, pageCount mostPageCount: UInt32
+  ) throws(SealedFileError) -> Bool {
     let sealed = Scratch(byteCount: PageLayout.byteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
-    let pageCount = UInt32(truncatingIfNeeded: byteCount / Int64(PageLayout.byteCount))
-    for number in 1..<(min(pageCount, probedPageCount) + 1) {
+    let pageCount = UInt32(clamping: try file.byteCount() / Int64(PageLayout.byteCount))
+    for index in 0..<min(pageCount, mostPageCount) {
+      let number = index + 1
       let offset = PageLayout.offset(ofPage: number)
       if unsafe file.read(sealed.pointer, PageLayout.byteCount, at: offset)
         && keys.page.open(sealed.pointer, number: number, into: page.pointer)
@@ -104,5 +167,33 @@ struct ImageIdentity {
       unsafe keys.page.open(sealed.pointer, number: 1, into: page.pointer)
     else { return true }
     return unsafe page.bytes(18..<20).contains(2)
+  }
+}
+
+extension SealedVFS {
+  /// Whether a file is the database with this id and key, though its first 16 bytes may say something
+  /// else: whether one of its pages opens.
+  ///
+  /// Every page is tried: somebody else's file is read to its end.
+  ///
+  /// - Throws: `busy`, `ioFailed`.
+  package static func recognizes(
+    _ path: FilePath, fileID: [UInt8], key: borrowing SecretBytes, over base: String = "unix"
+  ) throws(SealedFileError) -> Bool {
+    let full = try fullPath(path)
+    guard let vfs = unsafe sqlite3_vfs_find(base) else {
+      throw SealedFileError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
+    }
+    let siblings = unsafe ImageFiles(path: full, vfs: vfs)
+    do throws(SealedFileError) {
+      let file = try siblings.openDatabase()
+      try file.lockShared()
+      _ = try ImageIdentity(file, siblings, key: key, fileID: fileID)
+      return true
+    } catch
+      where [.absent, .notSealed, .wrongKey, .plainDatabase, .newerVersion].contains(error.code)
+    {
+      return false
+    }
   }
 }

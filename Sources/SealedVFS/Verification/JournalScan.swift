@@ -76,6 +76,11 @@ struct JournalScan {
         }
         if unsafe keys.journal.open(record.pointer + 4, number: number, into: page.pointer) {
           if records[number] == nil { records[number] = offset + 4 }
+          if unsafe keys.journal.isHeaderChanged(in: record.pointer + 4, number: number),
+            report.changedHeaderRecords.count < Verification.listLimit
+          {
+            report.changedHeaderRecords.append(report.recordCount)
+          }
         } else if current.vouchesForRecords {
           noteDamage()
         } else {

@@ -58,7 +58,7 @@ struct LogScan {
     _ file: HeldFile, _ chain: inout FrameChain, _ keys: FileKeys, _ advance: (Int, Int) -> Void
   ) {
     let block = Scratch(byteCount: Self.framesAtOnce * LogLayout.frameByteCount)
-    let page = Scratch(byteCount: PageLayout.byteCount)
+    let opened = Scratch(byteCount: PageLayout.byteCount)
     var open: [UInt32: UInt32] = [:]
     var (firstLeftOut, lastLeftOut) = (0, 0)
     var next = 1
@@ -79,13 +79,20 @@ struct LogScan {
           if isCurrent { lastLeftOut = number }
           continue
         }
-        guard isCurrent, unsafe chain.accept(frame, page.pointer, keys.page) else {
+        guard isCurrent, unsafe chain.accept(frame, opened.pointer, keys.page) else {
           firstLeftOut = number
           if isCurrent { lastLeftOut = number }
           continue
         }
         report.validFrameCount = number
-        unsafe open[UnsafeRawPointer(frame).bigEndianWord(at: 0)] = UInt32(number)
+        let page = unsafe UnsafeRawPointer(frame).bigEndianWord(at: 0)
+        let sealed = unsafe frame + LogLayout.frameHeaderByteCount
+        if unsafe keys.page.isHeaderChanged(in: sealed, number: page),
+          report.changedHeaderFrames.count < Verification.listLimit
+        {
+          report.changedHeaderFrames.append(number)
+        }
+        open[page] = UInt32(number)
         let size = unsafe UnsafeRawPointer(frame).bigEndianWord(at: 4)
         if size != 0 {
           frames.merge(open) { $1 }

@@ -12,7 +12,7 @@ package final class SealedImage {
   let keys: FileKeys
   let log: LogScan
   let journal: JournalScan
-  private let logFile: HeldFile?
+  let logFile: HeldFile?
   private let journalFile: HeldFile?
 
   /// Whether the first 16 bytes of the file were not right, and the key is.
@@ -41,11 +41,12 @@ package final class SealedImage {
   /// Opens and locks the files and reads log and journal.
   ///
   /// - Parameters:
+  ///   - fileID: the id that the database must have, whatever its header states; nil takes that one.
   ///   - readingCount: how often each page will be read.
   ///   - progress: told of frames read, of all frames and pages.
   package init(
-    _ path: FilePath, key: borrowing SecretBytes, over base: String = "unix",
-    readingCount: Int = 1, progress: (PageProgress) -> Void = { _ in }
+    _ path: FilePath, key: borrowing SecretBytes, fileID: [UInt8]? = nil,
+    over base: String = "unix", readingCount: Int = 1, progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedFileError) {
     let full = try SealedVFS.fullPath(path)
     guard let vfs = unsafe sqlite3_vfs_find(base) else {
@@ -65,7 +66,7 @@ package final class SealedImage {
     }
     self.filePageCount = filePageCount
     trailingByteCount = Int(byteCount % Int64(PageLayout.byteCount))
-    let identity = try ImageIdentity(file, siblings, key: key)
+    let identity = try ImageIdentity(file, siblings, key: key, fileID: fileID)
     (keys, isHeaderDamaged) = (identity.keys, identity.isHeaderDamaged)
     if try identity.mayUseLog(file) { try file.lockExclusively() }
     logFile = try siblings.open("-wal", SQLITE_OPEN_WAL)

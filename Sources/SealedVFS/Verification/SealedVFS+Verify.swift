@@ -7,17 +7,21 @@ extension SealedVFS {
   /// Nothing on disk is changed or made. Memory stays the same whatever the size of the database.
   ///
   /// - Parameters:
+  ///   - fileID: the id that the database must have, where the caller knows it: a header that states
+  ///     another one, or none, is then damage if a page opens; otherwise the header's own is taken.
   ///   - checksContents: whether SQLite then checks, where all is authentic, that pages agree.
   ///   - progress: called after each block of pages or frames; a page counts once for each time that
   ///     it is to be read.
   /// - Throws: `busy` while a connection in WAL mode is open, or one in rollback mode is writing;
   ///   `wrongKey`, `plainDatabase`, `notSealed`, `newerVersion`, `absent`.
   package static func verify(
-    _ path: FilePath, key: borrowing SecretBytes, over base: String = "unix",
-    checksContents: Bool = true, progress: (PageProgress) -> Void = { _ in }
+    _ path: FilePath, key: borrowing SecretBytes, fileID: [UInt8]? = nil,
+    over base: String = "unix", checksContents: Bool = true,
+    progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedFileError) -> Verification {
     let image = try SealedImage(
-      path, key: key, over: base, readingCount: checksContents ? 2 : 1, progress: progress)
+      path, key: key, fileID: fileID, over: base, readingCount: checksContents ? 2 : 1,
+      progress: progress)
     var verification = Verification(image, checksContents: checksContents, progress: progress)
     if checksContents {
       try verification.checkContents(of: image, progress: progress)
@@ -34,6 +38,7 @@ extension Verification {
   init(_ image: SealedImage, checksContents: Bool, progress: (PageProgress) -> Void) {
     isHeaderDamaged = image.isHeaderDamaged
     log = image.log.report
+    log.otherGeneration = image.otherGeneration()
     journal = image.journal.report
     pageCount = Int(image.filePageCount) + (image.trailingByteCount > 0 ? 1 : 0)
     databasePageCount = Int(image.pageCount)

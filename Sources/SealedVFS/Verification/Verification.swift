@@ -104,6 +104,25 @@ public struct Verification: Sendable, Equatable, Codable {
     ///
     /// A torn tail after a power cut, or damage: the two cannot be told apart.
     public internal(set) var discardedTail: DiscardedLogTail?
+    /// Frames that count and whose copy of page 1 has other bytes for the file's header, from 1; the
+    /// first thousand.
+    ///
+    /// Somebody changed them: they are clear and not authenticated there. Nothing is lost, as every
+    /// reader takes the file's own header, and so does a checkpoint.
+    public internal(set) var changedHeaderFrames: [Int] = []
+    /// Commits that SQLite will not use, as the log's header names another generation, and that the
+    /// database lacks: the header may have been changed.
+    public internal(set) var otherGeneration: OtherGeneration?
+
+    /// Commits that begin at frame 1, of another generation than the log's header names.
+    public struct OtherGeneration: Sendable, Equatable, Codable {
+      /// Frames up to the last of these commits.
+      public let frameCount: Int
+      /// How many commits.
+      public let commitCount: Int
+      /// Pages of which the database does not hold the copy that was committed last.
+      public let missingPageCount: Int
+    }
 
     init(state: State) { self.state = state }
   }
@@ -135,6 +154,9 @@ public struct Verification: Sendable, Equatable, Codable {
     public internal(set) var damagedRecords: [Int] = []
     /// How many do not.
     public internal(set) var damagedRecordCount = 0
+    /// Records of page 1 that have other bytes for the file's header, as
+    /// ``Log/changedHeaderFrames``.
+    public internal(set) var changedHeaderRecords: [Int] = []
 
     init(state: State) { self.state = state }
   }
@@ -151,7 +173,7 @@ public struct Verification: Sendable, Equatable, Codable {
   /// Whether each page that SQLite will read is one that was written there, in whichever version.
   ///
   /// A discarded tail of the log, and what log or journal repair, are what a power cut leaves: they
-  /// are told, and do not count.
+  /// are told, and do not count. Nor do ``Log/otherGeneration`` and ``Log/changedHeaderFrames``.
   public var isAuthentic: Bool {
     lostPageCount == 0 && !isHeaderDamaged && log.state != .foreign
       && journal.state != .foreign && journal.state != .damaged

@@ -44,6 +44,16 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
         for index in 512..<4096 { bytes[index] = 0 }
       }
     },
+    DatabaseFixture(
+      name: "log-first-page-header", outcome: .rows(90), base: "log-not-checkpointed"
+    ) { place in
+      // A bit of the file id, which is clear there, before the first copy of page 1.
+      let frame = try place.frames(of: 1)[0]
+      try place.change(place.log) { $0[32 + (frame - 1) * 4120 + 24 + 9] ^= 1 }
+    },
+    DatabaseFixture(name: "log-header-salts", outcome: .rows(60), base: "log-not-checkpointed") {
+      place in try place.changeLogHeader { $0[20] ^= 1 }
+    },
   ]
 
   /// Those that `Fixtures/databases/make.py` makes: what only a writer with the key can do.

@@ -1,0 +1,93 @@
+internal import CSQLite
+internal import Glibc
+internal import VaultCrypto
+
+/// The commits of the generation that frame 1 of a log is of, where the log's header names another.
+///
+/// The header's salts are clear and its checksum has no key, so a change there makes every frame look like
+/// one from before the log's last restart. SQLite restarts a log only when the database has all of it:
+/// what the database lacks tells the two apart.
+struct OtherGeneration {
+  private(set) var frameCount = 0
+  private(set) var commitCount = 0
+  /// The database's size after the last commit.
+  private(set) var pageCount: UInt32 = 0
+  /// The frame that holds a page's last committed copy, from 1.
+  private(set) var frames: [UInt32: UInt32] = [:]
+
+  private init() {}
+
+  /// Follows the frames from the first to the last commit; nil where frame 1 does not open.
+  ///
+  /// The checksum that the first frame continues went with the header: frame 1 is taken at its word.
+  init?(_ file: HeldFile, frameCount: Int, keys: FileKeys) {
+    // The bit that says in which order checksums read their words stands in the header, too.
+    let found = [false, true].compactMap { isBigEndian in
+      Self.follow(file, frameCount, keys, isBigEndian: isBigEndian)
+    }
+    guard let longest = found.max(by: { $0.frameCount < $1.frameCount }) else { return nil }
+    self = longest
+  }
+
+  private static func follow(
+    _ file: HeldFile, _ frameCount: Int, _ keys: FileKeys, isBigEndian: Bool
+  ) -> Self? {
+    let frame = Scratch(byteCount: LogLayout.frameByteCount)
+    let page = Scratch(byteCount: PageLayout.byteCount)
+    var found = Self()
+    var open: [UInt32: UInt32] = [:]
+    var chain: FrameChain?
+    for number in 1...UInt32(clamping: max(1, frameCount)) {
+      let offset = LogScan.offset(ofFrame: number)
+      guard unsafe file.read(frame.pointer, frame.byteCount, at: offset) else { break }
+      if number == 1 {
+        unsafe chain = FrameChain(
+          first: frame.pointer, at: offset, keys, isBigEndian: isBigEndian, page.pointer)
+      } else if unsafe chain?.revealHeader(of: frame.pointer, at: offset, keys.frameHeader) != true
+        || chain?.accept(frame.pointer, page.pointer, keys.page) != true
+      {
+        break
+      }
+      guard chain != nil else { return nil }
+      let header = unsafe UnsafeRawPointer(frame.pointer)
+      unsafe open[header.bigEndianWord(at: 0)] = number
+      let size = unsafe header.bigEndianWord(at: 4)
+      if size != 0 {
+        found.frames.merge(open) { $1 }
+        open.removeAll(keepingCapacity: true)
+        found.pageCount = size
+        found.commitCount += 1
+        found.frameCount = Int(number)
+      }
+    }
+    return chain == nil ? nil : found
+  }
+}
+
+extension SealedImage {
+  /// The commits of another generation, where the database does not hold the last copy of each page.
+  func otherGeneration() -> Verification.Log.OtherGeneration? {
+    let report = log.report
+    guard report.state == .sealed, report.validFrameCount == 0, report.discardedTail == nil,
+      let logFile, let found = OtherGeneration(logFile, frameCount: report.frameCount, keys: keys)
+    else { return nil }
+    let frame = Scratch(byteCount: LogLayout.frameByteCount)
+    let committed = Scratch(byteCount: PageLayout.byteCount)
+    let held = Scratch(byteCount: PageLayout.byteCount)
+    let missing = found.frames.filter { number, index in
+      guard number <= found.pageCount else { return false }
+      let isHeld =
+        unsafe logFile.read(
+          frame.pointer, frame.byteCount, at: LogScan.offset(ofFrame: index))
+        && keys.page.open(
+          frame.pointer + LogLayout.frameHeaderByteCount, number: number, into: committed.pointer)
+        && read(number, into: held.pointer) == .whole
+        && memcmp(committed.pointer, held.pointer, PageLayout.byteCount) == 0
+      return !isHeld
+    }
+    guard !missing.isEmpty else { return nil }
+    return Verification.Log.OtherGeneration(
+      frameCount: found.frameCount, commitCount: found.commitCount,
+      missingPageCount: missing.count)
+  }
+}

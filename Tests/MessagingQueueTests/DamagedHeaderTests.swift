@@ -1,0 +1,171 @@
+import DataVault
+import FileLayer
+import Foundation
+import MessagingQueue
+import SealedVFS
+import SystemPackage
+import Testing
+import VaultCrypto
+import VaultedDatabase
+
+/// The file's header, and its copies in the log, changed on disk: on the path that production uses.
+@Suite struct DamagedHeaderTests {
+  let place = EngineHome()
+
+  private var database: URL { place.folder.appendingPathComponent("messaging.db") }
+  private var log: URL { place.folder.appendingPathComponent("messaging.db-wal") }
+
+  private func publish(_ count: Int, through engine: MessagingEngine) async throws {
+    for start in stride(from: 0, to: count, by: 50) {
+      try await engine.publish(
+        (start..<min(start + 50, count)).map { index in
+          Message(
+            channel: .orders, payload: Array("\(index)".utf8) + [UInt8](repeating: 7, count: 300))
+        })
+    }
+  }
+
+  /// A home as a kill leaves it: vault, database and a log with commits.
+  private func killedHome(messageCount: Int) async throws -> Vault {
+    let vault = try await place.makeVault()
+    let engine = try await place.start(vault)
+    try await publish(messageCount, through: engine)
+    let (files, vaultFile) = (try place.databaseFiles(), try place.vaultFile)
+    try await engine.stop()
+    try place.replaceDatabase(files)
+    try place.setVaultFile(vaultFile)
+    return try await place.unlockedVault()
+  }
+
+  /// A home after a clean stop.
+  private func stoppedHome(messageCount: Int) async throws -> Vault {
+    let vault = try await place.makeVault()
+    let engine = try await place.start(vault)
+    try await publish(messageCount, through: engine)
+    try await engine.stop()
+    return vault
+  }
+
+  private func change(_ file: URL, _ body: (inout Data) -> Void) throws {
+    var bytes = try Data(contentsOf: file)
+    body(&bytes)
+    try bytes.write(to: file)
+  }
+
+  private func messageCount(_ vault: Vault) async throws -> Int {
+    let engine = try await place.start(vault)
+    let count = try await engine.messageCount(of: .orders)
+    try await engine.stop()
+    return count
+  }
+
+  private func startFailure(_ vault: Vault) async -> EngineError? {
+    do {
+      try await place.start(vault).stop()
+      return nil
+    } catch {
+      return error as? EngineError
+    }
+  }
+
+  @Test func `a changed file id in the log is told, and the next checkpoint loses nothing`()
+    async throws
+  {
+    let vault = try await killedHome(messageCount: 300)
+    let header = try Data(contentsOf: database).prefix(16)
+    var changed: [Int] = []
+    try change(log) { bytes in
+      for frame in 1...(bytes.count - 32) / 4120 {
+        let start = 32 + (frame - 1) * 4120
+        guard bytes[start..<start + 4].elementsEqual([0, 0, 0, 1]) else { continue }
+        bytes[start + 24 + 9] ^= 1
+        changed.append(frame)
+      }
+    }
+    #expect(!changed.isEmpty)
+    let found = try await MessagingEngine.verify(place.home, vault: vault)
+    #expect(found.pages.log.changedHeaderFrames == changed && found.isClean)
+
+    let engine = try await place.start(vault)
+    try await publish(50, through: engine)
+    try await engine.stop()
+    #expect(try Data(contentsOf: database).prefix(16) == header)
+    #expect(try await messageCount(vault) == 350)
+    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+  }
+
+  @Test(arguments: [0, 2, 3, 4, 7, 8, 11, 15])
+  func `a header damaged anywhere is damage, and a salvage loses no message`(
+    byte: Int
+  ) async throws {
+    let vault = try await stoppedHome(messageCount: 60)
+    try change(database) { $0[byte] ^= 0x10 }
+    let before = try Data(contentsOf: database)
+    let failure = await startFailure(vault)
+    #expect(failure?.code == .damaged, "\(String(describing: failure))")
+    #expect(failure?.hint?.contains("datavault queue salvage") == true)
+    let found = try await MessagingEngine.verify(place.home, vault: vault)
+    #expect(found.pages.isHeaderDamaged && found.pages.damagedPageCount == 0 && !found.isClean)
+    #expect(try Data(contentsOf: database) == before)
+    #expect(try await MessagingEngine.salvage(place.home, vault: vault).isComplete)
+    #expect(try await messageCount(vault) == 60)
+  }
+
+  @Test func `a header that became a plain database's is damage while a page opens`() async throws {
+    let vault = try await stoppedHome(messageCount: 60)
+    try change(database) { $0.replaceSubrange(0..<16, with: Data("SQLite format 3\0".utf8)) }
+    #expect(await startFailure(vault)?.code == .damaged)
+    #expect(try await MessagingEngine.salvage(place.home, vault: vault).isComplete)
+    #expect(try await messageCount(vault) == 60)
+  }
+
+  @Test func `one page far behind in the file is enough to tell damage from a foreign database`()
+    async throws
+  {
+    let vault = try await stoppedHome(messageCount: 1000)
+    try change(database) { bytes in
+      #expect(bytes.count > 80 * 4096)
+      for index in 0..<70 * 4096 { bytes[index] = 0xA5 }
+    }
+    #expect(await startFailure(vault)?.code == .damaged)
+    let found = try await MessagingEngine.verify(place.home, vault: vault)
+    #expect(found.pages.isHeaderDamaged && found.pages.damagedPages.starts(with: 1...70))
+  }
+
+  @Test
+  func `after a change of key that was interrupted, the header is rebuilt from the pending key`()
+    async throws
+  {
+    let vault = try await stoppedHome(messageCount: 60)
+    let before = try place.vaultFile
+    try await VaultedDatabase.changeKey(of: place.home, vault: vault)
+    // The vault knows both keys, as after step 2; the database is under the pending one.
+    let keys = try await vault.databaseKeys()
+    try place.setVaultFile(before)
+    let interrupted = try await place.unlockedVault()
+    try await interrupted.storePendingKey(keys.current.copy())
+    try change(database) { $0[9] ^= 1 }
+    #expect(await startFailure(interrupted)?.code == .damaged)
+    #expect(try await MessagingEngine.verify(place.home, vault: interrupted).pages.isHeaderDamaged)
+    #expect(try await MessagingEngine.salvage(place.home, vault: interrupted).isComplete)
+    #expect(try await messageCount(interrupted) == 60)
+  }
+
+  @Test func `another vault's whole database stays foreign, beside this vault's log too`()
+    async throws
+  {
+    let vault = try await killedHome(messageCount: 300)
+    let stranger = EngineHome()
+    let other = try await stranger.makeVault()
+    let engine = try await stranger.start(other)
+    try await engine.stop()
+    let strange = try #require(try stranger.databaseFiles()["messaging.db"])
+    try strange.write(to: database)
+    let before = try place.databaseFiles()
+    #expect(await startFailure(vault)?.code == .foreignDatabase)
+    await #expect {
+      _ = try await MessagingEngine.salvage(place.home, vault: vault)
+    } throws: { ($0 as? EngineError)?.code == .foreignDatabase }
+    #expect(try place.databaseFiles() == before)
+  }
+}

@@ -1,0 +1,69 @@
+import SealedVFS
+import Testing
+
+/// A log whose header names another generation than its frames are of: an attack, or a restart.
+@Suite struct OtherGenerationTests {
+  /// A database killed after three commits into a log.
+  private func killed(afterwards sql: String = "") throws -> Place {
+    let place = try Place()
+    let registration = try place.register()
+    return try withExtendedLifetime(registration) {
+      let connection = try place.open()
+      try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+      try connection.fill(60)
+      try connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
+      for commit in 1...3 { try connection.fill(10, from: 60 + commit * 10) }
+      try connection.run(sql)
+      return try place.afterKill()
+    }
+  }
+
+  private func log(_ place: Place) throws -> Verification.Log {
+    let found = try SealedVFS.verify(place.database, key: Place.key())
+    #expect(found.isClean)
+    return found.log
+  }
+
+  @Test(arguments: [3, 16, 19, 23])
+  func `commits that a changed log header hides are told, though nothing else is wrong`(
+    byte: Int
+  ) throws {
+    let place = try killed()
+    let whole = try log(place)
+    #expect(whole.committedFrameCount > 0 && whole.otherGeneration == nil)
+    try place.changeLogHeader { header in
+      header[byte] ^= 1
+      header[20] ^= 1
+    }
+    let found = try log(place)
+    #expect(found.committedFrameCount == 0 && found.staleFrameCount == whole.frameCount)
+    let other = try #require(found.otherGeneration)
+    #expect(other.commitCount == 3 && other.frameCount == whole.committedFrameCount)
+    #expect(other.missingPageCount > 0)
+    #expect(try place.query("SELECT count(*) FROM t") == "60")
+  }
+
+  @Test
+  func `frames that the database holds are those of a log that starts again: nothing is told`()
+    throws
+  {
+    let place = try killed(afterwards: "PRAGMA wal_checkpoint(FULL)")
+    try place.changeLogHeader { $0[19] ^= 1 }
+    let found = try log(place)
+    #expect(found.staleFrameCount == found.frameCount && found.frameCount > 3)
+    #expect(found.otherGeneration == nil)
+  }
+
+  @Test func `frames of a transaction that did not commit are not told`() throws {
+    let place = try killed()
+    try place.changeLogHeader { $0[19] ^= 1 }
+    let other = try #require(try log(place).otherGeneration)
+    // Frame 1 alone, without a commit of its own.
+    try place.change(place.log) { log in
+      if Array(log[36..<40]) == [0, 0, 0, 0] { log.removeLast(log.count - 32 - 4120) }
+    }
+    #expect(other.frameCount > 1)
+    let cut = try log(place)
+    #expect(cut.frameCount == 1 && cut.otherGeneration == nil)
+  }
+}
