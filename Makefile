@@ -26,7 +26,7 @@ test:
 crash:
 	@RUNS=$(RUNS) STATES=$(STATES) scripts/crash $(SWIFT_FLAGS)
 
-# Changed bytes of database, log and journal, raw and sealed anew: harness, executions, crashes (0).
+# Changed bytes of what is read, raw and sealed again, by ten harnesses: harness, executions, crashes (0).
 fuzz:
 	@SECONDS_EACH=$(SECONDS_EACH) scripts/fuzz
 

@@ -25,7 +25,7 @@ final class DataBench {
       return (plaintext, streams[number % 2].seal(SealedStream.chunks(of: plaintext)))
     }
     for template in templates {
-      precondition(
+      require(
         open(template.sealed, context: Self.context).isWhole, "an unchanged stream was refused")
     }
   }
@@ -49,9 +49,11 @@ final class DataBench {
     var sealed = template.sealed
     edits.apply(to: &sealed)
     let outcome = open(sealed, context: Self.context)
-    precondition(outcome.isWhole == (sealed == template.sealed), "a changed stream was taken")
-    precondition(template.plaintext.starts(with: outcome.given), "a wrong byte was given")
-    precondition(outcome.isWhole || outcome.given.count % SealedStream.byteCount == 0)
+    require(outcome.isWhole == (sealed == template.sealed), "a changed stream was taken")
+    require(template.plaintext.starts(with: outcome.given), "a wrong byte was given")
+    require(
+      outcome.isWhole || outcome.given.count % SealedStream.byteCount == 0,
+      "a part of a chunk was given")
   }
 
   private func underAnotherContext(_ input: UnsafeBufferPointer<UInt8>) {
@@ -60,8 +62,8 @@ final class DataBench {
     edits.apply(to: &context)
     let template = templates[Int(edits.mode) % templates.count]
     let outcome = open(template.sealed, context: context)
-    precondition(outcome.isWhole == (context == Self.context), "another context was taken")
-    precondition(outcome.isWhole || outcome.given.isEmpty, "a byte of another context was given")
+    require(outcome.isWhole == (context == Self.context), "another context was taken")
+    require(outcome.isWhole || outcome.given.isEmpty, "a byte of another context was given")
   }
 
   /// Authentic chunks in any order, of any length and mark: only what the page allows is a stream.
@@ -73,9 +75,9 @@ final class DataBench {
     let sealed = streams[Int(dice >> 40) % 2].seal(chunks)
     let outcome = open(sealed, context: Self.context)
     let plaintext = chunks.flatMap(\.plaintext)
-    precondition(outcome.isWhole == isStream(chunks), "chunks that are no stream, or were refused")
-    precondition(plaintext.starts(with: outcome.given), "a wrong byte was given")
-    precondition(!outcome.isWhole || outcome.given == plaintext, "not the whole was given")
+    require(outcome.isWhole == isStream(chunks), "chunks that are no stream, or were refused")
+    require(plaintext.starts(with: outcome.given), "a wrong byte was given")
+    require(!outcome.isWhole || outcome.given == plaintext, "not the whole was given")
   }
 
   private func chunk(
@@ -114,9 +116,9 @@ final class DataBench {
     guard let end = try? encryptor.finish() else { preconditionFailure("the end was not sealed") }
     sealed += end
     let chunkCount = max(1, (length + SealedStream.byteCount - 1) / SealedStream.byteCount)
-    precondition(sealed.count == 44 + length + 16 * chunkCount, "another length than the page's")
+    require(sealed.count == 44 + length + 16 * chunkCount, "another length than the page's")
     let outcome = open(sealed, context: input)
-    precondition(outcome.isWhole && outcome.given == plaintext, "it does not come back")
+    require(outcome.isWhole && outcome.given == plaintext, "it does not come back")
   }
 
   /// What a reader gives of a stream that comes in pieces, and whether it says that it was all.
@@ -134,7 +136,7 @@ final class DataBench {
       return (given, true)
     } catch {
       let codes: [VaultError.Code] = [.truncated, .damaged, .notSealedData, .newerVersion]
-      precondition(codes.contains(error.code), "another error: \(error)")
+      require(codes.contains(error.code), "another error: \(error)")
       return (given, false)
     }
   }

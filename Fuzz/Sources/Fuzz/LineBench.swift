@@ -16,7 +16,7 @@ final class LineBench {
     path = FilePath(FileManager.default.temporaryDirectory.appendingPathComponent(name).path)
     lines = Self.texts.map { Array($0.utf8) }
     file = Array((Self.texts.joined(separator: "\n") + "\n").utf8)
-    precondition(lineCount(of: file) == lines.count, "the file itself is refused")
+    require(lineCount(of: file) == lines.count, "the file itself is refused")
   }
 
   func run(_ input: UnsafeBufferPointer<UInt8>) {
@@ -47,26 +47,26 @@ final class LineBench {
   /// What is read and written again is read as the same, and Foundation reads it too.
   private func check(_ line: [UInt8]) {
     guard let plain = ExchangeProbe.plain(line) else {
-      precondition(ExchangeProbe.record(line) == nil, "a record that is no JSON")
+      require(ExchangeProbe.record(line) == nil, "a record that is no JSON")
       return
     }
-    precondition(ExchangeProbe.plain(plain) == plain, "a line changes when written")
+    require(ExchangeProbe.plain(plain) == plain, "a line changes when written")
     let found = try? JSONSerialization.jsonObject(with: Data(line))
-    precondition(found is [String: Any] || hasLongNumber(plain), "others refuse a line")
+    require(found is [String: Any] || hasLongNumber(plain), "others refuse a line")
     guard let record = ExchangeProbe.record(line) else { return }
-    precondition(ExchangeProbe.record(Array(record.dropLast())) == record, "a record changes")
+    require(ExchangeProbe.record(Array(record.dropLast())) == record, "a record changes")
   }
 
   private func check(file bytes: [UInt8]) {
     guard let count = lineCount(of: bytes) else { return }
     let found = bytes.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast()
-    precondition(found.count == count, "lines are counted wrong")
+    require(found.count == count, "lines are counted wrong")
     for line in found {
-      precondition(ExchangeProbe.record(Array(line)) != nil, "a line is passed over")
+      require(ExchangeProbe.record(Array(line)) != nil, "a line is passed over")
     }
     // The digest is of all lines before the last.
     if let end = found.last, String(decoding: end, as: UTF8.self).contains("sha256") {
-      precondition(
+      require(
         found.dropLast().elementsEqual(lines.dropLast()) { Array($0) == $1 }, "a changed file")
     }
   }

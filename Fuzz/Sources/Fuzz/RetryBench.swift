@@ -26,14 +26,14 @@ final class RetryBench {
 
   private func check(_ record: [UInt8], _ now: Int64) {
     guard let reading = AttemptProbe.reading(record, now: now) else { return }
-    precondition(reading.written == record, "a record has two forms")
-    precondition((.zero...Self.longestWait).contains(reading.wait), "a longer wait than 15 minutes")
+    require(reading.written == record, "a record has two forms")
+    require((.zero...Self.longestWait).contains(reading.wait), "a longer wait than 15 minutes")
     let next = AttemptProbe.reading(reading.afterFailure, now: now)
-    precondition(next?.written == reading.afterFailure, "what is written is not read")
-    precondition(next?.wait == reading.waitAfterFailure, "the wait is not what was written")
-    precondition(reading.waitAfterFailure <= Self.longestWait, "a longer wait than 15 minutes")
+    require(next?.written == reading.afterFailure, "what is written is not read")
+    require(next?.wait == reading.waitAfterFailure, "the wait is not what was written")
+    require(reading.waitAfterFailure <= Self.longestWait, "a longer wait than 15 minutes")
     let failures = record.split(separator: UInt8(ascii: ","))[1].dropFirst(11)
     let isThird = Int(String(decoding: failures, as: UTF8.self)).map { $0 >= 2 } ?? true
-    precondition(isThird == (reading.waitAfterFailure > .zero), "a failure without its wait")
+    require(isThird == (reading.waitAfterFailure > .zero), "a failure without its wait")
   }
 }

@@ -19,7 +19,7 @@ final class VaultBench {
   init?(template: String) {
     guard let bytes = FileManager.default.contents(atPath: template) else { return nil }
     file = [UInt8](bytes)
-    precondition(FormatProbe.isFile(file), "\(template) is no vault")
+    require(FormatProbe.isFile(file), "\(template) is no vault")
   }
 
   func run(_ input: UnsafeBufferPointer<UInt8>) {
@@ -29,7 +29,7 @@ final class VaultBench {
       var bytes = file
       edits.apply(to: &bytes)
       // Anything but the file itself fails its digest.
-      precondition(!FormatProbe.isFile(bytes) || bytes == file, "a changed file was taken")
+      require(!FormatProbe.isFile(bytes) || bytes == file, "a changed file was taken")
     case 1:
       var head = Array(file.dropLast(Self.tailByteCount))
       edits.apply(to: &head)
@@ -45,6 +45,6 @@ final class VaultBench {
   /// What is read and written again is read as the same.
   private func check(_ text: [UInt8]) {
     guard let written = FormatProbe.contents(text) else { return }
-    precondition(FormatProbe.contents(written) == written, "contents change when written")
+    require(FormatProbe.contents(written) == written, "contents change when written")
   }
 }

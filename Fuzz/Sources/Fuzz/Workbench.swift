@@ -7,8 +7,8 @@ import VaultCrypto
 /// A sealed database with its log or hot journal, to be changed and opened over and over.
 final class Workbench {
   let kind: Kind
-  private let folder: String
-  var path: String { folder + "/f.db" }
+  private let folder: FuzzFolder
+  var path: String { folder.database }
   private let registration: KeyRegistration
   private var files: [String: [UInt8]] = [:]
   /// The database before the transaction that its journal belongs to.
@@ -25,11 +25,9 @@ final class Workbench {
 
   init(_ kind: Kind) throws {
     self.kind = kind
-    let base = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : "/tmp"
-    folder = "\(base)/datavault-fuzz-\(ProcessInfo.processInfo.processIdentifier)"
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    folder = try FuzzFolder()
     registration = try SealedVFS.register(
-      key: SecretBytes(copying: [UInt8](repeating: 7, count: 32)), at: FilePath(folder + "/f.db"))
+      key: SecretBytes(copying: [UInt8](repeating: 7, count: 32)), at: FilePath(folder.database))
     let connection = Connection(path, vfs: SealedVFS.name)
     connection.run(
       """
@@ -59,7 +57,7 @@ final class Workbench {
     if let rows = connection.run(Self.question) { allowed.insert(rows) }
   }
 
-  func remove() { try? FileManager.default.removeItem(atPath: folder) }
+  func remove() { folder.removeAll() }
 
   func run(_ input: UnsafeBufferPointer<UInt8>) {
     guard let edits = Edits(input) else { return }
@@ -73,9 +71,9 @@ final class Workbench {
     let connection = Connection(path, vfs: SealedVFS.name)
     connection.run("PRAGMA cell_size_check = \(edits.mode >> 1 & 1)")
     let rows = connection.run(Self.question)
-    if !isSealedAnew, kind == .log, let rows { precondition(allowed.contains(rows), "a wrong row") }
+    if !isSealedAnew, kind == .log, let rows { require(allowed.contains(rows), "a wrong row") }
     if !isSealedAnew, kind == .database, let rows, (files[""]?.count ?? 0) > 0 {
-      precondition(allowed.contains(rows) || rows.isEmpty, "a wrong row")
+      require(allowed.contains(rows) || rows.isEmpty, "a wrong row")
     }
     connection.run("PRAGMA integrity_check")
     connection.run("UPDATE t SET text = text || 'z'; DELETE FROM t WHERE id = 2; VACUUM")
