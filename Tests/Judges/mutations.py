@@ -27,6 +27,9 @@ DATABASES = {
         "header[8:16] != log[16:24]", "header[12:16] != log[20:24]", ["log-frame-first-salt"]),
     "frame salts, the second": (
         "header[8:16] != log[16:24]", "header[8:12] != log[16:20]", ["log-frame-second-salt"]),
+    "page 1 under the file's own header": (
+        '(self.header if number == 1 else b"")', '(sealed[:16] if number == 1 else b"")',
+        ["log-first-page-header"]),
     "frame checksum": (
         'if struct.pack(">2I", *running) != header[16:24]:', "if False:", ["log-frame-checksum"]),
     "tag of a frame's page": (
