@@ -24,12 +24,18 @@ struct DoctorCommand: AsyncParsableCommand {
     _ = LockedMemory.takeWarning()  // it is among the findings
     let files = await HomeDoctor.examine(home)
     var findings = vaults.map(FindingReport.init) + files.map(FindingReport.init)
+    var refusal: (any Error)?
     if !findings.contains(where: { !$0.isWarning }) {
-      findings += try await age(of: home).map(FindingReport.init)
+      do {
+        findings += try await age(of: home).map(FindingReport.init)
+      } catch {
+        refusal = error  // a wrong password: what was found is said first
+      }
     }
     try report.print(["findings": findings]) {
       findings.isEmpty ? "nothing found\n" : findings.map(\.text).joined()
     }
+    if let refusal { throw refusal }
     if let status = findings.lazy.compactMap(\.status).first {
       throw CommandFailure(
         status, "vaults or messages cannot be used as they are",
