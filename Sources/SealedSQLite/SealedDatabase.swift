@@ -104,14 +104,17 @@ public enum SealedDatabase {
   }
 
   /// As above, over another VFS than "unix".
+  ///
+  /// - Parameter removesEmptyLog: for a database without a log. The log and the index that SQLite makes are
+  ///   removed again as the connection closes, for which it must be able to write.
   package static func openReader(
     at path: FilePath, key: borrowing SecretBytes, configuration: Configuration = Configuration(),
-    over base: String
+    over base: String, removesEmptyLog: Bool = false
   ) throws(SealedDatabaseError) -> DatabaseQueue {
     let registration = try register(key: key, at: path, newFileID: nil, over: base)
     try judge(path, key: key, creation: .never, over: base)
     var configuration = prepared(configuration, registration, .never)
-    configuration.readonly = true
+    configuration.readonly = !removesEmptyLog
     return try translating(path, registration) {
       let reader = try DatabaseQueue(path: path.string, configuration: configuration)
       _ = try reader.read { db in try ConnectionSettings.requirePages(db) }

@@ -5,24 +5,66 @@ internal import SealedSQLite
 internal import VaultCrypto
 
 extension DatabaseKeeper {
-  /// Refuses a database that does not know the anchor of its vault.
-  ///
-  /// It looks through a connection that cannot write, so that a refusal leaves file and log as they
-  /// are: the last connection of a pool would carry the log over as it closes.
+  /// Refuses a database that does not know the anchor of its vault; nothing is changed.
   func requireAnchor(
     of vault: Vault, in ledger: any AnchorLedger, busyMode: Database.BusyMode
   ) async throws {
-    guard let anchor = try await vault.anchor() else { return }
+    let state = try await anchorState(of: vault, in: ledger, busyMode: busyMode)
+    switch state {
+    case .known: return
+    case .missing: throw VaultedDatabaseError.rolledBack(state, home)
+    case .unreadable(let error): throw error
+    }
+  }
+
+  /// Asks the home's database for the anchor of its vault, where both belong together.
+  func anchorState(
+    of vault: Vault, _ ledger: any AnchorLedger
+  ) async throws(VaultedDatabaseError) -> AnchorState {
+    let lock = try takeLock()
+    defer { lock.release() }
+    do {
+      // A binding that is not complete has none: finding its database changes nothing from here on.
+      guard try await vault.anchor() != nil else { return .known }
+      _ = try await requireOwnDatabase(of: vault)
+      return try await anchorState(of: vault, in: ledger)
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+
+  /// Asks the home's database for the anchor of its vault; the caller holds `messaging.lock`.
+  ///
+  /// File and log stay as they are: the last connection of a pool would carry the log over as it closes.
+  func anchorState(
+    of vault: Vault, in ledger: any AnchorLedger,
+    busyMode: Database.BusyMode = .timeout(ProtocolLock.patience / .seconds(1))
+  ) async throws -> AnchorState {
+    guard let anchor = try await vault.anchor() else { return .known }
     let keys = try await vault.databaseKeys()
+    let fileID = try await vault.binding()?.databaseID ?? []
+    return try keys.withFitting(home, fileID: fileID) { key in
+      try look(key: key, busyMode: busyMode) { db in
+        AnchorState(Result { try ledger.page(in: db) }, of: anchor)
+      }
+    }
+  }
+
+  /// Reads the database through a connection of its own, and leaves its files as they are.
+  ///
+  /// It cannot write where a log or a journal lies there, so that neither is carried over. Where there is none,
+  /// it removes what SQLite makes beside the database.
+  func look<Finding>(
+    key: borrowing SecretBytes, busyMode: Database.BusyMode, _ body: (Database) throws -> Finding
+  ) throws -> Finding {
     var configuration = Configuration()
     configuration.busyMode = busyMode
     let reader = try SealedDatabase.openReader(
-      at: home.databasePath, key: keys.current, configuration: configuration, over: home.baseVFS)
-    let page = Result { try reader.read { db in try ledger.page(in: db) } }
+      at: home.databasePath, key: key, configuration: configuration, over: home.baseVFS,
+      removesEmptyLog: try !hasLogOrJournal())
+    let finding = Result { try reader.read(body) }
     try reader.close()
-    guard try AnchorPage.page(page.get(), holds: anchor) else {
-      throw VaultedDatabaseError.rolledBack(try page.get(), anchor, home)
-    }
+    return try finding.get()
   }
 
   /// Commits a new anchor, then stores it in the vault.
@@ -51,7 +93,9 @@ extension DatabaseKeeper {
     defer { lock.release() }
     do {
       try await settle(vault)
-      guard let anchor = try await vault.anchor() else { return nil }
+      let state = try await anchorState(of: vault, in: ledger)
+      if case .unreadable(let error) = state { throw error }
+      guard case .missing(let expected, let found) = state else { return nil }
       let keys = try await vault.databaseKeys()
       var configuration = Configuration()
       configuration.busyMode = .timeout(ProtocolLock.patience / .seconds(1))
@@ -59,13 +103,10 @@ extension DatabaseKeeper {
         at: home.databasePath, key: keys.current, configuration: configuration, creation: .never,
         over: home.baseVFS)
       defer { try? pool.close() }
-      let page = try await pool.read { db in try ledger.page(in: db) }
-      if AnchorPage.page(page, holds: anchor) { return nil }
       // First in the database: until the vault has it, the rollback stays refused.
       let accepted = try add(to: ledger, keeping: nil, in: pool)
       try await vault.storeAnchor(accepted, acceptsOlder: true)
-      return AcceptedRollback(
-        expectedCommitNumber: anchor.commitNumber, foundCommitNumber: page?.commitNumber ?? 0)
+      return AcceptedRollback(expectedCommitNumber: expected, foundCommitNumber: found)
     } catch {
       throw VaultedDatabaseError(any: error)
     }
@@ -83,18 +124,14 @@ extension DatabaseKeeper {
 }
 
 extension VaultedDatabaseError {
-  fileprivate static func rolledBack(
-    _ page: AnchorPage?, _ anchor: DatabaseAnchor, _ home: DataVaultHome
+  /// - Parameter acceptance: the command that goes on with the database as it is.
+  static func rolledBack(
+    _ state: AnchorState, _ home: DataVaultHome, acceptance: String = "queue accept-rollback"
   ) -> VaultedDatabaseError {
-    let found = page?.commitNumber ?? 0
-    let state =
-      found < anchor.commitNumber
-      ? "it ends with commit \(found), the vault has seen commit \(anchor.commitNumber)"
-      : "it does not know the vault's last anchor, of commit \(anchor.commitNumber)"
-    return VaultedDatabaseError(
+    VaultedDatabaseError(
       .rolledBack,
       "\(home.databasePath) is an older copy, or has lost its last commits: \(state)",
       hint: "put the newest copy back with its -wal file; to go on with this one, and without what "
-        + "is missing, run datavault queue accept-rollback")
+        + "is missing, run datavault \(acceptance)")
   }
 }

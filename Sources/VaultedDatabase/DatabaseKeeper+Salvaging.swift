@@ -10,15 +10,18 @@ internal import VaultCrypto
 extension DatabaseKeeper {
   /// Copies what is whole into a new database, has `mend` look after its rows, binds the vault to it and
   /// puts it in the place of the damaged one, which is kept under another name.
+  ///
+  /// The copy is asked for the vault's anchor, as the damaged database may not open.
   func salvage<Mending: Sendable>(
-    of vault: Vault, progress: (PageProgress) -> Void,
+    of vault: Vault, ledger: any AnchorLedger, acceptsRollback: Bool,
+    progress: (PageProgress) -> Void,
     _ mend: (Salvage, DatabasePool) throws -> Mending
   ) async throws(VaultedDatabaseError) -> SalvagedDatabase<Mending> {
     do {
       let lock = try takeLock()
       defer { lock.release() }
       if let aside = try await finishSalvage(of: vault) {
-        return SalvagedDatabase(damagedPath: aside, pages: nil, rows: nil)
+        return SalvagedDatabase(damagedPath: aside, pages: nil, anchor: nil, rows: nil)
       }
       let fileID = try await requireOwnDatabase(of: vault)
       if try await vault.databaseKeys().fit(home, fileID: fileID)?.isPending == true {
@@ -31,9 +34,18 @@ extension DatabaseKeeper {
       let pages = try SealedDatabase.salvage(
         from: home.databasePath, key: keys.current, fileID: fileID, to: home.salvagePath,
         newKey: keys.current, over: home.baseVFS, fileSystem: home.fileSystem, progress: progress)
+      let anchor = try await vault.anchor()
+      let state: AnchorState
       let rows: Mending
       do {
-        rows = try mended(key: keys.current) { try mend(pages, $0) }
+        (state, rows) = try mended(key: keys.current) { pool in
+          let state = try anchor.map { try anchorState(of: pages, in: pool, ledger, $0) } ?? .known
+          if state.isMissing, !acceptsRollback {
+            throw VaultedDatabaseError.rolledBack(
+              state, home, acceptance: "queue salvage --accept-rollback")
+          }
+          return (state, try mend(pages, pool))
+        }
       } catch {
         try? home.fileSystem.remove(home.salvagePath)
         throw error
@@ -46,10 +58,21 @@ extension DatabaseKeeper {
       guard let aside = try await finishSalvage(of: vault) else {
         throw VaultedDatabaseError.refusal(.databaseMissing, of: home)
       }
-      return SalvagedDatabase(damagedPath: aside, pages: pages, rows: rows)
+      return SalvagedDatabase(damagedPath: aside, pages: pages, anchor: state, rows: rows)
     } catch {
       throw VaultedDatabaseError(any: error)
     }
+  }
+
+  /// What a copy knows of the vault's anchor, before its rows are mended.
+  private func anchorState(
+    of pages: Salvage, in pool: DatabasePool, _ ledger: any AnchorLedger, _ anchor: DatabaseAnchor
+  ) throws -> AnchorState {
+    let page = pool.writeWithoutTransaction { db in Result { try ledger.page(in: db) } }
+    if case .success(nil) = page, !pages.isSchemaWhole {
+      return .unreadable(VaultedDatabaseError.refusal(.damaged, of: home))
+    }
+    return AnchorState(page, of: anchor)
   }
 
   /// Has a pool on the new database; on return it is closed, whole and on the disk.

@@ -6,29 +6,34 @@ internal import SealedVFS
 internal import VaultCrypto
 
 extension DatabaseKeeper {
-  /// Verifies the home's database with its vault's key; where it is clean, `examine` looks at its rows
-  /// through a connection that cannot write.
+  /// Verifies the home's database with its vault's key and asks it for the vault's anchor; where it is clean,
+  /// `examine` looks at its rows.
   func verify<Finding>(
-    of vault: Vault, checksContents: Bool, progress: (PageProgress) -> Void,
-    _ examine: (Database) throws -> Finding
-  ) async throws(VaultedDatabaseError) -> (pages: Verification, rows: Finding?) {
+    of vault: Vault, ledger: any AnchorLedger, checksContents: Bool,
+    progress: (PageProgress) -> Void, _ examine: (Database) throws -> Finding
+  ) async throws(VaultedDatabaseError) -> VerifiedDatabase<Finding> {
     do {
       let lock = try takeLock()
       defer { lock.release() }
       try await finishSalvage(of: vault)
       let fileID = try await requireOwnDatabase(of: vault)
       let keys = try await vault.databaseKeys()
-      return try keys.withFitting(home, fileID: fileID) { key in
+      let (pages, rows): (Verification, Finding?) = try keys.withFitting(home, fileID: fileID) {
+        key in
         let pages = try SealedVFS.verify(
           home.databasePath, key: key, fileID: fileID, over: home.baseVFS,
           checksContents: checksContents,
           progress: progress)
         guard pages.isClean else { return (pages, nil) }
-        let reader = try SealedDatabase.openReader(
-          at: home.databasePath, key: key, over: home.baseVFS)
-        defer { try? reader.close() }
-        return (pages, try reader.read(examine))
+        return (pages, try look(key: key, busyMode: .immediateError, examine))
       }
+      let anchor: AnchorState
+      do {
+        anchor = try await anchorState(of: vault, in: ledger)
+      } catch {
+        anchor = .unreadable(error)
+      }
+      return VerifiedDatabase(pages: pages, anchor: anchor, rows: rows)
     } catch {
       throw VaultedDatabaseError(any: error)
     }

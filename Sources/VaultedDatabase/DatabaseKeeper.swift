@@ -38,7 +38,7 @@ actor DatabaseKeeper {
       throw VaultedDatabaseError(error)
     }
     return switch inspection {
-    case .absent: try hasOrphanedLog() ? .orphanedLog : .absent
+    case .absent: try hasLogOrJournal() ? .orphanedLog : .absent
     case .sealed(let header): .sealed(fileID: header.fileID)
     case .plainSQLite: .plain
     case .newerVersion: .newerVersion
@@ -61,8 +61,8 @@ actor DatabaseKeeper {
     return OpeningDecision(binding: binding, database: found)
   }
 
-  /// Whether a log or a journal lies beside a database that is gone.
-  private func hasOrphanedLog() throws(VaultedDatabaseError) -> Bool {
+  /// Whether a log or a journal in which something is lies at the database's place.
+  func hasLogOrJournal() throws(VaultedDatabaseError) -> Bool {
     do throws(FileError) {
       for suffix in ["-wal", "-journal"] {
         let path = FilePath(home.databasePath.string + suffix)

@@ -8,12 +8,7 @@ import Testing
     let home = try TestHome.secured()
     let nothing = try home.unlocked("queue", "accept-rollback")
     #expect(nothing.status == 0)
-    let older = try #require(FileManager.default.contents(atPath: home.database))
-    #expect(try home.unlocked("queue", "publish", "c", input: "second\n").status == 0)
-    try Data(older).write(to: URL(fileURLWithPath: home.database))
-    for suffix in ["-wal", "-shm"] {
-      try? FileManager.default.removeItem(atPath: home.database + suffix)
-    }
+    let older = try Self.rollBack(home)
 
     let refused = try home.unlocked("queue", "receive", "c")
     #expect(refused.status == 65)
@@ -26,5 +21,53 @@ import Testing
     let accepted = try home.unlocked("queue", "accept-rollback")
     #expect(accepted.status == 0, "\(accepted.errors)")
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
+  }
+
+  @Test func `queue verify and queue salvage name an older copy with 65`() throws {
+    let home = try TestHome.secured()
+    let older = try Self.rollBack(home)
+    let before = try home.contents()
+    let verified = try home.unlocked("queue", "verify")
+    #expect(verified.status == 65)
+    #expect(verified.text.contains("messaging.db: rolled back\n"), "\(verified.text)")
+    #expect(verified.text.contains("\nanchor     missing: it ends with commit "))
+    #expect(verified.errors.contains("hint: ") && verified.errors.contains("accept-rollback"))
+    let report = try Self.json(home.unlocked("queue", "verify", "--json"))
+    #expect(report["isClean"] as? Bool == false)
+    let anchor = try #require(report["anchor"] as? [String: Any])
+    #expect(anchor["state"] as? String == "missing")
+    let numbers = ["found", "expected"].map { anchor["\($0)CommitNumber"] as? Int ?? 0 }
+    #expect(numbers[0] > 0 && numbers[0] < numbers[1])
+
+    let refused = try home.unlocked("queue", "salvage", "--json")
+    #expect(refused.status == 65)
+    #expect(refused.output.isEmpty)
+    #expect(refused.errors.contains("queue salvage --accept-rollback"))
+    #expect(try home.contents() == before)
+    #expect(FileManager.default.contents(atPath: home.database) == older)
+
+    let salvaged = try home.unlocked("queue", "salvage", "--accept-rollback", "--json")
+    #expect(salvaged.status == 0, "\(salvaged.errors)")
+    let accepted = try #require(try Self.json(salvaged)["anchor"] as? [String: Any])
+    #expect(accepted["state"] as? String == "missing")
+    #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
+    let whole = try home.unlocked("queue", "verify")
+    #expect(whole.status == 0)
+    #expect(whole.text.contains("\nanchor     known: "), "\(whole.text)")
+  }
+
+  /// Puts the database back to where it was before another message; what it holds then.
+  private static func rollBack(_ home: TestHome) throws -> Data {
+    let older = try #require(FileManager.default.contents(atPath: home.database))
+    #expect(try home.unlocked("queue", "publish", "c", input: "second\n").status == 0)
+    try Data(older).write(to: URL(fileURLWithPath: home.database))
+    for suffix in ["-wal", "-shm"] {
+      try? FileManager.default.removeItem(atPath: home.database + suffix)
+    }
+    return older
+  }
+
+  private static func json(_ outcome: Tool.Outcome) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: Data(outcome.output)) as? [String: Any])
   }
 }

@@ -12,7 +12,10 @@ struct VerificationReport: Encodable {
     isClean = findings.isClean
   }
 
-  var text: String {
+  var text: String { text(verdict: verdict) }
+
+  /// The same under another headline, where more than the file was looked at.
+  func text(verdict: String) -> String {
     (["\(file.onOneLine): \(verdict)"] + pages + log + journal + contents + warnings)
       .map { "\($0)\n" }.joined()
   }

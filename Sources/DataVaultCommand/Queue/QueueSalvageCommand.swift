@@ -12,8 +12,14 @@ struct QueueSalvageCommand: AsyncParsableCommand {
       "Put a new database with all messages that are still whole in the place of a damaged one.",
     discussion: """
       The damaged files stay in the home under another name, and the daemon starts on the new ones. Reports by table and \
-      channel what was lost, and ends with 65 when something was. Nobody may have the messages open meanwhile.
+      channel what was lost, and ends with 65 when something was. Nobody may have the messages open meanwhile. Messages \
+      that are an older copy, or have lost their last commits, are refused (65) unless --accept-rollback is given.
       """)
+
+  @Flag(
+    name: .customLong("accept-rollback"),
+    help: "Go on where the messages are behind what the vault knows of.")
+  var acceptsRollback = false
 
   @OptionGroup var report: ReportOptions
   @OptionGroup var home: HomeOptions
@@ -26,7 +32,8 @@ struct QueueSalvageCommand: AsyncParsableCommand {
     let vault = try await access.vault()
     let line = ProgressLine("copying")
     defer { line.clear() }
-    let salvage = try await MessagingEngine.salvage(home, vault: vault) { line.show($0) }
+    let salvage = try await MessagingEngine.salvage(
+      home, vault: vault, acceptsRollback: acceptsRollback, progress: { line.show($0) })
     line.clear()
     let findings = QueueSalvageReport(file: home.databasePath.string, salvage)
     try report.print(findings) { findings.text }
@@ -45,6 +52,7 @@ struct QueueSalvageReport: Encodable {
   /// Whether an earlier salvage was finished, and nothing else was done.
   let finishedEarlier: Bool
   let pages: SalvageReport?
+  let anchor: AnchorReport?
   let messages: MessageMending?
 
   init(file: String, _ salvage: QueueSalvage) {
@@ -53,6 +61,7 @@ struct QueueSalvageReport: Encodable {
     isComplete = salvage.isComplete
     finishedEarlier = salvage.pages == nil
     pages = salvage.pages.map { SalvageReport(file: damagedFile, newFile: file, $0) }
+    anchor = salvage.anchor.map { AnchorReport($0) }
     messages = salvage.messages
   }
 
@@ -68,7 +77,8 @@ struct QueueSalvageReport: Encodable {
         channel.lostMessageCount.map(String.init) ?? "unknown",
       ])
     }
-    return pages.text + table.text + Self.remarks(messages).map { "\($0)\n" }.joined() + end
+    return pages.text + (anchor?.line ?? "") + table.text
+      + Self.remarks(messages).map { "\($0)\n" }.joined() + end
   }
 
   private static func remarks(_ messages: MessageMending) -> [String] {

@@ -10,8 +10,9 @@ struct QueueVerifyCommand: AsyncParsableCommand {
     commandName: "verify",
     abstract: "Check pages, log and rows of the messages, and name what is wrong.",
     discussion: """
-      Every page and the log are read as by datavault database verify; then each row is held against the messages' own \
-      rules. Nothing is changed. Nobody may have the messages open meanwhile. Ends with 65 when something is wrong.
+      Every page and the log are read as by datavault database verify; then the messages are compared with the vault, \
+      which knows how far they had come, and each row with the messages' own rules. Nothing is changed. Nobody may have the \
+      messages open meanwhile. Ends with 65 when something is wrong.
       """)
 
   @Flag(help: "Do not have SQLite compare the pages with each other.") var quick = false
@@ -31,6 +32,13 @@ struct QueueVerifyCommand: AsyncParsableCommand {
     line.clear()
     let findings = QueueVerificationReport(file: home.databasePath.string, verification)
     try report.print(findings) { findings.text }
+    guard !verification.isRolledBack else {
+      throw CommandFailure(
+        .badData, "the messages in \(home.path) are an older copy, or have lost their last commits",
+        hint:
+          "put the newest copy back with its -wal file; to go on with this one, and without what "
+          + "is missing, run datavault queue accept-rollback")
+    }
     guard verification.isClean else {
       throw CommandFailure(
         .badData, "the messages in \(home.path) are damaged",
@@ -44,24 +52,33 @@ struct QueueVerifyCommand: AsyncParsableCommand {
 struct QueueVerificationReport: Encodable {
   let isClean: Bool
   let pages: VerificationReport
+  let anchor: AnchorReport
   let messages: MessageVerification?
+  private let isRolledBack: Bool
+
+  private enum CodingKeys: CodingKey {
+    case isClean, pages, anchor, messages
+  }
 
   init(file: String, _ verification: QueueVerification) {
     isClean = verification.isClean
     pages = VerificationReport(file: file, verification.pages)
+    anchor = AnchorReport(verification.anchor)
     messages = verification.messages
+    isRolledBack = verification.isRolledBack
   }
 
   var text: String {
-    guard let messages else { return pages.text + "messages   not checked: the pages come first\n" }
+    let head = (isRolledBack ? pages.text(verdict: "rolled back") : pages.text) + anchor.line
+    guard let messages else { return head + "messages   not checked: the pages come first\n" }
     guard !messages.isClean else {
-      return pages.text + "messages   \(messages.messageCount), in agreement with their rules\n"
+      return head + "messages   \(messages.messageCount), in agreement with their rules\n"
     }
     let faults = messages.faults.flatMap { fault in
       let rest = fault.count - fault.places.count
       return fault.places.map { "messages   \(fault.rule): \($0.onOneLine)" }
         + (rest > 0 ? ["messages   \(fault.rule): \(rest) more"] : [])
     }
-    return pages.text + faults.map { "\($0)\n" }.joined()
+    return head + faults.map { "\($0)\n" }.joined()
   }
 }

@@ -1,0 +1,136 @@
+import DataVault
+import Foundation
+import GRDB
+import MessagingQueue
+import SealedVFS
+import Testing
+import VaultedDatabase
+
+/// What verify and salvage say of a database that is behind its vault.
+@Suite struct RollbackSalvageTests {
+  private let place = EngineHome()
+
+  private func publish(_ bytes: ClosedRange<UInt8>, _ vault: Vault) async throws {
+    let engine = try await place.start(vault)
+    try await engine.publish(
+      bytes.map { Message(channel: .orders, payload: [UInt8](repeating: $0, count: 500)) })
+    try await engine.stop()
+  }
+
+  /// A vault, and beside it the database as it was one publication ago.
+  private func rolledBack() async throws -> Vault {
+    let vault = try await place.makeVault()
+    try await publish(1...100, vault)
+    let older = try place.databaseFiles()
+    try await publish(101...120, vault)
+    try place.replaceDatabase(older)
+    return vault
+  }
+
+  private func messageCount(_ vault: Vault) async throws -> Int {
+    let engine = try await place.start(vault)
+    let count = try await engine.messageCount(of: .orders)
+    try await engine.stop()
+    return count
+  }
+
+  /// The leaf pages of a table, as SQLite tells them.
+  private func pages(of table: String, _ vault: Vault) async throws -> [Int] {
+    let engine = try await place.start(vault)
+    let pages = try await engine.database.read { db in
+      try Int.fetchAll(
+        db, sql: "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path",
+        arguments: [table])
+    }
+    try await engine.stop()
+    return pages
+  }
+
+  private func damage(_ page: Int) throws {
+    var files = try place.databaseFiles()
+    files["messaging.db"]?[(page - 1) * 4096 + 100] ^= 1
+    try place.replaceDatabase(files)
+  }
+
+  @Test func `verify names an older copy, whose pages and messages are whole`() async throws {
+    let vault = try await rolledBack()
+    let before = try place.databaseFiles()
+    let verification = try await MessagingEngine.verify(place.home, vault: vault)
+    #expect(verification.pages.isClean && verification.messages?.isClean == true)
+    #expect(verification.isRolledBack && !verification.isClean)
+    #expect(try await MessagingEngine.anchorState(place.home, vault: vault).isMissing)
+    #expect(try place.databaseFiles()["messaging.db"] == before["messaging.db"])
+    guard case .missing(let expected, let found) = verification.anchor else { return }
+    #expect(found < expected && found > 0)
+  }
+
+  @Test func `a salvage refuses an older copy, and changes nothing, until it is accepted`()
+    async throws
+  {
+    let vault = try await rolledBack()
+    let before = (try place.databaseFiles(), try place.vaultFile)
+    await #expect {
+      _ = try await MessagingEngine.salvage(place.home, vault: vault)
+    } throws: { error in
+      let error = error as? EngineError
+      return error?.code == .rolledBack && error?.hint?.contains("--accept-rollback") == true
+    }
+    #expect(try place.databaseFiles() == before.0)
+    #expect(try place.vaultFile == before.1)
+    let names = try FileManager.default.contentsOfDirectory(atPath: place.folder.path)
+    #expect(!names.contains { $0.contains("salvaged") || $0.contains("damaged") })
+
+    let salvage = try await MessagingEngine.salvage(
+      place.home, vault: vault, acceptsRollback: true)
+    #expect(salvage.isComplete && salvage.anchor?.isMissing == true)
+    #expect(try await messageCount(vault) == 100)
+    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+  }
+
+  @Test func `a damaged database that knows its vault's anchor is salvaged`() async throws {
+    let vault = try await place.makeVault()
+    try await publish(1...100, vault)
+    try damage(try #require(await pages(of: "message", vault).dropFirst().first))
+    let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+    guard case .known = salvage.anchor else {
+      Issue.record("the anchor is \(String(describing: salvage.anchor))")
+      return
+    }
+    #expect(try await messageCount(vault) < 100)
+  }
+
+  @Test func `a salvage goes on where the engine's row is lost, and says that it cannot tell`()
+    async throws
+  {
+    let vault = try await place.makeVault()
+    try await publish(1...100, vault)
+    let engine = try #require(await pages(of: "engine", vault).first)
+    let older = try place.databaseFiles()
+    try await publish(101...120, vault)
+    try place.replaceDatabase(older)
+    try damage(engine)
+    let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+    guard case .unreadable = salvage.anchor else {
+      Issue.record("the anchor is \(String(describing: salvage.anchor))")
+      return
+    }
+    #expect(!salvage.isComplete)
+    #expect(try await messageCount(vault) == 100)
+  }
+
+  @Test func `a schema of which a page is lost is damage, and no rollback`() async throws {
+    let vault = try await place.makeVault()
+    try await publish(1...100, vault)
+    let pages = try await pages(of: "sqlite_schema", vault)
+    #expect(!pages.isEmpty)
+    let whole = (try place.databaseFiles(), try place.vaultFile)
+    for page in pages {
+      try place.replaceDatabase(whole.0)
+      try place.setVaultFile(whole.1)
+      try damage(page)
+      let vault = try await place.unlockedVault()
+      let code = await code { _ = try await MessagingEngine.salvage(place.home, vault: vault) }
+      #expect(code != .rolledBack, "page \(page)")
+    }
+  }
+}
