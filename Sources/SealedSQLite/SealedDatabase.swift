@@ -49,7 +49,7 @@ public enum SealedDatabase {
   ///     and read back. Default: ``Durability/full``.
   ///   - creation: what to do when there is no database. Default: make one.
   ///   - newFileID: the identity of a new database, 8 bytes; nil draws one.
-  /// - Returns: a pool whose commits are durable on return, by default.
+  /// - Returns: a pool whose commits are durable on return, by default; to be closed by ``close(_:)``.
   /// - Throws: before anything is changed where the file is not what it should be.
   public static func openPool(
     at path: FilePath, key: borrowing SecretBytes, configuration: Configuration = Configuration(),

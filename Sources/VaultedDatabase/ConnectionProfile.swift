@@ -91,6 +91,8 @@ public struct ConnectionProfile: Sendable {
   /// Opens the database with the profile's key, after a change of key that a crash interrupted has
   /// been finished.
   ///
+  /// Close the pool by `SealedDatabase.close`.
+  ///
   /// - Parameters: as for `SealedDatabase.openPool`.
   /// - Throws: `keyMissing`; `databaseMissing` where `creation` is never; `foreignDatabase` when no
   ///   key of the profile opens it; `plainDatabase`, `newerVersion`, `damaged`, `busy`,

@@ -102,7 +102,7 @@ extension DatabaseKeeper {
       let pool = try SealedDatabase.openPool(
         at: home.databasePath, key: keys.current, configuration: configuration, creation: .never,
         over: home.baseVFS)
-      defer { try? pool.close() }
+      defer { try? SealedDatabase.close(pool) }
       // First in the database: until the vault has it, the rollback stays refused.
       let accepted = try add(to: ledger, keeping: nil, in: pool)
       try await vault.storeAnchor(accepted, acceptsOlder: true)

@@ -72,7 +72,7 @@ extension DatabaseKeeper {
       // SQLite closes without a word when the disk is full, and what is in the log then is not renamed.
       try pool.writeWithoutTransaction { db in try db.checkpoint(.truncate) }
     }
-    try pool.close()
+    try SealedDatabase.close(pool)
     _ = try emptying.get()
   }
 

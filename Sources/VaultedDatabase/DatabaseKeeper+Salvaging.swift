@@ -82,7 +82,7 @@ extension DatabaseKeeper {
     let pool = try SealedDatabase.openPool(
       at: home.salvagePath, key: key, creation: .never, over: home.baseVFS)
     let result = Result { try mend(pool) }
-    try pool.close()
+    try SealedDatabase.close(pool)
     let mending = try result.get()
     // The last connection carries the log over and removes it.
     guard try home.fileSystem.status(of: FilePath(home.salvagePath.string + "-wal")) == nil else {

@@ -11,25 +11,17 @@ import Testing
     snapshots = SnapshotReader(plain.pool)
   }
 
-  private static func count(_ db: Database) throws -> Int? {
+  @Sendable private static func count(_ db: Database) throws -> Int? {
     try Int.fetchOne(db, sql: "SELECT count(*) FROM message")
-  }
-
-  private func countAside() async -> Result<Int?, any Error> {
-    await withCheckedContinuation { continuation in
-      snapshots.read { access in
-        continuation.resume(returning: Result { try Self.count(access.get()) })
-      }
-    }
   }
 
   @Test func `once it is closed it reads nothing, and the pool is not asked`() async throws {
     #expect(try snapshots.read(Self.count) == 0)
-    #expect(try await countAside().get() == 0)
+    #expect(try await snapshots.readAside(Self.count) == 0)
     snapshots.close()
     // The pool is open still: whoever is refused here is refused before it.
     #expect(code { _ = try snapshots.read(Self.count) } == .stopped)
-    #expect(await code { _ = try await countAside().get() } == .stopped)
+    #expect(await code { _ = try await snapshots.readAside(Self.count) } == .stopped)
     #expect(try await plain.pool.read(Self.count) == 0)
   }
 }

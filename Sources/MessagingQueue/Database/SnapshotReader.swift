@@ -28,13 +28,16 @@ package final class SnapshotReader: Sendable {
     return try pool.read(body)
   }
 
-  /// Runs `body` on a thread of the pool, which may block.
-  package func read(_ body: @escaping @Sendable (Result<Database, any Error>) -> Void) {
-    guard enter() else { return body(.failure(EngineError.notRunning(.stopped))) }
-    pool.asyncRead { [readers] access in
-      body(access)
-      readers.leave()
-    }
+  /// Runs `body` on a thread of the pool, which may block; to the end, also for a caller that is cancelled.
+  ///
+  /// Who reads leaves once the pool has the connection back: what ``close()`` has waited for holds none, and
+  /// the pool's writer can be the last to close.
+  package func readAside<Value: Sendable>(
+    _ body: @escaping @Sendable (Database) throws -> Value
+  ) async throws -> Value {
+    guard enter() else { throw EngineError.notRunning(.stopped) }
+    defer { readers.leave() }
+    return try await Task { [pool] in try await pool.read(body) }.value
   }
 
   /// Lets nobody begin any more, and blocks until all have ended.

@@ -2,6 +2,7 @@ public import DataVault
 internal import FileLayer
 internal import GRDB
 internal import Logging
+internal import SealedSQLite
 public import SystemPackage
 internal import VaultCrypto
 public import VaultedDatabase
@@ -133,7 +134,7 @@ extension MessagingEngine {
       let pool = try DatabasePool(path: path.string)
       return try await MessagingEngine(
         pool: pool, time: SystemTimeSource(), configuration: configuration, isSecured: false,
-        closePool: { try pool.close() })
+        closePool: { try SealedDatabase.close(pool) })
     } catch {
       throw EngineError(starting: error)
     }

@@ -22,16 +22,11 @@ package final class LogReader: Sendable {
     during operation: String, _ body: @escaping @Sendable (Database) throws -> Value
   ) async throws(EngineError) -> Value {
     if let refusal = refusal() { throw refusal }
-    let result: Result<Value, EngineError> = await withCheckedContinuation { continuation in
-      snapshots.read { access in
-        let result = Result { () throws(EngineError) -> Value in
-          try translatingErrors(during: operation) { try body(access.get()) }
-        }
-        continuation.resume(returning: result)
-      }
+    do {
+      return try await snapshots.readAside(body)
+    } catch {
+      // The pool was closed under the read.
+      throw refusal() ?? EngineError(translating: error, during: operation)
     }
-    // The pool was closed under the read.
-    if case .failure = result, let refusal = refusal() { throw refusal }
-    return try result.get()
   }
 }

@@ -20,7 +20,9 @@ final class MainFile: PagedFile {
   // Not weak: that costs each change of a lock more than all else that we do there.
   unowned(unsafe) var log: LogFile?
   /// Whether SQLite was told of a damaged or missing page, here or in the log.
-  var hasMetDamage = false
+  var hasMetDamage = false {
+    didSet { if hasMetDamage { faults.noteDamage() } }
+  }
 
   init(
     base: BaseFile, registered: RegisteredKey, showsEmptyFileBare: Bool

@@ -35,6 +35,13 @@ public final class KeyRegistration: Sendable {
     unsafe SealedConnection.file(of: connection, "main")?.faults.move(to: registered.faults)
   }
 
+  /// Has a connection keep the log as it closes, where any connection of this registration has met damage: what
+  /// the log holds may be all that is left of some pages.
+  package func keepLogAfterDamage(on connection: OpaquePointer) {
+    guard registered.faults.hasMetDamage else { return }
+    unsafe SealedConnection.file(of: connection, "main")?.hasMetDamage = true
+  }
+
   /// What the last recovery of the write-ahead log left out; nil when nothing.
   ///
   /// It was written under the log's current salts: a torn tail after a power cut, or damage.

@@ -24,6 +24,7 @@ final class RecentFaults: Sendable {
 
   private struct State: Sendable {
     var entries: [Entry] = []
+    var hasMetDamage = false
     var whole: RecentFaults?
   }
 
@@ -52,8 +53,23 @@ final class RecentFaults: Sendable {
     whole?.record(fault, result: result)
   }
 
+  /// Whether a connection was told of a damaged or missing page; for good.
+  var hasMetDamage: Bool { state.withLock { $0.hasMetDamage } }
+
+  func noteDamage() {
+    let whole = state.withLock { state in
+      state.hasMetDamage = true
+      return state.whole
+    }
+    whole?.noteDamage()
+  }
+
   /// Tells another registration from now on.
   func move(to whole: RecentFaults) {
-    state.withLock { $0.whole = whole }
+    let hasMetDamage = state.withLock { state in
+      state.whole = whole
+      return state.hasMetDamage
+    }
+    if hasMetDamage { whole.noteDamage() }
   }
 }

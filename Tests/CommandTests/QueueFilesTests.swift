@@ -1,0 +1,68 @@
+import Foundation
+import Testing
+
+/// Which files a command on the messages leaves in the home.
+@Suite struct QueueFilesTests {
+  /// Each command that opens the messages; TOKEN is that of a leased message, EXPORT a file of another home's.
+  static let commands = [
+    "publish c", "receive c", "receive c --no-ack", "ack TOKEN", "release TOKEN",
+    "reject TOKEN --reason r", "extend TOKEN --lease 1h", "history c", "channels", "stats",
+    "consumers c", "consumers add c worker", "consumers remove c default", "retention c",
+    "retention set c --count 5", "dead-letters c", "redrive c", "purge c", "compact", "export",
+    "import EXPORT", "verify", "verify --quick", "rekey", "accept-rollback", "salvage",
+  ]
+
+  private static func databaseFiles(_ home: TestHome) throws -> [String] {
+    let names = ["db", "db-wal", "db-shm", "db-journal"].map { "messaging." + $0 }
+    return try FileManager.default.contentsOfDirectory(atPath: home.path)
+      .filter(names.contains).sorted()
+  }
+
+  private static func lease(_ home: TestHome) throws -> String {
+    let outcome = try home.unlocked(
+      "queue", "receive", "c", "--no-ack", "--ndjson", "--lease", "1h")
+    let line = try JSONSerialization.jsonObject(with: Data(outcome.output)) as? [String: Any]
+    return try #require(line?["token"] as? String)
+  }
+
+  /// The messages of another home, in a file.
+  private static func export(beside home: TestHome) throws -> String {
+    let file = home.folder.path("export")
+    let other = try TestHome.fresh()
+    #expect(try other.run("queue", "publish", "d", input: "elsewhere\n").status == 0)
+    #expect(try other.run("queue", "export", file).status == 0)
+    return file
+  }
+
+  @Test(arguments: commands)
+  func `a command that is the last on the messages leaves them in one file`(
+    command: String
+  ) throws {
+    let home = try TestHome.secured()
+    #expect(try Self.databaseFiles(home) == ["messaging.db"])
+    var arguments = ["queue"] + command.split(separator: " ").map(String.init)
+    if command.contains("TOKEN") || command.contains("consumers remove") {
+      let token = try Self.lease(home)
+      arguments = arguments.map { $0 == "TOKEN" ? token : $0 }
+    }
+    if command.contains("EXPORT") {
+      let file = try Self.export(beside: home)
+      arguments = arguments.map { $0 == "EXPORT" ? file : $0 }
+    }
+    let outcome = try home.unlocked(arguments, input: Array("second\n".utf8))
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    #expect(try Self.databaseFiles(home) == ["messaging.db"])
+
+    // That file and the vault are all that a copy needs.
+    let copy = try TestHome.fresh()
+    try FileManager.default.createDirectory(
+      atPath: copy.path, withIntermediateDirectories: false,
+      attributes: [.posixPermissions: 0o700])
+    for name in ["messaging.db", "vaults"] {
+      try FileManager.default.copyItem(
+        atPath: home.path + "/" + name, toPath: copy.path + "/" + name)
+    }
+    let channels = try copy.unlocked("queue", "channels")
+    #expect(channels.status == 0, "\(channels.errors)")
+  }
+}

@@ -1,0 +1,121 @@
+import DataVault
+import Foundation
+import GRDB
+import MessagingQueue
+import Testing
+import VaultedDatabase
+
+/// Which files an engine leaves as it stops.
+@Suite struct EngineClosingTests {
+  private let place = EngineHome()
+
+  /// A vault and a hundred messages.
+  private func filled() async throws -> Vault {
+    let vault = try await place.makeVault()
+    let engine = try await place.start(vault)
+    try await engine.publish(
+      (1...100).map { Message(channel: .orders, payload: [UInt8](repeating: $0, count: 500)) })
+    try await engine.stop()
+    return vault
+  }
+
+  /// The database and what SQLite keeps beside it.
+  private var names: [String] {
+    get throws {
+      try FileManager.default.contentsOfDirectory(atPath: place.folder.path)
+        .filter { ["db", "db-wal", "db-shm", "db-journal"].map { "messaging." + $0 }.contains($0) }
+        .sorted()
+    }
+  }
+
+  /// Reads by every way that an engine has, several at a time.
+  private func read(_ engine: MessagingEngine) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 {
+        group.addTask { _ = try await engine.history(of: .orders, maximumCount: 10) }
+        group.addTask { _ = try await engine.channels() }
+        group.addTask { _ = try await engine.statistics() }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  @Test func `the last engine that stops leaves one file, however it was read`() async throws {
+    let vault = try await filled()
+    #expect(try names == ["messaging.db"])
+    for _ in 0..<20 {
+      let engine = try await place.start(vault)
+      try await read(engine)
+      try await engine.stop()
+      #expect(try names == ["messaging.db"])
+    }
+    // Which a copy of that file and of the vault shows: nothing was kept elsewhere.
+    let copy = (try place.databaseFiles(), try place.vaultFile)
+    let other = EngineHome()
+    _ = try await other.makeVault()
+    try other.setVaultFile(copy.1)
+    try other.replaceDatabase(copy.0)
+    let engine = try await other.start(try await other.unlockedVault())
+    #expect(try await engine.messageCount(of: .orders) == 100)
+    try await engine.stop()
+  }
+
+  @Test func `an engine that stops under another leaves the log to it`() async throws {
+    let vault = try await filled()
+    let first = try await place.start(vault)
+    let second = try await place.start(vault)
+    try await first.publish(Message(channel: .orders, payload: [1]))
+    try await read(first)
+    try await read(second)
+    try await first.stop()
+    #expect(try names == ["messaging.db", "messaging.db-shm", "messaging.db-wal"])
+    #expect(try await second.messageCount(of: .orders) == 101)
+    try await second.stop()
+    #expect(try names == ["messaging.db"])
+  }
+
+  @Test func `an engine whose readers have met damage leaves the log`() async throws {
+    let vault = try await filled()
+    let engine = try await place.start(vault)
+    let page = try await engine.database.read { db in
+      try Int.fetchAll(
+        db,
+        sql: "SELECT pageno FROM dbstat WHERE name = 'message' AND pagetype = 'leaf' ORDER BY path")
+    }.dropFirst(3).first
+    try await engine.stop()
+    var files = try place.databaseFiles()
+    files["messaging.db"]?[(try #require(page) - 1) * 4096 + 100] ^= 1
+    try place.replaceDatabase(files)
+
+    let damaged = try await place.start(vault)
+    #expect(await code { _ = try await damaged.history(of: .orders) } == .damaged)
+    try await damaged.stop()
+    #expect(try names.contains("messaging.db-wal"))
+    #expect(try place.databaseFiles()["messaging.db"] == files["messaging.db"])
+  }
+
+  @Test func `who only looks at a database leaves no file beside it, and no log changed`()
+    async throws
+  {
+    let vault = try await filled()
+    let engine = try await place.start(vault)
+    let older = try place.databaseFiles().filter { $0.key == "messaging.db" }
+    try await engine.publish(Message(channel: .orders, payload: [1]))
+    let killed = try place.databaseFiles()
+    #expect(killed["messaging.db-wal"]?.isEmpty == false)
+    try await engine.stop()
+    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+    _ = try await MessagingEngine.anchorState(place.home, vault: vault)
+    #expect(try names == ["messaging.db"])
+    try place.replaceDatabase(older)
+    #expect(await code { try await place.start(vault).stop() } == .rolledBack)
+    _ = try await MessagingEngine.verify(place.home, vault: vault)
+    #expect(try names == ["messaging.db"])
+    #expect(try place.databaseFiles() == older)
+    // With a log there, as a kill leaves it.
+    try place.replaceDatabase(killed)
+    _ = try await MessagingEngine.verify(place.home, vault: vault)
+    _ = try await MessagingEngine.anchorState(place.home, vault: vault)
+    #expect(try place.databaseFiles() == killed)
+  }
+}
