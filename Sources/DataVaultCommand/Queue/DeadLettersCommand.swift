@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import Foundation
 internal import MessagingQueue
 
 /// `datavault queue dead-letters CHANNEL`.
@@ -30,7 +29,7 @@ struct DeadLettersCommand: AsyncParsableCommand {
         letters += page
       }
     }
-    try report.print(letters.map(DeadLetterReport.init)) { Self.text(letters) }
+    try report.print(DeadLettersReport(channel, consumer, letters)) { Self.text(letters) }
   }
 
   private static func text(_ letters: [DeadLetter]) -> String {
@@ -45,23 +44,41 @@ struct DeadLettersCommand: AsyncParsableCommand {
   }
 }
 
-/// One entry of `queue dead-letters --json`.
-private struct DeadLetterReport: Encodable {
-  let timetoken: String
-  let consumer: String
-  let bytes: Int
-  let attempts: Int
-  let reason: String
-  let died: Date
-  let failures: [DeliveryFailure]
+/// The report of `queue dead-letters` as JSON.
+private struct DeadLettersReport: Encodable {
+  struct Letter: Encodable {
+    let timetoken: String
+    let bytes: Int
+    let attempts: Int
+    let reason: String
+    /// RFC 3339.
+    let died: String
+    let failures: [Failure]
+  }
 
-  init(_ letter: DeadLetter) {
-    timetoken = letter.timetoken.description
-    consumer = letter.consumer.name
-    bytes = letter.payload.count
-    attempts = letter.attemptCount
-    reason = letter.reason
-    died = Date(timeIntervalSince1970: Double(letter.died) / 1e7)
-    failures = letter.failures
+  struct Failure: Encodable {
+    let attempt: Int
+    /// RFC 3339.
+    let time: String
+    let reason: String
+  }
+
+  let channel: String
+  let consumer: String
+  let deadLetters: [Letter]
+
+  init(_ channel: Channel, _ consumer: Consumer, _ letters: [DeadLetter]) {
+    self.channel = channel.name
+    self.consumer = consumer.name
+    deadLetters = letters.map { letter in
+      Letter(
+        timetoken: letter.timetoken.description, bytes: letter.payload.count,
+        attempts: letter.attemptCount, reason: letter.reason,
+        died: DateArgument(ticks: letter.died).text,
+        failures: letter.failures.map {
+          Failure(
+            attempt: $0.attempt, time: DateArgument(ticks: $0.time).text, reason: $0.reason)
+        })
+    }
   }
 }

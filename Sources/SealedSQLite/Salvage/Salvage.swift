@@ -50,7 +50,7 @@ public struct Salvage: Sendable, Equatable, Codable {
   }
 
   /// Rowids among which rows are lost; not every one of them was a row.
-  public struct RowIDRange: Sendable, Equatable, Codable {
+  public struct RowIDRange: Sendable, Equatable {
     /// The first; nil when nothing says.
     public let first: Int64?
     /// The last; nil when nothing says.
@@ -74,5 +74,33 @@ public struct Salvage: Sendable, Equatable, Codable {
     isSchemaWhole && areSettingsKept && areLogAndJournalWhole && notRecreated.isEmpty
       && lostAndFoundRowCount == 0
       && tables.allSatisfy { $0.rowsLostAtLeast == 0 && $0.lostRanges.isEmpty }
+  }
+}
+
+/// Rowids are coded as strings: readers of JSON that keep numbers as JavaScript does lose digits of them.
+extension Salvage.RowIDRange: Codable {
+  private enum Member: CodingKey { case first, last }
+
+  /// Makes a range of what ``encode(to:)`` has written.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: Member.self)
+    func rowID(_ member: Member) throws -> Int64? {
+      guard let text = try container.decodeIfPresent(String.self, forKey: member) else {
+        return nil
+      }
+      guard let rowID = Int64(text) else {
+        throw DecodingError.dataCorruptedError(
+          forKey: member, in: container, debugDescription: "not a rowid")
+      }
+      return rowID
+    }
+    self.init(first: try rowID(.first), last: try rowID(.last))
+  }
+
+  /// Writes the range.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: Member.self)
+    try container.encodeIfPresent(first.map { "\($0)" }, forKey: .first)
+    try container.encodeIfPresent(last.map { "\($0)" }, forKey: .last)
   }
 }
