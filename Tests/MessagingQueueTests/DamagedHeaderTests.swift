@@ -1,6 +1,7 @@
 import DataVault
 import FileLayer
 import Foundation
+import GRDB
 import MessagingQueue
 import SealedVFS
 import SystemPackage
@@ -86,10 +87,14 @@ import VaultedDatabase
     let found = try await MessagingEngine.verify(place.home, vault: vault)
     #expect(found.pages.log.changedHeaderFrames == changed && found.isClean)
 
+    // The checkpoint before another commit: a commit may put a new copy of page 1 into the log.
+    let opened = try await VaultedDatabase.open(place.home, vault: vault)
+    _ = try await opened.pool.writeWithoutTransaction { db in try db.checkpoint(.truncate) }
+    try opened.close()
+    #expect(try Data(contentsOf: database).prefix(16) == header)
     let engine = try await place.start(vault)
     try await publish(50, through: engine)
     try await engine.stop()
-    #expect(try Data(contentsOf: database).prefix(16) == header)
     #expect(try await messageCount(vault) == 350)
     #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
   }
