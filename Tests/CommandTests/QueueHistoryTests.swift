@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Synchronization
 import Testing
 
 @Suite struct QueueHistoryTests {
@@ -57,6 +58,75 @@ import Testing
     #expect(followed("first\nsecond\nthird\nfourth\n"))
     kill(follower.id, SIGTERM)
     #expect(follower.wait() == 128 + SIGTERM)
+  }
+
+  @Test func `history that follows says how many messages were acknowledged before it saw them`()
+    throws
+  {
+    let home = try TestHome.unsecured()
+    let total = 12_000
+    _ = try home.run(
+      "queue", "publish", "c", input: (1..<total).map { "message \($0)\n" }.joined())
+    // A pipe that nobody empties holds the follower up.
+    let pipe = Pipe()
+    let follower = try Child(
+      ["queue", "history", "c", "--follow", "--home", home.path], environment: [:],
+      descriptors: [
+        0: .reading("/dev/null"), 1: .inherited(pipe.fileHandleForWriting.fileDescriptor),
+        2: .writing(home.folder.path("errors")),
+      ])
+    try pipe.fileHandleForWriting.close()
+    #expect(try pipe.fileHandleForReading.read(upToCount: 1)?.count == 1)
+    #expect(try home.run("queue", "receive", "c").output.count > 100_000)
+    let newlines = Mutex(0)
+    let reading = Thread { [descriptor = pipe.fileHandleForReading.fileDescriptor] in
+      var buffer = [UInt8](repeating: 0, count: 4096)
+      while case let count = read(descriptor, &buffer, buffer.count), count > 0 {
+        newlines.withLock { $0 += buffer[..<count].count { $0 == UInt8(ascii: "\n") } }
+      }
+    }
+    reading.start()
+    #expect(follower.wait() == 66)
+    while !reading.isFinished { usleep(1000) }
+    withExtendedLifetime(pipe) {}
+    let printedCount = newlines.withLock { $0 }
+    #expect(printedCount < total)
+    let errors = try String(contentsOfFile: home.folder.path("errors"), encoding: .utf8)
+    #expect(
+      errors.contains(
+        "datavault: \(total - printedCount) messages of c were acknowledged or expired"))
+  }
+
+  @Test func `history follows from the newest messages, or from a timetoken`() throws {
+    let home = try TestHome.unsecured()
+    _ = try home.run("queue", "publish", "c", input: "second\nthird\n")
+    let lines = try home.run("queue", "history", "c", "--ndjson").text.split(separator: "\n")
+    let second = String(lines[1].dropFirst(#"{"timetoken":""#.count).prefix(17))
+    func follow(_ arguments: String...) throws -> String? {
+      let output = home.folder.path("followed")
+      let follower = try Child(
+        ["queue", "history", "c", "--follow", "--home", home.path] + arguments, environment: [:],
+        descriptors: [
+          0: .reading("/dev/null"), 1: .writing(output),
+          2: .writing(home.folder.path("errors")),
+        ])
+      defer {
+        kill(follower.id, SIGTERM)
+        _ = follower.wait()
+      }
+      for _ in 0..<1500 {
+        if let text = try? String(contentsOfFile: output, encoding: .utf8),
+          text.hasSuffix("third\n")
+        {
+          return text
+        }
+        usleep(20_000)
+      }
+      return nil
+    }
+    #expect(try follow("--newest", "--limit", "2") == "second\nthird\n")
+    #expect(try follow("--after", second) == "third\n")
+    #expect(try follow("--newest", "--after", second) == "third\n")
   }
 
   @Test func `a limit of nothing, and one that would leave a gap, is refused`() throws {

@@ -16,6 +16,7 @@ import Testing
     ("orderingKeyWithPriority", "UPDATE message SET priority = 5 WHERE ordering_key IS NOT NULL"),
     ("channelSums", "UPDATE channel SET message_count = message_count + 1"),
     ("channelSums", "UPDATE channel SET byte_count = byte_count - 1"),
+    ("channelSums", "UPDATE channel SET published_count = message_count - 1"),
     ("messageChannel", "UPDATE message SET channel_id = 99 WHERE priority = 4"),
     ("deliveryConsumer", "UPDATE delivery SET consumer_id = 99"),
     (

@@ -36,6 +36,37 @@ import Testing
     #expect(code { _ = try engine.secondDatabase() } == .damaged)
   }
 
+  @Test(arguments: [1, 0])
+  func `a database of version 1 climbs to one that was made today, and counts on`(
+    version: Int
+  ) throws {
+    let channel = try Channel("c")
+    try engine.database.publish(["a", "b"], to: channel)
+    let entries = try entries()
+    _ = try engine.number("ALTER TABLE channel DROP COLUMN published_count")
+    _ = try engine.number("PRAGMA user_version = \(version)")
+    let faults = try engine.pool.read { try MessageVerifier.run($0).faults }
+    #expect(faults.map(\.rule) == ["schemaVersion"])
+    if version == 1 {
+      _ = try engine.secondDatabase()
+    } else {
+      // A salvage that found the tables, and not what their version was.
+      _ = try MessageMender.run(engine.pool, lostDeliveries: false)
+    }
+    #expect(try self.entries() == entries)
+    try engine.database.acknowledge(engine.database.receive(1, from: channel).map(\.token))
+    try engine.secondDatabase().publish(["c"], to: channel)
+    #expect(try engine.number("SELECT published_count FROM channel") == 3)
+    #expect(try engine.pool.read { try MessageVerifier.run($0).isClean })
+  }
+
+  private func entries() throws -> [String] {
+    try engine.pool.read { db in
+      try String.fetchAll(
+        db, sql: "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
+    }
+  }
+
   @Test func `engines that start together on a new file make the tables once`() async throws {
     let path = engine.folder.appendingPathComponent("new.db").path
     let time = engine.time

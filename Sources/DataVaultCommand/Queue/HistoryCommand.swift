@@ -8,7 +8,7 @@ struct HistoryCommand: AsyncParsableCommand {
     abstract: "Print the log of a channel, oldest first, and change nothing.",
     discussion: """
       Leased messages are in it like all others. What is acknowledged is gone, unless the channel \
-      keeps its history.
+      keeps its history. With --follow it ends with 66 when messages left the log before it printed them.
       """)
 
   @Argument(help: ArgumentHelp("Whose log.", valueName: "channel"))
@@ -57,14 +57,13 @@ struct HistoryCommand: AsyncParsableCommand {
       var reading = HistoryReading(
         engine: engine, channel: channel, format: isNDJSON ? .ndjson : .lines,
         cursor: after?.timetoken)
-      // Taken first, so that nothing is published between what is printed and what is followed.
-      let live = follows ? try await engine.messages(of: channel) : nil
-      if isNewest {
+      if follows {
+        try await reading.follow(newestCount: isNewest ? limit ?? 10 : nil)
+      } else if isNewest {
         try await reading.printNewest(limit ?? 10)
       } else {
         try await reading.print(limit ?? .max)
       }
-      if let live { try await reading.follow(live) }
     }
   }
 }

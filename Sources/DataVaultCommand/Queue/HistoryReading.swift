@@ -51,10 +51,14 @@ struct HistoryReading {
     try await print(.max)
   }
 
-  /// Prints what is published, until the process is ended.
-  mutating func follow(_ live: LogMessages) async throws {
-    for try await message in live {
-      // What came in while the history was printed is in both.
+  /// Prints the log from the cursor on, or from the newest messages, and then what is published, until
+  /// the process is ended.
+  ///
+  /// - Parameter newestCount: how many of the newest; nil for all.
+  mutating func follow(newestCount: Int?) async throws {
+    // One sequence from the first message on: it alone knows whether one is missing.
+    let start = newestCount.map(LogPosition.newest) ?? cursor.map(LogPosition.after) ?? .beginning
+    for try await message in try await engine.messages(of: channel, after: start) {
       if let cursor, message.timetoken <= cursor { continue }
       try print([message])
     }

@@ -17,6 +17,9 @@ internal import GRDB
 /// compares as over. `due` and `expires` are times of the wall clock, in units of 100 ns since 1970,
 /// as they are to outlive a reboot.
 ///
+/// `published_count` of a channel only grows: by each message that was published to it or imported. A live
+/// reader compares it with what it was given, and so notices what left the log before it came.
+///
 /// `identity` names the database in its exports, and `import` says how far each file has come that was
 /// taken in: `docs/message-export.md`.
 ///
@@ -141,7 +144,11 @@ enum EngineSchema {
       renumbered_count INTEGER NOT NULL,
       is_complete INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
+    """,
     """
+    ALTER TABLE channel ADD COLUMN published_count INTEGER NOT NULL DEFAULT 0;
+    UPDATE channel SET published_count = message_count;
+    """,
   ]
 
   /// Lets the database give space back; without this it never can.

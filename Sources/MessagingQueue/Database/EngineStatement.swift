@@ -10,7 +10,7 @@ internal import GRDB
 struct EngineStatement {
   private let statement: Statement
 
-  /// - Parameter sql: its parameters are `?`.
+  /// - Parameter sql: its parameters are `?`, or `?1`, `?2` and so on.
   init(_ db: Database, _ sql: String) throws {
     statement = try db.cachedStatement(sql: sql)
     // From here on GRDB takes them for given.

@@ -7,7 +7,8 @@ internal import GRDB
 struct MessageRemoval {
   private let db: Database
   private let channelID: Int64
-  private var messageCount = 0
+  /// Messages that were removed, and are not yet taken out of the channel's sums.
+  private(set) var messageCount = 0
   private var byteCount = 0
   private var removedThrough: Int64 = 0
 

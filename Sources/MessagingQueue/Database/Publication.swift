@@ -68,7 +68,9 @@ struct Publication {
     let update = try EngineStatement(
       db,
       """
-      UPDATE channel SET message_count = message_count + ?, byte_count = byte_count + ? WHERE id = ?
+      UPDATE channel SET message_count = message_count + ?1,
+        published_count = published_count + ?1, byte_count = byte_count + ?2
+      WHERE id = ?3
       """)
     for gain in gains.values where gain.messageCount > 0 {
       try update.execute(gain.messageCount, gain.byteCount, gain.channelID)

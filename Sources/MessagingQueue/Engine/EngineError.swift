@@ -72,7 +72,7 @@ extension EngineError.Code {
   public static let unknownLease = Self("unknownLease")
   /// Another process held the database past the busy timeout; nothing was changed.
   public static let busy = Self("busy")
-  /// Retention or a purge removed messages before a live reader saw them.
+  /// Retention, a purge or the consumers removed messages before a live reader saw them.
   public static let messagesRemoved = Self("messagesRemoved")
   /// The file system is full; nothing was changed.
   public static let diskFull = Self("diskFull")

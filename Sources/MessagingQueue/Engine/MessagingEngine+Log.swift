@@ -60,7 +60,7 @@ extension MessagingEngine {
   /// - Parameters:
   ///   - start: default: what is published after this call.
   ///   - overflow: default: nothing is passed over.
-  /// - Throws: `invalidArgument` for a skip to fewer than one message; `stopped`, `vaultLocked`,
+  /// - Throws: `invalidArgument` for a skip to fewer than one message, or a beginning with fewer; `stopped`, `vaultLocked`,
   ///   `damaged`, `inputOutput`.
   public nonisolated func messages(
     of channel: Channel, after start: LogPosition = .now, overflow: OverflowPolicy = .wait
@@ -78,15 +78,15 @@ extension MessagingEngine {
       throw EngineError(
         .invalidArgument, "a skip to the newest \(count) messages", hint: "keep at least one")
     }
-    let cursor: Int64?
-    switch start.kind {
-    case .beginning: cursor = nil
-    case .after(let timetoken): cursor = timetoken.rawValue
-    case .now:
-      cursor = try await log.read(during: "reading the log") { try EngineDatabase.highWater($0) }
+    if case .newest(let count) = start.kind, count < 1 {
+      throw EngineError(
+        .invalidArgument, "a beginning with the newest \(count) messages", hint: "at least one")
+    }
+    let place = try await log.read(during: "reading the log") { db in
+      try EngineDatabase.find(start, in: channels, db)
     }
     return LogMessages(
-      reader: log, channels: channels, cursor: cursor, overflow: overflow,
+      reader: log, channels: channels, start: place, overflow: overflow,
       pageByteCount: configuration.maximumReceiveByteCount)
   }
 }

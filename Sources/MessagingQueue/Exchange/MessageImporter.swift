@@ -60,10 +60,15 @@ struct MessageImporter {
     try positions.store()
     let update = try db.cachedStatement(
       sql: """
-        UPDATE channel SET message_count = message_count + ?, byte_count = byte_count + ? WHERE id = ?
+        UPDATE channel SET message_count = message_count + ?, byte_count = byte_count + ?,
+          published_count = published_count + ? WHERE id = ?
         """)
     for var channel in channels.values {
-      try update.execute(arguments: [channel.messageCount, channel.byteCount, channel.id])
+      // What comes and goes in one transaction was in the log for no reader.
+      let visibleCount = channel.messageCount - channel.removal.messageCount
+      try update.execute(arguments: [
+        channel.messageCount, channel.byteCount, visibleCount, channel.id,
+      ])
       try channel.removal.finish()
     }
     bell.announce(timetokens, after: clock.start, in: Set(channels.keys))

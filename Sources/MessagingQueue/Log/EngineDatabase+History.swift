@@ -1,6 +1,16 @@
 internal import Foundation
 internal import GRDB
 
+/// What a channel's row says to readers of its log.
+struct KnownChannel: Sendable {
+  let id: Int64
+  let channel: Channel
+  /// How far retention or a purge has removed messages.
+  let removedThrough: Int64
+  /// How many messages were ever published; only its growth means something.
+  let publishedCount: Int
+}
+
 /// The log as it is read: by channel and timetoken, with an index, in the transaction of the
 /// caller.
 extension EngineDatabase {
@@ -26,8 +36,11 @@ extension EngineDatabase {
     let channels = try knownChannels(query.channels, db)
     let cursor = query.cursor ?? (query.order == .oldestFirst ? Int64.min : .max)
     var page = LogPage(query)
-    for known in channels { page.removedThrough[known.channel] = known.removedThrough }
-    if channels.count == 1, let (id, channel, _) = channels.first {
+    for known in channels {
+      page.removedThrough[known.channel] = known.removedThrough
+      page.publishedCount += known.publishedCount
+    }
+    if channels.count == 1, let (id, channel) = channels.first.map({ ($0.id, $0.channel) }) {
       let sql = query.order == .oldestFirst ? selectForward : selectBackward
       let rows = try Row.fetchCursor(
         db.cachedStatement(sql: sql), arguments: [id, cursor, query.maximumCount])
@@ -47,6 +60,15 @@ extension EngineDatabase {
     return page
   }
 
+  /// Whether nothing comes after a page that was read in this snapshot, the oldest first.
+  static func endsLog(_ page: LogPage, of query: LogQuery, _ db: Database) throws -> Bool {
+    guard let last = page.messages.last else { return true }
+    let ids = try knownChannels(query.channels, db).map(\.id)
+    return try nearestKeys(
+      in: ids, from: last.timetoken.rawValue, order: .oldestFirst, count: 1, db
+    ).isEmpty
+  }
+
   /// How many messages of the channels lie between two timetokens, both exclusive.
   static func messageCount(
     of channels: Set<Channel>, after: Int64, before: Int64 = .max, _ db: Database
@@ -64,14 +86,16 @@ extension EngineDatabase {
     return highWater
   }
 
-  /// The channels that are there, with their numbers, and how far messages were removed from them.
+  /// The channels that are there.
   static func knownChannels(
     _ channels: Set<Channel>, _ db: Database
-  ) throws -> [(id: Int64, channel: Channel, removedThrough: Int64)] {
+  ) throws -> [KnownChannel] {
     let select = try db.cachedStatement(
-      sql: "SELECT id, removed_through FROM channel WHERE name = ?")
+      sql: "SELECT id, removed_through, published_count FROM channel WHERE name = ?")
     return try channels.compactMap { channel in
-      try Row.fetchOne(select, arguments: [channel.name]).map { ($0[0], channel, $0[1]) }
+      try Row.fetchOne(select, arguments: [channel.name]).map {
+        KnownChannel(id: $0[0], channel: channel, removedThrough: $0[1], publishedCount: $0[2])
+      }
     }
   }
 

@@ -4,6 +4,7 @@ public struct LogPosition: Sendable, Hashable {
     case beginning
     case now
     case after(Timetoken)
+    case newest(Int)
   }
 
   let kind: Kind
@@ -17,6 +18,13 @@ public struct LogPosition: Sendable, Hashable {
   /// With the first message after the one of this timetoken, which need not exist.
   public static func after(_ timetoken: Timetoken) -> LogPosition {
     LogPosition(kind: .after(timetoken))
+  }
+
+  /// With the newest `count` messages that are kept.
+  ///
+  /// - Parameter count: at least 1.
+  public static func newest(_ count: Int) -> LogPosition {
+    LogPosition(kind: .newest(count))
   }
 }
 

@@ -22,6 +22,8 @@ struct LogPage: Sendable {
   var messages: [LogMessage] = []
   /// How far retention or a purge has removed messages of the channels, in the same snapshot.
   var removedThrough: [Channel: Int64] = [:]
+  /// How many messages were ever published to the channels, in the same snapshot.
+  var publishedCount = 0
   private var byteCount = 0
   private let maximumCount: Int
   private let maximumByteCount: Int

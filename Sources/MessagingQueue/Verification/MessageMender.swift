@@ -43,9 +43,14 @@ package struct MessageMender {
         .damaged, "neither the table of messages nor that of channels could be read",
         hint: "keep the files as they are; datavault database salvage copies single rows")
     }
-    let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
-    if version > 0, version < EngineSchema.rungs.count {
-      try db.execute(sql: "PRAGMA application_id = \(EngineSchema.applicationID)")
+    // Where the version is lost, the table tells it.
+    let columns = try db.columns(in: "channel").map(\.name)
+    if !columns.contains("published_count") {
+      try db.execute(
+        sql: """
+          PRAGMA user_version = 1;
+          PRAGMA application_id = \(EngineSchema.applicationID);
+          """)
       try EngineSchema.climb(db)
     }
     let found = try EngineSchema.entries(of: db)
@@ -218,8 +223,10 @@ package struct MessageMender {
           channel: row[1], messageCount: found,
           lostMessageCount: counted < 0 ? nil : max(counted - found, 0)))
       try db.execute(
-        sql: "UPDATE channel SET message_count = ?, byte_count = ? WHERE id = ?",
-        arguments: [found, row[4] as Int, row[0] as Int64])
+        sql: """
+          UPDATE channel SET message_count = ?1, byte_count = ?2,
+            published_count = max(published_count, ?1) WHERE id = ?3
+          """, arguments: [found, row[4] as Int, row[0] as Int64])
     }
   }
 }

@@ -95,7 +95,7 @@ package struct MessageVerifier {
       }
     }
     let channels = try Row.fetchCursor(
-      db, sql: "SELECT id, name, message_count, byte_count FROM channel")
+      db, sql: "SELECT id, name, message_count, byte_count, published_count FROM channel")
     while let row = try channels.next() {
       let found = sums.removeValue(forKey: row[0]) ?? (0, 0)
       let (count, byteCount): (Int64, Int64) = (row[2], row[3])
@@ -104,6 +104,11 @@ package struct MessageVerifier {
           "channelSums",
           "channel \(row[1] as String) counts \(count) messages and \(byteCount) bytes, it has "
             + "\(found.count) and \(found.byteCount)")
+      } else if row[4] < found.count {
+        result.note(
+          "channelSums",
+          "channel \(row[1] as String) has \(found.count) messages, of \(row[4] as Int64) published"
+        )
       }
     }
     for (id, sum) in sums.sorted(by: { $0.key < $1.key }) {
