@@ -34,6 +34,7 @@ enum ExitStatus {
     .foreignDatabase: EX_DATAERR, .plainDatabase: EX_DATAERR,
     .keyMissing: EX_NOINPUT, .databaseMissing: EX_NOINPUT, .vaultMissing: EX_NOINPUT,
     .busy: EX_TEMPFAIL, .vaultLocked: EX_NOPERM, .wrongPassword: EX_NOPERM,
+    .notSecured: EX_CONFIG,
   ]
 
   private static let vaultStatuses: [VaultError.Code: Int32] = [

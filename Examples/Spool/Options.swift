@@ -38,10 +38,18 @@ struct Options: ParsableArguments {
       valueName: "seconds"))
   var firstDelaySeconds = 1.0
 
+  @Flag(
+    help: "Refuse a vault under the publicly known password; also $DATAVAULT_REQUIRE_SECURED=1.")
+  var requireSecured = false
+
   @Argument(
     parsing: .postTerminator,
     help: "The command, after --: it has the payload on its standard input, and exits with 0.")
   var commandLine: [String] = []
+
+  var requiresSecuredVault: Bool {
+    requireSecured || environment("DATAVAULT_REQUIRE_SECURED").map { $0 != "0" } ?? false
+  }
 
   var lease: Duration { .seconds(leaseSeconds) }
   /// It is over before the lease is.

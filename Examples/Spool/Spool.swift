@@ -22,6 +22,7 @@ struct Spool {
     }
     var configuration = EngineConfiguration()
     configuration.unlockTimeout = EngineConfiguration.longestHold
+    configuration.requiresSecuredVault = options.requiresSecuredVault
     let messages = MessagingService(home, vault: vault, configuration: configuration)
     let channel = try Channel(options.channel)
     let workers = Workers(messages: messages, channel: channel, options: options, logger: logger)

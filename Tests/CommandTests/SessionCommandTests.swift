@@ -55,6 +55,31 @@ struct SessionCommandTests {
     #expect(try home.run("unlock", "messaging", "--for", "7d").status == 77)
   }
 
+  @Test func `no vault is made where a session says that one was`() throws {
+    try unlock()
+    defer { lock() }
+    let vaults = home.path + "/vaults"
+    let (database, away) = (home.database, home.folder.path("away"))
+    // What an unmounted file system leaves: the directory.
+    try FileManager.default.moveItem(atPath: home.path, toPath: away)
+    try FileManager.default.createDirectory(atPath: home.path, withIntermediateDirectories: false)
+    let password = home.folder.path("password")
+    for arguments in [
+      ["queue", "publish", "c"], ["create", "messaging", "--new-password-file", password],
+      ["secure", "--new-password-file", password],
+    ] {
+      let outcome = try Tool.run(arguments + ["--home", home.path], input: Array("secret\n".utf8))
+      #expect(outcome.status == 66, "\(arguments): \(outcome.errors)")
+      #expect(outcome.errors.contains("mounted"))
+      #expect(!FileManager.default.fileExists(atPath: vaults))
+      #expect(!FileManager.default.fileExists(atPath: database))
+    }
+    try FileManager.default.removeItem(atPath: home.path)
+    try FileManager.default.moveItem(atPath: away, toPath: home.path)
+    #expect(try home.run("queue", "publish", "c", input: "second\n").status == 0)
+    #expect(try home.run("queue", "history", "c").text == "first\nsecond\n")
+  }
+
   @Test func `a wrong password begins no session`() throws {
     let outcome = try home.run(
       "unlock", "messaging", "--password-file", home.folder.path("wrong"))

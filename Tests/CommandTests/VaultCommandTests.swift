@@ -53,6 +53,56 @@ import Testing
     #expect(outcome.errors.contains("datavault secure"))
   }
 
+  @Test(arguments: ["option", "variable"])
+  func `where a secured vault is required, no command makes or opens one under the public password`(
+    way: String
+  ) throws {
+    let required = way == "option" ? ["--require-secured"] : []
+    let environment = way == "option" ? [:] : ["DATAVAULT_REQUIRE_SECURED": "1"]
+    func run(_ home: TestHome, _ arguments: [String]) throws -> Tool.Outcome {
+      try Tool.run(
+        arguments + required + ["--home", home.path], input: Array("a\n".utf8),
+        environment: environment)
+    }
+    let fresh = try TestHome.fresh()
+    let outcome = try run(fresh, ["queue", "publish", "c"])
+    #expect(outcome.status == 66)
+    #expect(outcome.errors.contains("hint: check that this is the right home"))
+    #expect(!FileManager.default.fileExists(atPath: fresh.path))
+
+    let home = try TestHome.unsecured()
+    let before = try home.contents()
+    for arguments in [
+      ["queue", "publish", "c"], ["queue", "receive", "c"], ["queue", "verify"],
+      ["queue", "rekey"], ["queue", "salvage"], ["set", "messaging", "token"],
+      ["names", "messaging"], ["verify", "messaging"],
+      ["queue", "import", home.folder.path("password")],
+    ] {
+      let outcome = try run(home, arguments)
+      #expect(outcome.status == 78, "\(arguments): \(outcome.errors)")
+      #expect(outcome.errors.contains("hint: run datavault secure"), "\(outcome.errors)")
+    }
+    #expect(try home.contents() == before)
+    // The way out needs no exception.
+    let secured = try Tool.run(
+      ["secure", "--new-password-file", home.folder.path("password"), "--home", home.path],
+      environment: environment)
+    #expect(secured.status == 0)
+    let source = ["--password-file", home.folder.path("password")]
+    #expect(try run(home, ["queue", "receive", "c"] + source).text == "first\n")
+  }
+
+  @Test func `a variable that says neither yes nor no is refused`() throws {
+    let home = try TestHome.fresh()
+    let outcome = try home.run(
+      "queue", "publish", "c", input: "a\n", environment: ["DATAVAULT_REQUIRE_SECURED": "yes"])
+    #expect(outcome.status == 64)
+    #expect(!FileManager.default.fileExists(atPath: home.path))
+    let no = try home.run(
+      "queue", "publish", "c", input: "a\n", environment: ["DATAVAULT_REQUIRE_SECURED": "0"])
+    #expect(no.status == 0)
+  }
+
   @Test func `securing before the first start makes the vault`() throws {
     let home = try TestHome.fresh()
     let password = home.folder.path("password")

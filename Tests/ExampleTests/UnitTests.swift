@@ -75,6 +75,15 @@ import Testing
     #expect(value("PrivateUsers") == nil && value("ProcSubset") == nil)
   }
 
+  @Test func `under the unit's environment a vault that is not secured is refused`() throws {
+    let unit = try String(contentsOf: UnitSandbox.unit, encoding: .utf8)
+    #expect(unit.contains("\nEnvironment=DATAVAULT_REQUIRE_SECURED=1\n"))
+    let wrapper = ["env", "DATAVAULT_REQUIRE_SECURED=1"]
+    let daemon = try Daemon(Spool.unsecured(), through: wrapper)
+    #expect(daemon.waitForEnd() == 78)
+    #expect(daemon.errors.contains("datavault secure"), "\(daemon.errors)")
+  }
+
   @Test func `what links the library is under 100 lines`() throws {
     let folder = UnitSandbox.unit.deletingLastPathComponent()
       .appendingPathComponent("../Spool").standardizedFileURL

@@ -65,6 +65,15 @@ import VaultedDatabase
     #expect(await code { _ = try await service.engine() } == .stopped)
   }
 
+  @Test func `a service that requires a secured vault makes none`() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    var configuration = EngineConfiguration()
+    configuration.requiresSecuredVault = true
+    let service = MessagingService(home, configuration: configuration)
+    #expect(await code { try await service.run() } == .vaultMissing)
+    #expect(try await !Vault.exists(.messaging, in: store))
+  }
+
   @Test func `a service whose vault is locked ends with that reason, and so do those who wait`()
     async throws
   {

@@ -71,6 +71,37 @@ struct SessionStartTests {
     }
   }
 
+  @Test(arguments: ["directly", "through a link"])
+  func `no vault is made in the place of one that a session opens`(way: String) async throws {
+    try await withHome { vault in
+      try await vault.openSession(for: .seconds(3600))
+      await vault.lock()
+      let link = folder.path + "-link"
+      try FileManager.default.createSymbolicLink(
+        atPath: link, withDestinationPath: folder.deletingLastPathComponent().path)
+      defer { try? FileManager.default.removeItem(atPath: link) }
+      let path =
+        way == "directly"
+        ? FilePath(folder.path) : FilePath(link).appending(folder.lastPathComponent)
+      let home = DataVaultHome(
+        path, fileSystem: LinuxFileSystem(), vaultParameters: self.home.vaultParameters)
+      // What an unmounted file system leaves.
+      try FileManager.default.moveItem(atPath: folder.path, toPath: folder.path + "-away")
+      defer { try? FileManager.default.removeItem(atPath: folder.path + "-away") }
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+      await #expect {
+        _ = try await MessagingEngine.start(home)
+      } throws: {
+        ($0 as? EngineError)?.code == .vaultMissing
+      }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
+      try await VaultSession.end(.messaging, in: home.store)
+      let engine = try await MessagingEngine.start(home)
+      #expect(!engine.isSecured)
+      try await engine.stop()
+    }
+  }
+
   @Test func `an engine opens a locked vault that it is given`() async throws {
     try await withHome { vault in
       try await vault.openSession(for: .seconds(3600))

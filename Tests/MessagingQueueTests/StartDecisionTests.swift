@@ -2,45 +2,88 @@ import MessagingQueue
 import Testing
 
 @Suite struct StartDecisionTests {
-  typealias Row = (StartDecision.GivenVault, StartDecision.StoredVault, Bool, StartDecision.Action)
+  typealias Action = StartDecision.Action
+  typealias Row = (
+    StartDecision.GivenVault, StartDecision.StoredVault, databaseExists: Bool, Action,
+    session: Action, required: Action
+  )
 
-  /// Every combination of the facts: given, stored, database exists, what follows.
+  /// Every combination of given, stored and whether the database exists; what follows; what follows when
+  /// a session names the vault; and when a secured vault is required, with a session or without.
   static let table: [Row] = [
-    (.none, .absent, false, .createStandardVault),
-    (.none, .absent, true, .refuse(.keyMissing)),
-    (.none, .standard, false, .tryStandardCredentials),
-    (.none, .standard, true, .tryStandardCredentials),
-    (.none, .secured, false, .trySession),
-    (.none, .secured, true, .trySession),
+    (
+      .none, .absent, false, .createStandardVault, .refuse(.vaultMissing), .refuse(.vaultMissing)
+    ),
+    (.none, .absent, true, .refuse(.keyMissing), .refuse(.keyMissing), .refuse(.keyMissing)),
+    (
+      .none, .standard, false, .tryStandardCredentials, .tryStandardCredentials,
+      .refuse(.notSecured)
+    ),
+    (
+      .none, .standard, true, .tryStandardCredentials, .tryStandardCredentials,
+      .refuse(.notSecured)
+    ),
+    (.none, .secured, false, .trySession, .trySession, .trySession),
+    (.none, .secured, true, .trySession, .trySession, .trySession),
 
-    (.locked, .absent, false, .refuse(.vaultMissing)),
-    (.locked, .absent, true, .refuse(.keyMissing)),
-    (.locked, .standard, false, .tryStandardCredentials),
-    (.locked, .standard, true, .tryStandardCredentials),
-    (.locked, .secured, false, .trySession),
-    (.locked, .secured, true, .trySession),
+    (
+      .locked, .absent, false, .refuse(.vaultMissing), .refuse(.vaultMissing),
+      .refuse(.vaultMissing)
+    ),
+    (.locked, .absent, true, .refuse(.keyMissing), .refuse(.keyMissing), .refuse(.keyMissing)),
+    (
+      .locked, .standard, false, .tryStandardCredentials, .tryStandardCredentials,
+      .refuse(.notSecured)
+    ),
+    (
+      .locked, .standard, true, .tryStandardCredentials, .tryStandardCredentials,
+      .refuse(.notSecured)
+    ),
+    (.locked, .secured, false, .trySession, .trySession, .trySession),
+    (.locked, .secured, true, .trySession, .trySession, .trySession),
 
-    (.unlocked, .absent, false, .refuse(.vaultMissing)),
-    (.unlocked, .absent, true, .refuse(.keyMissing)),
-    (.unlocked, .standard, false, .useGivenVault),
-    (.unlocked, .standard, true, .useGivenVault),
-    (.unlocked, .secured, false, .useGivenVault),
-    (.unlocked, .secured, true, .useGivenVault),
+    (
+      .unlocked, .absent, false, .refuse(.vaultMissing), .refuse(.vaultMissing),
+      .refuse(.vaultMissing)
+    ),
+    (.unlocked, .absent, true, .refuse(.keyMissing), .refuse(.keyMissing), .refuse(.keyMissing)),
+    (.unlocked, .standard, false, .useGivenVault, .useGivenVault, .refuse(.notSecured)),
+    (.unlocked, .standard, true, .useGivenVault, .useGivenVault, .refuse(.notSecured)),
+    (.unlocked, .secured, false, .useGivenVault, .useGivenVault, .useGivenVault),
+    (.unlocked, .secured, true, .useGivenVault, .useGivenVault, .useGivenVault),
   ]
+
+  private static func decision(
+    _ row: Row, session: Bool = false, required: Bool = false
+  ) -> StartDecision {
+    StartDecision(
+      given: row.0, stored: row.1, databaseExists: row.databaseExists, sessionExists: session,
+      requiresSecuredVault: required)
+  }
 
   @Test(arguments: table.indices)
   func `the start follows the table`(index: Int) {
-    let (given, stored, databaseExists, action) = Self.table[index]
-    let decision = StartDecision(given: given, stored: stored, databaseExists: databaseExists)
-    #expect(decision.action == action, "\(given) \(stored) database: \(databaseExists)")
+    let row = Self.table[index]
+    #expect(Self.decision(row).action == row.3, "\(row)")
+    #expect(Self.decision(row, session: true).action == row.session, "\(row)")
+    for session in [false, true] {
+      let decision = Self.decision(row, session: session, required: true)
+      #expect(decision.action == row.required, "\(row)")
+    }
   }
 
   @Test func `the table has every combination once`() {
-    let rows = Set(
-      Self.table.map { StartDecision(given: $0.0, stored: $0.1, databaseExists: $0.2) })
+    let rows = Set(Self.table.map { Self.decision($0) })
     let combinations =
       StartDecision.GivenVault.allCases.count * StartDecision.StoredVault.allCases.count * 2
     #expect(rows.count == Self.table.count)
     #expect(rows.count == combinations)
+  }
+
+  @Test func `a required vault never leads to the standard credentials`() {
+    for row in Self.table {
+      let action = Self.decision(row, required: true).action
+      #expect(action != .createStandardVault && action != .tryStandardCredentials)
+    }
   }
 }

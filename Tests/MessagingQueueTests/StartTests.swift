@@ -118,6 +118,33 @@ import VaultedDatabase
     #expect(await startCode(vault: vault) == nil)
   }
 
+  @Test func `where a secured vault is required, none is made or opened under the public password`()
+    async throws
+  {
+    var configuration = EngineConfiguration()
+    configuration.requiresSecuredVault = true
+    func startCode(vault: Vault? = nil) async -> EngineError.Code? {
+      do {
+        try await MessagingEngine.start(home, vault: vault, configuration: configuration).stop()
+        return nil
+      } catch {
+        return error.code
+      }
+    }
+    #expect(await startCode() == .vaultMissing)
+    #expect(!FileManager.default.fileExists(atPath: folder.path))
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try await MessagingEngine.start(home).stop()
+    #expect(await startCode() == .notSecured)
+    let standard = try await Vault.get(.messaging, in: home.store, parameters: home.vaultParameters)
+    try await standard.unlock(with: .standard)
+    #expect(await startCode(vault: standard) == .notSecured)
+    await standard.lock()
+    try await VaultedDatabase.secure(home, with: credentials("long secret"))
+    #expect(await startCode() == .vaultLocked)
+    #expect(try await startCode(vault: unlockedVault("long secret")) == nil)
+  }
+
   @Test func `a database without its vault is refused, and no vault is made over it`() async throws
   {
     defer { cleanUp() }

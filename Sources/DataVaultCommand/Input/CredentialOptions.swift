@@ -35,6 +35,24 @@ struct CredentialOptions: ParsableArguments {
       "Open by a key file, read from an open file descriptor.", valueName: "n"))
   var slotKeyDescriptor: Int32?
 
+  @Flag(
+    name: .customLong("require-secured"),
+    help: "Neither make nor open a vault under the publicly known password.")
+  var demandsSecured = false
+
+  /// Whether a vault under the publicly known password must be neither made nor opened.
+  func requiresSecuredVault() throws(CommandFailure) -> Bool {
+    if demandsSecured { return true }
+    let variable = "DATAVAULT_REQUIRE_SECURED"
+    switch Environment[variable] {
+    case nil, "0": return false
+    case "1": return true
+    default:
+      throw CommandFailure(
+        .usage, "the variable \(variable) is neither 0 nor 1", hint: "set it to 1")
+    }
+  }
+
   /// Whether a source was named: it is used then, and nothing in its place.
   var areGiven: Bool { password.areGiven || otherCount > 0 }
 

@@ -43,6 +43,7 @@ extension CommandFailure {
     case .alreadyExists: .exists
     case .invalidChannel, .invalidArgument: .usage
     case .busy: .tryLater
+    case .notSecured: .policy
     case .vault:
       (error.underlying as? VaultError).map { status(of: $0.code) } ?? .inputOutput
     default: .inputOutput

@@ -33,15 +33,15 @@ struct EngineAccess {
 
   /// The engine, started by its own rules where there is no password to hand to it.
   func start() async throws -> MessagingEngine {
-    let access = VaultAccess(home: home, credentials: credentials)
+    var configuration = EngineConfiguration()
+    configuration.requiresSecuredVault = try credentials.requiresSecuredVault()
+    var vault: Vault?
     if credentials.areGiven {
-      try await demandVault()
-      return try await MessagingEngine.start(home, vault: access.open(.messaging))
+      vault = try await self.vault()
+    } else if try await isSecured() {
+      vault = try await VaultAccess(home: home, credentials: credentials).open(.messaging)
     }
-    if try await isSecured() {
-      return try await MessagingEngine.start(home, vault: access.open(.messaging))
-    }
-    return try await MessagingEngine.start(home)
+    return try await MessagingEngine.start(home, vault: vault, configuration: configuration)
   }
 
   /// The messaging vault, unlocked, for what is done without an engine.

@@ -26,6 +26,7 @@ struct CreateCommand: AsyncParsableCommand {
         .absent, "there are messages in \(home.path) already, under a key that this vault lacks",
         hint: "restore vaults/messaging.vault from a backup")
     }
+    try await home.requireNoSession(of: id)
     _ = try await Vault.create(id, in: home.store, credentials: newCredentials.read(for: id))
     try confirm("made vault \(id)")
   }

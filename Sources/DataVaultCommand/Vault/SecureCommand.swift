@@ -24,6 +24,8 @@ struct SecureCommand: AsyncParsableCommand {
           .exists, "the messaging vault in \(home.path) is secured already",
           hint: "datavault change-password messaging changes its password")
       }
+    } else {
+      try await home.requireNoSession(of: .messaging)
     }
     try await VaultedDatabase.secure(home, with: newCredentials.read(for: .messaging))
     try confirm("secured the messaging vault")

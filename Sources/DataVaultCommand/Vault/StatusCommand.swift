@@ -14,23 +14,11 @@ struct StatusCommand: AsyncParsableCommand {
   @OptionGroup var home: HomeOptions
 
   func run() async throws {
-    let store = try home.home().store
-    let vault = try await Vault.get(vault.id(), in: store)
+    let home = try home.home()
+    let vault = try await Vault.get(vault.id(), in: home.store)
     let status = StatusReport(
-      vault.id, try await vault.status(), session: try await liveSession(of: vault.id, in: store))
+      vault.id, try await vault.status(), session: try await home.liveSession(of: vault.id))
     try report.print(status) { status.text }
-  }
-
-  /// Where the kernel refuses sessions, there is none.
-  private func liveSession(
-    of id: VaultID, in store: any VaultStore
-  ) async throws -> VaultSession? {
-    do throws(VaultError) {
-      return try await VaultSession.find(id, in: store)
-    } catch {
-      guard error.code == .sessionsUnavailable else { throw error }
-      return nil
-    }
   }
 }
 

@@ -3,7 +3,7 @@ internal import VaultedDatabase
 
 /// Opens vaults for commands, by one rule: a source that was named is used and nothing in its
 /// place; without one, a secured vault opens through its session or asks at the terminal, and only
-/// one that is not secured opens with the publicly known credentials.
+/// one that is not secured opens with the publicly known credentials, unless a secured one is required.
 struct VaultAccess {
   let home: DataVaultHome
   let credentials: CredentialOptions
@@ -17,6 +17,12 @@ struct VaultAccess {
     // Before work that may last: a queue that is followed.
     defer { MemoryWarning.giveOnce() }
     let vault = try await Vault.get(id, in: home.store)
+    if try credentials.requiresSecuredVault(), try await !vault.status().isSecured {
+      throw CommandFailure(
+        .policy,
+        "vault \(id) opens with the publicly known password, and a secured one is required",
+        hint: id.securingHint)
+    }
     func unlock(with secret: borrowing VaultSecret) async throws {
       if toChangePassword {
         try await vault.unlockToChangePassword(with: secret)

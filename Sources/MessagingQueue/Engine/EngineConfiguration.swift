@@ -37,6 +37,14 @@ public struct EngineConfiguration: Sendable {
   /// the start fails with ``EngineError/Code/vaultLocked``. Default: zero, it looks once.
   public var unlockTimeout: Duration = .zero
 
+  /// Whether the engine starts only on a vault that is secured.
+  ///
+  /// Without it a first start makes a vault under the publicly known standard password, and a vault that
+  /// is not secured is opened with it. With it the first is refused as
+  /// ``EngineError/Code/vaultMissing``, the second as ``EngineError/Code/notSecured``. Set it in every
+  /// program that is past its first look. Default: false.
+  public var requiresSecuredVault = false
+
   /// How long a stop waits for the work that is under way.
   ///
   /// What still waits for its commit then fails; what reads is interrupted. Default: 10 seconds.

@@ -13,8 +13,15 @@ extension EngineError {
         hint: "restore vaults/messaging.vault from a backup")
     case .vaultMissing:
       self.init(
-        code, "the messaging vault is not in \(home.path) any more",
-        hint: "check that this is the right home and that its file system is mounted")
+        code, "the messaging vault is not in \(home.path), and none was made in its place",
+        hint:
+          "check that this is the right home and that its file system is mounted; in a new home "
+          + "run datavault lock \(VaultID.messaging) and datavault secure first")
+    case .notSecured:
+      self.init(
+        code,
+        "the messaging vault in \(home.path) opens with the publicly known password, and a secured one "
+          + "is required", hint: "run datavault secure")
     default:
       self.init(
         code, "the messaging vault in \(home.path) is locked",

@@ -48,8 +48,10 @@ extension EngineError.Code {
   public static let vaultLocked = Self("vaultLocked")
   /// The password or the salt is not the vault's.
   public static let wrongPassword = Self("wrongPassword")
-  /// A vault was handed in that is no longer in its store.
+  /// There is no vault where one was: it was handed in, a session opens it, or a secured one is required.
   public static let vaultMissing = Self("vaultMissing")
+  /// The vault is not secured, and ``EngineConfiguration/requiresSecuredVault`` is set.
+  public static let notSecured = Self("notSecured")
   /// There is a database and no vault that could hold its key.
   public static let keyMissing = Self("keyMissing")
   /// The vault belongs to a database that is not there.

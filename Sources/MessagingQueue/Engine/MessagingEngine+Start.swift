@@ -12,7 +12,8 @@ extension MessagingEngine {
   ///
   /// An unlocked vault gives the key. Without one, a first start makes vault and database with the
   /// publicly known standard credentials, and a vault that is not secured is opened with them; both
-  /// are warned about in the log. A secured vault is opened through its session, which
+  /// are warned about in the log, and refused if ``EngineConfiguration/requiresSecuredVault`` is set. No vault
+  /// is made where a live session names one: it was there. A secured vault is opened through its session, which
   /// `datavault unlock` begins; the standard credentials are not tried on it. When that session is
   /// ended by `datavault lock`, or the vault locked by `Vault.lock()`, the engine ends; when their time
   /// is over, it goes on.
@@ -23,8 +24,8 @@ extension MessagingEngine {
   ///     session or the standard credentials.
   ///   - configuration: its ``EngineConfiguration/unlockTimeout`` says how long to wait for a
   ///     session.
-  /// - Throws: `vaultLocked`; `keyMissing`, `vaultMissing`, `databaseMissing`, `foreignDatabase`,
-  ///   `plainDatabase`; `rolledBack`, to be accepted with ``acceptRollback(_:vault:)``;
+  /// - Throws: `vaultLocked`; `keyMissing`, `vaultMissing`, `notSecured`, `databaseMissing`,
+  ///   `foreignDatabase`, `plainDatabase`; `rolledBack`, to be accepted with ``acceptRollback(_:vault:)``;
   ///   `damaged`, `newerVersion`; `busy`, `diskFull`, `inputOutput`, `vault`.
   public static func start(
     _ home: DataVaultHome, vault: Vault? = nil,
@@ -145,9 +146,11 @@ extension MessagingEngine {
     _ home: DataVaultHome, given: Vault?, configuration: EngineConfiguration
   ) async throws(EngineError) -> Vault {
     do {
+      let stored = try await storedVault(home)
       let decision = StartDecision(
-        given: await facts(of: given), stored: try await storedVault(home),
-        databaseExists: try databaseExists(home))
+        given: await facts(of: given), stored: stored, databaseExists: try databaseExists(home),
+        sessionExists: stored == .absent ? try await sessionExists(home) : false,
+        requiresSecuredVault: configuration.requiresSecuredVault)
       switch (decision.action, given) {
       case (.useGivenVault, let vault?):
         return vault
@@ -214,6 +217,17 @@ extension MessagingEngine {
       .messaging, in: home.store, parameters: home.vaultParameters
     ).status()
     return status.isSecured ? .secured : .standard
+  }
+
+  /// Where the kernel refuses sessions there is none.
+  private static func sessionExists(_ home: DataVaultHome) async throws -> Bool {
+    do throws(VaultError) {
+      return try await VaultSession.find(
+        .messaging, in: home.store, parameters: home.vaultParameters) != nil
+    } catch {
+      guard error.code == .sessionsUnavailable else { throw error }
+      return false
+    }
   }
 
   /// A log without its database counts: it was there.

@@ -2,7 +2,8 @@
 ///
 /// Nothing here looks at a file or a clock. The rule behind the table: a database is never left
 /// without its key, and the publicly known credentials are never tried on a secured vault, nor put
-/// in its place: that opens through a session of its user, or not at all. Whether database and vault
+/// in its place: that opens through a session of its user, or not at all. A vault that a session names
+/// was there: it is not made again, as its file system can be unmounted. Whether database and vault
 /// belong together is decided afterwards, by `VaultedDatabase`, on what the open vault says.
 package struct StartDecision: Sendable, Hashable {
   /// What the caller handed in.
@@ -37,18 +38,28 @@ package struct StartDecision: Sendable, Hashable {
   package var given: GivenVault
   package var stored: StoredVault
   package var databaseExists: Bool
+  /// Whether a live session opens the messaging vault of this very home; asked for one that is absent.
+  package var sessionExists: Bool
+  /// Whether a vault that is not secured must be neither made nor opened.
+  package var requiresSecuredVault: Bool
 
-  package init(given: GivenVault, stored: StoredVault, databaseExists: Bool) {
+  package init(
+    given: GivenVault, stored: StoredVault, databaseExists: Bool, sessionExists: Bool,
+    requiresSecuredVault: Bool
+  ) {
     self.given = given
     self.stored = stored
     self.databaseExists = databaseExists
+    self.sessionExists = sessionExists
+    self.requiresSecuredVault = requiresSecuredVault
   }
 
   package var action: Action {
     switch (stored, given) {
     case (.absent, _) where databaseExists: .refuse(.keyMissing)
-    case (.absent, .none): .createStandardVault
-    case (.absent, .locked), (.absent, .unlocked): .refuse(.vaultMissing)
+    case (.absent, .none) where !sessionExists && !requiresSecuredVault: .createStandardVault
+    case (.absent, _): .refuse(.vaultMissing)
+    case (.standard, _) where requiresSecuredVault: .refuse(.notSecured)
     case (.standard, .unlocked), (.secured, .unlocked): .useGivenVault
     case (.standard, .none), (.standard, .locked): .tryStandardCredentials
     case (.secured, .none), (.secured, .locked): .trySession

@@ -53,6 +53,7 @@ struct Child {
     var variables = ProcessInfo.processInfo.environment
     for name in [
       "DATAVAULT_HOME", "STATE_DIRECTORY", "XDG_DATA_HOME", "CREDENTIALS_DIRECTORY",
+      "DATAVAULT_REQUIRE_SECURED",
     ] {
       variables[name] = nil
     }

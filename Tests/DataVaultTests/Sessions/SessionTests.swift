@@ -22,6 +22,30 @@ import VaultCrypto
     #expect(try await vault.text("name") == "other")
   }
 
+  @Test func `the place of a session is the same while its home is unmounted, links resolved`()
+    throws
+  {
+    let files = FileManager.default
+    let folder = files.temporaryDirectory.appendingPathComponent("identity-\(UUID().uuidString)")
+    defer { try? files.removeItem(at: folder) }
+    let mount = folder.appendingPathComponent("disk/mount")
+    let vaults = mount.appendingPathComponent("home/vaults")
+    try files.createDirectory(at: vaults, withIntermediateDirectories: true)
+    try files.createSymbolicLink(
+      atPath: folder.path + "/link", withDestinationPath: folder.path + "/disk")
+    let id = try VaultID("messaging")
+    let direct = FileVaultStore(home: FilePath(mount.path + "/home"))
+    let linked = FileVaultStore(home: FilePath(folder.path + "/link/mount/home"))
+    let identity = try #require(direct.sessionIdentity(of: id))
+    #expect(linked.sessionIdentity(of: id) == identity)
+    // The home is gone, then its mount point too.
+    for path in [mount.path + "/home", mount.path] {
+      try files.removeItem(atPath: path)
+      #expect(direct.sessionIdentity(of: id) == identity)
+      #expect(linked.sessionIdentity(of: id) == identity)
+    }
+  }
+
   @Test func `without a session the vault stays locked, and that is no error`() async throws {
     try await bench.create()
     let vault = try await bench.found()
