@@ -78,10 +78,11 @@ struct Receiver {
     ).execute(arguments: [consumer.id, clock.wallNow])
   }
 
+  /// `IS NOT NULL` would not do: SQLite 3.40 takes it for true of every column in a RETURNING clause.
   static let endHolds = """
     UPDATE delivery SET held_boot = NULL, held_until = NULL
     WHERE consumer_id = ? AND held_until IS NOT NULL AND (held_boot, held_until) <= (?, ?)
-    RETURNING ordering_key, lease IS NOT NULL
+    RETURNING ordering_key, typeof(lease) <> 'null'
     """
 
   /// A lease that ends without an answer is a failed attempt.

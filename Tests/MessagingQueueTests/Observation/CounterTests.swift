@@ -57,6 +57,21 @@ import Testing
     #expect(observed.count("leases_expired") == 1)
   }
 
+  @Test func `the end of a release's delay is no expired lease`() async throws {
+    let observed = try await ObservedEngine()
+    let engine = observed.engine
+    try await observed.publish("a", "b", "c", "d", "e", to: orders)
+    let deliveries = try await engine.receive(from: orders, maximumCount: 5)
+    try await engine.release(deliveries.dropLast().map(\.token), after: .seconds(10))
+    observed.plain.time.advance(by: .seconds(11))
+    #expect(try await engine.receive(from: orders, maximumCount: 9).count == 4)
+    #expect(observed.count("messages_released") == 4)
+    #expect(observed.count("leases_expired") == 0)
+    observed.plain.time.advance(by: .seconds(31))
+    #expect(try await engine.receive(from: orders, maximumCount: 9).count == 5)
+    #expect(observed.count("leases_expired") == 5)
+  }
+
   @Test func `a message is counted once that is published twice under one deduplication id`()
     async throws
   {
