@@ -108,6 +108,10 @@ let package = Package(
     .target(
       name: "FaultVFS", dependencies: ["FileLayer", "CSQLite", system],
       path: "Tests/Support/FaultVFS", swiftSettings: Array(settings.dropFirst())),
+    // The operations of an engine, for tests that wait for each of them.
+    .target(
+      name: "QueueBench", dependencies: ["MessagingQueue", "FileLayer", grdb],
+      path: "Tests/Support/QueueBench", swiftSettings: Array(settings.dropFirst())),
 
     // The program of SealedSQLite's documentation, as it stands there.
     .executableTarget(
@@ -168,7 +172,8 @@ let package = Package(
       "MessagingQueueTests",
       [
         "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault",
-        "VaultCrypto", "FileLayer", "FaultVFS", "Shop", grdb, logging, metrics, system,
+        "VaultCrypto", "FileLayer", "FaultVFS", "QueueBench", "Shop", grdb, logging, metrics,
+        system,
         .product(name: "MetricsTestKit", package: "swift-metrics"),
       ]),
     tests(
@@ -187,7 +192,7 @@ let package = Package(
       "CrashTests",
       [
         "MessagingQueue", "VaultedDatabase", "DataVault", "SealedSQLite", "SealedVFS",
-        "VaultCrypto", "FileLayer", "FaultVFS", "CSQLite", grdb, system,
+        "VaultCrypto", "FileLayer", "FaultVFS", "QueueBench", "CSQLite", grdb, system,
       ]),
   ]
 )

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import MessagingQueue
+import QueueBench
 import Synchronization
 import Testing
 
@@ -90,7 +91,7 @@ import Testing
     await code {
       let channel = try Channel("orders")
       _ = try await commits.publish(
-        texts.map { Message(channel: channel, payload: Array($0.utf8)) }, on: plain.database)
+        texts.map { Message(channel: channel, payload: Array($0.utf8)) }, on: plain.database.tables)
     }
   }
 

@@ -1,12 +1,13 @@
 import FileLayer
 import GRDB
 import MessagingQueue
+import QueueBench
 import Testing
 
 @Suite struct LeaseTests {
   let channel: Channel
   let engine: PlainEngine
-  var database: EngineDatabase { engine.database }
+  var database: TestQueue { engine.database }
 
   init() throws {
     channel = try Channel("orders")

@@ -2,6 +2,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
+import QueueBench
 import VaultCrypto
 
 /// An engine's database on a plain file in a folder of its own, with clocks that stand still.
@@ -9,7 +10,7 @@ final class PlainEngine: Sendable {
   let folder: URL
   let time: ManualTimeSource
   let pool: DatabasePool
-  let database: EngineDatabase
+  let database: TestQueue
 
   init(
     time: ManualTimeSource = ManualTimeSource(),
@@ -20,14 +21,14 @@ final class PlainEngine: Sendable {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     self.time = time
     pool = try DatabasePool(path: folder.appendingPathComponent("messaging.db").path)
-    database = try EngineDatabase(pool: pool, time: time, configuration: configuration)
+    database = try TestQueue(pool: pool, time: time, configuration: configuration)
   }
 
   /// What a second process would have: a pool of its own on the same file.
   func secondDatabase(
     configuration: EngineConfiguration = EngineConfiguration()
-  ) throws -> EngineDatabase {
-    try EngineDatabase(
+  ) throws -> TestQueue {
+    try TestQueue(
       pool: DatabasePool(path: pool.path), time: time, configuration: configuration)
   }
 
@@ -45,7 +46,7 @@ final class PlainEngine: Sendable {
   }
 }
 
-extension EngineDatabase {
+extension TestQueue {
   /// Publishes texts to one channel.
   @discardableResult
   func publish(_ texts: [String], to channel: Channel) throws -> [Timetoken] {

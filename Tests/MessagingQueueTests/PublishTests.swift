@@ -1,6 +1,7 @@
 import FileLayer
 import GRDB
 import MessagingQueue
+import QueueBench
 import Testing
 
 @Suite struct PublishTests {

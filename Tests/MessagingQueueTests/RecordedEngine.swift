@@ -3,6 +3,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
+import QueueBench
 import SealedSQLite
 import SystemPackage
 import VaultCrypto
@@ -32,11 +33,11 @@ struct RecordedEngine {
 
   /// Opens the file, over the recording VFS or plainly, for the time of `body`.
   func withDatabase(
-    isRecorded: Bool, _ body: (EngineDatabase) throws -> Void
+    isRecorded: Bool, _ body: (TestQueue) throws -> Void
   ) throws {
     let pool = try openPool(isRecorded: isRecorded)
     defer { try? pool.close() }
-    try body(EngineDatabase(pool: pool, time: time))
+    try body(TestQueue(pool: pool, time: time))
   }
 
   func openPool(isRecorded: Bool) throws -> DatabasePool {
@@ -47,7 +48,7 @@ struct RecordedEngine {
   }
 
   /// Every verb, with a note after each that says what it has acknowledged.
-  func work(_ database: EngineDatabase) throws {
+  func work(_ database: TestQueue) throws {
     try database.publish(["a", "b"], to: Self.channel)
     recorder.mark("published a b")
     try database.publish(["c"], to: Self.channel)

@@ -2,6 +2,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
+import QueueBench
 import Testing
 
 @Suite struct SchemaTests {

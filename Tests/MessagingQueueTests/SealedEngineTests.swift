@@ -2,6 +2,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
+import QueueBench
 import SealedSQLite
 import SystemPackage
 import Testing
@@ -34,13 +35,13 @@ import VaultCrypto
     defer { try? FileManager.default.removeItem(at: folder) }
     let texts = (0..<3000).map { "message \($0)" }
     try withPool { pool in
-      let database = try EngineDatabase(pool: pool, time: time)
+      let database = try TestQueue(pool: pool, time: time)
       for start in stride(from: 0, to: texts.count, by: 1000) {
         try database.publish(Array(texts[start..<start + 1000]), to: channel)
       }
     }
     try withPool { pool in
-      let database = try EngineDatabase(pool: pool, time: time)
+      let database = try TestQueue(pool: pool, time: time)
       let deliveries = try database.receive(3000, from: channel)
       #expect(deliveries.map(\.text) == texts)
       try database.acknowledge(deliveries.prefix(1500).map(\.token))
@@ -53,7 +54,7 @@ import VaultCrypto
   @Test func `a sealed database can shrink, and its commits are syncs`() throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     try withPool { pool in
-      _ = try EngineDatabase(pool: pool, time: time)
+      _ = try TestQueue(pool: pool, time: time)
       let settings = try pool.writeWithoutTransaction { db in
         try ["auto_vacuum", "synchronous"].map { try Int.fetchOne(db, sql: "PRAGMA \($0)") }
       }
@@ -64,7 +65,7 @@ import VaultCrypto
   @Test func `no file shows a payload or a channel's name`() throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     try withPool { pool in
-      let database = try EngineDatabase(pool: pool, time: time)
+      let database = try TestQueue(pool: pool, time: time)
       try database.publish(["attack at dawn", "attack at noon"], to: Channel("secret-channel"))
       let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
       #expect(names.contains("messaging.db-wal"))
@@ -80,7 +81,7 @@ import VaultCrypto
   @Test func `a damaged page is told from a failing disk`() throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     try withPool { pool in
-      let database = try EngineDatabase(pool: pool, time: time)
+      let database = try TestQueue(pool: pool, time: time)
       try database.publish(
         (0..<200).map { "\($0) " + String(repeating: "x", count: 900) }, to: channel)
     }
@@ -89,7 +90,7 @@ import VaultCrypto
     for page in bytes.count / 4096 - 30..<bytes.count / 4096 { bytes[page * 4096 + 100] ^= 1 }
     try bytes.write(to: file)
     try withPool { pool in
-      let database = try EngineDatabase(pool: pool, time: time)
+      let database = try TestQueue(pool: pool, time: time)
       #expect(code { _ = try database.receive(200, from: channel) } == .damaged)
     }
   }

@@ -44,8 +44,7 @@ struct CommitGroup {
 
   /// Writes what the verbs have in common; belongs before the commit.
   mutating func finish(_ db: Database) throws {
-    try publication.take()?.finish()
-    if hasChanges { try EngineDatabase.countCommit(db) }
+    if hasChanges { try EngineDatabase.finish(&publication, db) }
   }
 
   private func takesOneStatement(_ verb: WaitingVerb) -> Bool {

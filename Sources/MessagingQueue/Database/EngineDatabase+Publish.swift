@@ -2,20 +2,36 @@ internal import FileLayer
 package import GRDB
 
 extension EngineDatabase {
-  /// Stores messages in the order given, all or none, and returns their timetokens; the messages have
-  /// been checked.
+  /// Publishes in the caller's transaction, all or none.
   ///
-  /// A message whose deduplication id is known stores nothing and gets the timetoken of the first.
-  package func publish(_ messages: [Message], in db: Database) throws -> [Timetoken] {
+  /// - Throws: `invalidArgument` outside a transaction, `payloadTooLarge`, `diskFull`, `damaged`,
+  ///   `inputOutput`: none of them is published then.
+  package func publish(
+    _ messages: [Message], in db: Database
+  ) throws(EngineError) -> [Timetoken] {
+    try check(messages)
+    guard db.isInsideTransaction else {
+      throw EngineError(
+        .invalidArgument, "publishing in a transaction of yours, and there is none",
+        hint: "call it inside database.write, or inTransaction")
+    }
     if messages.isEmpty { return [] }
-    var publication: Publication?
-    let timetokens = try publish(messages, in: &publication, db)
-    try publication?.finish()
-    return timetokens
+    return try translatingErrors(during: "publishing in a transaction of yours") {
+      var timetokens: [Timetoken] = []
+      try db.inSavepoint {
+        var publication: Publication?
+        timetokens = try publish(messages, in: &publication, db)
+        try Self.finish(&publication, db)
+        return .commit
+      }
+      return timetokens
+    }
   }
 
-  /// The same as a part of what a transaction publishes: its sums are written when that is finished.
+  /// Stores messages in the order given, as a part of what a transaction publishes.
   ///
+  /// They have been checked; the sums are written when the publication is finished.
+  /// A message whose deduplication id is known stores nothing and gets the timetoken of the first.
   /// When it throws, `publication` is to be as it was before; that of a single message is.
   func publish(
     _ messages: [Message], in publication: inout Publication?, _ db: Database

@@ -4,9 +4,9 @@ package import VaultCrypto
 
 /// The engine's tables on a database pool.
 ///
-/// Every verb is a function of a transaction and leaves the commit to its caller. It runs on any pool,
-/// sealed or plain, and blocks the thread that calls it. Transactions are immediate: they wait for
-/// another writer before they read, never in the middle.
+/// Every verb is a function of a transaction and leaves the commit to its caller: ``CommitQueue``, whose
+/// transactions are immediate, or the caller of ``publish(_:in:)``. It runs on any pool, sealed or plain,
+/// and blocks the thread that calls it.
 package final class EngineDatabase: Sendable {
   let pool: DatabasePool
   let snapshots: SnapshotReader
@@ -67,28 +67,6 @@ package final class EngineDatabase: Sendable {
     }
   }
 
-  /// Runs one transaction that counts as a commit of the engine if it changed anything.
-  package func write<Result>(
-    during operation: String, _ body: (Database) throws -> Result
-  ) throws(EngineError) -> Result {
-    do {
-      return try pool.writeWithoutTransaction { db in
-        try db.inImmediateTransaction {
-          let changeCount = db.totalChangesCount
-          let result = try body(db)
-          if db.totalChangesCount != changeCount {
-            try Self.countCommit(db)
-          }
-          return result
-        }
-      }
-    } catch let failure as TransactionFailure {
-      throw EngineError(failure, during: operation)
-    } catch {
-      throw EngineError(translating: error, during: operation)
-    }
-  }
-
   /// Runs `body` in one snapshot; no writer waits for it.
   func read<Result>(
     during operation: String, _ body: (Database) throws -> Result
@@ -112,8 +90,15 @@ package final class EngineDatabase: Sendable {
     }
   }
 
+  /// Writes what the operations of a transaction have in common, which changed something: the sums of what
+  /// they have published, and the number of the commit.
+  static func finish(_ publication: inout Publication?, _ db: Database) throws {
+    try publication.take()?.finish()
+    try countCommit(db)
+  }
+
   /// Every transaction changes the engine's row: an older copy of the database can be told by it.
-  static func countCommit(_ db: Database) throws {
+  private static func countCommit(_ db: Database) throws {
     try EngineStatement(db, "UPDATE engine SET commit_number = commit_number + 1").execute()
   }
 

@@ -11,10 +11,7 @@ extension MessagingEngine {
   public nonisolated func addConsumer(
     _ consumer: Consumer, of channel: Channel, maximumAttempts: Int? = nil
   ) async throws(EngineError) {
-    let tables = try running()
-    return try await commits.run(during: "adding a consumer") { db in
-      try tables.addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts, in: db)
-    }
+    try await running().addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts)
   }
 
   /// Forgets a consumer, its deliveries and its dead letters.
@@ -27,10 +24,7 @@ extension MessagingEngine {
   public nonisolated func removeConsumer(
     _ consumer: Consumer, of channel: Channel
   ) async throws(EngineError) -> Bool {
-    let tables = try running()
-    return try await commits.run(during: "removing a consumer") { db in
-      try tables.removeConsumer(consumer, of: channel, in: db)
-    }
+    try await running().removeConsumer(consumer, of: channel)
   }
 
   /// A consumer's dead letters in the order of the log, at most `maximumCount` of them, from the one
@@ -39,7 +33,7 @@ extension MessagingEngine {
     of channel: Channel, for consumer: Consumer = .default, after timetoken: Timetoken? = nil,
     maximumCount: Int = 100
   ) throws(EngineError) -> [DeadLetter] {
-    let tables = try running()
+    let tables = try running().tables
     return try tables.read(during: "reading dead letters") { db in
       try tables.deadLetters(
         of: channel, for: consumer, after: timetoken, maximumCount: maximumCount, in: db)
@@ -54,10 +48,7 @@ extension MessagingEngine {
   public nonisolated func redrive(
     _ timetokens: [Timetoken]? = nil, of channel: Channel, for consumer: Consumer = .default
   ) async throws(EngineError) -> Int {
-    let tables = try running()
-    return try await commits.run(during: "redriving") { db in
-      try tables.redrive(timetokens, of: channel, for: consumer, in: db)
-    }
+    try await running().redrive(timetokens, of: channel, for: consumer)
   }
 
   /// Removes dead letters for good.
@@ -68,9 +59,6 @@ extension MessagingEngine {
   public nonisolated func removeDeadLetters(
     _ timetokens: [Timetoken]? = nil, of channel: Channel, for consumer: Consumer = .default
   ) async throws(EngineError) -> Int {
-    let tables = try running()
-    return try await commits.run(during: "removing dead letters") { db in
-      try tables.removeDeadLetters(timetokens, of: channel, for: consumer, in: db)
-    }
+    try await running().removeDeadLetters(timetokens, of: channel, for: consumer)
   }
 }

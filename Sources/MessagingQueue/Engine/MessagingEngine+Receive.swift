@@ -15,19 +15,15 @@ extension MessagingEngine {
     from channel: Channel, for consumer: Consumer = .default, maximumCount: Int = 1,
     lease: Duration = .seconds(30), waitingUpTo timeout: Duration = .zero
   ) async throws(EngineError) -> [Delivery] {
-    let tables = try running()
-    try EngineDatabase.check(maximumCount: maximumCount)
-    try EngineDatabase.check(lease: lease)
+    let operations = try running()
+    let tables = operations.tables
     let deadline = ContinuousClock.now + timeout
     while true {
       let ringCount = tables.bell.ringCount
-      let reception = try await commits.run(during: "receiving") { db in
-        try tables.receive(
-          from: channel, for: consumer, maximumCount: maximumCount, lease: lease, in: db)
-      }
-      if reception.stoppedEarly { continue }
+      let deliveries = try await operations.receive(
+        from: channel, for: consumer, maximumCount: maximumCount, lease: lease)
       let rest = deadline - .now
-      if !reception.deliveries.isEmpty || rest <= .zero { return reception.deliveries }
+      if !deliveries.isEmpty || rest <= .zero { return deliveries }
       let next = try await log.read(during: "receiving") { db in
         try tables.timeUntilNextReturn(of: channel, for: consumer, db)
       }

@@ -11,11 +11,7 @@ extension MessagingEngine {
   public nonisolated func setRetention(
     _ retention: Retention, of channel: Channel
   ) async throws(EngineError) {
-    try retention.check()
-    let tables = try running()
-    try await commits.run(during: "setting a retention") { db in
-      try tables.setRetention(retention, of: channel, in: db)
-    }
+    try await running().setRetention(retention, of: channel)
   }
 
   /// How long a channel keeps messages; the default for one that is not there.
@@ -40,16 +36,7 @@ extension MessagingEngine {
   public nonisolated func purge(
     _ channel: Channel, before end: Timetoken? = nil
   ) async throws(EngineError) -> Int {
-    let tables = try running()
-    let step = 500
-    var total = 0
-    while true {
-      let count = try await commits.run(during: "purging") { db in
-        try tables.purge(channel, before: end, count: step, in: db)
-      }
-      total += count
-      if count < step { break }
-    }
+    let total = try await running().purge(channel, before: end)
     if total > 0 { try await emptyLog() }
     return total
   }
@@ -61,7 +48,7 @@ extension MessagingEngine {
   /// - Throws: as ``purge(_:before:)``.
   @discardableResult
   public nonisolated func compact() async throws(EngineError) -> Int {
-    let maintenance = Maintenance(tables: try running(), commits: commits)
+    let maintenance = Maintenance(operations: try running())
     let pageCount = try await maintenance.giveBack { _ in 0 }
     try await emptyLog()
     return pageCount * 4096
@@ -74,7 +61,7 @@ extension MessagingEngine {
   /// - Throws: as ``purge(_:before:)``.
   @discardableResult
   public nonisolated func maintain() async throws(EngineError) -> Int {
-    let maintenance = Maintenance(tables: try running(), commits: commits)
+    let maintenance = Maintenance(operations: try running())
     let count = try await maintenance.sweep()
     _ = try await maintenance.giveBack(sparing: Maintenance.spare)
     return count
@@ -82,9 +69,9 @@ extension MessagingEngine {
 
   /// Copies the log into the database and empties it, as far as readers let it.
   nonisolated func emptyLog() async throws(EngineError) {
-    let tables = try running()
+    let pool = try running().tables.pool
     let outcome: Result<Void, EngineError> = await withCheckedContinuation { continuation in
-      tables.pool.asyncWriteWithoutTransaction { db in
+      pool.asyncWriteWithoutTransaction { db in
         continuation.resume(
           returning: Result { () throws(EngineError) in
             try translatingErrors(during: "emptying the log") {

@@ -1,5 +1,3 @@
-internal import GRDB
-
 extension MessagingEngine {
   /// Ends deliveries for good.
   ///
@@ -11,10 +9,7 @@ extension MessagingEngine {
   ///   `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`, `cancelled`: none is acknowledged.
   ///   After `outcomeUnknown` all may be.
   public nonisolated func acknowledge(_ tokens: [LeaseToken]) async throws(EngineError) {
-    let tables = try running()
-    try await settle(tokens, during: "acknowledging") { db in
-      try tables.acknowledge(tokens, in: db)
-    }
+    try await running().acknowledge(tokens)
   }
 
   /// Gives delivered messages back, to be received again at once or after `delay` on the boot
@@ -27,12 +22,7 @@ extension MessagingEngine {
   public nonisolated func release(
     _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil
   ) async throws(EngineError) {
-    let tables = try running()
-    try EngineDatabase.check(delay: delay)
-    if let reason { try EngineDatabase.check(reason: reason) }
-    try await settle(tokens, during: "releasing") { db in
-      try tables.release(tokens, after: delay, reason: reason, in: db)
-    }
+    try await running().release(tokens, after: delay, reason: reason)
   }
 
   /// Gives up on delivered messages: they become dead letters of their consumer.
@@ -42,11 +32,7 @@ extension MessagingEngine {
   public nonisolated func reject(
     _ tokens: [LeaseToken], reason: String
   ) async throws(EngineError) {
-    let tables = try running()
-    try EngineDatabase.check(reason: reason)
-    try await settle(tokens, during: "rejecting") { db in
-      try tables.reject(tokens, reason: reason, in: db)
-    }
+    try await running().reject(tokens, reason: reason)
   }
 
   /// Lets leases that have not ended end `lease` from now, sooner or later than they did.
@@ -56,19 +42,6 @@ extension MessagingEngine {
   public nonisolated func extend(
     _ tokens: [LeaseToken], by lease: Duration
   ) async throws(EngineError) {
-    let tables = try running()
-    try EngineDatabase.check(lease: lease)
-    try await settle(tokens, during: "extending") { db in
-      try tables.extend(tokens, by: lease, in: db)
-    }
-  }
-
-  private nonisolated func settle(
-    _ tokens: [LeaseToken], during operation: String,
-    _ verb: @escaping @Sendable (Database) throws -> [LeaseToken]
-  ) async throws(EngineError) {
-    if tokens.isEmpty { return }
-    let unknown = try await commits.run(during: operation, verb)
-    try EngineDatabase.require(unknown, of: tokens, during: operation)
+    try await running().extend(tokens, by: lease)
   }
 }

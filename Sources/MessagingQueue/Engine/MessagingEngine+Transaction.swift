@@ -42,24 +42,8 @@ extension MessagingEngine {
   public nonisolated func publish(
     _ messages: [Message], in db: Database
   ) throws(EngineError) -> [Timetoken] {
-    let tables = try running()
-    try tables.check(messages)
-    guard db.isInsideTransaction else {
-      throw EngineError(
-        .invalidArgument, "publishing in a transaction of yours, and there is none",
-        hint: "call it inside database.write, or inTransaction")
-    }
-    if messages.isEmpty { return [] }
-    let timetokens = try translatingErrors(during: "publishing in a transaction of yours") {
-      var timetokens: [Timetoken] = []
-      try db.inSavepoint {
-        timetokens = try tables.publish(messages, in: db)
-        try EngineDatabase.countCommit(db)
-        return .commit
-      }
-      return timetokens
-    }
-    db.afterNextTransaction { [didCommit] _ in didCommit() }
+    let timetokens = try running().tables.publish(messages, in: db)
+    if !timetokens.isEmpty { db.afterNextTransaction { [didCommit] _ in didCommit() } }
     return timetokens
   }
 }

@@ -30,8 +30,7 @@ public actor MessagingEngine {
   nonisolated let log: LogReader
 
   private let executor = BlockingExecutor(label: "datavault.engine")
-  nonisolated let tables: EngineDatabase
-  nonisolated let commits: CommitQueue
+  nonisolated let operations: QueueOperations
   /// Told, on the writer's queue, of each commit of the engine's and of the caller's with messages.
   nonisolated let didCommit: @Sendable () -> Void
   nonisolated let life: LifeKeeper
@@ -77,12 +76,12 @@ public actor MessagingEngine {
     let didCommit: @Sendable () -> Void = { anchors?.didCommit() }
     let metrics = EngineMetrics(configuration)
     let snapshots = SnapshotReader(pool)
-    tables = try await EngineOpener().open(
+    let tables = try await EngineOpener().open(
       pool, snapshots, time: time, random: random, configuration: configuration,
       bell: ChangeBell(of: snapshots, isLockedOut: isLockedOut),
       tallies: metrics.map { metrics in TallyKeeper { metrics.count($0) } })
     log = LogReader(snapshots, bell: tables.bell, refusal: refusal)
-    commits = CommitQueue(pool) { report in
+    operations = QueueOperations(tables) { report in
       metrics?.record(report)
       didCommit()
     }
@@ -95,6 +94,9 @@ public actor MessagingEngine {
     self.configuration = configuration
     self.isSecured = isSecured
   }
+
+  nonisolated var tables: EngineDatabase { operations.tables }
+  nonisolated var commits: CommitQueue { operations.commits }
 
   /// Verbs that wait for the commit before theirs to end.
   package nonisolated var waitingCount: Int { commits.waitingCount }
@@ -120,15 +122,12 @@ public actor MessagingEngine {
   public nonisolated func publish(
     _ messages: [Message]
   ) async throws(EngineError) -> [Timetoken] {
-    let tables = try running()
-    try tables.check(messages)
-    if messages.isEmpty { return [] }
-    return try await commits.publish(messages, on: tables)
+    try await running().publish(messages)
   }
 
   /// Counts what is there.
   public func statistics() throws(EngineError) -> EngineStatistics {
-    try running().statistics()
+    try running().tables.statistics()
   }
 
   /// Counts what is there of one channel, beside the engine's own thread.
@@ -138,16 +137,16 @@ public actor MessagingEngine {
   public nonisolated func statistics(
     of channel: Channel
   ) async throws(EngineError) -> EngineStatistics.ChannelStatistics? {
-    let tables = try running()
+    let tables = try running().tables
     return try await log.read(during: "counting") { db in
       try tables.statistics(db, of: channel).channels.first
     }
   }
 
-  /// The engine's tables, while it takes work.
-  nonisolated func running() throws(EngineError) -> EngineDatabase {
+  /// The engine's operations, while it takes work.
+  nonisolated func running() throws(EngineError) -> QueueOperations {
     if let refusal = refusal() { throw refusal }
-    return tables
+    return operations
   }
 
   /// Ends all connections; waits for those who read.

@@ -17,7 +17,7 @@ extension MessagingEngine {
     _ selection: MessageSelection = MessageSelection(), to path: FilePath,
     progress: @escaping @Sendable (ExchangeProgress) -> Void = { _ in }
   ) async throws(EngineError) -> ExportReport {
-    try await ExchangeWorker().export(selection, of: running(), to: path, progress: progress)
+    try await ExchangeWorker().export(selection, of: running().tables, to: path, progress: progress)
   }
 
   /// The same lines for whoever takes them, in whole lines of about 256 KiB together; nothing can be
@@ -30,6 +30,7 @@ extension MessagingEngine {
     progress: @escaping @Sendable (ExchangeProgress) -> Void = { _ in },
     write: @escaping @Sendable ([UInt8]) throws -> Void
   ) async throws(EngineError) -> ExportReport {
-    try await ExchangeWorker().export(selection, of: running(), progress: progress, write: write)
+    try await ExchangeWorker().export(
+      selection, of: running().tables, progress: progress, write: write)
   }
 }

@@ -32,7 +32,7 @@ extension MessagingEngine {
     from path: FilePath,
     progress: @escaping @Sendable (ExchangeProgress) -> Void = { _ in }
   ) async throws(EngineError) -> ImportReport {
-    let tables = try running()
+    let tables = try running().tables
     let worker = ExchangeWorker()
     let checked = try await worker.check(path, tables, progress: progress)
     var ledger = try await commits.run(during: "importing messages") { db in

@@ -29,7 +29,7 @@ extension MessagingEngine {
   /// Counts what is there and sets the gauges; nothing, if nobody takes them.
   package nonisolated func observe() async throws(EngineError) {
     guard let metrics else { return }
-    let tables = try running()
+    let tables = try running().tables
     metrics.gauges.set(try await log.read(during: "counting") { try tables.statistics($0) })
   }
 

@@ -11,8 +11,9 @@ struct Maintenance: Sendable {
   /// Free pages that are kept for messages to come; more than a tenth of the file is too many, too.
   static let sparePageCount = 1024
 
-  let tables: EngineDatabase
-  let commits: CommitQueue
+  let operations: QueueOperations
+
+  private var commits: CommitQueue { operations.commits }
 
   /// Removes what is over the limits of its channel.
   ///
@@ -25,7 +26,8 @@ struct Maintenance: Sendable {
     for channel in channels {
       var last: Timetoken?
       repeat {
-        let step = try await commits.run(during: "retention") { [last, tables] db in
+        let step = try await commits.run(during: "retention") {
+          [last, tables = operations.tables] db in
           try tables.sweep(channel, after: last, count: Self.messagesAtOnce, in: db)
         }
         total += step.removedCount

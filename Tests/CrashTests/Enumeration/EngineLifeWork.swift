@@ -3,6 +3,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
+import QueueBench
 import SealedSQLite
 import SystemPackage
 import VaultCrypto
@@ -46,7 +47,7 @@ struct EngineLifeWork {
 
   private func prepare(_ workload: CrashWorkload) throws {
     let pool = try recording.openPool()
-    let database = try EngineDatabase(pool: pool, time: time)
+    let database = try TestQueue(pool: pool, time: time)
     let count = workload == .retention ? 24 : workload == .settling ? 8 : 2
     _ = try database.publish((0..<count).map { message("start \($0)", size: $0 % 3 * 700) })
     try pool.write { try $0.execute(sql: "CREATE TABLE invoice (number INTEGER PRIMARY KEY)") }

@@ -2,6 +2,7 @@ import FaultVFS
 import FileLayer
 import GRDB
 import MessagingQueue
+import QueueBench
 import SystemPackage
 
 /// What the messaging engine does to its database: publish, receive, acknowledge, release.
@@ -35,7 +36,7 @@ struct EngineWork {
     return work
   }
 
-  private func publish(_ database: EngineDatabase, _ numbers: Range<Int>) throws {
+  private func publish(_ database: TestQueue, _ numbers: Range<Int>) throws {
     let channel = try Channel("orders")
     _ = try database.publish(
       numbers.map { number in
@@ -46,7 +47,7 @@ struct EngineWork {
       })
   }
 
-  private func lease(_ database: EngineDatabase, _ pool: DatabasePool) throws {
+  private func lease(_ database: TestQueue, _ pool: DatabasePool) throws {
     let channel = try Channel("orders")
     for _ in 0..<3 {
       let deliveries = try database.receive(
@@ -67,9 +68,9 @@ struct EngineWork {
   }
 
   /// Opens the pool over the recording for the time of `body`.
-  private func withDatabase(_ body: (EngineDatabase, DatabasePool) throws -> Void) throws {
+  private func withDatabase(_ body: (TestQueue, DatabasePool) throws -> Void) throws {
     let pool = try recording.openPool()
     defer { try? pool.close() }
-    try body(EngineDatabase(pool: pool, time: time), pool)
+    try body(TestQueue(pool: pool, time: time), pool)
   }
 }

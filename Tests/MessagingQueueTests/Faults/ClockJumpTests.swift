@@ -3,6 +3,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
+import QueueBench
 import Testing
 
 /// A wall clock that jumps by years, forward and back, in the middle of everything.

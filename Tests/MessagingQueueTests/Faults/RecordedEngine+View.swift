@@ -3,6 +3,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
+import QueueBench
 import SystemPackage
 
 extension RecordedEngine {
@@ -46,7 +47,7 @@ extension RecordedEngine {
     var view: [String] = []
     let pool = try openPool(isRecorded: false)
     defer { try? pool.close() }
-    let database = try EngineDatabase(pool: pool, time: time)
+    let database = try TestQueue(pool: pool, time: time)
     try pool.writeWithoutTransaction { db in
       view += try String.fetchAll(db, sql: "PRAGMA integrity_check")
       view += try Self.rows(db, "SELECT number FROM invoice")
@@ -79,7 +80,7 @@ extension RecordedEngine {
 
   /// What a consumer gets until there is no more; in order, what has a key.
   private func drain(
-    _ database: EngineDatabase, _ channel: Channel, _ consumer: Consumer
+    _ database: TestQueue, _ channel: Channel, _ consumer: Consumer
   ) throws -> String {
     var texts: [String] = []
     var keyed: [String] = []

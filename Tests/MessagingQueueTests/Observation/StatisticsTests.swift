@@ -1,12 +1,13 @@
 import FileLayer
 import GRDB
 import MessagingQueue
+import QueueBench
 import Testing
 
 @Suite struct StatisticsTests {
   private let orders: Channel
   private let plain: PlainEngine
-  private var database: EngineDatabase { plain.database }
+  private var database: TestQueue { plain.database }
 
   init() throws {
     orders = try Channel("orders")
@@ -45,9 +46,7 @@ import Testing
     message.availability = .after(.seconds(10))
     let delayed = try database.publish([message])[0]
     let ready = try database.publish(["b"], to: orders)[0]
-    try database.write(during: "test") { db in
-      try database.addConsumer(.default, of: orders, maximumAttempts: nil, in: db)
-    }
+    try database.addConsumer(.default, of: orders)
     #expect(try consumer().oldest == ready)
     #expect(try consumer().delayedCount == 1)
     plain.time.advance(by: .seconds(10))
@@ -75,9 +74,7 @@ import Testing
   @Test(arguments: [0, 10, 1_000, 1_300, 2_500, 2_600])
   func `a deep queue is counted right from either end`(received: Int) throws {
     try database.publish((0..<2_600).map { "\($0)" }, to: orders)
-    try database.write(during: "test") { db in
-      try database.addConsumer(.default, of: orders, maximumAttempts: nil, in: db)
-    }
+    try database.addConsumer(.default, of: orders)
     if received > 0 { #expect(try database.receive(received, from: orders).count == received) }
     #expect(try consumer().readyCount == 2_600 - received)
     #expect(try consumer().leasedCount == received)

@@ -1,0 +1,128 @@
+import Foundation
+package import FileLayer
+package import GRDB
+package import MessagingQueue
+import Synchronization
+
+/// A database of messages and the operations of ``MessagingEngine`` on it, for a test that waits for each.
+///
+/// What an operation does runs on threads of its own: a test may block the one it was called on.
+package final class TestQueue: Sendable {
+  package let tables: EngineDatabase
+  package let operations: QueueOperations
+  private let pool: DatabasePool
+
+  package init(
+    pool: DatabasePool, time: any TimeSource,
+    configuration: EngineConfiguration = EngineConfiguration(),
+    didCommit: @escaping @Sendable (CommitReport) -> Void = { _ in }
+  ) throws(EngineError) {
+    self.pool = pool
+    tables = try EngineDatabase(pool: pool, time: time, configuration: configuration)
+    operations = QueueOperations(tables, didCommit: didCommit)
+  }
+
+  /// Runs one operation, and waits until it has returned.
+  package func wait<Answer: Sendable>(
+    _ body: @escaping @Sendable (QueueOperations) async throws -> Answer
+  ) throws -> Answer {
+    try begin(body).wait()
+  }
+
+  /// Runs operations that wait together, in this order, so that they share a commit.
+  package func together<Answer: Sendable>(
+    _ bodies: [@Sendable (QueueOperations) async throws -> Answer]
+  ) -> [Result<Answer, any Error>] {
+    let leave = DispatchSemaphore(value: 0)
+    pool.asyncWriteWithoutTransaction { _ in leave.wait() }
+    var calls: [Call<Answer>] = []
+    for body in bodies {
+      calls.append(begin(body))
+      while operations.commits.waitingCount < calls.count { usleep(50) }
+    }
+    leave.signal()
+    return calls.map { call in Result { try call.wait() } }
+  }
+
+  private func begin<Answer: Sendable>(
+    _ body: @escaping @Sendable (QueueOperations) async throws -> Answer
+  ) -> Call<Answer> {
+    let call = Call<Answer>()
+    Task(executorPreference: Threads.shared) { [operations] in
+      do {
+        call.finish(.success(try await body(operations)))
+      } catch {
+        call.finish(.failure(error))
+      }
+    }
+    return call
+  }
+}
+
+/// The operations, by the names that ``MessagingEngine`` has for them.
+extension TestQueue {
+  @discardableResult
+  package func publish(_ messages: [Message]) throws -> [Timetoken] {
+    try wait { try await $0.publish(messages) }
+  }
+
+  package func receive(
+    from channel: Channel, for consumer: Consumer = .default, maximumCount: Int, lease: Duration
+  ) throws -> [Delivery] {
+    try wait {
+      try await $0.receive(from: channel, for: consumer, maximumCount: maximumCount, lease: lease)
+    }
+  }
+
+  package func acknowledge(_ tokens: [LeaseToken]) throws {
+    try wait { try await $0.acknowledge(tokens) }
+  }
+
+  package func release(
+    _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil
+  ) throws {
+    try wait { try await $0.release(tokens, after: delay, reason: reason) }
+  }
+
+  package func reject(_ tokens: [LeaseToken], reason: String) throws {
+    try wait { try await $0.reject(tokens, reason: reason) }
+  }
+
+  package func addConsumer(
+    _ consumer: Consumer, of channel: Channel, maximumAttempts: Int? = nil
+  ) throws {
+    try wait {
+      try await $0.addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts)
+    }
+  }
+
+  package func statistics() throws -> EngineStatistics { try tables.statistics() }
+}
+
+/// An operation under way.
+private final class Call<Answer: Sendable>: Sendable {
+  private let result = Mutex<Result<Answer, any Error>?>(nil)
+  private let done = DispatchSemaphore(value: 0)
+
+  func finish(_ result: Result<Answer, any Error>) {
+    self.result.withLock { $0 = result }
+    done.signal()
+  }
+
+  func wait() throws -> Answer {
+    done.wait()
+    guard let result = result.withLock({ $0 }) else { preconditionFailure("signalled unfinished") }
+    return try result.get()
+  }
+}
+
+/// Runs tasks beside the cooperative pool, whose threads the tests may all hold.
+private final class Threads: TaskExecutor {
+  static let shared = Threads()
+  private let queue = DispatchQueue(label: "test-queue", attributes: .concurrent)
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+}
