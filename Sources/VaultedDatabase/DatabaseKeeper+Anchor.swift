@@ -17,22 +17,6 @@ extension DatabaseKeeper {
     }
   }
 
-  /// Asks the home's database for the anchor of its vault, where both belong together.
-  func anchorState(
-    of vault: Vault, _ ledger: any AnchorLedger
-  ) async throws(VaultedDatabaseError) -> AnchorState {
-    let lock = try takeLock()
-    defer { lock.release() }
-    do {
-      // A binding that is not complete has none: finding its database changes nothing from here on.
-      guard try await vault.anchor() != nil else { return .known }
-      _ = try await requireOwnDatabase(of: vault)
-      return try await anchorState(of: vault, in: ledger)
-    } catch {
-      throw VaultedDatabaseError(any: error)
-    }
-  }
-
   /// Asks the home's database for the anchor of its vault; the caller holds `messaging.lock`.
   ///
   /// File and log stay as they are: the last connection of a pool would carry the log over as it closes.

@@ -36,14 +36,4 @@ extension VaultedDatabase {
   ) async throws(VaultedDatabaseError) -> AcceptedRollback? {
     try await DatabaseKeeper(home: home).acceptRollback(of: vault, ledger)
   }
-
-  /// Asks the home's database for the anchor of its vault, and changes nothing.
-  ///
-  /// - Throws: `busy`, `databaseMissing`, `foreignDatabase`, `plainDatabase`, `newerVersion`, `damaged` when it
-  ///   does not open, `vaultLocked`.
-  package static func anchorState(
-    of home: DataVaultHome, vault: Vault, ledger: any AnchorLedger
-  ) async throws(VaultedDatabaseError) -> AnchorState {
-    try await DatabaseKeeper(home: home).anchorState(of: vault, ledger)
-  }
 }

@@ -80,7 +80,8 @@ import Testing
     #expect(unit.contains("\nEnvironment=DATAVAULT_REQUIRE_SECURED=1\n"))
     let wrapper = ["env", "DATAVAULT_REQUIRE_SECURED=1"]
     let daemon = try Daemon(Spool.unsecured(), through: wrapper)
-    #expect(daemon.waitForEnd() == 78)
+    #expect(throws: DaemonEnded.self) { try daemon.wait(for: "STATUS=delivering") }
+    #expect((daemon.isRunning ? daemon.stop() : daemon.waitForEnd()) == 78)
     #expect(daemon.errors.contains("datavault secure"), "\(daemon.errors)")
   }
 

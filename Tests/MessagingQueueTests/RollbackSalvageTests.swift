@@ -58,7 +58,6 @@ import VaultedDatabase
     let verification = try await MessagingEngine.verify(place.home, vault: vault)
     #expect(verification.pages.isClean && verification.messages?.isClean == true)
     #expect(verification.isRolledBack && !verification.isClean)
-    #expect(try await MessagingEngine.anchorState(place.home, vault: vault).isMissing)
     #expect(try place.databaseFiles()["messaging.db"] == before["messaging.db"])
     guard case .missing(let expected, let found) = verification.anchor else { return }
     #expect(found < expected && found > 0)

@@ -22,21 +22,4 @@ extension MessagingEngine {
       throw EngineError(starting: error)
     }
   }
-
-  /// Tells whether the messages of a home are an older copy, or have lost their last commits.
-  ///
-  /// Nothing is changed. An engine can run on the home meanwhile.
-  ///
-  /// - Parameter vault: the messaging vault of the home, unlocked.
-  /// - Throws: `busy`; `databaseMissing`, `foreignDatabase`, `plainDatabase`, `newerVersion`; `damaged` when the
-  ///   database does not open; `vaultLocked`, `vault`, `inputOutput`.
-  public static func anchorState(
-    _ home: DataVaultHome, vault: Vault
-  ) async throws(EngineError) -> AnchorState {
-    do {
-      return try await VaultedDatabase.anchorState(of: home, vault: vault, ledger: EngineLedger())
-    } catch {
-      throw EngineError(starting: error)
-    }
-  }
 }
