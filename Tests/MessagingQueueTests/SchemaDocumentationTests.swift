@@ -1,6 +1,7 @@
 import FileLayer
 import Foundation
 import GRDB
+import QueueBench
 import MessagingQueue
 import Testing
 
