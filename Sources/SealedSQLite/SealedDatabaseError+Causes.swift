@@ -13,7 +13,7 @@ extension SealedDatabaseError {
     .keyNotNamed: .invalidArgument, .keyFileRefused: .invalidArgument,
     .wrongKeyOrNotSQLCipher: .wrongKeyOrNotSQLCipher, .notClosed: .notClosed,
     .alreadyExists: .alreadyExists, .notPlainDatabase: .notPlainDatabase, .malformed: .damaged,
-    .sqliteFailed: .sqlite, .notDatabaseFile: .notSealed,
+    .vacuumTargetRefused: .invalidArgument, .sqliteFailed: .sqlite, .notDatabaseFile: .notSealed,
     .foreignFile: .foreignFile,
   ]
 

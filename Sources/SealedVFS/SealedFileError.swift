@@ -110,6 +110,11 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
     public static let keyFileRefused = Code(
       "keyFileRefused", "the key cannot be taken from here",
       hint: "a key is 32 raw bytes, in a file that only its owner may read (chmod 600)")
+    /// A `VACUUM INTO` would write a sealed database in the clear, or into a file that is not marked.
+    public static let vacuumTargetRefused = Code(
+      "vacuumTargetRefused", "VACUUM INTO does not write to this file",
+      hint: "use SealedDatabase.vacuum(_:into:key:), or a URI: with sealed_vacuum_into=1 for a "
+        + "target that has a key, with vfs=unix for a plain copy")
     /// A key, an identity or a VFS name that cannot be used.
     public static let invalidArgument = Code("invalidArgument", "invalid argument")
   }

@@ -1,4 +1,5 @@
 import Foundation
+import SystemPackage
 import Testing
 
 @Suite struct DatabaseCommandTests {
@@ -119,6 +120,31 @@ import Testing
     ])
     #expect(outcome.status == 0, "\(outcome.errors)")
     #expect(outcome.text.contains("warning    ") && outcome.text.contains(warning))
+  }
+
+  @Test func `verify warns of a missing super-journal, and refuses one that cannot be one`() throws
+  {
+    let bench = try Bench()
+    try bench.folder.secret("fixture-key", [UInt8](repeating: 0x4B, count: 32))
+    let fixture = FilePath(#filePath).removingLastComponent().removingLastComponent()
+      .removingLastComponent().appending("Fixtures/databases/super-journal-name.db").string
+    let path = bench.folder.path("hot.db")
+    for suffix in ["", "-journal"] {
+      try FileManager.default.copyItem(atPath: fixture + suffix, toPath: path + suffix)
+    }
+    let refused = try bench.run("verify", path, "--key-file", bench.folder.path("fixture-key"))
+    #expect(refused.status == 65)
+    #expect(refused.text.contains("journal    damaged, and the database needs it: "))
+    try DamageTests.change(path + "-journal") { bytes in
+      let name = Array("/a-mj0123AB9CD".utf8)
+      bytes.removeLast(18 + 16)
+      let sum = name.reduce(0) { $0 + UInt16($1) }
+      bytes += name + [0, 0, 0, 14, 0, 0, UInt8(sum >> 8), UInt8(sum & 0xFF)]
+      bytes += [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
+    }
+    let warned = try bench.run("verify", path, "--key-file", bench.folder.path("fixture-key"))
+    #expect(warned.status == 0, "\(warned.errors)")
+    #expect(warned.text.contains("whose super-journal is missing: taken for committed"))
   }
 
   @Test func `salvage copies what is whole and says what is not`() throws {

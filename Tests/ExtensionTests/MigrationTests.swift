@@ -67,7 +67,7 @@ import Testing
     #expect(try bench.bytes("a.db").isEmpty)
   }
 
-  @Test(arguments: ["VACUUM INTO 'plain.db'", ".backup plain.db"])
+  @Test(arguments: ["VACUUM INTO 'file:plain.db?vfs=unix'", ".backup plain.db"])
   func `a sealed database leaves as a plain one that a stock shell reads`(command: String) throws {
     try makeSealed()
     let outcome = try bench.shell(openSealed, command)
@@ -75,6 +75,18 @@ import Testing
     let stock = try bench.run(
       "/usr/bin/sqlite3", ["plain.db", "SELECT x FROM t; PRAGMA user_version; PRAGMA quick_check"])
     #expect(stock.output == "\(canary)\n7\nok\n")
+  }
+
+  @Test(arguments: ["plain.db", "file:b.db?vfs=sealed&keyfile=other-key"])
+  func `VACUUM INTO a name without a key, or without its mark, says what to do`(
+    target: String
+  ) throws {
+    try makeSealed()
+    let outcome = try bench.shell(".log stdout", openSealed, "VACUUM INTO '\(target)'")
+    #expect(outcome.errors.contains("authorization denied"))
+    #expect(outcome.output.contains("VACUUM INTO does not write to this file"))
+    #expect(outcome.output.contains("sealed_vacuum_into=1"))
+    #expect(try bench.filesWithCanary() == [])
   }
 
   @Test(arguments: [

@@ -46,10 +46,13 @@ DATABASES = {
         "        offset = (offset + 511) // 512 * 512\n", "        return pages\n",
         ["hot-journal-of-two-segments"]),
     "the journal": (
-        "pages = rolled_back(sealed, pages, journal)", "pass", [
+        "pages = rolled_back(sealed, pages, journal, path)", "pass", [
             "hot-journal-before-an-earlier-one", "hot-journal-of-deletions",
             "hot-journal-of-two-segments", "journal-header", "journal-record",
-            "spilled-first-transaction"]),
+            "spilled-first-transaction", "super-journal-name"]),
+    "name of a super-journal": (
+        'if not re.fullmatch(rb"/[^\\0]+-mj[0-9A-F]{6}9[0-9A-F]{2}", name, re.DOTALL):', "if False:",
+        ["super-journal-name"]),
 }
 VAULTS = {
     "digest": (

@@ -6,7 +6,7 @@
 A hot journal is rolled back and committed frames of a log are applied, in the copy: DATABASE and the
 files beside it are only read. Exit code 1 and one line of reason when something is not as it should be.
 """
-import os, struct, sys
+import os, re, stat, struct, sys
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes
@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 PAGE, CONTENT, LOCK_PAGE = 4096, 4056, 262145
 PLAIN_MAGIC = b"SQLite format 3\0"
+SQLITE_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
 class Refused(Exception):
@@ -93,9 +94,41 @@ def checksum(data, big_endian, start):
     return first, second
 
 
-def rolled_back(sealed, pages, journal):
+def super_journal(journal):
+    """The file that the end of a journal names as its super-journal; None where it names none."""
+    if len(journal) < 16 or journal[-8:] != SQLITE_MAGIC:
+        return None
+    length, total = struct.unpack(">2I", journal[-16:-8])
+    if not 1 <= length <= min(512, len(journal) - 16):
+        return None
+    name = journal[-16 - length:-16]
+    if sum(byte - 256 * (byte > 127) for byte in name) & 0xFFFFFFFF != total:
+        return None
+    return name
+
+
+def has_committed(journal, path):
+    """Whether a hot journal is one of a transaction over several databases that has committed."""
+    name = super_journal(journal)
+    if name is None:
+        return False
+    if not re.fullmatch(rb"/[^\0]+-mj[0-9A-F]{6}9[0-9A-F]{2}", name, re.DOTALL):
+        raise Refused("super-journal name")
+    try:
+        if not stat.S_ISREG(os.lstat(name).st_mode):
+            raise Refused("super-journal is not a file")
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    if os.fsencode(os.path.realpath(path)) + b"-journal" not in read(name).split(b"\0")[:-1]:
+        raise Refused("super-journal does not list the journal")
+    return False
+
+
+def rolled_back(sealed, pages, journal, path):
     """The pages as they were before the transaction whose journal is hot."""
     offset, is_first = 0, True
+    if journal[:4] == b"\0DVJ" and has_committed(journal, path):
+        return pages
     while offset + 512 <= len(journal) and journal[offset:offset + 4] == b"\0DVJ":
         if journal[offset + 4] != 1:
             raise Refused("journal version")
@@ -182,7 +215,7 @@ def open_database(path, key):
             pages[number] = sealed.open_page(1, number, page)
         except InvalidTag:
             damaged.add(number)
-    pages = rolled_back(sealed, pages, journal)
+    pages = rolled_back(sealed, pages, journal, path)
     pages, size = with_log(sealed, pages, log)
     size = size or max(pages, default=0)
     lost = [number for number in damaged if number <= size and number not in pages]

@@ -1,8 +1,8 @@
 import FileLayer
 import Foundation
 import GRDB
-import QueueBench
 import MessagingQueue
+import QueueBench
 import Testing
 
 /// `docs/message-database-format.md` says what the tables are, and no more than that.

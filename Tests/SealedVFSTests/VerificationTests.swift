@@ -48,6 +48,7 @@ import Testing
       case "log-version-of-sqlite": #expect(found.log.state == .foreign)
       case "journal-record": #expect(found.journal.damagedRecords == [1])
       case "journal-header": #expect(found.journal.state == .damaged)
+      case "super-journal-name": #expect(found.journal.superJournalFault != nil)
       case "journal-first-byte": #expect(found.journal.state == .damaged)
       default: #expect(page != nil && found.damagedPages == [page])
       }

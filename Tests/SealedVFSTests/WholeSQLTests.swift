@@ -78,6 +78,15 @@ import Testing
       try place.write(bytes, to: path)
     }
     if stop < 3 { #expect(place.fileNames.contains { $0.hasSuffix("-journal") }) }
+    // SQLite wrote these pointers itself, and the list that they lead to.
+    let verified = try [place.database, place.attached].map { path in
+      try SealedVFS.verify(path, key: Place.key())
+    }
+    let hotCount = verified.count { $0.journal.state == .hot }
+    let committedCount = verified.count { $0.journal.lacksSuperJournal }
+    #expect(verified[0].isClean && verified[1].isClean)
+    #expect(hotCount == (stop == 0 ? 2 : 0))
+    #expect(committedCount == max(0, stop == 0 ? 0 : 3 - stop))
     let other = (
       try place.register(), try SealedVFS.register(key: Place.key(), at: place.attached)
     )
@@ -143,12 +152,12 @@ import Testing
     #expect(try !sealed.bytes(sealed.database).contains(text: "canary"))
   }
 
-  @Test func `vacuum into leaves for a plain file and comes from one`() throws {
+  @Test func `vacuum into leaves for a plain file that names its VFS, and comes from one`() throws {
     let (sealed, plain, back) = (try Place(), try Place(), try Place())
     try sealed.makeDatabase(rowCount: 300)
     let registrations = (try sealed.register(), try back.register())
     let source = try sealed.open()
-    try source.run("VACUUM INTO '\(plain.database)'")
+    try source.run("VACUUM INTO 'file:\(plain.database)?vfs=unix'")
     #expect(try plain.bytes(plain.database).contains(text: "canary"))
     let clear = try plain.open()
     #expect(try clear.rowCount == "300")

@@ -71,14 +71,27 @@ struct VerificationReport: Encodable {
   private var journal: [String] {
     let journal = findings.journal
     switch journal.state {
-    case .absent, .finished: return []
+    case .absent: return []
+    case .finished where journal.lacksSuperJournal:
+      return [
+        "journal    of a transaction over several databases whose super-journal is missing: taken for "
+          + "committed, \(journal.unusedRecordCount) records are not used"
+      ]
+    case .finished where journal.unusedRecordCount > 0:
+      return [
+        "journal    no header that opens: \(journal.unusedRecordCount) records behind it open, and are "
+          + "not used"
+      ]
+    case .finished: return []
     case .inUse: return ["journal    of a transaction that goes on"]
     case .hot:
       let damage =
         journal.damagedRecordCount > 0
         ? "; damaged: \(Self.list(journal.damagedRecords, of: journal.damagedRecordCount))" : ""
       return ["journal    \(journal.recordCount) records, to be rolled back\(damage)"]
-    case .damaged: return ["journal    damaged, and the database needs it"]
+    case .damaged:
+      let fault = journal.superJournalFault.map { ": \($0)" } ?? ""
+      return ["journal    damaged, and the database needs it\(fault)"]
     case .foreign: return ["journal    not a sealed one: opening is refused while it lies there"]
     }
   }

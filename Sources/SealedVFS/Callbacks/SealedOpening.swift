@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Glibc
 internal import VaultCrypto
 
 /// Opens the files of registered databases, and every temporary file.
@@ -44,7 +45,10 @@ enum SealedOpening {
       let base = unsafe BaseFile(main.registered.base)
       file =
         flags & SQLITE_OPEN_WAL != 0
-        ? LogFile(base: base, main: main) : JournalFile(base: base, main: main)
+        ? LogFile(base: base, main: main)
+        : unsafe JournalFile(
+          base: base, main: main,
+          path: Array(UnsafeRawBufferPointer(start: path, count: strlen(path))))
     } else {
       return nil  // a super-journal, which stays clear, or a journal named in one
     }

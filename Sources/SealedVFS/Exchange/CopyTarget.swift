@@ -7,14 +7,14 @@ package final class CopyTarget {
   /// How its pages are encrypted; nil for a plain one.
   let format: FileFormat?
   let vfs: String
-  private(set) var registration: KeyRegistration?
+  package private(set) var registration: KeyRegistration?
   private let file: SideFile
   private let lock: FileLock
   private var isFinished = false
 
   var path: FilePath { file.place }
   /// Where it is written.
-  var side: FilePath { file.path }
+  package var side: FilePath { file.path }
 
   private init(
     _ path: FilePath, _ format: FileFormat?, vfs: String, _ fileSystem: any FileSystem
@@ -61,7 +61,7 @@ package final class CopyTarget {
   }
 
   /// Gives the database its name, durably; its connection is closed.
-  func finish() throws(SealedFileError) {
+  package func finish() throws(SealedFileError) {
     try file.requireFreePlace()
     isFinished = true  // or it is removed there
     try file.putInPlace()

@@ -6,13 +6,37 @@ extension JournalFile {
   func answer(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
   ) -> Int32 {
+    if let name = superJournalName {
+      superJournalName = nil
+      return unsafe answer(target, byteCount, with: name)
+    }
     switch byteCount {
     case 1 where offset == 0: return unsafe readHotByte(target)
     case JournalLayout.magicByteCount: return unsafe readMagic(target, at: offset)
     case PageLayout.byteCount: return unsafe readPage(target, at: offset)
     case 4: return unsafe readWord(target, at: offset)
-    default: return unsafe base.read(target, byteCount, at: offset)  // a super-journal's name
+    default: return SQLITE_IOERR_READ
     }
+  }
+
+  /// Gives SQLite the super-journal's name that was judged, not what lies in the file by now.
+  private func answer(
+    _ target: UnsafeMutableRawPointer, _ byteCount: Int, with name: [UInt8]
+  ) -> Int32 {
+    unsafe memset(target, 0, byteCount)  // no name: SQLite rolls back
+    if name.count == byteCount { unsafe target.copyMemory(from: name, byteCount: byteCount) }
+    return SQLITE_OK
+  }
+
+  /// Judges the super-journal pointer, before SQLite rolls back, ignores the journal or deletes a file.
+  private func judgeSuperJournal() -> (name: [UInt8], result: Int32) {
+    let superJournal = unsafe SuperJournal(endOf: base, at: path, on: registered.base)
+    guard case .refused(let reason) = superJournal.standing else {
+      return (superJournal.name, SQLITE_OK)
+    }
+    record(
+      SealedFileError(.damagedJournal, path: registered.path, detail: reason), SQLITE_IOERR_DATA)
+    return ([], SQLITE_IOERR_DATA)
   }
 
   /// Whether the journal is hot: SQLite asks for its first byte, which on disk is always zero.
@@ -28,10 +52,12 @@ extension JournalFile {
     switch state {
     case .foreign: return fail(.foreignSibling, SQLITE_IOERR_READ)
     case .damaged: return fail(.damagedJournal, SQLITE_IOERR_DATA)
-    case .hot, .finished:
-      unsafe target.storeBytes(
-        of: state == .hot ? JournalLayout.sqliteMagic[0] : 0, as: UInt8.self)
+    case .finished:
+      unsafe target.storeBytes(of: 0, as: UInt8.self)
       return SQLITE_OK
+    case .hot:
+      unsafe target.storeBytes(of: JournalLayout.sqliteMagic[0], as: UInt8.self)
+      return judgeSuperJournal().result
     }
   }
 
@@ -46,7 +72,8 @@ extension JournalFile {
     let isHeader =
       unsafe isPlaceOfHeader && sealed.bytes(0..<4).elementsEqual(JournalLayout.magic)
     guard isHeader else {
-      unsafe target.copyMemory(from: sealed.pointer, byteCount: JournalLayout.magicByteCount)
+      if isEndOfPointer(at: offset) { return unsafe endPointer(target) }
+      unsafe memset(target, 0, JournalLayout.magicByteCount)
       return isPlaceOfHeader ? refuseDamagedHeader(at: offset) : SQLITE_OK
     }
     guard unsafe sealed.bytes(4..<5)[0] == JournalLayout.version else {
@@ -54,6 +81,24 @@ extension JournalFile {
     }
     let revealed = reveal(at: offset)
     guard revealed == SQLITE_OK else { return revealed }
+    unsafe target.copyMemory(
+      from: JournalLayout.sqliteMagic, byteCount: JournalLayout.magicByteCount)
+    return SQLITE_OK
+  }
+
+  /// Whether the 8 bytes just read are the magic at the end of a super-journal pointer.
+  private func isEndOfPointer(at offset: Int64) -> Bool {
+    var end: Int64 = 0
+    return unsafe base.byteCount(&end) == SQLITE_OK
+      && end - offset == Int64(JournalLayout.magicByteCount)
+      && sealed.bytes(0..<JournalLayout.magicByteCount).elementsEqual(JournalLayout.sqliteMagic)
+  }
+
+  /// SQLite has read length and sum of a super-journal pointer, reads its magic, and will read the name.
+  private func endPointer(_ target: UnsafeMutableRawPointer) -> Int32 {
+    let (name, result) = judgeSuperJournal()
+    guard result == SQLITE_OK else { return result }
+    superJournalName = name
     unsafe target.copyMemory(
       from: JournalLayout.sqliteMagic, byteCount: JournalLayout.magicByteCount)
     return SQLITE_OK

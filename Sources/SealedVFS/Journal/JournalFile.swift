@@ -9,6 +9,12 @@ internal import Glibc
 final class JournalFile: SealedFile {
   let main: MainFile
 
+  /// The full path, as a super-journal lists it.
+  let path: [UInt8]
+
+  /// The name that SQLite asks for next: it has read the magic that ends a super-journal pointer.
+  var superJournalName: [UInt8]?
+
   /// One record, or a header, as on disk.
   let sealed = Scratch(byteCount: JournalLayout.recordByteCount)
 
@@ -25,8 +31,9 @@ final class JournalFile: SealedFile {
   private var announced: (offset: Int64, word: UInt32)?
   private var pageEnd: Int64 = -1
 
-  init(base: BaseFile, main: MainFile) {
+  init(base: BaseFile, main: MainFile, path: [UInt8]) {
     self.main = main
+    self.path = path
     super.init(base: base, registered: main.registered, faults: main.faults)
   }
 

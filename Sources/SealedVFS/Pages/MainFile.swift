@@ -5,7 +5,7 @@ internal import VaultCrypto
 /// A sealed database's own file.
 ///
 /// Its log and journal, opened on the same connection, take their keys and nonces from here.
-final class MainFile: PagedFile {
+@safe final class MainFile: PagedFile {
   /// Header and ciphers in use; replaced when the file on disk turns out to have another identity.
   private(set) var keys: FileKeys {
     didSet { codec = keys.page }
@@ -19,6 +19,9 @@ final class MainFile: PagedFile {
   /// The log, while it is open on this connection; it says so itself, as it comes and as it goes.
   // Not weak: that costs each change of a lock more than all else that we do there.
   unowned(unsafe) var log: LogFile?
+  /// Where SQLite keeps the connection that uses this file; it lives as long as the file is open.
+  private var connection: UnsafeMutablePointer<OpaquePointer?>?
+
   /// Whether SQLite was told of a damaged or missing page, here or in the log.
   var hasMetDamage = false {
     didSet { if hasMetDamage { faults.noteDamage() } }
@@ -78,6 +81,7 @@ final class MainFile: PagedFile {
 
   override func lock(_ level: Int32) -> Int32 {
     if level == SQLITE_LOCK_EXCLUSIVE && mustKeepLog { return SQLITE_BUSY }
+    if level == SQLITE_LOCK_SHARED && refusesVacuum { return SQLITE_AUTH }
     let result = super.lock(level)
     guard result == SQLITE_OK else { return result }
     if level >= SQLITE_LOCK_RESERVED { nonces.end() }
@@ -99,6 +103,9 @@ final class MainFile: PagedFile {
   }
 
   override func lockShared(_ offset: Int32, _ count: Int32, _ flags: Int32) -> Int32 {
+    if flags & SQLITE_SHM_LOCK != 0 && flags & SQLITE_SHM_SHARED != 0 && refusesVacuum {
+      return SQLITE_AUTH
+    }
     let writeAndCheckpointLocks: Int32 = 2  // WAL_WRITE_LOCK and WAL_CKPT_LOCK of wal.c
     if offset < writeAndCheckpointLocks && flags & SQLITE_SHM_EXCLUSIVE != 0 {
       nonces.end()
@@ -115,9 +122,22 @@ final class MainFile: PagedFile {
     case SQLITE_FCNTL_CKPT_DONE:
       isCheckpointing = false
       checkpointed = nil
+    case SQLITE_FCNTL_PDB:
+      unsafe connection = argument?.assumingMemoryBound(to: OpaquePointer?.self)
     default: break
     }
     return unsafe base.control(operation, argument)
+  }
+
+  /// Whether the connection has begun a `VACUUM INTO` whose target must not be written; says why.
+  private var refusesVacuum: Bool {
+    guard let connection = unsafe connection?.pointee,
+      let fault = unsafe VacuumTarget.fault(of: connection)
+    else { return false }
+    // The target itself finds it, too, and is gone with its faults by the time that SQLite reports it.
+    let main = unsafe SealedConnection.file(of: connection, "main")
+    (main ?? self).record(fault, SQLITE_AUTH)
+    return true
   }
 
   /// Whether this connection is not the one to bring the log into the database and delete it, as the

@@ -51,7 +51,6 @@ extension PagedFile {
       unsafe target.copyMemory(from: opened.pointer + start, byteCount: byteCount)
     case SQLITE_IOERR_SHORT_READ:
       unsafe memset(target, 0, byteCount)
-      let showsStandIn = !showsEmptyFileBare && registered.emptyFile == .standIn
       if offset == 0 && showsStandIn {
         unsafe StandInHeader.write(to: target, byteCount)
         return SQLITE_OK

@@ -33,6 +33,9 @@ class PagedFile: SealedFile {
   /// Whether this open of an empty file shows it as it is: the target of `VACUUM INTO`.
   let showsEmptyFileBare: Bool
 
+  /// Whether an empty file shows a header: SQLite then cannot set its page size, as `VACUUM INTO` does.
+  var showsStandIn: Bool { !showsEmptyFileBare && registered.emptyFile == .standIn }
+
   init(
     base: BaseFile, registered: RegisteredKey, codec: any PageCodec, showsEmptyFileBare: Bool
   ) {

@@ -40,11 +40,9 @@ internal import CSQLite
     unsafe sqlite3_free_filename(name)
   }
 
-  /// Whether there is a file of this name beside it, as SQLite asks.
-  func isThere(_ path: String) -> Bool {
-    var answer: Int32 = 0
-    let result = unsafe vfs.pointee.xAccess(vfs, path, SQLITE_ACCESS_EXISTS, &answer)
-    return result != SQLITE_OK || answer != 0
+  /// What the end of this file says of a super-journal; the file is a rollback journal.
+  var superJournal: SuperJournal {
+    unsafe SuperJournal(endOf: base, at: Array(path.utf8), on: vfs)
   }
 
   /// The length; 0 for a database that has no more than room for its header.

@@ -34,17 +34,68 @@ struct JournalScan {
       report = Verification.Journal(state: .damaged)
     } else if state == .finished {
       report = Verification.Journal(state: .finished)
-    } else if Self.isOrphan(file, byteCount) {
-      report = Verification.Journal(state: .finished)
+      report.unusedRecordCount = Self.recordCount(in: file, byteCount, keys)
     } else if let first = unsafe JournalHeader(
       opening: header.pointer, at: 0, cipher: keys.journal)
     {
-      report = Verification.Journal(state: .hot)
-      pageCount = first.words[2]
-      read(file, byteCount, first, header, keys)
+      judge(file.superJournal)
+      if report.lacksSuperJournal {
+        report.unusedRecordCount = Self.recordCount(in: file, byteCount, keys)
+      } else {
+        pageCount = first.words[2]
+        read(file, byteCount, first, header, keys)
+      }
     } else {
       report = Verification.Journal(state: .damaged)
     }
+  }
+
+  /// Takes a hot journal for what the next opening will take it for.
+  private mutating func judge(_ superJournal: SuperJournal) {
+    switch superJournal.standing {
+    case .notNamed, .listing: report = Verification.Journal(state: .hot)
+    case .missing:
+      report = Verification.Journal(state: .finished)
+      report.lacksSuperJournal = true
+    case .refused(let reason):
+      report = Verification.Journal(state: .damaged)
+      report.superJournalFault = reason
+    }
+  }
+
+  /// How many records open, whatever the headers say of them.
+  ///
+  /// Where one does not, either a header lies there or it is damaged.
+  private static func recordCount(in file: HeldFile, _ byteCount: Int64, _ keys: FileKeys) -> Int {
+    let record = Scratch(byteCount: JournalLayout.recordByteCount)
+    let page = Scratch(byteCount: PageLayout.byteCount)
+    func opens(at offset: Int64) -> Bool {
+      guard unsafe file.read(record.pointer, record.byteCount, at: offset) else { return false }
+      let number = unsafe UnsafeRawPointer(record.pointer).bigEndianWord(at: 0)
+      return unsafe keys.journal.open(record.pointer + 4, number: number, into: page.pointer)
+    }
+    let step = Int64(JournalLayout.headerByteCount)
+    var count = 0
+    var offset = step
+    while offset + recordByteCount <= byteCount {
+      if opens(at: offset) {
+        count += 1
+      } else {
+        let next = placeOfHeader(after: offset) + step
+        if opens(at: next) {
+          count += 1
+          offset = next
+        }
+      }
+      offset += recordByteCount
+    }
+    return count
+  }
+
+  /// The first place for a header at or behind an offset.
+  private static func placeOfHeader(after offset: Int64) -> Int64 {
+    let step = Int64(JournalLayout.headerByteCount)
+    return (offset + step - 1) / step * step
   }
 
   /// Reads segment after segment: a header, its records.
@@ -98,8 +149,7 @@ struct JournalScan {
     _ file: HeldFile, _ byteCount: Int64, after end: Int64, _ scratch: borrowing Scratch,
     _ keys: FileKeys
   ) -> JournalHeader? {
-    let step = Int64(JournalLayout.headerByteCount)
-    let offset = (end + step - 1) / step * step
+    let offset = Self.placeOfHeader(after: end)
     guard offset + Int64(JournalLayout.sealedByteCount) <= byteCount,
       unsafe file.read(scratch.pointer, JournalLayout.sealedByteCount, at: offset),
       unsafe scratch.bytes(0..<4).elementsEqual(JournalLayout.magic)
@@ -119,23 +169,5 @@ struct JournalScan {
     if report.damagedRecords.count < Verification.listLimit {
       report.damagedRecords.append(report.recordCount)
     }
-  }
-
-  /// Whether the journal was part of a transaction over several databases that has committed: its
-  /// super-journal is gone, and SQLite does not play it back.
-  private static func isOrphan(_ file: HeldFile, _ byteCount: Int64) -> Bool {
-    let tail = Scratch(byteCount: 16)
-    guard byteCount >= 16, unsafe file.read(tail.pointer, 16, at: byteCount - 16),
-      unsafe tail.bytes(8..<16).elementsEqual(JournalLayout.sqliteMagic)
-    else { return false }
-    let nameByteCount = Int64(unsafe UnsafeRawPointer(tail.pointer).bigEndianWord(at: 0))
-    guard nameByteCount > 0, nameByteCount < 4096, nameByteCount + 16 <= byteCount else {
-      return false
-    }
-    let name = Scratch(byteCount: Int(nameByteCount))
-    guard unsafe file.read(name.pointer, name.byteCount, at: byteCount - 16 - nameByteCount)
-    else { return false }
-    let path = unsafe String(decoding: name.bytes(0..<name.byteCount), as: UTF8.self)
-    return !file.isThere(path)
   }
 }

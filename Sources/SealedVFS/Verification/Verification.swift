@@ -139,7 +139,8 @@ public struct Verification: Sendable, Equatable, Codable {
       case inUse
       /// Of an interrupted transaction: the next opening rolls it back.
       case hot
-      /// Its header does not authenticate, and the database cannot be opened without it.
+      /// Its header does not authenticate, or its super-journal pointer is refused: the database cannot
+      /// be opened beside it.
       case damaged
       /// Not a sealed journal: opening the database will be refused.
       case foreign
@@ -157,6 +158,17 @@ public struct Verification: Sendable, Equatable, Codable {
     /// Records of page 1 that have other bytes for the file's header, as
     /// ``Log/changedHeaderFrames``.
     public internal(set) var changedHeaderRecords: [Int] = []
+    /// Why what its end names as its super-journal is refused; nil when it is not.
+    public internal(set) var superJournalFault: String?
+    /// Whether it is part of a transaction over several databases whose super-journal is missing:
+    /// SQLite takes that for the sign of a commit, and rolls nothing back.
+    public internal(set) var lacksSuperJournal = false
+    /// Records that open and that no opening will use: the transaction has committed, or the header
+    /// does not open.
+    ///
+    /// A journal that is kept (`journal_mode=PERSIST`) has such records; so has one whose header was
+    /// destroyed. The two cannot be told apart.
+    public internal(set) var unusedRecordCount = 0
 
     init(state: State) { self.state = state }
   }

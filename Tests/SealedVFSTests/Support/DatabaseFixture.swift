@@ -121,6 +121,13 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
     DatabaseFixture(
       name: "journal-first-byte", outcome: .refused(.damagedJournal), base: "hot-journal"
     ) { place in try place.change(place.journal) { $0[0] = 0xD9 } },
+    DatabaseFixture(
+      name: "super-journal-name", outcome: .refused(.damagedJournal), base: "hot-journal"
+    ) { place in
+      try place.change(place.journal) {
+        $0 += SuperJournalPointer.bytes(naming: "/nowhere/notes.txt")
+      }
+    },
   ]
 
   /// `rows` with another version in its header.
@@ -189,5 +196,21 @@ enum LogChecksum {
     return [sum.0, sum.1].flatMap { word in
       (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * $0)) }
     }
+  }
+}
+
+/// What SQLite writes at the end of a journal: pager.c, `writeSuperJournal`.
+enum SuperJournalPointer {
+  static func bytes(naming name: String) -> [UInt8] {
+    let name = Array(name.utf8)
+    let sum = name.reduce(UInt32(0)) { sum, byte in
+      sum &+ UInt32(truncatingIfNeeded: Int8(bitPattern: byte))
+    }
+    return word(262_145) + name + word(UInt32(name.count)) + word(sum)
+      + [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
+  }
+
+  private static func word(_ value: UInt32) -> [UInt8] {
+    [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
   }
 }

@@ -1,0 +1,143 @@
+internal import CSQLite
+internal import Glibc
+
+/// The super-journal that the end of a rollback journal names, and whether SQLite may believe it:
+/// `docs/sealed-database-format.md`, "Super-journal pointer".
+///
+/// The pointer is clear, so that anyone who can write the journal can write it. SQLite takes a
+/// missing super-journal for the sign of a commit, and deletes one that is there.
+struct SuperJournal {
+  /// What the pointer is worth.
+  enum Standing: Equatable {
+    /// There is no pointer: the journal is a transaction's over one database.
+    case notNamed
+    /// The name is a super-journal's and no such file exists: the transaction has committed.
+    case missing
+    /// It exists and lists this journal: the transaction has not committed.
+    case listing
+    /// SQLite must not see it, for this reason.
+    case refused(String)
+  }
+
+  /// The name as it stands in the journal; empty where none does.
+  let name: [UInt8]
+  let standing: Standing
+
+  /// What is read of a super-journal at most: SQLite attaches 125 databases with paths of 512 bytes.
+  private static let maximumByteCount: Int64 = 131_072
+
+  /// Reads the end of a journal and looks for the file that it names.
+  ///
+  /// - Parameters:
+  ///   - path: the journal's full path, as SQLite writes it into a super-journal.
+  ///   - vfs: the VFS beneath, which SQLite asks for the super-journal.
+  init(
+    endOf journal: BaseFile, at path: [UInt8], on vfs: UnsafeMutablePointer<sqlite3_vfs>
+  ) {
+    guard let name = Self.name(atEndOf: journal, upTo: unsafe Int64(vfs.pointee.mxPathname)) else {
+      self.name = []
+      standing = .refused("its end cannot be read")
+      return
+    }
+    self.name = name
+    if name.isEmpty {
+      standing = .notNamed
+    } else if Self.isProper(name) {
+      standing = unsafe Self.look(for: name + [0], listing: path, on: vfs)
+    } else {
+      standing = .refused("the file that it names as its super-journal cannot be one")
+    }
+  }
+
+  /// The name, as SQLite's `readSuperJournal` takes it; empty where it finds none, nil where the
+  /// device does not give the bytes.
+  private static func name(atEndOf journal: BaseFile, upTo limit: Int64) -> [UInt8]? {
+    var end: Int64 = 0
+    guard unsafe journal.byteCount(&end) == SQLITE_OK else { return nil }
+    let tail = Scratch(byteCount: 16)
+    guard end >= tail.byteCount else { return [] }
+    let tailOffset = end - Int64(tail.byteCount)
+    guard unsafe journal.read(tail.pointer, tail.byteCount, at: tailOffset) == SQLITE_OK else {
+      return nil
+    }
+    let count = Int64(unsafe UnsafeRawPointer(tail.pointer).bigEndianWord(at: 0))
+    guard unsafe tail.bytes(8..<16).elementsEqual(JournalLayout.sqliteMagic),
+      count >= 1, count <= limit, count <= tailOffset
+    else { return [] }
+    let name = Scratch(byteCount: Int(count))
+    guard unsafe journal.read(name.pointer, name.byteCount, at: tailOffset - count) == SQLITE_OK
+    else { return nil }
+    let bytes = unsafe Array(name.bytes(0..<name.byteCount))
+    // SQLite adds values of C's char, which is signed on some machines.
+    let sum = bytes.reduce(UInt32(0)) {
+      $0 &+ UInt32(truncatingIfNeeded: CChar(truncatingIfNeeded: $1))
+    }
+    return unsafe sum == UnsafeRawPointer(tail.pointer).bigEndianWord(at: 4) ? bytes : []
+  }
+
+  /// Whether SQLite gives a super-journal such a name: vdbeaux.c, `"%s-mj%06X9%02X"` after a full path.
+  private static func isProper(_ name: [UInt8]) -> Bool {
+    let suffix = Array(name.suffix(12))
+    guard name.count > suffix.count + 1, name.first == UInt8(ascii: "/"), !name.contains(0),
+      suffix.starts(with: "-mj".utf8), suffix[9] == UInt8(ascii: "9")
+    else { return false }
+    return (suffix[3..<9] + suffix[10..<12]).allSatisfy { digit in
+      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit)
+        || (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(digit)
+    }
+  }
+
+  /// - Parameter name: with the zero byte that ends it.
+  private static func look(
+    for name: [UInt8], listing path: [UInt8], on vfs: UnsafeMutablePointer<sqlite3_vfs>
+  ) -> Standing {
+    unsafe name.withUnsafeBufferPointer { name in
+      guard let start = name.baseAddress else { return .notNamed }
+      return unsafe start.withMemoryRebound(to: CChar.self, capacity: name.count) { name in
+        var status = stat()
+        if unsafe lstat(name, &status) == 0 {
+          guard status.st_mode & S_IFMT == S_IFREG else {
+            return .refused("the super-journal that it names is not a regular file")
+          }
+        } else {
+          guard [ENOENT, ENOTDIR].contains(errno) else {
+            return .refused("the super-journal that it names cannot be looked for")
+          }
+          // A VFS need not keep its files where the system does.
+          var isThere: Int32 = 0
+          let asked = unsafe vfs.pointee.xAccess(vfs, name, SQLITE_ACCESS_EXISTS, &isThere)
+          guard asked == SQLITE_OK else {
+            return .refused("the super-journal that it names cannot be looked for")
+          }
+          if isThere == 0 { return .missing }
+        }
+        return unsafe lists(path, in: name, on: vfs)
+          ? .listing : .refused("the super-journal that it names does not list it")
+      }
+    }
+  }
+
+  /// Whether a super-journal has a journal's name among those that it holds, each ended by a zero byte.
+  private static func lists(
+    _ path: [UInt8], in name: UnsafePointer<CChar>, on vfs: UnsafeMutablePointer<sqlite3_vfs>
+  ) -> Bool {
+    let file = unsafe BaseFile(vfs)
+    let filename = unsafe sqlite3_create_filename(name, "", "", 0, nil)
+    defer {
+      _ = file.close()
+      unsafe sqlite3_free_filename(filename)
+    }
+    let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_SUPER_JOURNAL
+    var byteCount: Int64 = 0
+    guard unsafe vfs.pointee.xOpen(vfs, filename, file.pointer, flags, nil) == SQLITE_OK,
+      unsafe file.byteCount(&byteCount) == SQLITE_OK, (1...maximumByteCount).contains(byteCount)
+    else { return false }
+    let contents = Scratch(byteCount: Int(byteCount))
+    guard unsafe file.read(contents.pointer, contents.byteCount, at: 0) == SQLITE_OK else {
+      return false
+    }
+    let bytes = unsafe contents.bytes(0..<contents.byteCount)
+    return unsafe bytes.split(separator: 0, omittingEmptySubsequences: false).dropLast()
+      .contains { unsafe $0.elementsEqual(path) }
+  }
+}

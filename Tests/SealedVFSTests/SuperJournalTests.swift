@@ -1,0 +1,179 @@
+import Foundation
+import SealedVFS
+import SystemPackage
+import Testing
+
+/// The pointer at the end of a hot journal, which is clear and could name any file.
+@Suite struct SuperJournalTests {
+  private static let properSuffix = "-mj0123AB9CD"
+
+  /// A database whose transaction a kill interrupted: 400 rows, of which the file has changed ones.
+  private func interrupted() throws -> Place {
+    let place = try Place()
+    try place.makeDatabase(rowCount: 400)
+    let registration = try place.register()
+    let connection = try place.open()
+    // Of the same length: half of it leaves pages that agree, as the whole of it would.
+    try connection.run(
+      "PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = replace(text, 'canary', 'secret')")
+    let killed = try place.afterKill()
+    withExtendedLifetime(registration) {}
+    return killed
+  }
+
+  private func append(pointerTo name: String, _ place: Place) throws {
+    try place.change(place.journal) { $0 += SuperJournalPointer.bytes(naming: name) }
+  }
+
+  private var changedRowCount: String { "SELECT count(*) FROM t WHERE text LIKE 'secret%'" }
+
+  /// The opening is refused, verification names the journal, and no file is changed or gone.
+  private func expectRefusal(_ place: Place) throws {
+    let before = try place.contents()
+    let registration = try place.register()
+    #expect(throws: SQLiteFailure.self) { try place.open().run("SELECT count(*) FROM t") }
+    #expect(registration.fault?.code == .damagedJournal)
+    #expect(registration.fault?.detail?.contains("super-journal") == true)
+    let found = try SealedVFS.verify(place.database, key: Place.key())
+    #expect(found.journal.state == .damaged && found.journal.superJournalFault != nil)
+    #expect(!found.isClean)
+    let image = try SealedImage(place.database, key: Place.key())
+    #expect(!image.areLogAndJournalWhole)
+    #expect(try place.changes(since: before) == [])
+    if DatabaseJudge.isAvailable {
+      #expect(try DatabaseJudge.rowCount(of: place).hasPrefix("refused: super-journal"))
+    }
+  }
+
+  @Test(arguments: [
+    "important.txt", "test.db-mj0123ab9CD", "test.db-mj0123AB8CD", "test.db-mj0123AB9CDE",
+    "test.db-mk0123AB9CD", "important.txt\0-mj0123AB9CD",
+  ])
+  func `a journal that names what no super-journal is called is refused, and the file stays`(
+    name: String
+  ) throws {
+    for isThere in [true, false] {
+      let place = try interrupted()
+      let path = place.directory.appending("").string + "/" + name
+      if isThere {
+        let file = String(path.prefix { $0 != "\0" })
+        try place.write(Array("\(place.journal)\0".utf8), to: FilePath(file))
+      }
+      try append(pointerTo: path, place)
+      try expectRefusal(place)
+    }
+  }
+
+  @Test(arguments: ["test.db", ""])
+  func `a super-journal that is not named by its full path is refused`(name: String) throws {
+    let place = try interrupted()
+    try append(pointerTo: name + Self.properSuffix, place)
+    try expectRefusal(place)
+  }
+
+  @Test(arguments: ["", "JOURNAL", "JOURNALx\0", "/other.db-journal\0", "JOUR\0NAL\0"])
+  func `a super-journal that does not list the journal is refused, and stays`(
+    contents: String
+  ) throws {
+    let place = try interrupted()
+    let path = FilePath(place.database.string + Self.properSuffix)
+    let half = place.journal.string.count / 2
+    let contents =
+      contents
+      .replacingOccurrences(of: "JOURNAL", with: place.journal.string)
+      .replacingOccurrences(of: "JOUR", with: String(place.journal.string.prefix(half)))
+      .replacingOccurrences(of: "NAL", with: String(place.journal.string.dropFirst(half)))
+    try place.write(Array(contents.utf8), to: path)
+    try append(pointerTo: path.string, place)
+    try expectRefusal(place)
+    #expect(place.exists(path))
+  }
+
+  @Test func `a symbolic link or a directory in place of a super-journal is refused`() throws {
+    let (place, other) = (try interrupted(), try interrupted())
+    let path = place.database.string + Self.properSuffix
+    try place.write(Array("\(place.journal)\0".utf8), to: place.directory.appending("list"))
+    try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "list")
+    try append(pointerTo: path, place)
+    try expectRefusal(place)
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    #expect(attributes[.type] as? FileAttributeType == .typeSymbolicLink)
+
+    let directory = try Place().directory.string + "-mj000000900"
+    try FileManager.default.createDirectory(
+      atPath: directory, withIntermediateDirectories: false)
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    try append(pointerTo: directory, other)
+    try expectRefusal(other)
+    #expect(other.exists(FilePath(directory)))
+  }
+
+  @Test func `a missing super-journal is a commit, of which verification warns`() throws {
+    let place = try interrupted()
+    try append(pointerTo: place.database.string + Self.properSuffix, place)
+    let found = try SealedVFS.verify(place.database, key: Place.key())
+    #expect(found.isClean && found.journal.state == .finished)
+    #expect(found.journal.lacksSuperJournal && found.journal.unusedRecordCount > 3)
+    let judged = DatabaseJudge.isAvailable ? try DatabaseJudge.rowCount(of: place) : "400"
+    #expect(judged == "400")
+    let changed = try #require(Int(try place.query(changedRowCount) ?? ""))
+    #expect(changed > 0)
+    #expect(!place.exists(place.journal))
+  }
+
+  @Test func `a super-journal that lists the journal has it rolled back, and goes last`() throws {
+    let (first, second) = (try interrupted(), try interrupted())
+    let path = FilePath(first.database.string + Self.properSuffix)
+    try first.write(Array("\(first.journal)\0\(second.journal)\0".utf8), to: path)
+    for place in [first, second] { try append(pointerTo: path.string, place) }
+    let found = try SealedVFS.verify(first.database, key: Place.key())
+    #expect(found.isClean && found.journal.state == .hot)
+    if DatabaseJudge.isAvailable { #expect(try DatabaseJudge.rowCount(of: first) == "400") }
+    #expect(try first.query(changedRowCount) == "0")
+    #expect(first.exists(path) && !first.exists(first.journal))
+    #expect(try second.query(changedRowCount) == "0")
+    #expect(!first.exists(path) && !second.exists(second.journal))
+  }
+
+  @Test func `a pointer whose sum is wrong was torn: the journal is rolled back`() throws {
+    let place = try interrupted()
+    try place.write([1, 2, 3], to: place.directory.appending("important.txt"))
+    try append(pointerTo: place.directory.appending("important.txt").string, place)
+    try place.change(place.journal) { $0[$0.count - 9] ^= 1 }
+    #expect(try place.query(changedRowCount) == "0")
+    #expect(place.exists(place.directory.appending("important.txt")))
+  }
+
+  @Test func `a pointer that is exchanged between two reads of it is refused`() throws {
+    let place = try interrupted()
+    let important = place.directory.appending("important.txt")
+    try place.write([1, 2, 3], to: important)
+    // SQLite asks for the journal, judges it, locks the database, and asks for it again.
+    var questions = 0
+    let hook = HookVFS(named: "super-journal-exchange") { path in
+      guard path == place.journal else { return }
+      questions += 1
+      if questions == 2 { try? append(pointerTo: important.string, place) }
+    }
+    let registration = try place.register(over: hook.name)
+    #expect(throws: SQLiteFailure.self) { try place.open().run("SELECT count(*) FROM t") }
+    #expect(questions >= 2)
+    #expect(registration.fault?.code == .damagedJournal)
+    #expect(try place.bytes(important) == [1, 2, 3])
+    #expect(place.exists(place.journal))
+  }
+
+  @Test(arguments: [true, false])
+  func `verification counts the records behind a header that does not open`(
+    isZeroed: Bool
+  ) throws {
+    let place = try interrupted()
+    let recordCount = try SealedVFS.verify(place.database, key: Place.key()).journal.recordCount
+    try place.change(place.journal) { bytes in
+      for index in 0..<68 { bytes[index] = isZeroed ? 0 : UInt8(index + 1) }
+    }
+    let found = try SealedVFS.verify(place.database, key: Place.key())
+    #expect(found.isClean && found.journal.state == .finished)
+    #expect(found.journal.unusedRecordCount >= recordCount && recordCount > 3)
+  }
+}

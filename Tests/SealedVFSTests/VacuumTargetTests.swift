@@ -1,0 +1,75 @@
+import CSQLite
+import SealedVFS
+import SystemPackage
+import Testing
+
+/// What `VACUUM INTO` may write of a sealed database.
+@Suite struct VacuumTargetTests {
+  @Test(arguments: ["DELETE", "WAL"], [true, false])
+  func `vacuum into a name without a key writes nothing and says what to do`(
+    mode: String, isFirstStatement: Bool
+  ) throws {
+    let (source, target) = (try Place(), try Place())
+    try source.makeDatabase(mode: mode)
+    let registration = try source.register()
+    let connection = try source.open()
+    if !isFirstStatement { #expect(try connection.rowCount == "300") }
+    let failure = #expect(throws: SQLiteFailure.self) {
+      try connection.run("VACUUM INTO '\(target.database)'")
+    }
+    #expect(failure?.code == SQLITE_AUTH)
+    let fault = SealedConnection.fault(of: connection.pointer, reportedAs: SQLITE_AUTH)
+    #expect(fault?.code == .vacuumTargetRefused && fault == registration.fault)
+    #expect(fault?.path == target.database.string)
+    #expect(fault?.hint?.contains("SealedDatabase.vacuum") == true)
+    #expect(try target.bytes(target.database).isEmpty)
+    try connection.run("INSERT INTO t VALUES (301, 'more')")
+    #expect(try connection.rowCount == "301")
+  }
+
+  @Test(arguments: [true, false])
+  func `vacuum into a target that has a key and no mark says so`(isSourceSealed: Bool) throws {
+    let (source, target) = (try Place(), try Place())
+    let registration = isSourceSealed ? try source.register() : nil
+    let targetRegistration = try target.register()
+    let connection = try source.open()
+    try connection.fill(30)
+    let failure = #expect(throws: SQLiteFailure.self) {
+      try connection.run("VACUUM INTO '\(target.database)'")
+    }
+    #expect(failure?.code == SQLITE_AUTH)
+    let fault = (registration ?? targetRegistration).fault
+    #expect(fault?.code == .vacuumTargetRefused)
+    #expect(fault?.hint?.contains("sealed_vacuum_into=1") == true)
+    #expect(try target.bytes(target.database).isEmpty)
+  }
+
+  @Test func `vacuum into a target whose creator promised the reserve needs no mark`() throws {
+    let (source, target) = (try Place(), try Place())
+    let registrations = (
+      try source.register(),
+      try SealedVFS.register(key: Place.key(), at: target.database, setsReserve: true)
+    )
+    let connection = try source.open()
+    try connection.fill(300)
+    try connection.run("VACUUM INTO '\(target.database)'")
+    #expect(try target.open().rowCount == "300")
+    #expect(try !target.bytes(target.database).contains(text: "canary"))
+    withExtendedLifetime(registrations) {}
+  }
+
+  @Test func `a plain database vacuums into a plain file, also beside sealed ones`() throws {
+    let (plain, sealed, target) = (try Place(), try Place(), try Place())
+    try sealed.makeDatabase()
+    let registration = try sealed.register()
+    let connection = try plain.open()
+    try connection.fill(300)
+    try connection.run("ATTACH '\(sealed.database)' AS s")
+    try connection.run("VACUUM INTO '\(target.database)'")
+    #expect(try target.open().rowCount == "300")
+    #expect(throws: SQLiteFailure.self) {
+      try connection.run("VACUUM s INTO '\(target.directory)/attached.db'")
+    }
+    #expect(registration.fault?.code == .vacuumTargetRefused)
+  }
+}
