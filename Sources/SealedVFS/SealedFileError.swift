@@ -113,8 +113,8 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
     /// A `VACUUM INTO` would write a sealed database in the clear, or into a file that is not marked.
     public static let vacuumTargetRefused = Code(
       "vacuumTargetRefused", "VACUUM INTO does not write to this file",
-      hint: "use SealedDatabase.vacuum(_:into:key:), or a URI: with sealed_vacuum_into=1 for a "
-        + "target that has a key, with vfs=unix for a plain copy")
+      hint: "name sealed_vacuum_into=1 and a key in its URI, or vfs=unix for a plain copy; "
+        + "a program calls SealedDatabase.vacuum(_:into:key:)")
     /// A key, an identity or a VFS name that cannot be used.
     public static let invalidArgument = Code("invalidArgument", "invalid argument")
   }

@@ -82,7 +82,8 @@ import Testing
     target: String
   ) throws {
     try makeSealed()
-    let outcome = try bench.shell(".log stdout", openSealed, "VACUUM INTO '\(target)'")
+    let outcome = try bench.shell(
+      ".bail off", openSealed, "VACUUM INTO '\(target)'", "SELECT sealed_error()")
     #expect(outcome.errors.contains("authorization denied"))
     #expect(outcome.output.contains("VACUUM INTO does not write to this file"))
     #expect(outcome.output.contains("sealed_vacuum_into=1"))
