@@ -61,6 +61,34 @@ import Testing
     #expect(try place.contents() == before)
   }
 
+  @Test func `verify calls a journal damaged exactly where an opening refuses it`() throws {
+    let fixture = try #require(
+      DatabaseFixture.forged.first { $0.name == "hot-journal-of-two-segments" })
+    let second = 9216  // where the second segment begins
+    let cuts = [
+      1, 2, 3, 4, 67, 68, 511, 512, 4000, second, second + 68, second + 511, second + 512,
+    ]
+    var changes: [(String, (inout [UInt8]) -> Void)] = cuts.map { count in
+      ("cut to \(count)", { $0.removeLast($0.count - count) })
+    }
+    for index in [1, 10, 512 + 3, 2000, second, second + 1, second + 10] {
+      changes.append(("byte \(index)", { $0[index] ^= 1 }))
+    }
+    changes.append(
+      ("no page number", { $0.replaceSubrange(512..<516, with: [0, 0, 0, 0]) }))
+    var outcomes: Set<Bool> = []
+    for (name, change) in changes {
+      let place = try fixture.place()
+      try place.change(place.journal, change)
+      let isAuthentic = try verify(place).isAuthentic
+      let registration = try place.register()
+      _ = try? place.open().run("SELECT sum(length(text)) FROM t")
+      #expect(isAuthentic == (registration.fault == nil), "\(name)")
+      outcomes.insert(isAuthentic)
+    }
+    #expect(outcomes.count == 2)
+  }
+
   @Test func `a page damaged at any place is named, and no other`() throws {
     let place = try Place()
     try place.makeDatabase(rowCount: 300)

@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Glibc
 
 /// What a rollback journal holds, read as SQLite's playback would.
 struct JournalScan {
@@ -19,9 +20,10 @@ struct JournalScan {
   ) throws(SealedFileError) {
     let byteCount = try file.byteCount()
     let header = Scratch(byteCount: JournalLayout.headerByteCount)
-    guard byteCount >= JournalLayout.sealedByteCount,
-      unsafe file.read(header.pointer, JournalLayout.sealedByteCount, at: 0)
-    else {
+    // Bytes after the end count as zeros.
+    unsafe memset(header.pointer, 0, header.byteCount)
+    let sealedByteCount = Int(min(byteCount, Int64(JournalLayout.sealedByteCount)))
+    guard sealedByteCount > 0, unsafe file.read(header.pointer, sealedByteCount, at: 0) else {
       report = Verification.Journal(state: .finished)
       return
     }
@@ -117,7 +119,10 @@ struct JournalScan {
           return noteDamage()
         }
         let number = unsafe UnsafeRawPointer(record.pointer).bigEndianWord(at: 0)
-        if number == 0 || number == JournalLayout.superJournalMark { return }
+        if number == 0 || number == JournalLayout.superJournalMark {
+          if current.vouchesForRecords { noteDamage() }
+          return
+        }
         report.recordCount += 1
         let mark = unsafe UnsafeRawPointer(record.pointer).bigEndianWord(
           at: 4 + PageLayout.byteCount)
@@ -150,10 +155,15 @@ struct JournalScan {
     _ keys: FileKeys
   ) -> JournalHeader? {
     let offset = Self.placeOfHeader(after: end)
-    guard offset + Int64(JournalLayout.sealedByteCount) <= byteCount,
-      unsafe file.read(scratch.pointer, JournalLayout.sealedByteCount, at: offset),
-      unsafe scratch.bytes(0..<4).elementsEqual(JournalLayout.magic)
+    guard offset + Int64(JournalLayout.headerByteCount) <= byteCount,
+      unsafe file.read(scratch.pointer, JournalLayout.sealedByteCount, at: offset)
     else { return nil }
+    guard unsafe scratch.bytes(0..<4).elementsEqual(JournalLayout.magic) else {
+      let state = unsafe JournalState(
+        scratch.pointer, byteCount: .max, cipher: keys.journal)
+      if state == .damaged { noteDamage() }
+      return nil
+    }
     guard
       let header = unsafe JournalHeader(
         opening: scratch.pointer, at: offset, cipher: keys.journal)
