@@ -9,6 +9,7 @@ import SystemPackage
 final class PartialFileBench {
   private let folder: FuzzFolder
   private let engine: MessagingEngine
+  private var target: FilePath { FilePath(folder.path + "/x.ndjson") }
   private let whole: [UInt8]
   private let lines: Set<[UInt8]>
 
@@ -31,6 +32,9 @@ final class PartialFileBench {
     whole = folder.contents("whole.ndjson") ?? []
     lines = Set(whole.split(separator: 0x0A).map(Array.init))
     require(lines.count > 6, "nothing was exported")
+    // Cut behind a message: were everything refused, the harness would prove nothing.
+    let cut = Array(whole.prefix(whole.count * 2 / 3))
+    require(put(cut, kind: 0) && export(), "an unfinished export does not go on")
   }
 
   func run(_ input: UnsafeBufferPointer<UInt8>) {
@@ -42,11 +46,9 @@ final class PartialFileBench {
     folder.put("other", partial)
     let isOwn = put(partial, kind: edits.mode >> 1 & 3)
 
-    let target = FilePath(folder.path + "/x.ndjson")
-    let engine = engine
-    let report = try? Self.wait { try await engine.exportMessages(to: target) }
+    let isFinished = export()
     let finished = folder.contents("x.ndjson")
-    require((report != nil) == (finished != nil), "an export without a report")
+    require(isFinished == (finished != nil), "an export without a report")
     require(folder.contents("other") == partial, "another file was changed")
     guard let finished else {
       require(folder.contents("x.ndjson.partial") == partial, "a refusal changed the file")
@@ -65,18 +67,23 @@ final class PartialFileBench {
     }
   }
 
-  /// Puts it there; says whether it is a file of its own.
+  /// Puts it there; says whether it is one to go on with.
   private func put(_ bytes: [UInt8], kind: UInt8) -> Bool {
     let (path, other) = (folder.path + "/x.ndjson.partial", folder.path + "/other")
     switch kind {
     case 1: link(other, path)
     case 2: symlink(other, path)
-    case 3:
+    default:
       folder.put("x.ndjson.partial", bytes)
-      chmod(path, 0o666)
-    default: folder.put("x.ndjson.partial", bytes)
+      chmod(path, kind == 3 ? 0o666 : 0o600)
     }
-    return kind == 0 || kind == 3
+    return kind == 0
+  }
+
+  /// Whether an export gets its name.
+  private func export() -> Bool {
+    let (engine, target) = (engine, target)
+    return (try? Self.wait { try await engine.exportMessages(to: target) }) != nil
   }
 
   private static func wait<Value: Sendable>(
