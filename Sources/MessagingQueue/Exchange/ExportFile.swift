@@ -53,7 +53,7 @@ final class ExportFile {
   /// Reads what is there, cuts off what is not to stay, and says where to go on.
   ///
   /// A line that a kill or a power cut has left unfinished is not to stay, nor anything behind the last
-  /// message: that is of a snapshot that is gone.
+  /// message: that is of a snapshot that is gone. Neither is what an import would refuse, nor anything behind it.
   ///
   /// - Parameter state: the database as it is now. A file that is whole and of an older state goes on, too.
   /// - Throws: `alreadyExists` if it is an export of something else: then nothing of it is touched.
@@ -62,17 +62,22 @@ final class ExportFile {
   ) throws(EngineError) -> ExportPlace {
     var place = ExportPlace()
     var kept = (place: place, byteCount: 0)
+    var rules = ImportCheck(.withoutLimits, latest: state.moment.highWater)
     reading: while case .line(let line) = try file.next(maximumByteCount: Self.maximumLineByteCount),
       let record = try? ExchangeRecord(line)
     {
+      try require(record, place, selection, state)
+      do throws(LineFault) {
+        try rules.add(record)
+      } catch {
+        break reading
+      }
       switch record {
-      case .export(let header) where place.lineCount == 0:
-        guard header.source == state.source else { throw EngineError.otherExport }
-        try Self.require(header, selection, partial)
+      case .export(let header):
         place.header = header
         place.commitNumber = header.moment.commitNumber
       case .resumed(let moment): place.commitNumber = moment.commitNumber
-      case .message(let message) where message.timetoken > place.lastTimetoken:
+      case .message(let message):
         place.lastTimetoken = message.timetoken
         place.messageCount += 1
       case .end(let end):
@@ -80,10 +85,8 @@ final class ExportFile {
           try end.sha256 == place.digest.finalized().hexadecimal
           && place.commitNumber == state.moment.commitNumber
         break reading
-      case .export, .message: break reading
       case .channel, .consumer, .deduplication: break
       }
-      if place.header == nil { break }
       place.lineCount += 1
       try place.digest.update(line + [0x0A])
       if case .message = record { kept = (place, file.byteCount) }
@@ -93,6 +96,25 @@ final class ExportFile {
     kept.place.digest = try file.digest(ofFirst: kept.byteCount)
     try file.cut(to: kept.byteCount)
     return kept.place
+  }
+
+  /// Whether a line is of this database, of this state or an earlier one, and of this choice of messages.
+  private func require(
+    _ record: ExchangeRecord, _ place: ExportPlace, _ selection: MessageSelection,
+    _ state: ExportState
+  ) throws(EngineError) {
+    var moment: ExportMoment?
+    if case .resumed(let later) = record, place.header != nil { moment = later }
+    if case .export(let header) = record, place.lineCount == 0 {
+      guard header.source == state.source else { throw EngineError.otherExport }
+      try Self.require(header, selection, partial)
+      moment = header.moment
+    }
+    if let moment, moment.highWater > state.moment.highWater {
+      throw EngineError(
+        .alreadyExists, "\(partial) is an unfinished export of a later state of this database",
+        hint: "look with datavault queue verify whether the database is an older copy")
+    }
   }
 
   /// What is to be overwritten must be the torn first line of an export: others call files so too.
@@ -136,5 +158,15 @@ final class ExportFile {
 
   private static func exists(_ path: FilePath) -> EngineError {
     EngineError(.alreadyExists, "\(path) exists", hint: "give another name, or remove it")
+  }
+}
+
+extension EngineConfiguration {
+  /// What lies in a database already has no limit.
+  fileprivate static var withoutLimits: EngineConfiguration {
+    var configuration = EngineConfiguration()
+    configuration.maximumPayloadByteCount = .max
+    configuration.maximumHeaderByteCount = .max
+    return configuration
   }
 }

@@ -46,9 +46,10 @@ struct ImportCheck {
   private var hasMessages = false
   private var end: ExportEnd?
 
-  private init(_ configuration: EngineConfiguration, now: UnixTime) {
+  /// - Parameter latest: no timetoken is greater.
+  init(_ configuration: EngineConfiguration, latest: Int64) {
     self.configuration = configuration
-    latest = WallTime.ticks(of: now) + Self.longestLead
+    self.latest = latest
   }
 
   /// The longest line that a message within the limits can need, with what many consumers have done
@@ -64,17 +65,16 @@ struct ImportCheck {
     _ file: ExchangeFile, _ configuration: EngineConfiguration, now: UnixTime,
     progress: (ExchangeProgress) -> Void
   ) throws(EngineError) -> CheckedImport {
-    var check = ImportCheck(configuration, now: now)
+    var check = ImportCheck(configuration, latest: WallTime.ticks(of: now) + longestLead)
     let total = 2 * Int(try file.status().st_size)
     let digest = RunningDigest()
     var chain = LineChain()
     while let line = try next(file, configuration, number: check.lineCount + 1) {
       do throws(LineFault) {
-        try check.take(ExchangeRecord(line))
+        try check.add(ExchangeRecord(line))
       } catch {
         throw EngineError(line: check.lineCount + 1, of: file.path, error)
       }
-      check.lineCount += 1
       try chain.add(line)
       if check.end == nil { try digest.update(line + [0x0A]) }
       if check.lineCount % 1000 == 0 {
@@ -111,6 +111,12 @@ struct ImportCheck {
     case .tooLong:
       throw EngineError(line: number, of: file.path, LineFault("is longer than any message may be"))
     }
+  }
+
+  /// Takes the next line, unless it breaks a rule together with those before.
+  mutating func add(_ record: ExchangeRecord) throws(LineFault) {
+    try take(record)
+    lineCount += 1
   }
 
   private mutating func take(_ record: ExchangeRecord) throws(LineFault) {

@@ -237,6 +237,41 @@ import Testing
     }
   }
 
+  @Test func `an unfinished export goes on before a line that no import takes`() async throws {
+    let (bench, whole) = try await Self.small()
+    let partial = FilePath(bench.path.string + ".partial")
+    let expected = try ExchangeBench.dump(bench.source)
+    try FileManager.default.removeItem(atPath: bench.path.string)
+    // The second message's timetoken is beyond all: what came before it stays, it and the third come again.
+    let place = whole.indices.filter { whole[$0...].starts(with: #"{"record":"message""#.utf8) }[1]
+    let digit = place + Array(#"{"record":"message","timetoken":""#.utf8).count
+    var changed = whole
+    changed[digit] = UInt8(ascii: "9")
+    try bench.write(changed, to: partial)
+    let report = try await bench.sourceEngine.exportMessages(to: bench.path)
+    #expect(report.messageCount == 3)
+    #expect(report.resumedAfter == 1)
+    _ = try await bench.targetEngine.importMessages(from: bench.path)
+    #expect(try ExchangeBench.dump(bench.target) == expected)
+  }
+
+  @Test func `an unfinished export of a later state of the database is refused, and kept`()
+    async throws
+  {
+    let (bench, whole) = try await Self.small()
+    let partial = FilePath(bench.path.string + ".partial")
+    try FileManager.default.removeItem(atPath: bench.path.string)
+    let digit = try #require(whole.firstRange(of: Array(#""highWater":""#.utf8))).upperBound
+    var later = whole
+    later[digit] = UInt8(ascii: "9")
+    try bench.write(later, to: partial)
+    let error = await #expect(throws: EngineError.self) {
+      _ = try await bench.sourceEngine.exportMessages(to: bench.path)
+    }
+    #expect(error?.message.contains("of a later state of this database") == true)
+    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial.string))) == later)
+  }
+
   @Test func `a file that only has the name of an unfinished export is refused, and kept`()
     async throws
   {
