@@ -49,7 +49,7 @@ struct Terminal: ~Copyable {
 
   /// What it means that nothing can be read.
   private func failure(_ errorNumber: Int32?, _ hint: String) -> CommandFailure {
-    // The kernel answers EIO where it cannot stop a process in the background: nobody could let it go on, or
+    // The kernel answers EIO where it cannot stop a process in the background: no shell could continue it, or
     // it ignores SIGTTIN. A terminal that has closed has no foreground.
     let foreground = tcgetpgrp(descriptor)
     if errorNumber == EIO, foreground > 0, foreground != getpgrp() {

@@ -134,7 +134,7 @@ package struct LinuxFileSystem: FileSystem {
         throw FileError(.lock, path, reason)
       }
       guard hasName(descriptor, path) else {
-        // Its last holder removed it: the lock of that file is nobody's.
+        // Its last holder removed it: that lock excludes no other process.
         _ = Glibc.close(descriptor)
         continue
       }

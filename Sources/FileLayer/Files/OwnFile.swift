@@ -4,7 +4,7 @@ package import SystemPackage
 /// How this process opens a file that it makes or goes on with: nothing else in this project does.
 ///
 /// The directory can be one that other users write too. A new file is made by the call that opens it, or not
-/// at all (`O_EXCL`). A file that is there is judged by its descriptor, so that nobody can exchange it
+/// at all (`O_EXCL`). A file that is there is judged by its descriptor, so that no other process can exchange it
 /// between the look and the use.
 package enum OwnFile {
   /// What a file that is there is opened for.
