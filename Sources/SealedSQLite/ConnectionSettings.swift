@@ -1,5 +1,5 @@
 internal import GRDB
-internal import SealedVFS
+public import SealedVFS
 
 /// What each connection to a sealed database must be like, set and read back.
 ///
@@ -60,4 +60,18 @@ enum ConnectionSettings {
       throw SealedDatabaseError(.settingRefused, "SQLite does not take the setting \(setting)")
     }
   }
+}
+
+/// Where a database's key is kept, as ``SealedDatabase`` takes it: 32 raw bytes in a key file, or
+/// behind an open descriptor.
+public typealias DatabaseKey = KeySource
+
+/// When a committed transaction is on disk: <https://sqlite.org/pragma.html#pragma_synchronous>.
+public struct Durability: Sendable, Equatable {
+  let level: Int
+
+  /// Each commit is synchronized before it returns: the default.
+  public static let full = Durability(level: 2)
+  /// Only checkpoints are synchronized: a power cut may take the last commits, never consistency.
+  public static let normal = Durability(level: 1)
 }

@@ -1,5 +1,6 @@
 public import GRDB
 public import SealedVFS
+internal import Synchronization
 public import SystemPackage
 public import VaultCrypto
 
@@ -170,6 +171,65 @@ public enum SealedDatabase {
       throw SealedDatabaseError(error, path: path.string, fault: fault)
     } catch {
       throw SealedDatabaseError(.sqlite, "\(path): the database does not open", underlying: error)
+    }
+  }
+}
+
+extension SealedDatabase {
+  /// Closes a pool: its readers first, its writer last.
+  ///
+  /// The last connection to a database brings the write-ahead log into it and deletes the log; one that
+  /// cannot write does not. `DatabasePool.close()` closes the writer before the readers, and leaves a log and its
+  /// index behind: a copy of the database file alone then lacks what the log holds. Where a connection of
+  /// the pool has met a damaged page, the log stays as it is.
+  ///
+  /// Waits for reads and writes that are under way. None may begin meanwhile.
+  ///
+  /// - Throws: `busy` while a statement of the writer still runs: the pool is then open.
+  public static func close(_ pool: DatabasePool) throws(SealedDatabaseError) {
+    do {
+      // It throws for a pool that is closed, which is nothing to be told of.
+      try? pool.barrierWriteWithoutTransaction { db in
+        pool.invalidateReadOnlyConnections()
+        if let connection = unsafe db.sqliteConnection {
+          unsafe OpenDatabases.registration(of: pool)?.keepLogAfterDamage(on: connection)
+        }
+      }
+      try pool.close()
+    } catch let error as DatabaseError {
+      throw SealedDatabaseError(explaining: error, in: pool)
+    } catch {
+      throw SealedDatabaseError(.sqlite, "\(pool.path) does not close", underlying: error)
+    }
+  }
+}
+
+/// Which registration belongs to which open pool or queue, so that questions about one can be
+/// answered as long as it lives.
+enum OpenDatabases {
+  private struct Entry: Sendable {
+    weak let reader: (any DatabaseReader)?
+    // Weak: it goes with the pool's configuration, and the key with it.
+    weak let registration: KeyRegistration?
+  }
+
+  private static let entries = Mutex<[ObjectIdentifier: Entry]>([:])
+
+  /// Remembers a pool or queue; what is gone is forgotten at the same time.
+  static func add(_ reader: any DatabaseReader, _ registration: KeyRegistration) {
+    entries.withLock { entries in
+      entries = entries.filter { $0.value.reader != nil }
+      entries[ObjectIdentifier(reader)] = Entry(reader: reader, registration: registration)
+    }
+  }
+
+  /// The registration of a pool or queue that `SealedDatabase` opened; nil for any other.
+  static func registration(of reader: any DatabaseReader) -> KeyRegistration? {
+    entries.withLock { entries in
+      guard let entry = entries[ObjectIdentifier(reader)], entry.reader === reader else {
+        return nil
+      }
+      return entry.registration
     }
   }
 }

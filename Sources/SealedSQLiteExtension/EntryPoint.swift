@@ -37,3 +37,50 @@ func sqliteCopy(of text: String) -> UnsafeMutablePointer<CChar>? {
   for (index, byte) in text.enumerated() { unsafe target[index] = byte }
   return unsafe target
 }
+
+/// The connection that loads the extension: it was opened before, on another VFS than the sealed one.
+enum LoadingConnection {
+  /// Keeps what it will sort, and put into temporary tables, off the disk: it may attach a sealed
+  /// database, and its temporary files do not pass through our VFS.
+  ///
+  /// SQLite drops the temporary tables that there are when this setting changes, so a connection
+  /// that has some keeps them and its setting.
+  static func keepTemporaryDataInMemory(_ connection: OpaquePointer?) {
+    guard unsafe !hasTemporaryTables(connection) else { return }
+    _ = unsafe sqlite3_exec(connection, "PRAGMA temp_store = MEMORY", nil, nil, nil)
+  }
+
+  private static func hasTemporaryTables(_ connection: OpaquePointer?) -> Bool {
+    var statement: OpaquePointer?
+    defer { unsafe sqlite3_finalize(statement) }
+    let query = "SELECT 1 FROM sqlite_temp_schema LIMIT 1"
+    guard unsafe sqlite3_prepare_v2(connection, query, -1, &statement, nil) == SQLITE_OK else {
+      return true
+    }
+    return unsafe sqlite3_step(statement) != SQLITE_DONE
+  }
+}
+
+/// The SQLite library that loads this extension.
+enum LoadingLibrary {
+  /// Why the library that loads us is not the one we are linked to; nil when it is.
+  ///
+  /// A VFS registered in another library than the caller's would never be used, and the caller's
+  /// database would be written in clear. Two copies of one version are told apart too: the text
+  /// lies at one address in each.
+  static func difference(_ routines: UnsafePointer<sqlite3_api_routines>?) -> String? {
+    let ours = unsafe sqlite3_sourceid()
+    guard let theirs = unsafe routines?.pointee.sourceid?() else {
+      return "sealedsqlite: this program's SQLite does not say which it is"
+    }
+    if unsafe theirs == ours { return nil }
+    let dates = unsafe (date(theirs), ours.map { unsafe date($0) } ?? "unknown")
+    return
+      "sealedsqlite: this program has an SQLite of its own (\(dates.0)), and the extension works "
+      + "with the system's (\(dates.1)): use a program that is linked to libsqlite3.so.0"
+  }
+
+  private static func date(_ sourceID: UnsafePointer<CChar>) -> String {
+    unsafe String(String(cString: sourceID).prefix(10))
+  }
+}

@@ -92,3 +92,150 @@ struct VaultFile: Sendable {
     return found
   }
 }
+
+/// The members that can be read without a password: the additional data of `contents`.
+struct ClearMembers: Sendable, Equatable {
+  static let version = 1
+  static let maximumRetryLimit = 1000
+
+  var vaultID: String
+  var isSecured: Bool
+  var retryLimit = 0
+  var binding: DatabaseBinding?
+  /// SHA-256 of the bytes of `key`.
+  var keyDigest: [UInt8]
+
+  init(vaultID: String, isSecured: Bool, keyDigest: [UInt8]) {
+    self.vaultID = vaultID
+    self.isSecured = isSecured
+    self.keyDigest = keyDigest
+  }
+
+  init(parsing bytes: RawSpan) throws(FormatFault) {
+    let part = "clear members"
+    let members = try JSONText.members(
+      ["version", "vault", "secured", "retryLimit", "binding", "keyDigest"],
+      in: bytes, 0..<bytes.byteCount, of: part)
+    guard try JSONText.number(in: bytes, members[0], of: part) == Self.version else {
+      throw FormatFault(part, "not of version \(Self.version)")
+    }
+    let id = try JSONText.plainString(in: bytes, members[1], of: part)
+    vaultID = String(decoding: bytes.array(id), as: UTF8.self)
+    isSecured = try JSONText.boolean(in: bytes, members[2], of: part)
+    retryLimit = try JSONText.number(in: bytes, members[3], of: part)
+    guard retryLimit <= Self.maximumRetryLimit else {
+      throw FormatFault(part, "the retry limit is too large")
+    }
+    binding =
+      JSONText.isNull(in: bytes, members[4])
+      ? nil : try DatabaseBinding(parsing: bytes, members[4])
+    keyDigest = try Base64URL.decode(
+      bytes, try JSONText.plainString(in: bytes, members[5], of: part), of: part)
+  }
+
+  /// The JSON text, as it is encoded into `aad`.
+  var text: String {
+    """
+    {"version":\(Self.version),"vault":"\(vaultID)","secured":\(isSecured),\
+    "retryLimit":\(retryLimit),"binding":\(binding?.text ?? "null"),\
+    "keyDigest":"\(base64URLText(keyDigest))"}
+    """
+  }
+}
+
+extension DatabaseBinding {
+  static let databaseIDByteCount = 8
+
+  init(parsing bytes: RawSpan, _ range: Range<Int>) throws(FormatFault) {
+    let part = "binding"
+    let members = try JSONText.members(["database", "state"], in: bytes, range, of: part)
+    databaseID = try Base64URL.decode(
+      bytes, try JSONText.plainString(in: bytes, members[0], of: part), of: part)
+    guard databaseID.count == Self.databaseIDByteCount else {
+      throw FormatFault(part, "the database's id has not 8 bytes")
+    }
+    let name = bytes.array(try JSONText.plainString(in: bytes, members[1], of: part))
+    guard let state = State(rawValue: String(decoding: name, as: UTF8.self)) else {
+      throw FormatFault(part, "an unknown state")
+    }
+    self.state = state
+  }
+
+  fileprivate var text: String {
+    "{\"database\":\"\(base64URLText(databaseID))\",\"state\":\"\(state.rawValue)\"}"
+  }
+}
+
+/// Base64url of bytes that are not secret, as a string.
+func base64URLText(_ bytes: [UInt8]) -> String {
+  String(decoding: Base64URL.encode(bytes), as: UTF8.self)
+}
+
+/// The last 56 bytes of a file: the member `digest`, the closing brace and a line feed.
+///
+/// It tells a damaged file from a wrong password, and one state of a vault from another.
+struct FileTail: Sendable, Equatable {
+  static let byteCount = 56
+  private static let opening = Array("\"digest\":\"".utf8)
+  private static let closing = Array("\"}\n".utf8)
+
+  let bytes: [UInt8]
+
+  /// The tail that belongs behind these bytes.
+  init(following head: [UInt8]) throws(CryptoError) {
+    self.init(digest: try SHA256.digest(unsafe head.span.bytes))
+  }
+
+  /// The last bytes of a file, unchecked.
+  init(of file: [UInt8]) {
+    bytes = Array(file.suffix(Self.byteCount))
+  }
+
+  private init(digest: [UInt8]) {
+    bytes = Self.opening + Base64URL.encode(digest) + Self.closing
+  }
+
+  /// The tail of a file whose digest fits.
+  init(verifying file: [UInt8]) throws(FormatFault) {
+    let part = "digest"
+    guard file.count > Self.byteCount else { throw FormatFault(part, "the file is cut short") }
+    let bytes = unsafe file.span.bytes
+    let start = file.count - Self.byteCount
+    guard bytes.hasBytes(Self.opening, at: start),
+      bytes.hasBytes(Self.closing, at: file.count - Self.closing.count)
+    else { throw FormatFault(part, "the file is cut short, or not a vault") }
+    self.init(digest: try Self.digest(bytes.extracting(0..<start)))
+    guard bytes.hasBytes(self.bytes, at: start) else {
+      throw FormatFault(part, "the file is not as it was written")
+    }
+  }
+
+  /// SHA-256, where a failure of the library leaves the file unread.
+  static func digest(_ bytes: RawSpan) throws(FormatFault) -> [UInt8] {
+    do throws(CryptoError) {
+      return try SHA256.digest(bytes)
+    } catch {
+      throw FormatFault("digest", error.description)
+    }
+  }
+}
+
+/// The parsers by themselves, for a fuzzer: what is read, written and read again stays the same.
+@_spi(Testing)
+public enum FormatProbe {
+  /// Whether these bytes are a vault file, as far as that can be told without a password.
+  public static func isFile(_ bytes: [UInt8]) -> Bool {
+    (try? VaultFile(parsing: bytes)) != nil
+  }
+
+  /// The bytes with the tail that belongs behind them, as somebody writes it who has no key.
+  public static func fileWithTail(_ head: [UInt8]) -> [UInt8] {
+    head + ((try? FileTail(following: head).bytes) ?? [])
+  }
+
+  /// What a vault writes of contents that it reads; nil for what it refuses.
+  public static func contents(_ text: [UInt8]) -> [UInt8]? {
+    guard let contents = try? VaultContents(parsing: unsafe text.span.bytes) else { return nil }
+    return contents.text().withBytes { $0.array(0..<$0.byteCount) }
+  }
+}

@@ -1,3 +1,4 @@
+internal import FileLayer
 internal import Synchronization
 internal import VaultCrypto
 
@@ -164,6 +165,119 @@ extension KeyEnvelope {
       return true
     } catch {
       return false
+    }
+  }
+}
+
+extension Vault {
+  /// Waits until a session opens the vault: until somebody runs `datavault unlock`.
+  ///
+  /// Looks four times a second. A stale session is ended, and waited on for another. A vault that
+  /// is unlocked in another way meanwhile ends the wait as well.
+  ///
+  /// - Parameter timeout: how long, on the boot clock; zero looks once.
+  /// - Returns: whether the vault is unlocked now. It is not when the time is over, or the task is
+  ///   cancelled.
+  /// - Throws: `sessionsUnavailable` where the kernel refuses, as nothing would ever come; what
+  ///   reading throws.
+  public nonisolated func unlockWithSession(
+    waitingUpTo timeout: Duration
+  ) async throws(VaultError) -> Bool {
+    let start = ContinuousClock.now
+    while true {
+      do throws(VaultError) {
+        if try await unlockWithAvailableSession() { return true }
+      } catch {
+        guard error.code == .sessionStale else { throw error }
+      }
+      let remaining = timeout - start.duration(to: .now)
+      guard remaining > .zero else { return false }
+      do {
+        try await Task.sleep(
+          for: min(SessionWatch.interval, remaining), clock: .continuous)
+      } catch {
+        return false
+      }
+    }
+  }
+}
+
+/// Notices that the session through which a vault was opened is over, until this object goes.
+///
+/// The kernel tells nobody when a key is revoked (keyctl(2) has `KEYCTL_WATCH_KEY`, which
+/// distributions leave out), so it is asked four times a second: two system calls.
+final class SessionWatch: Sendable {
+  static let interval = Duration.milliseconds(250)
+
+  private let task: Task<Void, Never>
+
+  /// - Parameter tell: called once, when the session is over.
+  init(
+    _ place: SessionPlace, _ key: SessionKey,
+    tell: @escaping @Sendable (SessionEnd) async -> Void
+  ) {
+    task = Task.detached(priority: .high) {
+      var key = key
+      while (try? await Task.sleep(for: Self.interval, clock: .continuous)) != nil {
+        switch place.look(at: key) {
+        case .live(let renewed): key = renewed
+        case .over(let end): return await tell(end)
+        }
+      }
+    }
+  }
+
+  deinit {
+    task.cancel()
+  }
+}
+
+extension VaultKeeper {
+  func session(
+    of id: VaultID, parameters: VaultParameters
+  ) throws(VaultError) -> VaultSession? {
+    guard let place = try SessionPlace(of: id, in: store, parameters: parameters) else {
+      return nil
+    }
+    do throws(KeyringError) {
+      guard let found = try place.find() else { return nil }
+      return VaultSession(id: id, deadline: found.key.deadline, now: place.now)
+    } catch {
+      throw .sessionsUnavailable(error)
+    }
+  }
+
+  func endSession(of id: VaultID, parameters: VaultParameters) throws(VaultError) -> Bool {
+    guard let place = try SessionPlace(of: id, in: store, parameters: parameters) else {
+      return false
+    }
+    do throws(KeyringError) {
+      return try place.end()
+    } catch {
+      throw .sessionsUnavailable(error)
+    }
+  }
+}
+
+extension VaultKeeper {
+  /// Ends the session of a vault that is gone.
+  ///
+  /// Where the kernel refuses, there is none; and one that stays opens nothing any more.
+  func endSessionOfGone(_ id: VaultID, parameters: VaultParameters) {
+    _ = try? endSession(of: id, parameters: parameters)
+  }
+}
+
+extension SessionPlace {
+  /// - Returns: nil for a store that no other process reaches.
+  init?(
+    of id: VaultID, in store: any VaultStore, parameters: VaultParameters
+  ) throws(VaultError) {
+    guard let identity = store.sessionIdentity(of: id) else { return nil }
+    do throws(CryptoError) {
+      try self.init(id, identity: identity, parameters: parameters)
+    } catch {
+      throw .crypto(error)
     }
   }
 }

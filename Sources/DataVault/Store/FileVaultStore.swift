@@ -134,3 +134,122 @@ public struct FileVaultStore: VaultStore {
       .lock(for: "changing vault '\(id)'", patience: patience)
   }
 }
+
+extension FileVaultStore {
+  /// What lies at the vault's path; nil when nothing does.
+  ///
+  /// - Throws: for a symbolic link, and for what others may read or write.
+  func checkedStatus(of id: VaultID) throws(VaultError) -> FileStatus? {
+    try checkDirectory()
+    let path = path(of: id)
+    guard let status = try status(of: path) else { return nil }
+    guard status.kind == .regular else {
+      throw VaultError(
+        .unreadable, "\(path) is not a regular file",
+        hint: "a vault is never behind a symbolic link; move the file itself here")
+    }
+    guard !status.isOpenToOthers else {
+      throw VaultError(
+        .loosePermissions, "other users may read or write \(path)", hint: "chmod 600 \(path)")
+    }
+    return status
+  }
+
+  /// Refuses a directory of vaults that others may read or write; a missing one is fine.
+  package func checkDirectory() throws(VaultError) {
+    guard let status = try status(of: directory) else { return }
+    guard status.kind == .directory else {
+      throw VaultError(.storeUnavailable, "\(directory) is not a directory")
+    }
+    guard !status.isOpenToOthers else {
+      throw VaultError(
+        .loosePermissions, "other users may read or write \(directory)",
+        hint: "chmod 700 \(directory)")
+    }
+  }
+
+  private func status(of path: FilePath) throws(VaultError) -> FileStatus? {
+    do throws(FileError) {
+      return try fileSystem.status(of: path)
+    } catch {
+      throw .unreadable(error)
+    }
+  }
+
+  /// Makes the home and its directory of vaults, durably; what is there is left as it is.
+  public func prepare() throws(VaultError) {
+    try checkDirectory()
+    do throws(FileError) {
+      var missing: [FilePath] = []
+      var path = home
+      while !path.isEmpty, try fileSystem.status(of: path) == nil {
+        missing.append(path)
+        path.removeLastComponent()
+      }
+      for path in missing.reversed() {
+        try makeDirectory(path)
+        try fileSystem.synchronizeDirectory(path.containingDirectory)
+      }
+      try makeDirectory(directory)
+      // Also when it was there: whoever made it may have died before this.
+      try fileSystem.synchronizeDirectory(home)
+    } catch {
+      throw .writeFailed(error)
+    }
+  }
+
+  /// Makes a missing directory for the owner of the one above: root must not lock a daemon out.
+  private func makeDirectory(_ path: FilePath) throws(FileError) {
+    try fileSystem.createDirectory(
+      path, permissions: Self.directoryPermissions,
+      owner: try fileSystem.ownerOfNewFile(in: path.containingDirectory))
+  }
+}
+
+extension FileVaultStore {
+  func attemptFile(of id: VaultID) -> AttemptFile {
+    AttemptFile(directory.appending("\(id).retry"), in: fileSystem)
+  }
+
+  /// The bytes of `<id>.retry`, or of an unfinished one that counts more failures; nil only when it is
+  /// absent.
+  public func readAttempts(_ id: VaultID) throws(VaultError) -> [UInt8]? {
+    try attemptFile(of: id).read()
+  }
+
+  /// Replaces `<id>.retry`, which belongs to whom the vault belongs to.
+  public func writeAttempts(
+    _ bytes: [UInt8], for id: VaultID, durably: Bool
+  ) throws(VaultError) {
+    let owner: FileOwner?
+    do throws(FileError) {
+      if let vault = try fileSystem.status(of: path(of: id)) {
+        owner = fileSystem.ownerToKeep(vault)
+      } else {
+        owner = try fileSystem.ownerOfNewFile(in: directory)
+      }
+    } catch {
+      throw .writeFailed(error)
+    }
+    try attemptFile(of: id).write(bytes, owner: owner, durably: durably)
+  }
+
+  /// Removes `<id>.retry`, durably; its lock file stays.
+  public func removeAttempts(_ id: VaultID) throws(VaultError) {
+    try attemptFile(of: id).remove()
+  }
+
+  /// Makes `.<id>.retry.probe` and removes it.
+  public func probeAttempts(_ id: VaultID) throws(VaultError) {
+    try checkDirectory()
+    try attemptFile(of: id).probe()
+  }
+
+  /// Takes `<id>.retry.lock`; waits half a minute for whoever is making an attempt.
+  ///
+  /// - Throws: `busy`, `fileSizeLimit`, `writeFailed`.
+  public func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
+    try checkDirectory()
+    return try attemptFile(of: id).lock(of: id, patience: attemptPatience)
+  }
+}

@@ -1,4 +1,8 @@
 internal import ArgumentParser
+internal import DataVault
+internal import SealedVFS
+internal import SystemPackage
+internal import VaultCrypto
 
 /// Where the key comes from that opens a database file.
 struct KeyOptions: ParsableArguments {
@@ -46,4 +50,79 @@ struct NewKeyOptions: ParsableArguments {
   }
 
   func validate() throws { try choice.validate() }
+}
+
+/// What was said of where one key comes from; of three ways one at most.
+struct KeyChoice {
+  /// Before `key-file`, `key-fd` and `key-item`.
+  let prefix: String
+  let file: String?
+  let descriptor: Int32?
+  let item: String?
+
+  var descriptors: [Int32] { [descriptor].compactMap { $0 } }
+
+  func validate() throws {
+    guard [file, descriptor.map(String.init), item].count(where: { $0 != nil }) <= 1 else {
+      throw ValidationError(
+        "give one of --\(prefix)key-file, --\(prefix)key-fd and --\(prefix)key-item")
+    }
+    try DescriptorRules.check(descriptors)
+  }
+
+  var place: KeyPlace? {
+    if let file { return .file(file) }
+    if let descriptor { return .descriptor(descriptor) }
+    return item.map(KeyPlace.item)
+  }
+
+  /// The place, which every file must have that is not plain.
+  func demand() throws(CommandFailure) -> KeyPlace {
+    guard let place else {
+      throw CommandFailure(
+        .notPermitted,
+        prefix.isEmpty ? "the database needs a key" : "the new database needs a key",
+        hint: "give --\(prefix)key-file FILE, --\(prefix)key-fd N or "
+          + "--\(prefix)key-item VAULT/NAME")
+    }
+    return place
+  }
+}
+
+/// Where the key of a database file is; never the terminal, as nobody types 32 bytes.
+enum KeyPlace {
+  case file(String)
+  case descriptor(Int32)
+  /// An item of a vault, written `VAULT/NAME`.
+  case item(String)
+
+  /// The 32 bytes of a sealed database's key.
+  ///
+  /// - Parameter access: asked for only where the key is an item.
+  func readKey(_ access: () throws -> VaultAccess) async throws -> SecretBytes {
+    switch self {
+    case .file(let path): try KeySource.file(FilePath(path)).read()
+    case .descriptor(let number): try KeySource.descriptor(number).read()
+    case .item(let text): try await readItem(text, access())
+    }
+  }
+
+  /// A passphrase, without the final newline of a file.
+  func readPassphrase(_ access: () throws -> VaultAccess) async throws -> SecretBytes {
+    switch self {
+    case .file(let path): try SecretSource.file(path).read()
+    case .descriptor(let number): try SecretSource.descriptor(number).read()
+    case .item(let text): try await readItem(text, access())
+    }
+  }
+
+  private func readItem(_ text: String, _ access: VaultAccess) async throws -> SecretBytes {
+    let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2 else {
+      throw CommandFailure(
+        .usage, "\(text) does not name an item", hint: "write VAULT/NAME")
+    }
+    let vault = try await access.open(VaultID(String(parts[0])))
+    return try await vault.item(String(parts[1])).bytes.copy()
+  }
 }

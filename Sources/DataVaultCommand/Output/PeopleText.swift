@@ -1,3 +1,6 @@
+internal import ArgumentParser
+internal import Foundation
+
 /// Text for people, who read it on a terminal: names, reasons and paths in it can hold what a terminal obeys.
 ///
 /// Escaped as `\u{1b}`: control characters (C0, DEL, C1), what sets the direction of text (Unicode's
@@ -32,4 +35,59 @@ extension Unicode.Scalar {
     default: properties.isBidiControl
     }
   }
+}
+
+/// Columns for people: a header line, then rows, padded to a common width; each cell stays on its line.
+struct Table {
+  private var rows: [[String]]
+
+  init(header: [String]) {
+    rows = [header]
+  }
+
+  mutating func append(_ row: [String]) {
+    rows.append(row.map(\.onOneLine))
+  }
+
+  var text: String {
+    let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+    return rows.map { row in
+      var line = ""
+      for (column, cell) in row.enumerated() {
+        line += cell
+        if column < row.count - 1 {
+          line += String(repeating: " ", count: widths[column] - cell.count + 2)
+        }
+      }
+      return line + "\n"
+    }.joined()
+  }
+}
+
+/// `--json`, on every command that reports: an object on one line.
+///
+/// Dates are RFC 3339 in UTC (``DateArgument/text``), time spans are numbers that say their unit in the name,
+/// timetokens and rowids are strings, as they can be over 2^53.
+struct ReportOptions: ParsableArguments {
+  @Flag(name: .customLong("json"), help: "Report as one JSON object.")
+  var isJSON = false
+
+  /// Prints the report: one line of JSON, or what `text` makes for people.
+  func print(_ report: some Encodable, text: () -> String) throws {
+    guard isJSON else {
+      try OutputDescriptor.standardOutput.writeAll(Array(text().onItsLines.utf8))
+      return
+    }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    encoder.dateEncodingStrategy = .iso8601
+    let line = try encoder.encode(report) + [UInt8(ascii: "\n")]
+    try OutputDescriptor.standardOutput.writeAll([UInt8](line))
+  }
+}
+
+/// What a command that has nothing to report tells a person, and no program.
+func confirm(_ text: String) throws(CommandFailure) {
+  let output = OutputDescriptor.standardOutput
+  if output.isTerminal { try output.writeAll(Array("\(text.onOneLine)\n".utf8)) }
 }

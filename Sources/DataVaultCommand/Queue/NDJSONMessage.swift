@@ -1,3 +1,4 @@
+internal import ArgumentParser
 internal import Foundation
 internal import MessagingQueue
 
@@ -83,5 +84,137 @@ struct NDJSONMessage {
       }
     }
     return quoted + "\""
+  }
+}
+
+extension NDJSONMessage {
+  /// Reads a message; an empty line holds none.
+  ///
+  /// What the line does not say is taken from `prototype`, headers one by one. Members that belong to a
+  /// delivery and not to its message are left alone, so that what `receive` wrote can be published again;
+  /// the line as a whole is read strictly (``JSONLine``).
+  static func message(
+    of line: [UInt8], like prototype: Message, number: Int
+  ) throws(CommandFailure) -> Message? {
+    if JSONLine.isBlank(line) { return nil }
+    let members: JSONLine
+    do throws(JSONFault) {
+      members = try JSONLine(line)
+    } catch {
+      throw failure(number, "\(error)")
+    }
+    guard !isExported(members) else {
+      throw failure(
+        number, "is of an export of messages", hint: "datavault queue import takes the whole file")
+    }
+    var message = prototype
+    message.payload = try payload(of: members, number)
+    try readHeaders(of: members, into: &message, number)
+    try readTimes(of: members, into: &message, number)
+    if let text = try text("orderingKey", of: members, number) { message.orderingKey = text }
+    if let id = try text("deduplicationID", of: members, number) { message.deduplicationID = id }
+    if let value = members["priority"] {
+      guard let rank = value.wholeNumber, let priority = try? Priority(rank) else {
+        throw failure(number, "has a priority that is no number from 0 to 9")
+      }
+      message.priority = priority
+    }
+    return message
+  }
+
+  /// Whether it is the first line of `queue export` or one of its messages, whose dates and consumers
+  /// would be lost here.
+  private static func isExported(_ members: JSONLine) -> Bool {
+    switch members["record"]?.text {
+    case "export": members["highWater"] != nil
+    case "message": members["timetoken"] != nil
+    default: false
+    }
+  }
+
+  private static func payload(
+    of members: JSONLine, _ number: Int
+  ) throws(CommandFailure) -> [UInt8] {
+    switch (members["payload"], members["payloadBase64"]) {
+    case (let value?, nil):
+      guard let text = value.text else { throw failure(number, "has a payload that is no string") }
+      return Array(text.utf8)
+    case (nil, let value?):
+      guard let payload = value.text.flatMap(Base64Text.decode) else {
+        throw failure(number, "has a payloadBase64 that is not base64")
+      }
+      return payload
+    default:
+      throw failure(number, "needs exactly one of payload and payloadBase64")
+    }
+  }
+
+  private static func readHeaders(
+    of members: JSONLine, into message: inout Message, _ number: Int
+  ) throws(CommandFailure) {
+    guard let value = members["headers"] else { return }
+    guard let headers = value.members else {
+      throw failure(number, "has headers that are no object")
+    }
+    // Swift takes names for one that Unicode holds to be equivalent.
+    guard Set(headers.map(\.name)).count == headers.count else {
+      throw failure(number, "has two headers whose names are equivalent")
+    }
+    for (name, value) in headers {
+      guard let text = value.text else {
+        throw failure(number, "has a header that is no string")
+      }
+      message.headers[name] = nil
+      message.headers[name] = text
+    }
+  }
+
+  /// `delay` or `at`, `timeToLive` or `expires`: the first of each as the options are written, the
+  /// others as dates.
+  private static func readTimes(
+    of members: JSONLine, into message: inout Message, _ number: Int
+  ) throws(CommandFailure) {
+    let delay: DurationArgument? = try argument("delay", of: members, number, "such as \"30s\"")
+    let date: DateArgument? = try argument("at", of: members, number, "a date")
+    let timeToLive: DurationArgument? = try argument(
+      "timeToLive", of: members, number, "such as \"30s\"")
+    let expires: DateArgument? = try argument("expires", of: members, number, "a date")
+    if delay != nil, date != nil { throw failure(number, "has both delay and at") }
+    if timeToLive != nil, expires != nil {
+      throw failure(number, "has both timeToLive and expires")
+    }
+    if let delay { message.availability = .after(delay.duration) }
+    if let date { message.availability = .at(ticks: date.ticks) }
+    if let timeToLive { message.timeToLive = timeToLive.duration }
+    if let expires {
+      message.timeToLive = nil
+      message.expires = expires.ticks
+    }
+  }
+
+  private static func argument<Argument: ExpressibleByArgument>(
+    _ name: String, of members: JSONLine, _ number: Int, _ rule: String
+  ) throws(CommandFailure) -> Argument? {
+    guard let text = try text(name, of: members, number) else { return nil }
+    guard let argument = Argument(argument: text) else {
+      throw failure(number, "has a member \(name) that is not \(rule)")
+    }
+    return argument
+  }
+
+  private static func text(
+    _ name: String, of members: JSONLine, _ number: Int
+  ) throws(CommandFailure) -> String? {
+    guard let value = members[name] else { return nil }
+    guard let text = value.text else {
+      throw failure(number, "has a member \(name) that is no string")
+    }
+    return text
+  }
+
+  private static func failure(
+    _ number: Int, _ fault: String, hint: String = "mend the line, and go on from there"
+  ) -> CommandFailure {
+    CommandFailure(.badData, "line \(number) \(fault)", hint: hint)
   }
 }

@@ -52,3 +52,130 @@ extension EngineDatabase {
     }
   }
 }
+
+/// What one transaction adds to the log: a row each, and the sums of each channel once.
+///
+/// The verbs of a transaction share one, as they share its commit.
+struct Publication {
+  /// What a channel gains.
+  private struct Gain {
+    let channelID: Int64
+    var messageCount = 0
+    var byteCount = 0
+  }
+
+  private let db: Database
+  private let bell: ChangeBell
+  private let now: Int64
+  private let window: Duration
+  private var clock: TimetokenClock
+  private let insert: EngineStatement
+  private var gains: [Channel: Gain] = [:]
+  private var timetokens: [Timetoken] = []
+
+  var storedCount: Int { timetokens.count }
+
+  init(_ tables: EngineDatabase, _ db: Database) throws {
+    self.db = db
+    bell = tables.bell
+    let time = tables.time.now
+    now = WallTime.ticks(of: time)
+    window = tables.configuration.deduplicationWindow
+    clock = try TimetokenClock(db, now: time)
+    insert = try EngineStatement.messages(db)
+  }
+
+  /// Whether a message takes one statement, which SQLite undoes by itself when it fails.
+  func takesOneStatement(_ message: Message) -> Bool {
+    message.deduplicationID == nil && gains[message.channel] != nil
+  }
+
+  /// Stores a message; when it throws, nothing is counted.
+  mutating func store(_ message: Message) throws -> Timetoken {
+    var gain = try gains[message.channel] ?? newGain(of: message.channel)
+    let deduplication = Deduplication(db, channelID: gain.channelID, now: now)
+    if let id = message.deduplicationID, let first = try deduplication.timetoken(of: id) {
+      return first
+    }
+    let timetoken = clock.next()
+    try insert.execute(
+      timetoken.rawValue, gain.channelID, message.priority.rawValue, due(message),
+      message.expires ?? message.timeToLive.map { now + WallTime.ticks(of: $0) },
+      message.orderingKey, HeaderCoding.encode(message.headers), message.payload)
+    if let id = message.deduplicationID {
+      try deduplication.remember(id, of: timetoken, until: now + WallTime.ticks(of: window))
+    }
+    gain.messageCount += 1
+    gain.byteCount += message.byteCount
+    gains[message.channel] = gain
+    timetokens.append(timetoken)
+    return timetoken
+  }
+
+  /// Writes the sums, which belong into the same transaction, and has the bell ring after it.
+  func finish() throws {
+    if timetokens.isEmpty { return }
+    bell.announce(timetokens, after: clock.start, in: Set(gains.keys))
+    try clock.store(db)
+    let update = try EngineStatement(
+      db,
+      """
+      UPDATE channel SET message_count = message_count + ?1,
+        published_count = published_count + ?1, byte_count = byte_count + ?2
+      WHERE id = ?3
+      """)
+    for gain in gains.values where gain.messageCount > 0 {
+      try update.execute(gain.messageCount, gain.byteCount, gain.channelID)
+    }
+  }
+
+  private func newGain(of channel: Channel) throws -> Gain {
+    Gain(channelID: try EngineDatabase.makeChannelID(channel, db))
+  }
+
+  /// Nil for now, or the past.
+  private func due(_ message: Message) -> Int64? {
+    let due =
+      switch message.availability.moment {
+      case .after(let delay): now + WallTime.ticks(of: delay)
+      case .at(let date): WallTime.ticks(of: date)
+      case .atTicks(let ticks): ticks
+      }
+    return due > now ? due : nil
+  }
+}
+
+/// The deduplication ids of one channel, for as long as they are remembered.
+struct Deduplication {
+  /// Ids whose time is over go a few with each new one, so that no publish waits for many.
+  private static let forgottenAtOnce = 16
+
+  private let db: Database
+  private let channelID: Int64
+  private let now: Int64
+
+  init(_ db: Database, channelID: Int64, now: Int64) {
+    self.db = db
+    self.channelID = channelID
+    self.now = now
+  }
+
+  /// The message that was published with this id, if that is remembered.
+  func timetoken(of id: String) throws -> Timetoken? {
+    let select = try db.cachedStatement(
+      sql: "SELECT timetoken FROM deduplication WHERE channel_id = ? AND id = ? AND until > ?")
+    return try Int64.fetchOne(select, arguments: [channelID, id, now])
+      .map(Timetoken.init(unchecked:))
+  }
+
+  func remember(_ id: String, of timetoken: Timetoken, until: Int64) throws {
+    try db.cachedStatement(
+      sql: """
+        DELETE FROM deduplication WHERE (channel_id, id) IN
+          (SELECT channel_id, id FROM deduplication WHERE until <= ? ORDER BY until LIMIT ?)
+        """
+    ).execute(arguments: [now, Self.forgottenAtOnce])
+    try db.cachedStatement(sql: "INSERT OR REPLACE INTO deduplication VALUES (?, ?, ?, ?)")
+      .execute(arguments: [channelID, id, timetoken.rawValue, until])
+  }
+}

@@ -113,3 +113,35 @@ package final class EngineDatabase: Sendable {
     return number + 1
   }
 }
+
+extension EngineDatabase {
+  /// The number of a channel that was published to or given settings.
+  static func channelID(_ channel: Channel, _ db: Database) throws -> Int64? {
+    try EngineStatement(db, "SELECT id FROM channel WHERE name = ?").number(channel.name)
+  }
+
+  /// The number of a channel, which is made if it is new.
+  static func makeChannelID(_ channel: Channel, _ db: Database) throws -> Int64 {
+    if let id = try channelID(channel, db) { return id }
+    try db.cachedStatement(sql: "INSERT INTO channel (name) VALUES (?)")
+      .execute(arguments: [channel.name])
+    return db.lastInsertedRowID
+  }
+}
+
+extension EngineDatabase {
+  /// Counts what is there, in one snapshot; blocks no writer.
+  package func statistics() throws(EngineError) -> EngineStatistics {
+    try read(during: "counting") { db in try statistics(db) }
+  }
+
+  /// Counts what is there in the caller's snapshot; see ``StatisticsReader``.
+  ///
+  /// - Parameter channel: the one to be counted; nil for all.
+  func statistics(_ db: Database, of channel: Channel? = nil) throws -> EngineStatistics {
+    try StatisticsReader(
+      db: db, bootNumber: bootNumber, bootNow: nanosecondsSinceBoot,
+      wallNow: WallTime.ticks(of: time.now)
+    ).read(channel)
+  }
+}

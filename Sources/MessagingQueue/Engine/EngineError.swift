@@ -1,3 +1,9 @@
+internal import DataVault
+internal import FileLayer
+internal import GRDB
+internal import SystemPackage
+internal import VaultedDatabase
+
 /// Why the engine did not do what it was asked.
 ///
 /// An error never carries a payload, a password or a key.
@@ -105,4 +111,145 @@ extension EngineError.Code {
   public static let invalidFile = Self("invalidFile")
   /// The vault could not be used; ``EngineError/underlying`` has its error.
   public static let vault = Self("vault")
+}
+
+extension EngineError {
+  /// What a refusal of ``StartDecision`` says.
+  init(refusing code: Code, _ home: DataVaultHome) {
+    switch code {
+    case .keyMissing:
+      self.init(
+        code, "there are messages in \(home.path), but no vault that has their key",
+        hint: "restore vaults/messaging.vault from a backup")
+    case .vaultMissing:
+      self.init(
+        code, "the messaging vault is not in \(home.path), and none was made in its place",
+        hint:
+          "check that this is the right home and that its file system is mounted; in a new home "
+          + "run datavault lock \(VaultID.messaging) and datavault secure first")
+    case .notSecured:
+      self.init(
+        code,
+        "the messaging vault in \(home.path) opens with the publicly known password, and a secured one "
+          + "is required", hint: "run datavault secure")
+    default:
+      self.init(
+        code, "the messaging vault in \(home.path) is locked",
+        hint: "run datavault unlock \(VaultID.messaging) as this user, or give its password")
+    }
+  }
+
+  /// Says what an error of the vault or of opening the database means to whoever starts an engine.
+  init(starting error: any Error) {
+    switch error {
+    case let error as EngineError:
+      self = error
+    case let error as VaultedDatabaseError:
+      self.init(error)
+    case let error as VaultError:
+      self.init(Self.code(of: error), error.message, hint: error.hint, underlying: error)
+    default:
+      self.init(translating: error, during: "starting the engine")
+    }
+  }
+
+  private init(_ error: VaultedDatabaseError) {
+    if let code = Self.startCodes[error.code] {
+      let hint = code == .damaged ? Self.damageHint : nil
+      self.init(code, error.message, hint: error.hint ?? hint, underlying: error)
+    } else if let cause = error.underlying, cause is VaultError || cause is EngineError {
+      self.init(starting: cause)
+    } else {
+      self.init(.inputOutput, error.message, hint: error.hint, underlying: error)
+    }
+  }
+
+  private static let startCodes: [VaultedDatabaseError.Code: Code] = [
+    .vaultLocked: .vaultLocked, .keyMissing: .keyMissing, .databaseMissing: .databaseMissing,
+    .foreignDatabase: .foreignDatabase, .plainDatabase: .plainDatabase,
+    .newerVersion: .newerVersion, .damaged: .damaged, .busy: .busy, .diskFull: .diskFull,
+    .readOnly: .readOnly, .rolledBack: .rolledBack, .foreignFile: .foreignFile,
+  ]
+
+  private static func code(of error: VaultError) -> Code {
+    switch error.code {
+    case .wrongPassword: .wrongPassword
+    case .locked, .sessionStale: .vaultLocked
+    case .doesNotExist: .vaultMissing
+    case .damaged: .damaged
+    case .newerVersion: .newerVersion
+    default: .vault
+    }
+  }
+}
+
+extension EngineError {
+  static let engineRowMissing = EngineError(
+    .damaged, "the message database has lost its state row",
+    hint: "restore the home directory from a backup")
+
+  /// Says what an error of GRDB or SQLite means to the engine's caller.
+  ///
+  /// SQLite's message and the statement with its arguments are left out, of the error beneath too:
+  /// they can quote what was being stored.
+  init(translating error: any Error, during operation: String) {
+    switch error {
+    case let error as EngineError:
+      self = error
+    case let error as DatabaseError:
+      self.init(
+        resultCode: error.resultCode, during: operation,
+        underlying: DatabaseError(resultCode: error.extendedResultCode))
+    default:
+      self.init(
+        .inputOutput, "\(operation) failed",
+        hint: "look at the error beneath, and at the system's log", underlying: error)
+    }
+  }
+
+  static let damageHint = "keep the files as they are and restore a backup"
+
+  /// `SQLITE_IOERR_DATA`: the sealed VFS answers it for what it cannot authenticate.
+  private static let damagedPage: Int32 = 10 | 32 << 8
+
+  private init(resultCode: ResultCode, during operation: String, underlying: DatabaseError) {
+    let code = underlying.extendedResultCode.rawValue
+    switch resultCode {
+    case .SQLITE_IOERR where code == Self.damagedPage:
+      self.init(
+        .damaged, "\(operation): a page of the message database is damaged",
+        hint: Self.damageHint, underlying: underlying)
+    case .SQLITE_BUSY, .SQLITE_LOCKED:
+      self.init(
+        .busy, "\(operation): another process holds the message database; nothing was changed",
+        hint: "try again", underlying: underlying)
+    case .SQLITE_FULL:
+      self.init(
+        .diskFull, "\(operation): the disk is full; nothing was changed",
+        hint: "make room on the file system of the home directory", underlying: underlying)
+    case .SQLITE_READONLY, .SQLITE_PERM:
+      self.init(
+        .readOnly, "\(operation): the message database may not be written",
+        hint: "check the owner and the permissions of the home directory", underlying: underlying)
+    case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH:
+      self.init(
+        .damaged, "\(operation): the message database is damaged (SQLite code \(code))",
+        hint: Self.damageHint, underlying: underlying)
+    default:
+      self.init(
+        .inputOutput, "\(operation): the message database failed (SQLite code \(code))",
+        hint: "look at the system's log for errors of the disk", underlying: underlying)
+    }
+  }
+}
+
+/// Runs `body` and speaks of its failure in the engine's terms.
+func translatingErrors<Result>(
+  during operation: String, _ body: () throws -> Result
+) throws(EngineError) -> Result {
+  do {
+    return try body()
+  } catch {
+    throw EngineError(translating: error, during: operation)
+  }
 }

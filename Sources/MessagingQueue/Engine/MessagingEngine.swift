@@ -159,3 +159,156 @@ public actor MessagingEngine {
     }
   }
 }
+
+extension MessagingEngine {
+  /// Leases up to `maximumCount` messages of a channel to the caller for the time of `lease`.
+  ///
+  /// The highest priority first, the oldest first within one. Fewer are returned when
+  /// there are no more, or at ``EngineConfiguration/maximumReceiveByteCount``. With a timeout it waits
+  /// for the first one, which it notices within milliseconds, whichever process publishes or releases it,
+  /// and also when a lease or a delay ends.
+  ///
+  /// - Parameter timeout: how long to wait if there is none; zero, the default, not at all.
+  /// - Returns: nothing if there was none in that time.
+  /// - Throws: `invalidArgument` for a count or a lease that is not positive; `busy`, `diskFull`,
+  ///   `stopped`, `vaultLocked`, `damaged`, `inputOutput`, `outcomeUnknown`; `cancelled`, with which
+  ///   nothing was leased.
+  public nonisolated func receive(
+    from channel: Channel, for consumer: Consumer = .default, maximumCount: Int = 1,
+    lease: Duration = .seconds(30), waitingUpTo timeout: Duration = .zero
+  ) async throws(EngineError) -> [Delivery] {
+    let operations = try running()
+    let tables = operations.tables
+    let deadline = ContinuousClock.now + timeout
+    while true {
+      let ringCount = tables.bell.ringCount
+      let deliveries = try await operations.receive(
+        from: channel, for: consumer, maximumCount: maximumCount, lease: lease)
+      let rest = deadline - .now
+      if !deliveries.isEmpty || rest <= .zero { return deliveries }
+      let next = try await log.read(during: "receiving") { db in
+        try tables.timeUntilNextReturn(of: channel, for: consumer, db)
+      }
+      let wake = await tables.bell.nextRing(
+        after: ringCount, in: [channel], within: min(rest, next ?? rest))
+      if wake == .cancelled {
+        throw EngineError(
+          .cancelled, "receiving was cancelled; nothing was leased", hint: "call it again")
+      }
+      _ = try running()
+    }
+  }
+}
+
+extension MessagingEngine {
+  /// Ends deliveries for good.
+  ///
+  /// On return that is on the disk: they are never delivered to this consumer again. A lease that
+  /// has ended still counts as long as nobody else has received the message.
+  ///
+  /// - Throws: `unknownLease` if tokens are settled already or the messages have been leased to
+  ///   another since: ``EngineError/unknownLeases`` has them, the others are acknowledged.
+  ///   `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`, `cancelled`: none is acknowledged.
+  ///   After `outcomeUnknown` all may be.
+  public nonisolated func acknowledge(_ tokens: [LeaseToken]) async throws(EngineError) {
+    try await running().acknowledge(tokens)
+  }
+
+  /// Gives delivered messages back, to be received again at once or after `delay` on the boot
+  /// clock; a delay ends early when the machine restarts.
+  ///
+  /// One that was delivered as often as its consumer allows becomes a dead letter.
+  ///
+  /// - Parameter reason: why, for the history of a dead letter; 1 to 1,024 bytes.
+  /// - Throws: as ``acknowledge(_:)``, and `invalidArgument`.
+  public nonisolated func release(
+    _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil
+  ) async throws(EngineError) {
+    try await running().release(tokens, after: delay, reason: reason)
+  }
+
+  /// Gives up on delivered messages: they become dead letters of their consumer.
+  ///
+  /// - Parameter reason: why; 1 to 1,024 bytes.
+  /// - Throws: as ``acknowledge(_:)``, and `invalidArgument`.
+  public nonisolated func reject(
+    _ tokens: [LeaseToken], reason: String
+  ) async throws(EngineError) {
+    try await running().reject(tokens, reason: reason)
+  }
+
+  /// Lets leases that have not ended end `lease` from now, sooner or later than they did.
+  ///
+  /// - Throws: `unknownLease` for those that have ended: ``EngineError/unknownLeases`` has them, the
+  ///   others are extended. Else as ``acknowledge(_:)``, and `invalidArgument`.
+  public nonisolated func extend(
+    _ tokens: [LeaseToken], by lease: Duration
+  ) async throws(EngineError) {
+    try await running().extend(tokens, by: lease)
+  }
+}
+
+extension MessagingEngine {
+  /// Makes a consumer that begins with the oldest message of a channel, or changes how often one that
+  /// is there gets a message before it becomes a dead letter.
+  ///
+  /// Without this a consumer is made by its first receive, and gets a message until it is
+  /// acknowledged. Messages that are published before a consumer exists reach it as long as the log
+  /// still has them.
+  ///
+  /// - Parameter maximumAttempts: at least 1; nil, the default, for no limit.
+  /// - Throws: `invalidArgument`, `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`.
+  public nonisolated func addConsumer(
+    _ consumer: Consumer, of channel: Channel, maximumAttempts: Int? = nil
+  ) async throws(EngineError) {
+    try await running().addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts)
+  }
+
+  /// Forgets a consumer, its deliveries and its dead letters.
+  ///
+  /// What no other consumer needs leaves the log, unless the channel keeps it; after the last
+  /// consumer nothing does.
+  ///
+  /// - Returns: Whether there was one.
+  @discardableResult
+  public nonisolated func removeConsumer(
+    _ consumer: Consumer, of channel: Channel
+  ) async throws(EngineError) -> Bool {
+    try await running().removeConsumer(consumer, of: channel)
+  }
+
+  /// A consumer's dead letters in the order of the log, at most `maximumCount` of them, from the one
+  /// after `timetoken` on.
+  public func deadLetters(
+    of channel: Channel, for consumer: Consumer = .default, after timetoken: Timetoken? = nil,
+    maximumCount: Int = 100
+  ) throws(EngineError) -> [DeadLetter] {
+    let tables = try running().tables
+    return try tables.read(during: "reading dead letters") { db in
+      try tables.deadLetters(
+        of: channel, for: consumer, after: timetoken, maximumCount: maximumCount, in: db)
+    }
+  }
+
+  /// Gives dead letters back to their consumer: ready at once, as if never tried, with their history.
+  ///
+  /// - Parameter timetokens: which; nil for all.
+  /// - Returns: How many there were.
+  @discardableResult
+  public nonisolated func redrive(
+    _ timetokens: [Timetoken]? = nil, of channel: Channel, for consumer: Consumer = .default
+  ) async throws(EngineError) -> Int {
+    try await running().redrive(timetokens, of: channel, for: consumer)
+  }
+
+  /// Removes dead letters for good.
+  ///
+  /// - Parameter timetokens: which; nil for all.
+  /// - Returns: How many there were.
+  @discardableResult
+  public nonisolated func removeDeadLetters(
+    _ timetokens: [Timetoken]? = nil, of channel: Channel, for consumer: Consumer = .default
+  ) async throws(EngineError) -> Int {
+    try await running().removeDeadLetters(timetokens, of: channel, for: consumer)
+  }
+}

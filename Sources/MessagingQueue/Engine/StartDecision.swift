@@ -1,3 +1,7 @@
+internal import FileLayer
+internal import GRDB
+internal import VaultCrypto
+
 /// What the engine does at its start: facts in, one action out.
 ///
 /// Nothing here looks at a file or a clock. The rule behind the table: a database is never left
@@ -64,5 +68,23 @@ package struct StartDecision: Sendable, Hashable {
     case (.standard, .none), (.standard, .locked): .tryStandardCredentials
     case (.secured, .none), (.secured, .locked): .trySession
     }
+  }
+}
+
+/// Prepares the tables where blocking is allowed.
+actor EngineOpener {
+  private let executor = BlockingExecutor(label: "datavault.engine-opener")
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe executor.asUnownedSerialExecutor()
+  }
+
+  func open(
+    _ pool: DatabasePool, _ snapshots: SnapshotReader, time: any TimeSource, random: RandomSource,
+    configuration: EngineConfiguration, bell: ChangeBell, tallies: TallyKeeper?
+  ) throws(EngineError) -> EngineDatabase {
+    try EngineDatabase(
+      pool: pool, snapshots: snapshots, time: time, random: random, configuration: configuration,
+      bell: bell, tallies: tallies)
   }
 }

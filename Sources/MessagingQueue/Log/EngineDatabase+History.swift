@@ -106,3 +106,93 @@ extension EngineDatabase {
       orderingKey: row[2], due: row[5], expires: row[6])
   }
 }
+
+/// Where a message is, without what it carries.
+struct LogKey: Sendable {
+  let timetoken: Int64
+  let channelID: Int64
+}
+
+extension EngineDatabase {
+  package static let selectKeysForward = """
+    SELECT timetoken FROM message
+    WHERE channel_id = ? AND timetoken > ? AND timetoken < ? ORDER BY timetoken LIMIT ?
+    """
+
+  package static let selectKeysBackward = """
+    SELECT timetoken FROM message
+    WHERE channel_id = ? AND timetoken < ? AND timetoken > ? ORDER BY timetoken DESC LIMIT ?
+    """
+
+  /// The `count` keys of several channels that come first from the cursor on, in order.
+  ///
+  /// SQLite would sort all that follows the cursor for `channel_id IN (…) ORDER BY timetoken LIMIT
+  /// n`. Here each channel gives at most `count` keys out of its index, and none beyond the worst
+  /// of those that are held already.
+  static func nearestKeys(
+    in channelIDs: [Int64], from cursor: Int64, order: HistoryOrder, count: Int, _ db: Database
+  ) throws -> [LogKey] {
+    let isForward = order == .oldestFirst
+    let statement = try db.cachedStatement(
+      sql: isForward ? selectKeysForward : selectKeysBackward)
+    var nearest: [LogKey] = []
+    for channelID in channelIDs {
+      let isFull = nearest.count == count
+      let bound = isFull ? nearest[count - 1].timetoken : isForward ? Int64.max : .min
+      let found = try Int64.fetchAll(statement, arguments: [channelID, cursor, bound, count])
+      if found.isEmpty { continue }
+      nearest += found.map { LogKey(timetoken: $0, channelID: channelID) }
+      nearest.sort {
+        isForward ? $0.timetoken < $1.timetoken : $0.timetoken > $1.timetoken
+      }
+      nearest.removeLast(max(0, nearest.count - count))
+    }
+    return nearest
+  }
+}
+
+extension EngineDatabase {
+  package static let selectSummaries = """
+    SELECT name, message_count,
+      (SELECT min(timetoken) FROM message WHERE channel_id = channel.id),
+      (SELECT max(timetoken) FROM message WHERE channel_id = channel.id),
+      byte_count, removed_through
+    FROM channel ORDER BY name
+    """
+
+  /// Every channel that was ever published to, by name.
+  static func channelSummaries(_ db: Database) throws -> [ChannelSummary] {
+    try Row.fetchAll(db.cachedStatement(sql: selectSummaries)).map { row in
+      let oldest: Int64? = row[2]
+      let newest: Int64? = row[3]
+      let removed: Int64 = row[5]
+      return ChannelSummary(
+        channel: Channel(stored: row[0]), messageCount: row[1], byteCount: row[4],
+        oldest: oldest.map(Timetoken.init(unchecked:)),
+        newest: newest.map(Timetoken.init(unchecked:)),
+        removedThrough: removed == 0 ? nil : Timetoken(unchecked: removed))
+    }
+  }
+}
+
+/// A channel and what its log holds.
+public struct ChannelSummary: Sendable, Hashable {
+  /// The channel.
+  public let channel: Channel
+
+  /// Messages in the log, whatever has become of their deliveries.
+  public let messageCount: Int
+
+  /// The bytes of their payloads and headers.
+  public let byteCount: Int
+
+  /// The oldest of them.
+  public let oldest: Timetoken?
+
+  /// The newest of them.
+  public let newest: Timetoken?
+
+  /// The newest message that retention or a purge has removed: a reader of history with an older
+  /// cursor may not have seen all.
+  public let removedThrough: Timetoken?
+}

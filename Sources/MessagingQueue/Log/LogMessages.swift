@@ -161,3 +161,101 @@ private struct LogRead: Sendable {
   /// As it was before the page.
   let account: ReadingAccount
 }
+
+/// Where a live sequence begins, as its place was found in the log.
+struct LogStart: Sendable {
+  /// The first message comes after it; nil is the beginning.
+  var cursor: Int64?
+  /// Whether the reader is not told of what retention or a purge had removed when it began.
+  var forgivesRemovals = false
+  /// Of a reader that is also told of what comes and goes before its first read; nil for another.
+  var account: ReadingAccount?
+}
+
+extension EngineDatabase {
+  /// Finds the place of a live sequence, in the caller's snapshot.
+  static func find(
+    _ position: LogPosition, in channels: Set<Channel>, _ db: Database
+  ) throws -> LogStart {
+    switch position.kind {
+    case .beginning:
+      return LogStart(cursor: nil, forgivesRemovals: true)
+    case .after(let timetoken):
+      return LogStart(cursor: timetoken.rawValue)
+    case .now:
+      return LogStart(
+        cursor: try highWater(db),
+        account: ReadingAccount(
+          aheadCount: 0, publishedCount: try publishedCount(channels, db)))
+    case .newest(let count):
+      let ids = try knownChannels(channels, db).map(\.id)
+      let keys = try nearestKeys(in: ids, from: .max, order: .newestFirst, count: count, db)
+      return LogStart(
+        cursor: keys.last.map { $0.timetoken - 1 }, forgivesRemovals: true,
+        account: ReadingAccount(
+          aheadCount: keys.count, publishedCount: try publishedCount(channels, db)))
+    }
+  }
+
+  /// How many messages were ever published to the channels; only its growth means something.
+  static func publishedCount(_ channels: Set<Channel>, _ db: Database) throws -> Int {
+    try knownChannels(channels, db).reduce(0) { $0 + $1.publishedCount }
+  }
+}
+
+/// What a live reader was given, against what there was for it.
+///
+/// What consumers have acknowledged, and what has expired, leaves the log and no trace of its place. So
+/// each channel counts what was ever published to it: a reader that has come to the end of the log has
+/// been given what was there when it began, and as many as the count has grown by since, or it has
+/// missed some.
+struct ReadingAccount: Sendable {
+  /// What there would have been for the reader if nothing had ever been published before.
+  private let offset: Int
+  /// Messages that it was given, or was told of otherwise.
+  private var givenCount = 0
+
+  /// - Parameters:
+  ///   - aheadCount: the messages before the reader where it begins.
+  ///   - publishedCount: how many were ever published to its channels, in the same snapshot.
+  init(aheadCount: Int, publishedCount: Int) {
+    offset = aheadCount - publishedCount
+  }
+
+  /// Begins where `query` does, in the caller's snapshot.
+  ///
+  /// It takes time in proportion to the messages before the reader, and reads the index alone.
+  init(_ query: LogQuery, _ db: Database) throws {
+    self.init(
+      aheadCount: try EngineDatabase.messageCount(
+        of: query.channels, after: query.cursor ?? .min, db),
+      publishedCount: try EngineDatabase.publishedCount(query.channels, db))
+  }
+
+  /// Takes in messages that the reader is given, or is told of.
+  mutating func give(_ count: Int) { givenCount += count }
+
+  /// How many messages are gone that the reader was not given; it has come to the end of the log.
+  ///
+  /// Software of an older schema does not count what it publishes: there can seem to be fewer.
+  func missedCount(publishedCount: Int) -> Int {
+    max(0, offset + publishedCount - givenCount)
+  }
+}
+
+extension OverflowPolicy {
+  /// Moves the cursor to before the newest messages that are kept, and says how many it passed.
+  func skip(_ query: inout LogQuery, _ db: Database) throws -> Int {
+    guard let newestCount else { return 0 }
+    let ids = try EngineDatabase.knownChannels(query.channels, db).map(\.id)
+    let newest = try EngineDatabase.nearestKeys(
+      in: ids, from: .max, order: .newestFirst, count: newestCount, db)
+    guard newest.count == newestCount, let oldest = newest.last?.timetoken else { return 0 }
+    let cursor = query.cursor ?? .min
+    guard oldest > cursor else { return 0 }
+    let passedOverCount = try EngineDatabase.messageCount(
+      of: query.channels, after: cursor, before: oldest, db)
+    if passedOverCount > 0 { query.cursor = oldest - 1 }
+    return passedOverCount
+  }
+}

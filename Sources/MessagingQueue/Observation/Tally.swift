@@ -1,3 +1,6 @@
+internal import GRDB
+internal import Synchronization
+
 /// What transactions have done with messages: numbers, and nothing of the messages.
 struct Tally: Sendable, Hashable {
   var published = 0
@@ -19,4 +22,42 @@ struct Tally: Sendable, Hashable {
     received += deliveries.count
     redelivered += deliveries.count { $0.attempt > 1 }
   }
+}
+
+/// Keeps the tally of the transaction that is open, and hands it on when that is committed.
+///
+/// A verb notes what it did at its very end, so that one that fails in a transaction it shares has
+/// noted nothing. What a caller's own savepoint takes back afterwards is counted all the same.
+final class TallyKeeper: TransactionObserver, Sendable {
+  private let open = Mutex(Tally())
+  private let didCommit: @Sendable (Tally) -> Void
+
+  /// - Parameter didCommit: told of each commit with anything to count, on the writer's queue.
+  init(didCommit: @escaping @Sendable (Tally) -> Void) {
+    self.didCommit = didCommit
+  }
+
+  /// Notes what a verb did in the transaction that the writer has open.
+  func note(_ change: (inout Tally) -> Void) {
+    open.withLock { change(&$0) }
+  }
+
+  private func take() -> Tally {
+    open.withLock { open in
+      defer { open = Tally() }
+      return open
+    }
+  }
+
+  // MARK: How the transaction ends
+
+  func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
+  func databaseDidChange(with event: DatabaseEvent) {}
+
+  func databaseDidCommit(_ db: Database) {
+    let tally = take()
+    if tally != Tally() { didCommit(tally) }
+  }
+
+  func databaseDidRollback(_ db: Database) { _ = take() }
 }

@@ -67,3 +67,58 @@ extension EngineDatabase {
     ).map(Channel.init(stored:))
   }
 }
+
+extension EngineDatabase {
+  /// What the file holds and what of it is free.
+  package struct FileUse: Sendable, Equatable {
+    package let pageCount: Int
+    package let freePageCount: Int
+  }
+
+  package static func fileUse(_ db: Database) throws -> FileUse {
+    FileUse(
+      pageCount: try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0,
+      freePageCount: try Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0)
+  }
+
+  /// Gives up to `pageCount` free pages back; the file shrinks with the next checkpoint.
+  ///
+  /// - Returns: How many are free still.
+  package static func giveBack(pageCount: Int, _ db: Database) throws -> Int {
+    // Each step of the statement frees one page: it has to be run to its end.
+    _ = try Row.fetchAll(db, sql: "PRAGMA incremental_vacuum(\(pageCount))")
+    return try fileUse(db).freePageCount
+  }
+
+  /// Copies the log into the database and empties it, as far as readers let it.
+  ///
+  /// Outside a transaction.
+  package static func emptyLog(_ db: Database) throws {
+    try db.checkpoint(.truncate)
+  }
+}
+
+extension EngineDatabase {
+  /// Removes up to `count` of a channel's messages, the oldest first, from the log and from every
+  /// consumer, whoever has them in hand.
+  ///
+  /// - Parameter end: the first message to be kept; nil for none.
+  /// - Returns: How many there were; fewer than `count` at the end.
+  package func purge(
+    _ channel: Channel, before end: Timetoken?, count: Int, in db: Database
+  ) throws -> Int {
+    guard let channelID = try Self.channelID(channel, db) else { return 0 }
+    let timetokens = try Int64.fetchAll(
+      db.cachedStatement(
+        sql: """
+          SELECT timetoken FROM message WHERE channel_id = ? AND timetoken < ?
+          ORDER BY timetoken LIMIT ?
+          """), arguments: [channelID, end?.rawValue ?? .max, count]
+    ).map(Timetoken.init(unchecked:))
+    var removal = MessageRemoval(db, channelID: channelID)
+    for timetoken in timetokens { try removal.retireFromConsumers(timetoken) }
+    try removal.finish()
+    tallies?.note { $0.purged += timetokens.count }
+    return timetokens.count
+  }
+}

@@ -108,3 +108,101 @@ struct BTreePage {
     return Payload(byteCount: byteCount, local: local, overflowPage: overflowPage)
   }
 }
+
+/// Takes numbers off the front of some bytes; nil where they end.
+struct ByteReader {
+  private(set) var rest: ArraySlice<UInt8>
+
+  init(_ bytes: ArraySlice<UInt8>) {
+    rest = bytes
+  }
+
+  mutating func bytes(_ count: Int) -> ArraySlice<UInt8>? {
+    guard count >= 0, count <= rest.count else { return nil }
+    defer { rest = rest.dropFirst(count) }
+    return rest.prefix(count)
+  }
+
+  mutating func word() -> UInt32? {
+    bytes(4).map { $0.reduce(0) { $0 << 8 | UInt32($1) } }
+  }
+
+  /// A signed number, big endian, of 1 to 8 bytes.
+  mutating func integer(_ byteCount: Int) -> Int64? {
+    guard let bytes = bytes(byteCount), let first = bytes.first else { return nil }
+    return bytes.reduce(first >= 0x80 ? -1 : 0) { $0 << 8 | Int64($1) }
+  }
+
+  /// SQLite's number of one to nine bytes: <https://sqlite.org/fileformat2.html#varint>.
+  mutating func varint() -> Int64? {
+    var value: UInt64 = 0
+    for index in 0..<9 {
+      guard let byte = rest.popFirst() else { return nil }
+      if index == 8 { return Int64(bitPattern: value << 8 | UInt64(byte)) }
+      value = value << 7 | UInt64(byte & 0x7F)
+      if byte < 0x80 { return Int64(bitPattern: value) }
+    }
+    return nil
+  }
+}
+
+/// The parents of pages, which databases that can shrink write down:
+/// <https://sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages>.
+struct PointerMap {
+  enum Entry: Equatable {
+    case root
+    case free
+    /// A page that holds the rest of a row.
+    case overflow
+    case child(of: UInt32)
+  }
+
+  private static let entriesPerPage = UInt32(BTreePage.usableByteCount / 5)
+  private static let lockPage: UInt32 = 262_145
+
+  private let source: any PageSource
+
+  /// - Returns: nil for a database that keeps no such map.
+  init?(_ source: any PageSource, settings: DatabaseSettings?) {
+    self.source = source
+    if let settings {
+      if settings.autoVacuum == 0 { return nil }
+    } else if !isPlausible {
+      return nil
+    }
+  }
+
+  static func mapPage(for number: UInt32) -> UInt32 {
+    guard number >= 2 else { return 0 }
+    let page = (number - 2) / (entriesPerPage + 1) * (entriesPerPage + 1) + 2
+    return page == lockPage ? page + 1 : page
+  }
+
+  /// What the map says of a page; nil where it is lost or says nothing.
+  func entry(for number: UInt32) -> Entry? {
+    let map = Self.mapPage(for: number)
+    guard number > map, map >= 2, let page = source.page(map) else { return nil }
+    let offset = 5 * Int(number - map - 1)
+    guard offset + 5 <= BTreePage.usableByteCount else { return nil }
+    let parent = page.bigEndianWord(at: offset + 1)
+    switch page[offset] {
+    case 1: return .root
+    case 2: return .free
+    case 3, 4: return .overflow
+    case 5: return .child(of: parent)
+    default: return nil
+    }
+  }
+
+  /// Without page 1: whether page 2 is a map, every entry of it.
+  private var isPlausible: Bool {
+    guard source.pageCount >= 3, source.page(2) != nil else { return false }
+    return (3...min(source.pageCount, Self.entriesPerPage + 2)).allSatisfy { number in
+      switch entry(for: number) {
+      case .child(let parent): parent >= 1 && parent <= source.pageCount
+      case nil: false
+      default: true
+      }
+    }
+  }
+}

@@ -1,3 +1,5 @@
+internal import SealedVFS
+
 /// The pages with rows that no tree leads to.
 struct Orphans {
   /// In the order of their numbers.
@@ -28,5 +30,183 @@ struct Orphans {
     var visited: Set<UInt32> = [number]
     while let parent = parents[current], visited.insert(parent).inserted { current = parent }
     return current
+  }
+}
+
+/// The table for rows whose own table is not known or does not take them; made with the first.
+///
+/// Its columns are those of the sqlite3 shell's `.recover`.
+struct LostAndFound {
+  private(set) var name: String?
+  private(set) var rowCount = 0
+  private var columnCount = 0
+  private var insertion: RowInsertion?
+
+  private static let columnLimit = 1990
+
+  mutating func add(
+    root: UInt32, page: UInt32, rowID: Int64?, _ values: [StoredValue], to database: NewDatabase,
+    _ encoding: TextEncoding
+  ) throws(SealedFileError) {
+    let values = values.prefix(Self.columnLimit)
+    try makeRoom(values.count, in: database)
+    guard let name else { return }
+    if insertion == nil {
+      let places = (0..<columnCount + 4).map { "?\($0 + 1)" }.joined(separator: ", ")
+      insertion = database.insertion(
+        "INSERT INTO \(name.quotedName) VALUES (\(places))", encoding)
+    }
+    let row: [StoredValue] =
+      [
+        .integer(Int64(root)), .integer(Int64(page)), .integer(Int64(values.count)),
+        rowID.map { .integer($0) } ?? .null,
+      ] + values + Array(repeating: .null, count: columnCount - values.count)
+    if try insertion?.insert(row) == true { rowCount += 1 }
+  }
+
+  private mutating func makeRoom(_ count: Int, in database: NewDatabase) throws(SealedFileError) {
+    if name == nil {
+      let taken = Set(
+        try database.rows("SELECT lower(name) FROM sqlite_schema").compactMap { $0[0] })
+      let free = (["lost_and_found"] + (0..<1000).map { "lost_and_found_\($0)" })
+        .first { !taken.contains($0) }
+      guard let free else { return }
+      try database.run(
+        "CREATE TABLE \(free) (rootpgno INTEGER, pgno INTEGER, nfield INTEGER, id INTEGER)")
+      name = free
+    }
+    guard let name, count > columnCount else { return }
+    insertion = nil
+    for index in columnCount..<count {
+      try database.run("ALTER TABLE \(name) ADD COLUMN c\(index)")
+    }
+    columnCount = count
+  }
+}
+
+extension Salvager {
+  /// A lost subtree, as a place that a page without a parent may have come from.
+  private struct Place {
+    let copy: Int
+    let loss: Int
+    let page: UInt32
+  }
+
+  /// Finds the pages that hung under lost ones, and copies their rows.
+  ///
+  /// Whose they are says the pointer map where there is one. Else a page belongs to a table if it
+  /// lies among the rowids of what the table lost, if its records fit the table's columns, and if no
+  /// other table could say the same. What cannot be told goes to the lost and found: a row in the
+  /// wrong table would be an invented one.
+  mutating func copyOrphans() throws(SealedFileError) {
+    let indexesLostPages = claimIndexes()
+    let free = FreePages(orEmpty: source)
+    for number in free.pages { _ = reader.claimed.insert(number) }
+    let map = PointerMap(source, settings: settings)
+    let orphans = Orphans(source, claimed: reader.claimed, isMapped: map != nil)
+    try database.run("BEGIN")
+    for number in orphans.pages where !reader.claimed.contains(number) {
+      guard let bytes = source.page(number), let page = BTreePage(bytes, number: number),
+        map?.entry(for: number) != .free
+      else { continue }
+      let isMapped = map.map { $0.entry(for: number) != nil } ?? false
+      _ = reader.claimed.insert(number)
+      var rows: [(Int64, [StoredValue])] = []
+      var broken: [Int64] = []
+      reader.rows(of: page) { finding in
+        switch finding {
+        case .row(_, let rowID, let values): rows.append((rowID, values))
+        case .brokenRow(_, let rowID): broken.append(rowID)
+        default: break
+        }
+      }
+      if rows.isEmpty && broken.isEmpty { continue }
+      // An index may hold what reads as rows of a WITHOUT ROWID table.
+      let mayBeIndex = !page.kind.isTable && indexesLostPages && !isMapped
+      let owner = mayBeIndex ? nil : owner(of: page, rows, broken, map: isMapped ? map : nil)
+      let isKnownInUse = free.isComplete || isMapped
+      if let owner, isKnownInUse {
+        copies[owner.copy].answeredLosses.insert(owner.loss)
+        for rowID in broken { copies[owner.copy].note(brokenRow: rowID) }
+        for (rowID, values) in rows {
+          try store(values, rowID: rowID, page: number, in: owner.copy)
+        }
+      } else if couldBeLost(page) {
+        for (rowID, values) in rows {
+          try storeLost(
+            values, rowID: page.kind.isTable ? rowID : nil, page: number,
+            root: orphans.top(of: number))
+        }
+      }
+    }
+    try database.run("COMMIT")
+  }
+
+  /// Whether a page without an owner may hold rows that are missing somewhere.
+  private func couldBeLost(_ page: BTreePage) -> Bool {
+    if !schemaLosses.isEmpty { return true }
+    return copies.contains { copy in
+      !copy.losses.isEmpty && (copy.plan?.hasRowID ?? true) == page.kind.isTable
+    }
+  }
+
+  /// Claims the pages of ordinary indexes, which hold nothing that their tables have not.
+  private mutating func claimIndexes() -> Bool {
+    var hasLosses = false
+    for entry in schema where entry.rootPage > 0 && (entry.kind == .index || entry.isInternal) {
+      reader.walk(entry.rootPage, isTable: entry.kind == .table) { finding in
+        if case .loss = finding, entry.kind == .index { hasLosses = true }
+      }
+    }
+    return hasLosses
+  }
+
+  /// The lost subtree that a page belongs to; nil where that cannot be told.
+  private func owner(
+    of page: BTreePage, _ rows: [(Int64, [StoredValue])], _ broken: [Int64], map: PointerMap?
+  ) -> Place? {
+    var places: [Place] = []
+    for (index, copy) in copies.enumerated() {
+      guard let plan = copy.plan, plan.hasRowID == page.kind.isTable,
+        rows.allSatisfy({ plan.fits($0.1) })
+      else { continue }
+      for (number, loss) in copy.losses.enumerated() {
+        let isWithin = (rows.map { $0.0 } + broken).allSatisfy { rowID in
+          loss.after.map { rowID > $0 } ?? true && loss.through.map { rowID <= $0 } ?? true
+        }
+        if isWithin || !page.kind.isTable {
+          places.append(Place(copy: index, loss: number, page: loss.page))
+        }
+      }
+    }
+    if let map {
+      let ancestors = map.ancestors(of: page.number)
+      return places.first { ancestors.contains($0.page) }
+    }
+    let exact = places.filter { place in
+      rows.contains { $0.1.count == copies[place.copy].plan?.columns.count }
+    }
+    for candidates in [places, exact] where Set(candidates.map(\.copy)).count == 1 {
+      return candidates.first
+    }
+    return nil
+  }
+}
+
+extension PointerMap {
+  /// The pages above a page, as far up as the map can be read.
+  func ancestors(of number: UInt32) -> Set<UInt32> {
+    var found: Set<UInt32> = []
+    var current = number
+    while case .child(let parent) = entry(for: current), found.insert(parent).inserted {
+      current = parent
+    }
+    return found
+  }
+}
+
+extension FreePages {
+  init(orEmpty source: any PageSource) {
+    self.init { source.page($0) }
   }
 }

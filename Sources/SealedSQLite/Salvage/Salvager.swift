@@ -105,3 +105,138 @@ private final class EmptySource: PageSource {
   let pageCount: UInt32 = 0
   func page(_ number: UInt32) -> [UInt8]? { nil }
 }
+
+/// Settings and schema of the damaged database, as far as they can be read.
+extension Salvager {
+  mutating func readSettings() {
+    settings = source.page(1).map { DatabaseSettings(firstPage: $0) }
+    if let settings {
+      effective = settings
+    } else if PointerMap(source, settings: nil) != nil {
+      effective.autoVacuum = 2
+    }
+  }
+
+  mutating func readSchema() {
+    var entries: [(Int64, SchemaEntry)] = []
+    var losses: [TreeReader.Loss] = []
+    let encoding = encoding
+    reader.walk(1, isTable: true) { finding in
+      switch finding {
+      case .row(_, let rowID, let values):
+        if let entry = SchemaEntry(values, encoding) {
+          entries.append((rowID, entry))
+        } else {
+          losses.append(TreeReader.Loss(page: 1, after: rowID - 1, through: rowID))
+        }
+      case .brokenRow(let page, let rowID):
+        losses.append(TreeReader.Loss(page: page, after: rowID - 1, through: rowID))
+      case .brokenCells(let page, _):
+        losses.append(TreeReader.Loss(page: page, after: nil, through: nil))
+      case .loss(let loss): losses.append(loss)
+      }
+    }
+    if !losses.isEmpty { entries += orphanSchema() }
+    schemaLosses = losses
+    schema = entries.sorted { $0.0 < $1.0 }.map { $0.1 }
+  }
+
+  /// Schema pages that no tree leads to: whatever reads as rows of `sqlite_schema` throughout.
+  private mutating func orphanSchema() -> [(Int64, SchemaEntry)] {
+    var found: [(Int64, SchemaEntry)] = []
+    guard source.pageCount > 1 else { return [] }
+    for number in 2...source.pageCount where !reader.claimed.contains(number) {
+      guard let bytes = source.page(number), let page = BTreePage(bytes, number: number),
+        page.kind == .tableLeaf, !page.cells.isEmpty, page.brokenCellCount == 0
+      else { continue }
+      let encodings = settings.map { [$0.encoding] } ?? TextEncoding.allCases
+      guard
+        let encoding = encodings.first(where: { encoding in
+          page.cells.allSatisfy { SchemaEntry.couldBegin($0.payload, encoding) }
+        })
+      else { continue }
+      if settings == nil { effective.encoding = encoding }
+      _ = reader.claimed.insert(number)
+      reader.rows(of: page) { finding in
+        if case .row(_, let rowID, let values) = finding,
+          let entry = SchemaEntry(values, encoding)
+        {
+          found.append((rowID, entry))
+        }
+      }
+    }
+    return found
+  }
+}
+
+/// What the new database is made of besides rows.
+extension Salvager {
+  mutating func makeTables() throws(SealedFileError) {
+    try database.run(
+      """
+      PRAGMA encoding = '\(effective.encoding.name)';
+      PRAGMA auto_vacuum = \(effective.autoVacuum);
+      PRAGMA foreign_keys = OFF;
+      PRAGMA ignore_check_constraints = ON;
+      PRAGMA cell_size_check = OFF;
+      """)
+    for entry in schema where entry.isOrdinaryTable {
+      var copy = TableCopy(entry)
+      if let reason = try database.create(entry.sql ?? "") {
+        report.notRecreated.append(Salvage.Refusal(name: entry.name, reason: reason))
+      } else {
+        copy.plan = try TablePlan(entry, in: database)
+      }
+      copies.append(copy)
+    }
+  }
+
+  /// What AUTOINCREMENT has counted.
+  mutating func readSequences() -> [[StoredValue]] {
+    guard let entry = schema.first(where: { $0.isSequence }) else { return [] }
+    var rows: [[StoredValue]] = []
+    reader.walk(entry.rootPage, isTable: true) { finding in
+      if case .row(_, _, let values) = finding, values.count == 2 { rows.append(values) }
+    }
+    return rows
+  }
+
+  /// The rows that were copied have counted too, and perhaps less.
+  func restore(_ sequences: [[StoredValue]]) throws(SealedFileError) {
+    guard !sequences.isEmpty,
+      try !database.rows("SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'").isEmpty,
+      let insertion = database.insertion(
+        "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", encoding)
+    else { return }
+    for row in sequences {
+      guard case .text(let bytes) = row[0] else { continue }
+      _ = try database.rows(
+        "DELETE FROM sqlite_sequence WHERE name = ?1", encoding.decode(bytes))
+      _ = try insertion.insert(row)
+    }
+  }
+
+  /// Indexes, views and triggers, and the entries of virtual tables, whose own tables are there.
+  mutating func makeRest() throws(SealedFileError) {
+    let order: [SchemaEntry.Kind] = [.index, .view, .trigger]
+    for kind in order {
+      for entry in schema where entry.kind == kind && !entry.isInternal {
+        guard let sql = entry.sql else { continue }
+        if let reason = try database.create(sql) {
+          report.notRecreated.append(Salvage.Refusal(name: entry.name, reason: reason))
+        }
+      }
+    }
+    let virtual = schema.filter { $0.isVirtualTable && !$0.isInternal }
+    guard !virtual.isEmpty else { return }
+    try database.run("PRAGMA writable_schema = ON")
+    let insertion = database.insertion(
+      "INSERT INTO sqlite_schema VALUES ('table', ?1, ?1, 0, ?2)", .utf8)
+    for entry in virtual {
+      _ = try insertion?.insert([
+        .text(Array(entry.name.utf8)), .text(Array((entry.sql ?? "").utf8)),
+      ])
+    }
+    try database.run("PRAGMA writable_schema = OFF")
+  }
+}

@@ -1,5 +1,119 @@
 internal import SealedVFS
 
+/// How the records of an old table become rows of the new one.
+struct TablePlan {
+  struct Column {
+    let name: String
+    /// False for a generated column, which the table fills itself.
+    let isInsertable: Bool
+    let isNotNull: Bool
+    let holdsTextOnly: Bool
+  }
+
+  let name: String
+  let rootPage: UInt32
+  /// False for a WITHOUT ROWID table, whose rows lie in an index b-tree.
+  let hasRowID: Bool
+  /// As the fields of a record are ordered.
+  let columns: [Column]
+  /// The column that is the rowid, by its place in ``columns``: its field is NULL.
+  let rowIDColumn: Int?
+  /// A name for the rowid that no column takes away; nil where columns have all three.
+  private let rowIDName: String?
+
+  /// Asks the new table, which is there already.
+  init(_ entry: SchemaEntry, in database: NewDatabase) throws(SealedFileError) {
+    name = entry.name
+    rootPage = entry.rootPage
+    let listed = try database.rows(
+      "SELECT wr FROM pragma_table_list(?1) WHERE schema = 'main'", name)
+    let hasRowID = listed.first?.first != "1"
+    self.hasRowID = hasRowID
+    let keyIndex = try database.rows(
+      "SELECT name FROM pragma_index_list(?1) WHERE origin = 'pk'", name
+    ).first?[0]
+    let rows = try database.rows(
+      """
+      SELECT name, hidden, "notnull" OR (pk > 0 AND ?2 = 'w'), type, pk
+      FROM pragma_table_xinfo(?1) WHERE hidden <> 2 ORDER BY cid
+      """, name, hasRowID ? "r" : "w")
+    var columns = rows.map { row in
+      Column(
+        name: row[0] ?? "", isInsertable: row[1] == "0", isNotNull: row[2] == "1",
+        holdsTextOnly: Self.hasTextAffinity(row[3] ?? ""))
+    }
+    if hasRowID {
+      let keys = rows.indices.filter { rows[$0][4] != "0" }
+      let isAlias =
+        keys.count == 1 && keyIndex == nil && rows[keys[0]][3]?.uppercased() == "INTEGER"
+      rowIDColumn = isAlias ? keys[0] : nil
+      let taken = Set(columns.map { $0.name.lowercased() })
+      rowIDName =
+        isAlias
+        ? columns[keys[0]].name : ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
+    } else {
+      (rowIDColumn, rowIDName) = (nil, nil)
+      // The key's columns come first in the record.
+      let order = try database.rows(
+        "SELECT name FROM pragma_index_xinfo(?1) WHERE cid >= 0 ORDER BY seqno", keyIndex ?? "")
+      columns = order.compactMap { row in columns.first { $0.name == row[0] } }
+    }
+    self.columns = columns
+  }
+
+  /// Whether a declared type stores numbers as text:
+  /// <https://sqlite.org/datatype3.html#determination_of_column_affinity>.
+  private static func hasTextAffinity(_ type: String) -> Bool {
+    let type = type.uppercased()
+    return !type.contains("INT")
+      && (type.contains("CHAR") || type.contains("CLOB") || type.contains("TEXT"))
+  }
+
+  /// The statement for records of so many fields: later columns, added when rows were there, take
+  /// their defaults.
+  func insertion(fieldCount: Int) -> String? {
+    var names = inserted(fieldCount).map { columns[$0].name }
+    if hasRowID, let rowIDName { names.insert(rowIDName, at: 0) }
+    guard !names.isEmpty else { return nil }
+    let list = names.map { $0.quotedName }.joined(separator: ", ")
+    let places = names.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    return "INSERT OR IGNORE INTO \(name.quotedName) (\(list)) VALUES (\(places))"
+  }
+
+  /// The values for ``insertion(fieldCount:)``.
+  func arguments(rowID: Int64, _ values: [StoredValue]) -> [StoredValue] {
+    let own = inserted(values.count).map { values[$0] }
+    return hasRowID && rowIDName != nil ? [.integer(rowID)] + own : own
+  }
+
+  private func inserted(_ fieldCount: Int) -> [Int] {
+    columns.indices.prefix(fieldCount).filter {
+      columns[$0].isInsertable && $0 != rowIDColumn
+    }
+  }
+
+  /// Whether a record could be one of this table.
+  func fits(_ values: [StoredValue]) -> Bool {
+    guard !values.isEmpty, values.count <= columns.count else { return false }
+    return zip(columns, values).enumerated().allSatisfy { index, pair in
+      let (column, value) = pair
+      if index == rowIDColumn { return value == .null }
+      switch value {
+      case .null: return !column.isNotNull
+      case .integer, .real: return !column.holdsTextOnly
+      case .text, .blob: return true
+      }
+    }
+  }
+}
+
+extension String {
+  /// The name as SQL takes it.
+  var quotedName: String {
+    "\"" + split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+  }
+}
+
 /// One table on its way into the new database.
 struct TableCopy {
   let entry: SchemaEntry

@@ -93,3 +93,45 @@ internal import Glibc
     return unsafe methods.pointee.xClose(pointer)
   }
 }
+
+extension BaseFile {
+  /// The length of a database file, 0 where only the room for its header is there.
+  ///
+  /// The header is the first write to a file and is synchronized before the next. A power cut
+  /// between the two may leave the file with its new length and zeros: it holds nothing yet.
+  func sealedByteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
+    let result = unsafe byteCount(target)
+    guard result == SQLITE_OK, unsafe target.pointee == Int64(SealedHeader.byteCount) else {
+      return result
+    }
+    let header = Scratch(byteCount: SealedHeader.byteCount)
+    guard unsafe read(header.pointer, SealedHeader.byteCount, at: 0) == SQLITE_OK else {
+      return SQLITE_IOERR_READ
+    }
+    if unsafe header.bytes(0..<SealedHeader.byteCount).isZero { unsafe target.pointee = 0 }
+    return SQLITE_OK
+  }
+}
+
+/// SQLite's index of the log, `NAME-shm`.
+enum SharedMemoryFile {
+  /// Lets the owner of a database write its index where they may write the database.
+  ///
+  /// SQLite makes it with the permissions that the database has at that moment, takes it as it finds it
+  /// later, and does not remove it as long as it cannot be written: a database that was read by itself
+  /// while it was read-only (`chmod 400`) would stay so. By name, because closing a descriptor of the file
+  /// would end the locks that this process has on it.
+  ///
+  /// - Parameter path: of the database.
+  static func openToOwner(of path: UnsafePointer<CChar>) {
+    var database = stat()
+    var index = stat()
+    let name = unsafe String(cString: path) + "-shm"
+    guard unsafe lstat(name, &index) == 0, index.st_mode & S_IFMT == S_IFREG,
+      index.st_uid == geteuid(), index.st_mode & S_IRWXU != S_IRUSR | S_IWUSR,
+      unsafe stat(path, &database) == 0, database.st_uid == index.st_uid,
+      database.st_mode & (S_IRUSR | S_IWUSR) == S_IRUSR | S_IWUSR
+    else { return }
+    unsafe chmod(name, index.st_mode & 0o777 | S_IRUSR | S_IWUSR)
+  }
+}

@@ -14,3 +14,48 @@ final class FileKeys {
     frameHeader = try AES256XTS(key: DerivedKeys.frameHeader(of: key, fileID: header.fileID))
   }
 }
+
+/// The keys of one file: `docs/sealed-database-format.md`, "Keys".
+enum DerivedKeys {
+  static func page(
+    _ role: Role, of key: borrowing SecretBytes, fileID: [UInt8]
+  ) throws(CryptoError) -> SecretBytes {
+    let name =
+      switch role {
+      case .page: "page"
+      case .journal: "journal"
+      case .temporary: "temporary"
+      }
+    return try derive(name, from: key, fileID: fileID, byteCount: XAES256GCM.keyByteCount)
+  }
+
+  static func frameHeader(
+    of key: borrowing SecretBytes, fileID: [UInt8]
+  ) throws(CryptoError) -> SecretBytes {
+    try derive("wal-header", from: key, fileID: fileID, byteCount: AES256XTS.keyByteCount)
+  }
+
+  static func keyCheck(
+    of key: borrowing SecretBytes, fileID: [UInt8]
+  ) throws(CryptoError) -> [UInt8] {
+    let secret = try derive("key-check", from: key, fileID: fileID, byteCount: 4)
+    return unsafe secret.withUnsafeBytes { unsafe Array($0) }
+  }
+
+  private static func derive(
+    _ name: String, from key: borrowing SecretBytes, fileID: [UInt8], byteCount: Int
+  ) throws(CryptoError) -> SecretBytes {
+    try HKDF.sha512(
+      inputKey: key, salt: fileID, info: Array("datavault/\(name)".utf8), byteCount: byteCount)
+  }
+}
+
+/// What a sealed page is part of; the first byte of its additional data.
+///
+/// Database and log share one role and one key, so that a checkpoint may copy sealed pages.
+enum Role: UInt8 {
+  case page = 1
+  case journal = 2
+  /// Blocks of temporary files, each file under a random key of its own.
+  case temporary = 3
+}

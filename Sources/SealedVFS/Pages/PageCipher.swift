@@ -1,5 +1,6 @@
+internal import CSQLite
 internal import Glibc
-internal import VaultCrypto
+public import VaultCrypto
 
 /// Seals and opens pages of one role in one file: `docs/sealed-database-format.md`, "A sealed page".
 ///
@@ -148,5 +149,90 @@ final class PageCipher: PageCodec {
     unsafe recordData.pointer.storeBigEndian(0, at: 9)
     unsafe (recordData.pointer + Self.prefixByteCount).copyMemory(from: clear, byteCount: 8)
     return unsafe recordData.bytes(0..<Self.prefixByteCount + 8)
+  }
+}
+
+/// What a file format makes of a page: all that differs between the database files we know.
+///
+/// Not for two threads at once: each open file has its own.
+protocol PageCodec: AnyObject {
+  var format: FileFormat { get }
+
+  /// The first 16 bytes of the file that this codec belongs to.
+  var identity: [UInt8] { get }
+
+  /// Seals a page whose reserved bytes are zero into `target`.
+  ///
+  /// - Parameter nonces: the connection's; a format with nonces of another kind draws its own.
+  /// - Returns: false when the library failed, or the reserved bytes are in use.
+  func seal(
+    _ page: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer,
+    nonces: inout NonceSequence
+  ) -> Bool
+
+  /// Opens a page into `target` as SQLite knows it, reserved bytes zero.
+  ///
+  /// - Returns: false when it does not authenticate; `target` is then all zeros.
+  func open(
+    _ sealed: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer
+  ) -> Bool
+}
+
+extension PageCodec {
+  /// Whether page 1 says that pages have 4096 bytes and this format's reserve; SQLite writes zeros
+  /// there when it only wants the file to be longer.
+  func hasRoom(in page: UnsafeRawPointer) -> Bool {
+    let bytes = unsafe UnsafeRawBufferPointer(start: page, count: 100)
+    if unsafe bytes.isZero { return true }
+    return unsafe bytes[16] == 0x10 && bytes[17] == 0x00
+      && bytes[20] == UInt8(format.reservedByteCount)
+  }
+}
+
+/// Seals and opens pages in memory over and over, for the benchmarks to time.
+///
+/// A new run of nonces begins every 100 pages, as a transaction of that many pages has it.
+@_spi(Testing)
+public final class SealedPageLoop {
+  private static let pagesPerRun = 100
+
+  private let cipher: PageCipher
+  private let page = Scratch(byteCount: PageLayout.byteCount)
+  private let sealed = Scratch(byteCount: PageLayout.byteCount * pagesPerRun)
+  private var nonces = NonceSequence()
+
+  /// Takes a key of its own, and seals a first run of pages to open.
+  public init() throws(CryptoError) {
+    let key = SecretBytes.random(byteCount: 32)
+    cipher = try PageCipher(
+      .page, key: key, header: SealedHeader(fileID: Array(repeating: 1, count: 8), key: key))
+    _ = seal(count: Self.pagesPerRun)
+  }
+
+  /// Seals `count` pages; false if one was not.
+  public func seal(count: Int) -> Bool {
+    for index in 0..<count {
+      let slot = index % Self.pagesPerRun
+      if slot == 0 { nonces.end() }
+      guard
+        unsafe cipher.seal(
+          page.pointer, number: UInt32(slot + 2),
+          into: sealed.pointer + slot * PageLayout.byteCount, nonces: &nonces)
+      else { return false }
+    }
+    return true
+  }
+
+  /// Opens `count` pages of those sealed last; false if one was not.
+  public func open(count: Int) -> Bool {
+    for index in 0..<count {
+      let slot = index % Self.pagesPerRun
+      guard
+        unsafe cipher.open(
+          sealed.pointer + slot * PageLayout.byteCount, number: UInt32(slot + 2),
+          into: page.pointer)
+      else { return false }
+    }
+    return true
   }
 }

@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Glibc
 
 /// A database file of any format: whole pages in, whole pages out, and the few short reads of SQLite.
 ///
@@ -104,5 +105,151 @@ class PagedFile: SealedFile {
     let result = unsafe base.sealedByteCount(target)
     if result == SQLITE_OK, unsafe target.pointee == 0 { isHeaderOnDisk = false }
     return result
+  }
+}
+
+extension PagedFile {
+  /// Reads and opens a page.
+  func readPage(_ number: UInt32, into target: UnsafeMutableRawPointer) -> Int32 {
+    let offset = PageLayout.offset(ofPage: number)
+    if let page = unsafe readAhead.piece(at: offset, of: base) {
+      return unsafe openPage(page, number, into: target)
+    }
+    let result = unsafe base.read(sealed.pointer, PageLayout.byteCount, at: offset)
+    if result == SQLITE_IOERR_SHORT_READ {
+      return unsafe answerShortRead(of: number, into: target)
+    }
+    guard result == SQLITE_OK else { return result }
+    return unsafe openPage(sealed.pointer, number, into: target)
+  }
+
+  private func openPage(
+    _ sealed: UnsafeRawPointer, _ number: UInt32, into target: UnsafeMutableRawPointer
+  ) -> Int32 {
+    if number == 1 || !isHeaderOnDisk {
+      let result = unsafe checkHeader(
+        number == 1 ? UnsafeRawBufferPointer(start: sealed, count: 16) : nil)
+      guard result == SQLITE_OK else { return result }
+    }
+    guard unsafe codec.open(sealed, number: number, into: target) else {
+      return answerDamage(of: number)
+    }
+    if number == 1 {
+      knowsPageOne = true
+      unsafe notePageCount(page: target)
+    }
+    return SQLITE_OK
+  }
+
+  /// Reads a few bytes of one page.
+  ///
+  /// SQLite does so in two places, both on page 1: 100 bytes at 0 when it opens the file, before any
+  /// recovery, and 16 at 24 in rollback mode.
+  func readPart(
+    of target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
+  ) -> Int32 {
+    let start = Int(offset % Int64(PageLayout.byteCount))
+    guard start + byteCount <= PageLayout.byteCount,
+      let number = PageLayout.pageNumber(at: offset - Int64(start))
+    else { return SQLITE_IOERR_READ }
+    let result = unsafe readPage(number, into: opened.pointer)
+    switch result {
+    case SQLITE_OK:
+      unsafe target.copyMemory(from: opened.pointer + start, byteCount: byteCount)
+    case SQLITE_IOERR_SHORT_READ:
+      unsafe memset(target, 0, byteCount)
+      if offset == 0 && showsStandIn {
+        unsafe StandInHeader.write(to: target, byteCount)
+        return SQLITE_OK
+      }
+    case SQLITE_IOERR_DATA where offset == 0:
+      // Torn, perhaps, with a good copy in the log or journal: let SQLite get that far.
+      unsafe StandInHeader.write(to: target, byteCount)
+      return SQLITE_OK
+    case SQLITE_IOERR_DATA where number == 1:
+      // "Has the file changed?" Yes: SQLite empties its cache and reads the whole page.
+      unsafe memset(target, 0xFF, byteCount)
+      return SQLITE_OK
+    default: break
+    }
+    return result
+  }
+
+  /// Remembers the size that page 1 states, when it is read or, for a commit, written.
+  func notePageCount(page: UnsafeRawPointer) {
+    let count = unsafe page.bigEndianWord(at: 28)
+    if unsafe count > 0 && page.bigEndianWord(at: 24) == page.bigEndianWord(at: 92) {
+      knownPageCount = count
+    }
+  }
+
+  /// Past the end of the file: fine in an empty one, where SQLite expects zeros; a lost page
+  /// otherwise, for which zeros would be a wrong answer.
+  private func answerShortRead(
+    of number: UInt32, into target: UnsafeMutableRawPointer
+  ) -> Int32 {
+    unsafe memset(target, 0, PageLayout.byteCount)
+    var byteCount: Int64 = 0
+    let result = unsafe base.sealedByteCount(&byteCount)
+    guard result == SQLITE_OK else { return result }
+    if let knownPageCount, number > knownPageCount { return SQLITE_IOERR_SHORT_READ }
+    if byteCount == 0 {
+      isHeaderOnDisk = false
+      knownPageCount = 0
+      return SQLITE_IOERR_SHORT_READ
+    }
+    if byteCount < PageLayout.identityByteCount { return answerNoIdentity() }
+    // What there is of page 1 says whose file it is; the rest of it is missing.
+    let check = unsafe checkHeader(number == 1 ? sealed.bytes(0..<16) : nil)
+    if check != SQLITE_OK { return check }
+    return fail(.truncated, page: number, number == 1 ? SQLITE_IOERR_DATA : SQLITE_CORRUPT)
+  }
+
+  /// Learns the identity of a file that is not empty, before its log or journal is opened: another
+  /// process may have made the file since this connection looked.
+  func learnIdentity() -> Int32 {
+    var byteCount: Int64 = 0
+    let result = unsafe base.sealedByteCount(&byteCount)
+    guard result == SQLITE_OK, byteCount > 0 else { return result }
+    return unsafe checkHeader(nil)
+  }
+
+  /// Finds out whose file this is, from its first 16 bytes or by reading them.
+  func checkHeader(_ bytes: UnsafeRawBufferPointer?) -> Int32 {
+    if let bytes = unsafe bytes {
+      if isHeaderOnDisk, unsafe bytes.elementsEqual(codec.identity) { return SQLITE_OK }
+      return unsafe judge(Array(bytes))
+    }
+    let result = unsafe base.read(opened.pointer, PageLayout.identityByteCount, at: 0)
+    guard result == SQLITE_OK else {
+      return result == SQLITE_IOERR_SHORT_READ ? answerNoIdentity() : result
+    }
+    return unsafe judge(Array(opened.bytes(0..<PageLayout.identityByteCount)))
+  }
+
+  /// Records why SQLite will refuse a file that is shorter than page 1 says.
+  ///
+  /// Only where it will: with frames in the log, the missing pages may be there.
+  func noteTruncation(page: UnsafeMutableRawPointer) {
+    let page = UnsafeRawPointer(page)
+    let pageCount = unsafe page.bigEndianWord(at: 28)
+    guard unsafe page.bigEndianWord(at: 24) == page.bigEndianWord(at: 92) else { return }
+    var byteCount: Int64 = 0
+    guard !hasFramesInLog, unsafe base.sealedByteCount(&byteCount) == SQLITE_OK,
+      byteCount < Int64(pageCount) * Int64(PageLayout.byteCount)
+    else { return }
+    _ = fail(.truncated, page: pageCount, SQLITE_CORRUPT)
+  }
+}
+
+/// What SQLite is shown of a page 1 that is not there yet, or torn.
+enum StandInHeader {
+  /// Page size 4096, versions 1 and 1, reserve 40, payload fractions 64, 32, 32, from offset 16.
+  private static let fields: [UInt8] = [0x10, 0x00, 1, 1, 40, 64, 32, 32]
+
+  static func write(to target: UnsafeMutableRawPointer, _ byteCount: Int) {
+    let header = HeaderReading.plainMagic + fields
+    unsafe memset(target, 0, byteCount)
+    unsafe target.copyMemory(from: header, byteCount: min(byteCount, header.count))
   }
 }

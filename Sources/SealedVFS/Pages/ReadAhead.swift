@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Glibc
 
 /// The next pages or frames of a file that SQLite reads from front to back, fetched in one call.
 ///
@@ -45,5 +46,29 @@ internal import CSQLite
   /// Lets go of all of them: the file may have changed since.
   mutating func forget() {
     held = 0..<0
+  }
+}
+
+/// Memory of a file's own for sealed and opened bytes, wiped when the file is closed.
+///
+/// Made once per file, so that no page costs an allocation.
+@safe struct Scratch: ~Copyable {
+  let pointer: UnsafeMutableRawPointer
+  let byteCount: Int
+
+  init(byteCount: Int) {
+    unsafe pointer = .allocate(byteCount: byteCount, alignment: 64)
+    self.byteCount = byteCount
+    unsafe memset(pointer, 0, byteCount)
+  }
+
+  deinit {
+    unsafe explicit_bzero(pointer, byteCount)
+    unsafe pointer.deallocate()
+  }
+
+  /// A part of the memory, read-only.
+  func bytes(_ range: Range<Int>) -> UnsafeRawBufferPointer {
+    unsafe UnsafeRawBufferPointer(start: pointer + range.lowerBound, count: range.count)
   }
 }

@@ -31,3 +31,76 @@ extension SealedFileError {
     hint.map { "\(description); \($0)" } ?? description
   }
 }
+
+/// The newest faults that the VFS found, each with the result code that it gave SQLite for it.
+///
+/// One for each connection, and one for all connections of a registration: the result code that
+/// SQLite reports then tells which of them it was, so that an old fault explains no new failure.
+final class RecentFaults: Sendable {
+  private struct Entry: Sendable {
+    let fault: SealedFileError
+    let result: Int32
+
+    /// Whether SQLite may report the fault by this extended code.
+    func fits(_ reported: Int32) -> Bool {
+      if result == reported { return true }
+      switch reported & 0xFF {
+      case SQLITE_NOTADB, SQLITE_CORRUPT: return result & 0xFF == reported & 0xFF
+      // A log that is not a sealed one is shown to SQLite with a version that it refuses itself.
+      case SQLITE_CANTOPEN: return result == SQLITE_OK
+      default: return false
+      }
+    }
+  }
+
+  private struct State: Sendable {
+    var entries: [Entry] = []
+    var hasMetDamage = false
+    var whole: RecentFaults?
+  }
+
+  private static let capacity = 16
+  private let state: Mutex<State>
+
+  /// - Parameter whole: the log of the registration that a connection belongs to; it is told too.
+  init(partOf whole: RecentFaults? = nil) {
+    state = Mutex(State(whole: whole))
+  }
+
+  /// The newest fault.
+  var newest: SealedFileError? { state.withLock { $0.entries.last?.fault } }
+
+  /// The newest fault that SQLite reports by an extended result code.
+  func newest(reportedAs result: Int32) -> SealedFileError? {
+    state.withLock { state in state.entries.last { $0.fits(result) }?.fault }
+  }
+
+  func record(_ fault: SealedFileError, result: Int32) {
+    let whole = state.withLock { state in
+      if state.entries.count == Self.capacity { state.entries.removeFirst() }
+      state.entries.append(Entry(fault: fault, result: result))
+      return state.whole
+    }
+    whole?.record(fault, result: result)
+  }
+
+  /// Whether a connection was told of a damaged or missing page; for good.
+  var hasMetDamage: Bool { state.withLock { $0.hasMetDamage } }
+
+  func noteDamage() {
+    let whole = state.withLock { state in
+      state.hasMetDamage = true
+      return state.whole
+    }
+    whole?.noteDamage()
+  }
+
+  /// Tells another registration from now on.
+  func move(to whole: RecentFaults) {
+    let hasMetDamage = state.withLock { state in
+      state.whole = whole
+      return state.hasMetDamage
+    }
+    if hasMetDamage { whole.noteDamage() }
+  }
+}

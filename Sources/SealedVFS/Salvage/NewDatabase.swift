@@ -127,3 +127,83 @@ package import VaultCrypto
     }
   }
 }
+
+/// A prepared INSERT into a ``NewDatabase``.
+@safe package final class RowInsertion {
+  private let statement: OpaquePointer
+  private let encoding: TextEncoding
+  private let connection: OpaquePointer
+  private let registration: KeyRegistration
+  private let path: String
+
+  init(
+    _ statement: OpaquePointer, _ encoding: TextEncoding, _ connection: OpaquePointer,
+    _ registration: KeyRegistration, _ path: String
+  ) {
+    unsafe self.statement = statement
+    self.encoding = encoding
+    unsafe self.connection = connection
+    self.registration = registration
+    self.path = path
+  }
+
+  deinit {
+    unsafe sqlite3_finalize(statement)
+  }
+
+  /// Inserts a row.
+  ///
+  /// - Returns: whether it is there now; a constraint of the table may not take it.
+  /// - Throws: what is no fault of the row.
+  package func insert(_ values: [StoredValue]) throws(SealedFileError) -> Bool {
+    defer { _ = unsafe sqlite3_reset(statement) }
+    for (index, value) in values.enumerated() {
+      let result = unsafe NewDatabase.bind(statement, Int32(index + 1), value, encoding)
+      if result != SQLITE_OK { return false }  // longer than SQLite takes
+    }
+    let result = unsafe sqlite3_step(statement)
+    switch result & 0xFF {
+    case SQLITE_DONE: return unsafe sqlite3_changes(connection) > 0
+    case SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM, SQLITE_CANTOPEN, SQLITE_READONLY:
+      throw registration.explain(result, path)
+    default: return false
+    }
+  }
+}
+
+/// A value as SQLite stores it: <https://sqlite.org/fileformat2.html#record_format>.
+package enum StoredValue: Sendable, Equatable {
+  case null
+  case integer(Int64)
+  case real(Double)
+  /// Bytes in the database's encoding, well-formed or not.
+  case text([UInt8])
+  case blob([UInt8])
+}
+
+/// How a database writes its text; the values are those of SQLite and of the database header.
+package enum TextEncoding: UInt8, Sendable, CaseIterable {
+  case utf8 = 1
+  case utf16LittleEndian = 2
+  case utf16BigEndian = 3
+
+  /// The name for `PRAGMA encoding`.
+  package var name: String {
+    switch self {
+    case .utf8: "UTF-8"
+    case .utf16LittleEndian: "UTF-16le"
+    case .utf16BigEndian: "UTF-16be"
+    }
+  }
+
+  /// Reads text; ill-formed parts become replacement characters.
+  package func decode(_ bytes: [UInt8]) -> String {
+    if self == .utf8 { return String(decoding: bytes, as: UTF8.self) }
+    let isBigEndian = self == .utf16BigEndian
+    let units = stride(from: 0, to: bytes.count - bytes.count % 2, by: 2).map { index in
+      let (first, second) = (UInt16(bytes[index]), UInt16(bytes[index + 1]))
+      return isBigEndian ? first << 8 | second : second << 8 | first
+    }
+    return String(decoding: units, as: UTF16.self)
+  }
+}

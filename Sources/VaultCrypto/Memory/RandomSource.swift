@@ -37,3 +37,73 @@ internal import Glibc
     }
   }
 }
+
+/// The kernel's generator without a system call: `__vdso_getrandom`, from Linux 6.11 on.
+///
+/// glibc 2.41 calls it so too; see vdso(7) and the kernel's `lib/vdso/getrandom.c`. What state there is lies in memory that the kernel made for it: wiped in a child of fork(2), never
+/// swapped, and renewed whenever the kernel's own generator is, as after the cloning of a virtual
+/// machine. One state is for one thread at a time.
+@safe final class VDSORandom: @unchecked Sendable {
+  // Sendable: whoever holds the source answers for one thread at a time.
+
+  /// buffer, its length, flags, state, its length; returns how many bytes it gave, or -errno.
+  private typealias Function =
+    @convention(c) (
+      UnsafeMutableRawPointer?, Int, UInt32, UnsafeMutableRawPointer?, Int
+    ) -> Int
+
+  /// What the kernel asks of the memory: `struct vgetrandom_opaque_params`, 64 bytes.
+  private struct Demands {
+    var byteCount: UInt32 = 0
+    var protection: UInt32 = 0
+    var flags: UInt32 = 0
+    var reserved: InlineArray<13, UInt32> = InlineArray(repeating: 0)
+  }
+
+  private static let function: Function? = {
+    guard let vDSO = unsafe dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD),
+      let symbol = unsafe dlsym(vDSO, "__vdso_getrandom")
+    else { return nil }
+    return unsafe unsafeBitCast(symbol, to: Function.self)
+  }()
+
+  private let function: Function
+  private let state: UnsafeMutableRawPointer
+  private let stateByteCount: Int
+  private let mappedByteCount = Int(getpagesize())
+
+  /// nil where the kernel does not have it.
+  init?() {
+    var demands = Demands()
+    guard let function = unsafe Self.function, unsafe function(nil, 0, 0, &demands, -1) == 0,
+      demands.byteCount > 0, Int(demands.byteCount) <= mappedByteCount,
+      let memory = unsafe mmap(
+        nil, mappedByteCount, Int32(demands.protection), Int32(demands.flags), -1, 0),
+      unsafe memory != MAP_FAILED
+    else { return nil }
+    unsafe self.function = function
+    unsafe state = memory
+    stateByteCount = Int(demands.byteCount)
+  }
+
+  deinit {
+    unsafe munmap(state, mappedByteCount)
+  }
+
+  /// Fills the buffer; false if the kernel did not.
+  func fill(_ target: UnsafeMutableRawBufferPointer) -> Bool {
+    unsafe function(target.baseAddress, target.count, 0, state, stateByteCount) == target.count
+  }
+}
+
+extension RandomSource {
+  /// The kernel's generator, as ``system``, with less effort a call where the kernel offers it.
+  ///
+  /// For one thread at a time.
+  public static func unshared() -> RandomSource {
+    guard let random = VDSORandom() else { return .system }
+    return unsafe RandomSource { target in
+      if unsafe !random.fill(target) { unsafe RandomSource.system.fill(target) }
+    }
+  }
+}

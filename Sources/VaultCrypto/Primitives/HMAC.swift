@@ -34,3 +34,69 @@ public enum HMAC {
     return code
   }
 }
+
+/// HMAC-SHA-512 (RFC 2104) of many messages under one key, whose two hashed blocks are made once.
+///
+/// Compare codes with ``isEqualInConstantTime(_:_:)`` only. Not for two threads at once.
+@safe public final class KeyedHMACSHA512 {
+  /// The length of a code in bytes.
+  public static let byteCount = 64
+
+  /// Keyed, and never given a message: each one gets a copy. (Starting again with the same key does
+  /// not work in every OpenSSL 3.0.)
+  private let keyed: OpaquePointer
+
+  /// OpenSSL's HMAC, fetched once for the life of the process.
+  @safe private struct Function: @unchecked Sendable {
+    // Sendable: an EVP_MAC is immutable after the fetch.
+    let pointer: OpaquePointer?
+    static let fetched = unsafe Function(pointer: EVP_MAC_fetch(nil, "HMAC", nil))
+  }
+
+  /// Takes a key of any length.
+  public init(key: borrowing SecretBytes) throws(CryptoError) {
+    guard let function = unsafe Function.fetched.pointer,
+      let context = unsafe EVP_MAC_CTX_new(function)
+    else { throw .refused(.libraryFailure, in: "HMAC") }
+    var name = Array(Digest.sha512.name.utf8CString)
+    let status = unsafe key.withUnsafeBytes { key in
+      unsafe name.withUnsafeMutableBytes { name in
+        let parameters = unsafe [
+          OSSL_PARAM("digest", OSSL_PARAM_UTF8_STRING, name.baseAddress, name.count - 1),
+          OSSL_PARAM_construct_end(),
+        ]
+        return unsafe EVP_MAC_init(
+          context, key.baseAddress?.assumingMemoryBound(to: UInt8.self), key.count, parameters)
+      }
+    }
+    guard status == 1 else {
+      unsafe EVP_MAC_CTX_free(context)
+      throw .refused(.libraryFailure, in: "HMAC")
+    }
+    unsafe keyed = context
+  }
+
+  deinit {
+    unsafe EVP_MAC_CTX_free(keyed)
+  }
+
+  /// Writes the code of two pieces of one message: 64 bytes.
+  package func writeCode(
+    of first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer,
+    to target: UnsafeMutableRawPointer
+  ) throws(CryptoError) {
+    guard let context = unsafe EVP_MAC_CTX_dup(keyed) else {
+      throw .refused(.libraryFailure, in: "HMAC")
+    }
+    defer { unsafe EVP_MAC_CTX_free(context) }
+    var count = 0
+    let isDone =
+      unsafe EVP_MAC_update(
+        context, first.baseAddress?.assumingMemoryBound(to: UInt8.self), first.count) == 1
+      && EVP_MAC_update(
+        context, second.baseAddress?.assumingMemoryBound(to: UInt8.self), second.count) == 1
+      && EVP_MAC_final(
+        context, target.assumingMemoryBound(to: UInt8.self), &count, Self.byteCount) == 1
+    guard isDone, count == Self.byteCount else { throw .refused(.libraryFailure, in: "HMAC") }
+  }
+}

@@ -1,0 +1,171 @@
+public import VaultCrypto
+
+/// A code on paper that opens a vault alone: 160 random bits, made by
+/// ``Vault/addRecoveryCode(named:)`` and shown once.
+///
+/// In groups: `0410-6105-0R3G-G28A-1C60-T3GF-208H-44RM-W4QG`. The last four characters are a check,
+/// so that a slip of the pen is told from a code that does not belong. The caller's salt plays no
+/// part.
+public struct RecoveryCode: ~Copyable, Sendable {
+  /// The random bytes in a code.
+  static let byteCount = 20
+  /// Characters without the hyphens: 32 for the bytes, 4 to check them.
+  static let characterCount = 36
+  static let groupCharacterCount = 4
+  /// The bytes and, of their SHA-256, the 20 bits that are the check characters.
+  static let contentByteCount = 23
+
+  let content: SecretBytes
+
+  /// The code of these 20 bytes.
+  package init(bytes: borrowing SecretBytes) throws(CryptoError) {
+    let digest = try bytes.withBytes { (bytes) throws(CryptoError) in try SHA256.digest(bytes) }
+    content = ByteWriter.secret { writer in
+      bytes.withBytes { writer.append($0, 0..<$0.byteCount) }
+      writer.append(digest[0])
+      writer.append(digest[1])
+      writer.append(digest[2] & 0xF0)
+    }
+  }
+
+  /// Draws a new code.
+  static func random(from source: RandomSource) throws(VaultError) -> RecoveryCode {
+    try withCrypto { () throws(CryptoError) in
+      try RecoveryCode(bytes: .random(byteCount: byteCount, from: source))
+    }
+  }
+
+  /// The code in 9 groups of 4 characters with hyphens between them: 44 bytes of ASCII.
+  public borrowing func text() -> SecretBytes {
+    ByteWriter.secret { writer in
+      content.withBytes { content in
+        for index in 0..<Self.characterCount {
+          if index > 0, index % Self.groupCharacterCount == 0 {
+            writer.append(UInt8(ascii: "-"))
+          }
+          // 5 bits, which two neighbouring bytes hold.
+          let offset = index * 5
+          let pair =
+            UInt16(content.byte(offset / 8)) << 8 | UInt16(content.byte(offset / 8 + 1))
+          let bits = pair >> UInt16(11 - offset % 8) & 0x1F
+          writer.append(CrockfordBase32.character(UInt8(bits)))
+        }
+      }
+    }
+  }
+
+  /// The key that wraps in the slot of this code.
+  borrowing func wrappingKey() throws(CryptoError) -> SecretBytes {
+    try HKDF.sha512(
+      inputKey: content.copy(0..<Self.byteCount), salt: [],
+      info: Array("datavault/recovery".utf8), byteCount: 32)
+  }
+
+  /// A second one of the same code.
+  public borrowing func copy() -> RecoveryCode {
+    RecoveryCode(content: content.copy())
+  }
+
+  private init(content: consuming SecretBytes) {
+    self.content = content
+  }
+}
+
+extension RecoveryCode {
+  /// Reads a code that somebody has typed.
+  ///
+  /// Hyphens and spaces are dropped; letters are taken in either case, `I` and `L` as 1, `O` as 0.
+  ///
+  /// - Throws: `recoveryCodeCharacter`, `recoveryCodeLength`, or `recoveryCodeMistyped` when the
+  ///   check characters do not fit. No message holds any of the text.
+  public init(parsing text: borrowing SecretBytes) throws(VaultError) {
+    let content = try unsafe SecretBytes(byteCount: Self.contentByteCount) {
+      (target) throws(VaultError) in
+      try unsafe Self.decode(text, into: target)
+    }
+    let code = try withCrypto { () throws(CryptoError) in
+      try RecoveryCode(bytes: content.copy(0..<Self.byteCount))
+    }
+    guard SecretBytes.isEqual(content, code.content) else {
+      throw VaultError(
+        .recoveryCodeMistyped, "the recovery code is mistyped: its check characters do not fit",
+        hint: "compare each group with the paper")
+    }
+    self = code
+  }
+
+  /// Writes 5 bits a character to `target`, which holds zeros.
+  private static func decode(
+    _ text: borrowing SecretBytes, into target: UnsafeMutableRawBufferPointer
+  ) throws(VaultError) {
+    var count = 0
+    try text.withBytes { (text) throws(VaultError) in
+      for offset in 0..<text.byteCount {
+        let character = text.byte(offset)
+        if character == UInt8(ascii: "-") || character == UInt8(ascii: " ") { continue }
+        let bits = CrockfordBase32.bits(character)
+        guard bits >= 0 else { throw .recoveryCodeCharacter(number: count + 1) }
+        if count < characterCount {
+          let position = count * 5
+          let pair = UInt16(truncatingIfNeeded: bits) << UInt16(11 - position % 8)
+          unsafe target[position / 8] |= UInt8(pair >> 8)
+          unsafe target[position / 8 + 1] |= UInt8(pair & 0xFF)
+        }
+        count += 1
+      }
+    }
+    guard count == characterCount else { throw .recoveryCodeLength(count) }
+  }
+}
+
+extension VaultError {
+  fileprivate static func recoveryCodeCharacter(number: Int) -> VaultError {
+    VaultError(
+      .recoveryCodeCharacter, "character \(number) of the recovery code is none that codes have",
+      hint: "they have digits and letters without U, in groups of 4")
+  }
+
+  fileprivate static func recoveryCodeLength(_ count: Int) -> VaultError {
+    VaultError(
+      .recoveryCodeLength,
+      "the recovery code has \(count) characters, not \(RecoveryCode.characterCount)",
+      hint: "9 groups of 4; hyphens and spaces do not count")
+  }
+}
+
+/// Crockford's base32, as recovery codes are written.
+///
+/// Without tables and without branches on the data, because a secret passes through it.
+enum CrockfordBase32 {
+  /// The character for 5 bits: the digits, then the letters without I, L, O and U.
+  static func character(_ bits: UInt8) -> UInt8 {
+    let value = Int32(bits)
+    // Each term adds the step from one run of the alphabet to the next when value is beyond it.
+    var character = value + 48
+    character += ((9 - value) >> 8) & 7
+    character += ((17 - value) >> 8) & 1
+    character += ((19 - value) >> 8) & 1
+    character += ((21 - value) >> 8) & 1
+    character += ((26 - value) >> 8) & 1
+    return UInt8(truncatingIfNeeded: character)
+  }
+
+  /// The 5 bits of a character, in either case, with I and L read as 1 and O as 0; negative for one
+  /// outside the alphabet.
+  static func bits(_ character: UInt8) -> Int32 {
+    var c = Int32(character)
+    func mask(_ low: Int32, _ high: Int32) -> Int32 { ((low - 1 - c) & (c - high - 1)) >> 8 }
+    c -= mask(97, 122) & 32
+    var bits: Int32 = -1
+    bits += mask(48, 57) & (c - 47)  // 0 to 9
+    bits += mask(65, 72) & (c - 54)  // A to H
+    bits += mask(73, 73) & 2  // I
+    bits += mask(74, 75) & (c - 55)  // J, K
+    bits += mask(76, 76) & 2  // L
+    bits += mask(77, 78) & (c - 56)  // M, N
+    bits += mask(79, 79) & 1  // O
+    bits += mask(80, 84) & (c - 57)  // P to T
+    bits += mask(86, 90) & (c - 58)  // V to Z
+    return bits
+  }
+}

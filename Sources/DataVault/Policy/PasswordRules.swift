@@ -1,0 +1,151 @@
+internal import FileLayer
+internal import VaultCrypto
+
+extension VaultPolicy {
+  /// What a password is about to be used for, which decides what its owner can do next.
+  enum PasswordUse {
+    case setting
+    case unlocking
+  }
+
+  /// - Throws: for the first rule that a password breaks, that rule's own error.
+  func check(
+    _ credentials: borrowing Credentials, for use: PasswordUse, of id: VaultID
+  ) throws(VaultError) {
+    if credentials.areStandard() {
+      guard allowsStandardPassword else {
+        throw broken(
+          .passwordRequired, use,
+          "vault '\(id)' demands a password: the publicly known one is not allowed")
+      }
+      return
+    }
+    let password = PasswordTally(credentials.password)
+    func demand(
+      _ code: VaultError.Code, unless isKept: Bool, _ what: String
+    ) throws(VaultError) {
+      if !isKept { throw broken(code, use, "the policy of vault '\(id)' demands \(what)") }
+    }
+    try demand(
+      .passwordTooShort, unless: password.length >= minimumLength,
+      "a password of at least \(minimumLength) characters")
+    try demand(
+      .needsDigit, unless: password.hasDigit || !requiresDigit, "a digit in the password")
+    try demand(
+      .needsUpper, unless: password.hasUpper || !requiresUpper,
+      "an upper-case letter in the password")
+    try demand(
+      .needsLower, unless: password.hasLower || !requiresLower,
+      "a lower-case letter in the password")
+    try demand(
+      .needsSpecial, unless: password.hasSpecial || !requiresSpecial,
+      "a character in the password that is neither a letter nor a digit")
+    try demand(
+      .tooFewUniqueCharacters,
+      unless: PasswordTally.hasDifferentCharacters(
+        minimumUniqueCharacters, in: credentials.password),
+      "a password of at least \(minimumUniqueCharacters) different characters")
+  }
+
+  /// - Throws: `passwordExpired` for a password that was set too long ago.
+  func checkAge(
+    passwordSetAt: Int, now: UnixTime, of id: VaultID
+  ) throws(VaultError) {
+    guard expirationDays > 0, now.wholeSeconds - passwordSetAt >= expirationDays * 86_400 else {
+      return
+    }
+    throw broken(
+      .passwordExpired, .unlocking,
+      "the password of vault '\(id)' is older than the \(expirationDays) days that its policy allows"
+    )
+  }
+
+  private func broken(
+    _ code: VaultError.Code, _ use: PasswordUse, _ message: String
+  ) -> VaultError {
+    let hint =
+      switch use {
+      case .setting: "choose another password; nothing was changed"
+      case .unlocking:
+        "change the password, which takes this one as the current one: datavault change-password"
+      }
+    return VaultError(code, message, hint: hint)
+  }
+}
+
+/// The characters of a password, taken where its bytes lie: Unicode scalars, or bytes where they are
+/// not UTF-8.
+enum PasswordCharacters {
+  static func forEach(in bytes: RawSpan, _ body: (Unicode.Scalar) -> Void) {
+    guard UTF8Text.isValid(bytes) else {
+      for offset in 0..<bytes.byteCount { body(standIn(for: bytes.byte(offset))) }
+      return
+    }
+    var offset = 0
+    while offset < bytes.byteCount {
+      let lead = bytes.byte(offset)
+      let length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4
+      var value = UInt32(length == 1 ? lead : lead & (0x7F >> length))
+      for next in offset + 1..<offset + length {
+        value = value << 6 | UInt32(bytes.byte(next) & 0x3F)
+      }
+      offset += length
+      if let scalar = Unicode.Scalar(value) { body(scalar) }
+    }
+  }
+
+  /// A byte that is no character: ASCII for itself, others each for a private one, which is neither
+  /// a letter nor a digit.
+  private static func standIn(for byte: UInt8) -> Unicode.Scalar {
+    byte < 0x80 ? Unicode.Scalar(byte) : Unicode.Scalar(0xE000 + UInt16(byte)) ?? "\u{FFFD}"
+  }
+}
+
+/// What the rules for passwords ask about one: counts, never its characters.
+struct PasswordTally {
+  private(set) var length = 0
+  private(set) var hasDigit = false
+  private(set) var hasUpper = false
+  private(set) var hasLower = false
+  private(set) var hasSpecial = false
+
+  init(_ password: borrowing SecretBytes) {
+    var tally = Self()
+    password.withBytes { PasswordCharacters.forEach(in: $0) { tally.count($0) } }
+    self = tally
+  }
+
+  private init() {}
+
+  private mutating func count(_ character: Unicode.Scalar) {
+    length += 1
+    let properties = character.properties
+    hasUpper = hasUpper || properties.isUppercase
+    hasLower = hasLower || properties.isLowercase
+    switch properties.generalCategory {
+    case .decimalNumber: hasDigit = true
+    case .nonspacingMark, .spacingMark, .enclosingMark: break
+    default: hasSpecial = hasSpecial || !properties.isAlphabetic
+    }
+  }
+
+  /// Whether a password has at least so many different characters.
+  ///
+  /// Those found so far are noted in a secret, for as long as they are fewer.
+  static func hasDifferentCharacters(_ minimum: Int, in password: borrowing SecretBytes) -> Bool {
+    guard minimum > 0 else { return true }
+    var found = SecretBytes(zeroCount: minimum * MemoryLayout<Unicode.Scalar>.stride)
+    return unsafe found.withUnsafeMutableBytes { bytes in
+      let found = unsafe bytes.bindMemory(to: UInt32.self)
+      var count = 0
+      password.withBytes { password in
+        PasswordCharacters.forEach(in: password) { character in
+          guard count < minimum, unsafe !found[..<count].contains(character.value) else { return }
+          unsafe found[count] = character.value
+          count += 1
+        }
+      }
+      return count == minimum
+    }
+  }
+}

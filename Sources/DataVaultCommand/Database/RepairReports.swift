@@ -1,0 +1,202 @@
+internal import SealedSQLite
+internal import SealedVFS
+
+/// The report of `database verify`.
+struct VerificationReport: Encodable {
+  let file: String
+  let isClean: Bool
+  let findings: Verification
+
+  init(file: String, _ findings: Verification) {
+    self.file = file
+    self.findings = findings
+    isClean = findings.isClean
+  }
+
+  var text: String { text(verdict: verdict) }
+
+  /// The same under another headline, where more than the file was looked at.
+  func text(verdict: String) -> String {
+    (["\(file.onOneLine): \(verdict)"] + pages + log + journal + contents + warnings)
+      .map { "\($0)\n" }.joined()
+  }
+
+  private var verdict: String {
+    if isClean { return "whole" }
+    return findings.isAuthentic ? "authentic, and contradicts itself" : "damaged"
+  }
+
+  private var pages: [String] {
+    var lines = ["pages      \(findings.pageCount)"]
+    if findings.isHeaderDamaged {
+      lines.append("header     damaged, and the key fits all the same")
+    }
+    if findings.damagedPageCount > 0 {
+      lines.append("damaged    \(Self.list(findings.damagedPages, of: findings.damagedPageCount))")
+    }
+    if findings.damagedFreePageCount > 0 {
+      lines.append("free       \(findings.damagedFreePageCount) damaged pages that hold nothing")
+    }
+    if findings.repairedPageCount > 0 {
+      lines.append(
+        "repaired   \(Self.list(findings.repairedPages, of: findings.repairedPageCount))"
+          + ", by the log or the journal at the next opening for writing")
+    }
+    if findings.emptyPageCount > 0 {
+      lines.append("empty      \(Self.list(findings.emptyPages, of: findings.emptyPageCount))")
+    }
+    if findings.missingPageCount > 0 {
+      lines.append("missing    \(findings.missingPageCount) pages at the end")
+    }
+    return lines
+  }
+
+  private var log: [String] {
+    let log = findings.log
+    switch log.state {
+    case .absent: return []
+    case .empty:
+      return log.discardedTail.map {
+        ["log        its header is not whole: \($0.frameCount) frames are not used"]
+      } ?? []
+    case .foreign: return ["log        not a sealed one: opening is refused while it lies there"]
+    case .sealed:
+      let tail = log.discardedTail.map {
+        "; \($0.frameCount) from frame \($0.firstFrame) on are not used: torn by a power cut, "
+          + "or damaged"
+      }
+      return ["log        \(log.committedFrameCount) committed frames\(tail ?? "")"]
+    }
+  }
+
+  private var journal: [String] {
+    let journal = findings.journal
+    switch journal.state {
+    case .absent: return []
+    case .finished where journal.lacksSuperJournal:
+      return [
+        "journal    of a transaction over several databases whose super-journal is missing: taken for "
+          + "committed, \(journal.unusedRecordCount) records are not used"
+      ]
+    case .finished where journal.unusedRecordCount > 0:
+      return [
+        "journal    no header that opens: \(journal.unusedRecordCount) records behind it open, and are "
+          + "not used"
+      ]
+    case .finished: return []
+    case .inUse: return ["journal    of a transaction that goes on"]
+    case .hot:
+      let damage =
+        journal.damagedRecordCount > 0
+        ? "; damaged: \(Self.list(journal.damagedRecords, of: journal.damagedRecordCount))" : ""
+      return ["journal    \(journal.recordCount) records, to be rolled back\(damage)"]
+    case .damaged:
+      let fault = journal.superJournalFault.map { ": \($0)" } ?? ""
+      return ["journal    damaged, and the database needs it\(fault)"]
+    case .foreign: return ["journal    not a sealed one: opening is refused while it lies there"]
+    }
+  }
+
+  /// What nothing is lost by, or may have been lost before: exit code 0.
+  private var warnings: [String] {
+    var lines: [String] = []
+    if !findings.log.changedHeaderFrames.isEmpty {
+      lines.append(
+        "warning    the log's copies of page 1 have another file header, in frames "
+          + Self.list(findings.log.changedHeaderFrames, of: findings.log.changedHeaderFrames.count)
+          + ": it was changed, and is not used")
+    }
+    if !findings.journal.changedHeaderRecords.isEmpty {
+      lines.append(
+        "warning    the journal's copy of page 1 has another file header: it was changed, and is "
+          + "not used")
+    }
+    if let other = findings.log.otherGeneration {
+      lines.append(
+        "warning    the log holds \(other.commitCount) commits of another generation, of which the "
+          + "database lacks \(other.missingPageCount) pages: the log's header may have been changed"
+      )
+    }
+    return lines
+  }
+
+  private var contents: [String] {
+    let unchecked = findings.uncheckedTables.map { "unchecked  table \($0.onOneLine)" }
+    switch findings.contentCheck {
+    case .notAsked: return ["contents   not checked"]
+    case .notPossible: return ["contents   not checked: something above is damaged"]
+    case .done where findings.contentFaults.isEmpty:
+      return ["contents   in agreement"] + unchecked
+    case .done: return findings.contentFaults.map { "contents   \($0.onOneLine)" } + unchecked
+    }
+  }
+
+  /// The first twenty numbers, and how many more there are.
+  private static func list(_ numbers: [some BinaryInteger], of count: Int) -> String {
+    let shown = numbers.prefix(20)
+    let rest = count - shown.count
+    return shown.map { "\($0)" }.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
+  }
+}
+
+/// The report of `database salvage`.
+struct SalvageReport: Encodable {
+  let file: String
+  let newFile: String
+  let isComplete: Bool
+  let findings: Salvage
+
+  init(file: String, newFile: String, _ findings: Salvage) {
+    self.file = file
+    self.newFile = newFile
+    self.findings = findings
+    isComplete = findings.isComplete
+  }
+
+  var text: String {
+    var table = Table(header: ["TABLE", "ROWS", "LOST PAGES", "LOST ROWS"])
+    for entry in findings.tables {
+      let isWhole = entry.rowsLostAtLeast == 0 && entry.lostRanges.isEmpty
+      table.append([
+        entry.name, "\(entry.rowsCopied)", "\(entry.pagesLost)",
+        isWhole ? "0" : "at least \(entry.rowsLostAtLeast)\(Self.list(entry.lostRanges))",
+      ])
+    }
+    if let name = findings.lostAndFoundName {
+      table.append([name, "\(findings.lostAndFoundRowCount)", "-", "of unknown tables"])
+    }
+    return table.text + remarks.map { "\($0)\n" }.joined()
+  }
+
+  private var remarks: [String] {
+    var remarks: [String] = []
+    if !findings.isSchemaWhole { remarks.append("a part of the schema is lost") }
+    if !findings.areSettingsKept {
+      remarks.append("text encoding, versions and auto-vacuum mode are lost: defaults were taken")
+    }
+    if !findings.areLogAndJournalWhole {
+      remarks.append(
+        "log or journal are damaged or foreign: rows can be missing, or of a transaction that "
+          + "never ended")
+    }
+    if let tail = findings.discardedLogTail {
+      remarks.append(
+        "\(tail.frameCount) frames of the log, from frame \(tail.firstFrame) on, were not used: "
+          + "torn by a power cut, or damaged")
+    }
+    return remarks
+      + findings.notRecreated.map {
+        "not made again: \($0.name.onOneLine): \($0.reason.onOneLine)"
+      }
+  }
+
+  /// The first few ranges of rowids, and how many more there are.
+  private static func list(_ ranges: [Salvage.RowIDRange]) -> String {
+    if ranges.isEmpty { return "" }
+    let shown = ranges.prefix(5).map {
+      "\($0.first.map(String.init) ?? "")...\($0.last.map(String.init) ?? "")"
+    }
+    let rest = ranges.count - shown.count
+    return ", among " + shown.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
+  }
+}

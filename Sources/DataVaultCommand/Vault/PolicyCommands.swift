@@ -1,0 +1,169 @@
+internal import ArgumentParser
+internal import DataVault
+internal import VaultedDatabase
+
+/// `datavault policy`.
+struct PolicyCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "policy",
+    abstract: "Show or set what a vault demands of passwords, and how it protects itself.",
+    subcommands: [PolicyShowCommand.self, PolicySetCommand.self])
+}
+
+/// `datavault policy show VAULT`.
+struct PolicyShowCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "show", abstract: "Show a vault's policy.")
+
+  @OptionGroup var vault: VaultArgument
+  @OptionGroup var report: ReportOptions
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
+
+  func run() async throws {
+    let vault = try await VaultAccess(home: home.home(), credentials: credentials).open(vault.id())
+    let policy = PolicyReport(try await vault.policy())
+    try report.print(policy) { policy.text }
+  }
+}
+
+/// The report of `policy show`.
+private struct PolicyReport: Encodable {
+  let standardPassword: Bool
+  let minimumLength: Int
+  let digit: Bool
+  let upper: Bool
+  let lower: Bool
+  let special: Bool
+  let minimumUniqueCharacters: Int
+  let expirationDays: Int
+  let lockTimeoutSeconds: Int
+  let retryLimit: Int
+
+  init(_ policy: VaultPolicy) {
+    standardPassword = policy.allowsStandardPassword
+    minimumLength = policy.minimumLength
+    digit = policy.requiresDigit
+    upper = policy.requiresUpper
+    lower = policy.requiresLower
+    special = policy.requiresSpecial
+    minimumUniqueCharacters = policy.minimumUniqueCharacters
+    expirationDays = policy.expirationDays
+    lockTimeoutSeconds = policy.lockTimeoutSeconds
+    retryLimit = policy.retryLimit
+  }
+
+  var text: String {
+    func word(_ isDemanded: Bool) -> String { isDemanded ? "yes" : "no" }
+    func count(_ number: Int, _ unit: String) -> String {
+      number > 0 ? "\(number) \(unit)" : "none"
+    }
+    return """
+      standard password   \(standardPassword ? "allowed" : "not allowed")
+      minimum length      \(minimumLength)
+      digit               \(word(digit))
+      upper               \(word(upper))
+      lower               \(word(lower))
+      special             \(word(special))
+      unique characters   \(minimumUniqueCharacters)
+      expiration          \(count(expirationDays, "days"))
+      lock timeout        \(count(lockTimeoutSeconds, "s"))
+      retry limit         \(retryLimit > 0 ? "\(retryLimit) wrong attempts, the next deletes the vault" : "none")\n
+      """
+  }
+}
+
+/// `datavault policy set VAULT`.
+struct PolicySetCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "set", abstract: "Change a vault's policy; what is not named stays.",
+    discussion: """
+      The password in place is not looked at. If it breaks a new rule, the next command that needs \
+      it ends with 78, and datavault change-password still takes it.
+      """)
+
+  @OptionGroup var vault: VaultArgument
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var changes: PolicyChanges
+
+  func run() async throws {
+    let id = try vault.id()
+    let vault = try await VaultAccess(home: home.home(), credentials: credentials).open(id)
+    var policy = try await vault.policy()
+    changes.apply(to: &policy)
+    try await vault.setPolicy(policy)
+    try confirm("set the policy of vault \(id)")
+  }
+}
+
+/// What `policy set` changes: an option a field.
+struct PolicyChanges: ParsableArguments {
+  @Flag(inversion: .prefixedNo, help: "Whether the publicly known password may be used.")
+  var standardPassword: Bool?
+
+  @Option(help: ArgumentHelp("The fewest characters of a password.", valueName: "n"))
+  var minimumLength: Int?
+
+  @Flag(inversion: .prefixedNo, help: "Whether a password needs a digit.")
+  var digit: Bool?
+
+  @Flag(inversion: .prefixedNo, help: "Whether a password needs an upper-case letter.")
+  var upper: Bool?
+
+  @Flag(inversion: .prefixedNo, help: "Whether a password needs a lower-case letter.")
+  var lower: Bool?
+
+  @Flag(
+    inversion: .prefixedNo,
+    help: "Whether a password needs a character that is neither a letter nor a digit.")
+  var special: Bool?
+
+  @Option(help: ArgumentHelp("The fewest different characters of a password.", valueName: "n"))
+  var minimumUniqueCharacters: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "The days after which a password must be changed; 0 for never.", valueName: "n"))
+  var expirationDays: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "How long the vault stays open in a program: 30s, 15m, 2h, 7d; 0s for ever.",
+      valueName: "time"))
+  var lockTimeout: DurationArgument?
+
+  @Option(
+    help: ArgumentHelp(
+      "The wrong attempts in a row that are allowed: the next one deletes the vault; 0 for any.",
+      valueName: "n"))
+  var retryLimit: Int?
+
+  func validate() throws {
+    let numbers = [minimumLength, minimumUniqueCharacters, expirationDays, retryLimit]
+    let flags = [standardPassword, digit, upper, lower, special]
+    guard
+      numbers.contains(where: { $0 != nil }) || flags.contains(where: { $0 != nil })
+        || lockTimeout != nil
+    else { throw ValidationError("name at least one rule to change") }
+    if let lockTimeout, lockTimeout.duration.components.attoseconds != 0 {
+      throw ValidationError("--lock-timeout is in whole seconds")
+    }
+  }
+
+  func apply(to policy: inout VaultPolicy) {
+    func take<Value>(_ value: Value?, _ field: WritableKeyPath<VaultPolicy, Value>) {
+      if let value { policy[keyPath: field] = value }
+    }
+    take(standardPassword, \.allowsStandardPassword)
+    take(minimumLength, \.minimumLength)
+    take(digit, \.requiresDigit)
+    take(upper, \.requiresUpper)
+    take(lower, \.requiresLower)
+    take(special, \.requiresSpecial)
+    take(minimumUniqueCharacters, \.minimumUniqueCharacters)
+    take(expirationDays, \.expirationDays)
+    take((lockTimeout?.duration.components.seconds).map(Int.init), \.lockTimeoutSeconds)
+    take(retryLimit, \.retryLimit)
+  }
+}

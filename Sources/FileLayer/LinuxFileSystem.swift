@@ -1,0 +1,261 @@
+internal import Glibc
+package import SystemPackage
+
+/// The real files, by system call.
+package struct LinuxFileSystem: FileSystem {
+  package init() {}
+
+  package func status(of path: FilePath) throws(FileError) -> FileStatus? {
+    var status = stat()
+    guard unsafe lstat(path.string, &status) == 0 else {
+      if Errno.current == .noSuchFileOrDirectory { return nil }
+      throw FileError(.status, path, .current)
+    }
+    return FileStatus(status)
+  }
+
+  package func read(_ path: FilePath, maximumByteCount: Int) throws(FileError) -> [UInt8]? {
+    let descriptor = unsafe open(path.string, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard descriptor >= 0 else {
+      if Errno.current == .noSuchFileOrDirectory { return nil }
+      throw FileError(.read, path, .current)
+    }
+    defer { _ = Glibc.close(descriptor) }
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else { throw FileError(.read, path, .current) }
+    guard FileStatus(status).kind == .regular else {
+      throw FileError(.read, path, .invalidArgument)
+    }
+    guard status.st_size <= maximumByteCount else { throw FileError(.read, path, .fileTooLarge) }
+    var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+    var offset = 0
+    while offset < bytes.count {
+      let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+        unsafe Glibc.read(
+          descriptor, buffer.baseAddress?.advanced(by: offset), buffer.count - offset)
+      }
+      if count < 0 && Errno.current == .interrupted { continue }
+      guard count >= 0 else { throw FileError(.read, path, .current) }
+      if count == 0 { break }
+      offset += count
+    }
+    bytes.removeLast(bytes.count - offset)
+    return bytes
+  }
+
+  package func entries(of directory: FilePath) throws(FileError) -> [String]? {
+    guard let stream = unsafe opendir(directory.string) else {
+      if Errno.current == .noSuchFileOrDirectory { return nil }
+      throw FileError(.list, directory, .current)
+    }
+    defer { unsafe closedir(stream) }
+    var names: [String] = []
+    while true {
+      // The end and a failure both give nothing; only errno tells them apart.
+      errno = 0
+      guard let entry = unsafe readdir(stream) else {
+        if errno != 0 { throw FileError(.list, directory, .current) }
+        break
+      }
+      let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) {
+          unsafe String(cString: $0)
+        }
+      }
+      if name != "." && name != ".." { names.append(name) }
+    }
+    return names.sorted()
+  }
+
+  package func createDirectory(
+    _ path: FilePath, permissions: FilePermissions, owner: FileOwner?
+  ) throws(FileError) {
+    if unsafe mkdir(path.string, permissions.rawValue) == 0 {
+      return try settle(newDirectory: path, permissions, owner)
+    }
+    let reason = Errno.current
+    guard reason == .fileExists, try followedKind(of: path) == .directory else {
+      throw FileError(.createDirectory, path, reason)
+    }
+  }
+
+  package func create(
+    _ path: FilePath, permissions: FilePermissions
+  ) throws(FileError) -> any WritableFile {
+    let descriptor = try OwnFile.create(path, permissions: permissions)
+    return LinuxWritableFile(descriptor: descriptor.rawValue, path: path)
+  }
+
+  package func rename(_ path: FilePath, to target: FilePath) throws(FileError) {
+    guard unsafe Glibc.rename(path.string, target.string) == 0 else {
+      throw FileError(.rename, path, .current)
+    }
+  }
+
+  package func rename(_ path: FilePath, toFree target: FilePath) throws(FileError) {
+    // link(2) never replaces; renameat2(2) is not among what the Glibc module has.
+    if unsafe link(path.string, target.string) == 0 {
+      _ = unsafe unlink(path.string)  // a second name left over does no harm
+      return
+    }
+    // A file system without hard links: looking and renaming are two steps there.
+    let refusals: [Errno] = [
+      .invalidArgument, .noFunction, .notPermitted, .notSupported, .tooManyLinks,
+    ]
+    guard refusals.contains(Errno.current) else { throw FileError(.rename, path, .current) }
+    guard try status(of: target) == nil else { throw FileError(.rename, path, .fileExists) }
+    try rename(path, to: target)
+  }
+
+  package func remove(_ path: FilePath) throws(FileError) {
+    guard unsafe unlink(path.string) == 0 || Errno.current == .noSuchFileOrDirectory else {
+      throw FileError(.remove, path, .current)
+    }
+  }
+
+  package func synchronizeDirectory(_ path: FilePath) throws(FileError) {
+    let descriptor = unsafe open(path.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw FileError(.synchronize, path, .current) }
+    defer { _ = Glibc.close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw FileError(.synchronize, path, .current) }
+  }
+
+  package func lock(
+    _ path: FilePath, wait: Bool, owner: FileOwner?
+  ) throws(FileError) -> FileLock? {
+    while true {
+      guard let file = try openLockFile(path, owner: owner) else { continue }
+      let descriptor = file.rawValue
+      while flock(descriptor, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0 {
+        let reason = Errno.current
+        if reason == .interrupted { continue }
+        _ = Glibc.close(descriptor)
+        if reason == .wouldBlock { return nil }
+        throw FileError(.lock, path, reason)
+      }
+      guard hasName(descriptor, path) else {
+        // Its last holder removed it: that lock excludes no other process.
+        _ = Glibc.close(descriptor)
+        continue
+      }
+      do throws(FileError) {
+        try OwnFile.requireOneName(file, path)
+      } catch {
+        _ = Glibc.close(descriptor)
+        throw error
+      }
+      return FileLock { _ = Glibc.close(descriptor) }
+    }
+  }
+
+  /// The file as it is there, or a new one; nil when it went or came in between.
+  private func openLockFile(
+    _ path: FilePath, owner: FileOwner?
+  ) throws(FileError) -> FileDescriptor? {
+    do throws(FileError) {
+      return try OwnFile.open(path, .lock(owner: owner), for: .lock)
+    } catch {
+      guard error.errno == .noSuchFileOrDirectory else { throw error }
+    }
+    do throws(FileError) {
+      return try OwnFile.create(path, permissions: .ownerReadWrite, for: .lock)
+    } catch {
+      guard error.errno == .fileExists else { throw error }
+      return nil
+    }
+  }
+
+  private func hasName(_ descriptor: Int32, _ path: FilePath) -> Bool {
+    var opened = stat()
+    var named = stat()
+    return unsafe fstat(descriptor, &opened) == 0 && lstat(path.string, &named) == 0
+      && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino
+  }
+
+  /// Through a descriptor: whoever owns the parent could put something else at the path meanwhile.
+  private func settle(
+    newDirectory path: FilePath, _ permissions: FilePermissions, _ owner: FileOwner?
+  ) throws(FileError) {
+    let descriptor = unsafe open(path.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+    guard descriptor >= 0 else { throw FileError(.createDirectory, path, .current) }
+    defer { _ = Glibc.close(descriptor) }
+    // The process's umask must not decide.
+    guard fchmod(descriptor, permissions.rawValue) == 0 else {
+      throw FileError(.createDirectory, path, .current)
+    }
+    if let owner, fchown(descriptor, owner.userID, owner.groupID) != 0 {
+      throw FileError(.changeOwner, path, .current)
+    }
+  }
+
+  private func followedKind(of path: FilePath) throws(FileError) -> FileStatus.Kind {
+    var status = stat()
+    guard unsafe stat(path.string, &status) == 0 else {
+      throw FileError(.createDirectory, path, .current)
+    }
+    return FileStatus(status).kind
+  }
+}
+
+extension FileStatus {
+  init(_ status: stat) {
+    let kind: Kind =
+      switch status.st_mode & S_IFMT {
+      case S_IFREG: .regular
+      case S_IFDIR: .directory
+      case S_IFLNK: .symbolicLink
+      default: .other
+      }
+    self.init(
+      kind: kind, permissions: FilePermissions(rawValue: status.st_mode & 0o7777),
+      owner: FileOwner(userID: status.st_uid, groupID: status.st_gid),
+      byteCount: Int64(status.st_size))
+  }
+}
+
+extension Errno {
+  static var current: Errno { Errno(rawValue: Glibc.errno) }
+}
+
+/// A descriptor open for writing; closed once.
+final class LinuxWritableFile: WritableFile {
+  private let descriptor: Int32
+  private let path: FilePath
+
+  init(descriptor: Int32, path: FilePath) {
+    self.descriptor = descriptor
+    self.path = path
+  }
+
+  func write(_ bytes: [UInt8]) throws(FileError) {
+    var offset = 0
+    while offset < bytes.count {
+      let count = unsafe bytes.withUnsafeBytes { buffer in
+        unsafe Glibc.write(
+          descriptor, buffer.baseAddress?.advanced(by: offset), buffer.count - offset)
+      }
+      if count < 0 && Errno.current == .interrupted { continue }
+      guard count > 0 else { throw FileError(.write, path, .current) }
+      offset += count
+    }
+  }
+
+  func changeOwner(to owner: FileOwner) throws(FileError) {
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else {
+      throw FileError(.changeOwner, path, .current)
+    }
+    if FileStatus(status).owner == owner { return }
+    guard fchown(descriptor, owner.userID, owner.groupID) == 0 else {
+      throw FileError(.changeOwner, path, .current)
+    }
+  }
+
+  func synchronize() throws(FileError) {
+    guard fsync(descriptor) == 0 else { throw FileError(.synchronize, path, .current) }
+  }
+
+  func close() {
+    _ = Glibc.close(descriptor)
+  }
+}

@@ -1,0 +1,102 @@
+internal import Glibc
+internal import Synchronization
+internal import SystemPackage
+
+/// The clocks, handed in wherever time decides something.
+package protocol TimeSource: Sendable {
+  /// The wall clock, which may jump.
+  var now: UnixTime { get }
+
+  /// Time since boot, sleep included: it never jumps, and starts anew with each ``bootID``.
+  var sinceBoot: Duration { get }
+
+  /// Names this run of the kernel.
+  var bootID: String { get }
+}
+
+/// A moment on the wall clock, counted from 1970-01-01 00:00 UTC.
+package struct UnixTime: Sendable, Comparable, Hashable {
+  package var nanoseconds: Int64
+
+  package init(nanoseconds: Int64) {
+    self.nanoseconds = nanoseconds
+  }
+
+  package static func < (a: UnixTime, b: UnixTime) -> Bool { a.nanoseconds < b.nanoseconds }
+}
+
+/// The kernel's clocks: `CLOCK_REALTIME`, `CLOCK_BOOTTIME` and `/proc/sys/kernel/random/boot_id`.
+package struct SystemTimeSource: TimeSource {
+  package let bootID: String
+
+  /// Reads the boot id once.
+  ///
+  /// - Throws: when `/proc` is not there: without the id, times since boot mean nothing.
+  package init() throws(FileError) {
+    let path = FilePath("/proc/sys/kernel/random/boot_id")
+    let descriptor = unsafe open(path.string, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw FileError(.read, path, .current) }
+    defer { _ = close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 36)
+    let count = unsafe bytes.withUnsafeMutableBytes {
+      unsafe Glibc.read(descriptor, $0.baseAddress, $0.count)
+    }
+    guard count == bytes.count else { throw FileError(.read, path, .ioError) }
+    bootID = String(decoding: bytes, as: UTF8.self)
+  }
+
+  package var now: UnixTime {
+    let time = Self.time(CLOCK_REALTIME)
+    return UnixTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+  }
+
+  package var sinceBoot: Duration { Self.sinceBoot }
+
+  /// The boot clock alone, which needs no boot id where nothing outlives the boot.
+  package static var sinceBoot: Duration {
+    let time = time(CLOCK_BOOTTIME)
+    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+  }
+
+  private static func time(_ clock: clockid_t) -> timespec {
+    var time = timespec()
+    unsafe clock_gettime(clock, &time)
+    return time
+  }
+}
+
+/// Waits for `work`, but not longer than `limit`; the work goes on in any case.
+///
+/// Unlike a task group it comes back at the limit, and a cancelled caller waits like any other: what
+/// closes things must not be skipped because somebody was in a hurry.
+///
+/// - Returns: whether the work is done.
+package func finishes(
+  within limit: Duration, _ work: @escaping @Sendable () async -> Void
+) async -> Bool {
+  await withCheckedContinuation { caller in
+    let answer = FirstAnswer(caller)
+    let timer = Task.detached {
+      try? await Task.sleep(for: limit, clock: .continuous)
+      answer.give(false)
+    }
+    Task.detached {
+      await work()
+      answer.give(true)
+      timer.cancel()
+    }
+  }
+}
+
+/// Gives the first of two answers to who waits.
+private final class FirstAnswer: Sendable {
+  private let caller: Mutex<CheckedContinuation<Bool, Never>?>
+
+  init(_ caller: CheckedContinuation<Bool, Never>) {
+    self.caller = Mutex(caller)
+  }
+
+  func give(_ answer: Bool) {
+    caller.withLock { $0.take() }?.resume(returning: answer)
+  }
+}

@@ -1,0 +1,213 @@
+internal import FileLayer
+internal import Glibc
+public import SystemPackage
+
+/// A file of lines, open for reading or for more lines; on a thread that may block.
+final class ExchangeFile {
+  private static let readByteCount = 1 << 18
+
+  let path: FilePath
+  private let descriptor: FileDescriptor
+  private var buffer: [UInt8] = []
+  private var position = 0
+  /// Up to where the buffer is known to hold no newline.
+  private var searched = 0
+  private var isAtEnd = false
+
+  /// Bytes of the lines that were read.
+  private(set) var byteCount = 0
+
+  /// A file of this user alone, that goes on.
+  init(continuing path: FilePath) throws(EngineError) {
+    self.path = path
+    do throws(FileError) {
+      descriptor = try OwnFile.open(path, .contents, for: .write)
+    } catch {
+      throw EngineError(file: path, error, "cannot be opened")
+    }
+  }
+
+  /// A file to be read twice, as a pipe cannot be.
+  init(regularAt path: FilePath) throws(EngineError) {
+    self.path = path
+    do {
+      descriptor = try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking])
+    } catch {
+      throw EngineError(file: path, error, "cannot be opened")
+    }
+    guard try status().st_mode & S_IFMT == S_IFREG else {
+      throw EngineError(
+        .invalidArgument, "\(path) is no regular file", hint: "it is read twice: write it to a file"
+      )
+    }
+  }
+
+  deinit { try? descriptor.close() }
+
+  /// The status of the open file.
+  func status() throws(EngineError) -> stat {
+    var status = stat()
+    guard unsafe fstat(descriptor.rawValue, &status) == 0 else {
+      throw EngineError(file: path, Errno(rawValue: errno), "cannot be looked at")
+    }
+    return status
+  }
+
+  /// What comes next.
+  enum Reading {
+    /// Without its newline.
+    case line([UInt8])
+    /// The last line has none.
+    case torn
+    case tooLong
+    case end
+  }
+
+  func next(maximumByteCount: Int) throws(EngineError) -> Reading {
+    while true {
+      if let newline = buffer[searched...].firstIndex(of: 0x0A) {
+        let line = buffer[position..<newline]
+        guard line.count <= maximumByteCount else { return .tooLong }
+        (position, searched) = (newline + 1, newline + 1)
+        byteCount += line.count + 1
+        return .line(Array(line))
+      }
+      searched = buffer.count
+      if buffer.count - position > maximumByteCount { return .tooLong }
+      if isAtEnd { return position < buffer.count ? .torn : .end }
+      try fill()
+    }
+  }
+
+  private func fill() throws(EngineError) {
+    buffer.removeSubrange(..<position)
+    searched -= position
+    position = 0
+    let bytes = try read(upTo: Self.readByteCount)
+    buffer += bytes
+    isAtEnd = bytes.isEmpty
+  }
+
+  /// The next bytes as they are; none at the end.
+  func read(upTo count: Int) throws(EngineError) -> [UInt8] {
+    do {
+      return try unsafe [UInt8](unsafeUninitializedCapacity: count) { bytes, initializedCount in
+        initializedCount = try unsafe descriptor.read(into: UnsafeMutableRawBufferPointer(bytes))
+      }
+    } catch {
+      throw EngineError(file: path, error, "cannot be read")
+    }
+  }
+
+  /// Begins anew, and hashes so many bytes.
+  func digest(ofFirst byteCount: Int) throws(EngineError) -> RunningDigest {
+    let digest = RunningDigest()
+    var rest = byteCount
+    try rewind()
+    while rest > 0 {
+      let bytes = try read(upTo: min(rest, Self.readByteCount))
+      if bytes.isEmpty { break }
+      try digest.update(bytes)
+      rest -= bytes.count
+    }
+    return digest
+  }
+
+  /// Goes back to the first line.
+  func rewind() throws(EngineError) {
+    do {
+      try descriptor.seek(offset: 0, from: .start)
+    } catch {
+      throw EngineError(file: path, error, "cannot be read")
+    }
+    buffer = []
+    (position, searched, byteCount, isAtEnd) = (0, 0, 0, false)
+  }
+
+  /// Cuts everything behind so many bytes off, and goes on writing there.
+  func cut(to byteCount: Int) throws(EngineError) {
+    do {
+      try descriptor.resize(to: Int64(byteCount))
+      try descriptor.seek(offset: Int64(byteCount), from: .start)
+    } catch {
+      throw EngineError(file: path, error, "cannot be written")
+    }
+  }
+
+  func append(_ bytes: [UInt8]) throws(EngineError) {
+    do {
+      try descriptor.writeAll(bytes)
+    } catch {
+      throw EngineError(file: path, error, "cannot be written")
+    }
+  }
+
+  /// Makes what was written durable.
+  func synchronize() throws(EngineError) {
+    guard fsync(descriptor.rawValue) == 0 else {
+      throw EngineError(file: path, Errno(rawValue: errno), "cannot be synchronized")
+    }
+  }
+}
+
+extension EngineError {
+  /// What the system says of a file of messages.
+  init(file path: FilePath, _ cause: any Error, _ what: String) {
+    if let error = cause as? FileError, error.refusal != nil {
+      self.init(.foreignFile, error.description, hint: error.hint, underlying: error)
+      return
+    }
+    let errorNumber = cause as? Errno ?? (cause as? FileError)?.errno
+    switch errorNumber {
+    case .noSpace, .diskQuotaExceeded:
+      self.init(
+        .diskFull, "\(path) \(what): the disk is full",
+        hint: "make room; the same command goes on where it was", underlying: cause)
+    case .noSuchFileOrDirectory:
+      self.init(.fileMissing, "\(path) is not there", underlying: cause)
+    case .some(let errno):
+      self.init(.inputOutput, "\(path) \(what): \(errno)", underlying: cause)
+    case nil: self.init(.inputOutput, "\(path) \(what)", underlying: cause)
+    }
+  }
+}
+
+/// The readers of JSON lines by themselves, for a fuzzer.
+@_spi(Testing)
+public enum ExchangeProbe {
+  /// A line of JSON without white space, each string in its one form; nil for what is refused.
+  public static func plain(_ line: [UInt8]) -> [UInt8]? {
+    guard let line = try? JSONLine(line) else { return nil }
+    return text(of: .object(line.members))
+  }
+
+  /// What an export writes of a line that an import reads, newline included; nil for what it refuses.
+  public static func record(_ line: [UInt8]) -> [UInt8]? { (try? ExchangeRecord(line))?.line }
+
+  /// How many lines a file has that could be imported; nil for what is refused.
+  public static func lineCount(ofFileAt path: FilePath) -> Int? {
+    guard let file = try? ExchangeFile(regularAt: path) else { return nil }
+    // In 2026.
+    let now = UnixTime(nanoseconds: 1_790_000_000_000_000_000)
+    let checked = try? ImportCheck.run(file, EngineConfiguration(), now: now) { _ in }
+    return checked.map { Int($0.lineCount) }
+  }
+
+  private static func text(of value: JSONValue) -> [UInt8] {
+    switch value {
+    case .null: return Array("null".utf8)
+    case .boolean(let truth): return Array("\(truth)".utf8)
+    case .number(let text): return Array(text.utf8)
+    case .string(let string): return JSONObjectWriter.quoted(string)
+    case .array(let values):
+      return [UInt8(ascii: "[")] + values.map(text).joined(separator: [UInt8(ascii: ",")])
+        + [UInt8(ascii: "]")]
+    case .object(let members):
+      let texts = members.map {
+        JSONObjectWriter.quoted($0.name) + [UInt8(ascii: ":")] + text(of: $0.value)
+      }
+      return [UInt8(ascii: "{")] + texts.joined(separator: [UInt8(ascii: ",")])
+        + [UInt8(ascii: "}")]
+    }
+  }
+}

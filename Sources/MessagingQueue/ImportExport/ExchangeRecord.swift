@@ -1,0 +1,205 @@
+/// A line of `docs/message-export.md`.
+enum ExchangeRecord: Sendable {
+  case export(ExportHeader)
+  case channel(ExportedChannel)
+  case consumer(ExportedConsumer)
+  case message(ExportedMessage)
+  case deduplication(ExportedDeduplication)
+  /// The export went on here.
+  case resumed(ExportMoment)
+  case end(ExportEnd)
+}
+
+/// What an export is of.
+struct ExportHeader: Sendable, Hashable {
+  static let version = 1
+
+  /// 32 hexadecimal digits.
+  var id: String
+  /// The database, likewise.
+  var source: String
+  var after: Int64?
+  /// Nil for all.
+  var channels: [String]?
+  var moment: ExportMoment
+}
+
+/// What a snapshot is of.
+struct ExportMoment: Sendable, Hashable {
+  /// The number of the database's last commit.
+  var commitNumber: Int64 = 0
+  /// The greatest timetoken that it ever gave out.
+  var highWater: Int64 = 0
+}
+
+/// A channel and how long it keeps messages; ages in units of 100 ns.
+struct ExportedChannel: Sendable, Hashable {
+  var channel: Channel
+  var keepsAcknowledged = false
+  var discardsUnacknowledged = false
+  var longestAge: Int64?
+  var mostMessages: Int64?
+  var mostBytes: Int64?
+  /// 0 for nothing.
+  var removedThrough: Int64 = 0
+}
+
+struct ExportedConsumer: Sendable, Hashable {
+  var channel: Channel
+  var consumer: Consumer
+  var mostAttempts: Int64?
+}
+
+/// A message and what the consumers of its channel have done with it.
+struct ExportedMessage: Sendable, Hashable {
+  /// What a consumer has before it and has not settled.
+  struct Delivery: Sendable, Hashable {
+    var consumer: Consumer
+    var attemptCount: Int64
+    /// Whether the last attempt was never answered.
+    var isLeased: Bool
+    var due: Int64?
+    var failures: [DeliveryFailure]
+  }
+
+  struct DeadLetter: Sendable, Hashable {
+    var consumer: Consumer
+    var attemptCount: Int64
+    var reason: String
+    var died: Int64
+    var failures: [DeliveryFailure]
+  }
+
+  var timetoken: Int64
+  var channel: Channel
+  var priority = Priority.normal
+  var due: Int64?
+  var expires: Int64?
+  var orderingKey: String?
+  var headers: [String: String] = [:]
+  var payload: [UInt8]
+  var settledBy: [Consumer] = []
+  var deliveries: [Delivery] = []
+  var deadLetters: [DeadLetter] = []
+}
+
+struct ExportedDeduplication: Sendable, Hashable {
+  var channel: Channel
+  var id: String
+  var timetoken: Int64
+  var until: Int64
+}
+
+struct ExportEnd: Sendable, Hashable {
+  var messageCount: Int64
+  /// Lines before this one.
+  var lineCount: Int64
+  /// 64 hexadecimal digits; nil in a file that was written by hand.
+  var sha256: String?
+}
+
+extension ExchangeRecord {
+  /// The line, newline included.
+  var line: [UInt8] {
+    var line = JSONObjectWriter()
+    switch self {
+    case .export(let header):
+      line.add("record", "export")
+      line.add("version", number: ExportHeader.version)
+      line.add("id", header.id)
+      line.add("source", header.source)
+      line.add("after", time: header.after)
+      line.add("channels", texts: header.channels, evenEmpty: true)
+      header.moment.write(to: &line)
+    case .channel(let channel):
+      line.add("record", "channel")
+      line.add("channel", channel.channel.name)
+      line.add("keepsAcknowledged", flag: channel.keepsAcknowledged)
+      line.add("discardsUnacknowledged", flag: channel.discardsUnacknowledged)
+      line.add("longestAge", time: channel.longestAge)
+      line.add("mostMessages", number: channel.mostMessages)
+      line.add("mostBytes", number: channel.mostBytes)
+      line.add("removedThrough", time: channel.removedThrough > 0 ? channel.removedThrough : nil)
+    case .consumer(let consumer):
+      line.add("record", "consumer")
+      line.add("channel", consumer.channel.name)
+      line.add("consumer", consumer.consumer.name)
+      line.add("maximumAttempts", number: consumer.mostAttempts)
+    case .message(let message):
+      line.add("record", "message")
+      message.write(to: &line)
+    case .deduplication(let deduplication):
+      line.add("record", "deduplication")
+      line.add("channel", deduplication.channel.name)
+      line.add("id", deduplication.id)
+      line.add("timetoken", time: deduplication.timetoken)
+      line.add("until", time: deduplication.until)
+    case .resumed(let moment):
+      line.add("record", "resumed")
+      moment.write(to: &line)
+    case .end(let end):
+      line.add("record", "end")
+      line.add("messages", number: end.messageCount)
+      line.add("lines", number: end.lineCount)
+      line.add("sha256", end.sha256)
+    }
+    return line.line
+  }
+}
+
+extension ExportMoment {
+  fileprivate func write(to line: inout JSONObjectWriter) {
+    line.add("commitNumber", number: commitNumber)
+    line.add("highWater", time: highWater)
+  }
+}
+
+extension ExportedMessage {
+  fileprivate func write(to line: inout JSONObjectWriter) {
+    line.add("timetoken", time: timetoken)
+    line.add("channel", channel.name)
+    line.add("priority", number: priority == .normal ? nil : priority.rawValue)
+    line.add("due", time: due)
+    line.add("expires", time: expires)
+    line.add("orderingKey", orderingKey)
+    line.add("headers", texts: headers)
+    line.add("payload", orBase64: "payloadBase64", payload)
+    line.add("settledBy", texts: settledBy.map(\.name))
+    line.add("deliveries", objects: deliveries.map(\.object))
+    line.add("deadLetters", objects: deadLetters.map(\.object))
+  }
+}
+
+extension ExportedMessage.Delivery {
+  fileprivate var object: JSONObjectWriter {
+    var object = JSONObjectWriter()
+    object.add("consumer", consumer.name)
+    object.add("attempts", number: attemptCount)
+    object.add("leased", flag: isLeased)
+    object.add("due", time: due)
+    object.add("failures", objects: failures.map(\.object))
+    return object
+  }
+}
+
+extension ExportedMessage.DeadLetter {
+  fileprivate var object: JSONObjectWriter {
+    var object = JSONObjectWriter()
+    object.add("consumer", consumer.name)
+    object.add("attempts", number: attemptCount)
+    object.add("reason", reason)
+    object.add("died", time: died)
+    object.add("failures", objects: failures.map(\.object))
+    return object
+  }
+}
+
+extension DeliveryFailure {
+  fileprivate var object: JSONObjectWriter {
+    var object = JSONObjectWriter()
+    object.add("attempt", number: attempt)
+    object.add("time", time: time)
+    object.add("reason", reason)
+    return object
+  }
+}

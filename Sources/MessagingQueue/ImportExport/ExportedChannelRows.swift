@@ -1,0 +1,132 @@
+internal import GRDB
+
+/// A channel with its consumers, as an export needs them for each of its messages.
+struct ExportedChannelRows {
+  let channel: ExportedChannel
+  let messageCount: Int
+  private(set) var consumers: [ConsumerRows] = []
+
+  /// By their numbers.
+  ///
+  /// - Parameter chosen: nil for all; each must be there.
+  static func all(_ chosen: Set<Channel>?, _ db: Database) throws -> [Int64: ExportedChannelRows] {
+    var channels: [Int64: ExportedChannelRows] = [:]
+    let rows = try Row.fetchCursor(
+      db,
+      sql: """
+        SELECT id, name, message_count, keeps_acknowledged, discards_unacknowledged, longest_age,
+          most_messages, most_bytes, removed_through FROM channel
+        """)
+    while let row = try rows.next() {
+      let channel = Channel(stored: row[1])
+      if let chosen, !chosen.contains(channel) { continue }
+      channels[row[0]] = ExportedChannelRows(
+        channel: ExportedChannel(
+          channel: channel, keepsAcknowledged: row[3], discardsUnacknowledged: row[4],
+          longestAge: row[5], mostMessages: row[6], mostBytes: row[7], removedThrough: row[8]),
+        messageCount: row[2])
+    }
+    if let chosen, channels.count < chosen.count {
+      let found = Set(channels.values.map(\.channel.channel))
+      let missing = chosen.subtracting(found).map(\.name).sorted()
+      throw EngineError(
+        .channelMissing, "there is no channel \(missing[0])",
+        hint: "list them with datavault queue channels")
+    }
+    let consumers = try Row.fetchCursor(
+      db, sql: "SELECT id, channel_id, name, most_attempts FROM consumer ORDER BY id")
+    while let row = try consumers.next() {
+      guard let channel = channels[row[1]]?.channel.channel else { continue }
+      let exported = ExportedConsumer(
+        channel: channel, consumer: Consumer(stored: row[2]), mostAttempts: row[3])
+      channels[row[1]]?.consumers.append(
+        ConsumerRows(id: row[0], exported: exported, positions: try positions(row[0], db)))
+    }
+    return channels
+  }
+
+  private static func positions(_ consumerID: Int64, _ db: Database) throws -> [Int: Int64] {
+    let select = try db.cachedStatement(
+      sql: "SELECT priority, timetoken FROM position WHERE consumer_id = ?")
+    return try Dictionary(
+      Row.fetchAll(select, arguments: [consumerID]).map { ($0[0], $0[1]) },
+      uniquingKeysWith: { $1 })
+  }
+}
+
+/// One consumer, whose rows say what it has done with a message.
+struct ConsumerRows {
+  let id: Int64
+  let exported: ExportedConsumer
+  /// How far it has come, by priority.
+  let positions: [Int: Int64]
+
+  func addState(to message: inout ExportedMessage, _ db: Database) throws {
+    guard let position = positions[message.priority.rawValue], position >= message.timetoken else {
+      return
+    }
+    let selectDelivery = try db.cachedStatement(
+      sql: """
+        SELECT attempt_count, lease IS NOT NULL, due, failures FROM delivery
+        WHERE consumer_id = ? AND timetoken = ?
+        """)
+    if let row = try Row.fetchOne(selectDelivery, arguments: [id, message.timetoken]) {
+      message.deliveries.append(
+        ExportedMessage.Delivery(
+          consumer: exported.consumer, attemptCount: row[0], isLeased: row[1],
+          due: row[2], failures: DeliveryFailure.list(row[3])))
+      return
+    }
+    let selectDead = try db.cachedStatement(
+      sql: """
+        SELECT attempt_count, reason, died, failures FROM dead_letter
+        WHERE consumer_id = ? AND timetoken = ?
+        """)
+    if let row = try Row.fetchOne(selectDead, arguments: [id, message.timetoken]) {
+      message.deadLetters.append(
+        ExportedMessage.DeadLetter(
+          consumer: exported.consumer, attemptCount: row[0], reason: row[1], died: row[2],
+          failures: DeliveryFailure.list(row[3])))
+      return
+    }
+    message.settledBy.append(exported.consumer)
+  }
+}
+
+/// Which messages an export takes.
+public struct MessageSelection: Sendable, Hashable {
+  /// Those of these channels.
+  ///
+  /// Default: nil, of all.
+  public var channels: Set<Channel>?
+
+  /// Those after this timetoken.
+  ///
+  /// Default: nil, from the oldest on.
+  public var after: Timetoken?
+
+  /// Selects everything.
+  public init(channels: Set<Channel>? = nil, after: Timetoken? = nil) {
+    self.channels = channels
+    self.after = after
+  }
+}
+
+/// How far an export or an import has come.
+public struct ExchangeProgress: Sendable, Hashable {
+  /// Messages of an export, bytes of the file of an import; never more than ``total``.
+  public let completed: Int
+  /// All of them.
+  public let total: Int
+}
+
+/// What an export has written.
+public struct ExportReport: Sendable, Hashable {
+  /// Messages in the file.
+  public internal(set) var messageCount = 0
+  /// How many of them an earlier attempt had written, that was interrupted; nil if there was none.
+  public internal(set) var resumedAfter: Int?
+  /// Whether the database has changed between the attempts: what was acknowledged meanwhile may stand
+  /// in the file as not acknowledged.
+  public internal(set) var changedMeanwhile = false
+}

@@ -1,0 +1,126 @@
+internal import Foundation
+
+/// Writes a JSON object, a member at a time; one that has no value is left out.
+struct JSONObjectWriter {
+  private(set) var bytes: [UInt8] = [UInt8(ascii: "{")]
+
+  /// The object on a line of its own.
+  var line: [UInt8] { bytes + [UInt8(ascii: "}"), UInt8(ascii: "\n")] }
+
+  mutating func add(_ name: String, _ text: String?) {
+    guard let text else { return }
+    begin(name)
+    append(quoting: text.utf8)
+  }
+
+  mutating func add(_ name: String, number: Int64?) {
+    guard let number else { return }
+    begin(name)
+    bytes += String(number).utf8
+  }
+
+  mutating func add(_ name: String, number: Int?) { add(name, number: number.map(Int64.init)) }
+
+  /// A time or a timetoken: a string, as it has more digits than JavaScript keeps.
+  mutating func add(_ name: String, time: Int64?) { add(name, time.map { String($0) }) }
+
+  /// Left out where it is false.
+  mutating func add(_ name: String, flag: Bool) {
+    if !flag { return }
+    begin(name)
+    bytes += "true".utf8
+  }
+
+  /// Text if it is UTF-8, else base64 under another name.
+  mutating func add(_ name: String, orBase64 base64Name: String, _ payload: [UInt8]) {
+    if String(validating: payload, as: UTF8.self) == nil {
+      return add(base64Name, Base64Text.encode(payload))
+    }
+    begin(name)
+    append(quoting: payload)
+  }
+
+  /// Left out where it is empty, unless it is wanted all the same.
+  mutating func add(_ name: String, texts: [String]?, evenEmpty: Bool = false) {
+    guard let texts, evenEmpty || !texts.isEmpty else { return }
+    begin(name)
+    append(list: texts) { $0.append(quoting: $1.utf8) }
+  }
+
+  /// Left out where it is empty.
+  mutating func add(_ name: String, objects: [JSONObjectWriter]) {
+    if objects.isEmpty { return }
+    begin(name)
+    append(list: objects) { $0.bytes += $1.bytes + [UInt8(ascii: "}")] }
+  }
+
+  /// Left out where it is empty; in the order of the names' bytes.
+  mutating func add(_ name: String, texts: [String: String]) {
+    if texts.isEmpty { return }
+    var object = JSONObjectWriter()
+    for (name, text) in texts.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+      object.add(name, text)
+    }
+    begin(name)
+    bytes += object.bytes + [UInt8(ascii: "}")]
+  }
+
+  /// A string alone, as it stands in an object.
+  static func quoted(_ text: String) -> [UInt8] {
+    var writer = JSONObjectWriter()
+    writer.append(quoting: text.utf8)
+    return Array(writer.bytes.dropFirst())
+  }
+
+  private mutating func begin(_ name: String) {
+    if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
+    append(quoting: name.utf8)
+    bytes.append(UInt8(ascii: ":"))
+  }
+
+  private mutating func append<T>(
+    list: [T], _ appendOne: (inout JSONObjectWriter, T) -> Void
+  ) {
+    bytes.append(UInt8(ascii: "["))
+    for (index, element) in list.enumerated() {
+      if index > 0 { bytes.append(UInt8(ascii: ",")) }
+      appendOne(&self, element)
+    }
+    bytes.append(UInt8(ascii: "]"))
+  }
+
+  /// Writes UTF-8 between quotation marks; only what must be escaped is.
+  private mutating func append(quoting text: some Collection<UInt8>) {
+    bytes.append(UInt8(ascii: "\""))
+    bytes.reserveCapacity(bytes.count + text.count + 16)
+    for byte in text {
+      switch byte {
+      case UInt8(ascii: "\""): bytes += #"\""#.utf8
+      case UInt8(ascii: "\\"): bytes += #"\\"#.utf8
+      case 0x0A: bytes += #"\n"#.utf8
+      case 0x0D: bytes += #"\r"#.utf8
+      case 0x09: bytes += #"\t"#.utf8
+      case 0..<0x20:
+        bytes += (byte < 0x10 ? #"\u000"# : #"\u00"#).utf8
+        bytes += String(byte, radix: 16).utf8
+      default: bytes.append(byte)
+      }
+    }
+    bytes.append(UInt8(ascii: "\""))
+  }
+}
+
+/// Base64 (RFC 4648, section 4) in its one canonical form: padded, without other characters, and with
+/// nothing in the bits that hold nothing.
+package enum Base64Text {
+  /// The text of bytes.
+  package static func encode(_ bytes: [UInt8]) -> String { Data(bytes).base64EncodedString() }
+
+  /// The bytes of a text; nil if it is not what ``encode(_:)`` writes.
+  package static func decode(_ text: String) -> [UInt8]? {
+    guard let data = Data(base64Encoded: text), data.base64EncodedString() == text else {
+      return nil
+    }
+    return [UInt8](data)
+  }
+}

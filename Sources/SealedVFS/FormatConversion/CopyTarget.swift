@@ -1,0 +1,105 @@
+internal import CSQLite
+package import FileLayer
+package import SystemPackage
+package import VaultCrypto
+
+/// A database to be made: under a side name until it is whole and durable, then under its own.
+package final class CopyTarget {
+  /// How its pages are encrypted; nil for a plain one.
+  let format: FileFormat?
+  let vfs: String
+  package private(set) var registration: KeyRegistration?
+  private let file: SideFile
+  private let lock: FileLock
+  private var isFinished = false
+
+  var path: FilePath { file.place }
+  /// Where it is written.
+  package var side: FilePath { file.path }
+
+  private init(
+    _ path: FilePath, _ format: FileFormat?, vfs: String, _ fileSystem: any FileSystem
+  ) throws(SealedFileError) {
+    try SealedVFS.install()
+    file = try SideFile(newAt: path, fileSystem)
+    lock = try file.claim()
+    self.format = format
+    self.vfs = vfs
+  }
+
+  /// A sealed database, with an identity of its own.
+  package static func sealed(
+    _ path: FilePath, key: borrowing SecretBytes, over base: String = "unix",
+    fileSystem: any FileSystem = LinuxFileSystem()
+  ) throws(SealedFileError) -> CopyTarget {
+    let target = try CopyTarget(path, .sealed, vfs: SealedVFS.name, fileSystem)
+    target.registration = try SealedVFS.register(
+      key: key, at: target.side, over: base, setsReserve: true)
+    return target
+  }
+
+  /// An SQLCipher 4 database with default settings.
+  package static func sqlcipher4(
+    _ path: FilePath, key: borrowing SQLCipherKey, over base: String = "unix",
+    fileSystem: any FileSystem = LinuxFileSystem()
+  ) throws(SealedFileError) -> CopyTarget {
+    let target = try CopyTarget(path, .sqlcipher4, vfs: SealedVFS.name, fileSystem)
+    target.registration = try SealedVFS.register(sqlcipher4: key, at: target.side, over: base)
+    return target
+  }
+
+  /// A plain SQLite database: everything in it is in clear.
+  package static func plain(
+    _ path: FilePath, over base: String = "unix",
+    fileSystem: any FileSystem = LinuxFileSystem()
+  ) throws(SealedFileError) -> CopyTarget {
+    try CopyTarget(path, nil, vfs: base, fileSystem)
+  }
+
+  deinit {
+    if !isFinished { file.discard() }
+    lock.release()
+  }
+
+  /// Gives the database its name, durably; its connection is closed.
+  package func finish() throws(SealedFileError) {
+    try file.requireFreePlace()
+    isFinished = true  // or it is removed there
+    try file.putInPlace()
+  }
+
+  /// How many pages are written so far.
+  var pageCount: Int {
+    let status = try? LinuxFileSystem().status(of: side)
+    return Int(status?.byteCount ?? 0) / PageLayout.byteCount
+  }
+}
+
+/// The log and the journal beside a database that is to be read by itself.
+enum SiblingFiles {
+  /// Makes sure that neither holds anything that belongs into the database.
+  ///
+  /// - Throws: `notClosed`, naming the file.
+  static func requireNone(
+    of database: String, over vfs: UnsafeMutablePointer<sqlite3_vfs>
+  ) throws(SealedFileError) {
+    if let log = try unsafe HeldFile(database + "-wal", kind: SQLITE_OPEN_WAL, over: vfs),
+      try log.byteCount() > 0
+    {
+      throw SealedFileError(.notClosed, path: database, detail: "\(log.path) holds changes")
+    }
+    let kind = SQLITE_OPEN_MAIN_JOURNAL
+    if let journal = try unsafe HeldFile(database + "-journal", kind: kind, over: vfs),
+      try journal.byteCount() > 0, beginsWithSomething(journal)
+    {
+      throw SealedFileError(.notClosed, path: database, detail: "\(journal.path) is hot")
+    }
+  }
+
+  /// Whether a journal is one that must be rolled back: SQLite zeroes the start of one that is not.
+  private static func beginsWithSomething(_ journal: HeldFile) -> Bool {
+    let start = Scratch(byteCount: 8)
+    guard unsafe journal.read(start.pointer, start.byteCount, at: 0) else { return true }
+    return unsafe !start.bytes(0..<start.byteCount).isZero
+  }
+}

@@ -1,0 +1,111 @@
+internal import CSQLite
+internal import FileLayer
+public import SystemPackage
+public import VaultCrypto
+
+/// What lies at a path, judged by its first 16 bytes.
+public enum FileInspection: Sendable, Equatable {
+  /// No file.
+  case absent
+  /// A file of no bytes: a database that was never written.
+  case empty
+  /// An unencrypted SQLite database.
+  case plainSQLite
+  /// Neither.
+  case foreign
+  /// A sealed database of this version.
+  case sealed(SealedHeader)
+  /// A sealed database of another version.
+  case newerVersion(Int)
+
+  /// Accepts a sealed database that `key` opens, and, unless one must exist, a place for one.
+  ///
+  /// - Throws: the `SealedFileError` that names what lies there instead.
+  public func require(
+    key: borrowing SecretBytes, at path: FilePath, exists: Bool
+  ) throws(SealedFileError) {
+    switch self {
+    case .absent, .empty:
+      if exists { throw SealedFileError(.absent, path: path.string) }
+    case .plainSQLite: throw SealedFileError(.plainDatabase, path: path.string)
+    case .foreign: throw SealedFileError(.notSealed, path: path.string)
+    case .newerVersion(let version):
+      throw SealedFileError(.newerVersion, path: path.string, detail: "version \(version)")
+    case .sealed(let header):
+      if !header.matches(key: key) { throw SealedFileError(.wrongKey, path: path.string) }
+    }
+  }
+}
+
+extension SealedVFS {
+  /// Says what lies at a path, without a key, a lock or a change.
+  ///
+  /// It reads through a file of SQLite's own "unix": a plain open, read and close by a process that
+  /// holds SQLite's lock on the file would drop that lock (POSIX locks; see os_unix.c).
+  ///
+  /// - Throws: `ioFailed` when something is there that cannot be read.
+  public static func inspect(
+    _ path: FilePath, over base: String = "unix"
+  ) throws(SealedFileError) -> FileInspection {
+    let full = try fullPath(path)
+    guard let vfs = unsafe sqlite3_vfs_find(base) else {
+      throw SealedFileError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
+    }
+    switch try status(of: full) {
+    // A VFS need not keep its files where the system does.
+    case nil where unsafe !isThere(full, on: vfs): return .absent
+    case nil: break
+    case let status? where status.kind != .regular: return .foreign
+    case let status? where status.byteCount == 0: return .empty
+    default: break
+    }
+    let file = unsafe BaseFile(vfs)
+    let name = unsafe sqlite3_create_filename(full, "", "", 0, nil)
+    defer { unsafe sqlite3_free_filename(name) }
+    let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB
+    let result = unsafe vfs.pointee.xOpen(vfs, name, file.pointer, flags, nil)
+    defer { _ = file.close() }
+    guard result == SQLITE_OK else {
+      throw SealedFileError(.ioFailed, path: full, detail: "it cannot be opened for reading")
+    }
+    return try read(file, full)
+  }
+
+  private static func isThere(
+    _ path: String, on vfs: UnsafeMutablePointer<sqlite3_vfs>
+  ) -> Bool {
+    var answer: Int32 = 0
+    return unsafe vfs.pointee.xAccess(vfs, path, SQLITE_ACCESS_EXISTS, &answer) == SQLITE_OK
+      && answer != 0
+  }
+
+  /// Looks without opening.
+  private static func status(of path: String) throws(SealedFileError) -> FileStatus? {
+    do throws(FileError) {
+      return try LinuxFileSystem().status(of: FilePath(path))
+    } catch {
+      throw SealedFileError(.ioFailed, path: path, detail: "\(error.errno)")
+    }
+  }
+
+  private static func read(_ file: BaseFile, _ path: String) throws(SealedFileError)
+    -> FileInspection
+  {
+    var byteCount: Int64 = 0
+    let scratch = Scratch(byteCount: SealedHeader.byteCount)
+    guard unsafe file.sealedByteCount(&byteCount) == SQLITE_OK else {
+      throw SealedFileError(.ioFailed, path: path)
+    }
+    if byteCount == 0 { return .empty }
+    if byteCount < SealedHeader.byteCount { return .foreign }
+    guard unsafe file.read(scratch.pointer, SealedHeader.byteCount, at: 0) == SQLITE_OK else {
+      throw SealedFileError(.ioFailed, path: path)
+    }
+    return switch unsafe HeaderReading(Array(scratch.bytes(0..<SealedHeader.byteCount))) {
+    case .zeros, .foreign: .foreign
+    case .plainSQLite: .plainSQLite
+    case .newerVersion(let version): .newerVersion(version)
+    case .sealed(let header): .sealed(header)
+    }
+  }
+}
