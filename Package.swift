@@ -51,7 +51,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/groue/GRDB.swift", .upToNextMinor(from: "7.10.0")),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
   targets: [
@@ -101,17 +101,17 @@ let package = Package(
     // Looks at secrets as the system gets their memory back, in a release build too: scripts/test.
     .target(name: "CReleasedMemory", path: "Tests/Support/CReleasedMemory"),
     .executableTarget(
-      name: "WipingProof",
+      name: "MemoryWipeTest",
       dependencies: ["CReleasedMemory", "DataVaultTesting", "DataVault", "VaultCrypto"],
-      path: "Tests/Support/WipingProof", swiftSettings: Array(settings.dropFirst())),
+      path: "Tests/Support/MemoryWipeTest", swiftSettings: Array(settings.dropFirst())),
     // Records and breaks what SQLite does to the disk; for tests, not a product.
     .target(
       name: "FaultVFS", dependencies: ["FileLayer", "CSQLite", system],
       path: "Tests/Support/FaultVFS", swiftSettings: Array(settings.dropFirst())),
     // The operations of an engine, for tests that wait for each of them.
     .target(
-      name: "QueueBench", dependencies: ["MessagingQueue", "FileLayer", grdb],
-      path: "Tests/Support/QueueBench", swiftSettings: Array(settings.dropFirst())),
+      name: "QueueFixture", dependencies: ["MessagingQueue", "FileLayer", grdb],
+      path: "Tests/Support/QueueFixture", swiftSettings: Array(settings.dropFirst())),
 
     // The program of SealedSQLite's documentation, as it stands there.
     .executableTarget(
@@ -172,7 +172,7 @@ let package = Package(
       "MessagingQueueTests",
       [
         "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault",
-        "VaultCrypto", "FileLayer", "FaultVFS", "QueueBench", "Shop", grdb, logging, metrics,
+        "VaultCrypto", "FileLayer", "FaultVFS", "QueueFixture", "Shop", grdb, logging, metrics,
         system,
         .product(name: "MetricsTestKit", package: "swift-metrics"),
       ]),
@@ -192,7 +192,7 @@ let package = Package(
       "CrashTests",
       [
         "MessagingQueue", "VaultedDatabase", "DataVault", "SealedSQLite", "SealedVFS",
-        "VaultCrypto", "FileLayer", "FaultVFS", "QueueBench", "CSQLite", grdb, system,
+        "VaultCrypto", "FileLayer", "FaultVFS", "QueueFixture", "CSQLite", grdb, system,
       ]),
   ]
 )

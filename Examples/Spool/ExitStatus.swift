@@ -31,7 +31,7 @@ enum ExitStatus {
   private static let engineStatuses: [EngineError.Code: Int32] = [
     .invalidChannel: EX_USAGE, .invalidArgument: EX_USAGE,
     .damaged: EX_DATAERR, .newerVersion: EX_DATAERR, .rolledBack: EX_DATAERR,
-    .foreignDatabase: EX_DATAERR, .plainDatabase: EX_DATAERR,
+    .databaseMismatch: EX_DATAERR, .plainDatabase: EX_DATAERR,
     .keyMissing: EX_NOINPUT, .databaseMissing: EX_NOINPUT, .vaultMissing: EX_NOINPUT,
     .busy: EX_TEMPFAIL, .vaultLocked: EX_NOPERM, .wrongPassword: EX_NOPERM,
     .notSecured: EX_CONFIG,
@@ -39,8 +39,8 @@ enum ExitStatus {
 
   private static let vaultStatuses: [VaultError.Code: Int32] = [
     .damaged: EX_DATAERR, .newerVersion: EX_DATAERR, .doesNotExist: EX_NOINPUT,
-    .sessionsUnavailable: EX_UNAVAILABLE, .backingOff: EX_TEMPFAIL, .busy: EX_TEMPFAIL,
-    .wrongPassword: EX_NOPERM, .loosePermissions: EX_NOPERM, .passwordExpired: EX_CONFIG,
+    .sessionsUnavailable: EX_UNAVAILABLE, .tooManyAttempts: EX_TEMPFAIL, .busy: EX_TEMPFAIL,
+    .wrongPassword: EX_NOPERM, .permissionsTooOpen: EX_NOPERM, .passwordExpired: EX_CONFIG,
     .wiped: EX_CONFIG,
   ]
 }

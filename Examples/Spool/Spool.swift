@@ -21,7 +21,7 @@ struct Spool {
       try await vault.unlock(with: Credentials(password: password))
     }
     var configuration = EngineConfiguration()
-    configuration.unlockTimeout = EngineConfiguration.longestHold
+    configuration.unlockTimeout = EngineConfiguration.maximumLeaseDuration
     configuration.requiresSecuredVault = options.requiresSecuredVault
     let messages = MessagingService(home, vault: vault, configuration: configuration)
     let channel = try Channel(options.channel)

@@ -4,14 +4,14 @@
 usage: make.py    with the package cryptography; makes those that are missing and changes none
 
 README.md says what each is. All that does not depend on the fault is right: checksums are computed
-again, tags fit. Tests/Judges has what opens and seals.
+again, tags fit. Tests/ReferenceReaders has what opens and seals.
 """
 import os, sqlite3, struct, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../../Tests/Judges"))
+sys.path.insert(0, os.path.join(HERE, "../../Tests/ReferenceReaders"))
 from forge import SealedForge, flipped  # noqa: E402
-from sealed_database_judge import PAGE, checksum, open_database, read, u32  # noqa: E402
+from sealed_database_reader import PAGE, checksum, open_database, read, u32  # noqa: E402
 
 KEY = b"\x4b" * 32
 SEED = 0x0DADA5EE

@@ -6,10 +6,10 @@ usage: make.py    with the packages cryptography and joserfc; makes those that a
 import json, os, sqlite3, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../../Tests/Judges"))
-from forge import SealedForge, VaultForge, flipped  # noqa: E402
-from sealed_database_judge import open_database, read  # noqa: E402
-from vault_judge import compact, decode, encode  # noqa: E402
+sys.path.insert(0, os.path.join(HERE, "../../Tests/ReferenceReaders"))
+from forge import SealedForge, VaultFileBuilder, flipped  # noqa: E402
+from sealed_database_reader import open_database, read  # noqa: E402
+from vault_reader import compact, decode, encode  # noqa: E402
 
 PASSWORD = b"correct horse battery staple"
 DATABASE = os.path.join(HERE, "secured/messaging.db")
@@ -17,7 +17,7 @@ VAULT = os.path.join(HERE, "secured/vaults/messaging.vault")
 
 
 def with_anchor(name, change):
-    vault = VaultForge.opening(name, read(VAULT), PASSWORD)
+    vault = VaultFileBuilder.opening(name, read(VAULT), PASSWORD)
     contents = json.loads(vault.plaintext)
     change(contents["databases"]["anchor"])
     vault.plaintext = compact({**contents, "generation": contents["generation"] + 1}).encode()
@@ -34,7 +34,7 @@ def earlier_commit(anchor):
 
 def with_earlier_commit_number(name):
     """The database still has the anchor, but says that it is at the commit before."""
-    vault = VaultForge.opening(name, read(VAULT), PASSWORD)
+    vault = VaultFileBuilder.opening(name, read(VAULT), PASSWORD)
     key = decode(json.loads(vault.plaintext)["databases"]["current"])
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "plain.db")

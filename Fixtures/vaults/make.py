@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes vaults with one fault that Tests/Judges/forge.py makes, by docs/vault-format.md alone.
+"""Writes vaults with one fault that Tests/ReferenceReaders/forge.py makes, by docs/vault-format.md alone.
 
 usage: make.py           makes those of negative/ that are missing and changes none
        make.py FOLDER    makes those that are too large to keep, in FOLDER; README.md has their SHA-256
@@ -9,9 +9,9 @@ with the packages cryptography and joserfc
 import os, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../../Tests/Judges"))
-from forge import VaultForge, flipped  # noqa: E402
-from vault_judge import POLICY, compact, encode  # noqa: E402
+sys.path.insert(0, os.path.join(HERE, "../../Tests/ReferenceReaders"))
+from forge import VaultFileBuilder, flipped  # noqa: E402
+from vault_reader import POLICY, compact, encode  # noqa: E402
 
 PASSWORD = b"correct horse battery staple"
 MEBIBYTE = 1 << 20
@@ -30,7 +30,7 @@ def item(name, text):
 
 
 def forge(name, items=item("name", "value"), data_keys=DATA_KEYS):
-    return VaultForge(name, PASSWORD, plaintext(items, data_keys))
+    return VaultFileBuilder(name, PASSWORD, plaintext(items, data_keys))
 
 
 def with_tag_flipped(name, part):

@@ -94,7 +94,7 @@ public final class InMemoryVaultStore: VaultStore {
   }
 
   /// Fails as everything else does meanwhile.
-  public func probeAttempts(_ id: VaultID) throws(VaultError) {
+  public func checkAttemptRecordIsWritable(_ id: VaultID) throws(VaultError) {
     try access { _ in }
   }
 

@@ -21,7 +21,7 @@ public final class MessagingService: Service {
   private let home: DataVaultHome
   private let vault: Vault?
   private let configuration: EngineConfiguration
-  private let place = EnginePlace()
+  private let place = EngineHolder()
 
   /// Starts nothing yet; the parameters are those of `MessagingEngine.start`.
   public init(
@@ -79,7 +79,7 @@ public final class MessagingService: Service {
 
   /// - Returns: nil when the vault was locked in the middle, or the shutdown came first.
   private func startUnlessLocked() async throws(EngineError) -> MessagingEngine? {
-    let life = LifeKeeper(logger: configuration.logger)
+    let life = EngineStateStore(logger: configuration.logger)
     place.begin(life)
     let (home, vault, configuration) = (home, vault, configuration)
     let result = await cancelWhenGracefulShutdown {

@@ -23,7 +23,7 @@ extension SealedDatabase {
   public static func verify(
     at path: FilePath, key: borrowing SecretBytes, checksContents: Bool = true,
     progress: (PageProgress) -> Void = { _ in }
-  ) throws(SealedDatabaseError) -> Verification {
+  ) throws(SealedDatabaseError) -> VerificationReport {
     do throws(SealedFileError) {
       return try SealedVFS.verify(
         path, key: key, checksContents: checksContents, progress: progress)
@@ -40,7 +40,7 @@ extension SealedDatabase {
   public static func salvage(
     from source: FilePath, key: borrowing SecretBytes, to destination: FilePath,
     progress: (PageProgress) -> Void = { _ in }
-  ) throws(SealedDatabaseError) -> Salvage {
+  ) throws(SealedDatabaseError) -> SalvageReport {
     try salvage(from: source, key: key, to: destination, newKey: key, progress: progress)
   }
 
@@ -59,7 +59,7 @@ extension SealedDatabase {
   public static func salvage(
     from source: FilePath, key: borrowing SecretBytes, to destination: FilePath,
     newKey: borrowing SecretBytes, progress: (PageProgress) -> Void = { _ in }
-  ) throws(SealedDatabaseError) -> Salvage {
+  ) throws(SealedDatabaseError) -> SalvageReport {
     try salvage(
       from: source, key: key, to: destination, newKey: newKey, over: "unix",
       fileSystem: LinuxFileSystem(), progress: progress)
@@ -73,9 +73,9 @@ extension SealedDatabase {
     to destination: FilePath, newKey: borrowing SecretBytes, over base: String,
     fileSystem: any FileSystem,
     progress: (PageProgress) -> Void = { _ in }
-  ) throws(SealedDatabaseError) -> Salvage {
+  ) throws(SealedDatabaseError) -> SalvageReport {
     do throws(SealedFileError) {
-      let side = try SideFile(newAt: destination, fileSystem)
+      let side = try AtomicFileReplacement(newAt: destination, fileSystem)
       return try withoutActuallyEscaping(progress) { progress throws(SealedFileError) in
         let image = try SealedImage(
           source, key: key, fileID: fileID, over: base, progress: { _ in })
@@ -101,7 +101,7 @@ extension SealedDatabase {
   private static func copy(
     _ image: SealedImage, to side: FilePath, key: borrowing SecretBytes, over base: String,
     _ progress: @escaping (PageProgress) -> Void
-  ) throws(SealedFileError) -> Salvage {
+  ) throws(SealedFileError) -> SalvageReport {
     let database = try NewDatabase(at: side, key: key, over: base)
     var salvager = Salvager(CountedPages(image, progress), into: database)
     var report = try salvager.run()

@@ -68,7 +68,7 @@ public enum SealedDatabase {
     over base: String
   ) throws(SealedDatabaseError) -> DatabasePool {
     let registration = try register(key: key, at: path, newFileID: newFileID, over: base)
-    try judge(path, key: key, creation: creation, over: base)
+    try checkFile(path, key: key, creation: creation, over: base)
     return try translating(path, registration) {
       let pool = try DatabasePool(
         path: path.string, configuration: prepared(configuration, registration, creation))
@@ -113,7 +113,7 @@ public enum SealedDatabase {
     over base: String, removesEmptyLog: Bool = false
   ) throws(SealedDatabaseError) -> DatabaseQueue {
     let registration = try register(key: key, at: path, newFileID: nil, over: base)
-    try judge(path, key: key, creation: .never, over: base)
+    try checkFile(path, key: key, creation: .never, over: base)
     var configuration = prepared(configuration, registration, .never)
     configuration.readonly = !removesEmptyLog
     return try translating(path, registration) {
@@ -148,7 +148,7 @@ public enum SealedDatabase {
   }
 
   /// Looks at the file before SQLite does: its first bytes say what SQLite could not.
-  private static func judge(
+  private static func checkFile(
     _ path: FilePath, key: borrowing SecretBytes, creation: Creation, over base: String
   ) throws(SealedDatabaseError) {
     do throws(SealedFileError) {

@@ -27,7 +27,7 @@ public struct SealedDatabaseError: Error, Sendable, CustomStringConvertible {
     /// The rollback journal does not authenticate, and the database needs it.
     public static let damagedJournal = Code(name: "damagedJournal")
     /// A log or a journal lies beside the database that was not written for a sealed one.
-    public static let foreignSibling = Code(name: "foreignSibling")
+    public static let unrelatedCompanionFile = Code(name: "unrelatedCompanionFile")
     /// The pages authenticate, and what they hold contradicts itself.
     public static let damaged = Code(name: "damaged")
     /// The file ends before its last page.
@@ -91,7 +91,8 @@ extension SealedDatabaseError {
   private static let codes: [SealedFileError.Code: Code] = [
     .wrongKey: .wrongKey, .notSealed: .notSealed, .plainDatabase: .plainDatabase,
     .newerVersion: .newerVersion, .damagedPage: .damagedPage, .damagedJournal: .damagedJournal,
-    .foreignSibling: .foreignSibling, .truncated: .truncated, .moved: .moved, .busy: .busy,
+    .unrelatedCompanionFile: .unrelatedCompanionFile, .truncated: .truncated, .moved: .moved,
+    .busy: .busy,
     .notOnSealedVFS: .notOnSealedVFS, .absent: .absent, .readOnly: .readOnly, .sameKey: .sameKey,
     .diskFull: .diskFull, .ioFailed: .inputOutput, .reserveInUse: .damaged,
     .invalidArgument: .invalidArgument, .keyInText: .invalidArgument,

@@ -38,8 +38,8 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
       "damagedJournal", "the rollback journal is damaged, and the database needs it",
       hint: "restore the journal or the database from a backup")
     /// A log or journal beside the database was not written for it.
-    public static let foreignSibling = Code(
-      "foreignSibling", "the log or journal beside the database is not a sealed one",
+    public static let unrelatedCompanionFile = Code(
+      "unrelatedCompanionFile", "the log or journal beside the database is not a sealed one",
       hint: "move it away if it belongs to something else")
     /// The file ends before its last page.
     public static let truncated = Code(

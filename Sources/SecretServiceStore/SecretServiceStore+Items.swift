@@ -152,7 +152,7 @@ extension SecretServiceStore {
   }
 
   /// Makes `.<id>.secret-service.retry.probe` there and removes it.
-  public func probeAttempts(_ id: VaultID) throws(VaultError) {
+  public func checkAttemptRecordIsWritable(_ id: VaultID) throws(VaultError) {
     try files.checkDirectory()
     try attemptFile(of: id).probe()
   }

@@ -24,8 +24,8 @@ public struct SecretServiceStore: VaultStore {
   let fileSystem: any FileSystem
   /// Where the service keeps its files; nil to look at each call.
   let keyrings: FilePath?
-  let interruption: BusInterruption?
-  let busPatience: BusPatience
+  let interruption: BusFaultInjector?
+  let busPatience: BusTimeouts
   private let patience: Duration
 
   /// The vaults of one application and one home.
@@ -47,7 +47,7 @@ public struct SecretServiceStore: VaultStore {
   package init(
     application: String = "datavault", home: FilePath, busAddress: String?,
     fileSystem: any FileSystem = LinuxFileSystem(), keyrings: FilePath? = nil,
-    interruption: BusInterruption? = nil, busPatience: BusPatience = .standard,
+    interruption: BusFaultInjector? = nil, busPatience: BusTimeouts = .standard,
     patience: Duration = LockFile.patience
   ) {
     self.application = application

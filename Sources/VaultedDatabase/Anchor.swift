@@ -2,9 +2,9 @@ package import DataVault
 package import GRDB
 
 /// How a database keeps the anchors that its vault may ask it for: a part of its own tables.
-package protocol AnchorLedger: Sendable {
+package protocol AnchorStorage: Sendable {
   /// What the database knows; nil before it has tables.
-  func page(in db: Database) throws -> AnchorPage?
+  func page(in db: Database) throws -> AnchorHistory?
 
   /// Notes a new anchor, in a transaction that is durable on return.
   ///
@@ -15,7 +15,7 @@ package protocol AnchorLedger: Sendable {
 }
 
 /// What a database knows of its own age.
-package struct AnchorPage: Sendable, Hashable {
+package struct AnchorHistory: Sendable, Hashable {
   /// The number of its last commit.
   package let commitNumber: Int64
 
@@ -29,7 +29,7 @@ package struct AnchorPage: Sendable, Hashable {
 
   /// Whether a database that knows this is the one whose vault has that anchor, or a later state of
   /// it.
-  package static func page(_ page: AnchorPage?, holds anchor: DatabaseAnchor?) -> Bool {
+  package static func page(_ page: AnchorHistory?, holds anchor: DatabaseAnchor?) -> Bool {
     guard let anchor else { return true }
     guard let page else { return false }
     return page.anchors.contains(anchor) && page.commitNumber >= anchor.commitNumber
@@ -59,9 +59,9 @@ public enum AnchorState: Sendable, CustomStringConvertible {
   case unreadable(any Error)
 
   /// Compares what a database knows with the anchor of its vault.
-  init(_ page: Result<AnchorPage?, any Error>, of anchor: DatabaseAnchor) {
+  init(_ page: Result<AnchorHistory?, any Error>, of anchor: DatabaseAnchor) {
     switch page {
-    case .success(let page) where AnchorPage.page(page, holds: anchor): self = .known
+    case .success(let page) where AnchorHistory.page(page, holds: anchor): self = .known
     case .success(let page):
       self = .missing(
         expectedCommitNumber: anchor.commitNumber, foundCommitNumber: page?.commitNumber ?? 0)

@@ -20,7 +20,7 @@ public struct ConnectionProfile: Sendable {
   /// The database that the key belongs to; need not exist yet.
   public let databasePath: FilePath
 
-  private let keeper: ProfileKeeper
+  private let keeper: ProfileCoordinator
 
   /// Names a profile; nothing is read or written before it is used.
   ///
@@ -38,7 +38,7 @@ public struct ConnectionProfile: Sendable {
     baseVFS: String
   ) {
     databasePath = path
-    keeper = ProfileKeeper(
+    keeper = ProfileCoordinator(
       vault: vault, name: name, path: path, fileSystem: fileSystem, baseVFS: baseVFS)
   }
 
@@ -54,7 +54,7 @@ public struct ConnectionProfile: Sendable {
   ///
   /// - Parameter key: 32 bytes.
   /// - Throws: `keyExists` when the profile has another key: change it with
-  ///   ``changeEncryptionKey(_:progress:)``; `foreignDatabase` when the database is not under this
+  ///   ``changeEncryptionKey(_:progress:)``; `databaseMismatch` when the database is not under this
   ///   key; `plainDatabase`, `newerVersion`; `invalidArgument`, `vaultLocked`, `vault`.
   public func setEncryptionKey(
     _ key: borrowing SecretBytes
@@ -94,7 +94,7 @@ public struct ConnectionProfile: Sendable {
   /// Close the pool by `SealedDatabase.close`.
   ///
   /// - Parameters: as for `SealedDatabase.openPool`.
-  /// - Throws: `keyMissing`; `databaseMissing` where `creation` is never; `foreignDatabase` when no
+  /// - Throws: `keyMissing`; `databaseMissing` where `creation` is never; `databaseMismatch` when no
   ///   key of the profile opens it; `plainDatabase`, `newerVersion`, `damaged`, `busy`,
   ///   `vaultLocked`, `vault`.
   public func openPool(

@@ -19,19 +19,19 @@ public enum HomeDoctor {
     } catch {
       findings.append(HomeFinding(VaultedDatabaseError(error)))
     }
-    findings += await DatabaseKeeper(home: home).bindingFindings()
+    findings += await DatabaseCoordinator(home: home).bindingFindings()
     return findings
   }
 
   /// Whether the database knows the last anchor of its vault, which is unlocked.
   package static func examineAge(
-    of home: DataVaultHome, vault: Vault, ledger: any AnchorLedger
+    of home: DataVaultHome, vault: Vault, ledger: any AnchorStorage
   ) async -> [HomeFinding] {
     do throws(VaultedDatabaseError) {
-      try await DatabaseKeeper(home: home).checkAnchor(of: vault, in: ledger)
+      try await DatabaseCoordinator(home: home).checkAnchor(of: vault, in: ledger)
       return []
     } catch {
-      if [.rolledBack, .damaged, .foreignDatabase].contains(error.code) {
+      if [.rolledBack, .damaged, .databaseMismatch].contains(error.code) {
         return [HomeFinding(error)]
       }
       return [.rollbackNotChecked(error.message, fix: error.hint ?? "see the message")]
@@ -47,7 +47,7 @@ public enum HomeDoctor {
     if !status.permissions.isDisjoint(with: [.groupWrite, .otherWrite]) {
       findings.append(
         HomeFinding(
-          "loosePermissions", "other users may make, rename and remove files in \(home.path)",
+          "permissionsTooOpen", "other users may make, rename and remove files in \(home.path)",
           fix: "chmod go-w \(home.path)"))
     }
     let vaults = home.path.appending("vaults")
@@ -58,14 +58,15 @@ public enum HomeDoctor {
         if let finding = foreignOwner(path, status, owner) { findings.append(finding) }
       }
     }
-    let suffixes = ["", "-wal", "-shm", "-journal", "-bell", "-maintenance"]
+    let suffixes = ["", "-wal", "-shm", "-journal", "-notify", "-maintenance"]
     for path in suffixes.map({ FilePath(home.databasePath.string + $0) }) + [home.lockPath] {
       guard let status = try home.fileSystem.status(of: path) else { continue }
       if let finding = foreignOwner(path, status, owner) { findings.append(finding) }
       if status.isOpenToOthers {
         findings.append(
           HomeFinding(
-            "loosePermissions", "other users may read or write \(path)", fix: "chmod 600 \(path)"))
+            "permissionsTooOpen", "other users may read or write \(path)", fix: "chmod 600 \(path)")
+        )
       }
     }
     return findings
@@ -81,7 +82,7 @@ public enum HomeDoctor {
   }
 }
 
-extension DatabaseKeeper {
+extension DatabaseCoordinator {
   /// What the vault shows of its database without being opened, held against the database's header.
   fileprivate func bindingFindings() async -> [HomeFinding] {
     do {
@@ -106,7 +107,7 @@ extension DatabaseKeeper {
 
   /// As an opening does, but without finishing what was interrupted.
   fileprivate func checkAnchor(
-    of vault: Vault, in ledger: any AnchorLedger
+    of vault: Vault, in ledger: any AnchorStorage
   ) async throws(VaultedDatabaseError) {
     let lock = try takeLock()
     defer { lock.release() }
@@ -121,7 +122,7 @@ extension DatabaseKeeper {
 
 /// Something about a home's files, or its database, that is not as it should be, with its fix.
 public struct HomeFinding: Sendable {
-  /// The kind's name, stable for programs: `loosePermissions`, `foreignOwner`, `rollbackNotChecked`, or the
+  /// The kind's name, stable for programs: `permissionsTooOpen`, `foreignOwner`, `rollbackNotChecked`, or the
   /// name of the error's code.
   public let kind: String
 

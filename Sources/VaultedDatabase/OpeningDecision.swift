@@ -39,21 +39,21 @@ enum OpeningDecision: Equatable, Sendable {
     self =
       switch (binding, database) {
       case (.bound, .damagedHeader): .refuse(.damaged)
-      case (_, .damagedHeader): .refuse(.foreignDatabase)
+      case (_, .damagedHeader): .refuse(.databaseMismatch)
       case (_, .plain): .refuse(.plainDatabase)
       case (_, .newerVersion): .refuse(.newerVersion)
 
       case (.none, .absent): .create
-      case (.none, .sealed), (.none, .orphanedLog): .refuse(.foreignDatabase)
-      case (.none, .unrecognized): .refuse(.foreignDatabase)
+      case (.none, .sealed), (.none, .orphanedLog): .refuse(.databaseMismatch)
+      case (.none, .unrecognized): .refuse(.databaseMismatch)
 
       case (.creating(let id), .absent): .resumeCreation(id)
       case (.creating(let id), .sealed(let fileID)) where id == fileID: .finishCreation
-      case (.creating, _): .refuse(.foreignDatabase)
+      case (.creating, _): .refuse(.databaseMismatch)
 
       case (.bound, .absent), (.bound, .orphanedLog): .refuse(.databaseMissing)
       case (.bound(let id), .sealed(let fileID)) where id == fileID: .open
-      case (.bound, .sealed): .refuse(.foreignDatabase)
+      case (.bound, .sealed): .refuse(.databaseMismatch)
       case (.bound, .unrecognized): .refuse(.damaged)
       }
   }

@@ -29,12 +29,12 @@ public final class VaultedDatabase: Sendable {
   /// - Parameters:
   ///   - vault: the messaging vault, unlocked.
   ///   - configuration: GRDB's, for the pool; the key is added to it.
-  /// - Throws: `vaultLocked`, `databaseMissing`, `foreignDatabase`, `plainDatabase`,
+  /// - Throws: `vaultLocked`, `databaseMissing`, `databaseMismatch`, `plainDatabase`,
   ///   `newerVersion`, `damaged`, `busy`; nothing is changed then.
   public static func open(
     _ home: DataVaultHome, vault: Vault, configuration: Configuration = Configuration()
   ) async throws(VaultedDatabaseError) -> VaultedDatabase {
-    let keeper = DatabaseKeeper(home: home)
+    let keeper = DatabaseCoordinator(home: home)
     let opened = try await keeper.open(vault, configuration: configuration)
     return VaultedDatabase(opened)
   }
@@ -70,11 +70,11 @@ extension VaultedDatabase {
   /// is durable, and nothing on disk is under a key that the standard credentials ever opened.
   ///
   /// - Throws: `alreadySecured`; `busy` while somebody has the database open, with nothing changed;
-  ///   `databaseMissing`, `foreignDatabase`, `keyMissing` as when opening.
+  ///   `databaseMissing`, `databaseMismatch`, `keyMissing` as when opening.
   public static func secure(
     _ home: DataVaultHome, with credentials: borrowing Credentials
   ) async throws(VaultedDatabaseError) {
-    try await DatabaseKeeper(home: home).secure(with: credentials)
+    try await DatabaseCoordinator(home: home).secure(with: credentials)
   }
 
   /// Retires, to a side name, a messaging vault that an earlier installation left: one that is
@@ -89,7 +89,7 @@ extension VaultedDatabase {
   public static func cleanUpFirstRun(
     _ home: DataVaultHome
   ) async throws(VaultedDatabaseError) -> String? {
-    try await DatabaseKeeper(home: home).cleanUpFirstRun()
+    try await DatabaseCoordinator(home: home).cleanUpFirstRun()
   }
 
   /// Deletes a vault of this home, without its password.
@@ -100,7 +100,7 @@ extension VaultedDatabase {
   public static func deleteVault(
     _ id: VaultID, of home: DataVaultHome, force: Bool = false
   ) async throws(VaultedDatabaseError) {
-    try await DatabaseKeeper(home: home).deleteVault(id, force: force)
+    try await DatabaseCoordinator(home: home).deleteVault(id, force: force)
   }
 }
 
@@ -116,13 +116,13 @@ extension VaultedDatabase {
   ///   - progress: told of the pages sealed, after each mebibyte and at the end; on a thread of the
   ///     change's own.
   /// - Throws: `busy` while others hold the database; `vaultLocked`, `databaseMissing`,
-  ///   `foreignDatabase`; `readOnly`, `diskFull`, `damaged` when it cannot be copied: vault and
+  ///   `databaseMismatch`; `readOnly`, `diskFull`, `damaged` when it cannot be copied: vault and
   ///   database are as they were then.
   public static func changeKey(
     of home: DataVaultHome, vault: Vault,
     progress: @escaping @Sendable (PageProgress) -> Void = { _ in }
   ) async throws(VaultedDatabaseError) {
-    try await DatabaseKeeper(home: home).changeKey(of: vault, progress: progress)
+    try await DatabaseCoordinator(home: home).changeKey(of: vault, progress: progress)
   }
 }
 
@@ -134,9 +134,9 @@ extension VaultedDatabase {
   ///   changed then.
   package static func open(
     _ home: DataVaultHome, vault: Vault, configuration: Configuration = Configuration(),
-    ledger: any AnchorLedger
+    ledger: any AnchorStorage
   ) async throws(VaultedDatabaseError) -> VaultedDatabase {
-    let keeper = DatabaseKeeper(home: home)
+    let keeper = DatabaseCoordinator(home: home)
     let opened = try await keeper.open(vault, configuration: configuration, ledger: ledger)
     return VaultedDatabase(opened)
   }
@@ -147,9 +147,9 @@ extension VaultedDatabase {
   /// - Throws: `vaultLocked`, `vault`, `busy`, `diskFull` and the like; the anchor before is as good
   ///   as it was.
   package func recordAnchor(
-    of home: DataVaultHome, vault: Vault, ledger: any AnchorLedger
+    of home: DataVaultHome, vault: Vault, ledger: any AnchorStorage
   ) async throws(VaultedDatabaseError) {
-    try await DatabaseKeeper(home: home).recordAnchor(of: vault, in: pool, ledger)
+    try await DatabaseCoordinator(home: home).recordAnchor(of: vault, in: pool, ledger)
   }
 
   /// Accepts a database that opening refuses as `rolledBack`: what it has lost is lost.
@@ -157,9 +157,9 @@ extension VaultedDatabase {
   /// - Returns: nil when there is nothing to accept.
   /// - Throws: as ``open(_:vault:configuration:)``.
   package static func acceptRollback(
-    of home: DataVaultHome, vault: Vault, ledger: any AnchorLedger
+    of home: DataVaultHome, vault: Vault, ledger: any AnchorStorage
   ) async throws(VaultedDatabaseError) -> AcceptedRollback? {
-    try await DatabaseKeeper(home: home).acceptRollback(of: vault, ledger)
+    try await DatabaseCoordinator(home: home).acceptRollback(of: vault, ledger)
   }
 }
 
@@ -168,7 +168,7 @@ package struct SalvagedDatabase<Mending: Sendable>: Sendable {
   /// Where the damaged one lies now, under the vault's key as before.
   package let damagedPath: FilePath
   /// What was copied; nil when an earlier salvage was only finished.
-  package let pages: Salvage?
+  package let pages: SalvageReport?
   /// What the damaged one knew of its vault's anchor; nil when an earlier salvage was only finished.
   package let anchor: AnchorState?
   /// What came of mending its rows; nil when an earlier salvage was only finished.
@@ -178,7 +178,7 @@ package struct SalvagedDatabase<Mending: Sendable>: Sendable {
 /// What verifying a database and its rows has found.
 package struct VerifiedDatabase<Finding> {
   /// Pages and log.
-  package let pages: Verification
+  package let pages: VerificationReport
   /// What the database knows of its vault's anchor.
   package let anchor: AnchorState
   /// What was found in its rows; nil where the pages are not clean.
@@ -194,14 +194,14 @@ extension VaultedDatabase {
   /// Nothing is changed, but that an interrupted salvage is finished. Nobody may have the database open
   /// meanwhile.
   ///
-  /// - Throws: `busy`, `databaseMissing`, `foreignDatabase`, `plainDatabase`, `newerVersion`,
+  /// - Throws: `busy`, `databaseMissing`, `databaseMismatch`, `plainDatabase`, `newerVersion`,
   ///   `vaultLocked`.
   package static func verify<Finding: Sendable>(
-    _ home: DataVaultHome, vault: Vault, ledger: any AnchorLedger, checksContents: Bool = true,
+    _ home: DataVaultHome, vault: Vault, ledger: any AnchorStorage, checksContents: Bool = true,
     progress: @escaping @Sendable (PageProgress) -> Void = { _ in },
     examine: @escaping @Sendable (Database) throws -> Finding
   ) async throws(VaultedDatabaseError) -> VerifiedDatabase<Finding> {
-    try await DatabaseKeeper(home: home).verify(
+    try await DatabaseCoordinator(home: home).verify(
       of: vault, ledger: ledger, checksContents: checksContents, progress: progress, examine)
   }
 
@@ -214,11 +214,11 @@ extension VaultedDatabase {
   /// - Throws: as ``verify(_:vault:ledger:checksContents:progress:examine:)``; `rolledBack`; `diskFull` and
   ///   the like: the damaged one is where it was then.
   package static func salvage<Mending: Sendable>(
-    _ home: DataVaultHome, vault: Vault, ledger: any AnchorLedger, acceptsRollback: Bool = false,
+    _ home: DataVaultHome, vault: Vault, ledger: any AnchorStorage, acceptsRollback: Bool = false,
     progress: @escaping @Sendable (PageProgress) -> Void = { _ in },
-    mend: @escaping @Sendable (Salvage, DatabasePool) throws -> Mending
+    mend: @escaping @Sendable (SalvageReport, DatabasePool) throws -> Mending
   ) async throws(VaultedDatabaseError) -> SalvagedDatabase<Mending> {
-    try await DatabaseKeeper(home: home).salvage(
+    try await DatabaseCoordinator(home: home).salvage(
       of: vault, ledger: ledger, acceptsRollback: acceptsRollback, progress: progress, mend)
   }
 }

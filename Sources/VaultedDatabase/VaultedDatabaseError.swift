@@ -17,7 +17,7 @@ public struct VaultedDatabaseError: Error, Sendable, CustomStringConvertible {
     /// The vault belongs to a database that is not there.
     public static let databaseMissing = Code(name: "databaseMissing")
     /// The database belongs to another vault, or to none.
-    public static let foreignDatabase = Code(name: "foreignDatabase")
+    public static let databaseMismatch = Code(name: "databaseMismatch")
     /// An unencrypted SQLite file lies where the sealed database belongs.
     public static let plainDatabase = Code(name: "plainDatabase")
     /// The database was written by a newer version.
@@ -95,7 +95,7 @@ extension VaultedDatabaseError {
       switch error.code {
       case .plainDatabase: .plainDatabase
       case .newerVersion: .newerVersion
-      case .damaged, .damagedPage, .damagedJournal, .truncated, .notSealed, .foreignSibling:
+      case .damaged, .damagedPage, .damagedJournal, .truncated, .notSealed, .unrelatedCompanionFile:
         .damaged
       case .busy: .busy
       case .readOnly: .readOnly
@@ -154,7 +154,7 @@ extension VaultedDatabaseError {
         code, "the vault belongs to a database that is not at \(path)",
         hint: "mount the volume or restore the database; if this is a first run after an earlier "
           + "installation, clean up with: datavault clean-up-first-run")
-    case .foreignDatabase:
+    case .databaseMismatch:
       VaultedDatabaseError(
         code, "the database \(path) does not belong to this vault",
         hint: "restore vault and database together, or move one of them away")

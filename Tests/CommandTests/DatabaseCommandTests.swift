@@ -254,7 +254,7 @@ import Testing
 
   @Test(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))
   func `who is not the owner of a database salvages it into a file of their own`() throws {
-    let (bench, user) = (try ExchangeBench(rowCount: 3), OtherUser())
+    let (bench, user) = (try ExchangeFixture(rowCount: 3), OtherUser())
     let (sealed, key, new) = (
       bench.folder.path("sealed"), bench.folder.path("their key"), bench.folder.path("new")
     )

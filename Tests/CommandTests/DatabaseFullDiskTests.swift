@@ -8,7 +8,7 @@ struct DatabaseFullDiskTests {
   func `an export to a full disk leaves nothing, and works when there is room`(
     format: String
   ) throws {
-    let bench = try ExchangeBench(rowCount: 1500)
+    let bench = try ExchangeFixture(rowCount: 1500)
     let source = try bench.folder.bytes("sealed")
     let disk = try SmallDisk(at: bench.folder.path("disk"), byteCount: source.count / 2)
     let full = try bench.export("disk/new", format)
@@ -23,7 +23,7 @@ struct DatabaseFullDiskTests {
   }
 
   @Test func `an import to a full disk leaves nothing, and works when there is room`() throws {
-    let bench = try ExchangeBench(rowCount: 1500)
+    let bench = try ExchangeFixture(rowCount: 1500)
     let source = try bench.folder.bytes("plain")
     let disk = try SmallDisk(at: bench.folder.path("disk"), byteCount: source.count / 2)
     let full = try bench.importPlain("disk/new")
@@ -36,7 +36,7 @@ struct DatabaseFullDiskTests {
   }
 
   @Test func `a salvage to a full disk leaves nothing, and works when there is room`() throws {
-    let bench = try ExchangeBench(rowCount: 1500)
+    let bench = try ExchangeFixture(rowCount: 1500)
     let source = try bench.folder.bytes("sealed")
     let disk = try SmallDisk(at: bench.folder.path("disk"), byteCount: source.count / 2)
     let full = try bench.run(

@@ -8,7 +8,7 @@ import Testing
   func `killed in the midst, an export leaves no new file, and the next one works`(
     format: String
   ) throws {
-    let bench = try ExchangeBench(rowCount: 20_000)
+    let bench = try ExchangeFixture(rowCount: 20_000)
     let (source, before) = (try bench.folder.bytes("sealed"), bench.names)
     let dump = try bench.folder.shell("plain", ".sha3sum")
     let side = bench.folder.path(".new.new")
@@ -31,7 +31,7 @@ import Testing
       #expect(left == [".new.new"])
       if format != "plain" {
         let bytes = try Data(contentsOf: URL(fileURLWithPath: side))
-        #expect(bytes.range(of: Data(ExchangeBench.canary)) == nil)
+        #expect(bytes.range(of: Data(ExchangeFixture.canary)) == nil)
         #expect(bytes.range(of: Data("CREATE TABLE".utf8)) == nil)
       }
     }

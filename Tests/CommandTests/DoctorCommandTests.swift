@@ -72,7 +72,7 @@ import Testing
     }
     let outcome = try home.run("doctor", "--json")
     #expect(outcome.status == 0)
-    #expect(try kinds(outcome) == ["backingOff messaging"])
+    #expect(try kinds(outcome) == ["tooManyAttempts messaging"])
   }
 
   @Test func `what keeps a vault from being used is an error with its own exit code`() throws {
@@ -92,7 +92,7 @@ import Testing
     chmod(home.vault("messaging"), 0o644)
     outcome = try home.run("doctor", "--json")
     #expect(outcome.status == 77)
-    #expect(try kinds(outcome) == ["loosePermissions messaging"])
+    #expect(try kinds(outcome) == ["permissionsTooOpen messaging"])
   }
 
   @Test(.enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)))
@@ -237,7 +237,7 @@ import Testing
       let outcome = try home.run("doctor", "--json")
       #expect(outcome.status == 0)
       let report = try JSONDecoder().decode(Report.self, from: Data(outcome.output))
-      let kinds = ["loosePermissions", "foreignOwner"]
+      let kinds = ["permissionsTooOpen", "foreignOwner"]
       return report.findings.filter { kinds.contains($0.kind) }.map { "\($0.message) | \($0.fix)" }
     }
     #expect(try found() == [])
@@ -307,7 +307,7 @@ import Testing
     chmod(home.path, 0o777)
     let wrong = try home.run("doctor", "--json", "--password-file", home.folder.path("wrong"))
     #expect(wrong.status == 77)
-    #expect(try kinds(wrong) == ["loosePermissions -"], "what was found is said before")
+    #expect(try kinds(wrong) == ["permissionsTooOpen -"], "what was found is said before")
     chmod(home.path, 0o700)
     let opened = try home.unlocked("doctor", "--json")
     #expect(opened.status == 65)

@@ -4,11 +4,11 @@ import Testing
 /// The rule for `--json`, tried on every command that has it: `docs/command-line.md`, "Output".
 @Suite struct JSONReportTests {
   let home: TestHome
-  let bench: ExchangeBench
+  let bench: ExchangeFixture
 
   init() throws {
     home = try TestHome.unsecured()
-    bench = try ExchangeBench(rowCount: 20)
+    bench = try ExchangeFixture(rowCount: 20)
   }
 
   /// Every command with the arguments under which it has something to report.

@@ -23,7 +23,7 @@ import Testing
       let process = Process()
       process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
       let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent("Judges/messages_judge.py")
+        .deletingLastPathComponent().appendingPathComponent("Judges/messages_reader.py")
       process.arguments = [script.path, path]
       let output = Pipe()
       process.standardOutput = output
@@ -64,7 +64,7 @@ import Testing
     #expect(exported.errors.contains("plaintext"))
     #expect(
       exported.text
-        == #"{"changedMeanwhile":false,"file":"\#(file)","messages":3}"# + "\n")
+        == #"{"databaseChanged":false,"file":"\#(file)","messages":3}"# + "\n")
     #expect(try Judgement(file).messages.count == 3)
     #expect(try home.unlocked("queue", "export", file).status == 73)
 
@@ -72,7 +72,7 @@ import Testing
     #expect(imported.status == 0, "\(imported.errors)")
     #expect(imported.text.contains(#""keptTimetokens":3,"messages":3,"newTimetokens":0"#))
     let again = try other.run("queue", "import", file, "--json")
-    #expect(again.text.contains(#""wasComplete":true"#))
+    #expect(again.text.contains(#""wasAlreadyImported":true"#))
     #expect(try other.run("queue", "receive", "m").text == "3\n4\n")
     #expect(try other.run("queue", "receive", "c").text == "first\n")
     #expect(try other.run("queue", "verify").status == 0)
@@ -170,7 +170,7 @@ import Testing
     #expect(try other.run("queue", "history", "m").text == expected)
     #expect(try other.run("queue", "verify").status == 0)
     let again = try other.run("queue", "import", file, "--json")
-    #expect(again.text.contains(#""wasComplete":true"#))
+    #expect(again.text.contains(#""wasAlreadyImported":true"#))
     #expect(try other.run("queue", "receive", "m").text == expected)
   }
 

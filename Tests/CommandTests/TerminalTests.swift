@@ -272,7 +272,7 @@ import Testing
     #expect(errors.contains("the terminal closed before anything was entered"), "\(errors)")
   }
 
-  @Test func `what was deaf to a signal stays so during the question`() throws {
+  @Test func `what was polling to a signal stays so during the question`() throws {
     let home = try TestHome.secured()
     let person = try Person()
     let files = try ScratchFolder()

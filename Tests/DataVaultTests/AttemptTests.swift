@@ -29,7 +29,7 @@ import VaultCrypto
       #expect(await vaults.attempt("wrong") == .wrongPassword, "failure \(number + 1)")
       guard delay > 0 else { continue }
       vaults.advance(by: .milliseconds(delay * 1000 - 1))
-      #expect(await vaults.attempt("right") == .backingOff, "failure \(number + 1)")
+      #expect(await vaults.attempt("right") == .tooManyAttempts, "failure \(number + 1)")
       vaults.advance(by: .milliseconds(1))
     }
     #expect(await vaults.attempt("right") == nil)
@@ -54,7 +54,7 @@ import VaultCrypto
     let vault = try await vaults.make()
     await fail(times: 4)
     let record = try vaults.record()
-    for _ in 0..<20 { #expect(await vaults.attempt("wrong") == .backingOff) }
+    for _ in 0..<20 { #expect(await vaults.attempt("wrong") == .tooManyAttempts) }
     #expect(try vaults.record() == record)
     #expect(try await vault.status().retryDelay == .seconds(2))
     do throws(VaultError) {
@@ -72,14 +72,14 @@ import VaultCrypto
       return await group.reduce(into: []) { $0.append($1) }
     }
     #expect(outcomes.count { $0 == .wrongPassword } == 3)
-    #expect(outcomes.count { $0 == .backingOff } == 5)
+    #expect(outcomes.count { $0 == .tooManyAttempts } == 5)
   }
 
   @Test func `a clock that was set back does not prolong the wait`() async throws {
     _ = try await vaults.make()
     await fail(times: 5)
     vaults.time.setNow(UnixTime(nanoseconds: 1_000_000_000_000_000_000))
-    #expect(await vaults.attempt("right") == .backingOff)
+    #expect(await vaults.attempt("right") == .tooManyAttempts)
     vaults.advance(by: .seconds(4))
     #expect(await vaults.attempt("right") == nil)
   }
@@ -92,7 +92,7 @@ import VaultCrypto
     let record =
       #"{"version":1,"failures":\#(failureCount),"retryAt":9007199254740991,"openedAt":null}"#
     try store.writeAttempts(Array("\(record)\n".utf8), for: .messaging, durably: true)
-    #expect(await vaults.attempt("right") == .backingOff)
+    #expect(await vaults.attempt("right") == .tooManyAttempts)
     #expect(try await vault.status().retryDelay <= .seconds(900))
     vaults.advance(by: .seconds(900))
     #expect(await vaults.attempt("wrong") == .wrongPassword)
@@ -140,7 +140,7 @@ import VaultCrypto
       .messaging, in: store, credentials: .standard, parameters: vaults.parameters)
     await vault.lock()
     await fail(times: 4)
-    #expect(await vaults.attempt("wrong") == .backingOff)
+    #expect(await vaults.attempt("wrong") == .tooManyAttempts)
     try await vault.unlock(with: .standard)
   }
 
@@ -150,7 +150,7 @@ import VaultCrypto
     let vault = try await vaults.make()
     await vault.lock()
     let whole = try #require(store[.messaging])
-    var forge = VaultForge()
+    var forge = VaultFileBuilder()
     forge.statedIterationCount = "10000001"
     let damages = [
       Array(whole.dropLast()), Array(whole.prefix(300)), try forge.file(),
@@ -178,7 +178,7 @@ import VaultCrypto
       }
     }
     for _ in 0..<3 { #expect(await change(from: "wrong") == .wrongPassword) }
-    #expect(await change(from: "right") == .backingOff)
+    #expect(await change(from: "right") == .tooManyAttempts)
     vaults.advance(by: .seconds(1))
     #expect(await change(from: "right") == nil)
     #expect(try await vault.status().failedAttemptCount == 0)
@@ -212,6 +212,6 @@ extension [UInt8] {
   fileprivate func replacingDigit() -> [UInt8] {
     var bytes = self
     bytes[bytes.count - 120] = bytes[bytes.count - 120] == 0x41 ? 0x42 : 0x41
-    return VaultForge.seal(Array(bytes.dropLast(56)))
+    return VaultFileBuilder.seal(Array(bytes.dropLast(56)))
   }
 }

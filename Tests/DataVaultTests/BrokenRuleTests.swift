@@ -8,7 +8,7 @@ import VaultCrypto
   func `a file that breaks one rule is damaged`(rule: BrokenRule) async throws {
     let store = InMemoryVaultStore()
     store[.messaging] = try rule.file()
-    let vault = try await CheapVault.get(.messaging, in: store)
+    let vault = try await FastTestVault.get(.messaging, in: store)
     var failure: VaultError?
     do throws(VaultError) {
       try await vault.unlock(with: credentials("password"))
@@ -25,7 +25,7 @@ import VaultCrypto
 
   @Test func `what is repaired about the rules opens`() async throws {
     let store = InMemoryVaultStore()
-    var forge = VaultForge()
+    var forge = VaultFileBuilder()
     forge.binding = #"{"database":"AQIDBAUGBwg","state":"bound"}"#
     forge.databases =
       #"{"current":"\#(Base64.url(Array(1...32)))","pending":"\#(Base64.url(Array(2...33)))","#
@@ -34,7 +34,7 @@ import VaultCrypto
     forge.extraSlots =
       #",{"header":{"alg":"A256KW","kid":"keyfile:k-1"},"encrypted_key":"\#(Base64.url(Array(1...40)))"}"#
     store[.messaging] = try forge.file()
-    let vault = try await CheapVault.get(.messaging, in: store)
+    let vault = try await FastTestVault.get(.messaging, in: store)
     try await vault.unlock(with: credentials("password"))
     #expect(try await vault.text("a😀") == "\u{8}\u{C}\n\r\t/\"\\ä")
     #expect(try await vault.item("b").bytes.byteCount == 0)

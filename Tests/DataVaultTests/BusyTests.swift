@@ -14,7 +14,7 @@ import Testing
   }
 
   @Test func `a vault that somebody keeps changing is busy, and as it was`() async throws {
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: store, credentials: credentials("right"))
     try await vault.setText("1", for: "kept")
     let lock = try home.store.lock(.messaging)
@@ -29,23 +29,23 @@ import Testing
   @Test func `while somebody else attempts, nobody is answered, neither right nor wrong`()
     async throws
   {
-    _ = try await CheapVault.create(.messaging, in: store, credentials: credentials("right"))
+    _ = try await FastTestVault.create(.messaging, in: store, credentials: credentials("right"))
     let lock = try home.store.lockAttempts(.messaging)
     for password in ["right", "wrong"] {
-      let vault = try await CheapVault.get(.messaging, in: store)
+      let vault = try await FastTestVault.get(.messaging, in: store)
       #expect(await code { try await vault.unlock(with: credentials(password)) } == .busy)
       #expect(await vault.isLocked)
     }
     #expect(try store.readAttempts(.messaging) == nil)
     lock.release()
-    try await CheapVault.get(.messaging, in: store).unlock(with: credentials("right"))
+    try await FastTestVault.get(.messaging, in: store).unlock(with: credentials("right"))
   }
 
   @Test func `a wrong password on a vault that is busy is not answered as wrong`() async throws {
-    _ = try await CheapVault.create(.messaging, in: store, credentials: credentials("right"))
+    _ = try await FastTestVault.create(.messaging, in: store, credentials: credentials("right"))
     let lock = try home.store.lock(.messaging)
     defer { lock.release() }
-    let vault = try await CheapVault.get(.messaging, in: store)
+    let vault = try await FastTestVault.get(.messaging, in: store)
     #expect(await code { try await vault.unlock(with: credentials("wrong")) } == .busy)
     try await vault.unlock(with: credentials("right"))
   }

@@ -9,9 +9,9 @@ import VaultCrypto
 
   /// Two vaults on the same file, unlocked, as two processes have them.
   private func pair(_ credentials: borrowing Credentials) async throws -> (Vault, Vault) {
-    let first = try await CheapVault.create(
+    let first = try await FastTestVault.create(
       .messaging, in: home.store, credentials: credentials)
-    let second = try await CheapVault.get(.messaging, in: home.store)
+    let second = try await FastTestVault.get(.messaging, in: home.store)
     try await second.unlock(with: credentials)
     return (first, second)
   }
@@ -31,14 +31,14 @@ import VaultCrypto
     try await withThrowingTaskGroup(of: Void.self) { group in
       for writer in 0..<4 {
         group.addTask { [home] in
-          let vault = try await CheapVault.get(.messaging, in: home.store)
+          let vault = try await FastTestVault.get(.messaging, in: home.store)
           try await vault.unlock(with: credentials("p"))
           for number in 0..<20 { try await vault.setText("x", for: "\(writer)-\(number)") }
         }
       }
       try await group.waitForAll()
     }
-    let vault = try await CheapVault.get(.messaging, in: home.store)
+    let vault = try await FastTestVault.get(.messaging, in: home.store)
     try await vault.unlock(with: credentials("p"))
     #expect(try await vault.itemNames().count == 80)
   }
@@ -48,7 +48,7 @@ import VaultCrypto
       for number in 0..<6 {
         group.addTask { [home] in
           await code {
-            _ = try await CheapVault.create(
+            _ = try await FastTestVault.create(
               .messaging, in: home.store, credentials: credentials("\(number)"))
           }
         }
@@ -63,7 +63,7 @@ import VaultCrypto
     let (first, second) = try await pair(credentials("old"))
     try await first.changePassword(to: credentials("new"))
     try await second.setText("1", for: "a")
-    let vault = try await CheapVault.get(.messaging, in: home.store)
+    let vault = try await FastTestVault.get(.messaging, in: home.store)
     #expect(await code { try await vault.unlock(with: credentials("old")) } == .wrongPassword)
     try await vault.unlock(with: credentials("new"))
     #expect(try await vault.text("a") == "1")

@@ -10,19 +10,19 @@ import VaultCrypto
   /// What opening these bytes fails with; nil when it succeeds.
   private func refusal(_ bytes: [UInt8]) async throws -> VaultError.Code? {
     store[.messaging] = bytes
-    let vault = try await CheapVault.get(.messaging, in: store)
+    let vault = try await FastTestVault.get(.messaging, in: store)
     return await code { try await vault.unlock(with: credentials("password")) }
   }
 
   @Test func `a file made by the format's page alone opens`() async throws {
-    store[.messaging] = try VaultForge().file()
-    let vault = try await CheapVault.get(.messaging, in: store)
+    store[.messaging] = try VaultFileBuilder().file()
+    let vault = try await FastTestVault.get(.messaging, in: store)
     try await vault.unlock(with: credentials("password"))
     #expect(try await vault.text("name") == "value")
   }
 
   @Test func `a file cut at any length is damaged`() async throws {
-    let file = try VaultForge().file()
+    let file = try VaultFileBuilder().file()
     for count in file.indices {
       #expect(try await refusal(Array(file[..<count])) == .damaged, "\(count) bytes")
     }
@@ -31,7 +31,7 @@ import VaultCrypto
   @Test func `any flipped bit is damage, never a wrong password, a crash or wrong data`()
     async throws
   {
-    let file = try VaultForge().file()
+    let file = try VaultFileBuilder().file()
     for offset in file.indices {
       for bit in 0..<8 {
         var flipped = file
@@ -42,42 +42,42 @@ import VaultCrypto
   }
 
   @Test func `any flipped bit under a digest made to fit is refused as well`() async throws {
-    let file = try VaultForge().file()
+    let file = try VaultFileBuilder().file()
     for offset in 0..<file.count - 56 {
       for bit in 0..<8 {
         var head = Array(file.dropLast(56))
         head[offset] ^= 1 << bit
-        let code = try await refusal(VaultForge.seal(head))
+        let code = try await refusal(VaultFileBuilder.seal(head))
         #expect(code == .damaged || code == .newerVersion, "byte \(offset), bit \(bit)")
       }
     }
   }
 
   @Test func `parts of two vaults under one password cannot be mixed`() async throws {
-    let first = String(decoding: try VaultForge().file(), as: UTF8.self)
+    let first = String(decoding: try VaultFileBuilder().file(), as: UTF8.self)
     let second = String(
-      decoding: try VaultForge(p2s: Base64.url(Array(2...17))).file(), as: UTF8.self)
+      decoding: try VaultFileBuilder(p2s: Base64.url(Array(2...17))).file(), as: UTF8.self)
     func head(_ file: String) -> (key: Substring, contents: Substring) {
       let middle = file.range(of: ",\"contents\":")!
       return (file[..<middle.lowerBound], file[middle.lowerBound...].dropLast(56))
     }
-    let mixed = VaultForge.seal(String(head(first).key + head(second).contents))
+    let mixed = VaultFileBuilder.seal(String(head(first).key + head(second).contents))
     #expect(try await refusal(mixed) == .damaged)
-    let whole = VaultForge.seal(String(head(first).key + head(first).contents))
+    let whole = VaultFileBuilder.seal(String(head(first).key + head(first).contents))
     #expect(try await refusal(whole) == nil)
   }
 
   @Test func `a file under another vault's name is refused`() async throws {
-    #expect(try await refusal(VaultForge(id: "other").file()) == .damaged)
+    #expect(try await refusal(VaultFileBuilder(id: "other").file()) == .damaged)
   }
 
   @Test(arguments: [0, 2, 99]) func `another version is said to be one`(version: Int) async throws {
-    var forge = VaultForge()
+    var forge = VaultFileBuilder()
     forge.clear = #"{"version":\#(version),"anything":["else"]}"#
     forge.editKey = { _ in #"{"another":{"shape":null}}"# }
     #expect(try await refusal(forge.file()) == .newerVersion)
     store[.messaging] = try forge.file()
-    let vault = try await CheapVault.get(.messaging, in: store)
+    let vault = try await FastTestVault.get(.messaging, in: store)
     #expect(await code { _ = try await vault.status() } == .newerVersion)
     #expect(await code { try await Vault.delete(.messaging, in: store) } == .newerVersion)
   }
@@ -86,11 +86,11 @@ import VaultCrypto
     async throws
   {
     for count in ["10000001", "2147483647", "9007199254740991", "0"] {
-      let code = try await refusal(VaultForge(statedIterationCount: count).file())
+      let code = try await refusal(VaultFileBuilder(statedIterationCount: count).file())
       #expect(code == .damaged, "\(count)")
     }
     // The floor of everyone but tests: 219,999 is refused, at once.
-    store[.messaging] = try VaultForge(statedIterationCount: "219999").file()
+    store[.messaging] = try VaultFileBuilder(statedIterationCount: "219999").file()
     let vault = try await Vault.get(.messaging, in: store)
     #expect(await code { try await vault.unlock(with: credentials("password")) } == .damaged)
     // And whoever only looks is told what opening would say.
@@ -101,13 +101,13 @@ import VaultCrypto
 
   @Test func `any number of slots is refused at the seventeenth`() async throws {
     let slots = Array(repeating: "1", count: 100_000).joined(separator: ",")
-    var forge = VaultForge()
+    var forge = VaultFileBuilder()
     forge.editKey = {
       guard let start = $0.range(of: "[") else { return $0 }
       return $0.replacingCharacters(in: start, with: "[\(slots),")
     }
     store[.messaging] = try forge.file()
-    let vault = try await CheapVault.get(.messaging, in: store)
+    let vault = try await FastTestVault.get(.messaging, in: store)
     do throws(VaultError) {
       _ = try await vault.status()
       Issue.record("it was taken")
@@ -120,14 +120,14 @@ import VaultCrypto
     for count in [0, 1, 55, 56, 57, 58, 4096] {
       let bytes = RandomSource.system.bytes(count: count)
       #expect(try await refusal(bytes) == .damaged)
-      #expect(try await refusal(VaultForge.seal(bytes)) == .damaged)
+      #expect(try await refusal(VaultFileBuilder.seal(bytes)) == .damaged)
     }
   }
 
   @Test func `deep nesting costs no stack`() async throws {
     for depth in [9, 100, 1_000_000] {
       let nested = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
-      let file = VaultForge.seal("{\"key\":\(nested),\"contents\":{},")
+      let file = VaultFileBuilder.seal("{\"key\":\(nested),\"contents\":{},")
       #expect(try await refusal(file) == .damaged)
     }
   }

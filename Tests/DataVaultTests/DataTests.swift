@@ -12,7 +12,8 @@ import VaultCrypto
   static let lengths = [0, 1, 100, 65535, 65536, 65537, 131072, 200_000]
 
   private func vault(_ id: VaultID = .messaging) async throws -> Vault {
-    try await CheapVault.create(id, in: InMemoryVaultStore(), credentials: credentials("password"))
+    try await FastTestVault.create(
+      id, in: InMemoryVaultStore(), credentials: credentials("password"))
   }
 
   private func sample(_ byteCount: Int) -> [UInt8] {
@@ -134,7 +135,7 @@ import VaultCrypto
 
   @Test func `what was sealed before other credentials and new keys opens after them`() async throws
   {
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: InMemoryVaultStore(), credentials: .standard)
     let before = try await vault.encrypt(SecretBytes(copying: [1]))
     try await vault.changePassword(to: credentials("mine"))
@@ -147,7 +148,7 @@ import VaultCrypto
     #expect(again[4..<12] == after[4..<12])
   }
 
-  @Test(.enabled(if: JoseJudge.isAvailable, JoseJudge.skipReason), arguments: lengths)
+  @Test(.enabled(if: JoseReader.isAvailable, JoseReader.skipReason), arguments: lengths)
   func `an independent program opens it, and seals what opens here`(byteCount: Int) async throws {
     let home = TemporaryHome()
     let vault = try await Vault.create(
@@ -157,7 +158,7 @@ import VaultCrypto
       try Data(bytes).write(to: URL(fileURLWithPath: path.string))
       return path
     }
-    let seen = try JoseJudge.open(
+    let seen = try JoseReader.open(
       home.file(), password: try file("password", Array("correct horse".utf8)))
     let text = try #require(seen["dataKeys"] as? String)
     let standard = text.replacing("-", with: "+").replacing("_", with: "/") + "="
@@ -165,8 +166,8 @@ import VaultCrypto
     let context = try file("context", [0, 255, 10])
     let data = sample(byteCount)
     let sealed = try await vault.encrypt(SecretBytes(copying: data), context: [0, 255, 10])
-    #expect(try JoseJudge.data("open", key: key, context: context, input: sealed) == data)
-    let theirs = try JoseJudge.data("seal", key: key, context: context, input: data)
+    #expect(try JoseReader.data("open", key: key, context: context, input: sealed) == data)
+    let theirs = try JoseReader.data("seal", key: key, context: context, input: data)
     #expect(try await vault.decrypt(theirs, context: [0, 255, 10]).array() == data)
   }
 }

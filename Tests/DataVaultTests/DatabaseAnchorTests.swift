@@ -13,7 +13,7 @@ import VaultCrypto
   }
 
   private func boundVault() async throws -> Vault {
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: store, credentials: credentials("right"))
     _ = try await vault.beginBinding(databaseID: Array(1...8))
     try await vault.completeBinding()
@@ -21,7 +21,7 @@ import VaultCrypto
   }
 
   @Test func `a vault without a database has no place for an anchor`() async throws {
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: store, credentials: credentials("right"))
     #expect(await code { _ = try await vault.anchor() } == .keyMissing)
     #expect(await code { try await vault.storeAnchor(anchor(1, at: 1)) } == .keyMissing)
@@ -38,7 +38,7 @@ import VaultCrypto
     #expect(try await vault.anchor() == anchor(1, at: 10))
     try await vault.storeAnchor(anchor(4, at: 11))
     try await vault.storeAnchor(anchor(5, at: 2), acceptsOlder: true)
-    let other = try await CheapVault.get(.messaging, in: store)
+    let other = try await FastTestVault.get(.messaging, in: store)
     try await other.unlock(with: credentials("right"))
     #expect(try await other.anchor() == anchor(5, at: 2))
   }

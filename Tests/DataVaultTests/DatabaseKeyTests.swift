@@ -9,12 +9,12 @@ import DataVault
   let databaseID: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
 
   private func vault(_ credentials: borrowing Credentials) async throws -> Vault {
-    try await CheapVault.create(.messaging, in: store, credentials: credentials)
+    try await FastTestVault.create(.messaging, in: store, credentials: credentials)
   }
 
   /// Current and pending key, as another process finds them.
   private func keys(_ credentials: borrowing Credentials) async throws -> [[UInt8]?] {
-    let vault = try await CheapVault.get(.messaging, in: store)
+    let vault = try await FastTestVault.get(.messaging, in: store)
     try await vault.unlock(with: credentials)
     let keys = try await vault.databaseKeys()
     let current = keys.current.array()
@@ -46,7 +46,7 @@ import DataVault
 
   @Test func `a creation that was interrupted is resumed with its own key and id`() async throws {
     let key = try await vault(credentials("p")).beginBinding(databaseID: databaseID).array()
-    let vault = try await CheapVault.get(.messaging, in: store)
+    let vault = try await FastTestVault.get(.messaging, in: store)
     try await vault.unlock(with: credentials("p"))
     let again = try await vault.beginBinding(databaseID: [9, 9, 9, 9, 9, 9, 9, 9]).array()
     #expect(again == key)

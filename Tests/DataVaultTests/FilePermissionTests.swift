@@ -9,7 +9,7 @@ import Testing
   let home = TemporaryHome()
 
   private func make() async throws -> Vault {
-    try await CheapVault.create(.messaging, in: home.store, credentials: credentials("p"))
+    try await FastTestVault.create(.messaging, in: home.store, credentials: credentials("p"))
   }
 
   private func status(_ path: FilePath) throws -> FileStatus {
@@ -25,7 +25,7 @@ import Testing
 
   @Test func `a home that is missing is made, with all above it`() async throws {
     let store = FileVaultStore(home: home.path.appending("a/b"))
-    _ = try await CheapVault.create(.messaging, in: store, credentials: credentials("p"))
+    _ = try await FastTestVault.create(.messaging, in: store, credentials: credentials("p"))
     #expect(try status(home.path.appending("a")).permissions == [.ownerReadWriteExecute])
     #expect(try await Vault.list(in: store) == [.messaging])
   }
@@ -47,7 +47,7 @@ import Testing
         }
         Issue.record("attempt \(attempt) was not refused")
       } catch {
-        #expect(error.code == .loosePermissions)
+        #expect(error.code == .permissionsTooOpen)
         #expect(error.hint == "chmod 600 \(home.file())")
       }
     }
@@ -57,8 +57,8 @@ import Testing
   @Test func `a directory that others may write is refused`() async throws {
     let vault = try await make()
     chmod(home.directory.string, 0o770)
-    #expect(await code { try await vault.unlock(with: credentials("p")) } == .loosePermissions)
-    #expect(await code { _ = try await Vault.list(in: home.store) } == .loosePermissions)
+    #expect(await code { try await vault.unlock(with: credentials("p")) } == .permissionsTooOpen)
+    #expect(await code { _ = try await Vault.list(in: home.store) } == .permissionsTooOpen)
   }
 
   @Test func `a symbolic link is refused, to a file and to a directory`() async throws {
@@ -102,7 +102,7 @@ import Testing
     #expect(try status(home.directory.appending("messaging.lock")).owner == daemon)
     // A vault that root makes in the daemon's directory is the daemon's too.
     let other = try VaultID("other")
-    _ = try await CheapVault.create(other, in: home.store, credentials: credentials("p"))
+    _ = try await FastTestVault.create(other, in: home.store, credentials: credentials("p"))
     #expect(try status(home.file(other)).owner == daemon)
   }
 

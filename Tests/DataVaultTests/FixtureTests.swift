@@ -70,14 +70,14 @@ import VaultCrypto
   }
 
   @Test(
-    .enabled(if: JoseJudge.isAvailable, JoseJudge.skipReason),
+    .enabled(if: JoseReader.isAvailable, JoseReader.skipReason),
     .enabled("takes a minute and 70 MB: set DATAVAULT_LARGE_FILES=1") {
       ProcessInfo.processInfo.environment["DATAVAULT_LARGE_FILES"] == "1"
     })
   func `a vault that is only too large is refused, by the judge as well`() async throws {
-    try JoseJudge.removeChecks(of: "sizes")
+    try JoseReader.removeChecks(of: "sizes")
     let home = TemporaryHome()
-    try JoseJudge.makeLargeVaults(in: home.path)
+    try JoseReader.makeLargeVaults(in: home.path)
     let names = VaultFixtures.names(in: home.path)
     #expect(names.count == 4)
     for name in names {
@@ -92,10 +92,10 @@ import VaultCrypto
   }
 
   @Test(
-    .enabled(if: JoseJudge.isAvailable, JoseJudge.skipReason),
+    .enabled(if: JoseReader.isAvailable, JoseReader.skipReason),
     arguments: ["databases", "vaults", "homes"])
   func `each check of a reader has a fixture that it alone refuses`(kind: String) throws {
-    #expect(throws: Never.self) { try JoseJudge.removeChecks(of: kind) }
+    #expect(throws: Never.self) { try JoseReader.removeChecks(of: kind) }
   }
 
   @Test func `no fixture is missing`() throws {
@@ -125,7 +125,7 @@ import VaultCrypto
   }
 
   @Test(
-    .enabled(if: JoseJudge.isAvailable, JoseJudge.skipReason), arguments: VaultFixtures.positives)
+    .enabled(if: JoseReader.isAvailable, JoseReader.skipReason), arguments: VaultFixtures.positives)
   func `joserfc opens each vault of version 1 by each of its slots`(
     fixture: VaultFixtures.Positive
   ) throws {
@@ -144,7 +144,7 @@ import VaultCrypto
       case .recoveryCode: options = ["--recovery-code": files["--recovery-code"]!]
       case .keyFile: options = ["--key-file": files["--key-file"]!]
       }
-      let seen = try JoseJudge.open(
+      let seen = try JoseReader.open(
         VaultFixtures.positiveDirectory.appending("\(fixture.name).vault"), by: options)
       #expect((seen["clear"] as? [String: Any])?["vault"] as? String == fixture.name)
     }
@@ -212,7 +212,7 @@ import VaultCrypto
   ) throws {
     let path = VaultFixtures.positiveDirectory.appending("\(name).vault")
     guard try LinuxFileSystem().status(of: path) == nil else { return }
-    try JoseJudge.write(path, slots: slots, items: items)
+    try JoseReader.write(path, slots: slots, items: items)
   }
 
   private func write(_ bytes: [UInt8], _ name: String, in directory: FilePath) throws {

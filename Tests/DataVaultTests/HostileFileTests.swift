@@ -20,12 +20,12 @@ import VaultCrypto
   }
 
   @Test func `a file of a terabyte is refused before it is read`() async throws {
-    _ = try await CheapVault.create(.messaging, in: home.store, credentials: credentials("p"))
+    _ = try await FastTestVault.create(.messaging, in: home.store, credentials: credentials("p"))
     let exported = home.path.appending("exported")
     try makeLarge(exported)
     #expect(await code { _ = try await Vault.exported(at: exported) } == .damaged)
     try makeLarge(home.file())
-    #expect(await code { _ = try await CheapVault.get(.messaging, in: home.store) } == .damaged)
+    #expect(await code { _ = try await FastTestVault.get(.messaging, in: home.store) } == .damaged)
     #expect(await code { try await Vault.delete(.messaging, in: home.store) } == .damaged)
     let target = InMemoryVaultStore()
     #expect(
@@ -36,9 +36,9 @@ import VaultCrypto
   }
 
   @Test func `a record of attempts of a terabyte counts as none, and is replaced`() async throws {
-    _ = try await CheapVault.create(.messaging, in: home.store, credentials: credentials("p"))
+    _ = try await FastTestVault.create(.messaging, in: home.store, credentials: credentials("p"))
     try makeLarge(home.directory.appending("messaging.retry"))
-    let vault = try await CheapVault.get(.messaging, in: home.store)
+    let vault = try await FastTestVault.get(.messaging, in: home.store)
     #expect(try await vault.status().failedAttemptCount == 0)
     #expect(await code { try await vault.unlock(with: credentials("wrong")) } == .wrongPassword)
     try await vault.unlock(with: credentials("p"))
@@ -94,7 +94,7 @@ import VaultCrypto
   @Test(arguments: Bulk.allCases)
   func `four times the text costs about four times the time, never sixteen`(bulk: Bulk) throws {
     func cost(_ count: Int) -> Duration {
-      let file = VaultForge.seal(bulk.head(count))
+      let file = VaultFileBuilder.seal(bulk.head(count))
       return self.cost {
         #expect(throws: FormatFault.self) { _ = try VaultFile(parsing: file) }
       }

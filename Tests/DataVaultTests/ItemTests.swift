@@ -7,7 +7,7 @@ import VaultCrypto
   let store = InMemoryVaultStore()
 
   private func vault() async throws -> Vault {
-    try await CheapVault.create(.messaging, in: store, credentials: credentials("secret"))
+    try await FastTestVault.create(.messaging, in: store, credentials: credentials("secret"))
   }
 
   @Test func `a name has 1 to 255 bytes, and each fault its own error`() async throws {
@@ -47,7 +47,7 @@ import VaultCrypto
     #expect(try await vault.text("bb") == "12345678")
     try await vault.removeItem("a")
     try await vault.setText("123456789", for: "bb")
-    let again = try await CheapVault.get(.messaging, in: store)
+    let again = try await FastTestVault.get(.messaging, in: store)
     try await again.unlock(with: credentials("secret"))
     #expect(try await again.text("bb") == "123456789")
   }
@@ -113,7 +113,7 @@ import VaultCrypto
         expected[name] = value
       }
     }
-    let again = try await CheapVault.get(.messaging, in: store)
+    let again = try await FastTestVault.get(.messaging, in: store)
     try await again.unlock(with: credentials("secret"))
     #expect(try await again.itemNames().map(\.name) == expected.keys.sorted())
     for (name, value) in expected {

@@ -9,19 +9,19 @@ import VaultCrypto
   let home = TemporaryHome()
 
   @Test func `a created vault is unlocked, a found one locked`() async throws {
-    let made = try await CheapVault.create(
+    let made = try await FastTestVault.create(
       .messaging, in: home.store, credentials: credentials("secret"))
     #expect(await !made.isLocked)
-    let found = try await CheapVault.get(.messaging, in: home.store)
+    let found = try await FastTestVault.get(.messaging, in: home.store)
     #expect(await found.isLocked)
   }
 
   @Test func `an item comes back in another process's vault`() async throws {
-    let made = try await CheapVault.create(
+    let made = try await FastTestVault.create(
       .messaging, in: home.store, credentials: credentials("secret", salt: "sea"))
     try await made.setText("wörld \"\\\n\u{0}", for: "hellö\t")
     try await made.set(SecretBytes(copying: [0, 255, 1]), kind: .binary, for: "bytes")
-    let found = try await CheapVault.get(.messaging, in: home.store)
+    let found = try await FastTestVault.get(.messaging, in: home.store)
     try await found.unlock(with: credentials("secret", salt: "sea"))
     #expect(try await found.text("hellö\t") == "wörld \"\\\n\u{0}")
     let item = try await found.item("bytes")
@@ -32,11 +32,12 @@ import VaultCrypto
   }
 
   @Test func `creating a vault again is refused and changes nothing`() async throws {
-    _ = try await CheapVault.create(.messaging, in: home.store, credentials: credentials("a"))
+    _ = try await FastTestVault.create(.messaging, in: home.store, credentials: credentials("a"))
     let before = try home.bytes()
     #expect(
       await code {
-        _ = try await CheapVault.create(.messaging, in: home.store, credentials: credentials("b"))
+        _ = try await FastTestVault.create(
+          .messaging, in: home.store, credentials: credentials("b"))
       } == .alreadyExists)
     #expect(try home.bytes() == before)
   }
@@ -54,7 +55,7 @@ import VaultCrypto
 
   @Test func `vaults are listed by name, and only vaults`() async throws {
     for name in ["zeta", "alpha", "a_1-b"] {
-      _ = try await CheapVault.create(
+      _ = try await FastTestVault.create(
         VaultID(name), in: home.store, credentials: credentials("secret"))
     }
     _ = try await Vault.retire(VaultID("zeta"), in: home.store)
@@ -62,7 +63,7 @@ import VaultCrypto
   }
 
   @Test func `a deleted vault is gone`() async throws {
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: home.store, credentials: credentials("secret"))
     try await Vault.delete(.messaging, in: home.store)
     #expect(try await !Vault.exists(.messaging, in: home.store))
@@ -71,7 +72,7 @@ import VaultCrypto
   }
 
   @Test func `locking can be repeated, and a locked vault gives and takes nothing`() async throws {
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: home.store, credentials: credentials("secret"))
     try await vault.setText("value", for: "name")
     await vault.lock()
@@ -90,7 +91,7 @@ import VaultCrypto
   func `a wrong password and a wrong salt are one error`(
     password: String, salt: String?
   ) async throws {
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: home.store, credentials: credentials("secret", salt: "salt"))
     await vault.lock()
     #expect(
@@ -100,14 +101,14 @@ import VaultCrypto
   }
 
   @Test func `a wrong password leaves an unlocked vault unlocked`() async throws {
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: home.store, credentials: credentials("secret"))
     #expect(await code { try await vault.unlock(with: credentials("no")) } == .wrongPassword)
     #expect(await !vault.isLocked)
   }
 
   @Test func `status tells what can be known without a password`() async throws {
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: home.store, credentials: .standard)
     var status = try await vault.status()
     #expect(!status.isSecured)
@@ -123,13 +124,13 @@ import VaultCrypto
   }
 
   @Test(arguments: [
-    VaultError.Code.storeLocked, .storeUnavailable, .unreadable, .loosePermissions,
+    VaultError.Code.storeLocked, .storeUnavailable, .unreadable, .permissionsTooOpen,
   ])
   func `a store that cannot tell is never taken for one without the vault`(
     reason: VaultError.Code
   ) async throws {
     let store = InMemoryVaultStore()
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: store, credentials: credentials("secret"))
     store.failure = VaultError(reason, "a test says so")
     #expect(await code { _ = try await Vault.exists(.messaging, in: store) } == reason)
@@ -140,7 +141,7 @@ import VaultCrypto
     #expect(await code { _ = try await Vault.retire(.messaging, in: store) } == reason)
     #expect(
       await code {
-        _ = try await CheapVault.create(.messaging, in: store, credentials: credentials("b"))
+        _ = try await FastTestVault.create(.messaging, in: store, credentials: credentials("b"))
       } == reason)
     #expect(await code { try await vault.setText("x", for: "a") } == reason)
     store.failure = nil
@@ -150,7 +151,7 @@ import VaultCrypto
   @Test func `nothing is left of a deleted vault, not even what a crash left behind`()
     async throws
   {
-    _ = try await CheapVault.create(.messaging, in: home.store, credentials: credentials("p"))
+    _ = try await FastTestVault.create(.messaging, in: home.store, credentials: credentials("p"))
     let left = home.directory.appending(".messaging.vault.new")
     try LinuxFileSystem().replace(
       left, with: home.bytes(), permissions: .ownerReadWrite, owner: nil)

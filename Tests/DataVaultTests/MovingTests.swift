@@ -11,7 +11,7 @@ import Testing
   var file: FilePath { home.path.appending("exported") }
 
   private func make(_ password: String = "p") async throws -> [UInt8] {
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: home.store, credentials: credentials(password))
     try await vault.setText("value", for: "name")
     return try home.bytes()
@@ -22,7 +22,7 @@ import Testing
     try await Vault.copy(.messaging, from: home.store, to: memory)
     #expect(memory[.messaging] == bytes)
     #expect(try home.bytes() == bytes)
-    let vault = try await CheapVault.get(.messaging, in: memory)
+    let vault = try await FastTestVault.get(.messaging, in: memory)
     try await vault.unlock(with: credentials("p"))
     #expect(try await vault.text("name") == "value")
   }
@@ -80,7 +80,7 @@ import Testing
   @Test func `a copy that the target does not keep is said, and the original stays`() async throws {
     _ = try await make()
     let cutting = FaultyStore(.cutsOff)
-    let vault = try await CheapVault.get(.messaging, in: home.store)
+    let vault = try await FastTestVault.get(.messaging, in: home.store)
     try await vault.unlock(with: credentials("p"))
     try await vault.setText(String(repeating: "x", count: 100_000), for: "long")
     let long = try home.bytes()
@@ -165,7 +165,7 @@ import Testing
     let renamed = try await Vault.importVault(
       exported, as: other, with: .password(credentials("p")), into: memory, parameters: .cheap)
     #expect(try await renamed.text("name") == "value")
-    let vault = try await CheapVault.get(other, in: memory)
+    let vault = try await FastTestVault.get(other, in: memory)
     try await vault.unlock(with: credentials("p"))
     #expect(try await vault.text("name") == "value")
     #expect(
@@ -186,14 +186,14 @@ import Testing
     _ = try await Vault.importVault(
       Vault.exported(at: file), as: other, with: .password(credentials("p")), into: memory,
       parameters: .cheap)
-    let vault = try await CheapVault.get(other, in: memory)
+    let vault = try await FastTestVault.get(other, in: memory)
     #expect(try await vault.status().failedAttemptCount == 0)
     try await vault.unlock(with: credentials("p"))
   }
 
   @Test func `verify tells what needs keys from what does not`() async throws {
     let bytes = try await make()
-    let vault = try await CheapVault.get(.messaging, in: home.store)
+    let vault = try await FastTestVault.get(.messaging, in: home.store)
     let closed = try await vault.verify()
     #expect(closed.byteCount == bytes.count)
     #expect(closed.opened == nil)
@@ -204,15 +204,15 @@ import Testing
   }
 
   @Test func `verify finds what only keys can find`() async throws {
-    var forge = VaultForge()
+    var forge = VaultFileBuilder()
     try home.put(try forge.file())
-    let vault = try await CheapVault.get(.messaging, in: home.store)
+    let vault = try await FastTestVault.get(.messaging, in: home.store)
     try await vault.unlock(with: credentials("password"))
     #expect(try await vault.verify().opened?.itemCount == 1)
     forge.plaintext = "{}"
     try home.put(try forge.file())
     #expect(await code { _ = try await vault.verify() } == .damaged)
-    let closed = try await CheapVault.get(.messaging, in: home.store)
+    let closed = try await FastTestVault.get(.messaging, in: home.store)
     #expect(try await closed.verify().opened == nil)
   }
 }

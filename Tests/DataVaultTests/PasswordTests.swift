@@ -8,13 +8,13 @@ import VaultCrypto
   let store = InMemoryVaultStore()
 
   private func vault(_ credentials: borrowing Credentials) async throws -> Vault {
-    let vault = try await CheapVault.create(.messaging, in: store, credentials: credentials)
+    let vault = try await FastTestVault.create(.messaging, in: store, credentials: credentials)
     try await vault.setText("value", for: "name")
     return vault
   }
 
   private func opens(_ credentials: borrowing Credentials) async throws -> Bool {
-    let vault = try await CheapVault.get(.messaging, in: store)
+    let vault = try await FastTestVault.get(.messaging, in: store)
     do throws(VaultError) {
       try await vault.unlock(with: credentials)
     } catch {
@@ -61,7 +61,7 @@ import VaultCrypto
     #expect(await code { try await vault.changePassword(to: credentials("")) } == .invalidArgument)
     #expect(
       await code {
-        _ = try await CheapVault.create(VaultID("b"), in: store, credentials: credentials(""))
+        _ = try await FastTestVault.create(VaultID("b"), in: store, credentials: credentials(""))
       } == .invalidArgument)
     #expect(try await Vault.list(in: store) == [.messaging])
   }
@@ -109,17 +109,17 @@ import VaultCrypto
 
   @Test func `keys from before the securing open nothing after it`() async throws {
     // Whoever knew the standard password knew these.
-    let (contentKey, vaultKey) = (VaultForge.contentKey, VaultForge.vaultKey)
-    var forge = VaultForge()
+    let (contentKey, vaultKey) = (VaultFileBuilder.contentKey, VaultFileBuilder.vaultKey)
+    var forge = VaultFileBuilder()
     forge.password = "datavault-standard-password"
     forge.callerSalt = "datavault-standard-salt"
     forge.isSecured = false
     func unseals(_ member: String, key: [UInt8]) throws -> Bool {
-      try VaultForge.unseals(member, of: store[.messaging], key: key)
+      try VaultFileBuilder.unseals(member, of: store[.messaging], key: key)
     }
     for method in ["secure", "change the password"] {
       store[.messaging] = try forge.file()
-      let vault = try await CheapVault.get(.messaging, in: store)
+      let vault = try await FastTestVault.get(.messaging, in: store)
       try await vault.unlock(with: .standard)
       #expect(try unseals("key", key: contentKey) && unseals("contents", key: vaultKey))
       if method == "secure" {

@@ -145,7 +145,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     #expect(try await vault.policy() == field(maximum))
     #expect(
       await code {
-        _ = try await CheapVault.create(
+        _ = try await FastTestVault.create(
           VaultID("b"), in: vaults.store, credentials: credentials("x"), policy: field(-1))
       } == .invalidArgument)
   }
@@ -155,11 +155,11 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
       (#""minimumLength":8"#, #""minimumLength":1025"#),
       (#""expirationDays":0"#, #""expirationDays":9007199254740991"#),
     ] {
-      var forge = VaultForge()
+      var forge = VaultFileBuilder()
       forge.policy = forge.policy.replacing(old, with: new)
       let store = InMemoryVaultStore()
       store[.messaging] = try forge.file()
-      let vault = try await CheapVault.get(.messaging, in: store)
+      let vault = try await FastTestVault.get(.messaging, in: store)
       #expect(await code { try await vault.unlock(with: credentials("password")) } == .damaged)
     }
   }
@@ -169,11 +169,11 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     let (kept, broken) = (rule.kept, rule.broken)
     #expect(
       await code {
-        _ = try await CheapVault.create(
+        _ = try await FastTestVault.create(
           .messaging, in: vaults.store, credentials: PasswordRule.credentials(broken),
           policy: rule.policy)
       } == rule.code)
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: vaults.store, credentials: PasswordRule.credentials(kept),
       policy: rule.policy)
     #expect(
@@ -194,7 +194,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     rule: PasswordRule
   ) async throws {
     let (kept, broken) = (rule.kept, rule.broken)
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: vaults.store, credentials: PasswordRule.credentials(broken))
     try await vault.setPolicy(rule.policy)
     let found = try await vaults.found()
@@ -209,7 +209,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
 
   @Test func `a refused password leaves the vault as it was`() async throws {
     let store = InMemoryVaultStore()
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: store, credentials: .standard, policy: VaultPolicy())
     let before = store[.messaging]
     #expect(await code { try await vault.secure(to: credentials("short")) } == .passwordTooShort)
@@ -225,7 +225,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     strict.requiresUpper = true
     strict.requiresDigit = true
     strict.minimumUniqueCharacters = 256
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: vaults.store, credentials: .standard, policy: strict)
     await vault.lock()
     try await vault.unlock(with: .standard)
@@ -239,10 +239,10 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     let demanding = policy { $0.allowsStandardPassword = false }
     #expect(
       await code {
-        _ = try await CheapVault.create(
+        _ = try await FastTestVault.create(
           .messaging, in: vaults.store, credentials: .standard, policy: demanding)
       } == .passwordRequired)
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: vaults.store, credentials: .standard)
     try await vault.setPolicy(demanding)
     let found = try await vaults.found()
@@ -292,7 +292,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     let long = [UInt8](repeating: 0x61, count: 1 << 20)
     #expect(
       await code {
-        _ = try await CheapVault.create(
+        _ = try await FastTestVault.create(
           .messaging, in: vaults.store, credentials: PasswordRule.credentials(long), policy: rules)
       } == .tooFewUniqueCharacters)
   }

@@ -130,7 +130,7 @@ import Testing
     let vault = try await limited(to: 3)
     for _ in 0..<3 { #expect(await failure() == .wrongPassword) }
     for _ in 0..<10 {
-      #expect(await vaults.attempt("wrong") == .backingOff)
+      #expect(await vaults.attempt("wrong") == .tooManyAttempts)
       #expect(await code { try await vault.unlock(with: .standard) } == .wrongPassword)
     }
     #expect(store[.messaging] != nil)

@@ -31,7 +31,7 @@ import VaultCrypto
 
   @Test func `no file holds a password, a salt, an item's name or its value`() async throws {
     let home = TemporaryHome()
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: home.store,
       credentials: credentials("a-password-of-mine", salt: "a-salt-of-my-own"))
     try await vault.setText("an-item's-value", for: "an-item's-name")
@@ -50,7 +50,7 @@ import VaultCrypto
 
   @Test func `no error tells a secret`() async throws {
     let store = InMemoryVaultStore()
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: store, credentials: credentials("a-password-of-mine"))
     try await vault.setText("an-item's-value", for: "an-item's-name")
     var errors: [VaultError] = []
@@ -78,7 +78,7 @@ import VaultCrypto
   @Test func `two vaults with one password share no bytes but the format's`() async throws {
     let store = InMemoryVaultStore()
     for name in ["a", "b"] {
-      _ = try await CheapVault.create(VaultID(name), in: store, credentials: credentials("same"))
+      _ = try await FastTestVault.create(VaultID(name), in: store, credentials: credentials("same"))
     }
     let a = try #require(store[try VaultID("a")])
     let b = try #require(store[try VaultID("b")])

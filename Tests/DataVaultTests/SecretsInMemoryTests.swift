@@ -35,7 +35,7 @@ import VaultCrypto
   /// Everything that a vault can do with a secret, with an image while it is open and one after.
   private static func use(_ directory: String) async throws {
     let store = FileVaultStore(home: FilePath(directory))
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: store, credentials: Sample.credentials(.password))
     try await vault.set(Sample.item.secret(), kind: .string, for: "text")
     try await vault.set(Sample.otherItem.secret(), kind: .binary, for: "bytes")

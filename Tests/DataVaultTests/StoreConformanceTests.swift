@@ -11,24 +11,24 @@ import Testing
     let file = home.file(try VaultID("conformance")).string
     let aside = file + ".aside"
     let conformance = VaultStoreConformance(obstacles: [
-      VaultStoreConformance.Obstacle(.loosePermissions) {
+      VaultStoreConformance.FaultInjection(.permissionsTooOpen) {
         chmod(file, 0o644)
       } clear: {
         chmod(file, 0o600)
       },
-      VaultStoreConformance.Obstacle(.loosePermissions) {
+      VaultStoreConformance.FaultInjection(.permissionsTooOpen) {
         chmod(home.directory.string, 0o770)
       } clear: {
         chmod(home.directory.string, 0o700)
       },
-      VaultStoreConformance.Obstacle(.unreadable) {
+      VaultStoreConformance.FaultInjection(.unreadable) {
         rename(file, aside)
         symlink(aside, file)
       } clear: {
         unlink(file)
         rename(aside, file)
       },
-      VaultStoreConformance.Obstacle(.storeUnavailable) {
+      VaultStoreConformance.FaultInjection(.storeUnavailable) {
         rename(home.directory.string, home.directory.string + ".aside")
         close(open(home.directory.string, O_CREAT | O_WRONLY, 0o600))
       } clear: {
@@ -43,7 +43,7 @@ import Testing
   func `memory keeps what every store promises`(check: VaultStoreConformance.Check) async throws {
     let store = InMemoryVaultStore()
     let obstacles = [VaultError.Code.storeLocked, .storeUnavailable, .unreadable].map { code in
-      VaultStoreConformance.Obstacle(code) {
+      VaultStoreConformance.FaultInjection(code) {
         store.failure = VaultError(code, "on purpose")
       } clear: {
         store.failure = nil
@@ -56,7 +56,7 @@ import Testing
   @Test(arguments: FaultyStore.Fault.allCases)
   func `a store that breaks a promise is caught`(fault: FaultyStore.Fault) async throws {
     let store = FaultyStore(fault)
-    let obstacle = VaultStoreConformance.Obstacle(.storeLocked) {
+    let obstacle = VaultStoreConformance.FaultInjection(.storeLocked) {
       store.isLocked = true
     } clear: {
       store.isLocked = false

@@ -22,7 +22,7 @@ import VaultedDatabase
   }
 
   private func makeVault() async throws -> Vault {
-    try await CheapVault.create(
+    try await FastTestVault.create(
       .messaging, in: store,
       credentials: Credentials(password: SecretBytes(copying: Array("long secret".utf8))))
   }
@@ -117,14 +117,14 @@ import VaultedDatabase
   {
     defer { try? FileManager.default.removeItem(at: folder) }
     let vault = try await makeVault()
-    func start(_ event: EngineLife.Event) async throws -> (MessagingEngine?, EngineState) {
-      let life = LifeKeeper()
+    func start(_ event: EngineStateMachine.Event) async throws -> (MessagingEngine?, EngineState) {
+      let life = EngineStateStore()
       _ = (life.handle(.start), life.handle(event))
       let engine = try await MessagingEngine.startUnlessLocked(
         home, vault: vault, configuration: EngineConfiguration(), life: life)
       return (engine, life.state)
     }
-    let (engine, state) = try await start(.shutOut(.vaultLocked))
+    let (engine, state) = try await start(.forcedStop(.vaultLocked))
     #expect(engine == nil)
     #expect(state == .refused(.vaultLocked))
     #expect(await code { _ = try await start(.stop) } == .stopped)

@@ -167,10 +167,10 @@ import VaultedDatabase
     let strange = try #require(try stranger.databaseFiles()["messaging.db"])
     try strange.write(to: database)
     let before = try place.databaseFiles()
-    #expect(await startFailure(vault)?.code == .foreignDatabase)
+    #expect(await startFailure(vault)?.code == .databaseMismatch)
     await #expect {
       _ = try await MessagingEngine.salvage(place.home, vault: vault)
-    } throws: { ($0 as? EngineError)?.code == .foreignDatabase }
+    } throws: { ($0 as? EngineError)?.code == .databaseMismatch }
     #expect(try place.databaseFiles() == before)
   }
 }

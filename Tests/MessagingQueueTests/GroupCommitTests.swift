@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import MessagingQueue
-import QueueBench
+import QueueFixture
 import Synchronization
 import Testing
 

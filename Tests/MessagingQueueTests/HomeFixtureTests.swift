@@ -46,7 +46,7 @@ struct HomeFixtureTests {
 
   @Test(arguments: [
     ("newer-schema", EngineError.Code.newerVersion), ("rolled-back", .rolledBack),
-    ("foreign-database", .foreignDatabase), ("anchor-id-unknown", .rolledBack),
+    ("foreign-database", .databaseMismatch), ("anchor-id-unknown", .rolledBack),
     ("anchor-commit-of-another", .rolledBack), ("commit-number-behind-the-anchor", .rolledBack),
   ])
   func `a home with one fault is refused, and the fault is told`(

@@ -2,7 +2,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
-import QueueBench
+import QueueFixture
 import Testing
 
 @Suite struct MessageVerificationTests {
@@ -63,7 +63,7 @@ import Testing
 
   @Test func `what an engine has made is clean`() throws {
     let engine = try Self.engine()
-    #expect(try ExchangeBench.faults(engine) == [])
+    #expect(try ExchangeFixture.faults(engine) == [])
     let verification = try engine.pool.read { db in try MessageVerifier.run(db) }
     #expect(verification.messageCount == 6)
   }
@@ -76,19 +76,19 @@ import Testing
       try db.execute(sql: "PRAGMA ignore_check_constraints = ON")
       try db.execute(sql: sql)
     }
-    let found = try ExchangeBench.faults(engine)
+    let found = try ExchangeFixture.faults(engine)
     #expect(found.contains { $0.rule == rule }, "\(found)")
   }
 
   @Test func `a database of another application is refused at its opening`() throws {
     let engine = try Self.engine()
     try engine.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA application_id = 7") }
-    #expect(code { _ = try engine.secondDatabase() } == .foreignDatabase)
+    #expect(code { _ = try engine.secondDatabase() } == .databaseMismatch)
     let other = try PlainEngine()
     try other.pool.writeWithoutTransaction { db in
       try db.execute(sql: "PRAGMA application_id = 0")
     }
-    #expect(code { _ = try other.secondDatabase() } == .foreignDatabase)
+    #expect(code { _ = try other.secondDatabase() } == .databaseMismatch)
   }
 
   @Test func `a recovered channel takes no name that another has`() throws {
@@ -97,8 +97,8 @@ import Testing
       try engine.database.publish(["one"], to: try Channel(name))
     }
     try engine.pool.write { db in try db.execute(sql: "DELETE FROM channel WHERE name = 'lost'") }
-    let mending = try MessageMender.run(engine.pool, lostDeliveries: false)
+    let mending = try MessageRepairer.run(engine.pool, lostDeliveries: false)
     #expect(mending.channels.map(\.channel) == ["b", "recovered-3", "recovered-3-again"])
-    #expect(try ExchangeBench.faults(engine) == [])
+    #expect(try ExchangeFixture.faults(engine) == [])
   }
 }

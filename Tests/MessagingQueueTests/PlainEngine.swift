@@ -2,7 +2,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
-import QueueBench
+import QueueFixture
 import VaultCrypto
 
 /// An engine's database on a plain file in a folder of its own, with clocks that stand still.

@@ -1,7 +1,7 @@
 import FileLayer
 import GRDB
 import MessagingQueue
-import QueueBench
+import QueueFixture
 import Testing
 
 @Suite struct PublishTests {

@@ -55,7 +55,7 @@ import VaultedDatabase
   /// The databases that lie in the home; their logs may be beside them.
   private func names() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: place.folder.path)
-      .filter { $0.hasPrefix("messaging.db") && !$0.contains("-bell") && !$0.contains("-maint") }
+      .filter { $0.hasPrefix("messaging.db") && !$0.contains("-notify") && !$0.contains("-maint") }
       .filter { !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }.sorted()
   }
 

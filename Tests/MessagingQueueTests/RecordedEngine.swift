@@ -3,7 +3,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
-import QueueBench
+import QueueFixture
 import SealedSQLite
 import SystemPackage
 import VaultCrypto

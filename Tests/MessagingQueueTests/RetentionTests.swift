@@ -1,7 +1,7 @@
 import FileLayer
 import GRDB
 @testable import MessagingQueue
-import QueueBench
+import QueueFixture
 import SystemPackage
 import Testing
 
@@ -63,7 +63,7 @@ import Testing
     try await publish("a", "bb", "ccc")
     plain.time.advance(by: .seconds(100))
     try await publish("dddd", "eeeee", "ffffff")
-    try await retain { $0.longestAge = .seconds(60) }
+    try await retain { $0.maximumAge = .seconds(60) }
     #expect(try await engine.maintain() == 3)
     #expect(try await log == ["dddd", "eeeee", "ffffff"])
     try await retain { $0.maximumByteCount = 11 }

@@ -2,7 +2,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
-import QueueBench
+import QueueFixture
 import Testing
 
 /// `docs/message-database-format.md` says what the tables are, and no more than that.

@@ -2,7 +2,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
-import QueueBench
+import QueueFixture
 import Testing
 
 @Suite struct SchemaTests {
@@ -52,7 +52,7 @@ import Testing
       _ = try engine.secondDatabase()
     } else {
       // A salvage that found the tables, and not what their version was.
-      _ = try MessageMender.run(engine.pool, lostDeliveries: false)
+      _ = try MessageRepairer.run(engine.pool, lostDeliveries: false)
     }
     #expect(try self.entries() == entries)
     try engine.database.acknowledge(engine.database.receive(1, from: channel).map(\.token))

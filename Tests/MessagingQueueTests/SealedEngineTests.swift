@@ -2,7 +2,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
-import QueueBench
+import QueueFixture
 import SealedSQLite
 import SystemPackage
 import Testing

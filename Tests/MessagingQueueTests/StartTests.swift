@@ -170,7 +170,7 @@ import VaultedDatabase
     try FileManager.default.removeItem(atPath: home.databasePath.string)
     try FileManager.default.moveItem(
       atPath: other.databasePath.string, toPath: home.databasePath.string)
-    #expect(await startCode() == .foreignDatabase)
+    #expect(await startCode() == .databaseMismatch)
   }
 
   @Test func `engines that start together for the first time share one vault and one database`()

@@ -17,7 +17,7 @@ import Testing
     engine = try await Self.engine(on: plain)
   }
 
-  /// One with a pool and a bell of its own, as another process has; leases and delays end by themselves.
+  /// One with a pool and a notifier of its own, as another process has; leases and delays end by themselves.
   private static func engine(on plain: PlainEngine) async throws -> MessagingEngine {
     let pool = try DatabasePool(path: plain.pool.path)
     return try await MessagingEngine(
@@ -25,7 +25,7 @@ import Testing
   }
 
   private func untilSomebodyWaits() async throws {
-    while engine.tables.bell.waiterCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    while engine.tables.notifier.waiterCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
   }
 
   private func received(_ publish: () async throws -> Void) async throws -> [[UInt8]] {
@@ -77,7 +77,7 @@ import Testing
   @Test func `who waits for the end of a lease learns of a sooner one`() async throws {
     try await engine.publish((0..<2).map { Message(channel: channel, payload: [$0]) })
     let held = try await engine.receive(from: channel, maximumCount: 2, lease: .seconds(600))
-    let rings = { [bell = engine.tables.bell] in bell.ringCount }
+    let rings = { [notifier = engine.tables.notifier] in notifier.generation }
     var before = rings()
     try await engine.extend([held[0].token], by: .seconds(900))
     #expect(rings() == before)

@@ -29,7 +29,7 @@ import VaultCrypto
     Fault(fixture: "pages-exchanged", code: .damagedPage, page: 3),
     Fault(fixture: "page-of-zeros", code: .damagedPage, page: 3),
     Fault(fixture: "last-page-missing", code: .truncated),
-    Fault(fixture: "log-version-of-sqlite", code: .foreignSibling),
+    Fault(fixture: "log-version-of-sqlite", code: .unrelatedCompanionFile),
     Fault(fixture: "journal-record", code: .damagedJournal),
     Fault(fixture: "journal-header", code: .damagedJournal),
     Fault(fixture: "journal-first-byte", code: .damagedJournal),

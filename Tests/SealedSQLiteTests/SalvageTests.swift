@@ -9,7 +9,7 @@ import VaultCrypto
 @Suite struct SalvageTests {
   /// What a salvage of changed bytes gave.
   struct Outcome {
-    var report: Salvage
+    var report: SalvageReport
     var rows: [String: [String: String]]
     var lostAndFound: [Row]
     var integrity: String?

@@ -6,17 +6,19 @@ import Testing
 
 @Suite struct ContentCheckTests {
   private func verify(
-    _ place: Place, checksContents: Bool = true, progress: (PageProgress) -> Void = { _ in }
-  ) throws -> Verification {
+    _ place: TemporaryDatabase, checksContents: Bool = true,
+    progress: (PageProgress) -> Void = { _ in }
+  ) throws -> VerificationReport {
     try SealedVFS.verify(
-      place.database, key: Place.key(), checksContents: checksContents, progress: progress)
+      place.database, key: TemporaryDatabase.key(), checksContents: checksContents,
+      progress: progress)
   }
 
   private static func page(_ number: Int) -> Range<Int> { (number - 1) * 4096..<number * 4096 }
 
   /// A database with an index, and its file as it was before half of its rows were written.
-  private func grown(_ mode: String = "DELETE") throws -> (Place, older: [UInt8]) {
-    let place = try Place()
+  private func grown(_ mode: String = "DELETE") throws -> (TemporaryDatabase, older: [UInt8]) {
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     return try withExtendedLifetime(registration) {
       let connection = try place.open()
@@ -63,7 +65,7 @@ import Testing
   }
 
   @Test func `a replayed page is no fault where the log holds the copy that counts`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
@@ -99,7 +101,7 @@ import Testing
   }
 
   @Test func `tables that need the application are named, and the others are checked`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     var older: [UInt8] = []
     do {
@@ -138,7 +140,7 @@ import Testing
   }
 
   @Test func `a schema that SQLite cannot read is a fault of the contents`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 20)
     let registration = try place.register()
     do {

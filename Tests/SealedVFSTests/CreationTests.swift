@@ -7,14 +7,14 @@ import Testing
 
 @Suite struct CreationTests {
   @Test func `anyone can create a sealed database: no file control is needed`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase()
     #expect(try place.query("PRAGMA integrity_check") == "ok")
     #expect(try place.bytes(place.database).starts(with: [0x8E, 0x44, 0x56, 1]))
   }
 
   @Test func `a new file gets the identity that was asked for`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let fileID: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
     let registration = try place.register(newFileID: fileID)
     try place.open().fill(3)
@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test func `a sealed database can be attached to a plain one, and made there`() throws {
-    let (plain, sealed) = (try Place(), try Place())
+    let (plain, sealed) = (try TemporaryDatabase(), try TemporaryDatabase())
     let registration = try sealed.register()
     let connection = try plain.open()
     try connection.run(
@@ -44,7 +44,7 @@ import Testing
 
   @Test func `databases that are not registered pass straight through to unix`() throws {
     try SealedVFS.install()
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let connection = try place.open()
     try connection.fill(10)
     #expect(SealedConnection.vfsName(of: connection.pointer) == "unix")
@@ -52,7 +52,7 @@ import Testing
   }
 
   @Test func `a connection says that it is on the sealed VFS`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     #expect(SealedConnection.vfsName(of: connection.pointer) == "sealed")
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test func `vacuum into a sealed file works where the target is marked`() throws {
-    let (source, target) = (try Place(), try Place())
+    let (source, target) = (try TemporaryDatabase(), try TemporaryDatabase())
     let registrations = (try source.register(), try target.register())
     let connection = try source.open()
     try connection.fill(300)
@@ -72,9 +72,9 @@ import Testing
   }
 
   @Test func `whoever promises to reserve the bytes and does not cannot write`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try SealedVFS.register(
-      key: Place.key(), at: place.database, setsReserve: true)
+      key: TemporaryDatabase.key(), at: place.database, setsReserve: true)
     let connection = try place.open()
     #expect(throws: SQLiteFailure.self) { try connection.fill(3) }
     #expect(registration.fault?.code == .reserveInUse)
@@ -87,9 +87,9 @@ import Testing
   }
 
   @Test func `another page size is refused`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try SealedVFS.register(
-      key: Place.key(), at: place.database, setsReserve: true)
+      key: TemporaryDatabase.key(), at: place.database, setsReserve: true)
     let connection = try place.open()
     try connection.run("PRAGMA page_size = 8192")
     #expect(throws: SQLiteFailure.self) { try connection.fill(3) }
@@ -97,7 +97,7 @@ import Testing
   }
 
   @Test func `a backup of a plain database without reserve is refused, not truncated`() throws {
-    let (plain, sealed) = (try Place(), try Place())
+    let (plain, sealed) = (try TemporaryDatabase(), try TemporaryDatabase())
     let registration = try sealed.register()
     let source = try plain.open()
     try source.fill(300)
@@ -111,7 +111,7 @@ import Testing
   }
 
   @Test func `a spilled first transaction can be rolled back after a kill`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA cache_size = 5; BEGIN")
@@ -133,7 +133,7 @@ import Testing
   }
 
   @Test func `the identity of a new file is on disk before its first page`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let recorder = FileRecorder()
     let registration = try place.register(over: RecordingVFS(recorder).name)
     try place.open().fill(3)

@@ -6,8 +6,8 @@ import VaultCrypto
 /// journal has a copy of it, and SQLite never reads it.
 @Suite struct DamagedFreePageTests {
   /// A database with free pages, and how many of them are no trunks of the list.
-  private func makeDatabase() throws -> (place: Place, leafCount: Int, pageCount: Int) {
-    let place = try Place()
+  private func makeDatabase() throws -> (place: TemporaryDatabase, leafCount: Int, pageCount: Int) {
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 200, mode: "DELETE")
     let registration = try place.register()
     defer { withExtendedLifetime(registration) {} }
@@ -27,21 +27,22 @@ import VaultCrypto
       var bytes = whole
       bytes[(page - 1) * 4096 + 900] ^= 1
       try place.write(bytes, to: place.database)
-      let found = try SealedVFS.verify(place.database, key: Place.key())
+      let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
       guard found.damagedFreePageCount == 1 else {
         #expect(found.damagedPages == [UInt32(page)] && !found.isClean)
         #expect(throws: SealedFileError.self) {
           try SealedVFS.reencrypt(
-            place.database, from: Place.key(), to: Place.key(Place.otherKeyBytes))
+            place.database, from: TemporaryDatabase.key(),
+            to: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes))
         }
         continue
       }
       harmlessCount += 1
       #expect(found.isClean && found.damagedPages.isEmpty && found.contentCheck == .done)
-      let otherKey = Place.key(Place.otherKeyBytes)
-      try SealedVFS.reencrypt(place.database, from: Place.key(), to: otherKey)
+      let otherKey = TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes)
+      try SealedVFS.reencrypt(place.database, from: TemporaryDatabase.key(), to: otherKey)
       #expect(try SealedVFS.verify(place.database, key: otherKey).isClean)
-      let registration = try place.register(Place.otherKeyBytes)
+      let registration = try place.register(TemporaryDatabase.otherKeyBytes)
       try withExtendedLifetime(registration) {
         let connection = try place.open()
         #expect(try connection.rowCount == "20")

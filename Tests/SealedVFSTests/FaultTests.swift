@@ -9,12 +9,13 @@ import Testing
     let testDescription: String
     let code: SealedFileError.Code
     var page: UInt32?
-    var key = Place.keyBytes
+    var key = TemporaryDatabase.keyBytes
     let damage: @Sendable (inout [UInt8]) -> Void
   }
 
   static let cases: [Case] = [
-    Case(testDescription: "wrong key", code: .wrongKey, key: Place.otherKeyBytes) { _ in },
+    Case(testDescription: "wrong key", code: .wrongKey, key: TemporaryDatabase.otherKeyBytes) { _ in
+    },
     Case(testDescription: "another file id", code: .wrongKey) { $0[9] ^= 1 },
     Case(testDescription: "plain SQLite", code: .plainDatabase) {
       $0.replaceSubrange(0..<16, with: "SQLite format 3\0".utf8)
@@ -49,7 +50,7 @@ import Testing
 
   @Test(arguments: cases)
   func `a fault is named for what it is, and nothing on disk changes`(_ fault: Case) throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase()
     try place.change(place.database, fault.damage)
     let before = try place.contents()
@@ -71,7 +72,7 @@ import Testing
   }
 
   @Test func `a look at a file needs no key and tells the same apart`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     #expect(try SealedVFS.inspect(place.database) == .absent)
     try place.write([], to: place.database)
     #expect(try SealedVFS.inspect(place.database) == .empty)
@@ -91,7 +92,7 @@ import Testing
   }
 
   @Test func `a look drops no lock that this process holds`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase()
     let registration = try place.register()
     let connection = try place.open()

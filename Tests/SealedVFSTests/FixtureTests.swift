@@ -27,8 +27,8 @@ import Testing
   }
 
   /// Makes the files of a fixture that stands for itself.
-  private func made(_ name: String) throws -> Place {
-    let place = try Place()
+  private func made(_ name: String) throws -> TemporaryDatabase {
+    let place = try TemporaryDatabase()
     let registration = try place.register(newFileID: Array("fixture0".utf8))
     return try withExtendedLifetime(registration) {
       let connection = try place.open()
@@ -81,36 +81,36 @@ import Testing
   }
 
   @Test(
-    .enabled(if: DatabaseJudge.isAvailable, DatabaseJudge.skipReason),
+    .enabled(if: ReferenceDatabaseReader.isAvailable, ReferenceDatabaseReader.skipReason),
     arguments: DatabaseFixture.positives + DatabaseFixture.forged)
   func `a reader written from the page alone sees the same rows`(
     _ fixture: DatabaseFixture
   ) throws {
-    let answer = try DatabaseJudge.rowCount(of: fixture.place())
+    let answer = try ReferenceDatabaseReader.rowCount(of: fixture.place())
     #expect(fixture.outcome == .rows(Int(answer) ?? -1), "\(answer)")
   }
 
   @Test(
-    .enabled(if: DatabaseJudge.isAvailable, DatabaseJudge.skipReason),
+    .enabled(if: ReferenceDatabaseReader.isAvailable, ReferenceDatabaseReader.skipReason),
     arguments: DatabaseFixture.negatives)
   func `a reader written from the page alone refuses the same`(
     _ fixture: DatabaseFixture
   ) throws {
     // It has no opinion on a journal whose first byte says that it is none.
     if fixture.name == "journal-first-byte" { return }
-    let answer = try DatabaseJudge.rowCount(of: fixture.place())
+    let answer = try ReferenceDatabaseReader.rowCount(of: fixture.place())
     #expect(answer.hasPrefix("refused"), "\(answer)")
   }
 
-  @Test(.enabled(if: DatabaseJudge.isAvailable, DatabaseJudge.skipReason))
+  @Test(.enabled(if: ReferenceDatabaseReader.isAvailable, ReferenceDatabaseReader.skipReason))
   func `a reader written from the page alone reads what is written today`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA cache_size = 5; BEGIN")
     try connection.fill(300)
     try connection.run("UPDATE t SET text = text || '.'; COMMIT; DELETE FROM t WHERE id > 280")
-    #expect(try DatabaseJudge.rowCount(of: place.afterKill()) == "280")
+    #expect(try ReferenceDatabaseReader.rowCount(of: place.afterKill()) == "280")
     withExtendedLifetime(registration) {}
   }
 }

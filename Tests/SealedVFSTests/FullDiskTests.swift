@@ -8,11 +8,11 @@ import Testing
 /// A disk that is full at any step.
 @Suite struct FullDiskTests {
   @Test func `a full disk at any step is an error, and the next transaction works`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 50, mode: "WAL")
     let image = try place.contents()
     for event in 0... {
-      let copy = try Place()
+      let copy = try TemporaryDatabase()
       for (name, bytes) in image { try copy.write(bytes, to: copy.directory.appending(name)) }
       let recorder = FileRecorder(fault: .failure(atEvent: event, .noSpace))
       let registration = try copy.register(over: RecordingVFS(recorder).name)
@@ -36,7 +36,7 @@ import Testing
 
   /// The index gets another region for frame 4063, and SQLite enters frames after it has written them all.
   @Test func `a commit that is in the log is not refused with the code of a full disk`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register(over: FullDiskVFS.register(hasRoomForOneRegion: true))
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA cache_size = 9000")

@@ -7,8 +7,10 @@ import Testing
 /// The rollback journal: what a hot one brings back, and what damage to it may not do.
 @Suite struct JournalTests {
   /// A kill in the middle of a transaction that has written to the database already.
-  private func killedTransaction(pragmas: String = "") throws -> (place: Place, rows: [String]) {
-    let place = try Place()
+  private func killedTransaction(pragmas: String = "") throws -> (
+    place: TemporaryDatabase, rows: [String]
+  ) {
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 600)
     let registration = try place.register()
     let connection = try place.open()
@@ -42,7 +44,7 @@ import Testing
 
   @Test(arguments: ["DELETE", "TRUNCATE", "PERSIST"])
   func `commits, rollbacks and savepoints work in every journal mode`(mode: String) throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = \(mode); PRAGMA cache_size = 5")
@@ -88,7 +90,7 @@ import Testing
 
   @Test func `records that were never synchronized end a journal without an error`() throws {
     // Power went before SQLite touched the database: the journal's tail is torn.
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 600)
     let registration = try place.register()
     let connection = try place.open()
@@ -106,7 +108,7 @@ import Testing
   }
 
   @Test func `a plain journal beside the database is refused and left alone`() throws {
-    let (place, plain) = (try Place(), try Place())
+    let (place, plain) = (try TemporaryDatabase(), try TemporaryDatabase())
     try place.makeDatabase()
     let connection = try plain.open()
     try connection.fill(600)
@@ -115,14 +117,14 @@ import Testing
     let before = try place.contents()
     let registration = try place.register()
     #expect(throws: SQLiteFailure.self) { try place.open().run("SELECT * FROM t") }
-    #expect(registration.fault?.code == .foreignSibling)
+    #expect(registration.fault?.code == .unrelatedCompanionFile)
     let changes = try place.changes(since: before)
     #expect(changes.isEmpty)
   }
 
   @Test(arguments: [true, false])
   func `a transaction over two sealed databases is all or nothing`(isCommitted: Bool) throws {
-    let (first, second) = (try Place(), try Place())
+    let (first, second) = (try TemporaryDatabase(), try TemporaryDatabase())
     try first.makeDatabase()
     try second.makeDatabase()
     let registrations = (try first.register(), try second.register())
@@ -142,7 +144,7 @@ import Testing
   }
 
   @Test func `vacuum rewrites a database under its journal`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 900)
     let registration = try place.register()
     let connection = try place.open()
@@ -158,7 +160,7 @@ import Testing
   @Test func `an idle connection to a replaced file neither reads it nor rolls back into it`()
     throws
   {
-    let (place, other) = (try Place(), try Place())
+    let (place, other) = (try TemporaryDatabase(), try TemporaryDatabase())
     try place.makeDatabase()
     let registration = try place.register()
     let idle = try place.open()
@@ -176,7 +178,7 @@ import Testing
   func `a connection that kept its lock writes no log or journal for a replaced file`(
     statement: String
   ) throws {
-    let (place, other) = (try Place(), try Place())
+    let (place, other) = (try TemporaryDatabase(), try TemporaryDatabase())
     try place.makeDatabase()
     try other.makeDatabase(rowCount: 5)
     let registration = try place.register()

@@ -11,16 +11,18 @@ import VaultCrypto
 
 @Suite struct KeyChangeTests {
   private func changeKey(
-    _ place: Place, patience: Duration = .zero, progress: (PageProgress) -> Void = { _ in }
+    _ place: TemporaryDatabase, patience: Duration = .zero,
+    progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedFileError) {
     try SealedVFS.reencrypt(
-      place.database, from: Place.key(), to: Place.key(Place.otherKeyBytes), patience: patience,
+      place.database, from: TemporaryDatabase.key(),
+      to: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes), patience: patience,
       progress: progress)
   }
 
   /// The rows and the journal mode that a key finds; checks every page on the way.
   private func state(
-    _ place: Place, _ keyBytes: [UInt8] = Place.otherKeyBytes
+    _ place: TemporaryDatabase, _ keyBytes: [UInt8] = TemporaryDatabase.otherKeyBytes
   ) throws -> String {
     let registration = try place.register(keyBytes)
     return try withExtendedLifetime(registration) {
@@ -34,7 +36,7 @@ import VaultCrypto
     throws
   {
     for mode in ["WAL", "DELETE"] {
-      let place = try Place()
+      let place = try TemporaryDatabase()
       try place.makeDatabase(mode: mode)
       let before = try SealedVFS.inspect(place.database)
       try changeKey(place)
@@ -46,7 +48,8 @@ import VaultCrypto
       }
       #expect(old.fileID == new.fileID)
       let matches = (
-        new.matches(key: Place.key()), new.matches(key: Place.key(Place.otherKeyBytes))
+        new.matches(key: TemporaryDatabase.key()),
+        new.matches(key: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes))
       )
       #expect(matches == (false, true))
       #expect(place.fileNames == ["test.db"])
@@ -71,7 +74,7 @@ import VaultCrypto
 
   @Test func `it is refused while another connection is there, and nothing changes`() throws {
     for mode in ["WAL", "DELETE"] {
-      let place = try Place()
+      let place = try TemporaryDatabase()
       try place.makeDatabase(mode: mode)
       let registration = try place.register()
       let other = try place.open()
@@ -82,12 +85,12 @@ import VaultCrypto
       #expect(try other.first("SELECT count(*) FROM t") == "300")
       other.close()
       withExtendedLifetime(registration) {}
-      #expect(try state(place, Place.keyBytes) == "300 \(mode.lowercased())")
+      #expect(try state(place, TemporaryDatabase.keyBytes) == "300 \(mode.lowercased())")
     }
   }
 
   @Test func `it waits for others to leave as long as it is told to`() async throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     let isOpen = DispatchSemaphore(value: 0)
     let path = place.database.string
@@ -125,11 +128,12 @@ import VaultCrypto
   }
 
   @Test func `the same key is refused before anything changes`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     let before = try place.contents()
     let failure = #expect(throws: SealedFileError.self) {
-      try SealedVFS.reencrypt(place.database, from: Place.key(), to: Place.key())
+      try SealedVFS.reencrypt(
+        place.database, from: TemporaryDatabase.key(), to: TemporaryDatabase.key())
     }
     #expect(failure?.code == .sameKey)
     #expect(try place.changes(since: before).isEmpty)
@@ -140,7 +144,7 @@ import VaultCrypto
   }
 
   @Test func `a damaged page ends it with the database as it was`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     try place.change(place.database) { $0[5 * 4096 + 77] ^= 1 }
     let before = try place.contents()
@@ -153,7 +157,7 @@ import VaultCrypto
   @Test func `a truncated file is refused, and what lies behind the database is left behind`()
     throws
   {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     let whole = try place.bytes(place.database)
     try place.change(place.database) { $0.removeLast(4096) }
@@ -166,7 +170,7 @@ import VaultCrypto
   }
 
   @Test func `progress counts every page, and ends at the last`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 12_000)
     let pageCount = try place.bytes(place.database).count / 4096
     #expect(pageCount > 600)
@@ -181,12 +185,12 @@ import VaultCrypto
 
   @Test func `whoever opens the new file at once keeps its log when the old one is let go`() throws
   {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     var exclusive: ExclusiveConnection? = try ExclusiveConnection(
-      to: place.database, key: Place.key())
-    try exclusive?.reencrypt(to: Place.key(Place.otherKeyBytes))
-    let registration = try place.register(Place.otherKeyBytes)
+      to: place.database, key: TemporaryDatabase.key())
+    try exclusive?.reencrypt(to: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes))
+    let registration = try place.register(TemporaryDatabase.otherKeyBytes)
     try withExtendedLifetime(registration) {
       let connection = try place.open()
       try connection.fill(10, from: 1000)
@@ -201,17 +205,18 @@ import VaultCrypto
   }
 
   @Test func `a full disk at any step leaves one key, all rows and the journal mode`() throws {
-    let origin = try Place()
+    let origin = try TemporaryDatabase()
     try origin.makeDatabase(mode: "WAL")
     for event in 0... {
-      let place = try Place()
+      let place = try TemporaryDatabase()
       try origin.copy(to: place)
       let recorder = FileRecorder(fault: .failure(atEvent: event, .noSpace))
       let vfs = RecordingVFS(recorder)
       var code: SealedFileError.Code?
       do throws(SealedFileError) {
         try SealedVFS.reencrypt(
-          place.database, from: Place.key(), to: Place.key(Place.otherKeyBytes), over: vfs.name,
+          place.database, from: TemporaryDatabase.key(),
+          to: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes), over: vfs.name,
           fileSystem: RecordingFileSystem(recorder: recorder))
       } catch {
         code = error.code
@@ -220,9 +225,10 @@ import VaultCrypto
         Issue.record("not sealed after \(event)")
         return
       }
-      let isChanged = header.matches(key: Place.key(Place.otherKeyBytes))
+      let isChanged = header.matches(key: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes))
       #expect(
-        try state(place, isChanged ? Place.otherKeyBytes : Place.keyBytes) == "300 wal",
+        try state(place, isChanged ? TemporaryDatabase.otherKeyBytes : TemporaryDatabase.keyBytes)
+          == "300 wal",
         "full at \(event)")
       if recorder.failableEventCount <= event {
         #expect(event > 5 && code == nil)

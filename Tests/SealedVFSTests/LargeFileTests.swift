@@ -17,7 +17,7 @@ import Testing
   }
 
   /// Puts rows of a megabyte each into `b` until the file has `byteCount` bytes, then small ones.
-  private func makeDatabase(_ place: Place, byteCount: Int) throws -> Int {
+  private func makeDatabase(_ place: TemporaryDatabase, byteCount: Int) throws -> Int {
     let connection = try place.open()
     // No journal: its pages would double what is written, and nothing is killed here.
     try connection.run("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
@@ -32,14 +32,14 @@ import Testing
     return rowCount
   }
 
-  private func page(_ place: Place, at offset: Int) throws -> [UInt8] {
+  private func page(_ place: TemporaryDatabase, at offset: Int) throws -> [UInt8] {
     let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: place.database.string))
     defer { try? handle.close() }
     try handle.seek(toOffset: UInt64(offset))
     return [UInt8](try #require(try handle.read(upToCount: 4096)))
   }
 
-  private func work(on place: Place, past byteCount: Int, rowCount: Int) throws {
+  private func work(on place: TemporaryDatabase, past byteCount: Int, rowCount: Int) throws {
     // The rows around 1 GiB, byte for byte, and those at the end.
     #expect(
       try place.query(
@@ -70,9 +70,9 @@ import Testing
   }
 
   /// Verifies the whole database, then with one page damaged; and says how long it took.
-  private func verify(_ place: Place, damagedAt offset: Int) throws {
+  private func verify(_ place: TemporaryDatabase, damagedAt offset: Int) throws {
     let start = ContinuousClock.now
-    let whole = try SealedVFS.verify(place.database, key: Place.key())
+    let whole = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
     print("verified \(whole.pageCount) pages and their contents in \(ContinuousClock.now - start)")
     #expect(whole.isClean && whole.contentCheck == .done)
     let handle = try FileHandle(forUpdating: URL(fileURLWithPath: place.database.string))
@@ -81,7 +81,7 @@ import Testing
     let byte = try #require(try handle.read(upToCount: 1)?.first)
     try handle.seek(toOffset: UInt64(offset + 4095))
     try handle.write(contentsOf: [byte ^ 1])
-    let found = try SealedVFS.verify(place.database, key: Place.key())
+    let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
     #expect(found.damagedPages == [UInt32(offset / 4096 + 1)] && found.damagedPageCount == 1)
     #expect(found.contentCheck == .notPossible && !found.isClean)
   }
@@ -91,7 +91,7 @@ import Testing
       Self.freeByteCount >= 4 * Self.gibibyte
     })
   func `a database past the lock bytes at 1 GiB is written, rolled back and read`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let rowCount = try makeDatabase(place, byteCount: Self.gibibyte + (20 << 20))
     try work(on: place, past: Self.gibibyte + (4 << 20), rowCount: rowCount)
@@ -103,7 +103,7 @@ import Testing
       ProcessInfo.processInfo.environment["DATAVAULT_LARGE_FILES"] == "1"
     })
   func `a database past 4 GiB is written, rolled back and read`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let rowCount = try makeDatabase(place, byteCount: 4 * Self.gibibyte + (40 << 20))
     try work(on: place, past: 4 * Self.gibibyte + (4 << 20), rowCount: rowCount)

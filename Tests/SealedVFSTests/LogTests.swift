@@ -7,8 +7,8 @@ import Testing
 /// The write-ahead log: what recovery keeps, what is hidden, what a checkpoint copies.
 @Suite struct LogTests {
   /// Copies made while transactions of 10 rows each are committed into the log.
-  private func killedLog(commits: Int) throws -> Place {
-    let place = try Place()
+  private func killedLog(commits: Int) throws -> TemporaryDatabase {
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
@@ -62,14 +62,15 @@ import Testing
     let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
     try killed.change(killed.log) { $0[offset] ^= 1 }
     let tail = DiscardedLogTail(firstFrame: 1, frameCount: frameCount)
-    #expect(try SealedVFS.verify(killed.database, key: Place.key()).log.discardedTail == tail)
+    #expect(
+      try SealedVFS.verify(killed.database, key: TemporaryDatabase.key()).log.discardedTail == tail)
     let registration = try killed.register()
     _ = try? killed.open().run("SELECT 1 FROM sqlite_schema")
     #expect(registration.discardedLogTail == tail)
   }
 
   @Test func `a torn page 1 with a good copy in the log opens`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     let registration = try place.register()
     let connection = try place.open()
@@ -92,7 +93,7 @@ import Testing
   }
 
   @Test func `pages written again within a transaction survive a kill after its commit`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run(
@@ -112,7 +113,7 @@ import Testing
   }
 
   @Test func `a frame put into another's place is an error, never another page's rows`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
@@ -150,7 +151,7 @@ import Testing
   }
 
   @Test func `a checkpoint copies sealed pages as they are`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     let registration = try place.register()
     let connection = try place.open()
@@ -178,7 +179,7 @@ import Testing
   @Test func `a damaged page in the log stops the checkpoint before it reaches the database`()
     throws
   {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     let registration = try place.register()
     let connection = try place.open()
@@ -193,7 +194,7 @@ import Testing
   }
 
   @Test func `a plain log beside the database is refused and left alone`() throws {
-    let (place, plain) = (try Place(), try Place())
+    let (place, plain) = (try TemporaryDatabase(), try TemporaryDatabase())
     try place.makeDatabase(mode: "WAL")
     let connection = try plain.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
@@ -202,19 +203,19 @@ import Testing
     let before = try place.contents()
     let registration = try place.register()
     #expect(throws: SQLiteFailure.self) { try place.open().run("SELECT * FROM t") }
-    #expect(registration.fault?.code == .foreignSibling)
+    #expect(registration.fault?.code == .unrelatedCompanionFile)
     let changes = try place.changes(since: before)
     #expect(changes.isEmpty)
   }
 
   @Test func `a log is not opened for a file that was replaced`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase()
     let registration = try place.register()
     let idle = try place.open()
     #expect(try idle.rowCount == "300")
     // Another program puts a new file with a log in this one's place, as a change of key does.
-    let other = try Place()
+    let other = try TemporaryDatabase()
     try other.write(try place.afterKill().bytes(place.database), to: other.database)
     let fresh = try other.register()
     let writer = try other.open()
@@ -231,7 +232,7 @@ import Testing
   }
 
   @Test func `two connections read and write one log, over restarts of it`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let (first, second) = (try place.open(), try place.open())
     try first.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 20")
@@ -246,7 +247,7 @@ import Testing
   }
 
   @Test func `exclusive locking works without an index in memory shared`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     do {
       let connection = try place.open()
@@ -262,7 +263,7 @@ import Testing
   }
 
   @Test func `a page that is in neither file nor log is an error, not a page of zeros`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     // A row of many pages: zeros for the last of them would pass for its contents.

@@ -38,7 +38,7 @@ import VaultCrypto
   func `no nonce comes twice in a large workload, but with the page that a checkpoint copies`()
     throws
   {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let recorder = FileRecorder()
     let registration = try place.register(over: RecordingVFS(recorder).name)
     let (first, second) = (try place.open(), try place.open())
@@ -102,14 +102,14 @@ import VaultCrypto
 
   /// A connection in the middle of a checkpoint, whose calls the test makes in SQLite's place.
   private final class Checkpoint {
-    let place: Place
+    let place: TemporaryDatabase
     let connection: Connection
     let main: UnsafeMutablePointer<sqlite3_file>
     let log: UnsafeMutablePointer<sqlite3_file>
     private let registration: KeyRegistration
 
     init() throws {
-      place = try Place()
+      place = try TemporaryDatabase()
       try place.makeDatabase(mode: "WAL")
       registration = try place.register()
       connection = try place.open()

@@ -4,8 +4,8 @@ import Testing
 /// A log whose header names another generation than its frames are of: an attack, or a restart.
 @Suite struct OtherGenerationTests {
   /// A database killed after three commits into a log.
-  private func killed(afterwards sql: String = "") throws -> Place {
-    let place = try Place()
+  private func killed(afterwards sql: String = "") throws -> TemporaryDatabase {
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     return try withExtendedLifetime(registration) {
       let connection = try place.open()
@@ -18,8 +18,8 @@ import Testing
     }
   }
 
-  private func log(_ place: Place) throws -> Verification.Log {
-    let found = try SealedVFS.verify(place.database, key: Place.key())
+  private func log(_ place: TemporaryDatabase) throws -> VerificationReport.Log {
+    let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
     #expect(found.isClean)
     return found.log
   }

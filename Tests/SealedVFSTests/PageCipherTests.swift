@@ -10,7 +10,7 @@ import VaultCrypto
   private let cipher: PageCipher
 
   init() throws {
-    let key = Place.key()
+    let key = TemporaryDatabase.key()
     header = try SealedHeader(fileID: [1, 2, 3, 4, 5, 6, 7, 8], key: key)
     cipher = try PageCipher(.page, key: key, header: header)
   }
@@ -66,8 +66,8 @@ import VaultCrypto
 
   @Test func `a page opens only under its number, role, file and key`() throws {
     let sealed = try #require(seal(page(5), 5))
-    let key = Place.key()
-    let other = Place.key(Place.otherKeyBytes)
+    let key = TemporaryDatabase.key()
+    let other = TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes)
     let otherFile = try SealedHeader(fileID: [1, 2, 3, 4, 5, 6, 7, 9], key: key)
     #expect(open(sealed, 6) == nil)
     #expect(open(sealed, 1) == nil)
@@ -91,8 +91,8 @@ import VaultCrypto
   }
 
   @Test func `keys of different purposes differ, and the key check tells keys apart`() throws {
-    let key = Place.key()
-    let other = Place.key(Place.otherKeyBytes)
+    let key = TemporaryDatabase.key()
+    let other = TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes)
     let matches = [
       header.matches(key: key), header.matches(key: other),
       SealedHeader(keyCheck: [0, 0, 0, 0], fileID: header.fileID).matches(key: key),
@@ -192,7 +192,7 @@ import VaultCrypto
   func `every transaction on a file begins a new run, and no nonce appears twice`(
     synchronous: String
   ) throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")

@@ -5,8 +5,8 @@ import Testing
 /// The 16 clear bytes before page 1 in log and journal: nothing authenticates them there.
 @Suite struct PageOneHeaderTests {
   /// A database killed with several copies of page 1 in its log.
-  private func killedInLogMode() throws -> Place {
-    let place = try Place()
+  private func killedInLogMode() throws -> TemporaryDatabase {
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     return try withExtendedLifetime(registration) {
       let connection = try place.open()
@@ -29,10 +29,12 @@ import Testing
     try place.change(place.log) { log in
       for frame in frames { log[32 + (frame - 1) * 4120 + 24 + byte] ^= 0x10 }
     }
-    let found = try SealedVFS.verify(place.database, key: Place.key())
+    let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
     #expect(found.log.changedHeaderFrames == frames)
     #expect(found.isClean && found.log.committedFrameCount == found.log.frameCount)
-    if DatabaseJudge.isAvailable { #expect(try DatabaseJudge.rowCount(of: place) == "60") }
+    if ReferenceDatabaseReader.isAvailable {
+      #expect(try ReferenceDatabaseReader.rowCount(of: place) == "60")
+    }
 
     let registration = try place.register()
     let connection = try place.open()
@@ -40,7 +42,7 @@ import Testing
     #expect(try connection.rowCount == "60")
     connection.close()
     #expect(try place.bytes(place.database)[..<16] == header)
-    let after = try SealedVFS.verify(place.database, key: Place.key())
+    let after = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
     #expect(after.isClean && after.log.changedHeaderFrames.isEmpty)
     #expect(try place.query("SELECT count(*) FROM a") == "1")
     withExtendedLifetime(registration) {}
@@ -49,7 +51,7 @@ import Testing
   @Test func `a rollback writes the file's own header, whatever the journal's record begins with`()
     throws
   {
-    let written = try Place()
+    let written = try TemporaryDatabase()
     let writing = try written.register()
     let connection = try written.open()
     try connection.fill(300)
@@ -64,11 +66,11 @@ import Testing
         Array(journal[offset..<offset + 4]) == [0, 0, 0, 1]
       })
     try place.change(place.journal) { $0[record + 4 + 9] ^= 0x10 }
-    let found = try SealedVFS.verify(place.database, key: Place.key())
+    let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
     #expect(found.journal.changedHeaderRecords == [(record - 512) / 4104 + 1] && found.isClean)
     #expect(try place.query("SELECT count(*) FROM t WHERE text LIKE '%!'") == "0")
     #expect(!place.exists(place.journal))
     #expect(try place.bytes(place.database)[..<16] == header)
-    #expect(try SealedVFS.verify(place.database, key: Place.key()).isClean)
+    #expect(try SealedVFS.verify(place.database, key: TemporaryDatabase.key()).isClean)
   }
 }

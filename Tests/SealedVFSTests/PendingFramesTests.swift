@@ -8,8 +8,10 @@ import Testing
 /// Frames that are gathered in memory: what may wait, and what may not.
 @Suite struct PendingFramesTests {
   /// Two connections on a log, whose pages leave the cache in the middle of a transaction.
-  private static func spilling(synchronous: String) throws -> (Place, KeyRegistration, Connection) {
-    let place = try Place()
+  private static func spilling(synchronous: String) throws -> (
+    TemporaryDatabase, KeyRegistration, Connection
+  ) {
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
@@ -63,7 +65,7 @@ import Testing
   }
 
   @Test func `a transaction of many pages reaches the log in few writes`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let recorder = FileRecorder()
     let registration = try place.register(over: RecordingVFS(recorder).name)
     let connection = try place.open()
@@ -102,7 +104,7 @@ import Testing
   private func transaction(
     _ statements: [String], cachedPageCount: Int, fullAt step: Int?
   ) throws -> Range<Int> {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let fault = step.map { FileRecorder.Fault.failure(atEvent: $0, .noSpace) }
     let recorder = FileRecorder(fault: fault)
     let registration = try place.register(over: RecordingVFS(recorder).name)

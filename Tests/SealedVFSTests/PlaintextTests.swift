@@ -31,7 +31,7 @@ import Testing
 
   /// The canaries that lie in anything written, and how many bytes that was.
   private static func search(isSealed: Bool) throws -> (found: Set<String>, byteCount: Int) {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let recorder = FileRecorder()
     let vfs = RecordingVFS(recorder).name
     let registration = isSealed ? try place.register(over: vfs) : nil

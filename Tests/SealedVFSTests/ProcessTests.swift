@@ -8,7 +8,7 @@ import Testing
 @Suite struct ProcessTests {
   /// Inserts rows one commit each, in a process of its own.
   private static func insert(_ path: String, from first: Int, count: Int) throws {
-    let registration = try SealedVFS.register(key: Place.key(), at: FilePath(path))
+    let registration = try SealedVFS.register(key: TemporaryDatabase.key(), at: FilePath(path))
     let connection = try Connection(path)
     sqlite3_busy_timeout(connection.pointer, 20_000)
     for id in first..<first + count {
@@ -21,7 +21,7 @@ import Testing
   func `a second process reads what the first wrote, and the first what it wrote`(
     mode: String
   ) async throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     sqlite3_busy_timeout(connection.pointer, 20_000)
@@ -48,7 +48,7 @@ import Testing
   func `what was committed before a kill is there afterwards, and nothing else`(
     mode: String
   ) async throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     do {
       let registration = try place.register()
       try place.open().run(
@@ -58,7 +58,7 @@ import Testing
     let path = place.database.string
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       try ProcessTests.insert(path, from: 1, count: 30)
-      let registration = try SealedVFS.register(key: Place.key(), at: FilePath(path))
+      let registration = try SealedVFS.register(key: TemporaryDatabase.key(), at: FilePath(path))
       let connection = try Connection(path)
       try connection.run("PRAGMA cache_size = 5; BEGIN")
       try connection.run(

@@ -6,7 +6,7 @@ import Testing
   func `a scan sees what others committed since the last one, wherever that one ended`(
     mode: String
   ) throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 600, mode: mode)
     let registration = try place.register()
     let (reader, writer) = (try place.open(), try place.open())
@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test func `a checkpoint copies what others wrote since the last one`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 600, mode: "WAL")
     let registration = try place.register()
     let (writer, checkpointer) = (try place.open(), try place.open())

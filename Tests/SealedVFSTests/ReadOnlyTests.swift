@@ -10,7 +10,7 @@ import Testing
   func `a connection opened read-only reads, and is told that it cannot write`(
     mode: String
   ) throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(mode: mode)
     let before = try place.contents()
     let registration = try place.register()
@@ -27,7 +27,7 @@ import Testing
 
   @Test(arguments: ["DELETE", "WAL"])
   func `an immutable file is read without log, journal or lock`(mode: String) throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(mode: mode)
     let registration = try place.register()
     let reader = try Connection(
@@ -44,8 +44,10 @@ import Testing
   }
 
   /// Makes the files of a situation in `place`.
-  private static func make(_ situation: Situation, in place: Place, isSealed: Bool) throws {
-    let source = try Place()
+  private static func make(_ situation: Situation, in place: TemporaryDatabase, isSealed: Bool)
+    throws
+  {
+    let source = try TemporaryDatabase()
     let registration = isSealed ? try source.register() : nil
     let connection = try source.open()
     try connection.run(
@@ -70,7 +72,7 @@ import Testing
   private static func answer(_ path: String, _ options: String, isSealed: Bool) -> String {
     let registration =
       isSealed
-      ? try? SealedVFS.register(key: Place.key(), at: FilePath(path)) : nil
+      ? try? SealedVFS.register(key: TemporaryDatabase.key(), at: FilePath(path)) : nil
     defer { withExtendedLifetime(registration) {} }
     do {
       let reader = try Connection(
@@ -93,7 +95,7 @@ import Testing
   func `a directory without write permission gives what a plain database gives there`(
     situation: Situation, options: String
   ) async throws {
-    let (plain, sealed) = (try Place(), try Place())
+    let (plain, sealed) = (try TemporaryDatabase(), try TemporaryDatabase())
     for place in [plain, sealed] {
       try Self.make(situation, in: place, isSealed: place === sealed)
       for name in place.fileNames {

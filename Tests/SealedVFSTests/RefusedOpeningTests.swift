@@ -7,8 +7,8 @@ import Testing
 /// What an opening that fails, or meets something odd, says of it and leaves behind.
 @Suite struct RefusedOpeningTests {
   /// A kill that left a log with committed frames beside a database.
-  private func killed(rowCount: Int = 300) throws -> Place {
-    let place = try Place()
+  private func killed(rowCount: Int = 300) throws -> TemporaryDatabase {
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: rowCount, mode: "WAL")
     let registration = try place.register()
     let connection = try place.open()
@@ -48,7 +48,7 @@ import Testing
     statement: String
   ) throws {
     // The log holds no page 1: one row more changes a leaf.
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     let registration = try place.register()
     let writer = try place.open()
@@ -81,7 +81,7 @@ import Testing
   }
 
   @Test func `a new database takes its first log in`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL")
@@ -107,7 +107,7 @@ import Testing
   }
 
   @Test func `a file that its log makes whole is not called truncated`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 10, mode: "WAL")
     let registration = try place.register()
     let writer = try place.open()
@@ -128,7 +128,7 @@ import Testing
 
   @Test(arguments: ["DELETE", "WAL"])
   func `a truncated file without a log is called truncated`(mode: String) throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(mode: mode)
     try place.change(place.database) { $0.removeLast(4096) }
     let registration = try place.register()
@@ -137,7 +137,7 @@ import Testing
   }
 
   @Test func `no room for the log's index is a full disk`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     let registration = try place.register(over: FullDiskVFS.register())
     let failure = #expect(throws: SQLiteFailure.self) { try place.open().rowCount }

@@ -8,11 +8,11 @@ import Testing
 @Suite struct ReplacedFileTests {
   /// Puts `image`'s files in the place of another's, once.
   private final class Replacement {
-    var image: Place?
+    var image: TemporaryDatabase?
     let suffix: String
     init(_ suffix: String) { self.suffix = suffix }
 
-    func happen(at path: FilePath, in place: Place) {
+    func happen(at path: FilePath, in place: TemporaryDatabase) {
       guard let image, path.string.hasSuffix(suffix) else { return }
       self.image = nil
       for name in image.fileNames where !name.hasSuffix("-shm") {
@@ -23,7 +23,7 @@ import Testing
 
   @Test(arguments: ["WAL", "DELETE"])
   func `the log or journal of the new file is neither used nor deleted`(mode: String) throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 600, mode: mode)
     // A copy of the same database, with the same identity, killed in the middle of its work.
     let busy = try place.afterKill()

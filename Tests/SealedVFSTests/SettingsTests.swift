@@ -11,7 +11,7 @@ import Testing
   }
 
   @Test func `memory mapping stays off, whatever is asked for`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase()
     let registration = try place.register()
     let connection = try place.open()
@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test func `device characteristics pass by an allow-list, safe overwrite always`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.fill(1)
@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test func `a file grows by pages alone, not by chunks of zeros`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     var chunk: Int32 = 1 << 20
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test func `a key leaves with its registration: later connections are not sealed`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase()
     var registration: KeyRegistration? = try place.register()
     let connection = try place.open()
@@ -64,7 +64,7 @@ import Testing
   }
 
   @Test func `a wrong kind of key or VFS is refused at registration`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let failures = [
       #expect(throws: SealedFileError.self) { try place.register([1, 2, 3]) },
       #expect(throws: SealedFileError.self) { try place.register(over: "no such VFS") },

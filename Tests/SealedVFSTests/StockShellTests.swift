@@ -11,7 +11,7 @@ struct StockShellTests {
     ".tables", ".dump", ".recover",
   ]
 
-  private func expectNoHarm(_ place: Place) throws {
+  private func expectNoHarm(_ place: TemporaryDatabase) throws {
     let shell = try #require(Shell.stockSQLite)
     for statement in Self.statements {
       let before = try place.contents()
@@ -22,7 +22,7 @@ struct StockShellTests {
   }
 
   @Test func `the stock shell destroys nothing of a database with a hot log`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
@@ -34,7 +34,7 @@ struct StockShellTests {
   }
 
   @Test func `the stock shell destroys nothing of a database with a hot journal`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase()
     let registration = try place.register()
     let connection = try place.open()

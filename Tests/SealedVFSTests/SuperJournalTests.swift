@@ -8,8 +8,8 @@ import Testing
   private static let properSuffix = "-mj0123AB9CD"
 
   /// A database whose transaction a kill interrupted: 400 rows, of which the file has changed ones.
-  private func interrupted() throws -> Place {
-    let place = try Place()
+  private func interrupted() throws -> TemporaryDatabase {
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 400)
     let registration = try place.register()
     let connection = try place.open()
@@ -21,27 +21,27 @@ import Testing
     return killed
   }
 
-  private func append(pointerTo name: String, _ place: Place) throws {
+  private func append(pointerTo name: String, _ place: TemporaryDatabase) throws {
     try place.change(place.journal) { $0 += SuperJournalPointer.bytes(naming: name) }
   }
 
   private var changedRowCount: String { "SELECT count(*) FROM t WHERE text LIKE 'secret%'" }
 
   /// The opening is refused, verification names the journal, and no file is changed or gone.
-  private func expectRefusal(_ place: Place) throws {
+  private func expectRefusal(_ place: TemporaryDatabase) throws {
     let before = try place.contents()
     let registration = try place.register()
     #expect(throws: SQLiteFailure.self) { try place.open().run("SELECT count(*) FROM t") }
     #expect(registration.fault?.code == .damagedJournal)
     #expect(registration.fault?.detail?.contains("super-journal") == true)
-    let found = try SealedVFS.verify(place.database, key: Place.key())
+    let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
     #expect(found.journal.state == .damaged && found.journal.superJournalFault != nil)
     #expect(!found.isClean)
-    let image = try SealedImage(place.database, key: Place.key())
+    let image = try SealedImage(place.database, key: TemporaryDatabase.key())
     #expect(!image.areLogAndJournalWhole)
     #expect(try place.changes(since: before) == [])
-    if DatabaseJudge.isAvailable {
-      #expect(try DatabaseJudge.rowCount(of: place).hasPrefix("refused: super-journal"))
+    if ReferenceDatabaseReader.isAvailable {
+      #expect(try ReferenceDatabaseReader.rowCount(of: place).hasPrefix("refused: super-journal"))
     }
   }
 
@@ -99,7 +99,7 @@ import Testing
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
     #expect(attributes[.type] as? FileAttributeType == .typeSymbolicLink)
 
-    let directory = try Place().directory.string + "-mj000000900"
+    let directory = try TemporaryDatabase().directory.string + "-mj000000900"
     try FileManager.default.createDirectory(
       atPath: directory, withIntermediateDirectories: false)
     defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -111,10 +111,11 @@ import Testing
   @Test func `a missing super-journal is a commit, of which verification warns`() throws {
     let place = try interrupted()
     try append(pointerTo: place.database.string + Self.properSuffix, place)
-    let found = try SealedVFS.verify(place.database, key: Place.key())
+    let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
     #expect(found.isClean && found.journal.state == .finished)
     #expect(found.journal.lacksSuperJournal && found.journal.unusedRecordCount > 3)
-    let judged = DatabaseJudge.isAvailable ? try DatabaseJudge.rowCount(of: place) : "400"
+    let judged =
+      ReferenceDatabaseReader.isAvailable ? try ReferenceDatabaseReader.rowCount(of: place) : "400"
     #expect(judged == "400")
     let changed = try #require(Int(try place.query(changedRowCount) ?? ""))
     #expect(changed > 0)
@@ -126,9 +127,11 @@ import Testing
     let path = FilePath(first.database.string + Self.properSuffix)
     try first.write(Array("\(first.journal)\0\(second.journal)\0".utf8), to: path)
     for place in [first, second] { try append(pointerTo: path.string, place) }
-    let found = try SealedVFS.verify(first.database, key: Place.key())
+    let found = try SealedVFS.verify(first.database, key: TemporaryDatabase.key())
     #expect(found.isClean && found.journal.state == .hot)
-    if DatabaseJudge.isAvailable { #expect(try DatabaseJudge.rowCount(of: first) == "400") }
+    if ReferenceDatabaseReader.isAvailable {
+      #expect(try ReferenceDatabaseReader.rowCount(of: first) == "400")
+    }
     #expect(try first.query(changedRowCount) == "0")
     #expect(first.exists(path) && !first.exists(first.journal))
     #expect(try second.query(changedRowCount) == "0")
@@ -168,11 +171,12 @@ import Testing
     isZeroed: Bool
   ) throws {
     let place = try interrupted()
-    let recordCount = try SealedVFS.verify(place.database, key: Place.key()).journal.recordCount
+    let recordCount = try SealedVFS.verify(place.database, key: TemporaryDatabase.key()).journal
+      .recordCount
     try place.change(place.journal) { bytes in
       for index in 0..<68 { bytes[index] = isZeroed ? 0 : UInt8(index + 1) }
     }
-    let found = try SealedVFS.verify(place.database, key: Place.key())
+    let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
     #expect(found.isClean && found.journal.state == .finished)
     #expect(found.journal.unusedRecordCount >= recordCount && recordCount > 3)
   }

@@ -54,7 +54,7 @@ import Testing
   func `a block that is not what was written is an error, never other bytes`(
     damage: Damage
   ) throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let path = place.directory.appending("temporary")
     let file = try TemporaryHandle(path.string)
     for block in 0..<4 {
@@ -112,7 +112,7 @@ import Testing
   }
 
   @Test func `no byte that reaches the disk says what was sorted, kept or vacuumed`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let recorder = FileRecorder()
     let recording = RecordingVFS(recorder)
     try SealedVFS.install(as: "sealed-\(recording.name)", over: recording.name)
@@ -141,7 +141,7 @@ import Testing
   }
 
   @Test func `the same work in the clear shows its rows, so the record can tell`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let recorder = FileRecorder()
     let connection = try Connection(place.database.string, vfs: RecordingVFS(recorder).name)
     try connection.run(Self.workload)
@@ -149,7 +149,7 @@ import Testing
   }
 
   @Test func `temporary files of a plain database are sealed too`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let recorder = FileRecorder()
     let recording = RecordingVFS(recorder)
     try SealedVFS.install(as: "sealed-\(recording.name)", over: recording.name)
@@ -165,7 +165,7 @@ import Testing
   }
 
   @Test func `a sort by several threads gives the rows in order`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA threads = 4; PRAGMA cache_size = 10")
@@ -194,7 +194,7 @@ import Testing
   }
 
   @Test func `a full disk under a temporary file is said to be one`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 3000)
     let recorder = FileRecorder(fault: .failure(atEvent: 6, .noSpace))
     let recording = RecordingVFS(recorder)

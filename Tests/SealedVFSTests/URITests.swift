@@ -7,7 +7,7 @@ import Testing
 @Suite struct URITests {
   @Test(arguments: ["", "&keyfile=key", "&keyfd=0"])
   func `the sealed VFS is refused by name where no key is registered`(parameters: String) throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let elsewhere = try place.register()  // the VFS is installed
     let uri = "file:\(place.directory.appending("other.db"))?vfs=sealed\(parameters)"
     let failure = #expect(throws: SQLiteFailure.self) { try Connection(uri) }
@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test func `the sealed VFS by name opens a registered database`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try Connection("file:\(place.database)?vfs=sealed")
     #expect(try connection.run("CREATE TABLE t(x); SELECT count(*) FROM t") == ["0"])

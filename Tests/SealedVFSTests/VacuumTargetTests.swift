@@ -9,7 +9,7 @@ import Testing
   func `vacuum into a name without a key writes nothing and says what to do`(
     mode: String, isFirstStatement: Bool
   ) throws {
-    let (source, target) = (try Place(), try Place())
+    let (source, target) = (try TemporaryDatabase(), try TemporaryDatabase())
     try source.makeDatabase(mode: mode)
     let registration = try source.register()
     let connection = try source.open()
@@ -29,7 +29,7 @@ import Testing
 
   @Test(arguments: [true, false])
   func `vacuum into a target that has a key and no mark says so`(isSourceSealed: Bool) throws {
-    let (source, target) = (try Place(), try Place())
+    let (source, target) = (try TemporaryDatabase(), try TemporaryDatabase())
     let registration = isSourceSealed ? try source.register() : nil
     let targetRegistration = try target.register()
     let connection = try source.open()
@@ -45,10 +45,10 @@ import Testing
   }
 
   @Test func `vacuum into a target whose creator promised the reserve needs no mark`() throws {
-    let (source, target) = (try Place(), try Place())
+    let (source, target) = (try TemporaryDatabase(), try TemporaryDatabase())
     let registrations = (
       try source.register(),
-      try SealedVFS.register(key: Place.key(), at: target.database, setsReserve: true)
+      try SealedVFS.register(key: TemporaryDatabase.key(), at: target.database, setsReserve: true)
     )
     let connection = try source.open()
     try connection.fill(300)
@@ -59,7 +59,9 @@ import Testing
   }
 
   @Test func `a plain database vacuums into a plain file, also beside sealed ones`() throws {
-    let (plain, sealed, target) = (try Place(), try Place(), try Place())
+    let (plain, sealed, target) = (
+      try TemporaryDatabase(), try TemporaryDatabase(), try TemporaryDatabase()
+    )
     try sealed.makeDatabase()
     let registration = try sealed.register()
     let connection = try plain.open()

@@ -6,12 +6,12 @@ import Testing
 
 @Suite struct VerificationTests {
   private func verify(
-    _ place: Place, progress: (PageProgress) -> Void = { _ in }
-  ) throws -> Verification {
-    try SealedVFS.verify(place.database, key: Place.key(), progress: progress)
+    _ place: TemporaryDatabase, progress: (PageProgress) -> Void = { _ in }
+  ) throws -> VerificationReport {
+    try SealedVFS.verify(place.database, key: TemporaryDatabase.key(), progress: progress)
   }
 
-  private func flipByte(_ place: Place, page: UInt32, at offset: Int = 900) throws {
+  private func flipByte(_ place: TemporaryDatabase, page: UInt32, at offset: Int = 900) throws {
     try place.change(place.database) { $0[(Int(page) - 1) * 4096 + offset] ^= 1 }
   }
 
@@ -90,7 +90,7 @@ import Testing
   }
 
   @Test func `a page damaged at any place is named, and no other`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 300)
     let image = try place.bytes(place.database)
     #expect(image.count / 4096 > 20)
@@ -106,7 +106,7 @@ import Testing
   }
 
   @Test func `progress ends at all pages, and memory-bound lists at a thousand`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 16_000)
     try place.change(place.database) { bytes in
       for start in stride(from: 4096, to: bytes.count, by: 4096) { bytes[start + 7] ^= 4 }
@@ -124,8 +124,8 @@ import Testing
   }
 
   /// A database killed in WAL mode after some commits of several pages each.
-  private func killedInLogMode() throws -> Place {
-    let place = try Place()
+  private func killedInLogMode() throws -> TemporaryDatabase {
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     return try withExtendedLifetime(registration) {
       let connection = try place.open()
@@ -175,7 +175,7 @@ import Testing
   }
 
   @Test func `frames from before the log's restart are no fault`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
@@ -202,7 +202,7 @@ import Testing
   }
 
   @Test func `a file cut at any length is missing pages, until the header is gone`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 40)
     let image = try place.bytes(place.database)
     for byteCount in stride(from: 4096, to: image.count, by: 1000) {
@@ -217,7 +217,7 @@ import Testing
   }
 
   @Test func `zeros are free pages where the list of free pages says so`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     do {
       let connection = try place.open()
@@ -241,10 +241,11 @@ import Testing
 
   @Test func `the wrong key, and a damaged file id, are refused with a word on the header`() throws
   {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 40)
     let failure = #expect(throws: SealedFileError.self) {
-      try SealedVFS.verify(place.database, key: Place.key(Place.otherKeyBytes))
+      try SealedVFS.verify(
+        place.database, key: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes))
     }
     #expect(failure?.code == .wrongKey && failure?.description.contains("first 16 bytes") == true)
     for offset in 0..<8 where offset != 3 {
@@ -269,7 +270,7 @@ import Testing
 
   @Test func `nobody verifies beside an open log, and nobody writes beside a verification`() throws
   {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.fill(40)

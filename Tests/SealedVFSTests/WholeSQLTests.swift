@@ -14,7 +14,7 @@ import Testing
   func `every journal mode keeps what was committed, with a cache of five pages`(
     mode: String
   ) throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     #expect(try connection.first("PRAGMA journal_mode = \(mode)") == mode.lowercased())
@@ -42,12 +42,12 @@ import Testing
   /// before the `stop`th removal of a file.
   @Test(arguments: 0..<4)
   func `a super-journal brings both databases back, or neither`(stop: Int) throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let recorder = FileRecorder()
     let vfs = RecordingVFS(recorder)
     let registrations = (
       try place.register(over: vfs.name),
-      try SealedVFS.register(key: Place.key(), at: place.attached, over: vfs.name)
+      try SealedVFS.register(key: TemporaryDatabase.key(), at: place.attached, over: vfs.name)
     )
     let connection = try place.open()
     try connection.run("ATTACH '\(place.attached)' AS s; PRAGMA synchronous = EXTRA")
@@ -80,7 +80,7 @@ import Testing
     if stop < 3 { #expect(place.fileNames.contains { $0.hasSuffix("-journal") }) }
     // SQLite wrote these pointers itself, and the list that they lead to.
     let verified = try [place.database, place.attached].map { path in
-      try SealedVFS.verify(path, key: Place.key())
+      try SealedVFS.verify(path, key: TemporaryDatabase.key())
     }
     let hotCount = verified.count { $0.journal.state == .hot }
     let committedCount = verified.count { $0.journal.lacksSuperJournal }
@@ -88,7 +88,7 @@ import Testing
     #expect(hotCount == (stop == 0 ? 2 : 0))
     #expect(committedCount == max(0, stop == 0 ? 0 : 3 - stop))
     let other = (
-      try place.register(), try SealedVFS.register(key: Place.key(), at: place.attached)
+      try place.register(), try SealedVFS.register(key: TemporaryDatabase.key(), at: place.attached)
     )
     let reader = try place.open()
     try reader.run("ATTACH '\(place.attached)' AS s")
@@ -109,7 +109,7 @@ import Testing
   func `the backup API copies a sealed database, sealed or in the clear`(
     isTargetSealed: Bool
   ) throws {
-    let (source, target) = (try Place(), try Place())
+    let (source, target) = (try TemporaryDatabase(), try TemporaryDatabase())
     try source.makeDatabase(rowCount: 500, mode: "WAL")
     let registration = try source.register()
     let targetRegistration = isTargetSealed ? try target.register() : nil
@@ -134,7 +134,7 @@ import Testing
   }
 
   @Test func `a plain database enters by the backup API once its pages leave room`() throws {
-    let (plain, sealed) = (try Place(), try Place())
+    let (plain, sealed) = (try TemporaryDatabase(), try TemporaryDatabase())
     let source = try plain.open()
     try source.fill(300)
     let registration = try sealed.register()
@@ -153,7 +153,9 @@ import Testing
   }
 
   @Test func `vacuum into leaves for a plain file that names its VFS, and comes from one`() throws {
-    let (sealed, plain, back) = (try Place(), try Place(), try Place())
+    let (sealed, plain, back) = (
+      try TemporaryDatabase(), try TemporaryDatabase(), try TemporaryDatabase()
+    )
     try sealed.makeDatabase(rowCount: 300)
     let registrations = (try sealed.register(), try back.register())
     let source = try sealed.open()
@@ -170,9 +172,9 @@ import Testing
   }
 
   @Test func `incremental autovacuum gives pages back`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try SealedVFS.register(
-      key: Place.key(), at: place.database, setsReserve: true)
+      key: TemporaryDatabase.key(), at: place.database, setsReserve: true)
     let connection = try place.open()
     _ = SealedConnection.reserveBytes(of: connection.pointer)
     try connection.run("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL")
@@ -191,7 +193,7 @@ import Testing
 
   @Test(arguments: ["DELETE", "WAL"])
   func `another page size is refused and nothing is lost`(mode: String) throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(mode: mode)
     let registration = try place.register()
     let connection = try place.open()
@@ -213,7 +215,7 @@ import Testing
 
   @Test(arguments: ["DELETE", "WAL"])
   func `exclusive locking keeps others out and reads back`(mode: String) throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = \(mode)")
@@ -226,7 +228,7 @@ import Testing
   }
 
   @Test func `ten connections read and write in turn`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connections = try (0..<10).map { _ in try place.open() }
     try connections[0].run("PRAGMA journal_mode = WAL")
@@ -239,7 +241,7 @@ import Testing
   }
 
   @Test func `a transaction larger than any cache is read back`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA cache_size = 20; BEGIN")
@@ -251,7 +253,7 @@ import Testing
   }
 }
 
-extension Place {
+extension TemporaryDatabase {
   /// A database beside the first.
   fileprivate var attached: FilePath { directory.appending("attached.db") }
 }

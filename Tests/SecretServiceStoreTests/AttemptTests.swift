@@ -44,13 +44,13 @@ struct AttemptTests {
   @Test func `the third wrong password in a row makes the vault wait, also after a restart`()
     async throws
   {
-    _ = try await CheapVault.create(
+    _ = try await FastTestVault.create(
       .messaging, in: keyring.store, credentials: credentials("right"))
     for _ in 0..<3 { #expect(try await attempt("wrong") == .wrongPassword) }
-    #expect(try await attempt("right") == .backingOff)
+    #expect(try await attempt("right") == .tooManyAttempts)
     keyring.stopKeyring()
     try keyring.startUnlocked()
-    #expect(try await attempt("right") == .backingOff)
+    #expect(try await attempt("right") == .tooManyAttempts)
     #expect(try await found().status().failedAttemptCount == 3)
     time.advance(by: .seconds(1))
     #expect(try await attempt("right") == nil)
@@ -58,19 +58,19 @@ struct AttemptTests {
   }
 
   @Test func `a keyring that is locked during the attempt loses no failure`() async throws {
-    _ = try await CheapVault.create(
+    _ = try await FastTestVault.create(
       .messaging, in: keyring.store, credentials: credentials("right"))
     let lockedKeyring = Unchecked(keyring)
     for count in 1...2 {
       // Counting from the opening of a connection: the vault is read in the first, then tried, then
       // looked at again.
-      let interruption = BusInterruption(atCall: count == 1 ? 10 : 11, .beforeCall) {
+      let interruption = BusFaultInjector(atCall: count == 1 ? 10 : 11, .beforeCall) {
         lockedKeyring.value.stopKeyring()
         try? lockedKeyring.value.startLocked()
       }
       let store = SecretServiceStore(
         home: keyring.home, busAddress: keyring.busAddress, interruption: interruption)
-      let vault = try await CheapVault.get(.messaging, in: store)
+      let vault = try await FastTestVault.get(.messaging, in: store)
       do throws(VaultError) {
         try await vault.unlock(with: credentials("wrong"))
         Issue.record("it opened")
@@ -80,13 +80,13 @@ struct AttemptTests {
       #expect(interruption.hasHappened)
       keyring.stopKeyring()
       try keyring.startUnlocked()
-      let status = try await CheapVault.get(.messaging, in: keyring.store).status()
+      let status = try await FastTestVault.get(.messaging, in: keyring.store).status()
       #expect(status.failedAttemptCount == count)
     }
   }
 
   @Test func `the attempt past the retry limit deletes the vault and its record`() async throws {
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: keyring.store, credentials: credentials("right"))
     var policy = try await vault.policy()
     policy.retryLimit = 1
@@ -102,7 +102,7 @@ struct AttemptTests {
     async throws
   {
     for store in [keyring.store, FileVaultStore(home: keyring.home)] as [any VaultStore] {
-      _ = try await CheapVault.create(.messaging, in: store, credentials: credentials("right"))
+      _ = try await FastTestVault.create(.messaging, in: store, credentials: credentials("right"))
     }
     #expect(try await attempt("wrong") == .wrongPassword)
     let vaults = keyring.home.appending("vaults")
@@ -117,17 +117,17 @@ struct AttemptTests {
     throws
   {
     try keyring.store.prepare()
-    try keyring.store.probeAttempts(.messaging)
+    try keyring.store.checkAttemptRecordIsWritable(.messaging)
     chmod(keyring.home.appending("vaults").string, 0o770)
     for body in [
-      { try keyring.store.probeAttempts(.messaging) },
+      { try keyring.store.checkAttemptRecordIsWritable(.messaging) },
       { _ = try keyring.store.lockAttempts(.messaging) },
     ] {
       do {
         try body()
         Issue.record("it was not refused")
       } catch {
-        #expect((error as? VaultError)?.code == .loosePermissions)
+        #expect((error as? VaultError)?.code == .permissionsTooOpen)
       }
     }
   }

@@ -14,9 +14,9 @@ import Testing
     case otherType, nothing, nested, refused, unknownObject, garbage, hangUp, silence, deafness
 
     /// Who never answers is waited for no longer than a test may last.
-    var patience: BusPatience {
+    var patience: BusTimeouts {
       switch self {
-      case .silence, .deafness: BusPatience(answer: .seconds(2), conversation: .seconds(60))
+      case .silence, .deafness: BusTimeouts(answer: .seconds(2), conversation: .seconds(60))
       default: .standard
       }
     }
@@ -192,7 +192,7 @@ import Testing
       default: return nil
       }
     }
-    let patience = BusPatience(answer: .seconds(25), conversation: .seconds(2))
+    let patience = BusTimeouts(answer: .seconds(25), conversation: .seconds(2))
     #expect(bus.code(patience) { _ = try $0.ids() } == .storeUnavailable)
     #expect(bus.count(of: "Get") < 100)
   }
@@ -204,7 +204,7 @@ import Testing
       if call.member == "GetSecret" { _ = isOver.wait(timeout: .now() + 20) }
       return nil
     }
-    let patience = BusPatience(answer: .seconds(600), conversation: .seconds(2))
+    let patience = BusTimeouts(answer: .seconds(600), conversation: .seconds(2))
     #expect(bus.code(patience) { _ = try $0.read(.messaging) } == .storeUnavailable)
     isOver.signal()
   }

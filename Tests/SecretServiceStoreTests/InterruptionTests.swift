@@ -23,7 +23,7 @@ struct InterruptionTests {
     func make(in store: SecretServiceStore) async throws {
       switch self {
       case .create:
-        _ = try await CheapVault.create(
+        _ = try await FastTestVault.create(
           .messaging, in: store, credentials: InterruptionTests.credentials("old"))
       case .set:
         try await InterruptionTests.open(store, "old")
@@ -51,7 +51,7 @@ struct InterruptionTests {
   static func open(
     _ store: SecretServiceStore, _ password: String
   ) async throws -> Vault {
-    let vault = try await CheapVault.get(.messaging, in: store)
+    let vault = try await FastTestVault.get(.messaging, in: store)
     try await vault.unlock(with: credentials(password))
     return vault
   }
@@ -62,7 +62,7 @@ struct InterruptionTests {
       return "absent, \(try store.retiredNames().count) retired"
     }
     for password in ["old", "new"] {
-      let vault = try await CheapVault.get(.messaging, in: store)
+      let vault = try await FastTestVault.get(.messaging, in: store)
       do throws(VaultError) {
         try await vault.unlock(with: credentials(password))
       } catch {
@@ -76,7 +76,7 @@ struct InterruptionTests {
 
   private static func prepare(_ change: Change, _ store: SecretServiceStore) async throws {
     guard change.hasVaultBefore else { return try store.prepare() }
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: store, credentials: credentials("old"))
     try await vault.set(secret("1"), kind: .string, for: "kept")
   }
@@ -107,13 +107,13 @@ struct InterruptionTests {
     #expect(try store.ids() == [.messaging], place)
   }
 
-  @Test(arguments: Change.allCases, BusInterruption.Moment.allCases)
+  @Test(arguments: Change.allCases, BusFaultInjector.Moment.allCases)
   func `a change that is interrupted at any call leaves the old or the new vault`(
-    change: Change, moment: BusInterruption.Moment
+    change: Change, moment: BusFaultInjector.Moment
   ) async throws {
     let keyring = try PrivateKeyring()
     try keyring.startUnlocked()
-    func store(_ number: Int, _ interruption: BusInterruption? = nil) -> SecretServiceStore {
+    func store(_ number: Int, _ interruption: BusFaultInjector? = nil) -> SecretServiceStore {
       SecretServiceStore(
         home: keyring.folder.appending("home-\(number)"), busAddress: keyring.busAddress,
         interruption: interruption)
@@ -129,7 +129,7 @@ struct InterruptionTests {
     var number = 0
     while true {
       try await Self.prepare(change, store(number))
-      let interruption = BusInterruption(atCall: number, moment)
+      let interruption = BusFaultInjector(atCall: number, moment)
       let failure = await code { try await change.make(in: store(number, interruption)) }
       guard interruption.hasHappened else { break }
       #expect(failure == .storeUnavailable || failure == .writeFailed, "call \(number)")
@@ -149,7 +149,7 @@ struct InterruptionTests {
     let keyring = Unchecked(try PrivateKeyring())
     try keyring.value.startUnlocked()
     let address = keyring.value.busAddress
-    func store(_ number: Int, _ interruption: BusInterruption? = nil) -> SecretServiceStore {
+    func store(_ number: Int, _ interruption: BusFaultInjector? = nil) -> SecretServiceStore {
       SecretServiceStore(
         home: keyring.value.folder.appending("home-\(number)"), busAddress: address,
         interruption: interruption)
@@ -159,7 +159,7 @@ struct InterruptionTests {
     var number = 0
     while true {
       try await Self.prepare(change, store(number))
-      let interruption = BusInterruption(atCall: number, .beforeCall) {
+      let interruption = BusFaultInjector(atCall: number, .beforeCall) {
         keyring.value.stopKeyring()
       }
       let failure = await code { try await change.make(in: store(number, interruption)) }

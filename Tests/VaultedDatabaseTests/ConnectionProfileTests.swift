@@ -89,7 +89,7 @@ import VaultCrypto
     try await vault.removeItem(Self.name)
     await expectRefusal(.keyMissing) { _ = try await profile.encryptionKey().byteCount }
     await expectRefusal(.keyMissing) { _ = try await profile.openPool() }
-    await expectRefusal(.foreignDatabase) {
+    await expectRefusal(.databaseMismatch) {
       try await profile.setEncryptionKey(ConnectionProfile.generateEncryptionKey())
     }
     try await profile.setEncryptionKey(key)

@@ -16,7 +16,7 @@ import Testing
 
   @Test(arguments: [Database.sealed(fileID: ours), .unrecognized, .orphanedLog])
   func aVaultWithoutBindingNeverTakesADatabaseThatIsThere(_ database: Database) {
-    #expect(OpeningDecision(binding: .none, database: database) == .refuse(.foreignDatabase))
+    #expect(OpeningDecision(binding: .none, database: database) == .refuse(.databaseMismatch))
   }
 
   @Test func anInterruptedCreationGoesOn() {
@@ -32,7 +32,7 @@ import Testing
   func aCreationNeverReplacesWhatLiesInItsPlace(_ database: Database) {
     #expect(
       OpeningDecision(binding: .creating(Self.ours), database: database)
-        == .refuse(.foreignDatabase))
+        == .refuse(.databaseMismatch))
   }
 
   @Test func aBoundVaultOpensItsOwnDatabaseAlone() {
@@ -40,7 +40,7 @@ import Testing
       OpeningDecision(binding: .bound(Self.ours), database: .sealed(fileID: Self.ours)) == .open)
     #expect(
       OpeningDecision(binding: .bound(Self.ours), database: .sealed(fileID: Self.other))
-        == .refuse(.foreignDatabase))
+        == .refuse(.databaseMismatch))
   }
 
   @Test(arguments: [Database.absent, .orphanedLog])

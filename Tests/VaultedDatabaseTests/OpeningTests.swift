@@ -70,7 +70,7 @@ import Testing
       toPath: one.path.appending("messaging.db").string)
     let vault = try await one.unlockedVault(.user)
     let before = try one.files()
-    await expectRefusal(.foreignDatabase) {
+    await expectRefusal(.databaseMismatch) {
       _ = try await VaultedDatabase.open(one.home, vault: vault)
     }
     #expect(try one.files() == before)
@@ -82,7 +82,7 @@ import Testing
     try await one.withDatabase(.user) { _ in }
     try one.remove("vaults/messaging.vault")
     let vault = try await one.makeVault(.user)
-    await expectRefusal(.foreignDatabase) {
+    await expectRefusal(.databaseMismatch) {
       _ = try await VaultedDatabase.open(one.home, vault: vault)
     }
   }

@@ -142,7 +142,7 @@ import Testing
 }
 
 /// A database of which no anchor is ever asked.
-private struct NoAnchors: AnchorLedger {
-  func page(in db: Database) throws -> AnchorPage? { nil }
+private struct NoAnchors: AnchorStorage {
+  func page(in db: Database) throws -> AnchorHistory? { nil }
   func add(_ id: [UInt8], keeping kept: DatabaseAnchor?, in db: Database) throws -> Int64 { 0 }
 }

@@ -9,20 +9,20 @@ private struct Harness {
   static func named(_ name: String, _ environment: [String: String]) throws -> Harness? {
     switch name {
     case "vault":
-      return environment["FUZZ_VAULT"].flatMap { VaultBench(template: $0) }.map {
+      return environment["FUZZ_VAULT"].flatMap { VaultFixture(template: $0) }.map {
         Harness(run: $0.run)
       }
-    case "retry": return Harness(run: RetryBench().run)
-    case "data": return Harness(run: DataBench().run)
-    case "lines": return Harness(run: LineBench().run)
+    case "retry": return Harness(run: RetryFixture().run)
+    case "data": return Harness(run: DataFixture().run)
+    case "lines": return Harness(run: LineFixture().run)
     case "first-page":
-      let bench = try FirstPageBench()
+      let bench = try FirstPageFixture()
       return Harness(run: bench.run, remove: bench.remove)
     case "super-journal":
-      let bench = try SuperJournalBench()
+      let bench = try SuperJournalFixture()
       return Harness(run: bench.run, remove: bench.remove)
     case "partial":
-      let bench = try PartialFileBench()
+      let bench = try PartialFileFixture()
       return Harness(run: bench.run, remove: bench.remove)
     default:
       guard let bench = try Workbench.Kind(rawValue: name).map({ try Workbench($0) }) else {

@@ -12,7 +12,7 @@ extension Vault {
   ///   - isStandard: whether the publicly known credentials are tried. That is no attempt: it
   ///     neither counts nor waits, and is refused at once where the vault says it is secured.
   ///   - body: tries the secret on the file as it is now.
-  /// - Throws: `backingOff`, `wiped`, `busy`, `fileSizeLimit`; `writeFailed` for a wrong secret that
+  /// - Throws: `tooManyAttempts`, `wiped`, `busy`, `fileSizeLimit`; `writeFailed` for a wrong secret that
   ///   cannot be recorded;
   ///   what `body` and reading throw.
   func attempt<R: ~Copyable>(
@@ -66,7 +66,7 @@ extension Vault {
         return
       }
     }
-    throw .backingOff(id, wait: wait, failureCount: record.failureCount)
+    throw .tooManyAttempts(id, wait: wait, failureCount: record.failureCount)
   }
 
   private func recordSuccess(after record: AttemptRecord, _ lock: borrowing AttemptLock) {

@@ -23,7 +23,7 @@ public enum VaultDoctor {
       findings.append(.sessionsUnavailable(error))
     }
     do throws(VaultError) {
-      let keeper = VaultKeeper(store)
+      let keeper = VaultOperations(store)
       for id in try await keeper.list() {
         findings += await Vault(id: id, store: store, parameters: parameters).findings()
       }
@@ -40,7 +40,7 @@ public enum VaultDoctor {
   }
 }
 
-extension VaultKeeper {
+extension VaultOperations {
   func retiredNames() throws(VaultError) -> [String] { try store.retiredNames() }
 }
 
@@ -58,7 +58,7 @@ extension Vault {
     for count in status.slots.compactMap(\.iterationCount) where count < parameters.iterationCount {
       findings.append(.oldIterations(id, count, of: parameters.iterationCount))
     }
-    if status.retryDelay > .zero { findings.append(.backingOff(id, status)) }
+    if status.retryDelay > .zero { findings.append(.tooManyAttempts(id, status)) }
     // The publicly known password is no attempt.
     if status.isSecured, let finding = attemptFinding() { findings.append(finding) }
     return findings
@@ -68,7 +68,7 @@ extension Vault {
 extension Vault {
   private func attemptFinding() -> VaultFinding? {
     do throws(VaultError) {
-      try store.probeAttempts(id)
+      try store.checkAttemptRecordIsWritable(id)
       return nil
     } catch {
       // Without the right to write files no attempt is taken at all.
@@ -106,10 +106,10 @@ extension VaultFinding {
       fix: "unlock it once with its password, which raises them")
   }
 
-  fileprivate static func backingOff(_ id: VaultID, _ status: VaultStatus) -> VaultFinding {
+  fileprivate static func tooManyAttempts(_ id: VaultID, _ status: VaultStatus) -> VaultFinding {
     let seconds = max(1, status.retryDelay.components.seconds)
     return VaultFinding(
-      .backingOff, of: id,
+      .tooManyAttempts, of: id,
       "vault '\(id)' waits \(seconds) s after \(status.failedAttemptCount) wrong attempts",
       fix: "wait; if the attempts were not yours, find out whose they were")
   }
@@ -151,7 +151,7 @@ public struct VaultFinding: Sendable, Equatable {
     /// A password slot has fewer iterations than a new one would get.
     public static let oldIterations = Kind("oldIterations")
     /// Wrong attempts make the vault wait.
-    public static let backingOff = Kind("backingOff")
+    public static let tooManyAttempts = Kind("tooManyAttempts")
     /// Wrong attempts to open a vault cannot be recorded, and so are not counted: a full disk, a
     /// directory that this user cannot write, a file system that is read-only.
     public static let attemptsNotRecorded = Kind("attemptsNotRecorded")
@@ -169,7 +169,7 @@ public struct VaultFinding: Sendable, Equatable {
     /// The place where vaults are kept is locked.
     public static let storeLocked = Kind("storeLocked")
     /// A vault, or the directory of the vaults, may be read or written by other users.
-    public static let loosePermissions = Kind("loosePermissions")
+    public static let permissionsTooOpen = Kind("permissionsTooOpen")
     /// A vault may be there, but cannot be read.
     public static let unreadable = Kind("unreadable")
     /// A vault's bytes are not what was written.

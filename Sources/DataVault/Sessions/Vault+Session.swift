@@ -20,7 +20,7 @@ extension Vault {
     guard (VaultSession.shortest...VaultSession.longest).contains(duration) else {
       throw VaultError(.invalidArgument, "a session lasts 1 second to 366 days")
     }
-    guard let place = try SessionPlace(of: id, in: store, parameters: parameters) else {
+    guard let place = try SessionKeyLocation(of: id, in: store, parameters: parameters) else {
       throw VaultError(
         .sessionsUnavailable,
         "no other process could open vault '\(id)' (\(store.location(of: id)))")
@@ -73,7 +73,7 @@ extension Vault {
   /// As ``unlockWithSession()``, but `sessionsUnavailable` is an error.
   func unlockWithAvailableSession() throws(VaultError) -> Bool {
     if !isLocked { return true }
-    guard let place = try SessionPlace(of: id, in: store, parameters: parameters) else {
+    guard let place = try SessionKeyLocation(of: id, in: store, parameters: parameters) else {
       return false
     }
     let found: LiveSession?
@@ -88,7 +88,7 @@ extension Vault {
   }
 
   private func unlock(
-    with session: borrowing LiveSession, at place: SessionPlace
+    with session: borrowing LiveSession, at place: SessionKeyLocation
   ) throws(VaultError) {
     let file = try readFile()
     guard file.key.opens(with: session.contentKey) else {
@@ -105,7 +105,7 @@ extension Vault {
   // MARK: The end of a session
 
   /// Locks the vault when the session is over.
-  private func watch(_ key: SessionKey, at place: SessionPlace) {
+  private func watch(_ key: SessionKey, at place: SessionKeyLocation) {
     unlockedOtherwise()
     let number = sessionNumber
     sessionWatch = SessionWatch(place, key) { [weak self] end in
@@ -122,7 +122,7 @@ extension Vault {
 
   /// Ends this vault's session, if there is one: the vault is gone.
   func endSession() {
-    _ = try? SessionPlace(of: id, in: store, parameters: parameters)?.end()
+    _ = try? SessionKeyLocation(of: id, in: store, parameters: parameters)?.end()
   }
 
   /// Ends this vault's session if it does not open the vault's new keys.
@@ -130,7 +130,7 @@ extension Vault {
   /// Whoever opened the vault through it is locked out at once, not at its next use; this object
   /// stays as it is. Where the kernel refuses, there is no session.
   func endSession(unlessOpening key: KeyEnvelope) {
-    guard let place = try? SessionPlace(of: id, in: store, parameters: parameters),
+    guard let place = try? SessionKeyLocation(of: id, in: store, parameters: parameters),
       let found = try? place.find()
     else { return }
     guard !key.opens(with: found.contentKey) else { return }
@@ -213,7 +213,7 @@ final class SessionWatch: Sendable {
 
   /// - Parameter tell: called once, when the session is over.
   init(
-    _ place: SessionPlace, _ key: SessionKey,
+    _ place: SessionKeyLocation, _ key: SessionKey,
     tell: @escaping @Sendable (SessionEnd) async -> Void
   ) {
     task = Task.detached(priority: .high) {
@@ -232,11 +232,11 @@ final class SessionWatch: Sendable {
   }
 }
 
-extension VaultKeeper {
+extension VaultOperations {
   func session(
     of id: VaultID, parameters: VaultParameters
   ) throws(VaultError) -> VaultSession? {
-    guard let place = try SessionPlace(of: id, in: store, parameters: parameters) else {
+    guard let place = try SessionKeyLocation(of: id, in: store, parameters: parameters) else {
       return nil
     }
     do throws(KeyringError) {
@@ -248,7 +248,7 @@ extension VaultKeeper {
   }
 
   func endSession(of id: VaultID, parameters: VaultParameters) throws(VaultError) -> Bool {
-    guard let place = try SessionPlace(of: id, in: store, parameters: parameters) else {
+    guard let place = try SessionKeyLocation(of: id, in: store, parameters: parameters) else {
       return false
     }
     do throws(KeyringError) {
@@ -259,7 +259,7 @@ extension VaultKeeper {
   }
 }
 
-extension VaultKeeper {
+extension VaultOperations {
   /// Ends the session of a vault that is gone.
   ///
   /// Where the kernel refuses, there is none; and one that stays opens nothing any more.
@@ -268,7 +268,7 @@ extension VaultKeeper {
   }
 }
 
-extension SessionPlace {
+extension SessionKeyLocation {
   /// - Returns: nil for a store that no other process reaches.
   init?(
     of id: VaultID, in store: any VaultStore, parameters: VaultParameters

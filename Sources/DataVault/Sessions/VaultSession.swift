@@ -58,7 +58,7 @@ public struct VaultSession: Sendable {
   package static func find(
     _ id: VaultID, in store: any VaultStore, parameters: VaultParameters
   ) async throws(VaultError) -> VaultSession? {
-    try await VaultKeeper(store).session(of: id, parameters: parameters)
+    try await VaultOperations(store).session(of: id, parameters: parameters)
   }
 
   /// Ends the session of a vault, which need not exist any more.
@@ -78,7 +78,7 @@ public struct VaultSession: Sendable {
   package static func end(
     _ id: VaultID, in store: any VaultStore, parameters: VaultParameters
   ) async throws(VaultError) -> Bool {
-    try await VaultKeeper(store).endSession(of: id, parameters: parameters)
+    try await VaultOperations(store).endSession(of: id, parameters: parameters)
   }
 
   /// Ends every session of this user, of vaults in every store.
@@ -94,7 +94,7 @@ public struct VaultSession: Sendable {
   package static func endAll(parameters: VaultParameters) throws(VaultError) -> Int {
     do throws(KeyringError) {
       let keyring = parameters.sessionKeyring
-      let serials = try keyring.serials(withPrefix: SessionPlace.prefix)
+      let serials = try keyring.serials(withPrefix: SessionKeyLocation.prefix)
       var failure: KeyringError?
       for serial in serials {
         // One that cannot be ended must not save those behind it.

@@ -150,7 +150,7 @@ extension FileVaultStore {
     }
     guard !status.isOpenToOthers else {
       throw VaultError(
-        .loosePermissions, "other users may read or write \(path)", hint: "chmod 600 \(path)")
+        .permissionsTooOpen, "other users may read or write \(path)", hint: "chmod 600 \(path)")
     }
     return status
   }
@@ -163,7 +163,7 @@ extension FileVaultStore {
     }
     guard !status.isOpenToOthers else {
       throw VaultError(
-        .loosePermissions, "other users may read or write \(directory)",
+        .permissionsTooOpen, "other users may read or write \(directory)",
         hint: "chmod 700 \(directory)")
     }
   }
@@ -240,7 +240,7 @@ extension FileVaultStore {
   }
 
   /// Makes `.<id>.retry.probe` and removes it.
-  public func probeAttempts(_ id: VaultID) throws(VaultError) {
+  public func checkAttemptRecordIsWritable(_ id: VaultID) throws(VaultError) {
     try checkDirectory()
     try attemptFile(of: id).probe()
   }

@@ -4,7 +4,7 @@ internal import Synchronization
 ///
 /// Every store keeps the same bytes. Calls block; a vault makes them on an executor of its own. A
 /// store must tell apart: absent (a result, never an error), unreadable (`unreadable`,
-/// `loosePermissions`), locked (`storeLocked`) and not reachable (`storeUnavailable`).
+/// `permissionsTooOpen`), locked (`storeLocked`) and not reachable (`storeUnavailable`).
 public protocol VaultStore: Sendable {
   /// The vaults that are there, ascending.
   func ids() throws(VaultError) -> [VaultID]
@@ -77,7 +77,7 @@ public protocol VaultStore: Sendable {
   /// Default: it can.
   ///
   /// - Throws: what ``lockAttempts(_:)`` and ``writeAttempts(_:for:durably:)`` would, but for `busy`.
-  func probeAttempts(_ id: VaultID) throws(VaultError)
+  func checkAttemptRecordIsWritable(_ id: VaultID) throws(VaultError)
 }
 
 extension VaultStore {
@@ -99,7 +99,7 @@ extension VaultStore {
   public func removeAttempts(_ id: VaultID) throws(VaultError) {}
 
   /// Finds nothing.
-  public func probeAttempts(_ id: VaultID) throws(VaultError) {}
+  public func checkAttemptRecordIsWritable(_ id: VaultID) throws(VaultError) {}
 
   /// A lock that keeps nobody out.
   public func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {

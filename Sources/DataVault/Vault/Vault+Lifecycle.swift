@@ -47,19 +47,19 @@ extension Vault {
 
   /// Whether there is such a vault.
   ///
-  /// - Throws: when that cannot be told: `unreadable`, `loosePermissions`, `storeUnavailable`,
+  /// - Throws: when that cannot be told: `unreadable`, `permissionsTooOpen`, `storeUnavailable`,
   ///   `storeLocked`. None of them means "no".
   public static func exists(
     _ id: VaultID, in store: any VaultStore
   ) async throws(VaultError) -> Bool {
-    try await VaultKeeper(store).exists(id)
+    try await VaultOperations(store).exists(id)
   }
 
   /// The vaults of a store, ascending.
   ///
   /// - Throws: when that cannot be told, as ``exists(_:in:)``.
   public static func list(in store: any VaultStore) async throws(VaultError) -> [VaultID] {
-    try await VaultKeeper(store).list()
+    try await VaultOperations(store).list()
   }
 
   /// Deletes a vault and all it holds; no password is needed.
@@ -80,7 +80,7 @@ extension Vault {
     _ id: VaultID, in store: any VaultStore, force: Bool, databaseExists: Bool,
     parameters: VaultParameters = VaultParameters()
   ) async throws(VaultError) {
-    try await VaultKeeper(store).delete(
+    try await VaultOperations(store).delete(
       id, force: force, databaseMayExist: databaseExists, parameters: parameters)
   }
 
@@ -92,7 +92,7 @@ extension Vault {
   package static func retire(
     _ id: VaultID, in store: any VaultStore, parameters: VaultParameters = VaultParameters()
   ) async throws(VaultError) -> String {
-    try await VaultKeeper(store).retire(id, parameters: parameters)
+    try await VaultOperations(store).retire(id, parameters: parameters)
   }
 
   private func establish(

@@ -9,8 +9,8 @@ extension Vault {
   /// see ``unlock(with:)-(Credentials)``.
   ///
   /// - Throws: `wrongPassword` for a secret that opens no slot of its kind, `slotNotFound` when
-  ///   there is none of its kind, `keyFileLength`; `backingOff`, `wiped`; `passwordExpired`,
-  ///   `passwordTooShort` and the other rules; `doesNotExist`, `unreadable`, `loosePermissions`,
+  ///   there is none of its kind, `keyFileLength`; `tooManyAttempts`, `wiped`; `passwordExpired`,
+  ///   `passwordTooShort` and the other rules; `doesNotExist`, `unreadable`, `permissionsTooOpen`,
   ///   `storeUnavailable`, `storeLocked`; `damaged`, `newerVersion`; `writeFailed` when a wrong
   ///   attempt cannot be recorded.
   public func unlock(with secret: borrowing VaultSecret) throws(VaultError) {

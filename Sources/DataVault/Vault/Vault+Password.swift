@@ -26,7 +26,7 @@ extension Vault {
   /// The current password may have expired, or break a rule that was set after it. It counts as an
   /// attempt, as ``unlock(with:)`` does.
   ///
-  /// - Throws: `wrongPassword`, `backingOff`, `wiped`; otherwise as ``changePassword(to:)``, but
+  /// - Throws: `wrongPassword`, `tooManyAttempts`, `wiped`; otherwise as ``changePassword(to:)``, but
   ///   never `locked`.
   public func changePassword(
     from current: borrowing Credentials, to new: borrowing Credentials

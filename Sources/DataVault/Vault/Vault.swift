@@ -69,9 +69,9 @@ public actor Vault {
   /// credentials, which everybody knows, are no attempt.
   ///
   /// - Throws: `wrongPassword` for a wrong password or salt, `slotNotFound` for a vault without a
-  ///   password; `backingOff`, `wiped`; `passwordExpired`, `passwordTooShort` and the other rules of
+  ///   password; `tooManyAttempts`, `wiped`; `passwordExpired`, `passwordTooShort` and the other rules of
   ///   the policy, for the right password: ``changePassword(from:to:)`` takes it; `doesNotExist`,
-  ///   `unreadable`, `loosePermissions`, `storeUnavailable`, `storeLocked`; `damaged`,
+  ///   `unreadable`, `permissionsTooOpen`, `storeUnavailable`, `storeLocked`; `damaged`,
   ///   `newerVersion`; `writeFailed` when a wrong attempt cannot be recorded.
   public func unlock(with credentials: borrowing Credentials) throws(VaultError) {
     try unlock(with: .password(credentials.copy()))

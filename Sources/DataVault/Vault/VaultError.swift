@@ -27,7 +27,7 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     /// opens no slot.
     public static let wrongPassword = Code("wrongPassword")
     /// Too many attempts in a row were wrong; none is taken before some time has passed.
-    public static let backingOff = Code("backingOff")
+    public static let tooManyAttempts = Code("tooManyAttempts")
     /// This process may write no files (`ulimit -f`), so that no attempt of its could be recorded.
     public static let fileSizeLimit = Code("fileSizeLimit")
     /// More attempts in a row were wrong than the vault's policy allows: it has been deleted.
@@ -65,7 +65,7 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     /// The vault could not be written; the message says whether the change may have happened.
     public static let writeFailed = Code("writeFailed")
     /// The vault, or its directory, may be read or written by other users.
-    public static let loosePermissions = Code("loosePermissions")
+    public static let permissionsTooOpen = Code("permissionsTooOpen")
     /// A lock file, or another file that was to be gone on with, is not this user's alone: another user
     /// made it, or could have.
     public static let foreignFile = Code("foreignFile")
@@ -206,9 +206,9 @@ extension VaultError {
       hint: "both must be as they were when the password was set")
   }
 
-  static func backingOff(_ id: VaultID, wait: Duration, failureCount: Int) -> VaultError {
+  static func tooManyAttempts(_ id: VaultID, wait: Duration, failureCount: Int) -> VaultError {
     VaultError(
-      .backingOff,
+      .tooManyAttempts,
       "vault '\(id)' takes no attempt now: \(failureCount) wrong ones in a row",
       hint: "try again in \(wait.inWords)")
   }

@@ -28,7 +28,7 @@ struct DatabaseVerifyCommand: AsyncParsableCommand {
       try SealedDatabase.verify(
         at: FilePath(file), key: key, checksContents: !quick, progress: progress)
     }
-    let findings = VerificationReport(file: file, verification)
+    let findings = VerificationOutput(file: file, verification)
     try report.print(findings) { findings.text }
     guard verification.isAuthentic else {
       throw CommandFailure(
@@ -68,7 +68,7 @@ struct DatabaseSalvageCommand: AsyncParsableCommand {
       try SealedDatabase.salvage(
         from: files.source, key: key, to: files.target, newKey: newKey, progress: progress)
     }
-    let findings = SalvageReport(file: files.file, newFile: files.newFile, salvage)
+    let findings = SalvageOutput(file: files.file, newFile: files.newFile, salvage)
     try report.print(findings) { findings.text }
     guard salvage.isComplete else {
       throw CommandFailure(
@@ -100,7 +100,7 @@ struct DatabaseAccess: ParsableArguments {
   }
 
   /// A sealed database's key from anywhere, out of a vault of this home where it is an item.
-  func read(_ place: KeyPlace) async throws -> SecretBytes {
+  func read(_ place: KeyLocation) async throws -> SecretBytes {
     try await place.readKey(vaultAccess)
   }
 

@@ -70,14 +70,14 @@ struct KeyChoice {
     try DescriptorRules.check(descriptors)
   }
 
-  var place: KeyPlace? {
+  var place: KeyLocation? {
     if let file { return .file(file) }
     if let descriptor { return .descriptor(descriptor) }
-    return item.map(KeyPlace.item)
+    return item.map(KeyLocation.item)
   }
 
   /// The place, which every file must have that is not plain.
-  func demand() throws(CommandFailure) -> KeyPlace {
+  func demand() throws(CommandFailure) -> KeyLocation {
     guard let place else {
       throw CommandFailure(
         .notPermitted,
@@ -90,7 +90,7 @@ struct KeyChoice {
 }
 
 /// Where the key of a database file is; never the terminal, as nobody types 32 bytes.
-enum KeyPlace {
+enum KeyLocation {
   case file(String)
   case descriptor(Int32)
   /// An item of a vault, written `VAULT/NAME`.

@@ -2,12 +2,12 @@ internal import SealedSQLite
 internal import SealedVFS
 
 /// The report of `database verify`.
-struct VerificationReport: Encodable {
+struct VerificationOutput: Encodable {
   let file: String
   let isClean: Bool
-  let findings: Verification
+  let findings: VerificationReport
 
-  init(file: String, _ findings: Verification) {
+  init(file: String, _ findings: VerificationReport) {
     self.file = file
     self.findings = findings
     isClean = findings.isClean
@@ -140,13 +140,13 @@ struct VerificationReport: Encodable {
 }
 
 /// The report of `database salvage`.
-struct SalvageReport: Encodable {
+struct SalvageOutput: Encodable {
   let file: String
   let newFile: String
   let isComplete: Bool
-  let findings: Salvage
+  let findings: SalvageReport
 
-  init(file: String, newFile: String, _ findings: Salvage) {
+  init(file: String, newFile: String, _ findings: SalvageReport) {
     self.file = file
     self.newFile = newFile
     self.findings = findings
@@ -191,7 +191,7 @@ struct SalvageReport: Encodable {
   }
 
   /// The first few ranges of rowids, and how many more there are.
-  private static func list(_ ranges: [Salvage.RowIDRange]) -> String {
+  private static func list(_ ranges: [SalvageReport.RowIDRange]) -> String {
     if ranges.isEmpty { return "" }
     let shown = ranges.prefix(5).map {
       "\($0.first.map(String.init) ?? "")...\($0.last.map(String.init) ?? "")"

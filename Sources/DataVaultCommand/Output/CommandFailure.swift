@@ -58,7 +58,7 @@ extension CommandFailure {
     case .keyMissing, .databaseMissing, .vaultMissing, .messagesRemoved, .unknownLease,
       .channelMissing, .fileMissing:
       .absent
-    case .foreignDatabase, .plainDatabase, .rolledBack, .damaged, .newerVersion, .payloadTooLarge,
+    case .databaseMismatch, .plainDatabase, .rolledBack, .damaged, .newerVersion, .payloadTooLarge,
       .invalidFile:
       .badData
     case .alreadyExists: .exists
@@ -73,7 +73,7 @@ extension CommandFailure {
 
   static func status(of code: VaultError.Code) -> ExitStatus {
     switch code {
-    case .wrongPassword, .locked, .sessionStale, .loosePermissions, .storeLocked: .notPermitted
+    case .wrongPassword, .locked, .sessionStale, .permissionsTooOpen, .storeLocked: .notPermitted
     case .foreignFile, .recoveryCodeLength, .recoveryCodeCharacter, .recoveryCodeMistyped,
       .keyFileLength, .slotSecretMissing:
       .notPermitted
@@ -84,7 +84,7 @@ extension CommandFailure {
       .badData
     case .invalidArgument, .nameEmpty, .nameTooLong: .usage
     case .storeUnavailable, .sessionsUnavailable, .unsupported: .unavailable
-    case .keyChangePending, .backingOff, .busy: .tryLater
+    case .keyChangePending, .tooManyAttempts, .busy: .tryLater
     case .databaseStillExists, .lastSlot, .tooManySlots, .notSecured: .policy
     case .wiped, .passwordRequired, .passwordTooShort, .needsDigit, .needsUpper, .needsLower,
       .needsSpecial, .tooFewUniqueCharacters, .passwordExpired:
@@ -97,7 +97,7 @@ extension CommandFailure {
     switch error.code {
     case .vaultLocked, .foreignFile: .notPermitted
     case .keyMissing, .databaseMissing: .absent
-    case .foreignDatabase, .plainDatabase, .rolledBack, .damaged, .newerVersion: .badData
+    case .databaseMismatch, .plainDatabase, .rolledBack, .damaged, .newerVersion: .badData
     case .alreadySecured: .exists
     case .busy: .tryLater
     case .databaseStillExists: .policy
@@ -109,7 +109,7 @@ extension CommandFailure {
     switch error.code {
     case .wrongKey, .wrongKeyOrNotSQLCipher, .foreignFile: .notPermitted
     case .plainDatabase, .notSealed, .notPlainDatabase, .newerVersion, .damaged, .damagedPage,
-      .damagedJournal, .foreignSibling, .truncated, .moved:
+      .damagedJournal, .unrelatedCompanionFile, .truncated, .moved:
       .badData
     case .absent: .absent
     case .alreadyExists: .exists

@@ -59,7 +59,7 @@ struct QueueExportCommand: AsyncParsableCommand {
       return try await engine.exportMessages(
         selection, write: { try OutputDescriptor.standardOutput.writeAll($0) })
     }
-    if result.changedMeanwhile {
+    if result.databaseChanged {
       StandardError.warn(
         "the messages changed while the export was interrupted: what was acknowledged meanwhile can "
           + "stand in it as not acknowledged")
@@ -76,14 +76,14 @@ struct QueueExportCommand: AsyncParsableCommand {
 private struct ExportFindings: Encodable {
   let file: String
   let messages: Int
-  let changedMeanwhile: Bool
+  let databaseChanged: Bool
   /// Messages that an interrupted attempt had written; absent where there was none.
   let resumedAfter: Int?
 
   init(file: String, _ report: ExportReport) {
     self.file = file
     messages = report.messageCount
-    changedMeanwhile = report.changedMeanwhile
+    databaseChanged = report.databaseChanged
     resumedAfter = report.resumedAfter
   }
 }
@@ -119,7 +119,9 @@ struct QueueImportCommand: AsyncParsableCommand {
     line.clear()
     let findings = ImportFindings(file: file, result)
     if report.isJSON { return try report.print(findings) { "" } }
-    if result.wasComplete { return try confirm("\(file) was imported before: nothing was changed") }
+    if result.wasAlreadyImported {
+      return try confirm("\(file) was imported before: nothing was changed")
+    }
     let renumbered =
       result.renumberedCount > 0 ? "; \(result.renumberedCount) got new timetokens" : ""
     try confirm("imported \(result.messageCount) messages\(renumbered)")
@@ -133,7 +135,7 @@ private struct ImportFindings: Encodable {
   let keptTimetokens: Int
   let newTimetokens: Int
   let resumedAfterLine: Int
-  let wasComplete: Bool
+  let wasAlreadyImported: Bool
 
   init(file: String, _ report: ImportReport) {
     self.file = file
@@ -141,6 +143,6 @@ private struct ImportFindings: Encodable {
     keptTimetokens = report.keptCount
     newTimetokens = report.renumberedCount
     resumedAfterLine = report.resumedAfterLine
-    wasComplete = report.wasComplete
+    wasAlreadyImported = report.wasAlreadyImported
   }
 }

@@ -47,7 +47,7 @@ struct ReceiveCommand: AsyncParsableCommand {
     if let maximumCount, maximumCount < 1 {
       throw ValidationError("--max is at least 1")
     }
-    let longest = EngineConfiguration.longestHold
+    let longest = EngineConfiguration.maximumLeaseDuration
     guard lease.duration > .zero, lease.duration <= longest else {
       throw ValidationError("--lease is more than nothing and at most 366 days")
     }

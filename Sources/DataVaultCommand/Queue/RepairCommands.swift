@@ -52,7 +52,7 @@ struct QueueVerifyCommand: AsyncParsableCommand {
 /// The report of `queue verify`.
 struct QueueVerificationReport: Encodable {
   let isClean: Bool
-  let pages: VerificationReport
+  let pages: VerificationOutput
   let anchor: AnchorReport
   let messages: MessageVerification?
   private let isRolledBack: Bool
@@ -63,7 +63,7 @@ struct QueueVerificationReport: Encodable {
 
   init(file: String, _ verification: QueueVerification) {
     isClean = verification.isClean
-    pages = VerificationReport(file: file, verification.pages)
+    pages = VerificationOutput(file: file, verification.pages)
     anchor = AnchorReport(verification.anchor)
     messages = verification.messages
     isRolledBack = verification.isRolledBack
@@ -131,16 +131,16 @@ struct QueueSalvageReport: Encodable {
   let isComplete: Bool
   /// Whether an earlier salvage was finished, and nothing else was done.
   let finishedEarlier: Bool
-  let pages: SalvageReport?
+  let pages: SalvageOutput?
   let anchor: AnchorReport?
-  let messages: MessageMending?
+  let messages: MessageRepairReport?
 
   init(file: String, _ salvage: QueueSalvage) {
     let damagedFile = salvage.damagedPath.string
     self.damagedFile = damagedFile
     isComplete = salvage.isComplete
     finishedEarlier = salvage.pages == nil
-    pages = salvage.pages.map { SalvageReport(file: damagedFile, newFile: file, $0) }
+    pages = salvage.pages.map { SalvageOutput(file: damagedFile, newFile: file, $0) }
     anchor = salvage.anchor.map { AnchorReport($0) }
     messages = salvage.messages
   }
@@ -161,22 +161,23 @@ struct QueueSalvageReport: Encodable {
       + Self.remarks(messages).map { "\($0)\n" }.joined() + end
   }
 
-  private static func remarks(_ messages: MessageMending) -> [String] {
+  private static func remarks(_ messages: MessageRepairReport) -> [String] {
     var remarks: [String] = []
     if messages.unreadableMessageCount > 0 {
       remarks.append(
         "\(messages.unreadableMessageCount) messages nobody could have read were left out")
     }
-    if messages.strayRowCount > 0 {
-      remarks.append("\(messages.strayRowCount) rows referred to what is lost, and were left out")
+    if messages.orphanedRowCount > 0 {
+      remarks.append(
+        "\(messages.orphanedRowCount) rows referred to what is lost, and were left out")
     }
     if messages.redeliveredCount > 0 {
       remarks.append(
         "\(messages.redeliveredCount) messages may be delivered again: it is lost who had them")
     }
-    if messages.madeEngineRow {
+    if messages.rebuiltEngineRow {
       remarks.append("the engine's state was made anew from its messages")
     }
-    return remarks + messages.remadeTables.map { "lost, and made anew: table \($0)" }
+    return remarks + messages.rebuiltTables.map { "lost, and made anew: table \($0)" }
   }
 }

@@ -45,7 +45,7 @@ private struct RetentionReport: Encodable {
 
   init(_ channel: Channel, _ retention: Retention) {
     self.channel = channel.name
-    ageSeconds = retention.longestAge.map { $0 / .seconds(1) }
+    ageSeconds = retention.maximumAge.map { $0 / .seconds(1) }
     count = retention.maximumMessageCount
     bytes = retention.maximumByteCount
     keepsAcknowledged = retention.keepsAcknowledged
@@ -122,7 +122,7 @@ struct RetentionChanges: ParsableArguments {
   }
 
   func apply(to retention: inout Retention) {
-    if let age { retention.longestAge = age.limit?.duration }
+    if let age { retention.maximumAge = age.limit?.duration }
     if let count { retention.maximumMessageCount = count.limit }
     if let bytes { retention.maximumByteCount = bytes.limit }
     if let keepAcknowledged { retention.keepsAcknowledged = keepAcknowledged }

@@ -157,7 +157,7 @@ extension StoreTrial {
     let largest = [UInt8](repeating: 0x20, count: 4096)
     try attempting(id) { try $0.writeAttempts(largest, for: id, durably: true) }
     try requireAttempts(largest, of: id, "after a write of 4096 bytes")
-    try store().probeAttempts(id)
+    try store().checkAttemptRecordIsWritable(id)
     try requireAttempts(largest, of: id, "after a probe")
     try attempting(id) { try $0.removeAttempts(id) }
     try requireAttempts(nil, of: id, "after removing it")
@@ -208,7 +208,7 @@ extension StoreTrial {
     for obstacle in conformance.obstacles {
       try attempting(id) { try $0.writeAttempts([1], for: id, durably: true) }
       try obstacle.raise()
-      let isPossible = (try? store().probeAttempts(id)) != nil
+      let isPossible = (try? store().checkAttemptRecordIsWritable(id)) != nil
       let isWritten =
         (try? attempting(id) { try $0.writeAttempts([2], for: id, durably: true) }) != nil
       try obstacle.clear()

@@ -63,7 +63,7 @@ public struct VaultStoreConformance: Sendable {
   }
 
   /// Something that keeps a store from its vaults.
-  public struct Obstacle: Sendable {
+  public struct FaultInjection: Sendable {
     let code: VaultError.Code
     let raise: @Sendable () throws -> Void
     let clear: @Sendable () throws -> Void
@@ -93,7 +93,7 @@ public struct VaultStoreConformance: Sendable {
   }
 
   let open: @Sendable () throws -> any VaultStore
-  let obstacles: [Obstacle]
+  let obstacles: [FaultInjection]
   let largeByteCount: Int
   let keepsAttempts: Bool
 
@@ -104,7 +104,7 @@ public struct VaultStoreConformance: Sendable {
   ///     neither back-off nor a retry limit. If it does not, checks of them do nothing.
   ///   - open: a new object for the same place at each call, or the same one if places are objects.
   public init(
-    obstacles: [Obstacle] = [], largeByteCount: Int = 30 << 20, keepsAttempts: Bool = true,
+    obstacles: [FaultInjection] = [], largeByteCount: Int = 30 << 20, keepsAttempts: Bool = true,
     open: @escaping @Sendable () throws -> any VaultStore
   ) {
     self.obstacles = obstacles

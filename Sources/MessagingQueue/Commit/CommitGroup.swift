@@ -7,22 +7,24 @@ internal import GRDB
 /// SQLite undoes by itself.
 struct CommitGroup {
   /// Most verbs and about the most bytes of one transaction; the verb that goes beyond still joins.
-  static let mostVerbs = 1_000
-  static let mostBytes = 4 << 20
+  static let maximumOperationCount = 1_000
+  static let maximumByteCount = 4 << 20
 
-  private(set) var done: [(verb: WaitingVerb, succeed: @Sendable () -> Void)] = []
+  private(set) var done: [(verb: PendingWrite, succeed: @Sendable () -> Void)] = []
   private(set) var hasChanges = false
   private var byteCount = 0
   /// What its verbs have published, but for the sums, which are written once.
   private var publication: Publication?
 
-  var isFull: Bool { done.count >= Self.mostVerbs || byteCount >= Self.mostBytes }
+  var isFull: Bool {
+    done.count >= Self.maximumOperationCount || byteCount >= Self.maximumByteCount
+  }
 
   /// Runs one more verb in the transaction; one that fails is told so, and leaves no trace.
   ///
-  /// - Throws: ``LostTransaction`` if SQLite has undone the whole transaction: a full disk or an
+  /// - Throws: ``TransactionRolledBack`` if SQLite has undone the whole transaction: a full disk or an
   ///   I/O error does that.
-  mutating func add(_ verb: WaitingVerb, _ db: Database) throws(LostTransaction) {
+  mutating func add(_ verb: PendingWrite, _ db: Database) throws(TransactionRolledBack) {
     if verb.messages == nil { try writeSums() }
     let hasSavepoint = !done.isEmpty && !takesOneStatement(verb)
     let publicationBefore = hasSavepoint ? publication : nil
@@ -47,29 +49,29 @@ struct CommitGroup {
     if hasChanges { try EngineDatabase.finish(&publication, db) }
   }
 
-  private func takesOneStatement(_ verb: WaitingVerb) -> Bool {
+  private func takesOneStatement(_ verb: PendingWrite) -> Bool {
     guard let messages = verb.messages, messages.count == 1, let publication else { return false }
     return publication.takesOneStatement(messages[0])
   }
 
   /// For a verb that may look at what the others have published.
-  private mutating func writeSums() throws(LostTransaction) {
+  private mutating func writeSums() throws(TransactionRolledBack) {
     do {
       try publication.take()?.finish()
     } catch {
-      throw LostTransaction()
+      throw TransactionRolledBack()
     }
   }
 
   /// Undoes what the failed verb has done, and it alone.
-  private func undo(hasSavepoint: Bool, _ db: Database) throws(LostTransaction) {
-    guard db.isInsideTransaction, !done.isEmpty else { throw LostTransaction() }
+  private func undo(hasSavepoint: Bool, _ db: Database) throws(TransactionRolledBack) {
+    guard db.isInsideTransaction, !done.isEmpty else { throw TransactionRolledBack() }
     if !hasSavepoint { return }
     do {
       try db.cachedStatement(sql: "ROLLBACK TO verb").execute()
       try db.cachedStatement(sql: "RELEASE verb").execute()
     } catch {
-      throw LostTransaction()
+      throw TransactionRolledBack()
     }
   }
 
@@ -79,10 +81,10 @@ struct CommitGroup {
   }
 
   /// Tells every caller why nothing, or perhaps nothing, came of it.
-  func fail(_ error: (WaitingVerb) -> EngineError) {
+  func fail(_ error: (PendingWrite) -> EngineError) {
     for (verb, _) in done { verb.fail(error(verb)) }
   }
 }
 
 /// The transaction is to be given up: nothing of it stays, through no fault of the verbs done in it.
-struct LostTransaction: Error {}
+struct TransactionRolledBack: Error {}

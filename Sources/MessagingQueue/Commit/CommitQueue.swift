@@ -8,7 +8,7 @@ internal import Synchronization
 /// is done on the queue of the pool's writer, between the transactions that others run there.
 package final class CommitQueue: Sendable {
   private struct State {
-    var waiting = WaitingLine()
+    var waiting = PendingWriteQueue()
     var lastNumber: UInt64 = 0
     /// Whether a transaction runs or is about to.
     var isDraining = false
@@ -78,7 +78,7 @@ package final class CommitQueue: Sendable {
       await withCheckedContinuation {
         (caller: CheckedContinuation<Swift.Result<Result, EngineError>, Never>) in
         enqueue(
-          WaitingVerb(
+          PendingWrite(
             number: number, operation: operation, byteCount: byteCount, messages: messages,
             perform: { db, publication in
               let result = try verb(db, &publication)
@@ -111,7 +111,7 @@ package final class CommitQueue: Sendable {
     for verb in takeAll(through: .max) { verb.fail(error) }
   }
 
-  private func enqueue(_ verb: WaitingVerb) {
+  private func enqueue(_ verb: PendingWrite) {
     let (refusal, isFirst) = state.withLock { state -> (EngineError?, Bool) in
       if let refusal = state.refusal { return (refusal, false) }
       state.waiting.append(verb)
@@ -163,8 +163,8 @@ package final class CommitQueue: Sendable {
     }
   }
 
-  private func commitAlone(_ verb: WaitingVerb, _ db: Database) {
-    var next: WaitingVerb? = verb
+  private func commitAlone(_ verb: PendingWrite, _ db: Database) {
+    var next: PendingWrite? = verb
     do throws(TransactionFailure) {
       _ = try commit(db) { next.take() }
     } catch {
@@ -177,8 +177,8 @@ package final class CommitQueue: Sendable {
   /// - Returns: verbs of a transaction that was lost to another's fault.
   /// - Throws: when the transaction could not begin; nothing has been taken then.
   private func commit(
-    _ db: Database, next: () -> WaitingVerb?
-  ) throws(TransactionFailure) -> [WaitingVerb] {
+    _ db: Database, next: () -> PendingWrite?
+  ) throws(TransactionFailure) -> [PendingWrite] {
     var group = CommitGroup()
     let start = ContinuousClock.now
     var end = start
@@ -191,7 +191,7 @@ package final class CommitQueue: Sendable {
     } catch {
       switch error {
       case .beginning: throw error
-      case .working(is LostTransaction): return group.done.map(\.verb)
+      case .working(is TransactionRolledBack): return group.done.map(\.verb)
       case .working, .committing: group.fail { EngineError(error, during: $0.operation) }
       }
       return []
@@ -206,11 +206,11 @@ package final class CommitQueue: Sendable {
     return []
   }
 
-  private func takeNext() -> WaitingVerb? {
+  private func takeNext() -> PendingWrite? {
     state.withLock { $0.waiting.popFirst() }
   }
 
-  private func takeAll(through last: UInt64) -> [WaitingVerb] {
+  private func takeAll(through last: UInt64) -> [PendingWrite] {
     state.withLock { $0.waiting.removeAll(through: last) }
   }
 }
@@ -233,18 +233,18 @@ package struct CommitReport: Sendable {
 }
 
 /// Verbs in the order in which they came; taking the first costs the same however many there are.
-struct WaitingLine {
-  private(set) var verbs: [WaitingVerb?] = []
+struct PendingWriteQueue {
+  private(set) var verbs: [PendingWrite?] = []
   /// Where the first one is; what lies before has been taken.
   private var start = 0
 
   var isEmpty: Bool { start == verbs.count }
   var count: Int { verbs.count - start }
-  var last: WaitingVerb? { isEmpty ? nil : verbs[verbs.count - 1] }
+  var last: PendingWrite? { isEmpty ? nil : verbs[verbs.count - 1] }
 
-  mutating func append(_ verb: WaitingVerb) { verbs.append(verb) }
+  mutating func append(_ verb: PendingWrite) { verbs.append(verb) }
 
-  mutating func popFirst() -> WaitingVerb? {
+  mutating func popFirst() -> PendingWrite? {
     if isEmpty { return nil }
     let first = verbs[start].take()
     start += 1
@@ -257,7 +257,7 @@ struct WaitingLine {
   }
 
   /// Takes out the one with this number; nil if it is not there.
-  mutating func remove(_ number: UInt64) -> WaitingVerb? {
+  mutating func remove(_ number: UInt64) -> PendingWrite? {
     guard let index = verbs[start...].firstIndex(where: { $0?.number == number }) else {
       return nil
     }
@@ -265,8 +265,8 @@ struct WaitingLine {
   }
 
   /// Takes out the first ones, as long as their numbers are not beyond this one.
-  mutating func removeAll(through last: UInt64) -> [WaitingVerb] {
-    var taken: [WaitingVerb] = []
+  mutating func removeAll(through last: UInt64) -> [PendingWrite] {
+    var taken: [PendingWrite] = []
     while !isEmpty, let next = verbs[start], next.number <= last, let verb = popFirst() {
       taken.append(verb)
     }
@@ -275,7 +275,7 @@ struct WaitingLine {
 }
 
 /// What a caller wants done in a transaction, while it waits for the commit.
-struct WaitingVerb: Sendable {
+struct PendingWrite: Sendable {
   /// Rises with every verb that was handed in.
   let number: UInt64
 

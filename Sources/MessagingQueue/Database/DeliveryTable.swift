@@ -120,7 +120,7 @@ struct DeliveryTable {
   }
 
   /// Makes a dead letter of a delivery.
-  func bury(_ timetoken: Timetoken, reason: String, at time: Int64) throws {
+  func moveToDeadLetters(_ timetoken: Timetoken, reason: String, at time: Int64) throws {
     let delete = try db.cachedStatement(
       sql: """
         DELETE FROM delivery WHERE consumer_id = ? AND timetoken = ?

@@ -40,9 +40,9 @@ extension EngineDatabase {
     let count = try takeDeadLetters(timetokens, of: channel, for: consumer, db) {
       record, timetoken, failures in
       try insert.execute(arguments: [record.id, failures, timetoken.rawValue])
-      bell.announceReturn(to: channel)
+      notifier.announceReturn(to: channel)
     }
-    tallies?.note { $0.redriven += count }
+    commitCounter?.note { $0.redriven += count }
     return count
   }
 

@@ -40,7 +40,7 @@ extension EngineDatabase {
     defer { publication = open }
     let storedBefore = open.storedCount
     let timetokens = try messages.map { try open.store($0) }
-    tallies?.note { $0.published += open.storedCount - storedBefore }
+    commitCounter?.note { $0.published += open.storedCount - storedBefore }
     return timetokens
   }
 
@@ -65,7 +65,7 @@ struct Publication {
   }
 
   private let db: Database
-  private let bell: ChangeBell
+  private let notifier: ChangeNotifier
   private let now: Int64
   private let window: Duration
   private var clock: TimetokenClock
@@ -77,7 +77,7 @@ struct Publication {
 
   init(_ tables: EngineDatabase, _ db: Database) throws {
     self.db = db
-    bell = tables.bell
+    notifier = tables.notifier
     let time = tables.time.now
     now = WallTime.ticks(of: time)
     window = tables.configuration.deduplicationWindow
@@ -112,10 +112,10 @@ struct Publication {
     return timetoken
   }
 
-  /// Writes the sums, which belong into the same transaction, and has the bell ring after it.
+  /// Writes the sums, which belong into the same transaction, and has the notifier ring after it.
   func finish() throws {
     if timetokens.isEmpty { return }
-    bell.announce(timetokens, after: clock.start, in: Set(gains.keys))
+    notifier.announce(timetokens, after: clock.start, in: Set(gains.keys))
     try clock.store(db)
     let update = try EngineStatement(
       db,

@@ -27,7 +27,7 @@ extension EngineDatabase {
       record, db, clock: ReceptionClock(self, lease: lease), random: random,
       maximumCount: maximumCount, maximumByteCount: configuration.maximumReceiveByteCount)
     let reception = try receiver.receive()
-    tallies?.note { tally in
+    commitCounter?.note { tally in
       receiver.add(to: &tally)
       tally.countReceived(reception.deliveries)
     }
@@ -77,7 +77,7 @@ extension EngineDatabase {
   }
 
   static func check(lease: Duration) throws(EngineError) {
-    guard lease > .zero, lease <= EngineConfiguration.longestHold else {
+    guard lease > .zero, lease <= EngineConfiguration.maximumLeaseDuration else {
       throw EngineError(
         .invalidArgument, "a lease of \(lease)", hint: "more than nothing, at most 366 days")
     }

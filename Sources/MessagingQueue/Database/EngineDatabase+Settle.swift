@@ -11,12 +11,12 @@ extension EngineDatabase {
   package func acknowledge(_ tokens: [LeaseToken], in db: Database) throws -> [LeaseToken] {
     var acknowledgements: [Int64: Acknowledgement] = [:]
     let unknown = try settle(tokens, db) { consumer, leased in
-      if leased.orderingKey != nil { bell.announceReturn(to: consumer.channel) }
+      if leased.orderingKey != nil { notifier.announceReturn(to: consumer.channel) }
       return acknowledgements[consumer.id, default: Acknowledgement(consumer)]
         .add(leased.timetoken, orderingKey: leased.orderingKey)
     }
     for acknowledgement in acknowledgements.values { try acknowledgement.finish(db) }
-    tallies?.note { $0.acknowledged += tokens.count - unknown.count }
+    commitCounter?.note { $0.acknowledged += tokens.count - unknown.count }
     return unknown
   }
 
@@ -42,10 +42,10 @@ extension EngineDatabase {
     let unknown = try settle(tokens, db) { consumer, leased in
       let deliveries = DeliveryTable(consumer, db)
       // Also with a delay: who waits for the end of the lease learns of a sooner one.
-      bell.announceReturn(to: consumer.channel)
+      notifier.announceReturn(to: consumer.channel)
       if let mostAttempts = consumer.mostAttempts, leased.attemptCount >= mostAttempts {
         deadCount += 1
-        try deliveries.bury(leased.timetoken, reason: reason, at: now)
+        try deliveries.moveToDeadLetters(leased.timetoken, reason: reason, at: now)
         return true
       }
       let failure = DeliveryFailure(attempt: leased.attemptCount, time: now, reason: reason)
@@ -55,7 +55,7 @@ extension EngineDatabase {
       try deliveries.unblock(leased.orderingKey)
       return true
     }
-    tallies?.note {
+    commitCounter?.note {
       $0.released += tokens.count - unknown.count
       $0.deadLettered += deadCount
     }
@@ -70,11 +70,11 @@ extension EngineDatabase {
   ) throws -> [LeaseToken] {
     let now = WallTime.ticks(of: time.now)
     let unknown = try settle(tokens, db) { consumer, leased in
-      try DeliveryTable(consumer, db).bury(leased.timetoken, reason: reason, at: now)
-      if leased.orderingKey != nil { bell.announceReturn(to: consumer.channel) }
+      try DeliveryTable(consumer, db).moveToDeadLetters(leased.timetoken, reason: reason, at: now)
+      if leased.orderingKey != nil { notifier.announceReturn(to: consumer.channel) }
       return true
     }
-    tallies?.note { $0.deadLettered += tokens.count - unknown.count }
+    commitCounter?.note { $0.deadLettered += tokens.count - unknown.count }
     return unknown
   }
 
@@ -91,7 +91,7 @@ extension EngineDatabase {
     let now = nanosecondsSinceBoot
     let until = now + lease.wholeNanoseconds
     return try settle(tokens, heldAfter: now, db) { consumer, leased in
-      if let end = leased.heldUntil, until < end { bell.announceReturn(to: consumer.channel) }
+      if let end = leased.heldUntil, until < end { notifier.announceReturn(to: consumer.channel) }
       try update.execute(arguments: [until, consumer.id, leased.timetoken.rawValue])
       return true
     }
@@ -109,7 +109,7 @@ extension EngineDatabase {
   }
 
   static func check(delay: Duration) throws(EngineError) {
-    guard delay >= .zero, delay <= EngineConfiguration.longestHold else {
+    guard delay >= .zero, delay <= EngineConfiguration.maximumLeaseDuration else {
       throw EngineError(
         .invalidArgument, "a delay of \(delay)", hint: "nothing, or at most 366 days")
     }

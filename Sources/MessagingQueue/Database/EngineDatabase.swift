@@ -14,9 +14,9 @@ package final class EngineDatabase: Sendable {
   let random: RandomSource
   let configuration: EngineConfiguration
   /// Rings after a commit that published.
-  let bell: ChangeBell
+  let notifier: ChangeNotifier
   /// Counts what each commit has done with messages; nil when nobody wants to know.
-  let tallies: TallyKeeper?
+  let commitCounter: CommitCounter?
   /// The number of this boot: what is held under a smaller one is over.
   let bootNumber: Int64
 
@@ -25,21 +25,22 @@ package final class EngineDatabase: Sendable {
   /// - Throws: `busy`, `diskFull`, `newerVersion`, `damaged`, `inputOutput`.
   package convenience init(
     pool: DatabasePool, time: any TimeSource, random: RandomSource = .system,
-    configuration: EngineConfiguration = EngineConfiguration(), bell: ChangeBell = ChangeBell()
+    configuration: EngineConfiguration = EngineConfiguration(),
+    notifier: ChangeNotifier = ChangeNotifier()
   ) throws(EngineError) {
     try self.init(
       pool: pool, snapshots: SnapshotReader(pool), time: time, random: random,
-      configuration: configuration, bell: bell, tallies: nil)
+      configuration: configuration, notifier: notifier, commitCounter: nil)
   }
 
   init(
     pool: DatabasePool, snapshots: SnapshotReader, time: any TimeSource, random: RandomSource,
-    configuration: EngineConfiguration, bell: ChangeBell, tallies: TallyKeeper?
+    configuration: EngineConfiguration, notifier: ChangeNotifier, commitCounter: CommitCounter?
   ) throws(EngineError) {
     self.pool = pool
     self.snapshots = snapshots
-    self.tallies = tallies
-    self.bell = bell
+    self.commitCounter = commitCounter
+    self.notifier = notifier
     self.time = time
     self.random = random
     self.configuration = configuration
@@ -53,8 +54,10 @@ package final class EngineDatabase: Sendable {
         )
         try Self.ensureFullDurability(db)
         try EngineSchema.ensureIncrementalVacuum(db)
-        db.add(transactionObserver: PublicationObserver(bell), extent: .databaseLifetime)
-        if let tallies { db.add(transactionObserver: tallies, extent: .databaseLifetime) }
+        db.add(transactionObserver: PublicationObserver(notifier), extent: .databaseLifetime)
+        if let commitCounter {
+          db.add(transactionObserver: commitCounter, extent: .databaseLifetime)
+        }
         do throws(TransactionFailure) {
           return try db.inImmediateTransaction {
             try EngineSchema.climb(db)

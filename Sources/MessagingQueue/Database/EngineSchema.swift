@@ -168,14 +168,14 @@ enum EngineSchema {
     let found = try Int64.fetchOne(db, sql: "PRAGMA application_id") ?? 0
     if found == applicationID || version == 0 && found == 0 { return }
     throw EngineError(
-      .foreignDatabase,
+      .databaseMismatch,
       "the database has the application id \(found), not that of messages (\(applicationID))",
       hint: "it is another program's, or was made by one; move it away")
   }
 
   /// Climbs to the newest version, or changes nothing.
   ///
-  /// - Throws: ``EngineError/Code/foreignDatabase`` if it is another application's,
+  /// - Throws: ``EngineError/Code/databaseMismatch`` if it is another application's,
   ///   ``EngineError/Code/newerVersion`` if the database is beyond the ladder, ``EngineError/Code/damaged`` if it is below.
   static func climb(_ db: Database) throws {
     let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0

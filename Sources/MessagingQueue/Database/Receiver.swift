@@ -22,7 +22,7 @@ struct Receiver {
   private var isFull = false
   private var reception = EngineDatabase.Reception()
   private var removal: MessageRemoval
-  private var tally = Tally()
+  private var tally = OperationCounts()
 
   init(
     _ consumer: ConsumerRecord, _ db: Database, clock: ReceptionClock, random: RandomSource,
@@ -49,7 +49,7 @@ struct Receiver {
   }
 
   /// Counts what ended in it, for whoever wants to know.
-  func add(to tally: inout Tally) {
+  func add(to tally: inout OperationCounts) {
     tally.leasesExpired += self.tally.leasesExpired
     tally.deadLettered += self.tally.deadLettered
     tally.expired += self.tally.expired
@@ -98,7 +98,7 @@ struct Receiver {
       select, arguments: [consumer.id, clock.bootNumber, clock.now, mostAttempts])
     let deliveries = DeliveryTable(consumer, db)
     for timetoken in timetokens {
-      try deliveries.bury(
+      try deliveries.moveToDeadLetters(
         Timetoken(unchecked: timetoken), reason: DeliveryFailure.leaseEnded, at: clock.wallNow)
     }
     tally.leasesExpired += timetokens.count

@@ -95,7 +95,7 @@ public struct EngineConfiguration: Sendable {
   public var logger = Logger(label: "datavault.engine")
 
   /// The longest lease and the longest delay: 366 days.
-  public static let longestHold: Duration = .seconds(366 * 86_400)
+  public static let maximumLeaseDuration: Duration = .seconds(366 * 86_400)
 
   /// The longest time to live: 100 years.
   static let longestTimeToLive: Duration = .seconds(100 * 366 * 86_400)

@@ -63,7 +63,7 @@ extension EngineError.Code {
   /// The vault belongs to a database that is not there.
   public static let databaseMissing = Self("databaseMissing")
   /// The database belongs to another vault, or to none.
-  public static let foreignDatabase = Self("foreignDatabase")
+  public static let databaseMismatch = Self("databaseMismatch")
   /// The database is an older copy, or has lost its last commits.
   public static let rolledBack = Self("rolledBack")
   /// The engine was stopped.
@@ -166,7 +166,7 @@ extension EngineError {
 
   private static let startCodes: [VaultedDatabaseError.Code: Code] = [
     .vaultLocked: .vaultLocked, .keyMissing: .keyMissing, .databaseMissing: .databaseMissing,
-    .foreignDatabase: .foreignDatabase, .plainDatabase: .plainDatabase,
+    .databaseMismatch: .databaseMismatch, .plainDatabase: .plainDatabase,
     .newerVersion: .newerVersion, .damaged: .damaged, .busy: .busy, .diskFull: .diskFull,
     .readOnly: .readOnly, .rolledBack: .rolledBack, .foreignFile: .foreignFile,
   ]

@@ -25,13 +25,13 @@ extension MessagingEngine {
   ///   - configuration: its ``EngineConfiguration/unlockTimeout`` says how long to wait for a
   ///     session.
   /// - Throws: `vaultLocked`; `keyMissing`, `vaultMissing`, `notSecured`, `databaseMissing`,
-  ///   `foreignDatabase`, `plainDatabase`; `rolledBack`, to be accepted with ``acceptRollback(_:vault:)``;
+  ///   `databaseMismatch`, `plainDatabase`; `rolledBack`, to be accepted with ``acceptRollback(_:vault:)``;
   ///   `damaged`, `newerVersion`; `busy`, `diskFull`, `inputOutput`, `vault`.
   public static func start(
     _ home: DataVaultHome, vault: Vault? = nil,
     configuration: EngineConfiguration = EngineConfiguration()
   ) async throws(EngineError) -> MessagingEngine {
-    let life = LifeKeeper(logger: configuration.logger)
+    let life = EngineStateStore(logger: configuration.logger)
     let engine = try await startUnlessLocked(
       home, vault: vault, configuration: configuration, life: life)
     guard let engine else { throw EngineError(refusing: .vaultLocked, home) }
@@ -43,7 +43,7 @@ extension MessagingEngine {
   /// - Parameter life: shows the start from its beginning.
   /// - Returns: nil if it was: nobody has been waited for then.
   package static func startUnlessLocked(
-    _ home: DataVaultHome, vault: Vault?, configuration: EngineConfiguration, life: LifeKeeper
+    _ home: DataVaultHome, vault: Vault?, configuration: EngineConfiguration, life: EngineStateStore
   ) async throws(EngineError) -> MessagingEngine? {
     _ = life.handle(.start)
     let engine: MessagingEngine?
@@ -69,7 +69,7 @@ extension MessagingEngine {
   }
 
   private static func openUnlessLocked(
-    _ home: DataVaultHome, vault: Vault, configuration: EngineConfiguration, life: LifeKeeper
+    _ home: DataVaultHome, vault: Vault, configuration: EngineConfiguration, life: EngineStateStore
   ) async throws(EngineError) -> MessagingEngine? {
     do throws(EngineError) {
       return try await open(home, vault: vault, configuration: configuration, life: life)
@@ -80,16 +80,17 @@ extension MessagingEngine {
   }
 
   private static func open(
-    _ home: DataVaultHome, vault: Vault, configuration: EngineConfiguration, life: LifeKeeper
+    _ home: DataVaultHome, vault: Vault, configuration: EngineConfiguration, life: EngineStateStore
   ) async throws(EngineError) -> MessagingEngine {
-    let ties = VaultTies(vault, life, stopsWhenVaultExpires: configuration.stopsWhenVaultExpires)
+    let ties = VaultLockObserver(
+      vault, life, stopsWhenVaultExpires: configuration.stopsWhenVaultExpires)
     var databaseConfiguration = Configuration()
     databaseConfiguration.busyMode = .timeout(configuration.busyTimeout / .seconds(1))
     let database: VaultedDatabase
     let isSecured: Bool
     do {
       database = try await VaultedDatabase.open(
-        home, vault: vault, configuration: databaseConfiguration, ledger: EngineLedger())
+        home, vault: vault, configuration: databaseConfiguration, ledger: EngineAnchorStorage())
       isSecured = try await vault.status().isSecured
     } catch {
       throw EngineError(starting: error)
@@ -99,7 +100,7 @@ extension MessagingEngine {
         pool: database.pool, time: SystemTimeSource(), configuration: configuration,
         isSecured: isSecured, life: life,
         recordAnchor: {
-          try await database.recordAnchor(of: home, vault: vault, ledger: EngineLedger())
+          try await database.recordAnchor(of: home, vault: vault, ledger: EngineAnchorStorage())
         },
         isLockedOut: { vault.isLockedFromOutside },
         closePool: {

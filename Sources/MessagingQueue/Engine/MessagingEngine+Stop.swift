@@ -27,12 +27,12 @@ extension MessagingEngine {
   }
 
   /// Ends the engine because of something outside it, and returns when its database is closed.
-  nonisolated func shutOut(_ code: EngineError.Code) async throws(EngineError) {
-    try await end(after: .shutOut(code))
+  nonisolated func forcedStop(_ code: EngineError.Code) async throws(EngineError) {
+    try await end(after: .forcedStop(code))
   }
 
-  /// Carries out what ``EngineLife`` says about an end.
-  nonisolated func end(after event: EngineLife.Event) async throws(EngineError) {
+  /// Carries out what ``EngineStateMachine`` says about an end.
+  nonisolated func end(after event: EngineStateMachine.Event) async throws(EngineError) {
     guard life.handle(event) == .closeDown else { return await life.awaitEnd() }
     try await closeDown()
   }
@@ -43,7 +43,7 @@ extension MessagingEngine {
     let refusal = EngineError.notRunning(life.refusal ?? .stopped)
     endMaintenance()
     endObservation()
-    tables.bell.stop()
+    tables.notifier.stop()
     let isIdle = await finishes(within: configuration.stopTimeout) {
       await self.commits.close(refusing: refusal)
     }
@@ -94,22 +94,22 @@ extension EngineError {
 /// What an engine and the vault it was started on have to do with each other.
 ///
 /// It is there before the engine is: a vault that is locked in the middle of a start ends that too.
-final class VaultTies: Sendable {
-  private let life: LifeKeeper
+final class VaultLockObserver: Sendable {
+  private let life: EngineStateStore
   private let engine = Mutex<WeakEngine?>(nil)
   private let dependency = Mutex<VaultDependency?>(nil)
   private let expiry = Mutex<Task<Void, Never>?>(nil)
 
-  init(_ vault: Vault, _ life: LifeKeeper, stopsWhenVaultExpires: Bool) {
+  init(_ vault: Vault, _ life: EngineStateStore, stopsWhenVaultExpires: Bool) {
     self.life = life
     dependency.withLock { dependency in
-      dependency = vault.addDependent { [weak self] in await self?.shutOut() }
+      dependency = vault.addDependent { [weak self] in await self?.forcedStop() }
     }
     guard stopsWhenVaultExpires else { return }
     let events = vault.lockEvents
     let task = Task.detached { [weak self] in
       for await event in events where [.timeout, .session].contains(event.reason) {
-        await self?.shutOut()
+        await self?.forcedStop()
       }
     }
     expiry.withLock { $0 = task }
@@ -121,9 +121,9 @@ final class VaultTies: Sendable {
   }
 
   /// Ends the engine, or the start of it; returns when its database is closed.
-  private func shutOut() async {
+  private func forcedStop() async {
     let engine = engine.withLock { $0?.engine }
-    if life.handle(.shutOut(.vaultLocked)) == .closeDown, let engine {
+    if life.handle(.forcedStop(.vaultLocked)) == .closeDown, let engine {
       // What a stop would have thrown stands in the log.
       do throws(EngineError) {
         try await engine.closeDown()

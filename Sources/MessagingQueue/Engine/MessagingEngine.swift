@@ -33,8 +33,8 @@ public actor MessagingEngine {
   nonisolated let operations: QueueOperations
   /// Told, on the writer's queue, of each commit of the engine's and of the caller's with messages.
   nonisolated let didCommit: @Sendable () -> Void
-  nonisolated let life: LifeKeeper
-  nonisolated let anchors: AnchorKeeper?
+  nonisolated let life: EngineStateStore
+  nonisolated let anchors: AnchorRecorder?
   /// Why no work is taken; nil while it is.
   private nonisolated let refusal: @Sendable () -> EngineError?
   private let closePool: @Sendable () throws -> Void
@@ -60,16 +60,16 @@ public actor MessagingEngine {
   package init(
     pool: DatabasePool, time: any TimeSource, random: RandomSource = .system,
     configuration: EngineConfiguration = EngineConfiguration(), isSecured: Bool,
-    life: LifeKeeper? = nil, recordAnchor: (@Sendable () async throws -> Void)? = nil,
+    life: EngineStateStore? = nil, recordAnchor: (@Sendable () async throws -> Void)? = nil,
     isLockedOut: @escaping @Sendable () -> Bool = { false },
     closePool: @escaping @Sendable () throws -> Void = {}
   ) async throws(EngineError) {
-    let life = life ?? LifeKeeper(.start, .opened)
+    let life = life ?? EngineStateStore(.start, .opened)
     let refusal: @Sendable () -> EngineError? = {
       (life.refusal ?? (isLockedOut() ? .vaultLocked : nil)).map(EngineError.notRunning)
     }
     let anchors = recordAnchor.map { record in
-      AnchorKeeper(
+      AnchorRecorder(
         commitCount: configuration.anchorCommitCount, interval: configuration.anchorInterval,
         logger: configuration.logger, record: record)
     }
@@ -78,9 +78,9 @@ public actor MessagingEngine {
     let snapshots = SnapshotReader(pool)
     let tables = try await EngineOpener().open(
       pool, snapshots, time: time, random: random, configuration: configuration,
-      bell: ChangeBell(of: snapshots, isLockedOut: isLockedOut),
-      tallies: metrics.map { metrics in TallyKeeper { metrics.count($0) } })
-    log = LogReader(snapshots, bell: tables.bell, refusal: refusal)
+      notifier: ChangeNotifier(of: snapshots, isLockedOut: isLockedOut),
+      commitCounter: metrics.map { metrics in CommitCounter { metrics.count($0) } })
+    log = LogReader(snapshots, notifier: tables.notifier, refusal: refusal)
     operations = QueueOperations(tables) { report in
       metrics?.record(report)
       didCommit()
@@ -181,7 +181,7 @@ extension MessagingEngine {
     let tables = operations.tables
     let deadline = ContinuousClock.now + timeout
     while true {
-      let ringCount = tables.bell.ringCount
+      let generation = tables.notifier.generation
       let deliveries = try await operations.receive(
         from: channel, for: consumer, maximumCount: maximumCount, lease: lease)
       let rest = deadline - .now
@@ -189,8 +189,8 @@ extension MessagingEngine {
       let next = try await log.read(during: "receiving") { db in
         try tables.timeUntilNextReturn(of: channel, for: consumer, db)
       }
-      let wake = await tables.bell.nextRing(
-        after: ringCount, in: [channel], within: min(rest, next ?? rest))
+      let wake = await tables.notifier.waitForChange(
+        after: generation, in: [channel], within: min(rest, next ?? rest))
       if wake == .cancelled {
         throw EngineError(
           .cancelled, "receiving was cancelled; nothing was leased", hint: "call it again")

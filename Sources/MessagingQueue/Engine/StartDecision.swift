@@ -81,10 +81,10 @@ actor EngineOpener {
 
   func open(
     _ pool: DatabasePool, _ snapshots: SnapshotReader, time: any TimeSource, random: RandomSource,
-    configuration: EngineConfiguration, bell: ChangeBell, tallies: TallyKeeper?
+    configuration: EngineConfiguration, notifier: ChangeNotifier, commitCounter: CommitCounter?
   ) throws(EngineError) -> EngineDatabase {
     try EngineDatabase(
       pool: pool, snapshots: snapshots, time: time, random: random, configuration: configuration,
-      bell: bell, tallies: tallies)
+      notifier: notifier, commitCounter: commitCounter)
   }
 }

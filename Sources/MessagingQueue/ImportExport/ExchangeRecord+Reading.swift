@@ -62,9 +62,9 @@ extension ExportedChannel {
     channel = try object.channel()
     keepsAcknowledged = try object.flag("keepsAcknowledged")
     discardsUnacknowledged = try object.flag("discardsUnacknowledged")
-    longestAge = try object.optionalTime("longestAge")
+    maximumAge = try object.optionalTime("longestAge")
     mostMessages = try object.optionalNumber("mostMessages")
-    mostBytes = try object.optionalNumber("mostBytes")
+    maximumByteCount = try object.optionalNumber("mostBytes")
     removedThrough = try object.optionalTime("removedThrough") ?? 0
   }
 }

@@ -37,9 +37,9 @@ struct ExportedChannel: Sendable, Hashable {
   var channel: Channel
   var keepsAcknowledged = false
   var discardsUnacknowledged = false
-  var longestAge: Int64?
+  var maximumAge: Int64?
   var mostMessages: Int64?
-  var mostBytes: Int64?
+  var maximumByteCount: Int64?
   /// 0 for nothing.
   var removedThrough: Int64 = 0
 }
@@ -116,9 +116,9 @@ extension ExchangeRecord {
       line.add("channel", channel.channel.name)
       line.add("keepsAcknowledged", flag: channel.keepsAcknowledged)
       line.add("discardsUnacknowledged", flag: channel.discardsUnacknowledged)
-      line.add("longestAge", time: channel.longestAge)
+      line.add("longestAge", time: channel.maximumAge)
       line.add("mostMessages", number: channel.mostMessages)
-      line.add("mostBytes", number: channel.mostBytes)
+      line.add("mostBytes", number: channel.maximumByteCount)
       line.add("removedThrough", time: channel.removedThrough > 0 ? channel.removedThrough : nil)
     case .consumer(let consumer):
       line.add("record", "consumer")

@@ -23,7 +23,8 @@ struct ExportedChannelRows {
       channels[row[0]] = ExportedChannelRows(
         channel: ExportedChannel(
           channel: channel, keepsAcknowledged: row[3], discardsUnacknowledged: row[4],
-          longestAge: row[5], mostMessages: row[6], mostBytes: row[7], removedThrough: row[8]),
+          maximumAge: row[5], mostMessages: row[6], maximumByteCount: row[7], removedThrough: row[8]
+        ),
         messageCount: row[2])
     }
     if let chosen, channels.count < chosen.count {
@@ -128,5 +129,5 @@ public struct ExportReport: Sendable, Hashable {
   public internal(set) var resumedAfter: Int?
   /// Whether the database has changed between the attempts: what was acknowledged meanwhile may stand
   /// in the file as not acknowledged.
-  public internal(set) var changedMeanwhile = false
+  public internal(set) var databaseChanged = false
 }

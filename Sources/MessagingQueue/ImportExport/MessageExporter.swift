@@ -38,7 +38,7 @@ struct MessageExporter {
     let state = try ExportState.read(db)
     if let header = place.header {
       report.resumedAfter = Int(place.messageCount)
-      report.changedMeanwhile = place.commitNumber != state.moment.commitNumber
+      report.databaseChanged = place.commitNumber != state.moment.commitNumber
       guard header.source == state.source else { throw EngineError.otherExport }
       try emit(.resumed(state.moment))
     } else {

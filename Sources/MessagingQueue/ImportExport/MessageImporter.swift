@@ -23,11 +23,11 @@ struct MessageImporter {
   private var channels: [Channel: ChannelState] = [:]
   private var positions: PositionTable
   private var timetokens: [Timetoken] = []
-  private var ledger: ImportLedger
+  private var ledger: ImportProgress
 
   /// - Parameter highWater: none up to this one is given out when all of the file is stored.
   init(
-    _ tables: EngineDatabase, _ ledger: ImportLedger, highWater: Int64, _ db: Database
+    _ tables: EngineDatabase, _ ledger: ImportProgress, highWater: Int64, _ db: Database
   ) throws {
     self.highWater = highWater
     self.db = db
@@ -55,7 +55,7 @@ struct MessageImporter {
   }
 
   /// Writes the sums and what is known of the file now.
-  mutating func finish(_ bell: ChangeBell) throws -> ImportLedger {
+  mutating func finish(_ notifier: ChangeNotifier) throws -> ImportProgress {
     try clock.store(db)
     try positions.store()
     let update = try db.cachedStatement(
@@ -71,7 +71,7 @@ struct MessageImporter {
       ])
       try channel.removal.finish()
     }
-    bell.announce(timetokens, after: clock.start, in: Set(channels.keys))
+    notifier.announce(timetokens, after: clock.start, in: Set(channels.keys))
     return ledger
   }
 
@@ -85,7 +85,7 @@ struct MessageImporter {
         """,
       arguments: [
         channel.channel.name, channel.keepsAcknowledged, channel.discardsUnacknowledged,
-        channel.longestAge, channel.mostMessages, channel.mostBytes, channel.removedThrough,
+        channel.maximumAge, channel.mostMessages, channel.maximumByteCount, channel.removedThrough,
       ])
   }
 

@@ -100,7 +100,7 @@ actor ExchangeWorker {
 
   /// Opens a file that was checked, behind the lines that are stored.
   func beginImport(
-    _ path: FilePath, _ checked: CheckedImport, after ledger: ImportLedger,
+    _ path: FilePath, _ checked: CheckedImport, after ledger: ImportProgress,
     _ configuration: EngineConfiguration
   ) throws(EngineError) {
     let reading = ImportReading(try ExchangeFile(regularAt: path), configuration, checked)

@@ -10,7 +10,7 @@ public struct ImportReport: Sendable, Hashable {
   /// Lines that an earlier attempt had stored.
   public internal(set) var resumedAfterLine = 0
   /// Whether the file had been imported before, and nothing was changed.
-  public internal(set) var wasComplete = false
+  public internal(set) var wasAlreadyImported = false
 
   /// All messages of the file.
   public var messageCount: Int { keptCount + renumberedCount }
@@ -36,11 +36,11 @@ extension MessagingEngine {
     let worker = ExchangeWorker()
     let checked = try await worker.check(path, tables, progress: progress)
     var ledger = try await commits.run(during: "importing messages") { db in
-      try ImportLedger.begin(checked, db)
+      try ImportProgress.begin(checked, db)
     }
     var report = ImportReport()
     report.resumedAfterLine = Int(ledger.lineCount)
-    report.wasComplete = ledger.isComplete
+    report.wasAlreadyImported = ledger.isComplete
     if !ledger.isComplete {
       try await worker.beginImport(path, checked, after: ledger, tables.configuration)
       while let batch = try await worker.nextBatch(progress: progress) {
@@ -84,11 +84,11 @@ struct ImportBatch: Sendable {
 extension EngineDatabase {
   /// Stores a batch, and how far the file has come with it.
   func store(
-    _ batch: ImportBatch, of file: CheckedImport, after before: ImportLedger, in db: Database
-  ) throws -> ImportLedger {
+    _ batch: ImportBatch, of file: CheckedImport, after before: ImportProgress, in db: Database
+  ) throws -> ImportProgress {
     var importer = try MessageImporter(self, before, highWater: file.highWater, db)
     for record in batch.records { try importer.store(record) }
-    var ledger = try importer.finish(bell)
+    var ledger = try importer.finish(notifier)
     ledger.lineCount += Int64(batch.records.count)
     ledger.digest = batch.digest
     try ledger.store(file.header.id, replacing: before, db)

@@ -28,7 +28,7 @@ public struct LogMessage: Sendable, Hashable {
   /// How many messages of the log were passed over right before this one.
   ///
   /// Always 0, except in a live sequence with ``OverflowPolicy/skip(toNewest:)``.
-  public internal(set) var passedOverCount: Int = 0
+  public internal(set) var skippedCount: Int = 0
 }
 
 /// Where a live sequence begins.
@@ -80,7 +80,7 @@ public struct OverflowPolicy: Sendable, Hashable {
   public static let wait = OverflowPolicy(newestCount: nil)
 
   /// A reader with more than `count` messages before it jumps to the newest `count`;
-  /// ``LogMessage/passedOverCount`` of the next message says how many it passed over.
+  /// ``LogMessage/skippedCount`` of the next message says how many it passed over.
   ///
   /// It looks whenever it has worked off what it has read: `count` messages at most.
   public static func skip(toNewest count: Int) -> OverflowPolicy {

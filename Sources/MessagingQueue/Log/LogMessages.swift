@@ -60,12 +60,13 @@ public struct LogMessages: AsyncSequence, Sendable {
       do throws(EngineError) {
         while page.isEmpty {
           if missedCount > 0 { throw missed }
-          let count = sequence.reader.bell.ringCount
+          let count = sequence.reader.notifier.generation
           let read = try await sequence.read(after: cursor, account)
           try checkRemovals(read.page)
           take(read)
           if page.isEmpty, missedCount == 0 {
-            let wake = await sequence.reader.bell.nextRing(after: count, in: sequence.channels)
+            let wake = await sequence.reader.notifier.waitForChange(
+              after: count, in: sequence.channels)
             if wake == .cancelled { return end() }
           }
         }
@@ -82,20 +83,20 @@ public struct LogMessages: AsyncSequence, Sendable {
     private mutating func take(_ read: LogRead) {
       page = read.page.messages[...]
       var account = read.account
-      account.give(page.count + read.passedOverCount)
-      var passedOverCount = read.passedOverCount
+      account.give(page.count + read.skippedCount)
+      var skippedCount = read.skippedCount
       if read.endsLog {
         missedCount = account.missedCount(publishedCount: read.page.publishedCount)
         if sequence.overflow.newestCount != nil {
           // A reader that skips is told with the next message.
           if !page.isEmpty {
-            passedOverCount += missedCount
+            skippedCount += missedCount
             account.give(missedCount)
           }
           missedCount = 0
         }
       }
-      if !page.isEmpty { page[page.startIndex].passedOverCount = passedOverCount }
+      if !page.isEmpty { page[page.startIndex].skippedCount = skippedCount }
       self.account = account
     }
 
@@ -142,10 +143,10 @@ public struct LogMessages: AsyncSequence, Sendable {
     return try await reader.read(during: "reading the log") { db in
       var query = query
       let account = try account ?? ReadingAccount(query, db)
-      let passedOverCount = try overflow.skip(&query, db)
+      let skippedCount = try overflow.skip(&query, db)
       let page = try EngineDatabase.page(query, db)
       return LogRead(
-        page: page, passedOverCount: passedOverCount,
+        page: page, skippedCount: skippedCount,
         endsLog: try EngineDatabase.endsLog(page, of: query, db), account: account)
     }
   }
@@ -155,7 +156,7 @@ public struct LogMessages: AsyncSequence, Sendable {
 private struct LogRead: Sendable {
   let page: LogPage
   /// Messages that the reader skips before the page.
-  let passedOverCount: Int
+  let skippedCount: Int
   /// Whether nothing came after the page.
   let endsLog: Bool
   /// As it was before the page.
@@ -253,9 +254,9 @@ extension OverflowPolicy {
     guard newest.count == newestCount, let oldest = newest.last?.timetoken else { return 0 }
     let cursor = query.cursor ?? .min
     guard oldest > cursor else { return 0 }
-    let passedOverCount = try EngineDatabase.messageCount(
+    let skippedCount = try EngineDatabase.messageCount(
       of: query.channels, after: cursor, before: oldest, db)
-    if passedOverCount > 0 { query.cursor = oldest - 1 }
-    return passedOverCount
+    if skippedCount > 0 { query.cursor = oldest - 1 }
+    return skippedCount
   }
 }

@@ -2,7 +2,7 @@ internal import GRDB
 
 extension MessagingEngine {
   /// What wakes whoever waits for messages.
-  package nonisolated var bell: ChangeBell { log.bell }
+  package nonisolated var notifier: ChangeNotifier { log.notifier }
 
   /// Reads a page of a channel's log, leased or not, without holding up who publishes.
   ///
@@ -116,7 +116,7 @@ extension MessagingEngine {
         hint: "the latency is at least the delay, and neither is negative")
     }
     // Before the place is taken, so that no own change is between the two.
-    let ignored = ignoresOwnChanges ? OwnChangeList(log.bell.ownChanges) : nil
+    let ignored = ignoresOwnChanges ? LocalPublicationList(log.notifier.localPublications) : nil
     let start = try await log.read(during: "reading the log") { try EngineDatabase.highWater($0) }
     return ChangeNotifications(
       reader: log, time: tables.time, channels: channels, start: start, delay: delay,
@@ -126,16 +126,17 @@ extension MessagingEngine {
 
 /// Reads the log beside the engine's own thread, in snapshots that hold up no writer.
 package final class LogReader: Sendable {
-  let bell: ChangeBell
+  let notifier: ChangeNotifier
   private let snapshots: SnapshotReader
   private let refusal: @Sendable () -> EngineError?
 
   /// - Parameter refusal: why no work is taken; nil while it is.
   package init(
-    _ snapshots: SnapshotReader, bell: ChangeBell, refusal: @escaping @Sendable () -> EngineError?
+    _ snapshots: SnapshotReader, notifier: ChangeNotifier,
+    refusal: @escaping @Sendable () -> EngineError?
   ) {
     self.snapshots = snapshots
-    self.bell = bell
+    self.notifier = notifier
     self.refusal = refusal
   }
 

@@ -67,7 +67,7 @@ public struct Message: Sendable, Hashable {
     /// As soon as it is published.
     public static let immediately = Availability(moment: .after(.zero))
 
-    /// When `delay` is over, at most ``EngineConfiguration/longestHold``.
+    /// When `delay` is over, at most ``EngineConfiguration/maximumLeaseDuration``.
     public static func after(_ delay: Duration) -> Availability {
       Availability(moment: .after(delay))
     }
@@ -105,7 +105,7 @@ extension Message {
           "messages of one key are received in the order of publishing; leave one of the two out")
     }
     if case .after(let delay) = availability.moment,
-      delay < .zero || delay > EngineConfiguration.longestHold
+      delay < .zero || delay > EngineConfiguration.maximumLeaseDuration
     {
       throw EngineError(
         .invalidArgument, "\(which) has a delay of \(delay)", hint: "nothing, or at most 366 days")

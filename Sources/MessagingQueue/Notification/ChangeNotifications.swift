@@ -35,12 +35,12 @@ public struct ChangeNotifications: AsyncSequence, Sendable {
   let start: Int64
   let delay: Duration
   let maximumLatency: Duration
-  let ignored: OwnChangeList?
+  let ignored: LocalPublicationList?
 
   /// Starts where the sequence was made.
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
-  /// Waits for the bell and for the timer.
+  /// Waits for the notifier and for the timer.
   public struct Iterator: AsyncIteratorProtocol {
     private let sequence: ChangeNotifications
     private var cursor: Int64
@@ -59,13 +59,14 @@ public struct ChangeNotifications: AsyncSequence, Sendable {
     ) async throws(EngineError) -> ChangeNotification? {
       do {
         while !isOver, !Task.isCancelled {
-          let count = sequence.reader.bell.ringCount
+          let count = sequence.reader.notifier.generation
           // What is there already is as good as a ring.
           let first = try await sequence.changes(after: cursor)
           if first.newest.isEmpty {
             cursor = first.highWater
-            let wake = await sequence.reader.bell.nextRing(after: count, in: sequence.channels)
-            if wake != .rang { continue }
+            let wake = await sequence.reader.notifier.waitForChange(
+              after: count, in: sequence.channels)
+            if wake != .changed { continue }
           }
           guard await sequence.waitForTheBurst() else { continue }
           let changes = try await sequence.changes(after: cursor)
@@ -95,14 +96,14 @@ public struct ChangeNotifications: AsyncSequence, Sendable {
   /// Returns when it is time to tell; false if the wait was cut off.
   private func waitForTheBurst() async -> Bool {
     var coalescer = ChangeCoalescer(delay: delay, maximumLatency: maximumLatency)
-    var count = reader.bell.ringCount
+    var count = reader.notifier.generation
     var action = coalescer.changed(at: time.sinceBoot)
     while case .waitForEventOrTime(let due) = action {
-      let wake = await reader.bell.nextRing(
+      let wake = await reader.notifier.waitForChange(
         after: count, in: channels, within: due - time.sinceBoot)
-      count = reader.bell.ringCount
+      count = reader.notifier.generation
       switch wake {
-      case .rang: action = coalescer.changed(at: time.sinceBoot)
+      case .changed: action = coalescer.changed(at: time.sinceBoot)
       case .timedOut: action = coalescer.time(Swift.max(due, time.sinceBoot))
       case .stopped, .cancelled: return false
       }

@@ -8,7 +8,7 @@ internal import Synchronization
 /// Counters and timers follow each commit. The gauges are set by ``DepthGauges``, now and then.
 final class EngineMetrics: Sendable {
   let gauges: DepthGauges
-  private let counters: [(counter: Counter, count: @Sendable (Tally) -> Int)]
+  private let counters: [(counter: Counter, count: @Sendable (OperationCounts) -> Int)]
   private let commitVerbs: Recorder
   private let commitWork: Timer
   private let commitSync: Timer
@@ -18,7 +18,7 @@ final class EngineMetrics: Sendable {
     let factory = configuration.metricsFactory
     if factory is NOOPMetricsHandler { return nil }
     gauges = DepthGauges(factory, configuration.channelMetrics)
-    let counts: [(MetricName, @Sendable (Tally) -> Int)] = [
+    let counts: [(MetricName, @Sendable (OperationCounts) -> Int)] = [
       (.published, { $0.published }), (.received, { $0.received }),
       (.redelivered, { $0.redelivered }), (.acknowledged, { $0.acknowledged }),
       (.released, { $0.released }), (.expired, { $0.expired }),
@@ -34,7 +34,7 @@ final class EngineMetrics: Sendable {
       label: MetricName.commitSync.rawValue, preferredDisplayUnit: .seconds, factory: factory)
   }
 
-  func count(_ tally: Tally) {
+  func count(_ tally: OperationCounts) {
     for (counter, count) in counters {
       let number = count(tally)
       if number > 0 { counter.increment(by: number) }

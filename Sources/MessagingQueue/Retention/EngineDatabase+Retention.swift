@@ -15,7 +15,7 @@ extension EngineDatabase {
         """
     ).execute(arguments: [
       retention.keepsAcknowledged, retention.discardsUnacknowledged,
-      retention.longestAge.map { WallTime.ticks(of: $0) }, retention.maximumMessageCount,
+      retention.maximumAge.map { WallTime.ticks(of: $0) }, retention.maximumMessageCount,
       retention.maximumByteCount, Self.makeChannelID(channel, db),
     ])
   }
@@ -31,7 +31,7 @@ extension EngineDatabase {
     guard let row = try Row.fetchOne(select, arguments: [channel.name]) else { return retention }
     retention.keepsAcknowledged = row[0]
     retention.discardsUnacknowledged = row[1]
-    retention.longestAge = (row[2] as Int64?).map { .nanoseconds(100) * $0 }
+    retention.maximumAge = (row[2] as Int64?).map { .nanoseconds(100) * $0 }
     retention.maximumMessageCount = row[3]
     retention.maximumByteCount = row[4]
     return retention
@@ -51,7 +51,7 @@ extension EngineDatabase {
     var sweep = try RetentionSweep(
       channelID, retention, now: WallTime.ticks(of: time.now), db)
     let step = try sweep.run(after: start, count: count)
-    tallies?.note { $0.retired += step.removedCount }
+    commitCounter?.note { $0.retired += step.removedCount }
     return step
   }
 
@@ -118,7 +118,7 @@ extension EngineDatabase {
     var removal = MessageRemoval(db, channelID: channelID)
     for timetoken in timetokens { try removal.retireFromConsumers(timetoken) }
     try removal.finish()
-    tallies?.note { $0.purged += timetokens.count }
+    commitCounter?.note { $0.purged += timetokens.count }
     return timetokens.count
   }
 }

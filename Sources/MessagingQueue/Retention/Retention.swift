@@ -14,7 +14,7 @@ public struct Retention: Sendable, Hashable {
   /// The age from which a message may go, by the wall clock.
   ///
   /// Default: nil, at any age.
-  public var longestAge: Duration?
+  public var maximumAge: Duration?
 
   /// The most messages of the log; those beyond may go.
   ///
@@ -37,7 +37,7 @@ public struct Retention: Sendable, Hashable {
 
   /// Whether there is anything for a sweep to do.
   var hasLimits: Bool {
-    longestAge != nil || maximumMessageCount != nil || maximumByteCount != nil
+    maximumAge != nil || maximumMessageCount != nil || maximumByteCount != nil
   }
 
   func check() throws(EngineError) {
@@ -47,9 +47,9 @@ public struct Retention: Sendable, Hashable {
           .invalidArgument, "a limit of \(limit) \(what)", hint: "use nothing or more")
       }
     }
-    if let longestAge, longestAge < .zero || longestAge > EngineConfiguration.longestTimeToLive {
+    if let maximumAge, maximumAge < .zero || maximumAge > EngineConfiguration.longestTimeToLive {
       throw EngineError(
-        .invalidArgument, "a longest age of \(longestAge)", hint: "nothing, or at most 100 years")
+        .invalidArgument, "a longest age of \(maximumAge)", hint: "nothing, or at most 100 years")
     }
   }
 }

@@ -84,7 +84,7 @@ package struct RetentionSweep {
     self.channelID = channelID
     self.retention = retention
     self.db = db
-    oldestKept = retention.longestAge.map { now - WallTime.ticks(of: $0) } ?? .min
+    oldestKept = retention.maximumAge.map { now - WallTime.ticks(of: $0) } ?? .min
     let select = try db.cachedStatement(
       sql: "SELECT message_count, byte_count FROM channel WHERE id = ?")
     guard let row = try Row.fetchOne(select, arguments: [channelID]) else {

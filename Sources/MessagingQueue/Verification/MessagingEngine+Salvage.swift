@@ -7,7 +7,7 @@ public import VaultedDatabase
 /// What ``MessagingEngine/verify(_:vault:checksContents:progress:)`` has found.
 public struct QueueVerification: Sendable {
   /// Pages and log: `docs/verify-and-salvage.md`.
-  public let pages: Verification
+  public let pages: VerificationReport
   /// Whether the database knows its vault's rollback anchor: `docs/vaulted-database.md`, "Anchor".
   public let anchor: AnchorState
   /// The messages' own rules; nil where the pages are not clean, and were not asked.
@@ -27,12 +27,12 @@ public struct QueueSalvage: Sendable {
   /// Where the damaged database lies now, under the vault's key as before.
   public let damagedPath: FilePath
   /// What was copied, by table; nil when an earlier salvage was only finished.
-  public let pages: Salvage?
+  public let pages: SalvageReport?
   /// Whether the damaged one knew its vault's rollback anchor, `missing` when that was accepted; nil when an
   /// earlier salvage was only finished.
   public let anchor: AnchorState?
   /// What was done about rows that lacked others; nil when an earlier salvage was only finished.
-  public let messages: MessageMending?
+  public let messages: MessageRepairReport?
 
   /// Whether nothing is lost, as far as anything tells.
   public var isComplete: Bool { pages?.isComplete == true && messages?.isComplete == true }
@@ -49,7 +49,7 @@ extension MessagingEngine {
   ///   - vault: the messaging vault of the home, unlocked.
   ///   - checksContents: whether SQLite also compares the pages with each other. Default: true.
   ///   - progress: told of pages, on a thread of the verification's own.
-  /// - Throws: `busy`; `databaseMissing`, `foreignDatabase`, `plainDatabase`, `newerVersion`;
+  /// - Throws: `busy`; `databaseMissing`, `databaseMismatch`, `plainDatabase`, `newerVersion`;
   ///   `vaultLocked`, `vault`, `inputOutput`.
   public static func verify(
     _ home: DataVaultHome, vault: Vault, checksContents: Bool = true,
@@ -57,7 +57,7 @@ extension MessagingEngine {
   ) async throws(EngineError) -> QueueVerification {
     do {
       let found = try await VaultedDatabase.verify(
-        home, vault: vault, ledger: EngineLedger(), checksContents: checksContents,
+        home, vault: vault, ledger: EngineAnchorStorage(), checksContents: checksContents,
         progress: progress
       ) { db in try MessageVerifier.run(db) }
       return QueueVerification(pages: found.pages, anchor: found.anchor, messages: found.rows)
@@ -88,11 +88,11 @@ extension MessagingEngine {
   ) async throws(EngineError) -> QueueSalvage {
     do {
       let salvaged = try await VaultedDatabase.salvage(
-        home, vault: vault, ledger: EngineLedger(), acceptsRollback: acceptsRollback,
+        home, vault: vault, ledger: EngineAnchorStorage(), acceptsRollback: acceptsRollback,
         progress: progress
       ) { pages, pool in
         let deliveries = pages.tables.first { $0.name == "delivery" }
-        return try MessageMender.run(
+        return try MessageRepairer.run(
           pool,
           lostDeliveries: deliveries.map { $0.pagesLost > 0 || $0.rowsLostAtLeast > 0 } ?? true)
       }

@@ -86,7 +86,7 @@ struct LostAndFound {
 
 extension Salvager {
   /// A lost subtree, as a place that a page without a parent may have come from.
-  private struct Place {
+  private struct TemporaryDatabase {
     let copy: Int
     let loss: Int
     let page: UInt32
@@ -164,8 +164,8 @@ extension Salvager {
   /// The lost subtree that a page belongs to; nil where that cannot be told.
   private func owner(
     of page: BTreePage, _ rows: [(Int64, [StoredValue])], _ broken: [Int64], map: PointerMap?
-  ) -> Place? {
-    var places: [Place] = []
+  ) -> TemporaryDatabase? {
+    var places: [TemporaryDatabase] = []
     for (index, copy) in copies.enumerated() {
       guard let plan = copy.plan, plan.hasRowID == page.kind.isTable,
         rows.allSatisfy({ plan.fits($0.1) })
@@ -175,7 +175,7 @@ extension Salvager {
           loss.after.map { rowID > $0 } ?? true && loss.through.map { rowID <= $0 } ?? true
         }
         if isWithin || !page.kind.isTable {
-          places.append(Place(copy: index, loss: number, page: loss.page))
+          places.append(TemporaryDatabase(copy: index, loss: number, page: loss.page))
         }
       }
     }

@@ -7,7 +7,7 @@ internal import SealedVFS
 struct Salvager {
   let source: any PageSource
   let database: NewDatabase
-  var report = Salvage()
+  var report = SalvageReport()
 
   var reader: TreeReader
   var settings: DatabaseSettings?
@@ -26,7 +26,7 @@ struct Salvager {
   }
 
   /// Does the whole work.
-  mutating func run() throws(SealedFileError) -> Salvage {
+  mutating func run() throws(SealedFileError) -> SalvageReport {
     readSettings()
     readSchema()
     try makeTables()
@@ -183,7 +183,7 @@ extension Salvager {
     for entry in schema where entry.isOrdinaryTable {
       var copy = TableCopy(entry)
       if let reason = try database.create(entry.sql ?? "") {
-        report.notRecreated.append(Salvage.Refusal(name: entry.name, reason: reason))
+        report.notRecreated.append(SalvageReport.Refusal(name: entry.name, reason: reason))
       } else {
         copy.plan = try TablePlan(entry, in: database)
       }
@@ -223,7 +223,7 @@ extension Salvager {
       for entry in schema where entry.kind == kind && !entry.isInternal {
         guard let sql = entry.sql else { continue }
         if let reason = try database.create(sql) {
-          report.notRecreated.append(Salvage.Refusal(name: entry.name, reason: reason))
+          report.notRecreated.append(SalvageReport.Refusal(name: entry.name, reason: reason))
         }
       }
     }

@@ -123,13 +123,13 @@ struct TableCopy {
   var losses: [TreeReader.Loss] = []
   var answeredLosses: Set<Int> = []
 
-  private var report: Salvage.Table
+  private var report: SalvageReport.Table
   private var insertions: [Int: RowInsertion] = [:]
   private static let insertionLimit = 16
 
   init(_ entry: SchemaEntry) {
     self.entry = entry
-    report = Salvage.Table(name: entry.name)
+    report = SalvageReport.Table(name: entry.name)
   }
 
   /// Inserts a record; false where the table does not take it.
@@ -164,15 +164,15 @@ struct TableCopy {
     if let previous = report.lostRanges.last, let end = previous.last, let first,
       end < .max, first == end + 1
     {
-      report.lostRanges[report.lostRanges.count - 1] = Salvage.RowIDRange(
+      report.lostRanges[report.lostRanges.count - 1] = SalvageReport.RowIDRange(
         first: previous.first, last: last)
-    } else if report.lostRanges.count < Salvage.rangeLimit {
-      report.lostRanges.append(Salvage.RowIDRange(first: first, last: last))
+    } else if report.lostRanges.count < SalvageReport.rangeLimit {
+      report.lostRanges.append(SalvageReport.RowIDRange(first: first, last: last))
     }
   }
 
   /// The report, when all that will be found is found.
-  mutating func finished() -> Salvage.Table {
+  mutating func finished() -> SalvageReport.Table {
     insertions = [:]
     report.pagesLost = losses.count
     let hasRowID = plan?.hasRowID ?? true

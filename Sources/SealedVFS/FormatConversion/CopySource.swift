@@ -12,10 +12,11 @@ package final class CopySource {
   private let base: String
 
   /// The file, held so that nobody else can have it open; nil for a sealed one that others use.
-  private let held: HeldFile?
+  private let held: LockedInputFile?
 
   private init(
-    _ path: String, _ parameters: String, _ registration: KeyRegistration?, _ held: HeldFile?,
+    _ path: String, _ parameters: String, _ registration: KeyRegistration?,
+    _ held: LockedInputFile?,
     over base: String
   ) {
     self.path = path
@@ -81,11 +82,11 @@ package final class CopySource {
   /// a log.
   private static func hold(
     _ path: String, over base: String
-  ) throws(SealedFileError) -> HeldFile {
+  ) throws(SealedFileError) -> LockedInputFile {
     guard let vfs = unsafe sqlite3_vfs_find(base) else {
       throw SealedFileError(.invalidArgument, path: path, detail: "there is no VFS \(base)")
     }
-    guard let file = try unsafe HeldFile(path, kind: SQLITE_OPEN_MAIN_DB, over: vfs) else {
+    guard let file = try unsafe LockedInputFile(path, kind: SQLITE_OPEN_MAIN_DB, over: vfs) else {
       throw SealedFileError(.absent, path: path)
     }
     try file.lockShared()

@@ -9,7 +9,7 @@ package final class CopyTarget {
   let format: FileFormat?
   let vfs: String
   package private(set) var registration: KeyRegistration?
-  private let file: SideFile
+  private let file: AtomicFileReplacement
   private let lock: FileLock
   private var isFinished = false
 
@@ -21,7 +21,7 @@ package final class CopyTarget {
     _ path: FilePath, _ format: FileFormat?, vfs: String, _ fileSystem: any FileSystem
   ) throws(SealedFileError) {
     try SealedVFS.install()
-    file = try SideFile(newAt: path, fileSystem)
+    file = try AtomicFileReplacement(newAt: path, fileSystem)
     lock = try file.claim()
     self.format = format
     self.vfs = vfs
@@ -83,13 +83,13 @@ enum SiblingFiles {
   static func requireNone(
     of database: String, over vfs: UnsafeMutablePointer<sqlite3_vfs>
   ) throws(SealedFileError) {
-    if let log = try unsafe HeldFile(database + "-wal", kind: SQLITE_OPEN_WAL, over: vfs),
+    if let log = try unsafe LockedInputFile(database + "-wal", kind: SQLITE_OPEN_WAL, over: vfs),
       try log.byteCount() > 0
     {
       throw SealedFileError(.notClosed, path: database, detail: "\(log.path) holds changes")
     }
     let kind = SQLITE_OPEN_MAIN_JOURNAL
-    if let journal = try unsafe HeldFile(database + "-journal", kind: kind, over: vfs),
+    if let journal = try unsafe LockedInputFile(database + "-journal", kind: kind, over: vfs),
       try journal.byteCount() > 0, beginsWithSomething(journal)
     {
       throw SealedFileError(.notClosed, path: database, detail: "\(journal.path) is hot")
@@ -97,7 +97,7 @@ enum SiblingFiles {
   }
 
   /// Whether a journal is one that must be rolled back: SQLite zeroes the start of one that is not.
-  private static func beginsWithSomething(_ journal: HeldFile) -> Bool {
+  private static func beginsWithSomething(_ journal: LockedInputFile) -> Bool {
     let start = Scratch(byteCount: 8)
     guard unsafe journal.read(start.pointer, start.byteCount, at: 0) else { return true }
     return unsafe !start.bytes(0..<start.byteCount).isZero

@@ -50,7 +50,7 @@ extension JournalFile {
     let state = unsafe JournalState(
       sealed.pointer, byteCount: byteCount, cipher: main.keys.journal)
     switch state {
-    case .foreign: return fail(.foreignSibling, SQLITE_IOERR_READ)
+    case .foreign: return fail(.unrelatedCompanionFile, SQLITE_IOERR_READ)
     case .damaged: return fail(.damagedJournal, SQLITE_IOERR_DATA)
     case .finished:
       unsafe target.storeBytes(of: 0, as: UInt8.self)

@@ -161,7 +161,7 @@ extension ExclusiveConnection {
       try fileSystem.status(of: path)
     }
     guard let status else { throw SealedFileError(.absent, path: path.string) }
-    let side = SideFile(replacing: path, fileSystem)
+    let side = AtomicFileReplacement(replacing: path, fileSystem)
     let copy = try side.create(permissions: status.permissions)
     do throws(SealedFileError) {
       defer { copy.close() }
@@ -185,13 +185,13 @@ extension ExclusiveConnection {
   package func putCopyInPlace(
     fileSystem: any FileSystem = LinuxFileSystem()
   ) throws(SealedFileError) {
-    try SideFile(replacing: path, fileSystem)
+    try AtomicFileReplacement(replacing: path, fileSystem)
       .putInPlace(removing: ["-wal", "-shm", "-journal"])
   }
 
   /// Removes a copy that is not to be used.
   package func discardCopy(fileSystem: any FileSystem = LinuxFileSystem()) {
-    SideFile(replacing: path, fileSystem).discard()
+    AtomicFileReplacement(replacing: path, fileSystem).discard()
   }
 
   private func write(

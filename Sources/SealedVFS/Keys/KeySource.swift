@@ -29,16 +29,16 @@ public enum KeySource: Sendable, Equatable {
     // that this process holds on it (POSIX locks; see os_unix.c).
     var status = Glibc.stat()
     guard unsafe stat(path.string, &status) == 0 else { throw refusal(systemReason) }
-    try judge(status, path.string)
+    try requirePrivateFile(status, path.string)
     let descriptor = unsafe open(path.string, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else { throw refusal(systemReason) }
     defer { _ = close(descriptor) }
     guard unsafe fstat(descriptor, &status) == 0 else { throw refusal(systemReason) }
-    try judge(status, path.string)
+    try requirePrivateFile(status, path.string)
     return try contents(of: descriptor, isRegularFile: true)
   }
 
-  private func judge(_ status: Glibc.stat, _ path: String) throws(SealedFileError) {
+  private func requirePrivateFile(_ status: Glibc.stat, _ path: String) throws(SealedFileError) {
     guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("it is not a regular file") }
     if let reason = SecretFile.refusal(mode: status.st_mode, path: path) { throw refusal(reason) }
     guard status.st_size == XAES256GCM.keyByteCount else { throw wrongLength }

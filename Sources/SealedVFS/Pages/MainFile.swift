@@ -37,7 +37,7 @@ internal import VaultCrypto
   }
 
   /// Whose file this is: each answer is a different error.
-  override func judge(_ identity: [UInt8]) -> Int32 {
+  override func validateHeader(_ identity: [UInt8]) -> Int32 {
     switch HeaderReading(identity) {
     case .plainSQLite: return fail(.plainDatabase, SQLITE_NOTADB)
     case .zeros, .foreign: return fail(.notSealed, SQLITE_NOTADB)

@@ -29,7 +29,7 @@ struct NonceSequence {
 
   /// Writes the next nonce: 24 bytes.
   mutating func writeNext(to target: UnsafeMutableRawPointer) {
-    if remainingCount == 0 || processID != ProcessMark.current {
+    if remainingCount == 0 || processID != ForkDetector.current {
       unsafe beginPrefix(in: target)
     } else if !isRunning {
       unsafe beginRun(in: target)
@@ -52,7 +52,7 @@ struct NonceSequence {
       target.loadUnaligned(fromByteOffset: 8, as: UInt32.self)
     )
     remainingCount = Self.mostPerPrefix
-    processID = ProcessMark.current
+    processID = ForkDetector.current
     unsafe beginRun(in: target)
   }
 
@@ -69,7 +69,7 @@ struct NonceSequence {
 
 /// Tells a process from its parent without a system call: memory that the kernel empties in a
 /// child (`MADV_WIPEONFORK`, madvise(2)) holds the id of the process that it is true for.
-@safe enum ProcessMark {
+@safe enum ForkDetector {
   /// The id of this process.
   static var current: Int32 {
     guard let memory = unsafe memory else { return getpid() }

@@ -46,7 +46,7 @@ class PagedFile: SealedFile {
   }
 
   /// Finds out whose file this is from its first 16 bytes, and records why it is not ours.
-  func judge(_ identity: [UInt8]) -> Int32 { SQLITE_NOTADB }
+  func validateHeader(_ identity: [UInt8]) -> Int32 { SQLITE_NOTADB }
 
   /// Records why a file that is too short for an identity is refused.
   func answerNoIdentity() -> Int32 { SQLITE_NOTADB }
@@ -218,13 +218,13 @@ extension PagedFile {
   func checkHeader(_ bytes: UnsafeRawBufferPointer?) -> Int32 {
     if let bytes = unsafe bytes {
       if isHeaderOnDisk, unsafe bytes.elementsEqual(codec.identity) { return SQLITE_OK }
-      return unsafe judge(Array(bytes))
+      return unsafe validateHeader(Array(bytes))
     }
     let result = unsafe base.read(opened.pointer, PageLayout.identityByteCount, at: 0)
     guard result == SQLITE_OK else {
       return result == SQLITE_IOERR_SHORT_READ ? answerNoIdentity() : result
     }
-    return unsafe judge(Array(opened.bytes(0..<PageLayout.identityByteCount)))
+    return unsafe validateHeader(Array(opened.bytes(0..<PageLayout.identityByteCount)))
   }
 
   /// Records why SQLite will refuse a file that is shorter than page 1 says.

@@ -29,7 +29,7 @@ final class SQLCipherFile: PagedFile {
     return isNew
   }
 
-  override func judge(_ identity: [UInt8]) -> Int32 {
+  override func validateHeader(_ identity: [UInt8]) -> Int32 {
     if isNew { return SQLITE_OK }  // page 1 is written last, when SQLite has spilled others
     if identity == HeaderReading.plainMagic { return fail(.plainDatabase, SQLITE_NOTADB) }
     guard identity == codec.identity else { return answerNoIdentity() }
@@ -118,7 +118,7 @@ extension SealedVFS {
   private static func storedSalt(
     of path: String, over vfs: UnsafeMutablePointer<sqlite3_vfs>
   ) throws(SealedFileError) -> [UInt8]? {
-    guard let file = try unsafe HeldFile(path, kind: SQLITE_OPEN_MAIN_DB, over: vfs) else {
+    guard let file = try unsafe LockedInputFile(path, kind: SQLITE_OPEN_MAIN_DB, over: vfs) else {
       return nil
     }
     let byteCount = try file.byteCount()

@@ -18,7 +18,8 @@ struct ImageIdentity {
   ///
   /// - Parameter fileID: the id that the database must have; nil takes the one that it states.
   init(
-    _ file: HeldFile, _ siblings: ImageFiles, key: borrowing SecretBytes, fileID: [UInt8]? = nil
+    _ file: LockedInputFile, _ siblings: ImageFiles, key: borrowing SecretBytes,
+    fileID: [UInt8]? = nil
   ) throws(SealedFileError) {
     let start = Scratch(byteCount: SealedHeader.byteCount)
     if try file.byteCount() >= SealedHeader.byteCount,
@@ -58,7 +59,7 @@ struct ImageIdentity {
   }
 
   private static func requireNoOtherFormat(
-    _ reading: HeaderReading, _ file: HeldFile
+    _ reading: HeaderReading, _ file: LockedInputFile
   ) throws(SealedFileError) {
     switch reading {
     case .plainSQLite: throw SealedFileError(.plainDatabase, path: file.path)
@@ -78,7 +79,7 @@ struct ImageIdentity {
   /// Page 1 alone is sealed together with the version: of what states a newer one, other pages prove
   /// nothing. Frames of the log prove nothing about a file that begins like another database.
   private static func isProved(
-    _ keys: FileKeys, _ file: HeldFile, _ siblings: ImageFiles, _ reading: HeaderReading
+    _ keys: FileKeys, _ file: LockedInputFile, _ siblings: ImageFiles, _ reading: HeaderReading
   ) throws(SealedFileError) -> Bool {
     switch reading {
     case .newerVersion: return try isProved(keys, file, pageCount: 1)
@@ -90,7 +91,8 @@ struct ImageIdentity {
   }
 
   /// Whether some frame's page opens.
-  private static func isProved(_ keys: FileKeys, byLog log: HeldFile?) throws(SealedFileError)
+  private static func isProved(_ keys: FileKeys, byLog log: LockedInputFile?)
+    throws(SealedFileError)
     -> Bool
   {
     guard let log else { return false }
@@ -112,7 +114,7 @@ struct ImageIdentity {
 
   /// Whether some page of the file opens, of so many from the first.
   private static func isProved(
-    _ keys: FileKeys, _ file: HeldFile, pageCount mostPageCount: UInt32
+    _ keys: FileKeys, _ file: LockedInputFile, pageCount mostPageCount: UInt32
   ) throws(SealedFileError) -> Bool {
     let sealed = Scratch(byteCount: PageLayout.byteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
@@ -131,7 +133,7 @@ struct ImageIdentity {
 
   /// The file ids in copies of page 1 that lie in log and journal.
   private static func fileIDs(
-    beside file: HeldFile, _ siblings: ImageFiles
+    beside file: LockedInputFile, _ siblings: ImageFiles
   ) -> [[UInt8]] {
     let places = [
       ("-wal", SQLITE_OPEN_WAL, LogLayout.headerByteCount, LogLayout.frameHeaderByteCount, 4120),
@@ -159,7 +161,7 @@ struct ImageIdentity {
   }
 
   /// Whether connections to this database may use a log, which they write to under SHARED locks.
-  func mayUseLog(_ file: HeldFile) throws(SealedFileError) -> Bool {
+  func mayUseLog(_ file: LockedInputFile) throws(SealedFileError) -> Bool {
     let sealed = Scratch(byteCount: PageLayout.byteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
     guard try file.byteCount() >= PageLayout.byteCount,

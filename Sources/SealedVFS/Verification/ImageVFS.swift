@@ -183,7 +183,7 @@ enum ImageFileCallbacks {
     unsafe self.vfs = vfs
   }
 
-  func openDatabase() throws(SealedFileError) -> HeldFile {
+  func openDatabase() throws(SealedFileError) -> LockedInputFile {
     let status: FileStatus?
     do throws(FileError) {
       status = try LinuxFileSystem().status(of: FilePath(path))
@@ -191,13 +191,13 @@ enum ImageFileCallbacks {
       throw SealedFileError(.ioFailed, path: path, detail: "\(error.errno)")
     }
     if let status, status.kind != .regular { throw SealedFileError(.notSealed, path: path) }
-    guard let file = unsafe try HeldFile(path, kind: SQLITE_OPEN_MAIN_DB, over: vfs)
+    guard let file = unsafe try LockedInputFile(path, kind: SQLITE_OPEN_MAIN_DB, over: vfs)
     else { throw SealedFileError(.absent, path: path) }
     return file
   }
 
-  func open(_ suffix: String, _ kind: Int32) throws(SealedFileError) -> HeldFile? {
-    try unsafe HeldFile(path + suffix, kind: kind, over: vfs)
+  func open(_ suffix: String, _ kind: Int32) throws(SealedFileError) -> LockedInputFile? {
+    try unsafe LockedInputFile(path + suffix, kind: kind, over: vfs)
   }
 
   func hasLog() throws(SealedFileError) -> Bool {

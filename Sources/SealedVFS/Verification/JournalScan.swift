@@ -3,7 +3,7 @@ internal import Glibc
 
 /// What a rollback journal holds, read as SQLite's playback would.
 struct JournalScan {
-  private(set) var report = Verification.Journal(state: .absent)
+  private(set) var report = VerificationReport.Journal(state: .absent)
 
   /// The database's size before the transaction; nil unless the journal is hot.
   private(set) var pageCount: UInt32?
@@ -16,7 +16,7 @@ struct JournalScan {
   init() {}
 
   init(
-    _ file: HeldFile, keys: FileKeys, isReservedElsewhere: Bool
+    _ file: LockedInputFile, keys: FileKeys, isReservedElsewhere: Bool
   ) throws(SealedFileError) {
     let byteCount = try file.byteCount()
     let header = Scratch(byteCount: JournalLayout.headerByteCount)
@@ -24,23 +24,23 @@ struct JournalScan {
     unsafe memset(header.pointer, 0, header.byteCount)
     let sealedByteCount = Int(min(byteCount, Int64(JournalLayout.sealedByteCount)))
     guard sealedByteCount > 0, unsafe file.read(header.pointer, sealedByteCount, at: 0) else {
-      report = Verification.Journal(state: .finished)
+      report = VerificationReport.Journal(state: .finished)
       return
     }
     let state = unsafe JournalState(header.pointer, byteCount: byteCount, cipher: keys.journal)
     if isReservedElsewhere {
-      report = Verification.Journal(state: .inUse)
+      report = VerificationReport.Journal(state: .inUse)
     } else if state == .foreign {
-      report = Verification.Journal(state: .foreign)
+      report = VerificationReport.Journal(state: .foreign)
     } else if state == .damaged {
-      report = Verification.Journal(state: .damaged)
+      report = VerificationReport.Journal(state: .damaged)
     } else if state == .finished {
-      report = Verification.Journal(state: .finished)
+      report = VerificationReport.Journal(state: .finished)
       report.unusedRecordCount = Self.recordCount(in: file, byteCount, keys)
     } else if let first = unsafe JournalHeader(
       opening: header.pointer, at: 0, cipher: keys.journal)
     {
-      judge(file.superJournal)
+      evaluate(file.superJournal)
       if report.lacksSuperJournal {
         report.unusedRecordCount = Self.recordCount(in: file, byteCount, keys)
       } else {
@@ -48,19 +48,19 @@ struct JournalScan {
         read(file, byteCount, first, header, keys)
       }
     } else {
-      report = Verification.Journal(state: .damaged)
+      report = VerificationReport.Journal(state: .damaged)
     }
   }
 
   /// Takes a hot journal for what the next opening will take it for.
-  private mutating func judge(_ superJournal: SuperJournal) {
+  private mutating func evaluate(_ superJournal: SuperJournal) {
     switch superJournal.standing {
-    case .notNamed, .listing: report = Verification.Journal(state: .hot)
+    case .notNamed, .listing: report = VerificationReport.Journal(state: .hot)
     case .missing:
-      report = Verification.Journal(state: .finished)
+      report = VerificationReport.Journal(state: .finished)
       report.lacksSuperJournal = true
     case .refused(let reason):
-      report = Verification.Journal(state: .damaged)
+      report = VerificationReport.Journal(state: .damaged)
       report.superJournalFault = reason
     }
   }
@@ -68,7 +68,9 @@ struct JournalScan {
   /// How many records open, whatever the headers say of them.
   ///
   /// Where one does not, either a header lies there or it is damaged.
-  private static func recordCount(in file: HeldFile, _ byteCount: Int64, _ keys: FileKeys) -> Int {
+  private static func recordCount(in file: LockedInputFile, _ byteCount: Int64, _ keys: FileKeys)
+    -> Int
+  {
     let record = Scratch(byteCount: JournalLayout.recordByteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
     func opens(at offset: Int64) -> Bool {
@@ -102,7 +104,8 @@ struct JournalScan {
 
   /// Reads segment after segment: a header, its records.
   private mutating func read(
-    _ file: HeldFile, _ byteCount: Int64, _ first: JournalHeader, _ scratch: borrowing Scratch,
+    _ file: LockedInputFile, _ byteCount: Int64, _ first: JournalHeader,
+    _ scratch: borrowing Scratch,
     _ keys: FileKeys
   ) {
     let record = Scratch(byteCount: JournalLayout.recordByteCount)
@@ -133,7 +136,7 @@ struct JournalScan {
         if unsafe keys.journal.open(record.pointer + 4, number: number, into: page.pointer) {
           if records[number] == nil { records[number] = offset + 4 }
           if unsafe keys.journal.isHeaderChanged(in: record.pointer + 4, number: number),
-            report.changedHeaderRecords.count < Verification.listLimit
+            report.changedHeaderRecords.count < VerificationReport.listLimit
           {
             report.changedHeaderRecords.append(report.recordCount)
           }
@@ -151,7 +154,7 @@ struct JournalScan {
   }
 
   private mutating func nextHeader(
-    _ file: HeldFile, _ byteCount: Int64, after end: Int64, _ scratch: borrowing Scratch,
+    _ file: LockedInputFile, _ byteCount: Int64, after end: Int64, _ scratch: borrowing Scratch,
     _ keys: FileKeys
   ) -> JournalHeader? {
     let offset = Self.placeOfHeader(after: end)
@@ -176,7 +179,7 @@ struct JournalScan {
 
   private mutating func noteDamage() {
     report.damagedRecordCount += 1
-    if report.damagedRecords.count < Verification.listLimit {
+    if report.damagedRecords.count < VerificationReport.listLimit {
       report.damagedRecords.append(report.recordCount)
     }
   }

@@ -6,7 +6,7 @@ internal import VaultCrypto
 ///
 /// Memory: a block of frames, and eight bytes for each page that has a frame that counts.
 struct LogScan {
-  private(set) var report = Verification.Log(state: .absent)
+  private(set) var report = VerificationReport.Log(state: .absent)
 
   /// The database's size after the last commit; nil when there is none.
   private(set) var pageCount: UInt32?
@@ -26,13 +26,13 @@ struct LogScan {
   ///
   /// - Parameter advance: told how many frames were read, of how many.
   init(
-    _ file: HeldFile, keys: FileKeys, advance: (Int, Int) -> Void
+    _ file: LockedInputFile, keys: FileKeys, advance: (Int, Int) -> Void
   ) throws(SealedFileError) {
     let byteCount = try file.byteCount()
     let headerByteCount = LogLayout.headerByteCount
     let header = Scratch(byteCount: headerByteCount)
     guard byteCount >= headerByteCount else {
-      report = Verification.Log(state: .empty)
+      report = VerificationReport.Log(state: .empty)
       return
     }
     guard unsafe file.read(header.pointer, headerByteCount, at: 0) else {
@@ -41,14 +41,14 @@ struct LogScan {
     let frameCount = LogLayout.frameCount(inFileOf: byteCount)
     switch unsafe LogHeader.reveal(header.pointer) {
     case .invalid:
-      report = Verification.Log(state: .empty)
+      report = VerificationReport.Log(state: .empty)
       report.frameCount = frameCount
       if frameCount > 0 {
         report.discardedTail = DiscardedLogTail(firstFrame: 1, frameCount: frameCount)
       }
-    case .foreign: report = Verification.Log(state: .foreign)
+    case .foreign: report = VerificationReport.Log(state: .foreign)
     case .sealed:
-      report = Verification.Log(state: .sealed)
+      report = VerificationReport.Log(state: .sealed)
       report.frameCount = frameCount
       var chain = unsafe FrameChain(header: header.pointer)
       read(file, &chain, keys, advance)
@@ -56,7 +56,8 @@ struct LogScan {
   }
 
   private mutating func read(
-    _ file: HeldFile, _ chain: inout FrameChain, _ keys: FileKeys, _ advance: (Int, Int) -> Void
+    _ file: LockedInputFile, _ chain: inout FrameChain, _ keys: FileKeys,
+    _ advance: (Int, Int) -> Void
   ) {
     let block = Scratch(byteCount: Self.framesAtOnce * LogLayout.frameByteCount)
     let opened = Scratch(byteCount: PageLayout.byteCount)
@@ -89,7 +90,7 @@ struct LogScan {
         let page = unsafe UnsafeRawPointer(frame).bigEndianWord(at: 0)
         let sealed = unsafe frame + LogLayout.frameHeaderByteCount
         if unsafe keys.page.isHeaderChanged(in: sealed, number: page),
-          report.changedHeaderFrames.count < Verification.listLimit
+          report.changedHeaderFrames.count < VerificationReport.listLimit
         {
           report.changedHeaderFrames.append(number)
         }
@@ -119,7 +120,7 @@ struct LogScan {
 
   /// Whether the file ends within a frame of the present generation.
   private func hasCutFrame(
-    _ file: HeldFile, _ chain: FrameChain, _ keys: FileKeys, _ scratch: borrowing Scratch
+    _ file: LockedInputFile, _ chain: FrameChain, _ keys: FileKeys, _ scratch: borrowing Scratch
   ) -> Bool {
     let offset = Self.offset(ofFrame: UInt32(truncatingIfNeeded: report.frameCount + 1))
     let headerByteCount = LogLayout.frameHeaderByteCount

@@ -20,7 +20,7 @@ struct OtherGeneration {
   /// Follows the frames from the first to the last commit; nil where frame 1 does not open.
   ///
   /// The checksum that the first frame continues went with the header: frame 1 is taken at its word.
-  init?(_ file: HeldFile, frameCount: Int, keys: FileKeys) {
+  init?(_ file: LockedInputFile, frameCount: Int, keys: FileKeys) {
     // The bit that says in which order checksums read their words stands in the header, too.
     let found = [false, true].compactMap { isBigEndian in
       Self.follow(file, frameCount, keys, isBigEndian: isBigEndian)
@@ -30,7 +30,7 @@ struct OtherGeneration {
   }
 
   private static func follow(
-    _ file: HeldFile, _ frameCount: Int, _ keys: FileKeys, isBigEndian: Bool
+    _ file: LockedInputFile, _ frameCount: Int, _ keys: FileKeys, isBigEndian: Bool
   ) -> Self? {
     let frame = Scratch(byteCount: LogLayout.frameByteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
@@ -66,7 +66,7 @@ struct OtherGeneration {
 
 extension SealedImage {
   /// The commits of another generation, where the database does not hold the last copy of each page.
-  func otherGeneration() -> Verification.Log.OtherGeneration? {
+  func otherGeneration() -> VerificationReport.Log.OtherGeneration? {
     let report = log.report
     guard report.state == .sealed, report.validFrameCount == 0, report.discardedTail == nil,
       let logFile, let found = OtherGeneration(logFile, frameCount: report.frameCount, keys: keys)
@@ -86,7 +86,7 @@ extension SealedImage {
       return !isHeld
     }
     guard !missing.isEmpty else { return nil }
-    return Verification.Log.OtherGeneration(
+    return VerificationReport.Log.OtherGeneration(
       frameCount: found.frameCount, commitCount: found.commitCount,
       missingPageCount: missing.count)
   }

@@ -8,12 +8,12 @@ package import VaultCrypto
 ///
 /// While it lives nobody writes: it holds SHARED, and EXCLUSIVE where there is, or may be, a log.
 package final class SealedImage {
-  let file: HeldFile
+  let file: LockedInputFile
   let keys: FileKeys
   let log: LogScan
   let journal: JournalScan
-  let logFile: HeldFile?
-  private let journalFile: HeldFile?
+  let logFile: LockedInputFile?
+  private let journalFile: LockedInputFile?
 
   /// Whether the first 16 bytes of the file were not right, and the key is.
   package let isHeaderDamaged: Bool
@@ -132,7 +132,7 @@ package final class SealedImage {
   }
 
   private func open(
-    _ number: UInt32, _ file: HeldFile, at offset: Int64, _ cipher: PageCipher,
+    _ number: UInt32, _ file: LockedInputFile, at offset: Int64, _ cipher: PageCipher,
     _ target: UnsafeMutableRawPointer
   ) -> Reading {
     guard unsafe file.read(sealed.pointer, PageLayout.byteCount, at: offset) else {

@@ -18,11 +18,11 @@ extension SealedVFS {
     _ path: FilePath, key: borrowing SecretBytes, fileID: [UInt8]? = nil,
     over base: String = "unix", checksContents: Bool = true,
     progress: (PageProgress) -> Void = { _ in }
-  ) throws(SealedFileError) -> Verification {
+  ) throws(SealedFileError) -> VerificationReport {
     let image = try SealedImage(
       path, key: key, fileID: fileID, over: base, readingCount: checksContents ? 2 : 1,
       progress: progress)
-    var verification = Verification(image, checksContents: checksContents, progress: progress)
+    var verification = VerificationReport(image, checksContents: checksContents, progress: progress)
     if checksContents {
       try verification.checkContents(of: image, progress: progress)
     }
@@ -30,7 +30,7 @@ extension SealedVFS {
   }
 }
 
-extension Verification {
+extension VerificationReport {
   /// How many empty, and damaged, pages are remembered until the list of free pages has been asked
   /// about them.
   private static let suspectLimit = 65_536
@@ -48,7 +48,7 @@ extension Verification {
     var empty: Set<UInt32> = []
     var damaged: Set<UInt32> = []
     var unremembered = 0
-    FileSweep().run(image) { count in
+    PageScan().run(image) { count in
       done += count
       progress(PageProgress(completedPageCount: done, pageCount: total))
     } _: { number, reading in

@@ -42,7 +42,7 @@ extension LogFile {
     let result = unsafe base.read(header.pointer, LogLayout.headerByteCount, at: 0)
     guard result == SQLITE_OK else { return result }
     let kind = unsafe LogHeader.reveal(header.pointer)
-    if kind == .foreign { _ = fail(.foreignSibling, SQLITE_OK) }
+    if kind == .foreign { _ = fail(.unrelatedCompanionFile, SQLITE_OK) }
     unsafe salts = header.pointer.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
     if offset == 0 {
       isRecovering = true

@@ -8,13 +8,13 @@ internal import Glibc
 /// stays closed when the bus comes back.
 @safe struct BusConnection: ~Copyable {
   private let connection: OpaquePointer
-  private let patience: BusPatience
+  private let patience: BusTimeouts
   private let end: ContinuousClock.Instant
-  private let interruption: BusInterruption?
+  private let interruption: BusFaultInjector?
 
   /// Connects, or gives up when `patience` is over, as every later call does.
   init(
-    address: String, patience: BusPatience, interruption: BusInterruption? = nil
+    address: String, patience: BusTimeouts, interruption: BusFaultInjector? = nil
   ) throws(BusFailure) {
     end = .now + patience.conversation
     let deadline = BusDeadline(after: patience.answer)

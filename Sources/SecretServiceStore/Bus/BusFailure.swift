@@ -64,7 +64,7 @@ extension String {
 }
 
 /// How long a peer that is slow, or that wants to be, is waited for.
-package struct BusPatience: Sendable {
+package struct BusTimeouts: Sendable {
   /// For the answer to one call; starting the service is part of the first.
   let answer: Duration
   /// For all answers over one connection together: a service that answers each call just in time would
@@ -77,5 +77,5 @@ package struct BusPatience: Sendable {
   }
 
   /// 25 seconds a call, as D-Bus has it by default; a minute for all.
-  package static let standard = BusPatience(answer: .seconds(25), conversation: .seconds(60))
+  package static let standard = BusTimeouts(answer: .seconds(25), conversation: .seconds(60))
 }

@@ -22,7 +22,7 @@ struct SecretService: ~Copyable {
   private let session: String
 
   init(
-    address: String, patience: BusPatience, interruption: BusInterruption?
+    address: String, patience: BusTimeouts, interruption: BusFaultInjector?
   ) throws(BusFailure) {
     let bus = try BusConnection(
       address: address, patience: patience, interruption: interruption)

@@ -3,7 +3,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
-import QueueBench
+import QueueFixture
 import SealedSQLite
 import SystemPackage
 import VaultCrypto
@@ -149,7 +149,7 @@ struct EngineLifeWork {
     try await engine.maintain()
     try await engine.publish((0..<20).map { message("more \($0)", size: 900) })
     retention.discardsUnacknowledged = true
-    retention.longestAge = .seconds(60)
+    retention.maximumAge = .seconds(60)
     try await engine.setRetention(retention, of: orders)
     try await engine.maintain()
     try await engine.compact()

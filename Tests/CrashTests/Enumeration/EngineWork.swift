@@ -2,7 +2,7 @@ import FaultVFS
 import FileLayer
 import GRDB
 import MessagingQueue
-import QueueBench
+import QueueFixture
 import SystemPackage
 
 /// What the messaging engine does to its database: publish, receive, acknowledge, release.

@@ -82,7 +82,7 @@ final class StateChecker {
 
   private func verification(
     of path: FilePath, _ key: [UInt8]
-  ) -> Result<Verification, SealedFileError> {
+  ) -> Result<VerificationReport, SealedFileError> {
     let key = SecretBytes(copying: key)
     do throws(SealedFileError) {
       return .success(try SealedVFS.verify(path, key: key, over: disk.name))

@@ -27,7 +27,8 @@ struct KeyedLine: Sendable {
   }
 
   /// What a received line is; nil for one that nobody sent.
-  static func label(of received: Received, run: Int, publisherCount: Int) -> DeliveryLedger.Label? {
+  static func label(of received: Received, run: Int, publisherCount: Int) -> DeliveryChecker.Label?
+  {
     let words = received.payload.split(separator: " ", maxSplits: 4)
     guard words.count == 5, words[0] == String(run), let publisher = Int(words[1]),
       (0..<publisherCount).contains(publisher), let number = Int(words[3])
@@ -36,6 +37,6 @@ struct KeyedLine: Sendable {
     guard Array(received.payload.utf8) == sent.payload(number),
       received.orderingKey == sent.key(number)
     else { return nil }
-    return DeliveryLedger.Label(publisher: publisher, number: number)
+    return DeliveryChecker.Label(publisher: publisher, number: number)
   }
 }

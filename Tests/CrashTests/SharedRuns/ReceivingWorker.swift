@@ -16,7 +16,7 @@ final class ReceivingWorker: Sendable {
   private struct State {
     var process: Process?
     var isKilled = false
-    var ledger: [DeliveryLedger.Visit] = []
+    var ledger: [DeliveryChecker.Visit] = []
     var findings: [String] = []
   }
 
@@ -57,7 +57,7 @@ final class ReceivingWorker: Sendable {
   }
 
   /// kill -9 of whatever runs; what it saw, and what it should not have.
-  func kill() -> (visits: [DeliveryLedger.Visit], findings: [String]) {
+  func kill() -> (visits: [DeliveryChecker.Visit], findings: [String]) {
     state.withLock { state in
       state.isKilled = true
       if let process = state.process, process.isRunning {
@@ -75,7 +75,7 @@ final class ReceivingWorker: Sendable {
     guard let outcome = run(tool.queueArguments("receive", channel: channel) + arguments) else {
       return
     }
-    var visit = DeliveryLedger.Visit(
+    var visit = DeliveryChecker.Visit(
       start: outcome.start, end: outcome.end, lease: Self.lease)
     var tokens: [String] = []
     for line in outcome.lines {
@@ -86,7 +86,7 @@ final class ReceivingWorker: Sendable {
         continue
       }
       tokens.append(received.token ?? "")
-      let settlement: DeliveryLedger.Settlement =
+      let settlement: DeliveryChecker.Settlement =
         habit == .some ? .none : outcome.status == 0 ? .certain(at: outcome.end) : .perhaps
       visit.deliveries.append((label, received.orderingKey, settlement))
     }
@@ -97,7 +97,7 @@ final class ReceivingWorker: Sendable {
 
   /// Acknowledges a beginning of what was received.
   private func acknowledge(
-    _ visit: inout DeliveryLedger.Visit, _ tokens: [String], _ random: inout SplitMix
+    _ visit: inout DeliveryChecker.Visit, _ tokens: [String], _ random: inout SplitMix
   ) {
     let count = random.next(below: tokens.count + 1)
     if count == 0 { return }

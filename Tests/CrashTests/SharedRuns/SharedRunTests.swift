@@ -32,19 +32,19 @@ import Testing
 
   // MARK: The judge
 
-  private static func label(_ number: Int) -> DeliveryLedger.Label {
-    DeliveryLedger.Label(publisher: 0, number: number)
+  private static func label(_ number: Int) -> DeliveryChecker.Label {
+    DeliveryChecker.Label(publisher: 0, number: number)
   }
 
   private static func visit(
-    _ start: Int, _ end: Int, _ deliveries: [(Int, DeliveryLedger.Settlement)]
-  ) -> DeliveryLedger.Visit {
-    DeliveryLedger.Visit(
+    _ start: Int, _ end: Int, _ deliveries: [(Int, DeliveryChecker.Settlement)]
+  ) -> DeliveryChecker.Visit {
+    DeliveryChecker.Visit(
       start: .milliseconds(start), end: .milliseconds(end), lease: .milliseconds(400),
       deliveries: deliveries.map { (label($0.0), "key", $0.1) })
   }
 
-  private static func drain(_ numbers: [Int]) -> DeliveryLedger.Visit {
+  private static func drain(_ numbers: [Int]) -> DeliveryChecker.Visit {
     visit(2000, 2100, numbers.map { ($0, .certain(at: .milliseconds(2100))) })
   }
 
@@ -54,7 +54,7 @@ import Testing
       Self.visit(600, 700, [(1, .perhaps)]),
     ]
     for last in [[1, 2, 3], [2, 3], [2, 3, 4]] {
-      let ledger = DeliveryLedger(acknowledged: [4], visits: visits, drain: Self.drain(last))
+      let ledger = DeliveryChecker(acknowledged: [4], visits: visits, drain: Self.drain(last))
       #expect(ledger.lost == [] && ledger.wrong == [], "\(last)")
     }
   }
@@ -62,11 +62,11 @@ import Testing
   @Test func `a message that is missing, at the end or between, is lost`() {
     let visits = [Self.visit(0, 100, [(0, .none)])]
     for (last, lost) in [([0, 1], [2]), ([0, 2], [1]), ([1, 2], [0]), ([], [0, 1, 2])] {
-      let ledger = DeliveryLedger(acknowledged: [3], visits: visits, drain: Self.drain(last))
+      let ledger = DeliveryChecker(acknowledged: [3], visits: visits, drain: Self.drain(last))
       #expect(ledger.lost == lost.map(Self.label), "\(last)")
     }
     // One that was seen proves those before it, acknowledged to their publisher or not.
-    let ledger = DeliveryLedger(acknowledged: [0], drain: Self.drain([0, 2]))
+    let ledger = DeliveryChecker(acknowledged: [0], drain: Self.drain([0, 2]))
     #expect(ledger.lost == [Self.label(1)])
   }
 
@@ -77,8 +77,8 @@ import Testing
       ([], [0, 0]), ([taken], [0]), ([taken, Self.visit(200, 300, [(0, .none)])], []),
       ([held, Self.visit(200, 300, [(0, .perhaps)])], []), ([], [1, 0]),
       ([Self.visit(0, 100, [(1, .perhaps)])], [0]),
-    ] as [([DeliveryLedger.Visit], [Int])] {
-      let ledger = DeliveryLedger(acknowledged: [0], visits: visits, drain: Self.drain(last))
+    ] as [([DeliveryChecker.Visit], [Int])] {
+      let ledger = DeliveryChecker(acknowledged: [0], visits: visits, drain: Self.drain(last))
       #expect(!ledger.wrong.isEmpty, "\(visits) \(last)")
     }
   }

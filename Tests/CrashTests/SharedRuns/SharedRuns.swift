@@ -91,7 +91,7 @@ actor SharedRuns {
     for receiver in receivers { receiver.start(seed: random.next()) }
     if !beginsAtOnce { for receiver in receivers { try receiver.waitForFirstVisit() } }
 
-    var ledger = DeliveryLedger(
+    var ledger = DeliveryChecker(
       acknowledged: Array(repeating: 0, count: Self.publisherCount))
     var findings: [String] = []
     for worker in Array(0..<Self.publisherCount + receivers.count).shuffled(using: &random) {
@@ -112,10 +112,10 @@ actor SharedRuns {
   }
 
   private func drain(
-    _ run: Int, _ channel: String, _ tool: CommandLineTool, _ ledger: inout DeliveryLedger,
+    _ run: Int, _ channel: String, _ tool: CommandLineTool, _ ledger: inout DeliveryChecker,
     _ findings: inout [String]
   ) throws {
-    var visit = DeliveryLedger.Visit(
+    var visit = DeliveryChecker.Visit(
       start: ReceivingWorker.now, end: .zero, lease: .seconds(30))
     let outcome = try tool.run(tool.queueArguments("receive", channel: channel) + ["--ndjson"])
     visit.end = ReceivingWorker.now
@@ -137,7 +137,7 @@ actor SharedRuns {
     ledger.drain = visit
   }
 
-  private func judge(_ ledger: DeliveryLedger, _ findings: [String], _ run: Int) {
+  private func judge(_ ledger: DeliveryChecker, _ findings: [String], _ run: Int) {
     let lost = ledger.lost
     let wrong = ledger.wrong + findings
     totals.runs += 1

@@ -44,7 +44,7 @@ import VaultCrypto
   @Test func `a failed change leaves the unlocked vault as it was, and usable`() async throws {
     let home = TemporaryHome()
     let recorder = FileRecorder(fault: .failure(atEvent: 14, .noSpace))
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: home.recording(recorder), credentials: credentials("p"))
     var failures = 0
     for number in 0..<10 {
@@ -62,11 +62,11 @@ import VaultCrypto
     async throws
   {
     let home = TemporaryHome()
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: home.store, credentials: credentials("p"))
     await vault.lock()
     let recorder = FileRecorder()
-    let recorded = try await CheapVault.get(.messaging, in: home.recording(recorder))
+    let recorded = try await FastTestVault.get(.messaging, in: home.recording(recorder))
     try await recorded.unlock(with: credentials("p"))
     #expect(recorder.events.filter { !$0.isOfAttempts } == [])
     try await recorded.setText("x", for: "a")

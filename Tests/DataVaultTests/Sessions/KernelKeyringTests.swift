@@ -88,11 +88,11 @@ struct KernelKeyringTests {
     async throws
   {
     let home = TemporaryHome()
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: home.store, credentials: credentials("secret"))
     try await vault.setText("value", for: "name")
     try await vault.openSession(for: .seconds(3600))
-    let found = try await CheapVault.get(.messaging, in: home.store)
+    let found = try await FastTestVault.get(.messaging, in: home.store)
     #expect(try await found.unlockWithSession())
     #expect(try await found.text("name") == "value")
     #expect(try await VaultSession.end(.messaging, in: home.store))

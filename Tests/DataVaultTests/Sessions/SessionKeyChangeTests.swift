@@ -6,7 +6,7 @@ import VaultCrypto
 
 /// What becomes of a session when its vault gets new keys, or goes.
 @Suite struct SessionKeyChangeTests {
-  let bench = SessionBench()
+  let bench = SessionFixture()
 
   /// What gives a vault new keys, or takes it away.
   enum Change: CaseIterable, Sendable {

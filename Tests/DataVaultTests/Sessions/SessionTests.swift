@@ -8,7 +8,7 @@ import Testing
 import VaultCrypto
 
 @Suite struct SessionTests {
-  let bench = SessionBench()
+  let bench = SessionFixture()
 
   @Test func `a session opens the vault without its password, for reading and for changing`()
     async throws
@@ -221,7 +221,7 @@ import VaultCrypto
   }
 
   @Test func `a vault in memory has no session`() async throws {
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: InMemoryVaultStore(), credentials: credentials("secret"))
     #expect(await code { try await vault.openSession(for: .seconds(60)) } == .sessionsUnavailable)
     await vault.lock()

@@ -6,7 +6,7 @@ import Testing
 import VaultCrypto
 
 @Suite struct SessionWatchTests {
-  let bench = SessionBench()
+  let bench = SessionFixture()
 
   static let key = SessionKey(serial: 7, deadline: .seconds(100))
 

@@ -16,14 +16,14 @@ import VaultCrypto
   }
 
   private func make(in store: any VaultStore) async throws {
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: store, credentials: credentials("p", salt: "s"))
     try await vault.setText("value", for: "name")
     try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
   }
 
   private func count(in store: any VaultStore) async throws -> Int? {
-    try await CheapVault.get(.messaging, in: store).status().slots.first?.iterationCount
+    try await FastTestVault.get(.messaging, in: store).status().slots.first?.iterationCount
   }
 
   @Test func `the default having risen, the next unlock raises the slot, once`() async throws {
@@ -57,7 +57,7 @@ import VaultCrypto
     let vault = try await Vault.create(
       .messaging, in: store, credentials: credentials("p"), parameters: later)
     await vault.lock()
-    let found = try await CheapVault.get(.messaging, in: store)
+    let found = try await FastTestVault.get(.messaging, in: store)
     try await found.unlock(with: credentials("p"))
     #expect(store.writeCount == 1)
     #expect(try await count(in: store) == 20)
@@ -83,14 +83,14 @@ import VaultCrypto
     // What another process has written by the time the lock is given.
     let other = InMemoryVaultStore()
     other[.messaging] = store.base[.messaging]
-    let changed = try await CheapVault.get(.messaging, in: other)
+    let changed = try await FastTestVault.get(.messaging, in: other)
     try await changed.changePassword(from: credentials("p", salt: "s"), to: credentials("new"))
     let bytes = other[.messaging]
     store.atNextLock { [store] in store.base[.messaging] = bytes }
     let vault = try await Vault.get(.messaging, in: store, parameters: later)
     try await vault.unlock(with: credentials("p", salt: "s"))
     #expect(store.base[.messaging] == bytes)
-    let found = try await CheapVault.get(.messaging, in: store)
+    let found = try await FastTestVault.get(.messaging, in: store)
     #expect(
       await code { try await found.unlock(with: credentials("p", salt: "s")) } == .wrongPassword)
     try await found.unlock(with: credentials("new"))
@@ -121,7 +121,7 @@ import VaultCrypto
             .files(after: .everythingUnsynchronized)),
       ]
       for home in homes {
-        let found = try await CheapVault.get(.messaging, in: home.store)
+        let found = try await FastTestVault.get(.messaging, in: home.store)
         try await found.unlock(with: credentials("p", salt: "s"))
         #expect(try await found.text("name") == "value")
       }

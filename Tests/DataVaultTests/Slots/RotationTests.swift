@@ -8,12 +8,12 @@ import VaultCrypto
 
   /// A vault under known keys, with the slots password, recovery:paper and keyfile:usb.
   private func vault() async throws -> Vault {
-    var forge = VaultForge()
+    var forge = VaultFileBuilder()
     forge.extraSlots =
-      try VaultForge.slot("recovery:paper", key: SlotSecrets.codeKey)
-      + VaultForge.slot("keyfile:usb", key: SlotSecrets.keyFile)
+      try VaultFileBuilder.slot("recovery:paper", key: SlotSecrets.codeKey)
+      + VaultFileBuilder.slot("keyfile:usb", key: SlotSecrets.keyFile)
     store[.messaging] = try forge.file()
-    let vault = try await CheapVault.get(.messaging, in: store)
+    let vault = try await FastTestVault.get(.messaging, in: store)
     try await vault.unlock(with: credentials("password"))
     return vault
   }
@@ -29,7 +29,7 @@ import VaultCrypto
   }
 
   private func refusal(_ secret: consuming VaultSecret) async throws -> VaultError.Code? {
-    let vault = try await CheapVault.get(.messaging, in: store)
+    let vault = try await FastTestVault.get(.messaging, in: store)
     do throws(VaultError) {
       try await vault.unlock(with: secret)
     } catch {
@@ -42,11 +42,14 @@ import VaultCrypto
   @Test func `what was kept opens, and the old keys open nothing`() async throws {
     let vault = try await vault()
     let before = store[.messaging]
-    #expect(try VaultForge.unseals("key", of: before, key: VaultForge.contentKey))
-    #expect(try VaultForge.unseals("contents", of: before, key: VaultForge.vaultKey))
+    #expect(try VaultFileBuilder.unseals("key", of: before, key: VaultFileBuilder.contentKey))
+    #expect(try VaultFileBuilder.unseals("contents", of: before, key: VaultFileBuilder.vaultKey))
     try await vault.rotate(keeping: secrets())
-    #expect(try !VaultForge.unseals("key", of: store[.messaging], key: VaultForge.contentKey))
-    #expect(try !VaultForge.unseals("contents", of: store[.messaging], key: VaultForge.vaultKey))
+    #expect(
+      try !VaultFileBuilder.unseals("key", of: store[.messaging], key: VaultFileBuilder.contentKey))
+    #expect(
+      try !VaultFileBuilder.unseals(
+        "contents", of: store[.messaging], key: VaultFileBuilder.vaultKey))
     #expect(
       try await vault.status().slotIdentifiers == ["password", "recovery:paper", "keyfile:usb"])
     #expect(try await refusal(.password(credentials("password"))) == nil)
@@ -60,8 +63,11 @@ import VaultCrypto
     let vault = try await vault()
     try await vault.changePassword(to: credentials("long enough"))
     try await vault.removeSlot(named: "paper")
-    #expect(try VaultForge.unseals("key", of: store[.messaging], key: VaultForge.contentKey))
-    #expect(try VaultForge.unseals("contents", of: store[.messaging], key: VaultForge.vaultKey))
+    #expect(
+      try VaultFileBuilder.unseals("key", of: store[.messaging], key: VaultFileBuilder.contentKey))
+    #expect(
+      try VaultFileBuilder.unseals(
+        "contents", of: store[.messaging], key: VaultFileBuilder.vaultKey))
   }
 
   @Test func `slots are dropped by name, and open nothing any more`() async throws {
@@ -76,7 +82,7 @@ import VaultCrypto
 
   @Test func `a forgotten password is dropped by who has the code`() async throws {
     _ = try await vault()
-    let vault = try await CheapVault.get(.messaging, in: store)
+    let vault = try await FastTestVault.get(.messaging, in: store)
     try await vault.unlock(with: .recoveryCode(SlotSecrets.code()))
     // The secret of a slot that is dropped may be given all the same.
     try await vault.rotate(keeping: secrets(nil), dropping: ["password", "usb"])
@@ -134,7 +140,7 @@ import VaultCrypto
     try await vault.rotate(keeping: secrets())
     #expect(try await vault.status().slots.map(\.iterationCount) == [20, nil, nil])
     let file = String(decoding: try #require(store[.messaging]), as: UTF8.self)
-    #expect(!file.contains(VaultForge().p2s))
+    #expect(!file.contains(VaultFileBuilder().p2s))
     #expect(try await refusal(.password(credentials("password"))) == nil)
   }
 
@@ -142,7 +148,7 @@ import VaultCrypto
     async throws
   {
     let vault = try await vault()
-    let other = try await CheapVault.get(.messaging, in: store)
+    let other = try await FastTestVault.get(.messaging, in: store)
     try await other.unlock(with: SlotSecrets.key())
     try await vault.rotate(keeping: secrets())
     #expect(await code { try await other.setText("x", for: "a") } == .locked)

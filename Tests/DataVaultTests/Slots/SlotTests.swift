@@ -8,7 +8,7 @@ import VaultCrypto
 
   /// A vault with a password and an item.
   private func vault() async throws -> Vault {
-    let vault = try await CheapVault.create(
+    let vault = try await FastTestVault.create(
       .messaging, in: store, credentials: credentials("old", salt: "sea"))
     try await vault.setText("value", for: "name")
     return vault
@@ -16,7 +16,7 @@ import VaultCrypto
 
   /// What opening the vault as another process does fails with; nil when the item is there.
   private func refusal(_ secret: consuming VaultSecret) async throws -> VaultError.Code? {
-    let vault = try await CheapVault.get(.messaging, in: store)
+    let vault = try await FastTestVault.get(.messaging, in: store)
     do throws(VaultError) {
       try await vault.unlock(with: secret)
     } catch {
@@ -56,7 +56,7 @@ import VaultCrypto
 
   @Test func `a forgotten password is recovered by the code, and set anew`() async throws {
     let paper = try await vault().addRecoveryCode(named: "paper").text().text()
-    let found = try await CheapVault.get(.messaging, in: store)
+    let found = try await FastTestVault.get(.messaging, in: store)
     #expect(
       await code { try await found.unlock(with: credentials("forgotten?")) } == .wrongPassword)
     try await found.unlock(with: .recoveryCode(SlotSecrets.code(paper)))
@@ -186,7 +186,7 @@ import VaultCrypto
   }
 
   @Test func `under the standard credentials slots are neither added nor removed`() async throws {
-    let vault = try await CheapVault.create(.messaging, in: store, credentials: .standard)
+    let vault = try await FastTestVault.create(.messaging, in: store, credentials: .standard)
     let key = SecretBytes.random(byteCount: 32)
     #expect(
       await code { _ = try await vault.addRecoveryCode(named: "a").text().byteCount }
@@ -200,7 +200,7 @@ import VaultCrypto
 
   @Test func `another object that has the vault open keeps it, and sees the slots`() async throws {
     let vault = try await vault()
-    let other = try await CheapVault.get(.messaging, in: store)
+    let other = try await FastTestVault.get(.messaging, in: store)
     try await other.unlock(with: credentials("old", salt: "sea"))
     try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
     try await other.setText("2", for: "more")
@@ -215,7 +215,7 @@ import VaultCrypto
     try await withThrowingTaskGroup(of: Void.self) { group in
       for writer in 0..<5 {
         group.addTask { [store] in
-          let vault = try await CheapVault.get(.messaging, in: store)
+          let vault = try await FastTestVault.get(.messaging, in: store)
           try await vault.unlock(with: credentials("old", salt: "sea"))
           for number in 0..<3 {
             try await vault.addKeyFile(named: "\(writer)-\(number)", key: .random(byteCount: 32))
@@ -224,18 +224,18 @@ import VaultCrypto
       }
       try await group.waitForAll()
     }
-    let vault = try await CheapVault.get(.messaging, in: store)
+    let vault = try await FastTestVault.get(.messaging, in: store)
     #expect(try await Set(vault.status().slotIdentifiers).count == 16)
   }
 
   @Test func `a name that two slots have has to be said in full`() async throws {
-    var forge = VaultForge()
+    var forge = VaultFileBuilder()
     forge.extraSlots =
-      try VaultForge.slot("recovery:a", key: SlotSecrets.codeKey)
-      + VaultForge.slot("keyfile:a", key: SlotSecrets.keyFile)
-      + VaultForge.slot("keyfile:password", key: SlotSecrets.keyFile)
+      try VaultFileBuilder.slot("recovery:a", key: SlotSecrets.codeKey)
+      + VaultFileBuilder.slot("keyfile:a", key: SlotSecrets.keyFile)
+      + VaultFileBuilder.slot("keyfile:password", key: SlotSecrets.keyFile)
     store[.messaging] = try forge.file()
-    let vault = try await CheapVault.get(.messaging, in: store)
+    let vault = try await FastTestVault.get(.messaging, in: store)
     try await vault.unlock(with: .recoveryCode(SlotSecrets.code()))
     #expect(await code { try await vault.removeSlot(named: "a") } == .invalidArgument)
     try await vault.removeSlot(named: "keyfile:a")
@@ -246,10 +246,10 @@ import VaultCrypto
 
   @Test func `a file's iterations are bounded, whichever slot is used`() async throws {
     for count in ["10000001", "0"] {
-      var forge = VaultForge(statedIterationCount: count)
-      forge.extraSlots = try VaultForge.slot("recovery:a", key: SlotSecrets.codeKey)
+      var forge = VaultFileBuilder(statedIterationCount: count)
+      forge.extraSlots = try VaultFileBuilder.slot("recovery:a", key: SlotSecrets.codeKey)
       store[.messaging] = try forge.file()
-      let vault = try await CheapVault.get(.messaging, in: store)
+      let vault = try await FastTestVault.get(.messaging, in: store)
       #expect(
         await code { try await vault.unlock(with: .recoveryCode(SlotSecrets.code())) } == .damaged)
     }

@@ -32,7 +32,7 @@ extension BrokenRule {
   ]
 
   private static func cutting(
-    _ name: String, in member: any WritableKeyPath<VaultForge, (String) -> String> & Sendable,
+    _ name: String, in member: any WritableKeyPath<VaultFileBuilder, (String) -> String> & Sendable,
     _ part: String, to byteCount: Int
   ) -> BrokenRule {
     BrokenRule(name) { forge in

@@ -20,11 +20,11 @@ extension BrokenRule {
 
   private static func slot(
     _ name: String, _ kids: String..., algorithm: String = "A256KW", more: String = "",
-    wrapping contentKey: [UInt8] = VaultForge.contentKey
+    wrapping contentKey: [UInt8] = VaultFileBuilder.contentKey
   ) -> BrokenRule {
     BrokenRule(name) { forge in
       for kid in kids {
-        let slot = try? VaultForge.slot(
+        let slot = try? VaultFileBuilder.slot(
           kid, algorithm: algorithm, more: more, key: SlotSecrets.keyFile, wrapping: contentKey)
         forge.extraSlots += slot ?? ""
       }

@@ -7,9 +7,9 @@ import VaultCrypto
 /// A vault file with one rule of the format broken.
 struct BrokenRule: Sendable, CustomTestStringConvertible {
   let name: String
-  let edit: @Sendable (inout VaultForge) -> Void
+  let edit: @Sendable (inout VaultFileBuilder) -> Void
 
-  init(_ name: String, _ edit: @escaping @Sendable (inout VaultForge) -> Void) {
+  init(_ name: String, _ edit: @escaping @Sendable (inout VaultFileBuilder) -> Void) {
     self.name = name
     self.edit = edit
   }
@@ -21,7 +21,7 @@ struct BrokenRule: Sendable, CustomTestStringConvertible {
     Self.publicRuleNames.contains(name)
   }
 
-  func file(_ forge: VaultForge = VaultForge()) throws -> [UInt8] {
+  func file(_ forge: VaultFileBuilder = VaultFileBuilder()) throws -> [UInt8] {
     var forge = forge
     edit(&forge)
     return try forge.file()
@@ -33,7 +33,7 @@ struct BrokenRule: Sendable, CustomTestStringConvertible {
   }
 
   static func replacing(
-    _ name: String, in member: any WritableKeyPath<VaultForge, (String) -> String> & Sendable,
+    _ name: String, in member: any WritableKeyPath<VaultFileBuilder, (String) -> String> & Sendable,
     _ old: String, with new: String
   ) -> BrokenRule {
     BrokenRule(name) { $0[keyPath: member] = { $0.replacing(old, with: new) } }
@@ -144,7 +144,7 @@ struct BrokenRule: Sendable, CustomTestStringConvertible {
       $0.clear = $0.clear.replacing("SECURED", with: "1")
     },
     BrokenRule("key-digest-of-another-key") {
-      $0.clear = $0.clear.replacing("DIGEST", with: Base64.url(VaultForge.digest([1])))
+      $0.clear = $0.clear.replacing("DIGEST", with: Base64.url(VaultFileBuilder.digest([1])))
     },
     BrokenRule("binding-of-seven-bytes") {
       $0.binding = #"{"database":"AQIDBAUGBw","state":"bound"}"#

@@ -41,7 +41,7 @@ struct ClockedVaults: Sendable {
 
   func advance(by duration: Duration) {
     time.advance(by: duration)
-    alarm.ring(at: time.sinceBoot)
+    alarm.notify(at: time.sinceBoot)
   }
 
   /// The record of attempts as it is kept.
@@ -80,7 +80,7 @@ final class ManualAlarm: Sendable {
   }
 
   /// Wakes whoever has slept long enough.
-  func ring(at now: Duration) {
+  func notify(at now: Duration) {
     let numbers = state.withLock { $0.sleepers.filter { $0.value.end <= now }.map(\.key) }
     for number in numbers { wake(number, throwing: nil) }
   }

@@ -4,7 +4,7 @@ import VaultCrypto
 
 /// A recovery code and a key file that are the same in every test and in the fixtures.
 enum SlotSecrets {
-  /// The bytes 01 to 14 as a code; computed by `Tests/Judges/vault_judge.py`.
+  /// The bytes 01 to 14 as a code; computed by `Tests/ReferenceReaders/vault_reader.py`.
   static let codeText = "0410-6105-0R3G-G28A-1C60-T3GF-208H-44RM-W4QG"
   /// HKDF-SHA-512 of those bytes; computed by Python's hmac.
   static let codeKey = Hexadecimal.bytes(

@@ -122,7 +122,7 @@ enum VaultFixtures {
 
   /// Files with one fault each, by the name of the fault.
   static func negatives() throws -> [String: [UInt8]] {
-    var forge = VaultForge()
+    var forge = VaultFileBuilder()
     forge.password = password
     forge.iterationCount = 220_000
     var files: [String: [UInt8]] = [:]
@@ -130,7 +130,7 @@ enum VaultFixtures {
       forge.id = rule.name
       files[rule.name] = try rule.file(forge)
     }
-    func add(_ name: String, _ edit: (inout VaultForge) -> Void) throws -> [UInt8] {
+    func add(_ name: String, _ edit: (inout VaultFileBuilder) -> Void) throws -> [UInt8] {
       var forge = forge
       forge.id = name
       edit(&forge)
@@ -149,16 +149,18 @@ enum VaultFixtures {
     _ = try add("password-slot-of-another-content-key") { $0.wrappedByPassword = otherKey }
     _ = try add("recovery-slot-of-another-content-key") {
       $0.extraSlots =
-        (try? VaultForge.slot("recovery:paper", key: SlotSecrets.codeKey, wrapping: otherKey)) ?? ""
+        (try? VaultFileBuilder.slot("recovery:paper", key: SlotSecrets.codeKey, wrapping: otherKey))
+        ?? ""
     }
     _ = try add("keyfile-slot-of-another-content-key") {
       $0.extraSlots =
-        (try? VaultForge.slot("keyfile:usb", key: SlotSecrets.keyFile, wrapping: otherKey)) ?? ""
+        (try? VaultFileBuilder.slot("keyfile:usb", key: SlotSecrets.keyFile, wrapping: otherKey))
+        ?? ""
     }
     _ = try add("iterations-one-too-many") { $0.statedIterationCount = "10000001" }
     _ = try add("iterations-one-too-few") { $0.iterationCount = 219_999 }
     _ = try add("name-of-another-vault") { $0.id = "messaging" }
-    files["nested-too-deep"] = VaultForge.seal(
+    files["nested-too-deep"] = VaultFileBuilder.seal(
       #"{"key":[[[[[[[[]]]]]]]],"contents":{},"#)
     files["truncated"] = Array(try add("truncated") { _ in }.dropLast(200))
     files["without-last-byte"] = try add("without-last-byte") { _ in }.dropLast()
@@ -171,7 +173,7 @@ enum VaultFixtures {
     let separator = Array(#","contents":"#.utf8)
     let cut = try #require(whole.firstRange(of: separator)).lowerBound
     let otherCut = try #require(other.firstRange(of: separator)).lowerBound
-    files["parts-of-two-vaults"] = VaultForge.seal(
+    files["parts-of-two-vaults"] = VaultFileBuilder.seal(
       Array(whole[..<cut] + other[otherCut...].dropLast(56)))
     return files
   }

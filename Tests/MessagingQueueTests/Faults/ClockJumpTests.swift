@@ -3,7 +3,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
-import QueueBench
+import QueueFixture
 import Testing
 
 /// A wall clock that jumps by years, forward and back, in the middle of everything.
@@ -27,12 +27,12 @@ import Testing
   ) async throws {
     let engine = try await MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)
     let live = try await engine.messages(of: channel, after: .beginning)
-    var dice = SeededDice(seed: seed)
+    var dice = SeededRandom(seed: seed)
     var published: [String] = []
     var timetokens: [Timetoken] = []
     var received: [String] = []
     for step in 0..<200 {
-      let moment = Self.moments[dice.roll(Self.moments.count)]
+      let moment = Self.moments[dice.next(Self.moments.count)]
       plain.time.setNow(UnixTime(nanoseconds: moment))
       if dice.oneIn(3) {
         for delivery in try await engine.receive(from: channel, maximumCount: 2) {
@@ -95,7 +95,7 @@ import Testing
     let engine = try await MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)
     let today = plain.time.now
     var retention = Retention()
-    retention.longestAge = .seconds(3600)
+    retention.maximumAge = .seconds(3600)
     retention.discardsUnacknowledged = true
     try await engine.setRetention(retention, of: channel)
     plain.time.setNow(UnixTime(nanoseconds: today.nanoseconds + 300_000_000_000_000_000))

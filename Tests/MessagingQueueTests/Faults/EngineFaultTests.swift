@@ -16,7 +16,7 @@ import Testing
   {
     let start = try Self.start()
     defer { start.remove() }
-    let first = try await FaultPlay(on: start)
+    let first = try await FaultScenario(on: start)
     try await first.run()
     try await first.finish()
     #expect(first.codes.isEmpty && first.findings.isEmpty, "\(first.codes) \(first.findings)")
@@ -24,7 +24,7 @@ import Testing
     let faults = Self.faults(rehearsal)
     var (struck, told, lost) = (0, 0, 0)
     for fault in faults {
-      let play = try await FaultPlay(on: start, fault: fault, rehearsal: rehearsal)
+      let play = try await FaultScenario(on: start, fault: fault, rehearsal: rehearsal)
       do {
         try await play.run()
         try await play.finish()
@@ -48,7 +48,7 @@ import Testing
   }
 
   /// Each write and each third read, by each kind in turn.
-  private static func faults(_ rehearsal: FaultPlay.Rehearsal) -> [FileRecorder.Fault] {
+  private static func faults(_ rehearsal: FaultScenario.BaselineRun) -> [FileRecorder.Fault] {
     var faults: [FileRecorder.Fault] = []
     for number in 0..<rehearsal.writeCount {
       let kinds: [FileRecorder.Fault] = [

@@ -70,7 +70,7 @@ private final class LifePlay {
 
   /// What a failing disk must not be taken for.
   static let wrongAnswers: Set = [
-    "damaged", "rolledBack", "databaseMissing", "foreignDatabase", "keyMissing", "wrongPassword",
+    "damaged", "rolledBack", "databaseMissing", "databaseMismatch", "keyMissing", "wrongPassword",
     "plainDatabase", "newerVersion", "vaultMissing", "vaultLocked", "doesNotExist",
   ]
 
@@ -104,7 +104,7 @@ private final class LifePlay {
       try await MessagingEngine.start(home, vault: vault)
     }
     for text in ["a", "b"] {
-      let message = FaultPlay.message(text, to: .orders)
+      let message = FaultScenario.message(text, to: .orders)
       _ = try await again { [engine] in try await engine.publish(message) }
     }
     await stop(engine)

@@ -3,7 +3,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
-import QueueBench
+import QueueFixture
 import SystemPackage
 
 extension RecordedEngine {

@@ -141,12 +141,12 @@ import Testing
     var found: [LogMessage] = []
     for _ in 0..<3 { found.append(try #require(try await iterator.next())) }
     #expect(found.map(\.text) == ["7", "8", "9"])
-    #expect(found.map(\.passedOverCount) == [7, 0, 0])
+    #expect(found.map(\.skippedCount) == [7, 0, 0])
     try await engine.publish(["10", "11", "12"], to: channel)
     found = []
     for _ in 0..<3 { found.append(try #require(try await iterator.next())) }
     #expect(found.map(\.text) == ["10", "11", "12"])
-    #expect(found.map(\.passedOverCount) == [0, 0, 0])
+    #expect(found.map(\.skippedCount) == [0, 0, 0])
     #expect(
       await code { _ = try await engine.messages(of: channel, overflow: .skip(toNewest: 0)) }
         == .invalidArgument)

@@ -20,7 +20,7 @@ final class LoggedEngine: Sendable {
       pool: pool, time: plain.time, isSecured: true, closePool: { try pool.close() })
   }
 
-  var bellPath: String { plain.pool.path + "-bell" }
+  var bellPath: String { plain.pool.path + "-notify" }
 }
 
 extension MessagingEngine {

@@ -135,18 +135,18 @@ import Testing
     try await acknowledge(channel, count: 3)
     let found = [try await iterator.next(), try await iterator.next()]
     #expect(found.map { $0?.text } == ["4", "5"])
-    #expect(found.map { $0?.passedOverCount } == [4, 0])
+    #expect(found.map { $0?.skippedCount } == [4, 0])
     try await engine.publish(["6"], to: channel)
     try await acknowledge(channel)
     try await engine.publish(["7"], to: channel)
     let last = try await iterator.next()
     #expect(last?.text == "7")
-    #expect(last?.passedOverCount == 1)
+    #expect(last?.skippedCount == 1)
   }
 
   @Test func `what an import stores and removes in one step is missing to no reader`() async throws
   {
-    let bench = try await ExchangeBench()
+    let bench = try await ExchangeFixture()
     try await bench.fill()
     let kept = try Channel("kept")
     try await bench.targetEngine.publish(["here"], to: kept)
@@ -158,6 +158,6 @@ import Testing
     }
     try await bench.targetEngine.publish(["there"], to: kept)
     #expect(try await iterator.next()?.text == "there")
-    #expect(try ExchangeBench.faults(bench.target) == [])
+    #expect(try ExchangeFixture.faults(bench.target) == [])
   }
 }

@@ -1,6 +1,6 @@
 import GRDB
 import MessagingQueue
-import QueueBench
+import QueueFixture
 
 /// An operation of ``ModelRun``: what the engine does, and what the model says about its answer.
 struct ModelOperation {

@@ -2,12 +2,12 @@ import FaultVFS
 import FileLayer
 import GRDB
 import MessagingQueue
-import QueueBench
+import QueueFixture
 import Testing
 
 /// One sequence of operations, some of which wait together and share a commit.
 struct ModelRun {
-  var random: SeededDice
+  var random: SeededRandom
   var model = QueueModel()
   var tokens: [LeaseToken] = []
   var history: [String] = []
@@ -26,7 +26,7 @@ struct ModelRun {
   init(seed: UInt64, _ reports: Reports) throws {
     self.seed = seed
     self.reports = reports
-    random = SeededDice(seed: seed)
+    random = SeededRandom(seed: seed)
     configuration.deduplicationWindow = .seconds(QueueModel.window)
     engine = try PlainEngine(configuration: configuration)
     queue = engine.database

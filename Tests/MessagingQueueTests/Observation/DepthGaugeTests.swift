@@ -103,6 +103,6 @@ import Testing
     try await observed.publish("a", to: orders)
     try await observed.engine.observe()
     #expect(observed.engine.metrics == nil)
-    #expect(observed.engine.tables.tallies == nil)
+    #expect(observed.engine.tables.commitCounter == nil)
   }
 }

@@ -16,11 +16,11 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
   let outcome: Outcome
   /// Makes the files from those of another fixture, by one change.
   var base: String?
-  var change: (@Sendable (Place) throws -> Void)?
+  var change: (@Sendable (TemporaryDatabase) throws -> Void)?
 
   var testDescription: String { name }
 
-  static let folder = DatabaseJudge.repository.appending("Fixtures/databases")
+  static let folder = ReferenceDatabaseReader.repository.appending("Fixtures/databases")
 
   static let positives: [DatabaseFixture] = [
     DatabaseFixture(name: "rows", outcome: .rows(60)),
@@ -72,7 +72,7 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
   static let negatives: [DatabaseFixture] = [
     DatabaseFixture(name: "plain-database", outcome: .refused(.plainDatabase), base: "rows") {
       place in
-      let plain = try Place()
+      let plain = try TemporaryDatabase()
       let connection = try plain.open()
       try connection.fill(60)
       connection.close()
@@ -104,7 +104,7 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
       place in try place.change(place.database) { $0.removeLast(4096) }
     },
     DatabaseFixture(
-      name: "log-version-of-sqlite", outcome: .refused(.foreignSibling),
+      name: "log-version-of-sqlite", outcome: .refused(.unrelatedCompanionFile),
       base: "log-not-checkpointed"
     ) { place in
       try place.change(place.log) { bytes in
@@ -147,8 +147,8 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
   }
 
   /// A place that holds a copy of the stored files.
-  func place() throws -> Place {
-    let place = try Place()
+  func place() throws -> TemporaryDatabase {
+    let place = try TemporaryDatabase()
     for suffix in ["", "-wal", "-journal"] {
       let stored = Self.folder.appending(name + ".db" + suffix)
       if place.exists(stored) {
@@ -160,7 +160,7 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
   }
 
   /// Stores the files of a place under this name.
-  func store(_ place: Place) throws {
+  func store(_ place: TemporaryDatabase) throws {
     for suffix in ["", "-wal", "-journal"] {
       let file = FilePath(place.database.string + suffix)
       if place.exists(file) {

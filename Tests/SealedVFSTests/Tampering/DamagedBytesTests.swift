@@ -18,7 +18,7 @@ import Testing
 
   @Test(arguments: Target.allCases)
   func `damaged bytes never make a wrong row`(target: Target) throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 100, mode: "WAL")
     let registration = try place.register()
     let connection = try place.open()
@@ -33,7 +33,7 @@ import Testing
     var dice = Dice(state: 0x5EED)
     var (errors, fewer) = (0, 0)
     for _ in 0..<60 {
-      let victim = try Place()
+      let victim = try TemporaryDatabase()
       for (name, bytes) in image { try victim.write(bytes, to: victim.directory.appending(name)) }
       for path in [victim.database, victim.log]
       where target == .both || (path == victim.log) == (target == .log) {
@@ -76,7 +76,7 @@ import Testing
   }
 
   @Test func `a damaged page refused in a read does not spoil the connection`() throws {
-    let place = try Place()
+    let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 300)
     try place.change(place.database) { $0[4096 * 9 + 5] ^= 1 }
     let registration = try place.register()

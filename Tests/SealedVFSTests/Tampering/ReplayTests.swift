@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test func `any two pages exchanged, or one put in another's place, are refused`() throws {
-    let bench = try TamperingBench()
+    let bench = try TamperingFixture()
     let image = try bench.make(.database)
     let pageCount = image.bytes.count / Self.pageByteCount
     for first in 0..<pageCount {
@@ -40,9 +40,9 @@ import Testing
   }
 
   @Test func `a page of another file under the same key is refused`() throws {
-    let bench = try TamperingBench()
+    let bench = try TamperingFixture()
     let image = try bench.make(.database)
-    let other = try TamperingBench().make(.database)  // of another id
+    let other = try TamperingFixture().make(.database)  // of another id
     for page in 0..<image.bytes.count / Self.pageByteCount {
       var files = image.files
       let place = page * Self.pageByteCount..<(page + 1) * Self.pageByteCount
@@ -53,7 +53,7 @@ import Testing
 
   @Test func `frames exchanged, repeated or of another log end it at a commit before them`() throws
   {
-    let bench = try TamperingBench()
+    let bench = try TamperingFixture()
     let image = try bench.make(.log)
     let other = try bench.make(.log)
     let frameCount = (image.bytes.count - 32) / 4120
@@ -86,7 +86,7 @@ import Testing
   @Test func `a page of the journal is not one of the database, nor one of the database its`()
     throws
   {
-    let bench = try TamperingBench()
+    let bench = try TamperingFixture()
     let image = try bench.make(.journal)
     let database = image.files[image.path.string] ?? []
     let records = (image.bytes.count - 512) / 4104
@@ -109,7 +109,7 @@ import Testing
 
   /// What the format cannot tell, and `docs/threat-model.md` says so.
   @Test func `what is not detected: a page's, a file's and a log's own older version`() throws {
-    let bench = try TamperingBench()
+    let bench = try TamperingFixture()
     bench.disk.load([:])
     let connection = try bench.connect()
     try connection.run(

@@ -51,16 +51,17 @@ struct TamperedFiles {
 }
 
 /// A place in memory where tampered files are opened.
-final class TamperingBench {
+final class TamperingFixture {
   static let digestOfNothing = try? SQLConnection(":memory:").digest()
 
   let disk = MemoryDisk()
   let path: FilePath
   private let registration: KeyRegistration
 
-  init(key: [UInt8] = Place.keyBytes) throws {
+  init(key: [UInt8] = TemporaryDatabase.keyBytes) throws {
     path = FilePath("/\(disk.name)/t.db")
-    registration = try SealedVFS.register(key: Place.key(key), at: path, over: disk.name)
+    registration = try SealedVFS.register(
+      key: TemporaryDatabase.key(key), at: path, over: disk.name)
   }
 
   func connect() throws -> SQLConnection { try SQLConnection(path.string, vfs: SealedVFS.name) }

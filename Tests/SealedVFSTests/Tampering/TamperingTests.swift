@@ -7,7 +7,7 @@ import Testing
 @Suite struct TamperingTests {
   @Test(arguments: TamperedFiles.Kind.allCases)
   func `a byte changed at any place makes no wrong row`(kind: TamperedFiles.Kind) throws {
-    let bench = try TamperingBench()
+    let bench = try TamperingFixture()
     let image = try bench.make(kind)
     #expect(bench.digest(image.files).map(image.allowed.contains) == true)
     var refused = 0
@@ -32,7 +32,7 @@ import Testing
 
   @Test(arguments: TamperedFiles.Kind.allCases)
   func `a file cut at any length makes no wrong row`(kind: TamperedFiles.Kind) throws {
-    let bench = try TamperingBench()
+    let bench = try TamperingFixture()
     let image = try bench.make(kind)
     var wrong: [Int] = []
     for length in image.indices {

@@ -48,7 +48,7 @@ extension HostileBus {
 
   /// What an operation on a store on this bus failed with, which lives until then; nil when it succeeded.
   func code(
-    _ patience: BusPatience = .standard, _ body: (SecretServiceStore) throws -> Void
+    _ patience: BusTimeouts = .standard, _ body: (SecretServiceStore) throws -> Void
   ) -> VaultError.Code? {
     withExtendedLifetime(self) {
       SecretServiceStoreTests.code {

@@ -11,7 +11,7 @@ import Testing
   }
 
   @Test func agreesWithTheStandardInBothDirectionsAgainAndAgain() throws {
-    var tally = Tally()
+    var tally = VectorCounts()
     for vector in try VectorFile<Case>(compact: "aes-256-cbc").vectors {
       let cipher = try AES256CBC(key: SecretBytes(copying: vector.key.bytes))
       for _ in 0..<3 {
@@ -20,7 +20,7 @@ import Testing
       }
       tally.matched += 1
     }
-    #expect(tally == Tally(matched: 2))
+    #expect(tally == VectorCounts(matched: 2))
   }
 
   @Test(arguments: [1, 15, 17])

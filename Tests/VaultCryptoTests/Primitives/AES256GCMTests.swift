@@ -12,16 +12,16 @@ import VaultCrypto
   /// Not offered: keys other than 256 bits, nonces other than 96.
   @Test func agreesWithTheCompactTable() throws {
     let tally = try run(VectorFile<Case>(compact: "aes-256-gcm").vectors)
-    #expect(tally == Tally(matched: 14, refused: 6, notOffered: 32))
+    #expect(tally == VectorCounts(matched: 14, refused: 6, notOffered: 32))
   }
 
   @Test(.whereWycheproofIs) func agreesWithAllOfWycheproof() throws {
     let tally = try run(VectorFile<Case>(wycheproof: "aes_gcm_test").vectors)
-    #expect(tally == Tally(matched: 39, refused: 27, notOffered: 250))
+    #expect(tally == VectorCounts(matched: 39, refused: 27, notOffered: 250))
   }
 
-  private func run(_ cases: [Case]) throws -> Tally {
-    var tally = Tally()
+  private func run(_ cases: [Case]) throws -> VectorCounts {
+    var tally = VectorCounts()
     for vector in cases {
       let key = SecretBytes(copying: vector.key.bytes)
       let box = AES256GCM.SealedBox(ciphertext: vector.ct.bytes, tag: vector.tag.bytes)

@@ -15,16 +15,16 @@ import VaultCrypto
   /// RFC 3394's minimum, and is refused.
   @Test func agreesWithTheCompactTable() throws {
     let tally = try run(VectorFile<Case>(compact: "aes-256-key-wrap").vectors)
-    #expect(tally == Tally(matched: 9, refused: 18, notOffered: 2))
+    #expect(tally == VectorCounts(matched: 9, refused: 18, notOffered: 2))
   }
 
   @Test(.whereWycheproofIs) func agreesWithAllOfWycheproof() throws {
     let tally = try run(VectorFile<Case>(wycheproof: "aes_wrap_test").vectors)
-    #expect(tally == Tally(matched: 13, refused: 55, notOffered: 97))
+    #expect(tally == VectorCounts(matched: 13, refused: 55, notOffered: 97))
   }
 
-  private func run(_ cases: [Case]) throws -> Tally {
-    var tally = Tally()
+  private func run(_ cases: [Case]) throws -> VectorCounts {
+    var tally = VectorCounts()
     for vector in cases {
       let wrappingKey = SecretBytes(copying: vector.key.bytes)
       let isOffered = vector.key.bytes.count == 32

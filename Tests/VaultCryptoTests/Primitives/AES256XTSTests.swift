@@ -13,7 +13,7 @@ import Testing
 
   /// The first block of a data unit does not depend on those that follow.
   @Test func agreesWithTheStandard() throws {
-    var tally = Tally()
+    var tally = VectorCounts()
     for vector in try VectorFile<Case>(compact: "aes-256-xts").vectors {
       let cipher = try AES256XTS(key: SecretBytes(copying: vector.key.bytes))
       var unit = Array(vector.msg.bytes.prefix(16))
@@ -23,7 +23,7 @@ import Testing
       #expect(unit == Array(vector.msg.bytes.prefix(16)), "\(vector.name)")
       tally.matched += 1
     }
-    #expect(tally == Tally(matched: 4))
+    #expect(tally == VectorCounts(matched: 4))
   }
 
   @Test(arguments: [0, 32, 63, 65])

@@ -16,23 +16,23 @@ import VaultCrypto
   @Test func agreesWithTheCompactTables() throws {
     #expect(
       try run(VectorFile<Case>(compact: "hkdf-sha256").vectors, HKDF.sha256)
-        == Tally(matched: 13))
+        == VectorCounts(matched: 13))
     #expect(
       try run(VectorFile<Case>(compact: "hkdf-sha512").vectors, HKDF.sha512)
-        == Tally(matched: 24, refused: 3))
+        == VectorCounts(matched: 24, refused: 3))
   }
 
   @Test(.whereWycheproofIs) func agreesWithAllOfWycheproof() throws {
     #expect(
       try run(VectorFile<Case>(wycheproof: "hkdf_sha256_test").vectors, HKDF.sha256)
-        == Tally(matched: 83, refused: 3))
+        == VectorCounts(matched: 83, refused: 3))
     #expect(
       try run(VectorFile<Case>(wycheproof: "hkdf_sha512_test").vectors, HKDF.sha512)
-        == Tally(matched: 80, refused: 3))
+        == VectorCounts(matched: 80, refused: 3))
   }
 
-  private func run(_ cases: [Case], _ derive: Function) throws -> Tally {
-    var tally = Tally()
+  private func run(_ cases: [Case], _ derive: Function) throws -> VectorCounts {
+    var tally = VectorCounts()
     for vector in cases {
       let inputKey = SecretBytes(copying: vector.ikm.bytes)
       if vector.result == .valid {

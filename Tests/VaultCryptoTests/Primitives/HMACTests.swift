@@ -15,19 +15,19 @@ import VaultCrypto
   @Test func agreesWithTheCompactTables() throws {
     #expect(
       try run(VectorFile<Case>(compact: "hmac-sha256").vectors, sha256)
-        == Tally(matched: 21, refused: 6))
+        == VectorCounts(matched: 21, refused: 6))
     #expect(
       try run(VectorFile<Case>(compact: "hmac-sha512").vectors, sha512)
-        == Tally(matched: 21, refused: 6))
+        == VectorCounts(matched: 21, refused: 6))
   }
 
   @Test(.whereWycheproofIs) func agreesWithAllOfWycheproof() throws {
     #expect(
       try run(VectorFile<Case>(wycheproof: "hmac_sha256_test").vectors, sha256)
-        == Tally(matched: 66, refused: 108))
+        == VectorCounts(matched: 66, refused: 108))
     #expect(
       try run(VectorFile<Case>(wycheproof: "hmac_sha512_test").vectors, sha512)
-        == Tally(matched: 66, refused: 108))
+        == VectorCounts(matched: 66, refused: 108))
   }
 
   @Test func takesAnEmptyKeyAndAnEmptyMessage() throws {
@@ -43,8 +43,8 @@ import VaultCrypto
     try HMAC.sha512(key: key, message: message.span.bytes)
   }
 
-  private func run(_ cases: [Case], _ code: Function) throws -> Tally {
-    var tally = Tally()
+  private func run(_ cases: [Case], _ code: Function) throws -> VectorCounts {
+    var tally = VectorCounts()
     for vector in cases {
       let full = try code(SecretBytes(copying: vector.key.bytes), vector.msg.bytes)
       let ours = Array(full.prefix(vector.tag.bytes.count))

@@ -11,7 +11,7 @@ import Testing
   }
 
   @Test func givesThePublishedCodesHoweverTheMessageIsCutAndHoweverOften() throws {
-    var tally = Tally()
+    var tally = VectorCounts()
     for vector in try VectorFile<Case>(compact: "hmac-sha512").vectors where vector.result == .valid
     {
       let keyed = try KeyedHMACSHA512(key: SecretBytes(copying: vector.key.bytes))

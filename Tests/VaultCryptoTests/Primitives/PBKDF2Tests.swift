@@ -16,23 +16,23 @@ import VaultCrypto
   @Test func agreesWithTheCompactTables() throws {
     #expect(
       try run(VectorFile<Case>(compact: "pbkdf2-sha512").vectors, PBKDF2.sha512)
-        == Tally(matched: 16))
+        == VectorCounts(matched: 16))
     #expect(
       try run(VectorFile<Case>(compact: "pbkdf2-sha256").vectors, PBKDF2.sha256)
-        == Tally(matched: 12))
+        == VectorCounts(matched: 12))
   }
 
   @Test(.whereWycheproofIs) func agreesWithAllOfWycheproof() throws {
     #expect(
       try run(VectorFile<Case>(wycheproof: "pbkdf2_hmacsha512_test").vectors, PBKDF2.sha512)
-        == Tally(matched: 58))
+        == VectorCounts(matched: 58))
     #expect(
       try run(VectorFile<Case>(wycheproof: "pbkdf2_hmacsha256_test").vectors, PBKDF2.sha256)
-        == Tally(matched: 60))
+        == VectorCounts(matched: 60))
   }
 
-  private func run(_ cases: [Case], _ derive: Function) throws -> Tally {
-    var tally = Tally()
+  private func run(_ cases: [Case], _ derive: Function) throws -> VectorCounts {
+    var tally = VectorCounts()
     for vector in cases {
       let key = try derive(
         SecretBytes(copying: vector.password.bytes), vector.salt.bytes, vector.iterationCount,

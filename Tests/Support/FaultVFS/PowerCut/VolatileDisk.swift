@@ -68,7 +68,7 @@ package struct VolatileDisk: Sendable {
     case .everythingUnsynchronized:
       for (path, file) in durableNames { found[path.string] = files[file].durable }
     case .some(let seed):
-      var dice = SeededDice(seed: seed)
+      var dice = SeededRandom(seed: seed)
       let names = names(&dice)
       for path in names.keys.sorted(by: { $0.string < $1.string }) {
         guard let file = names[path] else { continue }
@@ -82,10 +82,10 @@ package struct VolatileDisk: Sendable {
   }
 
   /// The names that reached the disk: a beginning of their changes, or any of them.
-  private func names(_ dice: inout SeededDice) -> [FilePath: Int] {
+  private func names(_ dice: inout SeededRandom) -> [FilePath: Int] {
     var names = durableNames
     if dice.oneIn(2) {
-      for change in pendingNames.prefix(dice.roll(pendingNames.count + 1)) {
+      for change in pendingNames.prefix(dice.next(pendingNames.count + 1)) {
         Self.apply(change, to: &names)
       }
     } else {

@@ -47,11 +47,11 @@ struct VolatileFile: Sendable {
   ///
   /// - Parameter mayShowStaleBytes: whether a file whose length arrived before its contents shows
   ///   what lay there before, in place of zeros.
-  func contents(_ dice: inout SeededDice, mayShowStaleBytes: Bool) -> [UInt8] {
+  func contents(_ dice: inout SeededRandom, mayShowStaleBytes: Bool) -> [UInt8] {
     if pending.isEmpty { return durable }
-    let mode = Mode.allCases[dice.roll(Mode.allCases.count)]
+    let mode = Mode.allCases[dice.next(Mode.allCases.count)]
     // What came after a lost truncation of the same file is lost too.
-    let count = dice.oneIn(2) ? pending.count : dice.roll(pending.count + 1)
+    let count = dice.oneIn(2) ? pending.count : dice.next(pending.count + 1)
     let seed = dice.next()
     var bytes = durable
     for (index, change) in pending.prefix(count).enumerated() {
@@ -72,7 +72,7 @@ struct VolatileFile: Sendable {
       }
     }
     if bytes.count < contents.count, dice.oneIn(4) {
-      let filling = mayShowStaleBytes && dice.oneIn(2) ? UInt8(dice.roll(256)) : 0
+      let filling = mayShowStaleBytes && dice.oneIn(2) ? UInt8(dice.next(256)) : 0
       bytes += [UInt8](repeating: filling, count: contents.count - bytes.count)
     }
     return bytes
@@ -80,7 +80,7 @@ struct VolatileFile: Sendable {
 
   /// How many of the changes are in a block: those of a beginning of time, different for each.
   private static func moment(of block: Int, _ mode: Mode, _ seed: UInt64, _ count: Int) -> Int {
-    let roll = SeededDice.mix(seed ^ UInt64(block) &* 0x9E37_79B9_7F4A_7C15)
+    let roll = SeededRandom.mix(seed ^ UInt64(block) &* 0x9E37_79B9_7F4A_7C15)
     let usual = Int((roll >> 8) % UInt64(count + 1))
     switch mode {
     case .mostlyKept: return roll & 7 == 0 ? usual : count
@@ -110,11 +110,11 @@ struct VolatileFile: Sendable {
 
   /// Only the first, or only the last, sectors of a write arrive.
   private static func tear(
-    _ source: [UInt8], at offset: Int, into bytes: inout [UInt8], _ dice: inout SeededDice
+    _ source: [UInt8], at offset: Int, into bytes: inout [UInt8], _ dice: inout SeededRandom
   ) {
     let first = offset / sectorByteCount
     let last = (offset + source.count - 1) / sectorByteCount
-    let edge = first + dice.roll(last - first + 2)
+    let edge = first + dice.next(last - first + 2)
     let keepsBeginning = dice.oneIn(2)
     write(source, at: offset, block: sectorByteCount, into: &bytes) { number in
       keepsBeginning ? number < edge : number >= edge

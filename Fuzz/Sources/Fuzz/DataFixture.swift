@@ -1,0 +1,157 @@
+@_spi(Testing) import DataVault
+import Foundation
+import VaultCrypto
+
+/// Sealed data: as it is, sealed anew out of order, under another context, and there and back.
+///
+/// The first byte of input says which; pieces of random lengths are fed, drawn from the input.
+final class DataFixture {
+  private static let lengths = [0, 1, 65535, 65536, 65537, 131_072, 140_000]
+  private static let context: [UInt8] = [1, 2, 3]
+  private static let dataKeys =
+    Array(
+      "\"\(Data(SealedStream.dataKeys.joined()).base64EncodedString())".utf8
+    ).filter { $0 != UInt8(ascii: "=") } + [UInt8(ascii: "\"")]
+
+  private let streams = [0, 1].map { SealedStream(keyNumber: $0, context: DataFixture.context) }
+  private let templates: [(plaintext: [UInt8], sealed: [UInt8])]
+  // Never 0, from which it would draw nothing but 0: pieces of one byte.
+  private var dice: UInt64 = 1
+
+  init() {
+    let streams = streams
+    templates = Self.lengths.enumerated().map { number, length in
+      let plaintext = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
+      return (plaintext, streams[number % 2].seal(SealedStream.chunks(of: plaintext)))
+    }
+    for template in templates {
+      require(
+        open(template.sealed, context: Self.context).isWhole, "an unchanged stream was refused")
+    }
+  }
+
+  func run(_ input: UnsafeBufferPointer<UInt8>) {
+    guard input.count > 1 else { return }
+    dice = input.reduce(0x9E37_79B9_7F4A_7C15) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 } | 1
+    let rest = UnsafeBufferPointer(rebasing: input.dropFirst())
+    switch input[0] & 3 {
+    case 0: changed(rest)
+    case 1: sealedAnew(Array(rest))
+    case 2: underAnotherContext(rest)
+    default: thereAndBack(Array(rest))
+    }
+  }
+
+  /// Whatever was changed is refused, and what came before it is right.
+  private func changed(_ input: UnsafeBufferPointer<UInt8>) {
+    guard let edits = Edits(input) else { return }
+    let template = templates[Int(edits.mode) % templates.count]
+    var sealed = template.sealed
+    edits.apply(to: &sealed)
+    let outcome = open(sealed, context: Self.context)
+    require(outcome.isWhole == (sealed == template.sealed), "a changed stream was taken")
+    require(template.plaintext.starts(with: outcome.given), "a wrong byte was given")
+    require(
+      outcome.isWhole || outcome.given.count % SealedStream.byteCount == 0,
+      "a part of a chunk was given")
+  }
+
+  private func underAnotherContext(_ input: UnsafeBufferPointer<UInt8>) {
+    guard let edits = Edits(input) else { return }
+    var context = Self.context
+    edits.apply(to: &context)
+    let template = templates[Int(edits.mode) % templates.count]
+    let outcome = open(template.sealed, context: context)
+    require(outcome.isWhole == (context == Self.context), "another context was taken")
+    require(outcome.isWhole || outcome.given.isEmpty, "a byte of another context was given")
+  }
+
+  /// Authentic chunks in any order, of any length and mark: only what the page allows is a stream.
+  private func sealedAnew(_ input: [UInt8]) {
+    var chunks: [SealedStream.Chunk] = []
+    for start in stride(from: 0, to: min(input.count - 2, 18), by: 3) {
+      chunks.append(chunk(input[start], Int(input[start + 1]) << 8 | Int(input[start + 2]), chunks))
+    }
+    let sealed = streams[Int(dice >> 40) % 2].seal(chunks)
+    let outcome = open(sealed, context: Self.context)
+    let plaintext = chunks.flatMap(\.plaintext)
+    require(outcome.isWhole == isStream(chunks), "chunks that are no stream, or were refused")
+    require(plaintext.starts(with: outcome.given), "a wrong byte was given")
+    require(!outcome.isWhole || outcome.given == plaintext, "not the whole was given")
+  }
+
+  private func chunk(
+    _ kind: UInt8, _ length: Int, _ before: [SealedStream.Chunk]
+  ) -> SealedStream.Chunk {
+    let count = [SealedStream.byteCount, 0, length, SealedStream.byteCount][Int(kind >> 1 & 3)]
+    let index = UInt64(before.count)
+    return SealedStream.Chunk(
+      plaintext: [UInt8](repeating: UInt8(truncatingIfNeeded: before.count + 1), count: count),
+      index: [index, index + 1, index &- 1, index | 1 << 32][Int(kind >> 3 & 3)],
+      mark: kind & 0x20 == 0 ? kind & 1 : 2)
+  }
+
+  private func isStream(_ chunks: [SealedStream.Chunk]) -> Bool {
+    guard let last = chunks.last, last.mark == 1 else { return false }
+    return chunks.enumerated().allSatisfy { $0.element.index == UInt64($0.offset) }
+      && chunks.dropLast().allSatisfy {
+        $0.mark == 0 && $0.plaintext.count == SealedStream.byteCount
+      } && (!last.plaintext.isEmpty || chunks.count == 1)
+  }
+
+  private func thereAndBack(_ input: [UInt8]) {
+    guard input.count >= 3 else { return }
+    let length = input.prefix(3).reduce(0) { $0 << 8 | Int($1) } % 200_000
+    let plaintext = (0..<length).map { input[$0 % input.count] }
+    guard var encryptor = DataProbe.encryptor(dataKeys: Self.dataKeys, context: input) else {
+      preconditionFailure("no stream begins")
+    }
+    var sealed = encryptor.header
+    for piece in pieces(of: plaintext) {
+      guard let bytes = try? encryptor.update(Array(piece).span.bytes) else {
+        preconditionFailure("a piece was not sealed")
+      }
+      sealed += bytes
+    }
+    guard let end = try? encryptor.finish() else { preconditionFailure("the end was not sealed") }
+    sealed += end
+    let chunkCount = max(1, (length + SealedStream.byteCount - 1) / SealedStream.byteCount)
+    require(sealed.count == 44 + length + 16 * chunkCount, "another length than the page's")
+    let outcome = open(sealed, context: input)
+    require(outcome.isWhole && outcome.given == plaintext, "it does not come back")
+  }
+
+  /// What a reader gives of a stream that comes in pieces, and whether it says that it was all.
+  private func open(_ sealed: [UInt8], context: [UInt8]) -> (given: [UInt8], isWhole: Bool) {
+    var given: [UInt8] = []
+    do throws(VaultError) {
+      guard
+        var decryptor = try DataProbe.decryptor(
+          dataKeys: Self.dataKeys, header: Array(sealed.prefix(44)), context: context)
+      else { return (given, false) }
+      for piece in pieces(of: Array(sealed.dropFirst(44))) {
+        given += try decryptor.update(Array(piece).span.bytes).withUnsafeBytes { Array($0) }
+      }
+      given += try decryptor.finish().withUnsafeBytes { Array($0) }
+      return (given, true)
+    } catch {
+      let codes: [VaultError.Code] = [.truncated, .damaged, .notSealedData, .newerVersion]
+      require(codes.contains(error.code), "another error: \(error)")
+      return (given, false)
+    }
+  }
+
+  private func pieces(of bytes: [UInt8]) -> [ArraySlice<UInt8>] {
+    var pieces: [ArraySlice<UInt8>] = []
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      dice ^= dice << 13
+      dice ^= dice >> 7
+      dice ^= dice << 17
+      let scale = 1 << (Int(dice >> 8) % 18)
+      pieces.append(rest.prefix(1 + Int(dice >> 32) % scale))
+      rest = rest.dropFirst(pieces[pieces.count - 1].count)
+    }
+    return pieces
+  }
+}

@@ -1,0 +1,68 @@
+internal import FileLayer
+
+/// What is done to vaults as wholes, on an executor where blocking is allowed.
+actor VaultOperations {
+  let store: any VaultStore
+  private nonisolated let executor = BlockingExecutor(label: "datavault.keeper")
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe executor.asUnownedSerialExecutor()
+  }
+
+  init(_ store: any VaultStore) {
+    self.store = store
+  }
+
+  func exists(_ id: VaultID) throws(VaultError) -> Bool {
+    try store.read(id) != nil
+  }
+
+  func list() throws(VaultError) -> [VaultID] {
+    try store.ids()
+  }
+
+  func delete(
+    _ id: VaultID, force: Bool, databaseMayExist: Bool, parameters: VaultParameters
+  ) throws(VaultError) {
+    try requireVault(id, evenDamaged: force)
+    let lock = try store.lock(id)
+    defer { lock.release() }
+    let bytes = try requireVault(id, evenDamaged: force)
+    if !force {
+      let file = try VaultFile(bytes, of: id, in: store)
+      guard file.clear.binding == nil || !databaseMayExist else {
+        throw VaultError(
+          .databaseStillExists, "vault '\(id)' keeps the only key of a database that still exists",
+          hint: "delete the database first, or force it and lose what it holds")
+      }
+    }
+    try store.remove(id)
+    endSessionOfGone(id, parameters: parameters)
+  }
+
+  func retire(_ id: VaultID, parameters: VaultParameters) throws(VaultError) -> String {
+    try requireVault(id)
+    let lock = try store.lock(id)
+    defer { lock.release() }
+    try requireVault(id)
+    let name = try store.retire(id)
+    endSessionOfGone(id, parameters: parameters)
+    return name
+  }
+
+  /// - Parameter evenDamaged: takes one that is too large to be read for an empty one.
+  @discardableResult
+  private func requireVault(
+    _ id: VaultID, evenDamaged: Bool = false
+  ) throws(VaultError) -> [UInt8] {
+    let bytes: [UInt8]?
+    do throws(VaultError) {
+      bytes = try store.read(id)
+    } catch {
+      guard evenDamaged, error.code == .damaged else { throw error }
+      return []
+    }
+    guard let bytes else { throw .doesNotExist(id, in: store) }
+    return bytes
+  }
+}

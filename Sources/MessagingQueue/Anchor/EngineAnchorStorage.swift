@@ -1,0 +1,99 @@
+public import DataVault
+internal import Foundation
+internal import GRDB
+public import VaultedDatabase
+
+/// The anchors of the engine's database, in its row: 24 bytes each, the commit number and the id.
+struct EngineAnchorStorage: AnchorStorage {
+  /// The last anchors that the row keeps.
+  static let mostAnchors = 16
+
+  private static let entryByteCount = 8 + DatabaseAnchor.idByteCount
+
+  func page(in db: Database) throws -> AnchorHistory? {
+    try translatingErrors(during: "looking for the rollback anchor") {
+      guard try db.tableExists("engine") else { return nil }
+      let row = try Row.fetchOne(db, sql: "SELECT commit_number, anchors FROM engine")
+      guard let row else { throw EngineError.engineRowMissing }
+      return AnchorHistory(commitNumber: row[0], anchors: try Self.anchors(in: row[1]))
+    }
+  }
+
+  func add(_ id: [UInt8], keeping kept: DatabaseAnchor?, in db: Database) throws -> Int64 {
+    do throws(TransactionFailure) {
+      return try db.inImmediateTransaction { try addInTransaction(id, keeping: kept, in: db) }
+    } catch {
+      throw EngineError(error, during: "recording the rollback anchor")
+    }
+  }
+
+  private func addInTransaction(
+    _ id: [UInt8], keeping kept: DatabaseAnchor?, in db: Database
+  ) throws -> Int64 {
+    // A copy from before the tables were made can be accepted too.
+    try EngineSchema.climb(db)
+    guard let page = try page(in: db) else { throw EngineError.engineRowMissing }
+    let anchor = DatabaseAnchor(id: id, commitNumber: page.commitNumber + 1)
+    var anchors = page.anchors
+    while anchors.count >= Self.mostAnchors,
+      let index = anchors.firstIndex(where: { $0 != kept })
+    {
+      anchors.remove(at: index)
+    }
+    anchors.append(anchor)
+    try db.execute(
+      sql: "UPDATE engine SET commit_number = ?, anchors = ?",
+      arguments: [anchor.commitNumber, Self.bytes(of: anchors)])
+    return anchor.commitNumber
+  }
+
+  private static func bytes(of anchors: [DatabaseAnchor]) -> Data {
+    var bytes = Data()
+    for anchor in anchors {
+      for shift in stride(from: 56, through: 0, by: -8) {
+        bytes.append(UInt8(truncatingIfNeeded: anchor.commitNumber >> shift))
+      }
+      bytes.append(contentsOf: anchor.id)
+    }
+    return bytes
+  }
+
+  private static func anchors(in data: Data) throws -> [DatabaseAnchor] {
+    let bytes = [UInt8](data)
+    guard bytes.count.isMultiple(of: entryByteCount) else { throw EngineError.engineRowMissing }
+    return stride(from: 0, to: bytes.count, by: entryByteCount).map { start in
+      let number = bytes[start..<start + 8].reduce(Int64(0)) { $0 << 8 | Int64($1) }
+      return DatabaseAnchor(
+        id: Array(bytes[start + 8..<start + entryByteCount]), commitNumber: number)
+    }
+  }
+}
+
+extension MessagingEngine {
+  /// Accepts messages that a start refuses as `rolledBack`: an older copy, or a database that has lost its
+  /// last commits.
+  ///
+  /// What it lacks is gone; messages that had been acknowledged since the copy was made may be
+  /// delivered again. Durable on return.
+  ///
+  /// - Parameter vault: the messaging vault of the home, unlocked.
+  /// - Returns: how far it was behind; nil when there is nothing to accept, and nothing was changed.
+  /// - Throws: as ``start(_:vault:configuration:)``.
+  @discardableResult
+  public static func acceptRollback(
+    _ home: DataVaultHome, vault: Vault
+  ) async throws(EngineError) -> AcceptedRollback? {
+    do {
+      return try await VaultedDatabase.acceptRollback(
+        of: home, vault: vault, ledger: EngineAnchorStorage())
+    } catch {
+      throw EngineError(starting: error)
+    }
+  }
+  /// Whether a home's messages are an older copy than its vault knows: nothing, or what `doctor` says of it.
+  ///
+  /// - Parameter vault: the messaging vault of the home, unlocked.
+  package static func examineAge(of home: DataVaultHome, vault: Vault) async -> [HomeFinding] {
+    await HomeDoctor.examineAge(of: home, vault: vault, ledger: EngineAnchorStorage())
+  }
+}

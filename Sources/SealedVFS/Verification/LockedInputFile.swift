@@ -1,0 +1,89 @@
+internal import CSQLite
+
+/// A file of a database, open for reading on the VFS beneath.
+///
+/// Never a plain open(2): its close would drop the locks that SQLite holds in this process (POSIX
+/// locks; see os_unix.c). Nothing is written through it, and what is not there is not made.
+@safe final class LockedInputFile {
+  let path: String
+  let base: BaseFile
+  private let vfs: UnsafeMutablePointer<sqlite3_vfs>
+  private let name: UnsafePointer<CChar>?
+  private let canLockExclusively: Bool
+  private var isAlone = false
+
+  /// Opens a file; nil when there is none.
+  ///
+  /// - Parameter kind: `SQLITE_OPEN_MAIN_DB`, `SQLITE_OPEN_WAL` or `SQLITE_OPEN_MAIN_JOURNAL`.
+  init?(
+    _ path: String, kind: Int32, over vfs: UnsafeMutablePointer<sqlite3_vfs>
+  ) throws(SealedFileError) {
+    var isThere: Int32 = 0
+    let looked = unsafe vfs.pointee.xAccess(vfs, path, SQLITE_ACCESS_EXISTS, &isThere)
+    if looked == SQLITE_OK && isThere == 0 { return nil }
+    unsafe name = sqlite3_create_filename(path, "", "", 0, nil)
+    unsafe base = BaseFile(vfs)
+    unsafe self.vfs = vfs
+    self.path = path
+    // An exclusive lock needs a descriptor that could write; none is asked of log and journal.
+    let access = kind == SQLITE_OPEN_MAIN_DB ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
+    var granted: Int32 = 0
+    let result = unsafe vfs.pointee.xOpen(vfs, name, base.pointer, kind | access, &granted)
+    canLockExclusively = granted & SQLITE_OPEN_READWRITE != 0
+    guard result == SQLITE_OK else {
+      throw SealedFileError(.ioFailed, path: path, detail: "it cannot be opened for reading")
+    }
+  }
+
+  deinit {
+    _ = base.close()
+    unsafe sqlite3_free_filename(name)
+  }
+
+  /// What the end of this file says of a super-journal; the file is a rollback journal.
+  var superJournal: SuperJournal {
+    unsafe SuperJournal(endOf: base, at: Array(path.utf8), on: vfs)
+  }
+
+  /// The length; 0 for a database that has no more than room for its header.
+  func byteCount() throws(SealedFileError) -> Int64 {
+    var byteCount: Int64 = 0
+    guard unsafe base.sealedByteCount(&byteCount) == SQLITE_OK else {
+      throw SealedFileError(.ioFailed, path: path)
+    }
+    return byteCount
+  }
+
+  /// Reads bytes that all lie within the file; false where the device does not give them.
+  func read(_ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64) -> Bool {
+    unsafe base.read(target, byteCount, at: offset) == SQLITE_OK
+  }
+
+  /// Keeps writers of a rollback-mode database out, until the file is closed.
+  func lockShared() throws(SealedFileError) {
+    guard base.lock(SQLITE_LOCK_SHARED) == SQLITE_OK else {
+      throw SealedFileError(.busy, path: path)
+    }
+    if base.hasMoved { throw SealedFileError(.moved, path: path) }
+  }
+
+  /// Keeps everyone out: a connection in WAL mode holds SHARED for as long as it is open, and
+  /// writes to log and database without any other lock on this file.
+  ///
+  /// A process that may only read the file has SHARED alone; so may have nobody else then.
+  func lockExclusively() throws(SealedFileError) {
+    guard canLockExclusively else { return }
+    guard base.lock(SQLITE_LOCK_EXCLUSIVE) == SQLITE_OK else {
+      _ = base.unlock(SQLITE_LOCK_NONE)
+      throw SealedFileError(.busy, path: path)
+    }
+    isAlone = true
+  }
+
+  /// Whether another connection is about to write: its journal is then not a hot one.
+  var isReservedElsewhere: Bool {
+    if isAlone { return false }  // the answer would be about ourselves
+    var answer: Int32 = 0
+    return unsafe base.checkReservedLock(&answer) == SQLITE_OK && answer != 0
+  }
+}

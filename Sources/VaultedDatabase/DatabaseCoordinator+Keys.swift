@@ -1,0 +1,203 @@
+internal import DataVault
+internal import FileLayer
+internal import SealedVFS
+internal import VaultCrypto
+
+extension DatabaseCoordinator {
+  func secure(with credentials: borrowing Credentials) async throws(VaultedDatabaseError) {
+    do {
+      try home.store.prepare()
+      let lock = try takeLock()
+      defer { lock.release() }
+      guard try await Vault.exists(.messaging, in: home.store) else {
+        return try await makeSecuredVault(with: credentials)
+      }
+      let vault = try await Vault.get(
+        .messaging, in: home.store, parameters: home.vaultParameters)
+      try await unlockWithStandardCredentials(vault)
+      try await secure(vault, with: credentials)
+      await vault.lock()
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+
+  /// First use of the home: there is nothing to re-encrypt, and never was a public password.
+  private func makeSecuredVault(with credentials: borrowing Credentials) async throws {
+    guard try lookAtDatabase() == .absent else {
+      throw VaultedDatabaseError.refusal(.keyMissing, of: home)
+    }
+    let vault = try await Vault.create(
+      .messaging, in: home.store, credentials: credentials, parameters: home.vaultParameters)
+    await vault.lock()
+  }
+
+  private func unlockWithStandardCredentials(_ vault: Vault) async throws {
+    do {
+      guard try await !vault.status().isSecured else { throw Self.alreadySecured }
+      // Also where the policy has come to forbid the standard credentials: this is the way out.
+      try await vault.unlockToChangePassword(with: .password(.standard))
+    } catch let error as VaultError where error.code == .wrongPassword {
+      throw Self.alreadySecured
+    }
+  }
+
+  private func secure(_ vault: Vault, with credentials: borrowing Credentials) async throws {
+    if try await vault.binding() == nil {
+      guard try lookAtDatabase() == .absent else {
+        throw VaultedDatabaseError.refusal(.databaseMismatch, of: home)
+      }
+      return try await vault.secure(to: credentials)
+    }
+    try await settle(vault)
+    let keys = try await vault.databaseKeys()
+    let database = try exclusiveConnection(key: keys.current)
+    let pending = SecretBytes.random(byteCount: 32, from: home.vaultParameters.random)
+    // The copy before the vault's write: a damaged page or a full disk ends it here.
+    try database.writeCopy(under: pending, fileSystem: home.fileSystem)
+    do {
+      try await vault.secure(to: credentials, pendingKey: pending.copy())
+    } catch {
+      database.discardCopy(fileSystem: home.fileSystem)
+      throw error
+    }
+    try database.putCopyInPlace(fileSystem: home.fileSystem)
+    try await vault.promotePendingKey()
+  }
+
+  private static var alreadySecured: VaultedDatabaseError {
+    VaultedDatabaseError(
+      .alreadySecured, "the messaging vault is secured already",
+      hint: "change its password with: datavault change-password messaging")
+  }
+}
+
+extension DatabaseCoordinator {
+  func changeKey(
+    of vault: Vault, progress: (PageProgress) -> Void
+  ) async throws(VaultedDatabaseError) {
+    do {
+      let lock = try takeLock()
+      defer { lock.release() }
+      guard try await vault.binding() != nil else {
+        let database = try lookAtDatabase()
+        throw VaultedDatabaseError.refusal(
+          database == .absent ? .databaseMissing : .databaseMismatch, of: home)
+      }
+      try await settle(vault)
+      let keys = try await vault.databaseKeys()
+      let database = try exclusiveConnection(key: keys.current)
+      guard !keys.hasPending() else {
+        // An earlier change that could not be finished: finishing it is what is asked for.
+        return try await moveToPendingKey(database, of: vault, progress: progress)
+      }
+      let pending = SecretBytes.random(byteCount: 32, from: home.vaultParameters.random)
+      // The copy before the vault's write: a damaged page or a full disk ends it here.
+      try database.writeCopy(under: pending, fileSystem: home.fileSystem, progress: progress)
+      do {
+        try await vault.storePendingKey(pending)
+      } catch {
+        database.discardCopy(fileSystem: home.fileSystem)
+        throw error
+      }
+      try database.putCopyInPlace(fileSystem: home.fileSystem)
+      try await vault.promotePendingKey()
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+
+  /// Keeps everyone else out before anything is decided: whoever has the database open is told of
+  /// with nothing changed.
+  func exclusiveConnection(key: borrowing SecretBytes) throws -> ExclusiveConnection {
+    try ExclusiveConnection(
+      to: home.databasePath, key: key, over: home.baseVFS,
+      patience: ProtocolLock.connectionPatience)
+  }
+
+  /// Finishes a change of key that a crash interrupted: the database's key check tells which of
+  /// the two keys it is under.
+  func settleKeys(of vault: Vault) async throws {
+    let keys = try await vault.databaseKeys()
+    guard
+      case .sealed(let header) = try SealedVFS.inspect(
+        home.databasePath, over: home.baseVFS)
+    else {
+      throw VaultedDatabaseError.refusal(.damaged, of: home)
+    }
+    if keys.pendingFits(header) {
+      // The rename may not be durable yet, and the key of the file before it is about to go.
+      try home.fileSystem.synchronizeDirectory(home.path)
+      return try await vault.promotePendingKey()
+    }
+    guard header.matches(key: keys.current) else {
+      throw VaultedDatabaseError(
+        .damaged, "no key of the vault opens \(home.databasePath), although it names this database",
+        hint: "restore vault and database together from one backup")
+    }
+    guard keys.hasPending() else { return }
+    do {
+      let exclusive = try ExclusiveConnection(
+        to: home.databasePath, key: keys.current, over: home.baseVFS)
+      try await moveToPendingKey(exclusive, of: vault)
+    } catch let error as SealedFileError where error.leavesOldKeyUsable {
+      // The current key still opens it, and reading what is whole comes first. The next opening
+      // tries again.
+    }
+  }
+
+  /// Seals the database under the vault's pending key, then promotes that.
+  private func moveToPendingKey(
+    _ database: ExclusiveConnection, of vault: Vault, progress: (PageProgress) -> Void = { _ in }
+  ) async throws {
+    if let pending = try await vault.databaseKeys().takePending() {
+      try database.reencrypt(to: pending, fileSystem: home.fileSystem, progress: progress)
+    }
+    try await vault.promotePendingKey()
+  }
+}
+
+extension SealedFileError {
+  /// Whether a change of key that ends so can wait: somebody uses the database, or it cannot be
+  /// copied as it is.
+  var leavesOldKeyUsable: Bool {
+    [.busy, .damagedPage, .truncated, .diskFull, .readOnly].contains(code)
+  }
+}
+
+extension DatabaseCoordinator {
+  func cleanUpFirstRun() async throws(VaultedDatabaseError) -> String? {
+    do {
+      guard try await Vault.exists(.messaging, in: home.store) else { return nil }
+      let lock = try takeLock()
+      defer { lock.release() }
+      let vault = try await Vault.get(
+        .messaging, in: home.store, parameters: home.vaultParameters)
+      // A database that was salvaged and is not in its place yet is one that is there.
+      guard try home.fileSystem.status(of: home.salvagePath) == nil else { return nil }
+      // The clear members suffice: the vault stays whole under its side name.
+      let binding = OpeningDecision.Binding(try await vault.status().binding)
+      let decision = OpeningDecision(binding: binding, database: try lookAtDatabase())
+      guard decision == .refuse(.databaseMissing) else { return nil }
+      return try await Vault.retire(.messaging, in: home.store)
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+
+  func deleteVault(_ id: VaultID, force: Bool) async throws(VaultedDatabaseError) {
+    do {
+      guard id == .messaging, try await Vault.exists(id, in: home.store) else {
+        return try await Vault.delete(id, in: home.store, force: force, databaseExists: false)
+      }
+      // Nobody may put a database in its place between the look and the deletion of its key.
+      let lock = try takeLock()
+      defer { lock.release() }
+      let databaseExists =
+        try lookAtDatabase() != .absent || home.fileSystem.status(of: home.salvagePath) != nil
+      try await Vault.delete(id, in: home.store, force: force, databaseExists: databaseExists)
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+}

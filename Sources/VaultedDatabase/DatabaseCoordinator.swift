@@ -1,0 +1,171 @@
+internal import DataVault
+internal import FileLayer
+internal import GRDB
+internal import SealedSQLite
+internal import SealedVFS
+internal import SystemPackage
+internal import VaultCrypto
+
+/// Carries out the protocols of `docs/vaulted-database.md` on one home, one at a time, on a thread
+/// that may wait for locks and disks.
+///
+/// Across processes `messaging.lock` does the same: every protocol begins by taking it.
+actor DatabaseCoordinator {
+  let home: DataVaultHome
+  private let executor = BlockingExecutor(label: "datavault.database-keeper")
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe executor.asUnownedSerialExecutor()
+  }
+
+  init(home: DataVaultHome) {
+    self.home = home
+  }
+
+  /// Takes `messaging.lock`, which the caller gives back on every path.
+  func takeLock() throws(VaultedDatabaseError) -> FileLock {
+    do throws(VaultError) {
+      try home.makeWhereTheStoreDoesNot()
+    } catch {
+      throw VaultedDatabaseError(error)
+    }
+    return try ProtocolLock.take(home.lockPath, in: home.fileSystem)
+  }
+
+  /// What lies at the path of the database, found out without changing anything.
+  func lookAtDatabase() throws(VaultedDatabaseError) -> OpeningDecision.Database {
+    let inspection: FileInspection
+    do throws(SealedFileError) {
+      inspection = try SealedVFS.inspect(home.databasePath, over: home.baseVFS)
+    } catch {
+      throw VaultedDatabaseError(error)
+    }
+    return switch inspection {
+    case .absent: try hasLogOrJournal() ? .orphanedLog : .absent
+    case .sealed(let header): .sealed(fileID: header.fileID)
+    case .plainSQLite: .plain
+    case .newerVersion: .newerVersion
+    case .empty, .foreign: .unrecognized
+    }
+  }
+
+  /// What to do with the database of an unlocked vault, found out without changing anything.
+  ///
+  /// A database that the vault names and that does not begin like it is read, to its end if need be: one
+  /// page that opens tells damage from another's file.
+  func decide(_ vault: Vault) async throws -> OpeningDecision {
+    let binding = OpeningDecision.Binding(try await vault.binding())
+    let found = try lookAtDatabase()
+    if case .bound(let id) = binding, ![.absent, .orphanedLog].contains(found),
+      try await vault.databaseKeys().fit(home, fileID: id)?.isHeaderDamaged == true
+    {
+      return OpeningDecision(binding: binding, database: .damagedHeader)
+    }
+    return OpeningDecision(binding: binding, database: found)
+  }
+
+  /// Whether a log or a journal in which something is lies at the database's place.
+  func hasLogOrJournal() throws(VaultedDatabaseError) -> Bool {
+    do throws(FileError) {
+      for suffix in ["-wal", "-journal"] {
+        let path = FilePath(home.databasePath.string + suffix)
+        if let status = try home.fileSystem.status(of: path), status.byteCount > 0 { return true }
+      }
+      return false
+    } catch {
+      throw VaultedDatabaseError(error)
+    }
+  }
+}
+
+extension DatabaseCoordinator {
+  /// Opens the database, after what a crash may have left unfinished has been finished.
+  func open(
+    _ vault: Vault, configuration: Configuration, ledger: (any AnchorStorage)? = nil
+  ) async throws(VaultedDatabaseError) -> OpenedDatabase {
+    let lock = try takeLock()
+    defer { lock.release() }
+    do {
+      try await settle(vault)
+      if let ledger {
+        try await requireAnchor(of: vault, in: ledger, busyMode: configuration.busyMode)
+      }
+      let keys = try await vault.databaseKeys()
+      let pool = try SealedDatabase.openPool(
+        at: home.databasePath, key: keys.current, configuration: configuration,
+        creation: .never, over: home.baseVFS)
+      let tail = SealedDatabase.discardedLogTail(of: pool)
+      return OpenedDatabase(pool: pool, discardedLogFrameCount: tail?.frameCount ?? 0)
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+
+  /// Brings vault and database to the state `bound` under one key, or refuses.
+  func settle(_ vault: Vault) async throws {
+    try await finishSalvage(of: vault)
+    switch try await decide(vault) {
+    case .create: try await create(under: vault, databaseID: newDatabaseID())
+    case .resumeCreation(let databaseID): try await create(under: vault, databaseID: databaseID)
+    case .finishCreation:
+      // The rename may not be durable yet.
+      try home.fileSystem.synchronizeDirectory(home.path)
+      try await vault.completeBinding()
+    case .open: try await settleKeys(of: vault)
+    case .refuse(let code): throw VaultedDatabaseError.refusal(code, of: home)
+    }
+  }
+
+  /// Makes the database: key and id are stored, the file is built aside, renamed, and bound.
+  private func create(under vault: Vault, databaseID: [UInt8]) async throws {
+    let key = try await vault.beginBinding(databaseID: databaseID)
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+      try home.fileSystem.remove(FilePath(home.creationPath.string + suffix))
+    }
+    // SQLite gives its log and journal the permissions of the database: all of them 0600.
+    let file = try home.fileSystem.create(home.creationPath, permissions: .ownerReadWrite)
+    do {
+      defer { file.close() }
+      if let owner = try home.fileSystem.ownerOfNewFile(in: home.path) {
+        try file.changeOwner(to: owner)
+      }
+    }
+    try build(under: key, databaseID: databaseID)
+    try home.fileSystem.rename(home.creationPath, to: home.databasePath)
+    try home.fileSystem.synchronizeDirectory(home.path)
+    try await vault.completeBinding()
+  }
+
+  private func build(under key: borrowing SecretBytes, databaseID: [UInt8]) throws {
+    let pool = try SealedDatabase.openPool(
+      at: home.creationPath, key: key, creation: .ifAbsent(autoVacuum: .incremental),
+      newFileID: databaseID, over: home.baseVFS)
+    let emptying = Result {
+      // SQLite closes without a word when the disk is full, and what is in the log then is not renamed.
+      try pool.writeWithoutTransaction { db in try db.checkpoint(.truncate) }
+    }
+    try SealedDatabase.close(pool)
+    _ = try emptying.get()
+  }
+
+  private func newDatabaseID() -> [UInt8] {
+    home.vaultParameters.random.bytes(count: 8)
+  }
+}
+
+/// A pool, and what its opening found.
+struct OpenedDatabase: Sendable {
+  let pool: DatabasePool
+  let discardedLogFrameCount: Int
+}
+
+extension OpeningDecision.Binding {
+  init(_ binding: DatabaseBinding?) {
+    self =
+      switch binding?.state {
+      case nil: .none
+      case .creating: .creating(binding?.databaseID ?? [])
+      case .bound: .bound(binding?.databaseID ?? [])
+      }
+  }
+}

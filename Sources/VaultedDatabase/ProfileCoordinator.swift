@@ -1,0 +1,218 @@
+internal import DataVault
+internal import FileLayer
+internal import GRDB
+internal import SealedSQLite
+internal import SealedVFS
+internal import SystemPackage
+internal import VaultCrypto
+
+/// Carries out the protocols of a connection profile, one at a time, on a thread that may wait for
+/// locks and disks; across processes `<database>-lock` does the same.
+actor ProfileCoordinator {
+  private let vault: Vault
+  private let name: String
+  let path: FilePath
+  let fileSystem: any FileSystem
+  let baseVFS: String
+  private let executor = BlockingExecutor(label: "datavault.profile-keeper")
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe executor.asUnownedSerialExecutor()
+  }
+
+  init(vault: Vault, name: String, path: FilePath, fileSystem: any FileSystem, baseVFS: String) {
+    self.vault = vault
+    self.name = name
+    self.path = path
+    self.fileSystem = fileSystem
+    self.baseVFS = baseVFS
+  }
+
+  func set(_ key: borrowing SecretBytes) async throws(VaultedDatabaseError) {
+    do {
+      try Self.check(key)
+      let lock = try takeLock()
+      defer { lock.release() }
+      if let stored = try await storedKeys() {
+        let current = try currentKey(of: stored)
+        guard SecretBytes.isEqual(current, key) else {
+          throw VaultedDatabaseError(
+            .keyExists, "the profile of \(path) has another key already",
+            hint: "change it with changeEncryptionKey; remove the item to give the database up")
+        }
+        return
+      }
+      if let header = try header(), !header.matches(key: key) { throw databaseMismatch }
+      try await store(ProfileKeys(current: key.copy()))
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+
+  func key() async throws(VaultedDatabaseError) -> SecretBytes {
+    do {
+      return try currentKey(of: try await keys())
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+
+  func openPool(
+    configuration: Configuration, durability: Durability, creation: SealedDatabase.Creation
+  ) async throws(VaultedDatabaseError) -> DatabasePool {
+    do {
+      let lock = try takeLock()
+      defer { lock.release() }
+      do {
+        try await settle()
+      } catch let error as SealedFileError where error.leavesOldKeyUsable {
+        // The current key still opens it; the next opening tries again.
+      }
+      return try SealedDatabase.openPool(
+        at: path, key: try currentKey(of: try await keys()), configuration: configuration,
+        durability: durability, creation: creation, over: baseVFS)
+    } catch {
+      throw VaultedDatabaseError(profile: error)
+    }
+  }
+
+  // MARK: What the item holds and what lies at the path
+
+  static func check(_ key: borrowing SecretBytes) throws(VaultedDatabaseError) {
+    guard key.byteCount == ProfileKeys.keyByteCount else {
+      throw VaultedDatabaseError(.invalidArgument, "an encryption key has 32 bytes")
+    }
+  }
+
+  func takeLock() throws(VaultedDatabaseError) -> FileLock {
+    try ProtocolLock.take(FilePath(path.string + "-lock"), in: fileSystem)
+  }
+
+  /// The keys that the vault has; nil when none was set.
+  private func storedKeys() async throws -> ProfileKeys? {
+    do {
+      let item = try await vault.item(name)
+      guard let keys = ProfileKeys(item: item) else {
+        throw VaultedDatabaseError(
+          .invalidArgument, "the item that the profile of \(path) names holds something else",
+          hint: "use another name")
+      }
+      return keys
+    } catch let error as VaultError where error.code == .itemNotFound {
+      return nil
+    }
+  }
+
+  func keys() async throws -> ProfileKeys {
+    guard let keys = try await storedKeys() else {
+      throw VaultedDatabaseError(
+        .keyMissing, "the profile of \(path) has no key", hint: "set one with setEncryptionKey")
+    }
+    return keys
+  }
+
+  /// Keeps keys; durable on return.
+  func store(_ keys: consuming ProfileKeys) async throws {
+    try await vault.set(keys.itemBytes(), kind: .binary, for: name)
+  }
+
+  /// The header of the database; nil when there is none yet.
+  func header() throws -> SealedHeader? {
+    switch try SealedVFS.inspect(path, over: baseVFS) {
+    case .absent, .empty: return nil
+    case .sealed(let header): return header
+    case .plainSQLite: throw VaultedDatabaseError.refusal(.plainDatabase, path)
+    case .newerVersion: throw VaultedDatabaseError.refusal(.newerVersion, path)
+    case .foreign: throw databaseMismatch
+    }
+  }
+
+  /// The key that fits the database; without one, the key that it will be made under.
+  private func currentKey(of keys: consuming ProfileKeys) throws -> SecretBytes {
+    if keys.hasPending(), let header = try header(), keys.pendingFits(header) {
+      return keys.promoted().current.copy()
+    }
+    return keys.current.copy()
+  }
+
+  var databaseMismatch: VaultedDatabaseError {
+    VaultedDatabaseError(
+      .databaseMismatch, "the database \(path) is not under a key of this profile",
+      hint: "set the key that it was made with, or restore vault and database together")
+  }
+}
+
+extension VaultedDatabaseError {
+  /// What opening through a profile failed with: here a wrong key is another's database.
+  fileprivate init(profile error: any Error) {
+    self.init(any: error)
+    guard let error = error as? SealedDatabaseError else { return }
+    switch error.code {
+    case .wrongKey:
+      self.init(.databaseMismatch, error.message, hint: error.hint, underlying: error)
+    case .absent:
+      self.init(.databaseMissing, error.message, hint: error.hint, underlying: error)
+    default: break
+    }
+  }
+}
+
+extension ProfileCoordinator {
+  func change(
+    to key: borrowing SecretBytes, progress: (PageProgress) -> Void
+  ) async throws(VaultedDatabaseError) {
+    do {
+      try Self.check(key)
+      let lock = try takeLock()
+      defer { lock.release() }
+      guard try header() != nil else {
+        throw VaultedDatabaseError(
+          .databaseMissing, "there is no database at \(path)",
+          hint: "a change of key needs one; set the first key with setEncryptionKey")
+      }
+      let wasInterrupted = try await self.keys().hasPending()
+      try await settle()
+      let keys = try await keys()
+      // The same change, repeated after a crash, has just been finished.
+      if wasInterrupted, SecretBytes.isEqual(keys.current, key) { return }
+      let database = try exclusiveConnection(keys.current, ProtocolLock.connectionPatience)
+      // The copy before the vault's write: a damaged page or a full disk ends it here.
+      try database.writeCopy(under: key, fileSystem: fileSystem, progress: progress)
+      do {
+        try await store(ProfileKeys(current: keys.current.copy(), pending: key.copy()))
+      } catch {
+        database.discardCopy(fileSystem: fileSystem)
+        throw error
+      }
+      try database.putCopyInPlace(fileSystem: fileSystem)
+      try await store(ProfileKeys(current: key.copy()))
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+
+  /// Finishes a change of key that was interrupted after the vault had stored the new one.
+  ///
+  /// - Throws: where the old key still opens the database, a `SealedFileError` that
+  ///   `leavesOldKeyUsable`.
+  func settle() async throws {
+    let keys = try await keys()
+    guard keys.hasPending(), let header = try header() else { return }
+    if keys.pendingFits(header) {
+      // The rename may not be durable yet, and the key of the file before it is about to go.
+      try fileSystem.synchronizeDirectory(path.containingDirectory)
+    } else {
+      guard header.matches(key: keys.current) else { throw databaseMismatch }
+      let database = try exclusiveConnection(keys.current, .zero)
+      try database.reencrypt(to: try await self.keys().promoted().current, fileSystem: fileSystem)
+    }
+    try await store(keys.promoted())
+  }
+
+  private func exclusiveConnection(
+    _ key: borrowing SecretBytes, _ patience: Duration
+  ) throws -> ExclusiveConnection {
+    guard try header()?.matches(key: key) == true else { throw databaseMismatch }
+    return try ExclusiveConnection(to: path, key: key, over: baseVFS, patience: patience)
+  }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import Testing
+
+/// `plain`, a database of rows that can be told in a file's bytes; `sealed`, a copy of it; and keys.
+struct ExchangeFixture {
+  static let canary = Array("canary of the rows".utf8)
+
+  let folder: ScratchFolder
+
+  /// - Parameter rowCount: of a kilobyte each.
+  init(rowCount: Int) throws {
+    folder = try ScratchFolder()
+    try folder.secret("key", (0..<32).map { _ in UInt8.random(in: 0...255) })
+    try folder.secret("raw", Array("x'\(String(repeating: "0f", count: 32))'".utf8))
+    try folder.shell(
+      "plain",
+      """
+      CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT, data BLOB);
+      WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < \(rowCount))
+      INSERT INTO t SELECT i, 'canary of the rows ' || i, randomblob(1000) FROM n;
+      """)
+    let outcome = try importPlain("sealed")
+    #expect(outcome.status == 0, "\(outcome.errors)")
+  }
+
+  var key: String { folder.path("key") }
+
+  func run(_ arguments: String...) throws -> Tool.Outcome {
+    try Tool.run(["database"] + arguments)
+  }
+
+  func importPlain(_ name: String) throws -> Tool.Outcome {
+    try run(
+      "import", folder.path("plain"), folder.path(name), "--format", "plain", "--new-key-file", key)
+  }
+
+  func export(_ name: String, _ format: String) throws -> Tool.Outcome {
+    try Tool.run(exportArguments(name, format))
+  }
+
+  func exportArguments(_ name: String, _ format: String) -> [String] {
+    let newKey = ["sealed": key, "sqlcipher4": folder.path("raw")][format]
+    return [
+      "database", "export", folder.path("sealed"), folder.path(name), "--format", format,
+      "--key-file", key,
+    ] + (newKey.map { ["--new-key-file", $0] } ?? [])
+  }
+
+  var names: [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: folder.url.path)) ?? []).sorted()
+  }
+}

@@ -1,0 +1,66 @@
+import DataVault
+import DataVaultTesting
+import Foundation
+import SystemPackage
+import Testing
+import VaultCrypto
+
+@Suite(.enabled(if: JoseReader.isAvailable, JoseReader.skipReason)) struct ReferenceReaderTests {
+  let home = TemporaryHome()
+
+  private func file(_ name: String, _ text: String) throws -> FilePath {
+    let path = home.path.appending(name)
+    try Data(text.utf8).write(to: URL(fileURLWithPath: path.string))
+    return path
+  }
+
+  @Test func `an independent JOSE library opens a vault without caller's salt`() async throws {
+    let vault = try await Vault.create(
+      .messaging, in: home.store, credentials: credentials("correct horse"))
+    try await vault.setText("wörld \"\\\n\u{0}\u{7F}😀", for: "hellö\t\"")
+    try await vault.set(SecretBytes(copying: [0, 255, 16]), kind: .binary, for: "bytes")
+    let seen = try JoseReader.open(home.file(), password: try file("pw", "correct horse"))
+    let items = try #require(seen["items"] as? [String: [String: String]])
+    #expect(
+      items == [
+        "hellö\t\"": ["string": "wörld \"\\\n\u{0}\u{7F}😀"], "bytes": ["binary": "AP8Q"],
+      ])
+    #expect(seen["generation"] as? Int == 3)  // 1 at first, 1 more with each of two items
+    #expect(throws: JoseReader.Failure.self) {
+      try JoseReader.open(home.file(), password: try file("no", "wrong horse"))
+    }
+  }
+
+  @Test func `with the caller's salt it opens the vault too, once told`() async throws {
+    _ = try await Vault.create(
+      .messaging, in: home.store, credentials: credentials("correct horse", salt: "sea"))
+    let password = try file("pw", "correct horse")
+    #expect(throws: JoseReader.Failure.self) {
+      try JoseReader.open(home.file(), password: password)
+    }
+    let seen = try JoseReader.open(home.file(), password: password, salt: try file("salt", "sea"))
+    #expect((seen["clear"] as? [String: Any])?["vault"] as? String == "messaging")
+  }
+
+  @Test(arguments: [nil, "sea"]) func `a vault that it has written opens here`(
+    salt: String?
+  ) async throws {
+    try home.put([])  // makes the directory
+    unlink(home.file().string)
+    try JoseReader.write(
+      home.file(), password: try file("pw", "correct horse"),
+      salt: try salt.map { try file("salt", $0) },
+      items: #"{"z":{"string":"a\n\u00e4\ud83d\ude00"},"ä":{"binary":"AAEC"},"a":{"string":""}}"#)
+    let vault = try await Vault.get(.messaging, in: home.store)
+    try await vault.unlock(with: credentials("correct horse", salt: salt))
+    #expect(try await vault.itemNames().map(\.name) == ["a", "z", "ä"])
+    #expect(try await vault.text("z") == "a\nä😀")
+    let bytes = try await vault.item("ä").bytes.array()
+    #expect(bytes == [0, 1, 2])
+    try await vault.setText("more", for: "b")
+    let seen = try JoseReader.open(
+      home.file(), password: try file("pw", "correct horse"),
+      salt: try salt.map { try file("salt", $0) })
+    #expect((seen["items"] as? [String: Any])?.count == 4)
+  }
+}

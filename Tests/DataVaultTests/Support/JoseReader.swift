@@ -1,0 +1,129 @@
+import Foundation
+import SystemPackage
+import Testing
+
+/// The Python program that reads and writes vaults with joserfc.
+enum JoseReader {
+  static let skipReason: Comment = """
+    no python3 has joserfc: `pip install joserfc==1.6.5`, or name one that has it in \
+    DATAVAULT_JOSERFC_PYTHON
+    """
+
+  /// The first interpreter that has the library.
+  static let interpreter: String? = {
+    let environment = ProcessInfo.processInfo.environment
+    var candidates = [
+      environment["DATAVAULT_JOSERFC_PYTHON"], Repository.path(".build/joserfc/bin/python3"),
+    ].compactMap { $0 }
+    candidates += (environment["PATH"] ?? "").split(separator: ":").map { "\($0)/python3" }
+    candidates.append("/usr/bin/python3")
+    return candidates.first { candidate in
+      FileManager.default.isExecutableFile(atPath: candidate)
+        && (try? run(candidate, ["-c", "import joserfc"], input: [])) != nil
+    }
+  }()
+
+  static var isAvailable: Bool { interpreter != nil }
+
+  /// What the program sees in a vault: clear members and contents in one object.
+  static func open(
+    _ vault: FilePath, password: FilePath, salt: FilePath? = nil
+  ) throws -> [String: Any] {
+    try open(vault, by: Self.options(password, salt))
+  }
+
+  /// As the other, by any slot.
+  ///
+  /// - Parameter options: `--password`, `--salt`, `--recovery-code`, `--key-file`, each with a file.
+  static func open(_ vault: FilePath, by options: [String: FilePath]) throws -> [String: Any] {
+    let output = try judge("open", vault, options)
+    return try JSONSerialization.jsonObject(with: Data(output)) as? [String: Any] ?? [:]
+  }
+
+  /// Has the program write a vault; the file's name is its id.
+  static func write(
+    _ vault: FilePath, password: FilePath, salt: FilePath? = nil, items: String
+  ) throws {
+    try write(vault, slots: options(password, salt), items: items)
+  }
+
+  /// As the other, with any slots; a recovery code that is not there yet is drawn.
+  static func write(_ vault: FilePath, slots: [String: FilePath], items: String) throws {
+    _ = try judge("write", vault, slots, input: Array(items.utf8))
+  }
+
+  private static func options(_ password: FilePath, _ salt: FilePath?) -> [String: FilePath] {
+    var options = ["--password": password]
+    options["--salt"] = salt
+    return options
+  }
+
+  /// Has the other program seal or open data; see `Tests/ReferenceReaders/data_reader.py`.
+  static func data(
+    _ verb: String, key: FilePath, context: FilePath, input: [UInt8]
+  ) throws -> [UInt8] {
+    let script = Repository.path("Tests/ReferenceReaders/data_reader.py")
+    return try run(
+      interpreter ?? "python3", [script, verb, key.string, context.string], input: input)
+  }
+
+  /// Has `Fixtures/vaults/make.py` make the vaults that are too large to keep.
+  static func makeLargeVaults(in folder: FilePath) throws {
+    let script = Repository.path("Fixtures/vaults/make.py")
+    _ = try run(interpreter ?? "python3", [script, folder.string], input: [])
+  }
+
+  /// Has `Tests/ReferenceReaders/mutations.py` take each check out of a judge; it fails unless exactly the fixtures
+  /// made for that check notice.
+  static func removeChecks(of kind: String) throws {
+    let script = Repository.path("Tests/ReferenceReaders/mutations.py")
+    print(
+      String(decoding: try run(interpreter ?? "python3", [script, kind], input: []), as: UTF8.self))
+  }
+
+  private static func judge(
+    _ verb: String, _ vault: FilePath, _ options: [String: FilePath], input: [UInt8] = []
+  ) throws -> [UInt8] {
+    let script = Repository.path("Tests/ReferenceReaders/vault_reader.py")
+    let arguments = options.flatMap { [$0, $1.string] }
+    return try run(
+      interpreter ?? "python3", [script, verb, vault.string] + arguments, input: input)
+  }
+
+  struct Failure: Error {
+    let status: Int32
+    let output: String
+  }
+
+  private static func run(
+    _ program: String, _ arguments: [String], input: [UInt8]
+  ) throws -> [UInt8] {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: program)
+    process.arguments = arguments
+    let (standardInput, standardOutput, standardError) = (Pipe(), Pipe(), Pipe())
+    process.standardInput = standardInput
+    process.standardOutput = standardOutput
+    process.standardError = standardError
+    try process.run()
+    standardInput.fileHandleForWriting.write(Data(input))
+    try standardInput.fileHandleForWriting.close()
+    let output = standardOutput.fileHandleForReading.readDataToEndOfFile()
+    let complaints = standardError.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else {
+      throw Failure(
+        status: process.terminationStatus, output: String(decoding: complaints, as: UTF8.self))
+    }
+    return Array(output)
+  }
+}
+
+/// The files of the repository that tests use.
+enum Repository {
+  static func path(_ relative: String) -> String {
+    var root = FilePath(#filePath)
+    for _ in 0..<4 { root.removeLastComponent() }
+    return root.appending(relative).string
+  }
+}

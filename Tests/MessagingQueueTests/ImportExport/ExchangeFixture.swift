@@ -1,0 +1,156 @@
+import FileLayer
+import Foundation
+import GRDB
+import MessagingQueue
+import SystemPackage
+import Testing
+
+/// Two engines on plain files of their own, and a folder for what goes from one to the other.
+struct ExchangeFixture {
+  let source: PlainEngine
+  let target: PlainEngine
+  let sourceEngine: MessagingEngine
+  let targetEngine: MessagingEngine
+
+  init() async throws {
+    source = try PlainEngine()
+    target = try PlainEngine()
+    sourceEngine = try await MessagingEngine(
+      pool: source.pool, time: source.time, isSecured: false)
+    targetEngine = try await MessagingEngine(
+      pool: target.pool, time: target.time, isSecured: false)
+  }
+
+  var path: FilePath { FilePath(source.folder.appendingPathComponent("export.ndjson").path) }
+
+  func bytes() throws -> [UInt8] {
+    [UInt8](try Data(contentsOf: URL(fileURLWithPath: path.string)))
+  }
+
+  func write(_ bytes: some Sequence<UInt8>, to path: FilePath? = nil) throws {
+    let path = (path ?? self.path).string
+    try Data(bytes).write(to: URL(fileURLWithPath: path))
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+  }
+
+  /// A little of everything that a database can hold.
+  func fill() async throws {
+    let (a, b, kept) = (try Channel("a"), try Channel("b \"quoted\""), try Channel("kept"))
+    var retention = Retention()
+    retention.keepsAcknowledged = true
+    retention.maximumMessageCount = 100
+    try await sourceEngine.setRetention(retention, of: kept)
+    let (one, two) = (try Consumer("one"), try Consumer("two"))
+    try await sourceEngine.addConsumer(one, of: a, maximumAttempts: 3)
+    try await sourceEngine.addConsumer(two, of: a, maximumAttempts: nil)
+    for index in 0..<24 {
+      var message = Message(channel: a, payload: Array("message \(index)\n\u{0}é😀".utf8))
+      if index % 3 == 0 { message.orderingKey = "key \(index % 2)" }
+      if index % 4 == 1, index % 3 != 0 { message.priority = try Priority(index % 10) }
+      if index % 5 == 2 { message.availability = .after(.seconds(60)) }
+      if index % 7 == 3 { message.timeToLive = .seconds(7200) }
+      if index % 6 == 4 {
+        message.headers = ["type": "text/\"plain\"\t", "e\u{301}": "", "größe": "\u{7F}"]
+      }
+      if index % 8 == 5 { message.payload = [0xFF, 0, UInt8(index)] }
+      message.deduplicationID = index % 2 == 0 ? "id \(index)" : nil
+      try await sourceEngine.publish(message)
+    }
+    let first = try await sourceEngine.receive(
+      from: a, for: one, maximumCount: 8, lease: .seconds(30))
+    try await sourceEngine.acknowledge([first[0].token, first[3].token])
+    try await sourceEngine.release([first[1].token], after: .seconds(5), reason: "not yet")
+    try await sourceEngine.reject([first[2].token], reason: "never \"ever\"")
+    let second = try await sourceEngine.receive(
+      from: a, for: two, maximumCount: 3, lease: .seconds(30))
+    try await sourceEngine.acknowledge(second.map(\.token))
+    try await sourceEngine.publish((0..<5).map { Message(channel: kept, payload: [UInt8($0)]) })
+    let log = try await sourceEngine.receive(from: kept, maximumCount: 3, lease: .seconds(30))
+    try await sourceEngine.acknowledge(log.map(\.token))
+    try await sourceEngine.publish(Message(channel: b, payload: []))
+  }
+
+  /// Everything of the tables that is to move, in terms that do not hang on row numbers.
+  static func dump(_ engine: PlainEngine, withTimetokens: Bool = true) throws -> [String] {
+    try engine.pool.read { db in
+      var lines: [String] = []
+      for sql in dumps {
+        for row in try Row.fetchAll(db, sql: sql) {
+          let cells = row.map { name, value in
+            name == "timetoken" && !withTimetokens ? "" : "\(name)=\(value)"
+          }
+          lines.append(cells.joined(separator: " "))
+        }
+      }
+      return lines
+    }
+  }
+
+  /// Whatever the order of the members is in.
+  private static let failures = """
+    (SELECT group_concat(value ->> 'attempt' || ' ' || (value ->> 'time') || ' ' || (value ->> 'reason'))
+      FROM json_each(failures))
+    """
+
+  private static let dumps = [
+    """
+    SELECT name, message_count, byte_count, keeps_acknowledged, discards_unacknowledged, longest_age,
+      most_messages, most_bytes, removed_through FROM channel ORDER BY name
+    """,
+    """
+    SELECT channel.name, timetoken, priority, due, expires, ordering_key, hex(headers), hex(payload)
+    FROM message JOIN channel ON channel.id = channel_id ORDER BY timetoken
+    """,
+    """
+    SELECT channel.name AS c, consumer.name, most_attempts FROM consumer
+    JOIN channel ON channel.id = channel_id ORDER BY 1, 2
+    """,
+    """
+    SELECT consumer.name, timetoken, priority, ordering_key, attempt_count, lease IS NOT NULL AS leased,
+      due, \(failures) FROM delivery JOIN consumer ON consumer.id = consumer_id ORDER BY 1, 2
+    """,
+    """
+    SELECT consumer.name, timetoken, attempt_count, reason, died, \(failures)
+    FROM dead_letter JOIN consumer ON consumer.id = consumer_id ORDER BY 1, 2
+    """,
+    """
+    SELECT channel.name, deduplication.id, timetoken, until FROM deduplication
+    JOIN channel ON channel.id = channel_id ORDER BY 1, 2
+    """,
+    // What each consumer is still to get from the log.
+    """
+    SELECT consumer.name, timetoken AS timetoken FROM consumer
+    JOIN message USING (channel_id) WHERE timetoken > ifnull((SELECT position.timetoken FROM position
+      WHERE consumer_id = consumer.id AND position.priority = message.priority), 0) ORDER BY 1, 2
+    """,
+  ]
+
+  /// Everything that a consumer gets after the machine was started anew, and acknowledges.
+  static func drain(
+    _ engine: MessagingEngine, _ channel: String, for consumer: String
+  ) async throws -> [[UInt8]] {
+    var payloads: [[UInt8]] = []
+    while true {
+      let page = try await engine.receive(
+        from: try Channel(channel), for: try Consumer(consumer), maximumCount: 100,
+        lease: .seconds(30))
+      if page.isEmpty { return payloads }
+      payloads += page.map(\.payload)
+      try await engine.acknowledge(page.map(\.token))
+    }
+  }
+
+  /// The code of what an import of the file fails with; nil if it succeeds.
+  func importCode() async -> EngineError.Code? {
+    do throws(EngineError) {
+      _ = try await targetEngine.importMessages(from: path)
+      return nil
+    } catch {
+      return error.code
+    }
+  }
+
+  static func faults(_ engine: PlainEngine) throws -> [MessageVerification.Fault] {
+    try engine.pool.read { db in try MessageVerifier.run(db).faults }
+  }
+}

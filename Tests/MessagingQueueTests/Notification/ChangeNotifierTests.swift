@@ -1,0 +1,131 @@
+import Foundation
+import MessagingQueue
+import Synchronization
+import Testing
+
+@Suite struct ChangeNotifierTests {
+  @Test func `a notify before the wait is not missed`() async {
+    let notifier = ChangeNotifier()
+    let count = notifier.generation
+    notifier.notify()
+    #expect(await notifier.waitForChange(after: count) == .changed)
+  }
+
+  @Test func `a notify wakes everyone who waits`() async throws {
+    let notifier = ChangeNotifier()
+    let count = notifier.generation
+    let waits = (0..<100).map { _ in Task { await notifier.waitForChange(after: count) } }
+    try await untilWaiting(100, notifier)
+    notifier.notify()
+    for wait in waits { #expect(await wait.value == .changed) }
+  }
+
+  @Test func `a notify in one channel leaves those who wait for others asleep`() async throws {
+    let notifier = ChangeNotifier()
+    let (a, b) = (try Channel("a"), try Channel("b"))
+    let count = notifier.generation
+    let forA = Task { await notifier.waitForChange(after: count, in: [a]) }
+    let forB = Task { await notifier.waitForChange(after: count, in: [b]) }
+    let forAll = Task { await notifier.waitForChange(after: count) }
+    try await untilWaiting(3, notifier)
+    notifier.notify(in: [a])
+    #expect(await forA.value == .changed)
+    #expect(await forAll.value == .changed)
+    #expect(notifier.waiterCount == 1)
+    notifier.notify(in: [b])
+    #expect(await forB.value == .changed)
+  }
+
+  @Test func `a wait ends at its limit, at a cancellation and when the engine stops`() async throws
+  {
+    let notifier = ChangeNotifier()
+    let count = notifier.generation
+    #expect(await notifier.waitForChange(after: count, within: .milliseconds(5)) == .timedOut)
+    #expect(await notifier.waitForChange(after: count, within: .zero) == .timedOut)
+    let cancelled = Task { await notifier.waitForChange(after: count) }
+    cancelled.cancel()
+    #expect(await cancelled.value == .cancelled)
+    let stopped = Task { await notifier.waitForChange(after: count) }
+    try await untilWaiting(1, notifier)
+    notifier.stop()
+    #expect(await stopped.value == .stopped)
+    #expect(await notifier.waitForChange(after: count) == .stopped)
+  }
+
+  @Test func `a notify of another process wakes who waits`() async {
+    let device = TestBell()
+    let notifier = ChangeNotifier(device: device)
+    let other = ChangeNotifier(device: device)
+    await settle(notifier)
+    let count = notifier.generation
+    async let wake = notifier.waitForChange(after: count)
+    other.notify()
+    #expect(await wake == .changed)
+  }
+
+  @Test func `where the device refuses, the database is looked at, until it does not`()
+    async throws
+  {
+    let device = TestBell()
+    device.refuses = true
+    let commits = Atomic<Int64>(1)
+    var intervals = ChangeNotifier.Intervals()
+    intervals.polling = .milliseconds(10)
+    let notifier = ChangeNotifier(
+      device: device, intervals: intervals,
+      probe: { BellProbe(commitNumber: commits.load(ordering: .relaxed)) })
+    await settle(notifier)
+    let count = notifier.generation
+    #expect(await notifier.waitForChange(after: count, within: .milliseconds(100)) == .timedOut)
+    commits.add(1, ordering: .relaxed)
+    #expect(await notifier.waitForChange(after: count) == .changed)
+    device.refuses = false
+    let later = notifier.generation
+    let wait = Task { await notifier.waitForChange(after: later) }
+    while device.listenerCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    try device.notify()
+    #expect(await wait.value == .changed)
+  }
+
+  @Test func `a commit whose notify was lost is found by looking`() async {
+    let commits = Atomic<Int64>(1)
+    var intervals = ChangeNotifier.Intervals()
+    intervals.fallbackCheck = .milliseconds(10)
+    let notifier = ChangeNotifier(
+      device: TestBell(), intervals: intervals,
+      probe: { BellProbe(commitNumber: commits.load(ordering: .relaxed)) })
+    await settle(notifier)
+    let count = notifier.generation
+    commits.add(1, ordering: .relaxed)
+    #expect(await notifier.waitForChange(after: count) == .changed)
+  }
+
+  @Test func `a notifier that is lost is listened to anew, and counts as a notify`() async {
+    let device = TestBell()
+    let notifier = ChangeNotifier(device: device)
+    await settle(notifier)
+    let count = notifier.generation
+    device.post(.lost)
+    #expect(await notifier.waitForChange(after: count) == .changed)
+    #expect(device.listenCount == 2)
+  }
+
+  @Test func `a notify never fails, whatever the device does`() async {
+    let device = TestBell()
+    device.refuses = true
+    let notifier = ChangeNotifier(device: device)
+    let count = notifier.generation
+    notifier.notify()
+    #expect(await notifier.waitForChange(after: count) == .changed)
+  }
+
+  private func untilWaiting(_ count: Int, _ notifier: ChangeNotifier) async throws {
+    while notifier.waiterCount < count { try await Task.sleep(for: .milliseconds(1)) }
+  }
+
+  /// The first wait starts the thread, which rings once when it listens.
+  private func settle(_ notifier: ChangeNotifier) async {
+    let count = notifier.generation
+    #expect(await notifier.waitForChange(after: count) == .changed)
+  }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import Glibc
+import MessagingQueue
+import SystemPackage
+import Testing
+
+@Suite struct NotificationFileTests {
+  let folder: URL
+  let database: FilePath
+  let notifier: FilePath
+  let file: NotificationFile
+
+  init() throws {
+    folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("bell-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    database = FilePath(folder.appendingPathComponent("messaging.db").path)
+    notifier = FilePath(database.string + "-notify")
+    file = NotificationFile(besideDatabase: database)
+    try Data([1]).write(to: folder.appendingPathComponent("messaging.db"))
+  }
+
+  private func withFolder(_ body: () throws -> Void) rethrows {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try body()
+  }
+
+  @Test func `every listener hears every notify, and nothing is written`() throws {
+    try withFolder {
+      let listeners = try [file.listen(), file.listen()]
+      // The second began with a ring of its own.
+      _ = listeners[0].wait(upTo: .milliseconds(1))
+      for _ in 0..<3 {
+        try file.notify()
+        for listener in listeners { #expect(listener.wait(upTo: .seconds(30)) == .changed) }
+      }
+      #expect(listeners[0].wait(upTo: .milliseconds(1)) == .timedOut)
+      #expect(try Data(contentsOf: URL(fileURLWithPath: notifier.string)).isEmpty)
+    }
+  }
+
+  @Test func `the notifier has the permissions of the database`() throws {
+    try withFolder {
+      chmod(database.string, 0o640)
+      try file.notify()
+      var status = stat()
+      #expect(stat(notifier.string, &status) == 0)
+      #expect(status.st_mode & 0o777 == 0o640)
+    }
+  }
+
+  @Test func `a notifier that is deleted, moved or replaced is noticed and made again`() throws {
+    try withFolder {
+      for damage: () -> CInt in [
+        { unlink(notifier.string) },
+        { rename(notifier.string, notifier.string + "-aside") },
+        { rename(notifier.string + "-aside", notifier.string) },
+      ] {
+        let listener = try file.listen()
+        #expect(damage() == 0)
+        #expect(listener.wait(upTo: .seconds(30)) == .lost)
+        let next = try file.listen()
+        try file.notify()
+        #expect(next.wait(upTo: .seconds(30)) == .changed)
+      }
+    }
+  }
+
+  @Test func `a link, a pipe or a missing directory in its place is refused at once`() throws {
+    withFolder {
+      symlink("elsewhere", notifier.string)
+      #expect(throws: NotificationError.self) { try file.notify() }
+      unlink(notifier.string)
+      mkfifo(notifier.string, 0o600)
+      #expect(throws: NotificationError.self) { try file.notify() }
+      let nowhere = NotificationFile(
+        besideDatabase: FilePath(folder.path + "/missing/messaging.db"))
+      #expect(throws: NotificationError.self) { try nowhere.notify() }
+      #expect(throws: NotificationError.self) { _ = try nowhere.listen() }
+    }
+  }
+
+  @Test func `a notify is heard by another engine's notifier at once`() async throws {
+    defer { try? FileManager.default.removeItem(at: folder) }
+    var never = ChangeNotifier.Intervals()
+    never.fallbackCheck = .seconds(3600)
+    never.polling = .seconds(3600)
+    let near = ChangeNotifier(device: file, intervals: never)
+    let far = ChangeNotifier(device: NotificationFile(besideDatabase: database), intervals: never)
+    // The first wait begins to listen, which rings.
+    #expect(await far.waitForChange(after: far.generation, within: .seconds(600)) == .changed)
+    for _ in 0..<20 {
+      try await Task.sleep(for: .milliseconds(1))
+      let count = far.generation
+      async let wake = far.waitForChange(after: count, within: .seconds(600))
+      near.notify()
+      #expect(await wake == .changed)
+    }
+  }
+
+  @Test func `an interruption ends the wait, also one that begins later`() throws {
+    try withFolder {
+      let listener = try file.listen()
+      listener.interrupt()
+      #expect(listener.wait(upTo: nil) == .interrupted)
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import GRDB
+import SealedSQLite
+import SealedVFS
+import SystemPackage
+import Testing
+import VaultCrypto
+
+/// Databases that SQLCipher 4.12 made once: `Fixtures/databases/README.md`.
+@Suite struct SQLCipherFixtureTests {
+  private static let folder = ReferenceSQLCipherReader.repository.appending("Fixtures/databases")
+
+  private static let keys = [
+    "sqlcipher4-passphrase": "correct horse battery staple",
+    "sqlcipher4-raw-key": "x'\(SamplePlace.rawKey)'",
+    "sqlcipher4-raw-key-and-salt": "x'\(SamplePlace.rawKey)\(SamplePlace.salt)'",
+    "sqlcipher4-closed-log": "x'\(SamplePlace.rawKey)'",
+  ]
+
+  @Test(arguments: keys.keys.sorted())
+  func `a database is read where it lies, by its plain path, and cannot be written`(
+    name: String
+  ) throws {
+    try withFixture(name) { place in
+      let before = try place.bytes("test.db")
+      let registration = try SealedVFS.register(
+        sqlcipher4: SamplePlace.key(Self.keys[name] ?? ""), at: place.path("test.db"))
+      try withExtendedLifetime(registration) { () throws in
+        let queue = try DatabaseQueue(path: place.path("test.db").string)
+        try queue.inDatabase { db throws in
+          #expect(try Int.fetchOne(db, sql: "SELECT count(*) FROM t") == 11)
+          #expect(try String.fetchOne(db, sql: "PRAGMA integrity_check") == "ok")
+          #expect(throws: DatabaseError.self) { try db.execute(sql: "DELETE FROM t") }
+        }
+        try queue.close()
+      }
+      let isUntouched = try place.bytes("test.db") == before
+      #expect(isUntouched)
+      #expect(place.names == ["test.db"])
+    }
+  }
+
+  @Test(arguments: [
+    ("sqlcipher4-salt", SealedDatabaseError.Code.wrongKeyOrNotSQLCipher),
+    ("sqlcipher4-first-page", .wrongKeyOrNotSQLCipher), ("sqlcipher4-page", .damagedPage),
+    ("sqlcipher4-page-code", .damagedPage), ("sqlcipher4-pages-exchanged", .damagedPage),
+    ("sqlcipher4-last-page-missing", .truncated),
+    ("sqlcipher4-first-page-missing", .wrongKeyOrNotSQLCipher),
+    ("sqlcipher4-not-closed", .notClosed), ("rows", .wrongKeyOrNotSQLCipher),
+  ])
+  func `one fault, one error, and no copy`(
+    name: String, code: SealedDatabaseError.Code
+  ) throws {
+    try withFixture(name) { place in
+      let names = place.names
+      for target in SamplePlace.Format.allCases {
+        let failure = #expect(throws: SealedDatabaseError.self) {
+          try place.copy("test.db", .sqlcipher4, "copy.db", target)
+        }
+        #expect(failure?.code == code, "\(failure.map(String.init(describing:)) ?? "")")
+      }
+      #expect(place.names == names)
+    }
+  }
+
+  @Test(arguments: ["correct horse battery stapl", "x'\(SamplePlace.rawKey)'", " "])
+  func `a wrong key is told as what it may be`(key: String) throws {
+    try withFixture("sqlcipher4-passphrase") { place in
+      let failure = #expect(throws: SealedDatabaseError.self) {
+        try place.copy(sqlcipher: "test.db", key: key, "copy.db", .plain)
+      }
+      #expect(failure?.code == .wrongKeyOrNotSQLCipher)
+      #expect(failure?.message.contains("not an SQLCipher 4 database") == true)
+      #expect(failure?.message.contains("horse") == false)
+      #expect(place.names == ["test.db"])
+    }
+  }
+
+  private func withFixture(_ name: String, _ body: (SamplePlace) throws -> Void) throws {
+    try withTemporaryDirectory { directory in
+      let place = SamplePlace(directory: directory)
+      for suffix in ["", "-wal"] {
+        let stored = Self.folder.appending(name + ".db" + suffix)
+        if FileManager.default.fileExists(atPath: stored.string) {
+          try place.write(
+            Array(try Data(contentsOf: URL(fileURLWithPath: stored.string))), "test.db" + suffix)
+        }
+      }
+      try body(place)
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import GRDB
+import SealedSQLite
+import SealedVFS
+import SystemPackage
+import Testing
+import VaultCrypto
+
+/// We read what SQLCipher wrote, and SQLCipher reads what we wrote.
+@Suite(.enabled(if: ReferenceSQLCipherReader.isAvailable, ReferenceSQLCipherReader.skipReason))
+struct SQLCipherReferenceTests {
+  private static let raw = "x'\(SamplePlace.rawKey)'"
+  private static let rawWithSalt = "x'\(SamplePlace.rawKey)\(SamplePlace.salt)'"
+
+  @Test(arguments: [
+    ("passphrase \u{E9} \u{4E16} \"quoted\"", []), (raw, ["full"]), (rawWithSalt, ["incremental"]),
+    (raw, ["utf16"]), (raw, ["wal"]),
+  ])
+  func `a database goes from SQLCipher through a sealed one to SQLCipher`(
+    key: String, options: [String]
+  ) throws {
+    try withTemporaryDirectory { directory in
+      let place = SamplePlace(directory: directory)
+      try ReferenceSQLCipherReader.write(place.path("theirs.db"), key: key, options)
+      let before = try place.bytes("theirs.db")
+      try place.copy(sqlcipher: "theirs.db", key: key, "sealed.db", .sealed)
+      let isUntouched = try place.bytes("theirs.db") == before
+      #expect(isUntouched)
+      try place.copy("sealed.db", .sealed, sqlcipher: "ours.db", key: key)
+      let (theirs, ours) = (
+        try ReferenceSQLCipherReader.read(place.path("theirs.db"), key: key),
+        try ReferenceSQLCipherReader.read(place.path("ours.db"), key: key)
+      )
+      #expect(ours == theirs)
+      #expect(ours.contains(#""integrity": "ok""#) && ours.contains(#""cipherIntegrity": 0"#))
+      if key == Self.rawWithSalt {
+        #expect(try place.bytes("ours.db").prefix(16) == [UInt8](repeating: 0x5A, count: 16)[...])
+      }
+    }
+  }
+
+  @Test func `SQLCipher goes on writing to what we wrote`() throws {
+    try withTemporaryDirectory { directory in
+      let place = SamplePlace(directory: directory)
+      try place.makePlain("plain.db", rowCount: 40)
+      try place.copy("plain.db", .plain, sqlcipher: "ours.db", key: "correct horse")
+      // The judge makes its own tables beside those that are there; f5 and fts4 stay.
+      try ReferenceSQLCipherReader.write(place.path("ours.db"), key: "correct horse", ["wal"])
+      let text = try ReferenceSQLCipherReader.read(place.path("ours.db"), key: "correct horse")
+      // Its newer SQLite finds the row that breaks a CHECK, which is as it was.
+      #expect(text.contains("CHECK constraint failed") && text.contains(#""cipherIntegrity": 0"#))
+      #expect(text.contains(#""count": 1716"#))
+      try place.copy(sqlcipher: "ours.db", key: "correct horse", "end.db", .plain)
+      #expect(try place.dump("end.db").count > 4000)
+    }
+  }
+
+  @Test func `a database that SQLCipher has not closed is refused and left alone`() throws {
+    try withTemporaryDirectory { directory in
+      let place = SamplePlace(directory: directory)
+      try ReferenceSQLCipherReader.write(
+        place.path("theirs.db"), key: Self.raw, ["small", "hot-wal"])
+      let (database, log) = (try place.bytes("theirs.db"), try place.bytes("theirs.db-wal"))
+      let failure = #expect(throws: SealedDatabaseError.self) {
+        try place.copy("theirs.db", .sqlcipher4, "sealed.db", .sealed)
+      }
+      #expect(failure?.code == .notClosed)
+      let isSame =
+        try place.bytes("theirs.db") == database && place.bytes("theirs.db-wal") == log
+      #expect(isSame)
+      #expect(!place.names.contains { $0.hasPrefix("sealed") || $0.hasPrefix(".") })
+    }
+  }
+}

@@ -1,0 +1,26 @@
+import FileLayer
+import Foundation
+import SealedVFS
+import SystemPackage
+import Testing
+
+@Suite struct AtomicFileReplacementTests {
+  @Test func aFileThatCameMeanwhileIsNotReplaced() throws {
+    let directory = FilePath(NSTemporaryDirectory())
+      .appending("datavault-side-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      atPath: directory.string, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: directory.string) }
+    let place = directory.appending("new.db")
+    let file = try AtomicFileReplacement(newAt: place, LinuxFileSystem())
+    let lock = try file.claim()
+    defer { lock.release() }
+    try file.requireFreePlace()
+    try Data("another's".utf8).write(to: URL(fileURLWithPath: place.string))
+    let refused = #expect(throws: SealedFileError.self) { try file.putInPlace() }
+    #expect(refused?.code == .alreadyExists)
+    let contents = try Data(contentsOf: URL(fileURLWithPath: place.string))
+    #expect(String(decoding: contents, as: UTF8.self) == "another's")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.string) == ["new.db"])
+  }
+}

@@ -1,0 +1,125 @@
+import CSQLite
+import FaultVFS
+import FileLayer
+import Foundation
+import SealedVFS
+import SystemPackage
+import VaultCrypto
+
+/// A directory of a test's own with a sealed database in it.
+final class TemporaryDatabase {
+  let directory: FilePath
+  var database: FilePath { directory.appending("test.db") }
+  var log: FilePath { directory.appending("test.db-wal") }
+  var journal: FilePath { directory.appending("test.db-journal") }
+
+  static let keyBytes = [UInt8](repeating: 0x4B, count: 32)
+  static let otherKeyBytes = [UInt8](repeating: 0x2A, count: 32)
+
+  init() throws {
+    directory = FilePath(NSTemporaryDirectory()).appending("sealed-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      atPath: directory.string, withIntermediateDirectories: true)
+  }
+
+  deinit {
+    try? FileManager.default.removeItem(atPath: directory.string)
+  }
+
+  static func key(_ bytes: [UInt8] = keyBytes) -> SecretBytes { SecretBytes(copying: bytes) }
+
+  func register(
+    _ keyBytes: [UInt8] = TemporaryDatabase.keyBytes, over base: String = "unix",
+    newFileID: [UInt8]? = nil
+  ) throws -> KeyRegistration {
+    try SealedVFS.register(
+      key: TemporaryDatabase.key(keyBytes), at: database, over: base, newFileID: newFileID)
+  }
+
+  func open(flags: Int32 = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) throws -> Connection {
+    try Connection(database.string, flags: flags)
+  }
+
+  /// All bytes of a file, never while this process has it open: the close would drop SQLite's locks.
+  func bytes(_ path: FilePath) throws -> [UInt8] {
+    [UInt8](try Data(contentsOf: URL(fileURLWithPath: path.string)))
+  }
+
+  func write(_ bytes: [UInt8], to path: FilePath) throws {
+    try Data(bytes).write(to: URL(fileURLWithPath: path.string))
+  }
+
+  func change(_ path: FilePath, _ body: (inout [UInt8]) -> Void) throws {
+    var changed = try bytes(path)
+    body(&changed)
+    try write(changed, to: path)
+  }
+
+  /// As ``change(_:_:)``, in place: whoever has the file open sees the new bytes.
+  func overwrite(_ path: FilePath, _ body: (inout [UInt8]) -> Void) throws {
+    var changed = try bytes(path)
+    body(&changed)
+    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: path.string))
+    try handle.truncate(atOffset: 0)
+    try handle.write(contentsOf: Data(changed))
+    try handle.close()
+  }
+
+  func exists(_ path: FilePath) -> Bool { FileManager.default.fileExists(atPath: path.string) }
+
+  var fileNames: [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: directory.string)) ?? []).sorted()
+  }
+
+  /// The bytes of every file in the directory, by name.
+  func contents() throws -> [String: [UInt8]] {
+    var found: [String: [UInt8]] = [:]
+    for name in fileNames { found[name] = try bytes(directory.appending(name)) }
+    return found
+  }
+
+  /// The names of the files that are not as they were, the shared memory aside.
+  func changes(since before: [String: [UInt8]]) throws -> [String] {
+    let after = try contents()
+    return Set(before.keys).union(after.keys).sorted()
+      .filter { !$0.hasSuffix("-shm") && before[$0] != after[$0] }
+  }
+
+  /// Copies the files as a power cut or a kill would leave them, while SQLite has them open; without
+  /// the shared memory, which does not survive either.
+  func copy(to other: TemporaryDatabase) throws {
+    for name in fileNames where !name.hasSuffix("-shm") {
+      // cp is another process: its closing the file does not touch our locks.
+      let copying = Process()
+      copying.executableURL = URL(fileURLWithPath: "/bin/cp")
+      copying.arguments = [
+        directory.appending(name).string, other.directory.appending(name).string,
+      ]
+      try copying.run()
+      copying.waitUntilExit()
+    }
+  }
+}
+
+extension [UInt8] {
+  /// Whether a text lies anywhere in the bytes.
+  func contains(text: String) -> Bool {
+    let wanted = Array(text.utf8)
+    return withUnsafeBytes { bytes in
+      var offset = 0
+      while offset + wanted.count <= bytes.count, let start = bytes.baseAddress {
+        guard let found = memchr(start + offset, Int32(wanted[0]), bytes.count - offset) else {
+          break
+        }
+        offset = UnsafeRawPointer(found) - start
+        if offset + wanted.count <= bytes.count,
+          memcmp(start + offset, wanted, wanted.count) == 0
+        {
+          return true
+        }
+        offset += 1
+      }
+      return false
+    }
+  }
+}

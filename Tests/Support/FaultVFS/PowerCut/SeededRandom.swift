@@ -1,0 +1,27 @@
+/// A small generator with a fixed seed (SplitMix64): the same choices in every run.
+package struct SeededRandom: RandomNumberGenerator, Sendable {
+  private var state: UInt64
+
+  package init(seed: UInt64) {
+    state = seed
+  }
+
+  package mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    return Self.mix(state)
+  }
+
+  /// A number from 0 to `bound` - 1.
+  package mutating func next(_ bound: Int) -> Int { Int(next() % UInt64(max(bound, 1))) }
+
+  /// Whether one in `bound` rolls came up.
+  package mutating func oneIn(_ bound: Int) -> Bool { next(bound) == 0 }
+
+  /// Spreads the bits of a number.
+  static func mix(_ number: UInt64) -> UInt64 {
+    var mixed = number
+    mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ mixed >> 31
+  }
+}

@@ -1,0 +1,116 @@
+import CReleasedMemory
+import DataVault
+import DataVaultTesting
+import Glibc
+import VaultCrypto
+
+/// Uses secrets and a vault in every way, and looks at each locked mapping as the kernel gets it back.
+///
+/// For `scripts/test`, which builds it for release: what the optimizer leaves of the wiping counts, not
+/// what stands in the source. The look is taken before munmap(2) by a function of that name
+/// (`CReleasedMemory`), so nothing in the library takes part in it.
+@main enum MemoryWipeTest {
+  static func main() async throws {
+    let before = released_memory_counts()
+    guard catchesControl() else { fail("memory that was not wiped went unnoticed") }
+    let start = released_memory_counts()
+
+    for byteCount in [0, 1, 32, 4096, 4097, 100_000] { useSecret(byteCount) }
+    failToFill()
+    let afterSecrets = released_memory_counts()
+    guard afterSecrets.givenBack - start.givenBack >= 8, afterSecrets.held == before.held else {
+      fail("secrets are kept: the proof is none")
+    }
+
+    try await useVault()
+    let end = released_memory_counts()
+    let count = end.givenBack - start.givenBack
+    let unwiped = end.unwiped - start.unwiped
+    guard end.forgotten == 0, end.held == before.held, count > 100 else {
+      fail("\(end.held) secrets are kept, \(count) were given back: the proof is none")
+    }
+    print(
+      "wiping, \(build) build: \(count) mappings of secrets given back,",
+      "not wiped: \(unwiped); a control was caught")
+    if unwiped > 0 { fail("secrets were given back to the system as they were") }
+  }
+
+  private static var build: String {
+    #if DEBUG
+      "debug"
+    #else
+      "release"
+    #endif
+  }
+
+  private static func fail(_ message: String) -> Never {
+    print("wiping: \(message)")
+    exit(1)
+  }
+
+  /// Gives back a locked page with something in it.
+  private static func catchesControl() -> Bool {
+    let before = released_memory_counts().unwiped
+    let page = mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+    guard let page, page != MAP_FAILED else { return false }
+    mlock(page, 4096)
+    page.storeBytes(of: 0xA5, toByteOffset: 4095, as: UInt8.self)
+    munmap(page, 4096)
+    return released_memory_counts().unwiped == before + 1
+  }
+
+  private static func useSecret(_ byteCount: Int) {
+    let secret = SecretBytes(byteCount: byteCount) { memory in
+      memory.initializeMemory(as: UInt8.self, repeating: 0xA5)
+    }
+    _ = secret.copy()
+  }
+
+  private static func failToFill() {
+    struct Refusal: Error {}
+    _ = try? SecretBytes(byteCount: 32) { memory throws(Refusal) in
+      memory.initializeMemory(as: UInt8.self, repeating: 0xA5)
+      throw Refusal()
+    }.byteCount
+  }
+
+  // MARK: A vault
+
+  private static func secret(_ text: String) -> SecretBytes {
+    SecretBytes(copying: Array(text.utf8))
+  }
+
+  private static func credentials(_ password: String) -> Credentials {
+    Credentials(password: secret(password), salt: secret("salt"))
+  }
+
+  /// Everything that a vault does with secrets, the refusals too.
+  private static func useVault() async throws {
+    let store = InMemoryVaultStore()
+    let vault = try await FastTestVault.create(
+      .messaging, in: store, credentials: credentials("first"))
+    try await vault.set(secret("text"), kind: .string, for: "text")
+    try await vault.set(secret("bytes"), kind: .binary, for: "bytes")
+    _ = try await vault.item("text").bytes.byteCount
+    let sealed = try await vault.encrypt(secret("data"), context: [1])
+    _ = try await vault.decrypt(sealed, context: [1]).byteCount
+    _ = try? await vault.decrypt(sealed, context: [2]).byteCount
+    try await vault.changePassword(to: credentials("second"))
+    try await vault.addKeyFile(named: "key", key: secret(String(repeating: "k", count: 32)))
+    let code = try await vault.addRecoveryCode(named: "paper")
+    await vault.lock()
+    try? await vault.unlock(with: credentials("first"))
+    try await vault.unlock(with: .recoveryCode(code))
+    await vault.lock()
+    try await vault.unlock(with: credentials("second"))
+    var kept = VaultSecrets()
+    kept.append(.password(credentials("second")))
+    try await vault.rotate(keeping: kept, dropping: ["key", "paper"])
+    try await vault.removeItem("text")
+    await vault.lock()
+  }
+}
+
+extension released_memory {
+  fileprivate var givenBack: Int { wiped + unwiped }
+}

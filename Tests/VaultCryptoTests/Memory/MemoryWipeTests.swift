@@ -1,0 +1,19 @@
+import Foundation
+import Testing
+
+/// The program that looks at memory as the system gets it back.
+///
+/// `scripts/test` runs it as built for release; here it is as the tests are.
+@Suite struct MemoryWipeTests {
+  @Test func `every secret is wiped before its memory goes back to the system`() throws {
+    let process = Process()
+    process.executableURL = Bundle.main.bundleURL.appendingPathComponent("MemoryWipeTest")
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0, "\(text)")
+    #expect(text.contains("not wiped: 0; a control was caught"))
+  }
+}
