@@ -39,7 +39,7 @@ soak:
 	@MINUTES=$(MINUTES) scripts/soak
 
 # What CI is too short for, in parts of 45 minutes at most; PART=fuzz runs one: fuzz, crash, kills, model,
-# sanitize-address, sanitize-thread, bench, soak, examples. A row for docs/nightly.md each, last.
+# sanitize-address, sanitize-thread, bench, soak, examples. A row for docs/development/nightly.md each, last.
 nightly:
 	@scripts/nightly $(PART)
 

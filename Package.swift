@@ -64,7 +64,7 @@ let package = Package(
     .systemLibrary(
       name: "CGIO", pkgConfig: "gobject-2.0", providers: [.apt(["libglib2.0-dev"])]),
 
-    // The house, bottom up. Arrows point down only: docs/architecture.md.
+    // The house, bottom up. Arrows point down only: docs/explanation/architecture.md.
     module("FileLayer", [system]),
     module("VaultCrypto", ["COpenSSL"]),
     module("DataVault", ["VaultCrypto", "FileLayer", "CKeyutils", system]),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the fixtures in this folder, by docs/sealed-data-format.md alone; README.md says what they are.
+"""Writes the fixtures in this folder, by docs/reference/sealed-data-format.md alone; README.md says what they are.
 
 usage: make.py    with the package cryptography; makes those that are missing and changes none
 """

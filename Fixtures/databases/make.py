@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the fixtures whose one fault needs the key, by docs/sealed-database-format.md alone.
+"""Writes the fixtures whose one fault needs the key, by docs/reference/sealed-database-format.md alone.
 
 usage: make.py    with the package cryptography; makes those that are missing and changes none
 

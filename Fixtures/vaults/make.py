@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes vaults with one fault that Tests/ReferenceReaders/forge.py makes, by docs/vault-format.md alone.
+"""Writes vaults with one fault that Tests/ReferenceReaders/forge.py makes, by docs/reference/vault-format.md alone.
 
 usage: make.py           makes those of negative/ that are missing and changes none
        make.py FOLDER    makes those that are too large to keep, in FOLDER; README.md has their SHA-256

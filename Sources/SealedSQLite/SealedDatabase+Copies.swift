@@ -5,7 +5,7 @@ public import SystemPackage
 public import VaultCrypto
 
 extension SealedDatabase {
-  /// Copies a whole database into a new file, from any format to any: `docs/exchange.md`.
+  /// Copies a whole database into a new file, from any format to any: `docs/reference/exchange.md`.
   ///
   /// Rows with their row ids, schema, indexes, triggers, views, virtual tables, text encoding,
   /// `auto_vacuum`, `user_version` and `application_id` arrive; free space and the page size do not,
@@ -148,12 +148,12 @@ public struct DatabaseFile: ~Copyable, Sendable {
     self.encryption = encryption
   }
 
-  /// Our own format, `docs/sealed-database-format.md`, under a key of 32 bytes.
+  /// Our own format, `docs/reference/sealed-database-format.md`, under a key of 32 bytes.
   public static func sealed(_ path: FilePath, key: consuming SecretBytes) -> DatabaseFile {
     DatabaseFile(path, .sealed(key))
   }
 
-  /// SQLCipher 4 with its default settings: `docs/sqlcipher-format.md`.
+  /// SQLCipher 4 with its default settings: `docs/reference/sqlcipher-format.md`.
   public static func sqlcipher4(_ path: FilePath, key: consuming SQLCipherKey) -> DatabaseFile {
     DatabaseFile(path, .sqlcipher4(key))
   }

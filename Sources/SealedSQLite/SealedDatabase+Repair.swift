@@ -6,7 +6,7 @@ public import VaultCrypto
 extension SealedDatabase {
   /// Reads every page of a database, every frame of its write-ahead log and every record of a hot
   /// journal, and names what does not authenticate; then has SQLite check that the contents of the
-  /// pages agree: `docs/verify-and-salvage.md`.
+  /// pages agree: `docs/reference/verify-and-salvage.md`.
   ///
   /// Nothing on disk is changed or made, and memory does not grow with the database. Nobody may have
   /// the database open in WAL mode meanwhile.
@@ -44,7 +44,7 @@ extension SealedDatabase {
     try salvage(from: source, key: key, to: destination, newKey: key, progress: progress)
   }
 
-  /// Copies all rows that can still be reached into a new database: `docs/verify-and-salvage.md`.
+  /// Copies all rows that can still be reached into a new database: `docs/reference/verify-and-salvage.md`.
   ///
   /// The source is not changed; nobody may have it open in WAL mode meanwhile. The new database has a
   /// file id of its own. It is written beside its place and put there, durably, when it is complete;

@@ -3,7 +3,7 @@ public import SystemPackage
 public import VaultCrypto
 
 /// An SQLite VFS that seals the databases whose keys are registered with it, and passes all others
-/// through: `docs/sealed-database-format.md`.
+/// through: `docs/reference/sealed-database-format.md`.
 ///
 /// It becomes the process's default, so that unmodified libraries open a sealed database by its
 /// plain path. The key never appears in a path or a URI: xOpen finds it in a registry, or, where

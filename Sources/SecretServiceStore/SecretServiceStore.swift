@@ -7,7 +7,7 @@ public import SystemPackage
 ///
 /// A vault is one item in the default collection, whose secret is the bytes that a file would hold
 /// and whose attributes are `application`, `home` and `vault`. Locks, the record of attempts and the
-/// directory that they need are files in the home, as the database is. `docs/stores.md` says what the service makes
+/// directory that they need are files in the home, as the database is. `docs/explanation/stores.md` says what the service makes
 /// durable, and when.
 ///
 /// Nothing is ever asked at the screen: a locked collection is `storeLocked`; no session bus, no

@@ -45,7 +45,7 @@ public struct AcceptedRollback: Sendable, Hashable {
   public let foundCommitNumber: Int64
 }
 
-/// What a database knows of the last rollback anchor that its vault has: `docs/vaulted-database.md`,
+/// What a database knows of the last rollback anchor that its vault has: `docs/explanation/vaulted-database.md`,
 /// "Anchor".
 public enum AnchorState: Sendable, CustomStringConvertible {
   /// The database knows the anchor, or the vault has none.

@@ -15,7 +15,7 @@ public import VaultCrypto
 ///     try await profile.setEncryptionKey(ConnectionProfile.generateEncryptionKey())
 ///     let pool = try await profile.openPool()
 ///
-/// `docs/vaulted-database.md`, "Connection profiles", has the protocol.
+/// `docs/explanation/vaulted-database.md`, "Connection profiles", has the protocol.
 public struct ConnectionProfile: Sendable {
   /// The database that the key belongs to; need not exist yet.
   public let databasePath: FilePath

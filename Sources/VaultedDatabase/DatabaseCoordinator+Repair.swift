@@ -58,7 +58,7 @@ extension DatabaseCoordinator {
   }
 }
 
-/// The protocol of `docs/vaulted-database.md`, "Salvage".
+/// The protocol of `docs/explanation/vaulted-database.md`, "Salvage".
 extension DatabaseCoordinator {
   /// Copies what is whole into a new database, has `mend` look after its rows, binds the vault to it and
   /// puts it in the place of the damaged one, which is kept under another name.

@@ -6,7 +6,7 @@ internal import SealedVFS
 internal import SystemPackage
 internal import VaultCrypto
 
-/// Carries out the protocols of `docs/vaulted-database.md` on one home, one at a time, on a thread
+/// Carries out the protocols of `docs/explanation/vaulted-database.md` on one home, one at a time, on a thread
 /// that may wait for locks and disks.
 ///
 /// Across processes `messaging.lock` does the same: every protocol begins by taking it.

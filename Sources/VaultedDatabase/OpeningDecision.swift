@@ -1,6 +1,6 @@
 /// What to do with a database and the vault that may belong to it: facts in, action out.
 ///
-/// The table of `docs/vaulted-database.md`, "Opening", as code. Nothing here touches a
+/// The table of `docs/explanation/vaulted-database.md`, "Opening", as code. Nothing here touches a
 /// disk, so every row of the table is a test.
 enum OpeningDecision: Equatable, Sendable {
   /// Build a new database under this vault.

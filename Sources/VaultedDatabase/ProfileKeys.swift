@@ -2,7 +2,7 @@ internal import DataVault
 internal import SealedVFS
 internal import VaultCrypto
 
-/// What a connection profile keeps in its item: `docs/vaulted-database.md`, "Connection profiles".
+/// What a connection profile keeps in its item: `docs/explanation/vaulted-database.md`, "Connection profiles".
 ///
 /// 32 bytes are the key; 64 are the key, and the one that a change leads to. One item holds both, so
 /// that one write of the vault changes both.

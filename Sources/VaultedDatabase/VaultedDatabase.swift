@@ -9,7 +9,7 @@ package import SystemPackage
 ///
 /// It answers for everything that spans the two files: which database belongs to which vault, how
 /// the first one is made, and how both change keys together. The protocols, and what a kill between
-/// any two of their steps leaves, are in `docs/vaulted-database.md`.
+/// any two of their steps leaves, are in `docs/explanation/vaulted-database.md`.
 public final class VaultedDatabase: Sendable {
   /// The database, encrypted, in WAL mode, durable at each commit (`synchronous=FULL`).
   public let pool: DatabasePool
@@ -206,7 +206,7 @@ extension VaultedDatabase {
   }
 
   /// Puts a new database with all that is whole in the place of a damaged one, and binds the vault to
-  /// it: `docs/vaulted-database.md`, "Salvage".
+  /// it: `docs/explanation/vaulted-database.md`, "Salvage".
   ///
   /// - Parameters:
   ///   - acceptsRollback: whether to go on where the damaged one lacks the vault's anchor.

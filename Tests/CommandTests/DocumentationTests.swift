@@ -9,8 +9,8 @@ import Testing
     try String(contentsOf: repository.appendingPathComponent(path), encoding: .utf8)
   }
 
-  @Test func `every command and every option stands in docs/command-line.md`() throws {
-    let page = try Self.text("docs/command-line.md")
+  @Test func `every command and every option stands in docs/reference/command-line.md`() throws {
+    let page = try Self.text("docs/reference/command-line.md")
     var commands: [[String]] = [[]]
     var options: Set<String> = []
     while let command = commands.popLast() {
@@ -32,7 +32,10 @@ import Testing
     #expect(options.filter { !page.contains($0) } == [])
   }
 
-  @Test(arguments: ["docs/proofs.md", "docs/supdatavault.md", "docs/queue-semantics.md"])
+  @Test(arguments: [
+    "docs/development/testing.md", "docs/explanation/supdatavault.md",
+    "docs/explanation/queue-semantics.md",
+  ])
   func `every test that a page names is there`(page: String) throws {
     let tests = Self.repository.appendingPathComponent("Tests").path
     let sources = try FileManager.default.subpathsOfDirectory(atPath: tests)

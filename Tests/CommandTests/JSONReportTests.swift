@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The rule for `--json`, tried on every command that has it: `docs/command-line.md`, "Output".
+/// The rule for `--json`, tried on every command that has it: `docs/reference/command-line.md`, "Output".
 @Suite struct JSONReportTests {
   let home: TestHome
   let bench: ExchangeFixture

@@ -29,7 +29,9 @@ import Testing
     }
   }
 
-  @Test func `the file is as docs/vault-format.md has it, and its owner's alone`() async throws {
+  @Test func `the file is as docs/reference/vault-format.md has it, and its owner's alone`()
+    async throws
+  {
     _ = try await vaults.make()
     #expect(await vaults.attempt("right") == nil)
     let opened = vaults.time.now.nanoseconds / 1_000_000

@@ -6,7 +6,7 @@ import VaultCrypto
 
 @testable import DataVault
 
-/// A caller's data, sealed under a subkey of the vault: `docs/sealed-data-format.md`.
+/// A caller's data, sealed under a subkey of the vault: `docs/reference/sealed-data-format.md`.
 @Suite struct DataTests {
   /// Around the ends of chunks.
   static let lengths = [0, 1, 100, 65535, 65536, 65537, 131072, 200_000]

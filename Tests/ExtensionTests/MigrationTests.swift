@@ -110,7 +110,7 @@ import Testing
       ".open file:b.db?vfs=sealed&keyfile=other-key", "SELECT x FROM t; PRAGMA quick_check")
     #expect(copy.output == "\(canary)\nok\n")
     #expect(try bench.filesWithCanary() == [])
-    // Bytes 8 to 15: docs/sealed-database-format.md.
+    // Bytes 8 to 15: docs/reference/sealed-database-format.md.
     #expect(try bench.bytes("a.db")[8..<16] != bench.bytes("b.db")[8..<16])
   }
 

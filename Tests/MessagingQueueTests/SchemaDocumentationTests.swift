@@ -5,7 +5,7 @@ import MessagingQueue
 import QueueFixture
 import Testing
 
-/// `docs/message-database-format.md` says what the tables are, and no more than that.
+/// `docs/reference/message-database-format.md` says what the tables are, and no more than that.
 @Suite struct SchemaDocumentationTests {
   let engine: PlainEngine
   let page: String
@@ -15,7 +15,7 @@ import Testing
     let repository = URL(fileURLWithPath: #filePath)
       .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     page = try String(
-      contentsOf: repository.appendingPathComponent("docs/message-database-format.md"),
+      contentsOf: repository.appendingPathComponent("docs/reference/message-database-format.md"),
       encoding: .utf8)
   }
 

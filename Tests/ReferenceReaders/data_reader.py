@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Seals and opens data of a vault, by docs/sealed-data-format.md alone.
+"""Seals and opens data of a vault, by docs/reference/sealed-data-format.md alone.
 
     data_reader.py open KEY_FILE CONTEXT_FILE    sealed data on standard input, plaintext on standard output
     data_reader.py seal KEY_FILE CONTEXT_FILE    the reverse

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.keywrap import aes_key_unwrap, aes_key_wrap
 from sealed_database_reader import CONTENT, PAGE, Sealed, u32, xaes_key
 from vault_reader import compact, decode, encode
 
-# docs/vault-format.md: the protected headers of the two JWEs, and the fewest iterations.
+# docs/reference/vault-format.md: the protected headers of the two JWEs, and the fewest iterations.
 KEY_PROTECTED = encode(b'{"enc":"A256GCM","cty":"jwk+json"}')
 CONTENTS_PROTECTED = encode(b'{"alg":"dir","enc":"A256GCM"}')
 ITERATIONS = 220_000

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads an export of messages by docs/message-export.md alone, and prints what it holds as one JSON object.
+"""Reads an export of messages by docs/reference/message-export.md alone, and prints what it holds as one JSON object.
 
     messages_reader.py FILE
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads a sealed database by docs/sealed-database-format.md alone; shares no code with ours.
+"""Reads a sealed database by docs/reference/sealed-database-format.md alone; shares no code with ours.
 
     sealed_database_reader.py open DATABASE KEY_HEX OUT    writes the plain SQLite database to OUT
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads and writes vault files with joserfc, by docs/vault-format.md alone.
+"""Reads and writes vault files with joserfc, by docs/reference/vault-format.md alone.
 
     vault_reader.py open FILE SLOT [SALT]         prints clear members and contents as JSON
     vault_reader.py write FILE SLOT... [SALT]     items as JSON on standard input

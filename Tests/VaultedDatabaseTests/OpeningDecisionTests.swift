@@ -2,7 +2,7 @@ import Testing
 
 @testable import VaultedDatabase
 
-/// The table "Opening" of `docs/vaulted-database.md`, row by row.
+/// The table "Opening" of `docs/explanation/vaulted-database.md`, row by row.
 @Suite struct OpeningDecisionTests {
   typealias Binding = OpeningDecision.Binding
   typealias Database = OpeningDecision.Database

@@ -1,6 +1,6 @@
 import VaultCrypto
 
-/// Seals by `docs/sealed-data-format.md` alone, also what no writer would seal.
+/// Seals by `docs/reference/sealed-data-format.md` alone, also what no writer would seal.
 struct SealedStream {
   static let byteCount = 65536
   static let dataKeys = [[UInt8](repeating: 1, count: 32), [UInt8](repeating: 2, count: 32)]

@@ -2,7 +2,7 @@ internal import FileLayer
 
 /// What is remembered of the attempts to open a vault, over all objects and processes.
 ///
-/// It is clear and unauthenticated: `docs/vault-format.md` says what that means. Moments are
+/// It is clear and unauthenticated: `docs/reference/vault-format.md` says what that means. Moments are
 /// milliseconds since 1970, which no number of the format makes overflow.
 struct AttemptRecord: Sendable, Equatable {
   /// Wrong attempts since the last right one.

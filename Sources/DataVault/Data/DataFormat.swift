@@ -1,6 +1,6 @@
 internal import VaultCrypto
 
-/// The first 44 bytes of sealed data: `docs/sealed-data-format.md`.
+/// The first 44 bytes of sealed data: `docs/reference/sealed-data-format.md`.
 struct DataHeader {
   static let byteCount = 44
   static let keyIDByteCount = 8

@@ -11,7 +11,7 @@ struct VaultFile: Sendable {
   /// Says which file this is.
   let tail: FileTail
 
-  /// Checks and takes apart, with the outcome that `docs/vault-format.md` orders.
+  /// Checks and takes apart, with the outcome that `docs/reference/vault-format.md` orders.
   init(parsing file: [UInt8]) throws(FormatFault) {
     guard file.count <= Self.maximumByteCount else {
       throw FormatFault("file", "larger than any vault")

@@ -1,6 +1,6 @@
 /// A reader of JSON that copies nothing: it takes ranges of the bytes apart into ranges.
 ///
-/// It accepts what `docs/vault-format.md` accepts: no white space, named members in a fixed order,
+/// It accepts what `docs/reference/vault-format.md` accepts: no white space, named members in a fixed order,
 /// depth at most 8, whole numbers.
 enum JSONText {
   static let maximumDepth = 8

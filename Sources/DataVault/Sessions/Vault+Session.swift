@@ -7,7 +7,7 @@ extension Vault {
   /// Lets every process of this user open the vault without a password for a while.
   ///
   /// What opens the vault goes into the kernel's keyring of this user, with a timeout that the
-  /// kernel enforces; `docs/sessions.md` says who can read it. A session of this vault that is
+  /// kernel enforces; `docs/explanation/sessions.md` says who can read it. A session of this vault that is
   /// there already ends, and this one takes its place. It ends with its time, with
   /// ``VaultSession/end(_:in:)``, when the vault gets new keys or is deleted, and when the machine
   /// restarts; ``lock()`` does not end it.

@@ -23,7 +23,7 @@ public struct Credentials: ~Copyable, Sendable {
 
   /// The publicly known password and salt: "no security".
   ///
-  /// They are in `docs/vault-format.md`. A vault under them is open to anyone who can read it.
+  /// They are in `docs/reference/vault-format.md`. A vault under them is open to anyone who can read it.
   public static var standard: Credentials {
     Credentials(
       password: SecretBytes(copying: Array("datavault-standard-password".utf8)),

@@ -12,7 +12,7 @@ extension MessagingEngine {
   ///
   /// Both are committed, or neither is; once `write` has returned they are on the disk. The
   /// transactions of the writer and the engine's own take turns. Give tables names that do not collide
-  /// with the engine's (`docs/queue-semantics.md` lists them), and leave those alone. ``stop()`` closes the
+  /// with the engine's (`docs/explanation/queue-semantics.md` lists them), and leave those alone. ``stop()`` closes the
   /// database: end reads of your own before it. One that begins while GRDB closes its pool is undefined, and
   /// can end the process.
   public nonisolated var database: any DatabaseWriter { tables.pool }

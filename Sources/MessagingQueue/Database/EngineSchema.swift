@@ -21,7 +21,7 @@ internal import GRDB
 /// reader compares it with what it was given, and so notices what left the log before it came.
 ///
 /// `identity` names the database in its exports, and `import` says how far each file has come that was
-/// taken in: `docs/message-export.md`.
+/// taken in: `docs/reference/message-export.md`.
 ///
 /// Nothing refers to another table by a foreign key: each row that is written would pay for it.
 /// `queue verify` looks at what they would promise.

@@ -58,7 +58,7 @@ public struct EngineConfiguration: Sendable {
 
   /// After how many commits of this engine the vault is told how far the database has come.
   ///
-  /// An older copy of the database is refused up to that point: `docs/vaulted-database.md`, "Anchor".
+  /// An older copy of the database is refused up to that point: `docs/explanation/vaulted-database.md`, "Anchor".
   /// Default: 10,000.
   public var anchorCommitCount = 10_000
 
@@ -72,7 +72,7 @@ public struct EngineConfiguration: Sendable {
   /// The first message is always taken. Default: 16 MiB.
   public var maximumReceiveByteCount: Int = 16 << 20
 
-  /// Takes what the engine counts and measures: `docs/observation.md` lists it.
+  /// Takes what the engine counts and measures: `docs/reference/observation.md` lists it.
   ///
   /// Default: that of the process, `MetricsSystem.factory`, as it is when the configuration is made. With
   /// none bootstrapped nothing is counted.
@@ -90,7 +90,7 @@ public struct EngineConfiguration: Sendable {
 
   /// Takes what the engine says about itself; no payload, header, key or password is ever in it.
   ///
-  /// `docs/observation.md` lists what is said at which level.
+  /// `docs/reference/observation.md` lists what is said at which level.
   /// Default: one labelled `datavault.engine`.
   public var logger = Logger(label: "datavault.engine")
 

@@ -6,7 +6,7 @@ struct LineFault: Error, Hashable {
 }
 
 extension ExchangeRecord {
-  /// Reads a line without its newline; what `docs/message-export.md` does not name is refused.
+  /// Reads a line without its newline; what `docs/reference/message-export.md` does not name is refused.
   init(_ line: [UInt8]) throws(LineFault) {
     let members: [(name: String, value: JSONValue)]
     do throws(JSONFault) {

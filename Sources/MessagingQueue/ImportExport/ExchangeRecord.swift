@@ -1,4 +1,4 @@
-/// A line of `docs/message-export.md`.
+/// A line of `docs/reference/message-export.md`.
 enum ExchangeRecord: Sendable {
   case export(ExportHeader)
   case channel(ExportedChannel)

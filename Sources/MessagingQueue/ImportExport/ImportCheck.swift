@@ -29,7 +29,7 @@ struct LineChain {
   }
 }
 
-/// The rules of `docs/message-export.md` that no line shows alone.
+/// The rules of `docs/reference/message-export.md` that no line shows alone.
 struct ImportCheck {
   /// Timetokens so far ahead of the clock would leave few for messages to come.
   private static let longestLead: Int64 = 366 * 86_400 * 10_000_000

@@ -1,7 +1,7 @@
 internal import GRDB
 internal import VaultCrypto
 
-/// Writes one snapshot of the messages as lines: `docs/message-export.md`.
+/// Writes one snapshot of the messages as lines: `docs/reference/message-export.md`.
 struct MessageExporter {
   /// Lines of so many bytes are handed on together.
   private static let chunkByteCount = 1 << 18

@@ -3,7 +3,7 @@ internal import Foundation
 internal import GRDB
 internal import VaultCrypto
 
-/// Stores lines of an export, in one transaction: `docs/message-export.md`, "Import".
+/// Stores lines of an export, in one transaction: `docs/reference/message-export.md`, "Import".
 struct MessageImporter {
   private struct ChannelState {
     let id: Int64

@@ -4,7 +4,7 @@ public import SystemPackage
 
 extension MessagingEngine {
   /// Writes messages, and what their consumers have done with them, into a file of JSON lines:
-  /// `docs/message-export.md`.
+  /// `docs/reference/message-export.md`.
   ///
   /// **The file is plaintext.** It is mode 0600, written as `PATH.partial`, and gets its name when it is
   /// whole; on return it is on the disk. Killed or failed in the midst, the same call goes on behind the

@@ -18,7 +18,7 @@ public struct ImportReport: Sendable, Hashable {
 
 extension MessagingEngine {
   /// Takes the messages of a file of ``exportMessages(_:to:progress:)`` into this database, with what
-  /// their consumers have done with them: `docs/message-export.md`, "Import".
+  /// their consumers have done with them: `docs/reference/message-export.md`, "Import".
   ///
   /// The whole file is looked at before anything is changed. It is then stored in transactions of some
   /// 1,000 lines, each durable; killed in the midst, the same call goes on, and a file that was imported

@@ -105,7 +105,7 @@ public struct ChannelMetrics: Sendable, Hashable {
   }
 }
 
-/// The names of the engine's metrics; `docs/observation.md` has what they mean.
+/// The names of the engine's metrics; `docs/reference/observation.md` has what they mean.
 ///
 /// One scheme for all: `datavault_`, what is measured, and as the last word its unit, or `total` for a
 /// counter. It suits Prometheus, and other systems take it as it is.

@@ -233,7 +233,7 @@ package struct MessageRepairer {
 }
 
 /// What was done to the rows of a salvaged database so that they agree with each other:
-/// `docs/verify-and-salvage.md`, "Messages".
+/// `docs/reference/verify-and-salvage.md`, "Messages".
 public struct MessageRepairReport: Sendable, Hashable, Codable {
   /// A channel's share.
   public struct Channel: Sendable, Hashable, Codable {

@@ -259,7 +259,7 @@ package struct MessageVerifier {
 }
 
 /// What the messages' own rules say of a database whose pages are authentic:
-/// `docs/verify-and-salvage.md`, "Messages".
+/// `docs/reference/verify-and-salvage.md`, "Messages".
 public struct MessageVerification: Sendable, Hashable, Codable {
   /// How many faults of one rule are described; all are counted.
   static let describedCount = 20

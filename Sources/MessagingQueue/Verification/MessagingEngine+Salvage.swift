@@ -6,9 +6,9 @@ public import VaultedDatabase
 
 /// What ``MessagingEngine/verify(_:vault:checksContents:progress:)`` has found.
 public struct QueueVerification: Sendable {
-  /// Pages and log: `docs/verify-and-salvage.md`.
+  /// Pages and log: `docs/reference/verify-and-salvage.md`.
   public let pages: VerificationReport
-  /// Whether the database knows its vault's rollback anchor: `docs/vaulted-database.md`, "Anchor".
+  /// Whether the database knows its vault's rollback anchor: `docs/explanation/vaulted-database.md`, "Anchor".
   public let anchor: AnchorState
   /// The messages' own rules; nil where the pages are not clean, and were not asked.
   public let messages: MessageVerification?
@@ -67,7 +67,7 @@ extension MessagingEngine {
   }
 
   /// Puts a new database with all messages that are still whole in the place of a damaged one:
-  /// `docs/verify-and-salvage.md`, "Messages".
+  /// `docs/reference/verify-and-salvage.md`, "Messages".
   ///
   /// On return engines start on the new one, and the damaged one lies beside it under another name. Killed
   /// in the midst, either the damaged one is in its place, or the next opening finishes the rest. No

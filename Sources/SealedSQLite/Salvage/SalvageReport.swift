@@ -1,6 +1,6 @@
 public import SealedVFS
 
-/// What was copied out of a damaged database, and what was not: `docs/verify-and-salvage.md`.
+/// What was copied out of a damaged database, and what was not: `docs/reference/verify-and-salvage.md`.
 public struct SalvageReport: Sendable, Equatable, Codable {
   /// How many ranges a table's report holds at most.
   public static let rangeLimit = 1000

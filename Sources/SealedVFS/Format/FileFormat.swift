@@ -8,16 +8,16 @@ public struct FileFormat: Sendable, Hashable {
   /// How many bytes at the end of each page SQLite leaves to the format.
   public let reservedByteCount: Int
 
-  /// Our own: `docs/sealed-database-format.md`.
+  /// Our own: `docs/reference/sealed-database-format.md`.
   public static let sealed = FileFormat(name: "sealed", reservedByteCount: 40)
 
-  /// SQLCipher 4 with its default settings: `docs/sqlcipher-format.md`.
+  /// SQLCipher 4 with its default settings: `docs/reference/sqlcipher-format.md`.
   ///
   /// Read where it lies, and written only as a whole new file: its log and journal are never opened.
   public static let sqlcipher4 = FileFormat(name: "sqlcipher4", reservedByteCount: 80)
 }
 
-/// Where things lie in a sealed page: `docs/sealed-database-format.md`, "A sealed page".
+/// Where things lie in a sealed page: `docs/reference/sealed-database-format.md`, "A sealed page".
 enum PageLayout {
   static let byteCount = 4096
   /// What SQLite keeps constant at the start of a file, and every format uses for its own purpose.

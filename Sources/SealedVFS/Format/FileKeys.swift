@@ -15,7 +15,7 @@ final class FileKeys {
   }
 }
 
-/// The keys of one file: `docs/sealed-database-format.md`, "Keys".
+/// The keys of one file: `docs/reference/sealed-database-format.md`, "Keys".
 enum DerivedKeys {
   static func page(
     _ role: Role, of key: borrowing SecretBytes, fileID: [UInt8]

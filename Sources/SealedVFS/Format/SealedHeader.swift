@@ -1,6 +1,6 @@
 public import VaultCrypto
 
-/// The clear first 16 bytes of a sealed database: `docs/sealed-database-format.md`, "The header".
+/// The clear first 16 bytes of a sealed database: `docs/reference/sealed-database-format.md`, "The header".
 public struct SealedHeader: Sendable, Equatable {
   /// The version that this library writes and reads.
   public static let currentVersion = 1

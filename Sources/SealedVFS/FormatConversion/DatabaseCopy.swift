@@ -1,7 +1,7 @@
 internal import CSQLite
 internal import SystemPackage
 
-/// Copies a whole database by SQL: `docs/exchange.md`.
+/// Copies a whole database by SQL: `docs/reference/exchange.md`.
 ///
 /// Neither `VACUUM INTO` nor the backup API can give a database *fewer* reserved bytes a page than it
 /// has, and SQLCipher reserves 80 where a sealed page has 40. What VACUUM does inside is done here

@@ -79,7 +79,7 @@ struct JournalHeader {
 }
 
 /// Where things lie in a rollback journal: <https://sqlite.org/fileformat2.html#the_rollback_journal>
-/// and `docs/sealed-database-format.md`, "The rollback journal".
+/// and `docs/reference/sealed-database-format.md`, "The rollback journal".
 enum JournalLayout {
   /// The device characteristics that we answer keep SQLite's sector size at its least.
   static let headerByteCount = 512

@@ -2,7 +2,7 @@ internal import CSQLite
 internal import Glibc
 
 /// The super-journal that the end of a rollback journal names, and whether SQLite may believe it:
-/// `docs/sealed-database-format.md`, "Super-journal pointer".
+/// `docs/reference/sealed-database-format.md`, "Super-journal pointer".
 ///
 /// The pointer is clear, so that anyone who can write the journal can write it. SQLite takes a
 /// missing super-journal for the sign of a commit, and deletes one that is there.

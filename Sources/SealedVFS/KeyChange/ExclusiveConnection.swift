@@ -123,7 +123,7 @@ extension Duration {
 }
 
 extension ExclusiveConnection {
-  /// Seals the whole database under a new key: `docs/sealed-database-format.md`, "Change of key".
+  /// Seals the whole database under a new key: `docs/reference/sealed-database-format.md`, "Change of key".
   ///
   /// The file id stays. The new file is durable on return; killed at any moment, the database is
   /// whole under the old key or under the new one, and the header's key check tells which. This

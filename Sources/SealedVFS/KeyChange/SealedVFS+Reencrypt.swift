@@ -5,7 +5,7 @@ package import SystemPackage
 package import VaultCrypto
 
 extension SealedVFS {
-  /// Seals a whole database under a new key: `docs/sealed-database-format.md`, "Change of key".
+  /// Seals a whole database under a new key: `docs/reference/sealed-database-format.md`, "Change of key".
   ///
   /// The file id stays. All connections must be closed, in every process. The new file is durable on
   /// return; killed at any moment, the database is whole under the old key or under the new one, and

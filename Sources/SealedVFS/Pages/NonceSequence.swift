@@ -2,7 +2,7 @@ internal import Glibc
 internal import Synchronization
 internal import VaultCrypto
 
-/// The nonces of one connection: `docs/sealed-database-format.md`, "Nonces".
+/// The nonces of one connection: `docs/reference/sealed-database-format.md`, "Nonces".
 ///
 /// The first 12 bytes choose the derived key and stay for many transactions, so that it stays ready,
 /// here and for whoever reads the pages. The last 12 are drawn for each *run* and count up in it; what

@@ -2,7 +2,7 @@ internal import CSQLite
 internal import Glibc
 public import VaultCrypto
 
-/// Seals and opens pages of one role in one file: `docs/sealed-database-format.md`, "A sealed page".
+/// Seals and opens pages of one role in one file: `docs/reference/sealed-database-format.md`, "A sealed page".
 ///
 /// Not for two threads at once: each open file has its own.
 final class PageCipher: PageCodec {

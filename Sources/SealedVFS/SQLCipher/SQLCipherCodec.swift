@@ -3,7 +3,7 @@ internal import VaultCrypto
 
 /// Seals and opens pages of SQLCipher 4: AES-256-CBC, then HMAC-SHA-512 over what came of it.
 ///
-/// `docs/sqlcipher-format.md`. Both keys are scheduled once for each open file.
+/// `docs/reference/sqlcipher-format.md`. Both keys are scheduled once for each open file.
 final class SQLCipherCodec: PageCodec {
   let format = FileFormat.sqlcipher4
   /// The salt: the first 16 bytes of the file, which no code vouches for.
@@ -103,7 +103,7 @@ final class SQLCipherCodec: PageCodec {
   }
 }
 
-/// Where things lie in a page of SQLCipher 4: `docs/sqlcipher-format.md`.
+/// Where things lie in a page of SQLCipher 4: `docs/reference/sqlcipher-format.md`.
 enum SQLCipherLayout {
   static let saltByteCount = 16
   static let contentByteCount = 4016

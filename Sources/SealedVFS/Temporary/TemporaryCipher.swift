@@ -57,7 +57,7 @@ final class TemporaryCipher {
   }
 }
 
-/// Where things lie in a sealed temporary file: `docs/sealed-database-format.md`, "Temporary files".
+/// Where things lie in a sealed temporary file: `docs/reference/sealed-database-format.md`, "Temporary files".
 ///
 /// SQLite's temporary files have no pages: a sorter, a statement journal and a transient table read
 /// and write any number of bytes anywhere. So they are sealed in blocks, with nonce and tag behind

@@ -1,5 +1,5 @@
 /// What reading every page and every frame of a sealed database found:
-/// `docs/verify-and-salvage.md`.
+/// `docs/reference/verify-and-salvage.md`.
 public struct VerificationReport: Sendable, Equatable, Codable {
   /// How many entries the lists hold at most; the counts beside them are of all.
   public static let listLimit = 1000

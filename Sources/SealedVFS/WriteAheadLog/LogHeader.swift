@@ -1,7 +1,7 @@
 internal import Glibc
 internal import VaultCrypto
 
-/// The 32 bytes at the start of the log: `docs/sealed-database-format.md`, "The write-ahead log".
+/// The 32 bytes at the start of the log: `docs/reference/sealed-database-format.md`, "The write-ahead log".
 ///
 /// On disk the version is 3007001, so that a stock SQLite refuses the log instead of deleting it;
 /// SQLite beside us sees 3007000. Each form has its own checksum.

@@ -2,7 +2,7 @@ import DataVault
 import Foundation
 import VaultCrypto
 
-/// Writes vault files by `docs/vault-format.md`, apart from the code under test, with any one rule
+/// Writes vault files by `docs/reference/vault-format.md`, apart from the code under test, with any one rule
 /// broken on demand.
 struct VaultFileBuilder {
   var id = "messaging"

@@ -5,11 +5,11 @@ import MessagingQueue
 import MetricsTestKit
 import Testing
 
-/// `docs/observation.md` says what an engine counts, measures and logs, and no more than that.
+/// `docs/reference/observation.md` says what an engine counts, measures and logs, and no more than that.
 @Suite struct ObservationDocumentationTests {
   private static let page = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appendingPathComponent("docs/observation.md")
+    .deletingLastPathComponent().appendingPathComponent("docs/reference/observation.md")
 
   /// The cells of each row of a table whose first cell begins with `prefix`.
   private static func rows(_ prefix: String) throws -> [[String]] {

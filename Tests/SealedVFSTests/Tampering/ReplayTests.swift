@@ -107,7 +107,7 @@ import Testing
     }
   }
 
-  /// What the format cannot tell, and `docs/threat-model.md` says so.
+  /// What the format cannot tell, and `docs/explanation/threat-model.md` says so.
   @Test func `what is not detected: a page's, a file's and a log's own older version`() throws {
     let bench = try TamperingFixture()
     bench.disk.load([:])

@@ -44,7 +44,7 @@ struct ResultRow {
   }
 }
 
-/// All rows, for the terminal and for `docs/benchmarks.md`.
+/// All rows, for the terminal and for `docs/development/benchmarks.md`.
 struct ResultTable {
   let peerNames: [String]
   var rows: [ResultRow] = []
