@@ -1,12 +1,12 @@
 public import DataVault
 
-/// Vaults for tests: real ones, but with so few iterations that a password costs no time.
+/// Vaults for tests with so few iterations that a password costs no time.
 ///
-/// Only this type opens them again: everything else refuses so few iterations.
+/// Only this type can open them again, because all other code refuses so few iterations.
 public enum FastTestVault {
   /// As `Vault.create`, with 10 iterations.
   ///
-  /// - Parameter policy: by default one that takes a password of any length.
+  /// - Parameter policy: by default one that accepts a password of any length.
   public static func create(
     _ id: VaultID, in store: any VaultStore, credentials: borrowing Credentials,
     policy: VaultPolicy? = nil
@@ -24,7 +24,7 @@ public enum FastTestVault {
 }
 
 extension VaultParameters {
-  /// Ten iterations, no floor above that, and passwords of any length.
+  /// Parameters with ten iterations, no minimum, and passwords of any length.
   package static var cheap: VaultParameters {
     var parameters = VaultParameters()
     parameters.iterationCount = 10

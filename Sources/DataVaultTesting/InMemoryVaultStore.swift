@@ -2,7 +2,7 @@ public import DataVault
 internal import Dispatch
 internal import Synchronization
 
-/// Vaults in memory, for tests: the same bytes as in files, gone with the process.
+/// Vaults in memory, for tests: the same bytes as in files, which end with the process.
 public final class InMemoryVaultStore: VaultStore {
   private struct State {
     var vaults: [VaultID: [UInt8]] = [:]
@@ -18,19 +18,19 @@ public final class InMemoryVaultStore: VaultStore {
   /// An empty store.
   public init() {}
 
-  /// What every call fails with, until it is nil again: a locked or vanished store.
+  /// The error with which every call fails, for a locked or vanished store; nil for none.
   public var failure: VaultError? {
     get { state.withLock { $0.failure } }
     set { state.withLock { $0.failure = newValue } }
   }
 
-  /// The bytes of a vault, to look at and to tamper with; nil where there is none.
+  /// The bytes of a vault, to inspect or to tamper with; nil if there is none.
   public subscript(id: VaultID) -> [UInt8]? {
     get { state.withLock { $0.vaults[id] } }
     set { state.withLock { $0.vaults[id] = newValue } }
   }
 
-  /// The vaults that are there, ascending.
+  /// The vaults in the store, in ascending order.
   public func ids() throws(VaultError) -> [VaultID] {
     try access { $0.vaults.keys.sorted() }
   }
@@ -40,7 +40,7 @@ public final class InMemoryVaultStore: VaultStore {
     try access { $0.vaults[id] }
   }
 
-  /// Replaces or makes the vault.
+  /// Replaces or creates the vault.
   public func write(_ bytes: [UInt8], for id: VaultID) throws(VaultError) {
     try access { $0.vaults[id] = bytes }
   }
@@ -53,7 +53,7 @@ public final class InMemoryVaultStore: VaultStore {
     }
   }
 
-  /// Moves the vault out of sight.
+  /// Moves the vault to a side name, under which it is not listed.
   public func retire(_ id: VaultID) throws(VaultError) -> String {
     try access { state in
       let name = "\(id).retired-\(state.retired.count + 1)"
@@ -63,7 +63,7 @@ public final class InMemoryVaultStore: VaultStore {
     }
   }
 
-  /// The names that retired vaults have.
+  /// The side names of retired vaults, in ascending order.
   public func retiredNames() throws(VaultError) -> [String] {
     try access { $0.retired.keys.sorted() }
   }
@@ -71,7 +71,7 @@ public final class InMemoryVaultStore: VaultStore {
   /// Does nothing: memory needs no preparation.
   public func prepare() throws(VaultError) {}
 
-  /// Waits until this caller alone may change the vault.
+  /// Waits for the exclusive right to change the vault.
   public func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
     try lock(id, among: \.locks)
   }
@@ -93,12 +93,12 @@ public final class InMemoryVaultStore: VaultStore {
     try access { $0.attempts[id] = nil }
   }
 
-  /// Fails as everything else does meanwhile.
+  /// Throws ``failure``, as every other call does.
   public func checkAttemptRecordIsWritable(_ id: VaultID) throws(VaultError) {
     try access { _ in }
   }
 
-  /// Waits until this caller alone may attempt to open the vault.
+  /// Waits for the exclusive right to attempt to open the vault.
   public func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
     try lock(id, among: \.attemptLocks)
   }
@@ -112,15 +112,15 @@ public final class InMemoryVaultStore: VaultStore {
       return semaphore
     }
     guard semaphore.wait(timeout: .now() + .seconds(30)) == .success else {
-      throw VaultError(.busy, "somebody has held a lock of vault '\(id)' for 30 seconds")
+      throw VaultError(.busy, "another caller has held a lock of vault '\(id)' for 30 seconds")
     }
     return VaultStoreLock { semaphore.signal() }
   }
 
-  /// Says that it is memory.
+  /// A text that says that the vault is in memory.
   public func location(of id: VaultID) -> String { "in memory: \(id)" }
 
-  /// Nothing: no other process reaches it.
+  /// Always nil, because no other process can reach the store.
   public func sessionIdentity(of id: VaultID) -> String? { nil }
 
   private func access<R>(_ body: (inout State) -> R) throws(VaultError) -> R {

@@ -1,12 +1,12 @@
 internal import Dispatch
 
-/// A thread of its own for an actor whose work blocks: key derivation, flock, fsync, SQLite.
+/// A serial executor for an actor whose work blocks: key derivation, flock, fsync, SQLite.
 ///
 /// The cooperative pool has as many threads as there are cores and must never wait for a disk.
 package final class BlockingExecutor: SerialExecutor {
   private let queue: DispatchQueue
 
-  /// - Parameter label: names the queue in a debugger.
+  /// - Parameter label: the name of the queue in a debugger.
   package init(label: String) {
     queue = DispatchQueue(label: label)
   }

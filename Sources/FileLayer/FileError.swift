@@ -1,13 +1,13 @@
 package import SystemPackage
 
-/// A file operation that failed: which, where, and the system's reason.
+/// The error of a file operation: the operation, the path and the system's reason.
 package struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// What was being done.
+  /// The operation that failed.
   package enum Operation: String, Sendable {
-    case status = "look at"
+    case status = "inspect"
     case read = "read"
     case list = "list"
-    case createDirectory = "make the directory"
+    case createDirectory = "create directory"
     case create = "create"
     case write = "write to"
     case truncate = "truncate"
@@ -22,10 +22,10 @@ package struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
   package let path: FilePath
   package let errno: Errno
 
-  /// Why a file is not one to go on with, because somebody else could have made it; nil for all else.
+  /// Why a file is refused, because another user could have made it; nil for other errors.
   package let refusal: String?
 
-  /// Whether a test's recorder ended the world here: nothing after it happens.
+  /// Whether a test's recorder simulated a crash here, after which no step takes effect.
   package let isCrash: Bool
 
   package init(
@@ -39,9 +39,9 @@ package struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
     self.isCrash = isCrash
   }
 
-  /// What to do about a file that was refused.
+  /// The next step for a refused file.
   package var hint: String? {
-    refusal.map { _ in "look whose it is and remove it, or use a directory of this user alone" }
+    refusal.map { _ in "check its owner and remove it, or use a directory of this user alone" }
   }
 
   package var description: String {

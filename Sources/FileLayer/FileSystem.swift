@@ -2,67 +2,70 @@ internal import Glibc
 internal import Synchronization
 package import SystemPackage
 
-/// Every durable step that a store takes goes through one of these calls, so that a test can
-/// record it, interrupt it and replay it.
+/// The file operations of a store, as a protocol, so that a test can record, interrupt and replay
+/// every durable step.
 ///
-/// The calls block: they belong on an executor where blocking is allowed. "Absent" is a result,
-/// never an error; every other obstacle is an error, so that an unreadable file is not mistaken for
-/// a missing one.
+/// The calls block, so callers must run them on an executor that can block. A missing file is a
+/// result, never an error. Every other obstacle is an error, so that an unreadable file is not
+/// mistaken for a missing one.
 package protocol FileSystem: Sendable {
-  /// What lies at `path` itself, a symbolic link included (lstat(2)); nil when nothing does.
+  /// The status of `path` itself, without following a symbolic link (lstat(2)); nil if nothing
+  /// exists there.
   func status(of path: FilePath) throws(FileError) -> FileStatus?
 
-  /// All bytes of a regular file; nil when absent.
+  /// All bytes of a regular file; nil if it does not exist.
   ///
-  /// - Throws: `EFBIG` when it holds more than `maximumByteCount`; `ELOOP` for a symbolic link;
-  ///   `EFTYPE`-like `EINVAL` for anything that is not a regular file.
+  /// - Throws: `EFBIG` for a file larger than `maximumByteCount`; `ELOOP` for a symbolic link;
+  ///   `EINVAL` for anything else that is not a regular file.
   func read(_ path: FilePath, maximumByteCount: Int) throws(FileError) -> [UInt8]?
 
-  /// The sorted names in a directory; nil when it is absent.
+  /// The sorted names in a directory; nil if it does not exist.
   func entries(of directory: FilePath) throws(FileError) -> [String]?
 
-  /// Makes a directory with exactly these permissions; one that is there already is left as it is.
+  /// Creates a directory with exactly these permissions; an existing one is unchanged.
   ///
-  /// - Parameter owner: whom a new one is given to; nil leaves it to the process.
+  /// - Parameter owner: the owner of a new directory; nil for the process's user.
   func createDirectory(
     _ path: FilePath, permissions: FilePermissions, owner: FileOwner?
   ) throws(FileError)
 
-  /// Makes a file that did not exist (`EEXIST` otherwise) with exactly these permissions, open for
-  /// writing.
+  /// Creates a file with exactly these permissions and opens it for writing; `EEXIST` if it exists.
   func create(
     _ path: FilePath, permissions: FilePermissions
   ) throws(FileError) -> any WritableFile
 
-  /// Replaces `target` by `path` atomically; durable after ``synchronizeDirectory(_:)``.
+  /// Renames `path` to `target` and replaces `target` atomically; durable after
+  /// ``synchronizeDirectory(_:)``.
   func rename(_ path: FilePath, to target: FilePath) throws(FileError)
 
-  /// Gives a file the name `target`, which nothing may have (`EEXIST` otherwise); durable after
+  /// Renames a file to `target`, which must not exist (`EEXIST` otherwise); durable after
   /// ``synchronizeDirectory(_:)``.
   func rename(_ path: FilePath, toFree target: FilePath) throws(FileError)
 
-  /// Removes a file; absent is fine.
+  /// Removes a file; a missing file is not an error.
   func remove(_ path: FilePath) throws(FileError)
 
   /// Makes the names in a directory durable.
   func synchronizeDirectory(_ path: FilePath) throws(FileError)
 
-  /// Takes an exclusive flock(2) on a file of its own, made 0600 where it is missing.
+  /// Takes an exclusive flock(2) on a dedicated file, which is created with mode 0600 if it is
+  /// missing.
   ///
-  /// - Parameter owner: whom root can have made the file for, besides the directory's owner.
-  /// - Returns: the lock, held until it is released or goes; nil when another process or handle
-  ///   holds it and `wait` is false.
-  /// - Throws: an error with a ``FileError/refusal`` for a file that is not the process's own.
+  /// - Parameter owner: a further accepted owner of the file when root asks, besides the
+  ///   directory's owner.
+  /// - Returns: the lock, held until it is released; nil if another process or handle holds it and
+  ///   `wait` is false.
+  /// - Throws: an error with a ``FileError/refusal`` for a file of another user.
   func lock(_ path: FilePath, wait: Bool, owner: FileOwner?) throws(FileError) -> FileLock?
 }
 
 extension FileSystem {
-  /// Takes the lock on a file of the process, or of the directory's owner where root asks.
+  /// Takes the lock on a file of the process's user, or for root also of the directory's owner.
   package func lock(_ path: FilePath, wait: Bool) throws(FileError) -> FileLock? {
     try lock(path, wait: wait, owner: nil)
   }
 
-  /// Makes a directory that belongs to the process.
+  /// Creates a directory that belongs to the process's user.
   package func createDirectory(
     _ path: FilePath, permissions: FilePermissions
   ) throws(FileError) {
@@ -75,24 +78,24 @@ package protocol WritableFile: Sendable {
   /// Appends all bytes.
   func write(_ bytes: [UInt8]) throws(FileError)
 
-  /// Gives the file to an owner; changes nothing when it is theirs already.
+  /// Changes the file's owner; does nothing if the owner is already right.
   func changeOwner(to owner: FileOwner) throws(FileError)
 
   /// Makes contents and length durable (fsync(2)).
   func synchronize() throws(FileError)
 
-  /// Closes the file; it is not used afterwards.
+  /// Closes the file, which must not be used afterwards.
   func close()
 }
 
 extension FileSystem {
-  /// Makes a file that did not exist, mode 0600, which gets its name when it is whole and durable.
+  /// Creates a file with mode 0600, which gets its name when it is complete and durable.
   ///
-  /// Its side name is one that nobody else gives: unlike
-  /// ``replace(_:with:permissions:owner:)`` this works in directories that are not ours, where
-  /// `.NAME.new` may be anybody's.
+  /// The temporary name is specific to this software. Unlike
+  /// ``replace(_:with:permissions:owner:)``, this therefore works in shared directories, where
+  /// `.NAME.new` can belong to others.
   ///
-  /// - Throws: `EEXIST` when something has the name; it is left as it is.
+  /// - Throws: `EEXIST` if the path exists; the existing file is unchanged.
   package func make(_ path: FilePath, with bytes: [UInt8]) throws(FileError) {
     let temporary = path.ownSibling
     let directory = path.containingDirectory
@@ -114,7 +117,7 @@ extension FileSystem {
 }
 
 extension FilePath {
-  /// The side name under which a new file is prepared where others have files too.
+  /// The temporary name for a new file in a shared directory.
   var ownSibling: FilePath {
     var path = self
     path.removeLastComponent()
@@ -124,20 +127,20 @@ extension FilePath {
 }
 
 extension FileSystem {
-  /// Replaces a whole file so that after a crash at any point either the old or the new contents
-  /// are there, never neither and never a part.
+  /// Replaces a whole file, so that a crash leaves either the complete old or the complete new
+  /// contents.
   ///
   /// The steps are: a temporary file in the same directory, fsync, owner, rename, fsync of the
-  /// directory. The new contents are durable on return. When a step up to the rename fails, the
-  /// temporary file is removed and the old contents stand; when only the last one fails, the new
-  /// contents are there, and a power cut may bring back the old.
+  /// directory. The new contents are durable on return. If a step up to the rename fails, the
+  /// temporary file is removed and the old contents stay. If only the last step fails, the new
+  /// contents are in place, and a power cut can bring back the old ones.
   ///
-  /// - Parameter owner: whom the file is given to; nil leaves it to the process.
+  /// - Parameter owner: the new owner of the file; nil for the process's user.
   package func replace(
     _ path: FilePath, with bytes: [UInt8], permissions: FilePermissions, owner: FileOwner?
   ) throws(FileError) {
     let temporary = path.temporarySibling
-    try remove(temporary)  // a leftover of a crash; the caller's lock keeps it from being in use
+    try remove(temporary)  // a leftover of a crash; the caller's lock ensures that it is not in use
     do throws(FileError) {
       let file = try create(temporary, permissions: permissions)
       defer { file.close() }
@@ -154,13 +157,13 @@ extension FileSystem {
 }
 
 extension FilePath {
-  /// The directory that holds this path's name; the working directory for a bare name.
+  /// The directory that contains this path; the working directory for a bare name.
   package var containingDirectory: FilePath {
     let directory = removingLastComponent()
     return directory.isEmpty ? "." : directory
   }
 
-  /// The side name under which a file is prepared before it takes this path's place.
+  /// The temporary name for a file that will replace this path.
   package var temporarySibling: FilePath {
     var path = self
     path.removeLastComponent()
@@ -169,15 +172,15 @@ extension FilePath {
   }
 }
 
-/// Root's edit must not make a daemon's files root's; others cannot give files away.
+/// Ownership of files that root writes: they must keep belonging to the daemon's user.
 extension FileSystem {
-  /// The owner that a file to be replaced keeps; nil where the process may not decide.
+  /// The owner that a replaced file keeps; nil if the process cannot change owners.
   package func ownerToKeep(_ status: FileStatus) -> FileOwner? {
     geteuid() == 0 ? status.owner : nil
   }
 
-  /// The owner of a file that root makes in a directory: the directory's; nil where the process's
-  /// own user is right.
+  /// The owner of a file that root creates in a directory: the directory's owner; nil if the
+  /// process's user is right.
   package func ownerOfNewFile(in directory: FilePath) throws(FileError) -> FileOwner? {
     guard geteuid() == 0, let owner = try status(of: directory)?.owner, owner.userID != 0 else {
       return nil
@@ -185,27 +188,28 @@ extension FileSystem {
     return owner
   }
 
-  /// Makes a missing lock file for the owner of its directory: one that root owns would lock a
-  /// daemon out of its own vault.
+  /// Creates a missing lock file for the owner of its directory.
+  ///
+  /// A lock file of root would lock a daemon out of its own vault.
   package func makeLockFile(_ path: FilePath) throws(FileError) {
     guard try ownerOfNewFile(in: path.containingDirectory) != nil, try status(of: path) == nil
     else { return }
     do throws(FileError) {
-      // It gets its name when it is the owner's already: root may be killed in between.
+      // The file gets its name after its owner, because root can be killed in between.
       try make(path, with: [])
     } catch {
       guard !error.isCrash, try status(of: path) != nil else { throw error }
-      // Somebody else was quicker.
+      // Another process was faster.
     }
   }
 }
 
 extension FileSystem {
-  /// Takes the lock that ``lock(_:wait:)`` takes, and waits for it no longer than this.
+  /// Takes the lock of ``lock(_:wait:)`` and waits for it for a limited time.
   ///
-  /// flock(2) knows no limit, so it is asked again and again: after 1 ms first, at most 16 ms later.
+  /// flock(2) has no timeout, so this polls: after 1 ms first, then at intervals of up to 16 ms.
   ///
-  /// - Returns: nil when somebody still holds it then.
+  /// - Returns: nil if another holder still has the lock after that time.
   package func lock(_ path: FilePath, patience: Duration) throws(FileError) -> FileLock? {
     let deadline = ContinuousClock.now + patience
     var pause = Duration.milliseconds(1)
@@ -221,7 +225,7 @@ extension FileSystem {
   }
 }
 
-/// An exclusive lock, held until ``release()`` or until the last reference goes.
+/// An exclusive lock, held until ``release()`` or until the object is released.
 package final class FileLock: Sendable {
   private let body: Mutex<(@Sendable () -> Void)?>
 
@@ -229,7 +233,7 @@ package final class FileLock: Sendable {
     self.body = Mutex(body)
   }
 
-  /// Gives the lock back; a second call does nothing.
+  /// Releases the lock; a second call does nothing.
   package func release() {
     let body = body.withLock { body in
       defer { body = nil }
@@ -243,7 +247,7 @@ package final class FileLock: Sendable {
   }
 }
 
-/// Who a file belongs to.
+/// The owner of a file.
 package struct FileOwner: Sendable, Equatable {
   package let userID: UInt32
   package let groupID: UInt32
@@ -254,9 +258,9 @@ package struct FileOwner: Sendable, Equatable {
   }
 }
 
-/// What lies at a path.
+/// The status of a file.
 package struct FileStatus: Sendable, Equatable {
-  /// The kinds that a store tells apart.
+  /// The kinds of file that a store distinguishes.
   package enum Kind: Sendable, Equatable {
     case regular, directory, symbolicLink, other
   }
@@ -273,7 +277,7 @@ package struct FileStatus: Sendable, Equatable {
     self.byteCount = byteCount
   }
 
-  /// Whether users other than the owner may read or write.
+  /// Whether users other than the owner can read or write the file.
   package var isOpenToOthers: Bool {
     !permissions.isDisjoint(with: [.groupReadWrite, .otherReadWrite])
   }

@@ -1,7 +1,7 @@
 internal import Glibc
 package import SystemPackage
 
-/// The real files, by system call.
+/// The real file system, through system calls.
 package struct LinuxFileSystem: FileSystem {
   package init() {}
 
@@ -51,7 +51,7 @@ package struct LinuxFileSystem: FileSystem {
     defer { unsafe closedir(stream) }
     var names: [String] = []
     while true {
-      // The end and a failure both give nothing; only errno tells them apart.
+      // readdir(3) returns null for the end and for a failure; only errno distinguishes them.
       errno = 0
       guard let entry = unsafe readdir(stream) else {
         if errno != 0 { throw FileError(.list, directory, .current) }
@@ -71,7 +71,7 @@ package struct LinuxFileSystem: FileSystem {
     _ path: FilePath, permissions: FilePermissions, owner: FileOwner?
   ) throws(FileError) {
     if unsafe mkdir(path.string, permissions.rawValue) == 0 {
-      return try settle(newDirectory: path, permissions, owner)
+      return try configure(newDirectory: path, permissions, owner)
     }
     let reason = Errno.current
     guard reason == .fileExists, try followedKind(of: path) == .directory else {
@@ -93,12 +93,12 @@ package struct LinuxFileSystem: FileSystem {
   }
 
   package func rename(_ path: FilePath, toFree target: FilePath) throws(FileError) {
-    // link(2) never replaces; renameat2(2) is not among what the Glibc module has.
+    // link(2) never replaces a file; the Glibc module lacks renameat2(2).
     if unsafe link(path.string, target.string) == 0 {
-      _ = unsafe unlink(path.string)  // a second name left over does no harm
+      _ = unsafe unlink(path.string)  // a leftover second name is harmless
       return
     }
-    // A file system without hard links: looking and renaming are two steps there.
+    // A file system without hard links: checking and renaming are two separate steps.
     let refusals: [Errno] = [
       .invalidArgument, .noFunction, .notPermitted, .notSupported, .tooManyLinks,
     ]
@@ -134,7 +134,7 @@ package struct LinuxFileSystem: FileSystem {
         throw FileError(.lock, path, reason)
       }
       guard hasName(descriptor, path) else {
-        // Its last holder removed it: that lock excludes no other process.
+        // Its last holder removed the file, so this lock excludes no other process.
         _ = Glibc.close(descriptor)
         continue
       }
@@ -148,7 +148,7 @@ package struct LinuxFileSystem: FileSystem {
     }
   }
 
-  /// The file as it is there, or a new one; nil when it went or came in between.
+  /// Opens the existing lock file or creates one; nil if it appeared or disappeared in between.
   private func openLockFile(
     _ path: FilePath, owner: FileOwner?
   ) throws(FileError) -> FileDescriptor? {
@@ -172,14 +172,16 @@ package struct LinuxFileSystem: FileSystem {
       && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino
   }
 
-  /// Through a descriptor: whoever owns the parent could put something else at the path meanwhile.
-  private func settle(
+  /// Sets permissions and owner through a descriptor.
+  ///
+  /// Between two calls by path, the owner of the parent directory could put another file there.
+  private func configure(
     newDirectory path: FilePath, _ permissions: FilePermissions, _ owner: FileOwner?
   ) throws(FileError) {
     let descriptor = unsafe open(path.string, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
     guard descriptor >= 0 else { throw FileError(.createDirectory, path, .current) }
     defer { _ = Glibc.close(descriptor) }
-    // The process's umask must not decide.
+    // The process's umask must not change the permissions.
     guard fchmod(descriptor, permissions.rawValue) == 0 else {
       throw FileError(.createDirectory, path, .current)
     }
@@ -217,7 +219,7 @@ extension Errno {
   static var current: Errno { Errno(rawValue: Glibc.errno) }
 }
 
-/// A descriptor open for writing; closed once.
+/// A descriptor open for writing.
 final class LinuxWritableFile: WritableFile {
   private let descriptor: Int32
   private let path: FilePath

@@ -1,34 +1,36 @@
 internal import Glibc
 package import SystemPackage
 
-/// How this process opens a file that it makes or goes on with: nothing else in this project does.
+/// The only functions of this project that open a file to create it or to continue with it.
 ///
-/// The directory can be one that other users write too. A new file is made by the call that opens it, or not
-/// at all (`O_EXCL`). A file that is there is judged by its descriptor, so that no other process can exchange it
-/// between the look and the use.
+/// Other users can have write access to the directory. A new file is therefore created with
+/// `O_EXCL` by the call that opens it. An existing file is checked through its descriptor, so that
+/// no other process can exchange it between the check and the use.
 package enum OwnFile {
-  /// What a file that is there is opened for.
+  /// The purpose for which an existing file is opened.
   package enum Purpose: Sendable {
-    /// To be read and written: a regular file of the effective user, with one name and no access for others.
+    /// Reading and writing: a regular file of the effective user, with one name and without access
+    /// for others.
     case contents
-    /// To be locked: a regular file with one name, of the effective user.
+    /// Locking: a regular file of the effective user, with one name.
     ///
-    /// Root also takes one of the directory's owner, for whom it makes such files, or of `owner`.
+    /// Root also accepts a file of the directory's owner, for whom root creates such files, or of
+    /// `owner`.
     case lock(owner: FileOwner?)
-    /// To be closed again, which others notice: a regular file.
+    /// Notification: opening and closing a regular file, which other processes notice.
     case notification
   }
 
-  /// Makes a file that did not exist, open for reading and writing, with exactly these permissions.
+  /// Creates a file with exactly these permissions and opens it for reading and writing.
   ///
-  /// - Throws: `EEXIST` when something has the name.
+  /// - Throws: `EEXIST` if the path exists.
   package static func create(
     _ path: FilePath, permissions: FilePermissions, for operation: FileError.Operation = .create
   ) throws(FileError) -> FileDescriptor {
     let number = unsafe Glibc.open(
       path.string, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, permissions.rawValue)
     guard number >= 0 else { throw FileError(operation, path, .current) }
-    // The process's umask must not decide.
+    // The process's umask must not change the permissions.
     guard fchmod(number, permissions.rawValue) == 0 else {
       let reason = Errno.current
       _ = Glibc.close(number)
@@ -37,9 +39,9 @@ package enum OwnFile {
     return FileDescriptor(rawValue: number)
   }
 
-  /// Opens a file that is there, for reading and writing; it does not wait for a pipe or a device.
+  /// Opens an existing file for reading and writing; it does not wait for a pipe or a device.
   ///
-  /// - Throws: an error with a ``FileError/refusal`` when somebody else could have made the file.
+  /// - Throws: an error with a ``FileError/refusal`` if another user could have made the file.
   package static func open(
     _ path: FilePath, _ purpose: Purpose, for operation: FileError.Operation
   ) throws(FileError) -> FileDescriptor {
@@ -64,13 +66,14 @@ package enum OwnFile {
     return FileDescriptor(rawValue: number)
   }
 
-  /// Makes sure that a file which is locked has no other name.
+  /// Checks that a locked file has no other name.
   ///
-  /// Only once it is locked, because whoever held the lock before can have been renaming it.
+  /// The check works only after the lock is held, because the previous holder can have been
+  /// renaming the file.
   static func requireOneName(
     _ descriptor: FileDescriptor, _ path: FilePath
   ) throws(FileError) {
-    // Again where a maker has just removed the second name.
+    // A second try, because the creator of the file might just have removed the second name.
     for _ in 0..<2 {
       var status = stat()
       var sibling = stat()
@@ -78,7 +81,7 @@ package enum OwnFile {
         throw FileError(.lock, path, .current)
       }
       if status.st_nlink <= 1 { return }
-      // What a kill has left of `make(_:with:)` is no name that somebody else gave.
+      // A second name that a killed `make(_:with:)` left behind was not given by another user.
       if status.st_nlink == 2, unsafe lstat(path.ownSibling.string, &sibling) == 0,
         sibling.st_ino == status.st_ino, sibling.st_dev == status.st_dev
       {
@@ -90,7 +93,7 @@ package enum OwnFile {
 
   private static let manyNames = "it has more than one name (hard links)"
 
-  /// Why a file is not one to go on with; nil when it is.
+  /// Why a file is refused; nil if it is accepted.
   private static func refusal(
     _ status: stat, _ path: FilePath, _ purpose: Purpose
   ) -> String? {
@@ -107,7 +110,7 @@ package enum OwnFile {
       return isOwners ? nil : foreignOwner(status)
     case .contents:
       if let reason = foreignOwner(status) { return reason }
-      if status.st_mode & 0o066 != 0 { return "other users may read or write it" }
+      if status.st_mode & 0o066 != 0 { return "other users can read or write it" }
       return status.st_nlink > 1 ? manyNames : nil
     }
   }
@@ -123,20 +126,20 @@ package enum OwnFile {
   }
 }
 
-/// A file that a secret is read from: a key, a password, a salt, a recovery code.
+/// A file that contains a secret: a key, a password, a salt, a recovery code.
 package enum SecretFile {
-  /// Why a secret is not taken from a file: other users may read or write it; nil when it may be taken.
+  /// Why a secret file is refused: other users can read or write it; nil if it is accepted.
   ///
-  /// Only regular files are judged. A descriptor of the caller's own is taken as it is, by number or as
-  /// `/dev/stdin` and `/dev/fd/N`, and so is a pipe. For a credential in `$CREDENTIALS_DIRECTORY` the bits of
-  /// the group do not count: where systemd grants it to a service by an access control list, they are the
-  /// list's mask. See systemd.exec(5) and acl(5).
+  /// Only regular files are checked. A descriptor of the caller, by number or as `/dev/stdin` and
+  /// `/dev/fd/N`, is accepted unchecked, and so is a pipe. For a credential in
+  /// `$CREDENTIALS_DIRECTORY` the group bits do not count: if systemd grants access to a service
+  /// through an access control list, they are the list's mask. See systemd.exec(5) and acl(5).
   ///
   /// - Parameter mode: `st_mode` of the file.
   package static func refusal(mode: UInt32, path: String) -> String? {
     guard mode & S_IFMT == S_IFREG, !isDescriptor(path) else { return nil }
     let others = S_IROTH | S_IWOTH | (isCredential(path) ? 0 : S_IRGRP | S_IWGRP)
-    return mode & others == 0 ? nil : "other users may read or write it"
+    return mode & others == 0 ? nil : "other users can read or write it"
   }
 
   private static func isDescriptor(_ path: String) -> Bool {

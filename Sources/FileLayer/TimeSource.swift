@@ -2,19 +2,19 @@ internal import Glibc
 internal import Synchronization
 internal import SystemPackage
 
-/// The clocks, handed in wherever time decides something.
+/// The clocks, passed in wherever a decision depends on time.
 package protocol TimeSource: Sendable {
-  /// The wall clock, which may jump.
+  /// The wall clock, which can jump.
   var now: UnixTime { get }
 
-  /// Time since boot, sleep included: it never jumps, and starts anew with each ``bootID``.
+  /// The time since boot, including sleep; it never jumps and starts at zero with each ``bootID``.
   var sinceBoot: Duration { get }
 
-  /// Names this run of the kernel.
+  /// Identifies this boot of the kernel.
   var bootID: String { get }
 }
 
-/// A moment on the wall clock, counted from 1970-01-01 00:00 UTC.
+/// A time on the wall clock, counted from 1970-01-01 00:00 UTC.
 package struct UnixTime: Sendable, Comparable, Hashable {
   package var nanoseconds: Int64
 
@@ -31,7 +31,8 @@ package struct SystemTimeSource: TimeSource {
 
   /// Reads the boot id once.
   ///
-  /// - Throws: when `/proc` is not there: without the id, times since boot mean nothing.
+  /// - Throws: an error if `/proc` is not mounted, because times since boot are meaningless without
+  ///   the id.
   package init() throws(FileError) {
     let path = FilePath("/proc/sys/kernel/random/boot_id")
     let descriptor = unsafe open(path.string, O_RDONLY | O_CLOEXEC)
@@ -52,7 +53,7 @@ package struct SystemTimeSource: TimeSource {
 
   package var sinceBoot: Duration { Self.sinceBoot }
 
-  /// The boot clock alone, which needs no boot id where nothing outlives the boot.
+  /// The boot clock alone, for uses that end with the boot and need no boot id.
   package static var sinceBoot: Duration {
     let time = time(CLOCK_BOOTTIME)
     return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
@@ -65,13 +66,13 @@ package struct SystemTimeSource: TimeSource {
   }
 }
 
-/// Waits for `work`, but not longer than `limit`; the work goes on in any case.
+/// Waits for `work` up to `limit`; the work continues in any case.
 ///
-/// Unlike a task group it comes back at the limit, and a cancelled caller waits like any other: what
-/// closes things must not be skipped because somebody was in a hurry.
+/// Unlike a task group, it returns at the limit. A cancelled caller waits too, because a
+/// cancellation must not skip the work of closing.
 ///
-/// - Returns: whether the work is done.
-package func finishes(
+/// - Returns: whether the work has finished.
+package func completes(
   within limit: Duration, _ work: @escaping @Sendable () async -> Void
 ) async -> Bool {
   await withCheckedContinuation { caller in
@@ -88,7 +89,7 @@ package func finishes(
   }
 }
 
-/// Gives the first of two answers to who waits.
+/// Resumes a waiting caller with the first of two answers.
 private final class FirstAnswer: Sendable {
   private let caller: Mutex<CheckedContinuation<Bool, Never>?>
 

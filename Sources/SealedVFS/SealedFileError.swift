@@ -87,7 +87,7 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
     /// A file in the making is not this user's alone: another user made it, or could have.
     public static let foreignFile = Code(
       "foreignFile", "a file of another user is in the way",
-      hint: "look whose it is and remove it, or use a directory of this user alone")
+      hint: "check its owner and remove it, or use a directory of this user alone")
     /// The file or its directory may not be written.
     public static let readOnly = Code(
       "readOnly", "the database or its directory may not be written",

@@ -2,60 +2,61 @@ public import DataVault
 internal import FileLayer
 internal import SystemPackage
 
-/// Which items are whose.
+/// The items of the service and their attributes.
 extension SecretServiceStore {
   static let vaultAttribute = "vault"
   static let unfinishedAttribute = "unfinished"
   static let retiredAttribute = "retired"
 
-  /// What all items of this store have.
+  /// The attributes that all items of this store share.
   var shared: [String: String] { ["application": application, "home": home.string] }
 
   func attributes(of id: VaultID) -> [String: String] {
     shared.merging([Self.vaultAttribute: id.rawValue]) { $1 }
   }
 
-  /// The attributes of an item that is no vault yet: the service makes an item first and gives it
-  /// its secret in a second step.
+  /// The attributes of an unfinished item.
+  ///
+  /// The service creates an item first and stores its secret in a second step.
   func unfinishedAttributes(of id: VaultID) -> [String: String] {
     shared.merging([Self.unfinishedAttribute: id.rawValue]) { $1 }
   }
 
-  /// The items with these attributes, where it is certain that there are no others.
+  /// The items with these attributes, if it is certain that there are no others.
   ///
-  /// - Throws: `locked` when one of them is locked, or when there is none while the default
-  ///   collection is locked; `unreachable` when there is none and no default collection.
+  /// - Throws: `locked` if one of them is locked, or if none is found while the default collection
+  ///   is locked; `unreachable` if none is found and there is no default collection.
   func unlockedItems(
     _ service: borrowing SecretService, _ attributes: [String: String]
   ) throws(BusFailure) -> [ServiceItem] {
     let items = try itemsInSight(service, attributes)
     guard items.isEmpty else { return items }
-    // Not every service shows what is in a locked collection.
+    // Some services hide the items of a locked collection.
     guard let collection = try service.defaultCollection() else { throw Self.noCollection }
     guard try !service.isLocked(collection) else {
       throw BusFailure(.locked, "the default collection of the secret service is locked")
     }
-    // It may have been unlocked since it was searched, as it is while its owner logs in.
+    // The collection might have been unlocked since the search, as happens during a login.
     return try itemsInSight(service, attributes)
   }
 
-  /// The items that the service shows.
+  /// The items that the service finds.
   ///
-  /// - Throws: `locked` when one of them is.
+  /// - Throws: `locked` if one of them is locked.
   private func itemsInSight(
     _ service: borrowing SecretService, _ attributes: [String: String]
   ) throws(BusFailure) -> [ServiceItem] {
     let found = try service.search(attributes)
     guard found.locked.isEmpty else {
-      throw BusFailure(.locked, "the secret service keeps it in a collection that is locked")
+      throw BusFailure(.locked, "the secret service holds the vault in a locked collection")
     }
     return try checkedItems(found.unlocked, service, attributes)
   }
 
-  /// What was found, with its attributes.
+  /// The found items with their attributes.
   ///
-  /// - Throws: `misunderstood` for an item that was not asked for: it is somebody else's, and would be
-  ///   read, replaced or removed in a vault's place.
+  /// - Throws: `misunderstood` for an item that does not match the search: it belongs to another
+  ///   program, and would be read, replaced or removed instead of a vault.
   private func checkedItems(
     _ paths: [String], _ service: borrowing SecretService, _ attributes: [String: String]
   ) throws(BusFailure) -> [ServiceItem] {
@@ -64,14 +65,14 @@ extension SecretServiceStore {
       let item = ServiceItem(path: path, attributes: try service.attributes(of: path))
       guard attributes.allSatisfy({ item.attributes[$0.key] == $0.value }) else {
         throw BusFailure(
-          .misunderstood, "the secret service has found an item that was not asked for")
+          .misunderstood, "the secret service returned an item that does not match the search")
       }
       items.append(item)
     }
     return items
   }
 
-  /// Finds items and reads them, again if one is gone in between: readers hold no lock.
+  /// Finds items and reads them; repeats this if an item disappears, because readers hold no lock.
   func readably<R>(
     _ service: borrowing SecretService, _ attributes: [String: String],
     _ body: (borrowing SecretService, [ServiceItem]) throws(BusFailure) -> R
@@ -89,7 +90,7 @@ extension SecretServiceStore {
   static func onlyItem(of items: [ServiceItem]) throws(BusFailure) -> String? {
     guard items.count <= 1 else {
       throw BusFailure(
-        .misunderstood, "the secret service has \(items.count) items that claim to be this vault")
+        .misunderstood, "the secret service has \(items.count) items for the same vault")
     }
     return items.first?.path
   }
@@ -107,27 +108,29 @@ extension SecretServiceStore {
   }
 }
 
-/// An item of the service, as it was found.
+/// An item that the service found.
 struct ServiceItem: Sendable {
   let path: String
   let attributes: [String: String]
 }
 
-/// The record of attempts is a file in the home, not an item of the keyring: it has to be written before
-/// a wrong password is answered, also when the keyring has been locked meanwhile.
+/// The record of attempts, which is a file in the home instead of an item in the keyring.
+///
+/// It must be writable before a wrong password is answered, even if the keyring has been locked
+/// since.
 extension SecretServiceStore {
   private func attemptFile(of id: VaultID) -> AttemptFile {
     AttemptFile(file("\(id).\(attemptsMark).retry"), in: fileSystem)
   }
 
-  /// Applications that share a home must not count against each other's vaults.
+  /// Part of the file name: the attempts of applications that share a home are counted separately.
   private var attemptsMark: String {
     if application == Self.standardApplication { return "secret-service" }
     let digits = application.utf8.prefix(48).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
     return "secret-service-\(digits.joined())"
   }
 
-  /// The bytes of `<home>/vaults/<id>.secret-service.retry`; nil only when it is absent.
+  /// The bytes of `<home>/vaults/<id>.secret-service.retry`; nil only if the file does not exist.
   public func readAttempts(_ id: VaultID) throws(VaultError) -> [UInt8]? {
     try attemptFile(of: id).read()
   }
@@ -151,14 +154,14 @@ extension SecretServiceStore {
     try attemptFile(of: id).remove()
   }
 
-  /// Makes `.<id>.secret-service.retry.probe` there and removes it.
+  /// Creates `.<id>.secret-service.retry.probe` there and removes it.
   public func checkAttemptRecordIsWritable(_ id: VaultID) throws(VaultError) {
     try files.checkDirectory()
     try attemptFile(of: id).probe()
   }
 
-  /// Takes `<home>/vaults/<id>.secret-service.retry.lock`; waits half a minute for whoever is making an
-  /// attempt.
+  /// Takes `<home>/vaults/<id>.secret-service.retry.lock`; waits up to half a minute for the
+  /// attempt that holds it.
   public func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
     try prepare()
     return try attemptFile(of: id).lock(of: id)

@@ -3,9 +3,9 @@ internal import FileLayer
 internal import Glibc
 internal import SystemPackage
 
-/// One connection a call, and what its failures mean for a vault.
+/// The connection to the service, one for each call, and the translation of its failures.
 extension SecretServiceStore {
-  /// Asks the service.
+  /// Runs read operations on the service.
   func withService<R>(
     _ body: (borrowing SecretService) throws(BusFailure) -> R
   ) throws(VaultError) -> R {
@@ -16,9 +16,10 @@ extension SecretServiceStore {
     }
   }
 
-  /// Changes what the service keeps; durable on return as far as that is in our hands.
+  /// Runs changes on the service; durable on return as far as this process can ensure it.
   ///
-  /// - Parameter byteCount: how much is sent, for the error when that may be too much.
+  /// - Parameter byteCount: the size of the sent data in bytes, for the error if it might be too
+  ///   large.
   func changing<R>(
     sending byteCount: Int = 0,
     _ body: (borrowing SecretService) throws(BusFailure) -> R
@@ -39,7 +40,7 @@ extension SecretServiceStore {
     return result
   }
 
-  /// From here on a bus with limits of its own may refuse a vault; the usual ones take 128 MiB.
+  /// The size from which a bus with lower limits might refuse a vault; the usual limit is 128 MiB.
   private static let largeByteCount = 1 << 20
 
   private func connect() throws(BusFailure) -> SecretService {
@@ -50,9 +51,9 @@ extension SecretServiceStore {
 
   /// Makes the last step of GNOME Keyring durable.
   ///
-  /// It writes a keyring to a temporary file, fsyncs it and renames it before it answers; the
-  /// directory it leaves to the kernel. A database that is sealed under a key which
-  /// only this write has must not be more durable than the write.
+  /// Before it answers, it writes a keyring to a temporary file, calls fsync and renames it, but it
+  /// does not synchronize the directory. A database that is sealed under a key which only this
+  /// write contains must not be more durable than the write.
   private func synchronizeKeyrings() throws(VaultError) {
     guard let directory = keyrings ?? Self.keyringDirectory else { return }
     do throws(FileError) {
@@ -67,7 +68,7 @@ extension SecretServiceStore {
     }
   }
 
-  /// Where GNOME Keyring keeps its files, unless it was started with another environment.
+  /// The directory of GNOME Keyring's files, unless it was started with another environment.
   private static var keyringDirectory: FilePath? {
     if let data = unsafe getenv("XDG_DATA_HOME"), unsafe data.pointee != 0 {
       return FilePath(unsafe String(cString: data)).appending("keyrings")
@@ -96,15 +97,15 @@ extension SecretServiceStore {
     case .unanswered:
       VaultError(
         .writeFailed, "the secret service did not confirm the change: \(failure)",
-        // A bus closes the connection on what is longer than it takes, and does not say why.
+        // A bus closes the connection if a message is too long, and does not say why.
         hint: byteCount < largeByteCount
           ? "open the vault again to see whether it happened"
-          : "open the vault again to see whether it happened; it has \(byteCount) bytes, which may be more than this session bus takes",
+          : "open the vault again to see whether it happened; its \(byteCount) bytes might exceed the limit of this session bus",
         underlying: failure)
     case .refused, .unknownObject, .misunderstood:
       VaultError(
-        .writeFailed, "the secret service did not take the change: \(failure)",
-        hint: "the vault is as it was", underlying: failure)
+        .writeFailed, "the secret service refused the change: \(failure)",
+        hint: "open the vault as before; it is unchanged", underlying: failure)
     }
   }
 

@@ -3,26 +3,26 @@ package import FileLayer
 internal import Glibc
 public import SystemPackage
 
-/// Vaults in the user's Secret Service: GNOME Keyring, and what else speaks its API.
+/// Vaults in the user's Secret Service: GNOME Keyring, and other services with this API.
 ///
-/// A vault is one item in the default collection, whose secret is the bytes that a file would hold
-/// and whose attributes are `application`, `home` and `vault`. Locks, the record of attempts and the
-/// directory that they need are files in the home, as the database is. `docs/explanation/stores.md` says what the service makes
-/// durable, and when.
+/// A vault is one item in the default collection. Its secret is the bytes that a file would hold,
+/// and its attributes are `application`, `home` and `vault`. Locks, the record of attempts and
+/// their directory are files in the home, as the database is. `docs/explanation/stores.md` says what the
+/// service makes durable, and when.
 ///
-/// Nothing is ever asked at the screen: a locked collection is `storeLocked`; no session bus, no
-/// service on it, or no default collection is `storeUnavailable`. Each call connects anew, so a
-/// service that was restarted is found again.
+/// The store never prompts the user. A locked collection is `storeLocked`. A missing session bus,
+/// service or default collection is `storeUnavailable`. Each call makes a new connection, so the
+/// store works again after a restart of the service.
 public struct SecretServiceStore: VaultStore {
-  /// Whose vaults these are unless a program says otherwise.
+  /// The default application.
   static let standardApplication = "datavault"
 
   let application: String
   let home: FilePath
-  /// Where the session bus is; nil to look at each call.
+  /// The address of the session bus; nil to look it up at each call.
   let busAddress: String?
   let fileSystem: any FileSystem
-  /// Where the service keeps its files; nil to look at each call.
+  /// The directory of the service's files; nil to look it up at each call.
   let keyrings: FilePath?
   let interruption: BusFaultInjector?
   let busPatience: BusTimeouts
@@ -31,19 +31,19 @@ public struct SecretServiceStore: VaultStore {
   /// The vaults of one application and one home.
   ///
   /// - Parameters:
-  ///   - application: keeps programs apart that share a home.
-  ///   - home: an absolute path, which need not exist before the first vault is made. Part of the
-  ///     attributes: a home that is moved no longer finds its vaults (export them before).
+  ///   - application: separates programs that share a home.
+  ///   - home: an absolute path, which is created with the first vault. It is part of the
+  ///     attributes: after the home is moved, its vaults are no longer found (export them before).
   public init(application: String = "datavault", home: FilePath) {
     self.init(application: application, home: home, busAddress: nil)
   }
 
   /// - Parameters:
-  ///   - busAddress: where the session bus is; nil to look at each call.
-  ///   - keyrings: where the service keeps its files; nil to look at each call.
+  ///   - busAddress: the address of the session bus; nil to look it up at each call.
+  ///   - keyrings: the directory of the service's files; nil to look it up at each call.
   ///   - interruption: ends the conversation with the service, for tests.
-  ///   - busPatience: how long the service is waited for.
-  ///   - patience: how long the lock of a vault is waited for.
+  ///   - busPatience: the time to wait for the service.
+  ///   - patience: the time to wait for the lock of a vault.
   package init(
     application: String = "datavault", home: FilePath, busAddress: String?,
     fileSystem: any FileSystem = LinuxFileSystem(), keyrings: FilePath? = nil,
@@ -65,18 +65,18 @@ public struct SecretServiceStore: VaultStore {
     "secret service: application \(application), home \(home), vault \(id)"
   }
 
-  /// The vaults of this application and home, ascending.
+  /// The vaults of this application and home, in ascending order.
   public func ids() throws(VaultError) -> [VaultID] {
     try withService { (service) throws(BusFailure) in
       try readably(service, shared) { (_, items) throws(BusFailure) in
-        // Retired vaults and those being made have no such attribute.
+        // Retired and unfinished vaults lack this attribute.
         items.compactMap { $0.attributes[Self.vaultAttribute].flatMap { try? VaultID($0) } }
           .sorted()
       }
     }
   }
 
-  /// The item's secret; nil only where the service could be asked and has no such item.
+  /// The item's secret; nil only if the service answered and has no such item.
   public func read(_ id: VaultID) throws(VaultError) -> [UInt8]? {
     try withService { (service) throws(BusFailure) in
       try readably(service, attributes(of: id)) { (service, items) throws(BusFailure) in
@@ -86,7 +86,7 @@ public struct SecretServiceStore: VaultStore {
     }
   }
 
-  /// Replaces the item's secret, or makes an item that gets its name when its secret is in it.
+  /// Replaces the item's secret, or creates an item that gets its name after its secret.
   public func write(_ bytes: [UInt8], for id: VaultID) throws(VaultError) {
     try changing(sending: bytes.count) { (service) throws(BusFailure) in
       if let item = try Self.onlyItem(of: try unlockedItems(service, attributes(of: id))) {
@@ -98,13 +98,13 @@ public struct SecretServiceStore: VaultStore {
         in: collection, label: "DataVault: \(id)", attributes: unfinishedAttributes(of: id),
         secret: bytes)
       guard try service.secret(of: item) == bytes else {
-        throw BusFailure(.misunderstood, "the secret service kept something else than it was given")
+        throw BusFailure(.misunderstood, "the secret service stored other bytes than it was given")
       }
       try service.setAttributes(attributes(of: id), of: item)
     }
   }
 
-  /// Removes the item, what an interrupted write left of it, and the record of attempts.
+  /// Removes the item, the remains of an interrupted write, and the record of attempts.
   public func remove(_ id: VaultID) throws(VaultError) {
     try changing { (service) throws(BusFailure) in
       for item in try unlockedItems(service, attributes(of: id)) { try service.delete(item.path) }
@@ -113,8 +113,8 @@ public struct SecretServiceStore: VaultStore {
     try removeAttempts(id)
   }
 
-  /// Takes the attribute `vault` from the item and gives it `retired`: `<id>.retired-<n>`; removes the
-  /// record of attempts.
+  /// Replaces the item's attribute `vault` by `retired` with the value `<id>.retired-<n>`, and
+  /// removes the record of attempts.
   public func retire(_ id: VaultID) throws(VaultError) -> String {
     let name = try renameItem(of: id)
     try removeAttempts(id)
@@ -124,7 +124,7 @@ public struct SecretServiceStore: VaultStore {
   private func renameItem(of id: VaultID) throws(VaultError) -> String {
     try changing { (service) throws(BusFailure) in
       guard let item = try Self.onlyItem(of: try unlockedItems(service, attributes(of: id))) else {
-        throw BusFailure(.unknownObject, "there is no vault '\(id)' to retire")
+        throw BusFailure(.unknownObject, "vault '\(id)' not found")
       }
       let taken = Set(
         try unlockedItems(service, shared).compactMap { $0.attributes[Self.retiredAttribute] })
@@ -136,7 +136,7 @@ public struct SecretServiceStore: VaultStore {
     }
   }
 
-  /// What stands in the attribute `retired` of items.
+  /// The values of the attribute `retired`.
   public func retiredNames() throws(VaultError) -> [String] {
     try withService { (service) throws(BusFailure) in
       try readably(service, shared) { (_, items) throws(BusFailure) in
@@ -145,23 +145,24 @@ public struct SecretServiceStore: VaultStore {
     }
   }
 
-  /// Makes the home and its directory of vaults, in which locks and records of attempts are.
+  /// Creates the home and its vault directory, which holds the locks and records of attempts.
   public func prepare() throws(VaultError) {
     try files.prepare()
   }
 
-  /// What keeps the files that a vault has beside its item.
+  /// The store of the files that a vault has beside its item.
   var files: FileVaultStore { FileVaultStore(home: home, fileSystem: fileSystem) }
 
-  /// Takes the lock file `<home>/vaults/<id>.secret-service.lock`; waits ten seconds for whoever holds
-  /// it.
+  /// Takes the lock file `<home>/vaults/<id>.secret-service.lock`; waits up to ten seconds for its
+  /// holder.
   public func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
-    // The home may have gone while the service kept the vault.
+    // The home might have been deleted while the service kept the vault.
     try prepare()
     return try LockFile(file("\(id).secret-service.lock"), in: fileSystem)
       .lock(for: "changing vault '\(id)'", patience: patience)
   }
 
-  /// A file beside the vaults that are kept in files; no vault's name has a dot.
+  /// A file in the directory of the file vaults; their names contain no dot, so names do not
+  /// collide.
   func file(_ name: String) -> FilePath { home.appending("vaults").appending(name) }
 }

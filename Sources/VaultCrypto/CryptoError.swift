@@ -1,35 +1,35 @@
 internal import COpenSSL
 
-/// Why a cryptographic operation gave no result.
+/// The error of a cryptographic operation that gave no result.
 public struct CryptoError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// The kinds of failure; new ones may be added.
+  /// The kinds of failure; later versions can add kinds.
   public struct Code: Sendable, Equatable {
     let name: String
 
-    /// A tag or an integrity check does not fit: wrong key, or changed bytes.
+    /// A tag or an integrity check is wrong: the key is wrong, or bytes were changed.
     public static let authenticationFailed = Code(name: "authentication failed")
-    /// A length or a count is outside what the construction allows.
+    /// A length or a count is outside the range that the construction allows.
     public static let invalidArgument = Code(name: "invalid argument")
-    /// OpenSSL refused or lacks the algorithm (a FIPS provider, no memory).
+    /// OpenSSL failed or lacks the algorithm (a FIPS provider, no memory).
     public static let libraryFailure = Code(name: "OpenSSL failed")
   }
 
-  /// What kind of failure.
+  /// The kind of failure.
   public let code: Code
 
   /// The construction that failed, such as `AES-256-GCM open`.
   public let operation: String
 
-  /// Makes an error; it carries no data of the operation.
+  /// Makes an error; it contains no data of the operation.
   public init(_ code: Code, in operation: String) {
     self.code = code
     self.operation = operation
   }
 
-  /// The error for a call that OpenSSL refused.
+  /// The error for a failed OpenSSL call; it clears the thread's error queue.
   ///
-  /// OpenSSL notes each refusal in a queue of the thread; what is left there would be taken for a
-  /// failure of the next one who asks, such as a TLS connection on the same thread.
+  /// OpenSSL adds each failure to a queue of the thread. The next reader of that queue, such as a
+  /// TLS connection on the same thread, would take a leftover entry for a failure of its own.
   static func refused(_ code: Code, in operation: String) -> CryptoError {
     ERR_clear_error()
     return CryptoError(code, in: operation)

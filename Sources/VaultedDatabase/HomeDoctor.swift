@@ -65,7 +65,7 @@ public enum HomeDoctor {
       if status.isOpenToOthers {
         findings.append(
           HomeFinding(
-            "permissionsTooOpen", "other users may read or write \(path)", fix: "chmod 600 \(path)")
+            "permissionsTooOpen", "other users can read or write \(path)", fix: "chmod 600 \(path)")
         )
       }
     }

@@ -180,7 +180,7 @@ import Testing
     }
     #expect(try kinds(try user.run(home, "doctor", "--json")) == [])
     #expect(try names() == before, "nothing stays of the look")
-    func look(_ fix: String = "run as the user to whom") throws {
+    func look(_ fix: String = "run as the owner of") throws {
       let outcome = try user.run(home, "doctor", "--json")
       #expect(outcome.status == 0)
       #expect(try kinds(outcome) == ["attemptsNotRecorded messaging"])
@@ -202,7 +202,7 @@ import Testing
     unlink(lock)
     #expect(FileManager.default.createFile(atPath: lock, contents: nil))
     chmod(lock, 0o600)
-    try look("look whose it is and remove it")
+    try look("check its owner and remove it")
   }
 
   @Test(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))
@@ -255,7 +255,7 @@ import Testing
       let wasThere = FileManager.default.fileExists(atPath: path)
       if !wasThere { #expect(FileManager.default.createFile(atPath: path, contents: nil)) }
       chmod(path, 0o666)
-      #expect(try found() == ["other users may read or write \(path) | chmod 600 \(path)"])
+      #expect(try found() == ["other users can read or write \(path) | chmod 600 \(path)"])
       chmod(path, 0o600)
       if geteuid() == 0 {
         chown(path, 65534, 65534)

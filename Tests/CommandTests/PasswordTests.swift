@@ -123,7 +123,7 @@ import Testing
     let before = try home.contents()
     let refused = try Tool.run(arguments[what, default: []] + ["--home", home.path])
     #expect(refused.status == 77)
-    #expect(refused.errors.contains("\(file): other users may read or write it"))
+    #expect(refused.errors.contains("\(file): other users can read or write it"))
     #expect(refused.errors.contains("hint: chmod 600 \(file)"))
     #expect(try home.contents() == before)
   }

@@ -5,7 +5,7 @@ import Glibc
 import SystemPackage
 import Testing
 
-/// The record of attempts on disk: its form, whose it is, and what interruptions make of it.
+/// The record of attempts on disk: its form, its owner, and the effect of interruptions.
 @Suite struct AttemptFileTests {
   let home = TemporaryHome()
   let vaults: ClockedVaults
@@ -29,7 +29,8 @@ import Testing
     }
   }
 
-  @Test func `the file is as docs/reference/vault-format.md has it, and its owner's alone`()
+  @Test
+  func `the record file matches docs/reference/vault-format.md and belongs to its owner alone`()
     async throws
   {
     _ = try await vaults.make()
@@ -51,7 +52,7 @@ import Testing
   }
 
   @Test(.enabled(if: geteuid() == 0, "only root can give files away"))
-  func `what root's attempts leave in a daemon's home is the daemon's`() async throws {
+  func `files that root's attempts create in a daemon's home belong to the daemon`() async throws {
     _ = try await vaults.make()
     let daemon = FileOwner(userID: 12345, groupID: 54321)
     for path in [home.file(), home.directory] {
@@ -66,7 +67,7 @@ import Testing
     }
   }
 
-  @Test func `a link in the record's place is replaced, and leads nowhere`() async throws {
+  @Test func `a link in the record's place is replaced and never followed`() async throws {
     _ = try await vaults.make()
     let elsewhere = home.path.appending("elsewhere")
     try LinuxFileSystem().replace(
@@ -80,7 +81,7 @@ import Testing
     }
   }
 
-  @Test func `a directory in the record's place keeps the owner in, and answers no wrong attempt`()
+  @Test func `a directory in the record's place lets the owner in and answers no wrong password`()
     async throws
   {
     _ = try await vaults.make()
@@ -91,7 +92,7 @@ import Testing
   }
 
   @Test(arguments: [Errno.readOnlyFileSystem, .noSpace, .ioError])
-  func `a step that fails never keeps the owner out, nor answers an attempt that is not recorded`(
+  func `a failed step never locks the owner out and never answers an unrecorded failure`(
     errno: Errno
   ) async throws {
     for password in ["right", "wrong"] {
@@ -122,7 +123,8 @@ import Testing
     }
   }
 
-  @Test func `a kill or a power cut at any step loses no answered failure and keeps nobody out`()
+  @Test
+  func `a kill or power cut at any step loses no answered failure and never locks the owner out`()
     async throws
   {
     for password in ["wrong", "right"] {
@@ -158,10 +160,11 @@ import Testing
     }
   }
 
-  @Test func `a kill while the disk is still busy with a wrong attempt finds it counted`()
+  @Test func `a failed attempt is counted even if the process is killed before the fsync`()
     async throws
   {
-    // A right one is answered without the disk: who kills what takes longer must gain nothing.
+    // A right secret is answered without waiting for the disk, so killing slower attempts must not
+    // help an attacker.
     _ = try await vaults.make()
     let initial = try home.tree()
     let recorder = FileRecorder()
@@ -178,7 +181,7 @@ import Testing
     #expect(try await ClockedVaults(copy.store).found().status().failedAttemptCount == 1)
   }
 
-  @Test func `a first opening without a disk's confirmation may be forgotten, and no more`()
+  @Test func `a power cut can lose the time of a first opening, and nothing else`()
     async throws
   {
     _ = try await vaults.make()
@@ -198,7 +201,7 @@ import Testing
     #expect(copy.path != home.path)
   }
 
-  @Test func `a wipe that is interrupted leaves the whole vault or none`() async throws {
+  @Test func `an interrupted wipe leaves the whole vault or none`() async throws {
     for number in 0..<40 {
       let home = TemporaryHome()
       let vaults = ClockedVaults(home.store)

@@ -35,7 +35,7 @@ import VaultCrypto
     #expect(await vaults.attempt("right") == nil)
   }
 
-  @Test func `a success clears the failures, and its time is kept`() async throws {
+  @Test func `a successful attempt clears the failures and records its time`() async throws {
     let vault = try await vaults.make()
     await fail(times: 5)
     vaults.advance(by: .seconds(900))
@@ -50,7 +50,7 @@ import VaultCrypto
     #expect(await vaults.attempt("right") == nil)
   }
 
-  @Test func `an attempt that is not taken neither counts nor prolongs the wait`() async throws {
+  @Test func `a refused attempt is not counted and does not prolong the wait`() async throws {
     let vault = try await vaults.make()
     await fail(times: 4)
     let record = try vaults.record()
@@ -65,7 +65,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `of many attempts at once only as many are taken as in turn`() async throws {
+  @Test func `concurrent attempts are limited like consecutive ones`() async throws {
     _ = try await vaults.make()
     let outcomes = await withTaskGroup(of: VaultError.Code?.self) { group in
       for _ in 0..<8 { group.addTask { [vaults] in await vaults.attempt("wrong") } }
@@ -75,7 +75,7 @@ import VaultCrypto
     #expect(outcomes.count { $0 == .tooManyAttempts } == 5)
   }
 
-  @Test func `a clock that was set back does not prolong the wait`() async throws {
+  @Test func `a clock that is set back does not prolong the wait`() async throws {
     _ = try await vaults.make()
     await fail(times: 5)
     vaults.time.setNow(UnixTime(nanoseconds: 1_000_000_000_000_000_000))
@@ -85,7 +85,7 @@ import VaultCrypto
   }
 
   @Test(arguments: [3, 20, 9_007_199_254_740_991])
-  func `whatever a record says, the wait is 15 minutes at most, and it ends`(
+  func `any record causes a wait of at most 15 minutes, which ends`(
     failureCount: Int
   ) async throws {
     let vault = try await vaults.make()
@@ -107,7 +107,7 @@ import VaultCrypto
     #"{"version":1,"failures":9,"retryAt":9007199254740992,"openedAt":null}"# + "\n",
     #"{"version":1,"failures":9,"retryAt":9007199254740991,"openedAt":null}"#,
   ])
-  func `a record that is none keeps nobody out, and the next one takes its place`(
+  func `an invalid record does not lock the owner out, and the next failure replaces it`(
     record: String
   ) async throws {
     _ = try await vaults.make()
@@ -119,12 +119,13 @@ import VaultCrypto
     #expect(await vaults.attempt("right") == nil)
   }
 
-  @Test func `the standard credentials are no attempt, and are not tried where they cannot open`()
+  @Test
+  func `the standard credentials are not an attempt, and a secured vault refuses them untried`()
     async throws
   {
     let vault = try await vaults.make()
     await vault.lock()
-    // Nothing that has to be derived or decrypted: the slot would take longer than the test.
+    // A derivation or decryption would take longer than the test.
     for _ in 0..<5 {
       #expect(await code { try await vault.unlock(with: .standard) } == .wrongPassword)
       #expect(
@@ -135,7 +136,7 @@ import VaultCrypto
     #expect(try vaults.record() == nil)
   }
 
-  @Test func `failures of others do not keep the standard credentials out`() async throws {
+  @Test func `failed attempts do not block the standard credentials`() async throws {
     let vault = try await Vault.create(
       .messaging, in: store, credentials: .standard, parameters: vaults.parameters)
     await vault.lock()
@@ -144,16 +145,16 @@ import VaultCrypto
     try await vault.unlock(with: .standard)
   }
 
-  @Test func `only a wrong secret counts: damage, absence and a store that fails do not`()
+  @Test func `only a wrong secret counts as a failure, not damage, absence or a failing store`()
     async throws
   {
     let vault = try await vaults.make()
     await vault.lock()
     let whole = try #require(store[.messaging])
-    var forge = VaultFileBuilder()
-    forge.statedIterationCount = "10000001"
+    var builder = VaultFileBuilder()
+    builder.statedIterationCount = "10000001"
     let damages = [
-      Array(whole.dropLast()), Array(whole.prefix(300)), try forge.file(),
+      Array(whole.dropLast()), Array(whole.prefix(300)), try builder.file(),
       whole.replacingDigit(),
     ]
     for damage in damages {
@@ -169,7 +170,7 @@ import VaultCrypto
     #expect(try vaults.record() == nil)
   }
 
-  @Test func `a change of password by the current one is an attempt`() async throws {
+  @Test func `changing the password with the current one counts as an attempt`() async throws {
     let vault = try await vaults.make()
     await vault.lock()
     func change(from current: String) async -> VaultError.Code? {
@@ -185,13 +186,15 @@ import VaultCrypto
     #expect(await vaults.attempt("other") == nil)
   }
 
-  @Test func `a new vault does not inherit the attempts on an old one of its name`() async throws {
+  @Test func `a new vault does not inherit the attempts on an older vault with its name`()
+    async throws
+  {
     _ = try await vaults.make()
     await fail(times: 4)
     let record = try #require(try store.readAttempts(.messaging))
     try await Vault.delete(.messaging, in: store)
     #expect(try store.readAttempts(.messaging) == nil)
-    // As a deletion that was interrupted leaves it.
+    // An interrupted deletion leaves the record.
     try store.writeAttempts(record, for: .messaging, durably: true)
     _ = try await vaults.make()
     #expect(await vaults.attempt("right") == nil)
@@ -208,7 +211,7 @@ import VaultCrypto
 }
 
 extension [UInt8] {
-  /// A vault file with one digit of its ciphertext changed and the digest that belongs to it.
+  /// A vault file with one digit of its ciphertext changed and a matching digest.
   fileprivate func replacingDigit() -> [UInt8] {
     var bytes = self
     bytes[bytes.count - 120] = bytes[bytes.count - 120] == 0x41 ? 0x42 : 0x41

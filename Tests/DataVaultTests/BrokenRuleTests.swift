@@ -17,28 +17,28 @@ import VaultCrypto
     }
     #expect(failure?.code == .damaged, "\(String(describing: failure))")
     #expect(await vault.isLocked)
-    // Most rules hold before any password is tried.
+    // Most rules are checked before any password is tried.
     if rule.needsNoPassword {
       #expect(await code { _ = try await vault.status() } == .damaged)
     }
   }
 
-  @Test func `what is repaired about the rules opens`() async throws {
+  @Test func `the file without a broken rule opens`() async throws {
     let store = InMemoryVaultStore()
-    var forge = VaultFileBuilder()
-    forge.binding = #"{"database":"AQIDBAUGBwg","state":"bound"}"#
-    forge.databases =
+    var builder = VaultFileBuilder()
+    builder.binding = #"{"database":"AQIDBAUGBwg","state":"bound"}"#
+    builder.databases =
       #"{"current":"\#(Base64.url(Array(1...32)))","pending":"\#(Base64.url(Array(2...33)))","#
       + #""anchor":{"id":"AQIDBAUGBwgJCgsMDQ4PEA","commit":17}}"#
-    forge.items = #"{"\u0061\ud83d\ude00":{"string":"\b\f\n\r\t\/\"\\\u00e4"},"b":{"binary":""}}"#
-    forge.extraSlots =
+    builder.items = #"{"\u0061\ud83d\ude00":{"string":"\b\f\n\r\t\/\"\\\u00e4"},"b":{"binary":""}}"#
+    builder.extraSlots =
       #",{"header":{"alg":"A256KW","kid":"keyfile:k-1"},"encrypted_key":"\#(Base64.url(Array(1...40)))"}"#
-    store[.messaging] = try forge.file()
+    store[.messaging] = try builder.file()
     let vault = try await FastTestVault.get(.messaging, in: store)
     try await vault.unlock(with: credentials("password"))
     #expect(try await vault.text("a😀") == "\u{8}\u{C}\n\r\t/\"\\ä")
     #expect(try await vault.item("b").bytes.byteCount == 0)
-    // And what this version does not use yet survives a write.
+    // Members that this version does not use yet survive a write.
     try await vault.setText("x", for: "c")
     let status = try await vault.status()
     #expect(status.slots.map(\.kind) == [.password, .keyFile])

@@ -3,7 +3,7 @@ import DataVaultTesting
 import FileLayer
 import Testing
 
-/// Locks that somebody else does not give back: a vault waits for them, but not for ever.
+/// Locks that another holder keeps: a vault waits for them for a limited time.
 @Suite struct BusyTests {
   let home = TemporaryHome()
 
@@ -13,7 +13,7 @@ import Testing
       attemptPatience: .milliseconds(50))
   }
 
-  @Test func `a vault that somebody keeps changing is busy, and as it was`() async throws {
+  @Test func `a vault whose lock is held reports busy and stays unchanged`() async throws {
     let vault = try await FastTestVault.create(
       .messaging, in: store, credentials: credentials("right"))
     try await vault.setText("1", for: "kept")
@@ -26,7 +26,7 @@ import Testing
     #expect(try await vault.text("kept") == "2")
   }
 
-  @Test func `while somebody else attempts, nobody is answered, neither right nor wrong`()
+  @Test func `an attempt during another one reports busy for a right and for a wrong password`()
     async throws
   {
     _ = try await FastTestVault.create(.messaging, in: store, credentials: credentials("right"))
@@ -41,7 +41,7 @@ import Testing
     try await FastTestVault.get(.messaging, in: store).unlock(with: credentials("right"))
   }
 
-  @Test func `a wrong password on a vault that is busy is not answered as wrong`() async throws {
+  @Test func `a wrong password on a busy vault reports busy, not wrong`() async throws {
     _ = try await FastTestVault.create(.messaging, in: store, credentials: credentials("right"))
     let lock = try home.store.lock(.messaging)
     defer { lock.release() }
@@ -50,7 +50,7 @@ import Testing
     try await vault.unlock(with: credentials("right"))
   }
 
-  @Test func `the error says what was being done and how to find out who does it`() async throws {
+  @Test func `the busy error names the operation and how to find the holder`() async throws {
     try store.prepare()
     let lock = try home.store.lock(.messaging)
     defer { lock.release() }

@@ -7,7 +7,7 @@ import VaultCrypto
 @Suite struct ContentionTests {
   let home = TemporaryHome()
 
-  /// Two vaults on the same file, unlocked, as two processes have them.
+  /// Two unlocked vault objects on the same file, as in two processes.
   private func pair(_ credentials: borrowing Credentials) async throws -> (Vault, Vault) {
     let first = try await FastTestVault.create(
       .messaging, in: home.store, credentials: credentials)
@@ -16,7 +16,7 @@ import VaultCrypto
     return (first, second)
   }
 
-  @Test func `of two that change in turn neither loses a change`() async throws {
+  @Test func `two vault objects that change in turn lose no change`() async throws {
     let (first, second) = try await pair(credentials("p"))
     try await first.setText("1", for: "a")
     try await second.setText("2", for: "b")
@@ -26,7 +26,7 @@ import VaultCrypto
     #expect(await code { _ = try await first.text("a") } == .itemNotFound)
   }
 
-  @Test func `of many that change at once none loses a change`() async throws {
+  @Test func `concurrent writers lose no change`() async throws {
     _ = try await pair(credentials("p"))
     try await withThrowingTaskGroup(of: Void.self) { group in
       for writer in 0..<4 {
@@ -43,7 +43,7 @@ import VaultCrypto
     #expect(try await vault.itemNames().count == 80)
   }
 
-  @Test func `of many that create at once one does`() async throws {
+  @Test func `exactly one of several concurrent creations succeeds`() async throws {
     let made = await withTaskGroup(of: VaultError.Code?.self) { group in
       for number in 0..<6 {
         group.addTask { [home] in
@@ -59,7 +59,7 @@ import VaultCrypto
     #expect(made.count { $0 == .alreadyExists } == 5)
   }
 
-  @Test func `a password changed elsewhere does not undo what is set here`() async throws {
+  @Test func `a password change elsewhere does not undo an item that is set here`() async throws {
     let (first, second) = try await pair(credentials("old"))
     try await first.changePassword(to: credentials("new"))
     try await second.setText("1", for: "a")
@@ -79,7 +79,7 @@ import VaultCrypto
     #expect(try await first.text("a") == "1")
   }
 
-  @Test func `a file damaged meanwhile is never overwritten`() async throws {
+  @Test func `a file that was damaged since the last read is never overwritten`() async throws {
     let (first, _) = try await pair(credentials("p"))
     var bytes = try home.bytes()
     bytes[bytes.count - 20] ^= 1

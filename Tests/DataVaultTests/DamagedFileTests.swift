@@ -7,14 +7,14 @@ import VaultCrypto
 @Suite struct DamagedFileTests {
   let store = InMemoryVaultStore()
 
-  /// What opening these bytes fails with; nil when it succeeds.
+  /// The error of opening these bytes; nil when it succeeds.
   private func refusal(_ bytes: [UInt8]) async throws -> VaultError.Code? {
     store[.messaging] = bytes
     let vault = try await FastTestVault.get(.messaging, in: store)
     return await code { try await vault.unlock(with: credentials("password")) }
   }
 
-  @Test func `a file made by the format's page alone opens`() async throws {
+  @Test func `a file built from docs/reference/vault-format.md alone opens`() async throws {
     store[.messaging] = try VaultFileBuilder().file()
     let vault = try await FastTestVault.get(.messaging, in: store)
     try await vault.unlock(with: credentials("password"))
@@ -28,7 +28,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `any flipped bit is damage, never a wrong password, a crash or wrong data`()
+  @Test func `any flipped bit is reported as damage, never as a wrong password`()
     async throws
   {
     let file = try VaultFileBuilder().file()
@@ -41,7 +41,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `any flipped bit under a digest made to fit is refused as well`() async throws {
+  @Test func `any flipped bit under a recomputed digest is refused`() async throws {
     let file = try VaultFileBuilder().file()
     for offset in 0..<file.count - 56 {
       for bit in 0..<8 {
@@ -71,48 +71,50 @@ import VaultCrypto
     #expect(try await refusal(VaultFileBuilder(id: "other").file()) == .damaged)
   }
 
-  @Test(arguments: [0, 2, 99]) func `another version is said to be one`(version: Int) async throws {
-    var forge = VaultFileBuilder()
-    forge.clear = #"{"version":\#(version),"anything":["else"]}"#
-    forge.editKey = { _ in #"{"another":{"shape":null}}"# }
-    #expect(try await refusal(forge.file()) == .newerVersion)
-    store[.messaging] = try forge.file()
+  @Test(arguments: [0, 2, 99]) func `a file of another format version is reported as such`(
+    version: Int
+  ) async throws {
+    var builder = VaultFileBuilder()
+    builder.clear = #"{"version":\#(version),"anything":["else"]}"#
+    builder.editKey = { _ in #"{"another":{"shape":null}}"# }
+    #expect(try await refusal(builder.file()) == .newerVersion)
+    store[.messaging] = try builder.file()
     let vault = try await FastTestVault.get(.messaging, in: store)
     #expect(await code { _ = try await vault.status() } == .newerVersion)
     #expect(await code { try await Vault.delete(.messaging, in: store) } == .newerVersion)
   }
 
-  @Test func `huge and tiny iteration counts are refused before anything is derived`()
+  @Test func `huge and tiny iteration counts are refused before any derivation`()
     async throws
   {
     for count in ["10000001", "2147483647", "9007199254740991", "0"] {
       let code = try await refusal(VaultFileBuilder(statedIterationCount: count).file())
       #expect(code == .damaged, "\(count)")
     }
-    // The floor of everyone but tests: 219,999 is refused, at once.
+    // The minimum outside tests: 219,999 is refused without a derivation.
     store[.messaging] = try VaultFileBuilder(statedIterationCount: "219999").file()
     let vault = try await Vault.get(.messaging, in: store)
     #expect(await code { try await vault.unlock(with: credentials("password")) } == .damaged)
-    // And whoever only looks is told what opening would say.
+    // The calls that only read the file report the same error.
     #expect(await code { _ = try await vault.status() } == .damaged)
     #expect(await code { _ = try await vault.verify() } == .damaged)
     #expect(await VaultDoctor.examine(store).contains { $0.kind == .damaged })
   }
 
-  @Test func `any number of slots is refused at the seventeenth`() async throws {
+  @Test func `parsing stops at the seventeenth slot`() async throws {
     let slots = Array(repeating: "1", count: 100_000).joined(separator: ",")
-    var forge = VaultFileBuilder()
-    forge.editKey = {
+    var builder = VaultFileBuilder()
+    builder.editKey = {
       guard let start = $0.range(of: "[") else { return $0 }
       return $0.replacingCharacters(in: start, with: "[\(slots),")
     }
-    store[.messaging] = try forge.file()
+    store[.messaging] = try builder.file()
     let vault = try await FastTestVault.get(.messaging, in: store)
     do throws(VaultError) {
       _ = try await vault.status()
       Issue.record("it was taken")
     } catch {
-      #expect(error.message.hasSuffix("key slots: more than 16"))
+      #expect(error.message.hasSuffix("key slots: more than 16 elements"))
     }
   }
 
@@ -124,7 +126,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `deep nesting costs no stack`() async throws {
+  @Test func `deep nesting is refused without deep recursion`() async throws {
     for depth in [9, 100, 1_000_000] {
       let nested = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
       let file = VaultFileBuilder.seal("{\"key\":\(nested),\"contents\":{},")

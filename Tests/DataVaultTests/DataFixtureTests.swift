@@ -14,7 +14,7 @@ import VaultCrypto
     return names.map { String($0.dropLast(".sealed".count)) }
   }
 
-  /// What a reader that has the keys makes of a file.
+  /// The plaintext that a reader with the keys gets from a file.
   private func open(_ name: String, context: String = "") throws -> [UInt8] {
     let path = Self.directory.appending("\(name).sealed")
     let sealed = try #require(try LinuxFileSystem().read(path, maximumByteCount: 1 << 20))
@@ -42,7 +42,7 @@ import VaultCrypto
   }
 
   @Test(arguments: names("negative"))
-  func `sealed data with one fault is refused, and the fault is told`(name: String) async throws {
+  func `sealed data with one fault is refused with that fault's error`(name: String) async throws {
     let expected: VaultError.Code =
       switch name {
       case "cut-in-the-header", "cut-behind-the-header", "cut-between-chunks",

@@ -6,9 +6,9 @@ import VaultCrypto
 
 @testable import DataVault
 
-/// A caller's data, sealed under a subkey of the vault: `docs/reference/sealed-data-format.md`.
+/// Data that a caller seals under a subkey of the vault: `docs/reference/sealed-data-format.md`.
 @Suite struct DataTests {
-  /// Around the ends of chunks.
+  /// Lengths around the ends of chunks.
   static let lengths = [0, 1, 100, 65535, 65536, 65537, 131072, 200_000]
 
   private func vault(_ id: VaultID = .messaging) async throws -> Vault {
@@ -21,7 +21,7 @@ import VaultCrypto
   }
 
   @Test(arguments: lengths)
-  func `data opens to what it was, and is sealed differently each time`(
+  func `data opens unchanged and is sealed differently each time`(
     byteCount: Int
   ) async throws {
     let vault = try await vault()
@@ -34,7 +34,7 @@ import VaultCrypto
   }
 
   @Test(arguments: [1, 999, 65536, 70_000])
-  func `a stream in pieces of any length is the same as the whole`(piece: Int) async throws {
+  func `a stream in pieces of any length equals the whole`(piece: Int) async throws {
     let vault = try await vault()
     let data = sample(200_000)
     var encryptor = try await vault.encryptor(context: [9])
@@ -56,14 +56,14 @@ import VaultCrypto
     #expect(opened == data)
   }
 
-  @Test func `data that is cut off anywhere is never taken for a whole`() async throws {
+  @Test func `data that is truncated anywhere is refused`() async throws {
     let vault = try await vault()
     let sealed = try await vault.encrypt(SecretBytes(copying: sample(140_000)))
     let chunk = 65536 + 16
     let ends = [0, 1, 43, 44, 45, 59, 60, 44 + chunk - 1, 44 + chunk, 44 + chunk + 1]
     for end in ends + [44 + 2 * chunk, sealed.count - 17, sealed.count - 1] {
       let refusal = await code { _ = try await vault.decrypt(Array(sealed[..<end])) }
-      // Between two chunks nothing is damaged; elsewhere the last piece does not open.
+      // At the end of a chunk the data is truncated; elsewhere the last chunk does not open.
       let isBetween = end < 60 || (end - 44) % chunk < 16
       #expect(refusal == (isBetween ? .truncated : .damaged), "\(end)")
     }
@@ -91,8 +91,8 @@ import VaultCrypto
     #expect(await code { _ = try await vault.decrypt(mixed, context: [1]) } == .damaged)
   }
 
-  /// Found by the fuzzer: such a stream was taken for the same data as the one without that chunk.
-  @Test func `an empty chunk behind others is refused, though its tag fits`() async throws {
+  /// Found by the fuzzer: such a stream opened to the same data as the stream without that chunk.
+  @Test func `an empty chunk after others is refused, even with a valid tag`() async throws {
     let keys = DataKeys(random: .system)
     let header = DataHeader(keyID: try DataHeader.keyID(of: keys.newest), random: .system)
     var chunk = DataChunk(key: try header.key(under: keys.newest, context: []))
@@ -106,7 +106,7 @@ import VaultCrypto
     #expect(refusal == .damaged)
   }
 
-  @Test func `a context of any length that is allowed can be used`() async throws {
+  @Test func `a context of any allowed length works`() async throws {
     let vault = try await vault()
     for count in [0, 1, 1024] {
       let context = [UInt8](repeating: 7, count: count)
@@ -115,7 +115,10 @@ import VaultCrypto
     }
   }
 
-  @Test func `what is not this vault's is told apart`() async throws {
+  @Test
+  func `foreign data, a locked vault, another version and a long context have separate errors`()
+    async throws
+  {
     let vault = try await vault()
     var sealed = try await vault.encrypt(SecretBytes(copying: [1, 2, 3]))
     let other = try await self.vault()
@@ -133,8 +136,7 @@ import VaultCrypto
         == .invalidArgument)
   }
 
-  @Test func `what was sealed before other credentials and new keys opens after them`() async throws
-  {
+  @Test func `data sealed before new credentials and new keys still opens`() async throws {
     let vault = try await FastTestVault.create(
       .messaging, in: InMemoryVaultStore(), credentials: .standard)
     let before = try await vault.encrypt(SecretBytes(copying: [1]))
@@ -143,13 +145,15 @@ import VaultCrypto
     try await vault.changePassword(to: credentials("another"))
     #expect(try await vault.decrypt(before).array() == [1])
     #expect(try await vault.decrypt(after).array() == [2])
-    #expect(before[4..<12] != after[4..<12])  // another key since the vault was secured
+    #expect(before[4..<12] != after[4..<12])  // the vault has had another key since it was secured
     let again = try await vault.encrypt(SecretBytes(copying: [3]))
     #expect(again[4..<12] == after[4..<12])
   }
 
   @Test(.enabled(if: JoseReader.isAvailable, JoseReader.skipReason), arguments: lengths)
-  func `an independent program opens it, and seals what opens here`(byteCount: Int) async throws {
+  func `an independent program opens our sealed data, and we open its data`(byteCount: Int)
+    async throws
+  {
     let home = TemporaryHome()
     let vault = try await Vault.create(
       .messaging, in: home.store, credentials: credentials("correct horse"))

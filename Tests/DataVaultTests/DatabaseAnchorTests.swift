@@ -20,14 +20,14 @@ import VaultCrypto
     return vault
   }
 
-  @Test func `a vault without a database has no place for an anchor`() async throws {
+  @Test func `a vault without a database refuses an anchor`() async throws {
     let vault = try await FastTestVault.create(
       .messaging, in: store, credentials: credentials("right"))
     #expect(await code { _ = try await vault.anchor() } == .keyMissing)
     #expect(await code { try await vault.storeAnchor(anchor(1, at: 1)) } == .keyMissing)
   }
 
-  @Test func `the newest anchor stays, whatever comes later, unless a rollback is accepted`()
+  @Test func `an older anchor does not replace a newer one, unless a rollback is accepted`()
     async throws
   {
     let vault = try await boundVault()
@@ -43,7 +43,7 @@ import VaultCrypto
     #expect(try await other.anchor() == anchor(5, at: 2))
   }
 
-  @Test func `an anchor outlives a change of password, of all keys and of the database's key`()
+  @Test func `an anchor survives a change of the password and of the database's key`()
     async throws
   {
     let vault = try await boundVault()
@@ -54,7 +54,9 @@ import VaultCrypto
     #expect(try await vault.anchor() == anchor(1, at: 10))
   }
 
-  @Test func `a vault that is being locked takes an anchor, and nothing else`() async throws {
+  @Test func `a vault that is being locked stores an anchor and refuses everything else`()
+    async throws
+  {
     let vault = try await boundVault()
     let box = Box()
     let anchor = anchor(1, at: 10)
@@ -72,7 +74,7 @@ import VaultCrypto
     withExtendedLifetime(dependency) {}
   }
 
-  @Test func `a lock does not wait for ever, nor for what is gone`() async throws {
+  @Test func `lock() waits for a limited time, and not for released dependents`() async throws {
     let vault = try await boundVault()
     do {
       let gone = vault.addDependent { try? await Task.sleep(for: .seconds(3600)) }

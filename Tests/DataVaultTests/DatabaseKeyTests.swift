@@ -12,7 +12,7 @@ import DataVault
     try await FastTestVault.create(.messaging, in: store, credentials: credentials)
   }
 
-  /// Current and pending key, as another process finds them.
+  /// The current and the pending key, as another process reads them.
   private func keys(_ credentials: borrowing Credentials) async throws -> [[UInt8]?] {
     let vault = try await FastTestVault.get(.messaging, in: store)
     try await vault.unlock(with: credentials)
@@ -44,7 +44,7 @@ import DataVault
       await code { _ = try await vault.beginBinding(databaseID: databaseID) } == .alreadyExists)
   }
 
-  @Test func `a creation that was interrupted is resumed with its own key and id`() async throws {
+  @Test func `an interrupted creation resumes with its own key and id`() async throws {
     let key = try await vault(credentials("p")).beginBinding(databaseID: databaseID).array()
     let vault = try await FastTestVault.get(.messaging, in: store)
     try await vault.unlock(with: credentials("p"))
@@ -53,7 +53,7 @@ import DataVault
     #expect(try await vault.binding()?.databaseID == databaseID)
   }
 
-  @Test func `a pending key is the one given, and promoted; promotion can be repeated`()
+  @Test func `storePendingKey() stores the given key, and promotion can be repeated`()
     async throws
   {
     let vault = try await vault(credentials("p"))
@@ -89,7 +89,7 @@ import DataVault
       try await vault.binding() == DatabaseBinding(databaseID: databaseID, state: .bound))
   }
 
-  @Test func `securing refuses while a change of key is under way`() async throws {
+  @Test func `securing is refused while a key change is under way`() async throws {
     let vault = try await vault(.standard)
     _ = try await vault.beginBinding(databaseID: databaseID).byteCount
     try await vault.storePendingKey(.random(byteCount: 32))

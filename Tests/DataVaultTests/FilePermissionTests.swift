@@ -16,14 +16,14 @@ import Testing
     try #require(try LinuxFileSystem().status(of: path))
   }
 
-  @Test func `files are their owner's alone, whatever the umask`() async throws {
+  @Test func `files belong to their owner alone under any umask`() async throws {
     _ = try await make()
     #expect(try status(home.file()).permissions == [.ownerReadWrite])
     #expect(try status(home.directory).permissions == [.ownerReadWriteExecute])
     #expect(try status(home.directory.appending("messaging.lock")).permissions == [.ownerReadWrite])
   }
 
-  @Test func `a home that is missing is made, with all above it`() async throws {
+  @Test func `a missing home is created with its parent directories`() async throws {
     let store = FileVaultStore(home: home.path.appending("a/b"))
     _ = try await FastTestVault.create(.messaging, in: store, credentials: credentials("p"))
     #expect(try status(home.path.appending("a")).permissions == [.ownerReadWriteExecute])
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(arguments: [0o640, 0o604, 0o620, 0o602, 0o666])
-  func `a file that others may read or write is refused, with the command that mends it`(
+  func `a file that others can read or write is refused with a chmod command as the hint`(
     mode: mode_t
   ) async throws {
     let vault = try await make()
@@ -54,14 +54,14 @@ import Testing
     #expect(try home.bytes() == before)
   }
 
-  @Test func `a directory that others may write is refused`() async throws {
+  @Test func `a directory that others can write is refused`() async throws {
     let vault = try await make()
     chmod(home.directory.string, 0o770)
     #expect(await code { try await vault.unlock(with: credentials("p")) } == .permissionsTooOpen)
     #expect(await code { _ = try await Vault.list(in: home.store) } == .permissionsTooOpen)
   }
 
-  @Test func `a symbolic link is refused, to a file and to a directory`() async throws {
+  @Test func `a symbolic link to a file or a directory is refused`() async throws {
     let vault = try await make()
     let elsewhere = home.path.appending("elsewhere")
     rename(home.file().string, elsewhere.string)
@@ -90,7 +90,7 @@ import Testing
   }
 
   @Test(.enabled(if: geteuid() == 0, "only root can give files away"))
-  func `root's edit leaves a daemon's vault the daemon's`() async throws {
+  func `a daemon's vault still belongs to the daemon after root changes it`() async throws {
     let vault = try await make()
     let daemon = FileOwner(userID: 12345, groupID: 54321)
     for path in [home.file(), home.directory] {
@@ -100,14 +100,14 @@ import Testing
     try await vault.setText("1", for: "a")
     #expect(try status(home.file()).owner == daemon)
     #expect(try status(home.directory.appending("messaging.lock")).owner == daemon)
-    // A vault that root makes in the daemon's directory is the daemon's too.
+    // A vault that root creates in the daemon's directory also belongs to the daemon.
     let other = try VaultID("other")
     _ = try await FastTestVault.create(other, in: home.store, credentials: credentials("p"))
     #expect(try status(home.file(other)).owner == daemon)
   }
 
   @Test(.enabled(if: geteuid() == 0, "only root can give files away"))
-  func `what root makes first in a daemon's home is the daemon's`() async throws {
+  func `the first files that root creates in a daemon's home belong to the daemon`() async throws {
     let daemon = FileOwner(userID: 12345, groupID: 54321)
     chown(home.path.string, daemon.userID, daemon.groupID)
     _ = try await make()

@@ -74,7 +74,7 @@ import VaultCrypto
     .enabled("takes a minute and 70 MB: set DATAVAULT_LARGE_FILES=1") {
       ProcessInfo.processInfo.environment["DATAVAULT_LARGE_FILES"] == "1"
     })
-  func `a vault that is only too large is refused, by the judge as well`() async throws {
+  func `a vault that is only too large is refused, also by the reference reader`() async throws {
     try JoseReader.removeChecks(of: "sizes")
     let home = TemporaryHome()
     try JoseReader.makeLargeVaults(in: home.path)
@@ -94,7 +94,7 @@ import VaultCrypto
   @Test(
     .enabled(if: JoseReader.isAvailable, JoseReader.skipReason),
     arguments: ["databases", "vaults", "homes"])
-  func `each check of a reader has a fixture that it alone refuses`(kind: String) throws {
+  func `each check of a reference reader has a fixture that only it refuses`(kind: String) throws {
     #expect(throws: Never.self) { try JoseReader.removeChecks(of: kind) }
   }
 
@@ -164,7 +164,7 @@ import VaultCrypto
     ]
   }
 
-  /// The judge's options for each kind of slot.
+  /// The reference reader's options for each kind of slot.
   private func secretFiles(in directory: FilePath) throws -> [String: FilePath] {
     [
       "--password": try file("password", Array(VaultFixtures.password.utf8), in: directory),
@@ -173,7 +173,7 @@ import VaultCrypto
     ]
   }
 
-  /// Makes the fixtures that are missing; never changes one that is there.
+  /// Makes the missing fixtures and never changes an existing one.
   @Test(
     .enabled(
       if: ProcessInfo.processInfo.environment["DATAVAULT_MAKE_FIXTURES"] != nil,
@@ -200,14 +200,14 @@ import VaultCrypto
     }
     let home = TemporaryHome()
     let slots = try secretFiles(in: home.path)
-    try writeByJudge(
+    try writeWithJoserfc(
       "from-joserfc", slots: slots.filter { $0.key == "--password" },
       items: #"{"ä\n":{"string":"from \"Python\""}}"#)
-    try writeByJudge(
+    try writeWithJoserfc(
       "from-joserfc-slots", slots: slots, items: #"{"a":{"string":"by any slot"}}"#)
   }
 
-  private func writeByJudge(
+  private func writeWithJoserfc(
     _ name: String, slots: [String: FilePath], items: String
   ) throws {
     let path = VaultFixtures.positiveDirectory.appending("\(name).vault")

@@ -7,11 +7,11 @@ import VaultCrypto
 
 @testable import DataVault
 
-/// Files that somebody has made to cost time or memory: what they cost is bounded, and they are refused.
+/// Hostile files that are made to cost time or memory: they are refused at a bounded cost.
 @Suite struct HostileFileTests {
   let home = TemporaryHome()
 
-  /// A file that is all holes: it takes no room, and reading it would take very long.
+  /// Makes a sparse file: it needs no space, and reading it would take very long.
   private func makeLarge(_ path: FilePath) throws {
     let descriptor = Glibc.open(path.string, O_WRONLY | O_CREAT, 0o600)
     try #require(descriptor >= 0)
@@ -30,12 +30,12 @@ import VaultCrypto
     let target = InMemoryVaultStore()
     #expect(
       await code { try await Vault.copy(.messaging, from: home.store, to: target) } == .damaged)
-    // Nobody is left with it: who knows what it is may delete it.
+    // The owner can still delete such a file by force.
     try await Vault.delete(.messaging, in: home.store, force: true)
     #expect(try await !Vault.exists(.messaging, in: home.store))
   }
 
-  @Test func `a record of attempts of a terabyte counts as none, and is replaced`() async throws {
+  @Test func `a record of attempts of a terabyte counts as none and is replaced`() async throws {
     _ = try await FastTestVault.create(.messaging, in: home.store, credentials: credentials("p"))
     try makeLarge(home.directory.appending("messaging.retry"))
     let vault = try await FastTestVault.get(.messaging, in: home.store)
@@ -45,20 +45,21 @@ import VaultCrypto
     #expect(try #require(try home.store.readAttempts(.messaging)).count < 200)
   }
 
-  @Test func `what is larger than any vault is refused before it is looked at`() {
+  @Test func `a file above the maximum size is refused before it is parsed`() {
     let file = [UInt8](repeating: 0, count: VaultFile.maximumByteCount + 1)
     let fileFault = #expect(throws: FormatFault.self) { _ = try VaultFile(parsing: file) }
-    #expect(fileFault?.reason == "larger than any vault")
+    #expect(fileFault?.reason == "larger than the maximum of \(VaultFile.maximumByteCount) bytes")
     let text = file.span.bytes.extracting(first: VaultContents.maximumTextByteCount + 1)
     do throws(FormatFault) {
       _ = try VaultContents(parsing: text)
       Issue.record("it was taken")
     } catch {
-      #expect(error.reason == "larger than any vault's")
+      #expect(
+        error.reason == "larger than the maximum of \(VaultContents.maximumTextByteCount) bytes")
     }
   }
 
-  /// Text that is cheap to write and tempting to parse at length, by how much of it there is.
+  /// Text that is cheap to write and expensive to parse carelessly, in several shapes and any size.
   enum Bulk: String, CaseIterable, Sendable {
     case brackets, objects, string, escapes, members, numbers, slots, base64
 
@@ -79,7 +80,7 @@ import VaultCrypto
     }
   }
 
-  /// In the processor's time of this thread: others may be busy.
+  /// The processor time of this thread, which other load does not affect.
   private func cost(_ body: () throws -> Void) rethrows -> Duration {
     func now() -> Duration {
       var time = timespec()
@@ -92,7 +93,7 @@ import VaultCrypto
   }
 
   @Test(arguments: Bulk.allCases)
-  func `four times the text costs about four times the time, never sixteen`(bulk: Bulk) throws {
+  func `parsing time grows linearly with the text`(bulk: Bulk) throws {
     func cost(_ count: Int) -> Duration {
       let file = VaultFileBuilder.seal(bulk.head(count))
       return self.cost {
@@ -105,8 +106,8 @@ import VaultCrypto
     #expect(large < small * 9, "\(small) and then \(large)")
   }
 
-  /// Authentic contents, whose writer has the keys and means harm.
-  @Test func `many tiny items are read in a time that grows with their number alone`() throws {
+  /// Authentic contents from a hostile writer who has the keys.
+  @Test func `reading time grows linearly with the number of items`() throws {
     func text(_ count: Int) -> [UInt8] {
       let items = (0..<count).map { "\"\(1_000_000 + $0)\":{\"string\":\"\"}" }
       let whole = String(decoding: Self.contents, as: UTF8.self)

@@ -10,7 +10,7 @@ import VaultCrypto
     try await FastTestVault.create(.messaging, in: store, credentials: credentials("secret"))
   }
 
-  @Test func `a name has 1 to 255 bytes, and each fault its own error`() async throws {
+  @Test func `an item's name has 1 to 255 bytes, with an error for each limit`() async throws {
     let vault = try await vault()
     #expect(await code { try await vault.setText("x", for: "") } == .nameEmpty)
     #expect(await code { _ = try await vault.text("") } == .nameEmpty)
@@ -25,7 +25,7 @@ import VaultCrypto
     let vault = try await vault()
     let largest = SecretBytes(copying: [UInt8](repeating: 0, count: 1 << 20))
     try await vault.set(largest, kind: .binary, for: "binary")
-    // Zero bytes are the longest strings in JSON: six characters each.
+    // Zero bytes give the longest JSON strings: six characters each.
     try await vault.set(largest, kind: .string, for: "string")
     #expect(try await vault.item("string").bytes.byteCount == 1 << 20)
     let tooLarge = SecretBytes(copying: [UInt8](repeating: 0, count: 1 << 20 + 1))
@@ -33,7 +33,7 @@ import VaultCrypto
       await code { try await vault.set(tooLarge, kind: .binary, for: "more") } == .valueTooLarge)
   }
 
-  @Test func `all items have at most 16 MiB, and a vault that is full still works`() async throws {
+  @Test func `all items have at most 16 MiB, and a full vault still works`() async throws {
     var parameters = VaultParameters.cheap
     #expect(parameters.maximumTotalByteCount == 16 << 20)
     parameters.maximumTotalByteCount = 100
@@ -52,7 +52,7 @@ import VaultCrypto
     #expect(try await again.text("bb") == "123456789")
   }
 
-  @Test func `a value replaces the one before, of either kind`() async throws {
+  @Test func `a value replaces an earlier value of either kind`() async throws {
     let vault = try await vault()
     try await vault.setText("text", for: "a")
     #expect(await code { _ = try await vault.item("a", kind: .binary) } == .wrongItemKind)
@@ -62,7 +62,7 @@ import VaultCrypto
     #expect(try await vault.itemNames().map(\.kind) == [.binary])
   }
 
-  @Test func `a missing item is its own error`() async throws {
+  @Test func `a missing item has its own error`() async throws {
     let vault = try await vault()
     #expect(await code { _ = try await vault.text("a") } == .itemNotFound)
     #expect(await code { try await vault.removeItem("a") } == .itemNotFound)
@@ -71,7 +71,7 @@ import VaultCrypto
     #expect(await code { _ = try await vault.text("a") } == .itemNotFound)
   }
 
-  @Test func `names are what their bytes are, not what they look like`() async throws {
+  @Test func `names are compared by their bytes, not by their appearance`() async throws {
     let vault = try await vault()
     try await vault.setText("composed", for: "\u{E9}")
     try await vault.setText("decomposed", for: "e\u{301}")
@@ -79,7 +79,9 @@ import VaultCrypto
     #expect(try await vault.text("\u{E9}") == "composed")
   }
 
-  @Test func `a string must be UTF-8, as the standard library judges it`() async throws {
+  @Test func `a string is accepted exactly if the standard library finds it valid UTF-8`()
+    async throws
+  {
     let vault = try await vault()
     var generator = SystemRandomNumberGenerator()
     let leads: [UInt8] = [
@@ -98,7 +100,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `a random history of changes equals a dictionary`() async throws {
+  @Test func `a vault matches a dictionary after random changes`() async throws {
     let vault = try await vault()
     var expected: [String: [UInt8]] = [:]
     var generator = SystemRandomNumberGenerator()

@@ -16,7 +16,7 @@ import VaultCrypto
     #expect(await found.isLocked)
   }
 
-  @Test func `an item comes back in another process's vault`() async throws {
+  @Test func `another vault object reads the stored items`() async throws {
     let made = try await FastTestVault.create(
       .messaging, in: home.store, credentials: credentials("secret", salt: "sea"))
     try await made.setText("wörld \"\\\n\u{0}", for: "hellö\t")
@@ -42,7 +42,7 @@ import VaultCrypto
     #expect(try home.bytes() == before)
   }
 
-  @Test func `an absent vault is told from an empty home, and nothing is made by asking`()
+  @Test func `queries for an absent vault create no files`()
     async throws
   {
     #expect(try await !Vault.exists(.messaging, in: home.store))
@@ -53,7 +53,7 @@ import VaultCrypto
     #expect(try LinuxFiles.entries(home.path).isEmpty)
   }
 
-  @Test func `vaults are listed by name, and only vaults`() async throws {
+  @Test func `list() returns only vaults, sorted by name`() async throws {
     for name in ["zeta", "alpha", "a_1-b"] {
       _ = try await FastTestVault.create(
         VaultID(name), in: home.store, credentials: credentials("secret"))
@@ -71,7 +71,7 @@ import VaultCrypto
     #expect(await vault.isLocked)
   }
 
-  @Test func `locking can be repeated, and a locked vault gives and takes nothing`() async throws {
+  @Test func `lock() can be repeated, and a locked vault refuses every operation`() async throws {
     let vault = try await FastTestVault.create(
       .messaging, in: home.store, credentials: credentials("secret"))
     try await vault.setText("value", for: "name")
@@ -88,7 +88,7 @@ import VaultCrypto
   }
 
   @Test(arguments: [("Secret", "salt"), ("secret", "Salt"), ("secret", nil), ("secret\n", "salt")])
-  func `a wrong password and a wrong salt are one error`(
+  func `a wrong password and a wrong salt have the same error`(
     password: String, salt: String?
   ) async throws {
     let vault = try await FastTestVault.create(
@@ -107,7 +107,7 @@ import VaultCrypto
     #expect(await !vault.isLocked)
   }
 
-  @Test func `status tells what can be known without a password`() async throws {
+  @Test func `status() returns the public information without a password`() async throws {
     let vault = try await FastTestVault.create(
       .messaging, in: home.store, credentials: .standard)
     var status = try await vault.status()
@@ -126,7 +126,7 @@ import VaultCrypto
   @Test(arguments: [
     VaultError.Code.storeLocked, .storeUnavailable, .unreadable, .permissionsTooOpen,
   ])
-  func `a store that cannot tell is never taken for one without the vault`(
+  func `an unavailable store is never taken for a store without the vault`(
     reason: VaultError.Code
   ) async throws {
     let store = InMemoryVaultStore()
@@ -148,7 +148,7 @@ import VaultCrypto
     try await vault.setText("x", for: "a")
   }
 
-  @Test func `nothing is left of a deleted vault, not even what a crash left behind`()
+  @Test func `delete() also removes the file that a crash left behind`()
     async throws
   {
     _ = try await FastTestVault.create(.messaging, in: home.store, credentials: credentials("p"))
@@ -160,7 +160,7 @@ import VaultCrypto
   }
 
   @Test(arguments: ["", "-a", "_a", "A", "a.b", "a/b", "ä", String(repeating: "a", count: 65)])
-  func `what cannot be a file's name cannot be a vault's`(name: String) {
+  func `an invalid vault name is refused`(name: String) {
     #expect(throws: VaultError.self) { try VaultID(name) }
   }
 }

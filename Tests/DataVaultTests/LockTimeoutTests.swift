@@ -13,7 +13,7 @@ import Testing
     return try await vaults.make(policy: policy)
   }
 
-  @Test func `a vault locks itself when its time is over, also when nobody calls`() async throws {
+  @Test func `a vault locks itself when its timeout expires, without any call`() async throws {
     let vault = try await limited(to: 60)
     var events = vault.lockEvents.makeAsyncIterator()
     #expect(await comesTrue { vaults.alarm.sleeperCount == 1 })
@@ -22,7 +22,7 @@ import Testing
     #expect(await code { _ = try await vault.itemNames() } == .locked)
   }
 
-  @Test func `the time is over for a call at once, before any task has noticed`() async throws {
+  @Test func `a call after the timeout fails even before the timer task runs`() async throws {
     let vault = try await limited(to: 60)
     try await vault.setText("1", for: "a")
     vaults.time.advance(by: .milliseconds(59_999))
@@ -36,7 +36,7 @@ import Testing
     #expect(try await vault.text("a") == "1")
   }
 
-  @Test func `work does not extend the time, a reset does`() async throws {
+  @Test func `operations do not extend the timeout, but a reset does`() async throws {
     let vault = try await limited(to: 60)
     vaults.time.advance(by: .seconds(40))
     try await vault.setText("1", for: "a")
@@ -47,7 +47,7 @@ import Testing
     #expect(await vault.isLocked)
   }
 
-  @Test func `a reset also moves the moment at which the vault locks by itself`() async throws {
+  @Test func `a reset also postpones the automatic lock`() async throws {
     let vault = try await limited(to: 60)
     var events = vault.lockEvents.makeAsyncIterator()
     vaults.advance(by: .seconds(40))
@@ -60,7 +60,7 @@ import Testing
     #expect(await events.next()?.reason == .timeout)
   }
 
-  @Test func `a wall clock that jumps neither locks nor keeps open`() async throws {
+  @Test func `a jump of the wall clock does not affect the timeout`() async throws {
     let vault = try await limited(to: 60)
     vaults.time.setNow(UnixTime(nanoseconds: .max / 2))
     #expect(await !vault.isLocked)
@@ -69,7 +69,9 @@ import Testing
     #expect(await vault.isLocked)
   }
 
-  @Test func `a timeout that is set counts from then, here and where it is noticed`() async throws {
+  @Test func `a new timeout counts from its change, or from when another process reads it`()
+    async throws
+  {
     let vault = try await vaults.make()
     let other = try await vaults.found()
     try await other.unlock(with: credentials("right"))
@@ -86,7 +88,7 @@ import Testing
     #expect(await other.isLocked)
   }
 
-  @Test func `a vault without a timeout waits for nothing, nor does a locked one`() async throws {
+  @Test func `a vault without a timeout and a locked vault have no timer task`() async throws {
     let vault = try await vaults.make()
     try await vault.resetLockTimeout()
     #expect(vaults.alarm.sleeperCount == 0)
@@ -98,8 +100,7 @@ import Testing
     #expect(await comesTrue { vaults.alarm.sleeperCount == 0 })
   }
 
-  @Test func `waiting for the timeout keeps no vault alive that nobody has any more`() async throws
-  {
+  @Test func `the timer task does not keep a released vault alive`() async throws {
     var vault: Vault? = try await limited(to: 60)
     weak let dropped = vault
     #expect(await comesTrue { vaults.alarm.sleeperCount == 1 })
@@ -108,7 +109,7 @@ import Testing
     #expect(await comesTrue { vaults.alarm.sleeperCount == 0 })
   }
 
-  @Test func `every locking is told with its reason, and the end of the vault ends the events`()
+  @Test func `lockEvents reports each lock with its reason and ends with the vault`()
     async throws
   {
     let store = vaults.store

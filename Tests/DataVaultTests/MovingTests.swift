@@ -27,7 +27,7 @@ import Testing
     #expect(try await vault.text("name") == "value")
   }
 
-  @Test func `a vault is moved whole, and is then only there`() async throws {
+  @Test func `a moved vault is complete and exists only at its target`() async throws {
     let bytes = try await make()
     try await Vault.move(.messaging, from: home.store, to: memory)
     #expect(memory[.messaging] == bytes)
@@ -37,7 +37,8 @@ import Testing
     #expect(memory[.messaging] == nil)
   }
 
-  @Test func `no vault is ever replaced, nor lost by a move to where it is`() async throws {
+  @Test func `copy and move never replace a vault, and a move onto itself loses none`() async throws
+  {
     let bytes = try await make()
     memory[.messaging] = Array("another".utf8)
     for target: any VaultStore in [memory, FileVaultStore(home: home.path)] {
@@ -53,7 +54,7 @@ import Testing
   }
 
   @Test(arguments: [VaultError.Code.storeLocked, .storeUnavailable, .unreadable])
-  func `a target that cannot be looked into is not taken for empty`(
+  func `a target that cannot be read is not taken for empty`(
     code wanted: VaultError.Code
   ) async throws {
     let bytes = try await make()
@@ -64,7 +65,7 @@ import Testing
     #expect(try home.bytes() == bytes)
   }
 
-  @Test func `a damaged vault goes nowhere`() async throws {
+  @Test func `a damaged vault is neither moved nor exported`() async throws {
     var bytes = try await make()
     bytes[bytes.count / 2] ^= 1
     try home.put(bytes)
@@ -77,7 +78,8 @@ import Testing
     #expect(try LinuxFileSystem().status(of: file) == nil)
   }
 
-  @Test func `a copy that the target does not keep is said, and the original stays`() async throws {
+  @Test func `move() fails if the target stores other bytes, and the original stays`() async throws
+  {
     _ = try await make()
     let cutting = FaultyStore(.cutsOff)
     let vault = try await FastTestVault.get(.messaging, in: home.store)
@@ -90,8 +92,7 @@ import Testing
     #expect(try home.bytes() == long)
   }
 
-  @Test func `an exported vault is a file of its owner's, and becomes a vault again`() async throws
-  {
+  @Test func `an exported vault is a private file that can be imported again`() async throws {
     let bytes = try await make()
     try await Vault.export(.messaging, from: home.store, to: file)
     let status = try #require(try LinuxFileSystem().status(of: file))
@@ -105,7 +106,7 @@ import Testing
     #expect(await code { try await Vault.importVault(exported, into: memory) } == .alreadyExists)
   }
 
-  @Test func `an export replaces nothing, and leaves nothing beside it`() async throws {
+  @Test func `an export replaces no file and leaves no temporary file`() async throws {
     _ = try await make()
     try LinuxFileSystem().make(file, with: [1])
     #expect(
@@ -120,7 +121,7 @@ import Testing
       } == .writeFailed)
   }
 
-  @Test func `an export beside a foreign file of its side name leaves that file alone`()
+  @Test func `an export does not touch a foreign file named like a temporary file`()
     async throws
   {
     let bytes = try await make()
@@ -132,7 +133,7 @@ import Testing
     #expect(try LinuxFiles.entries(home.path) == [".exported.new", "exported", "vaults"])
   }
 
-  @Test func `what a crash has left of an export goes with the next one`() async throws {
+  @Test func `the next export removes the temporary file of a crashed one`() async throws {
     let bytes = try await make()
     try LinuxFileSystem().make(home.path.appending(".exported.datavault.new"), with: [1])
     try await Vault.export(.messaging, from: home.store, to: file)
@@ -140,7 +141,9 @@ import Testing
     #expect(try LinuxFiles.entries(home.path) == ["exported", "vaults"])
   }
 
-  @Test func `what is no vault is not imported`() async throws {
+  @Test func `a missing file, a directory, other bytes and a symbolic link are not imported`()
+    async throws
+  {
     #expect(await code { _ = try await Vault.exported(at: file) } == .doesNotExist)
     #expect(await code { _ = try await Vault.exported(at: home.path) } == .damaged)
     try LinuxFileSystem().make(file, with: Array("no vault".utf8))
@@ -150,7 +153,7 @@ import Testing
       await code { _ = try await Vault.exported(at: home.path.appending("link")) } == .unreadable)
   }
 
-  @Test func `under another id the vault opens with the same password`() async throws {
+  @Test func `a vault imported under another id opens with the same password`() async throws {
     _ = try await make()
     try await Vault.export(.messaging, from: home.store, to: file)
     let exported = try await Vault.exported(at: file)
@@ -175,7 +178,7 @@ import Testing
       } == .alreadyExists)
   }
 
-  @Test func `under another id the vault has nothing of the attempts on one before it`()
+  @Test func `a vault imported under another id ignores attempts on an earlier vault`()
     async throws
   {
     _ = try await make()
@@ -191,7 +194,7 @@ import Testing
     try await vault.unlock(with: credentials("p"))
   }
 
-  @Test func `verify tells what needs keys from what does not`() async throws {
+  @Test func `verify() reports the generation and items only for an unlocked vault`() async throws {
     let bytes = try await make()
     let vault = try await FastTestVault.get(.messaging, in: home.store)
     let closed = try await vault.verify()
@@ -203,14 +206,14 @@ import Testing
     #expect(opened.opened?.generation == 2)
   }
 
-  @Test func `verify finds what only keys can find`() async throws {
-    var forge = VaultFileBuilder()
-    try home.put(try forge.file())
+  @Test func `verify() with keys finds damage that needs the keys`() async throws {
+    var builder = VaultFileBuilder()
+    try home.put(try builder.file())
     let vault = try await FastTestVault.get(.messaging, in: home.store)
     try await vault.unlock(with: credentials("password"))
     #expect(try await vault.verify().opened?.itemCount == 1)
-    forge.plaintext = "{}"
-    try home.put(try forge.file())
+    builder.plaintext = "{}"
+    try home.put(try builder.file())
     #expect(await code { _ = try await vault.verify() } == .damaged)
     let closed = try await FastTestVault.get(.messaging, in: home.store)
     #expect(try await closed.verify().opened == nil)

@@ -24,7 +24,7 @@ import VaultCrypto
     return try await vault.text("name") == "value"
   }
 
-  @Test func `an unlocked vault takes another password and stays unlocked`() async throws {
+  @Test func `changePassword(to:) on an unlocked vault leaves it unlocked`() async throws {
     let vault = try await vault(credentials("old", salt: "s"))
     try await vault.changePassword(to: credentials("new"))
     #expect(await !vault.isLocked)
@@ -32,7 +32,7 @@ import VaultCrypto
     #expect(try await !opens(credentials("old", salt: "s")))
   }
 
-  @Test func `a locked vault takes another password by the current one, and stays locked`()
+  @Test func `changePassword(from:to:) on a locked vault leaves it locked`()
     async throws
   {
     let vault = try await vault(credentials("old"))
@@ -47,7 +47,7 @@ import VaultCrypto
     #expect(try await !opens(credentials("old")))
   }
 
-  @Test func `an unlocked vault stays open when the password is changed by the current one`()
+  @Test func `changePassword(from:to:) on an unlocked vault leaves it unlocked`()
     async throws
   {
     let vault = try await vault(credentials("old"))
@@ -88,10 +88,10 @@ import VaultCrypto
     #expect(try await opens(.standard))
   }
 
-  @Test func `a change of password wraps the same key, leaving the standard one makes new keys`()
+  @Test func `a change of password rewraps the key, but leaving the standard one makes new keys`()
     async throws
   {
-    /// What is sealed under the content key stays when only a slot is rewrapped.
+    /// The part sealed under the content key, which stays the same when only a slot is rewrapped.
     func sealedVaultKey() throws -> Substring {
       let file = String(decoding: try #require(store[.messaging]), as: UTF8.self)
       let start = try #require(file.firstRange(of: "\"iv\":"))
@@ -107,18 +107,18 @@ import VaultCrypto
     #expect(try await opens(credentials("other")))
   }
 
-  @Test func `keys from before the securing open nothing after it`() async throws {
-    // Whoever knew the standard password knew these.
+  @Test func `keys from before the vault was secured open nothing afterwards`() async throws {
+    // Anyone who knew the standard password knew these keys.
     let (contentKey, vaultKey) = (VaultFileBuilder.contentKey, VaultFileBuilder.vaultKey)
-    var forge = VaultFileBuilder()
-    forge.password = "datavault-standard-password"
-    forge.callerSalt = "datavault-standard-salt"
-    forge.isSecured = false
+    var builder = VaultFileBuilder()
+    builder.password = "datavault-standard-password"
+    builder.callerSalt = "datavault-standard-salt"
+    builder.isSecured = false
     func unseals(_ member: String, key: [UInt8]) throws -> Bool {
       try VaultFileBuilder.unseals(member, of: store[.messaging], key: key)
     }
     for method in ["secure", "change the password"] {
-      store[.messaging] = try forge.file()
+      store[.messaging] = try builder.file()
       let vault = try await FastTestVault.get(.messaging, in: store)
       try await vault.unlock(with: .standard)
       #expect(try unseals("key", key: contentKey) && unseals("contents", key: vaultKey))
@@ -143,7 +143,7 @@ import VaultCrypto
     #expect(try await opens(credentials("mine")))
   }
 
-  @Test func `the default costs what OWASP asks, and joserfc reads`() async throws {
+  @Test func `the default iteration count satisfies OWASP and joserfc`() async throws {
     let vault = try await Vault.create(
       .messaging, in: store, credentials: credentials("long enough"))
     #expect(try await vault.status().slots.map(\.iterationCount) == [300_000])

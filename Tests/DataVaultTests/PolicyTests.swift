@@ -4,7 +4,7 @@ import FileLayer
 import Testing
 import VaultCrypto
 
-/// A rule, a password that keeps it and one that breaks nothing else.
+/// A rule, a password that satisfies it and a password that breaks only this rule.
 struct PasswordRule: Sendable, CustomTestStringConvertible {
   let code: VaultError.Code
   let kept: [UInt8]
@@ -42,14 +42,14 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     PasswordRule(.passwordTooShort, keptBy: "12345678", brokenBy: "1234567") {
       $0.minimumLength = 8
     },
-    // Scalars are counted, not bytes and not what is seen as one character.
+    // The unit is the Unicode scalar, neither the byte nor the visible character.
     PasswordRule(.passwordTooShort, keptBy: "äöü€日本語😀", brokenBy: "äöü€日本😀") {
       $0.minimumLength = 8
     },
     PasswordRule(.passwordTooShort, keptBy: "e\u{301}e\u{301}", brokenBy: "\u{E9}\u{E9}") {
       $0.minimumLength = 4
     },
-    // Not UTF-8: bytes are counted.
+    // In a password that is not UTF-8, the unit is the byte.
     PasswordRule(
       .passwordTooShort, keptBy: [0xC3, 0xA4, 0xC3, 0xFF], brokenBy: [0xC3, 0xA4, 0xFF]
     ) { $0.minimumLength = 4 },
@@ -63,7 +63,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     PasswordRule(.needsSpecial, keptBy: [0xFF], brokenBy: Array("e\u{301}".utf8)) {
       $0.requiresSpecial = true
     },
-    // A byte that is no character is no letter of Latin-1 either.
+    // A byte that is not part of UTF-8 text is not a letter of Latin-1 either.
     PasswordRule(.needsLower, keptBy: [0xFF, 0x61], brokenBy: [0xE4, 0xFF]) {
       $0.requiresLower = true
     },
@@ -99,7 +99,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     #expect(policy.retryLimit == 0)
   }
 
-  @Test func `a policy is kept, each field of it, over every kind of change`() async throws {
+  @Test func `every field of a policy survives every kind of change`() async throws {
     let vault = try await vaults.make()
     var policy = VaultPolicy()
     policy.allowsStandardPassword = false
@@ -121,7 +121,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     #expect(try await found.status().retryLimit == 10)
   }
 
-  @Test func `a locked vault neither shows nor takes a policy`() async throws {
+  @Test func `a locked vault neither returns nor accepts a policy`() async throws {
     let vault = try await vaults.make()
     await vault.lock()
     #expect(await code { _ = try await vault.policy() } == .locked)
@@ -133,7 +133,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     policyField(\.expirationDays, 36_500), policyField(\.lockTimeoutSeconds, 31_536_000),
     policyField(\.retryLimit, 1000),
   ])
-  func `a number out of its bounds is no policy`(
+  func `a policy with a number out of range is refused`(
     field: @Sendable (Int) -> VaultPolicy, maximum: Int
   ) async throws {
     let vault = try await vaults.make()
@@ -155,17 +155,17 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
       (#""minimumLength":8"#, #""minimumLength":1025"#),
       (#""expirationDays":0"#, #""expirationDays":9007199254740991"#),
     ] {
-      var forge = VaultFileBuilder()
-      forge.policy = forge.policy.replacing(old, with: new)
+      var builder = VaultFileBuilder()
+      builder.policy = builder.policy.replacing(old, with: new)
       let store = InMemoryVaultStore()
-      store[.messaging] = try forge.file()
+      store[.messaging] = try builder.file()
       let vault = try await FastTestVault.get(.messaging, in: store)
       #expect(await code { try await vault.unlock(with: credentials("password")) } == .damaged)
     }
   }
 
   @Test(arguments: PasswordRule.all)
-  func `a rule holds whenever a password is set`(rule: PasswordRule) async throws {
+  func `a rule applies whenever a password is set`(rule: PasswordRule) async throws {
     let (kept, broken) = (rule.kept, rule.broken)
     #expect(
       await code {
@@ -190,7 +190,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
   }
 
   @Test(arguments: PasswordRule.all)
-  func `a rule set later refuses the password in place, which can still be changed`(
+  func `a rule set later refuses the current password, which can still be changed`(
     rule: PasswordRule
   ) async throws {
     let (kept, broken) = (rule.kept, rule.broken)
@@ -207,7 +207,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     try await found.unlock(with: PasswordRule.credentials(kept))
   }
 
-  @Test func `a refused password leaves the vault as it was`() async throws {
+  @Test func `a refused password leaves the vault unchanged`() async throws {
     let store = InMemoryVaultStore()
     let vault = try await FastTestVault.create(
       .messaging, in: store, credentials: .standard, policy: VaultPolicy())
@@ -217,7 +217,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     try await vault.secure(to: credentials("long enough"))
   }
 
-  @Test func `the standard credentials pass every rule for characters, where they are allowed`()
+  @Test func `allowed standard credentials are exempt from the rules for characters`()
     async throws
   {
     var strict = VaultPolicy()
@@ -235,7 +235,9 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
       } == .passwordTooShort)
   }
 
-  @Test func `where they are not, they are neither set nor used, and can be left`() async throws {
+  @Test func `forbidden standard credentials cannot be set or used, but can be replaced`()
+    async throws
+  {
     let demanding = policy { $0.allowsStandardPassword = false }
     #expect(
       await code {
@@ -252,7 +254,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     #expect(await code { try await found.changePassword(to: .standard) } == .passwordRequired)
   }
 
-  @Test func `a password expires with its days, and can be changed then`() async throws {
+  @Test func `a password expires after its days and can then be changed`() async throws {
     let vault = try await vaults.make(policy: policy { $0.expirationDays = 30 })
     await vault.lock()
     vaults.advance(by: .seconds(30 * 86_400 - 1))
@@ -272,13 +274,13 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     try await vault.changePassword(from: credentials("right"), to: credentials("fresh"))
     try await vault.unlock(with: credentials("fresh"))
     vaults.advance(by: .seconds(30 * 86_400))
-    // What is open stays open: only an unlock asks for the password's age.
+    // An open vault stays open: only an unlock checks the password's age.
     try await vault.setText("1", for: "a")
     try await vault.changePassword(to: credentials("fresher"))
     try await vault.unlock(with: credentials("fresher"))
   }
 
-  @Test func `the age of a password is not touched by other changes`() async throws {
+  @Test func `other changes do not affect the age of a password`() async throws {
     let vault = try await vaults.make(policy: policy { $0.expirationDays = 1 })
     vaults.advance(by: .seconds(86_399))
     try await vault.setText("1", for: "a")
@@ -287,7 +289,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     #expect(await code { try await vault.unlock(with: credentials("right")) } == .passwordExpired)
   }
 
-  @Test func `a long password of few characters is counted in time`() async throws {
+  @Test func `a long password with few different characters is checked quickly`() async throws {
     let rules = policy { $0.minimumUniqueCharacters = 256 }
     let long = [UInt8](repeating: 0x61, count: 1 << 20)
     #expect(
@@ -298,7 +300,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// A field of a policy as a test's argument, with the most it may be.
+/// A field of a policy as a test's argument, with its maximum.
 private func policyField(
   _ field: any WritableKeyPath<VaultPolicy, Int> & Sendable, _ maximum: Int
 ) -> (@Sendable (Int) -> VaultPolicy, Int) {

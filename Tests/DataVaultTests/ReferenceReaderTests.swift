@@ -31,7 +31,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `with the caller's salt it opens the vault too, once told`() async throws {
+  @Test func `an independent JOSE library opens a vault with the caller's salt`() async throws {
     _ = try await Vault.create(
       .messaging, in: home.store, credentials: credentials("correct horse", salt: "sea"))
     let password = try file("pw", "correct horse")
@@ -42,7 +42,7 @@ import VaultCrypto
     #expect((seen["clear"] as? [String: Any])?["vault"] as? String == "messaging")
   }
 
-  @Test(arguments: [nil, "sea"]) func `a vault that it has written opens here`(
+  @Test(arguments: [nil, "sea"]) func `a vault that an independent JOSE library wrote opens`(
     salt: String?
   ) async throws {
     try home.put([])  // makes the directory

@@ -22,7 +22,8 @@ import Testing
     return await vaults.attempt("wrong")
   }
 
-  @Test func `the wrong attempt after the limit deletes the vault, for whoever has it open too`()
+  @Test
+  func `a failed attempt beyond the limit deletes the vault, also for objects that have it open`()
     async throws
   {
     let open = try await limited(to: 4)
@@ -35,7 +36,7 @@ import Testing
     #expect(await code { _ = try await vaults.found() } == .doesNotExist)
   }
 
-  @Test func `a wiping vault wipes what it has open itself`() async throws {
+  @Test func `a vault object that reaches the limit locks itself`() async throws {
     let vault = try await limited(to: 1)
     var events = vault.lockEvents.makeAsyncIterator()
     let wrong = { @Sendable in
@@ -48,7 +49,7 @@ import Testing
     #expect(await vault.isLocked)
   }
 
-  @Test func `the right password at the limit opens, and the count begins anew`() async throws {
+  @Test func `the right password at the limit opens the vault and resets the count`() async throws {
     _ = try await limited(to: 3)
     for _ in 0..<2 {
       for _ in 0..<3 { #expect(await failure() == .wrongPassword) }
@@ -57,7 +58,7 @@ import Testing
     }
   }
 
-  @Test func `a vault that was made anew during a wrong attempt is not deleted for it`()
+  @Test func `a vault that is recreated during a failed attempt is not deleted for it`()
     async throws
   {
     let store = HookedVaultStore()
@@ -68,7 +69,7 @@ import Testing
     _ = try await vaults.make(policy: policy)
     #expect(await vaults.attempt("wrong") == .wrongPassword)
     let bytes = try #require(store.base[.messaging])
-    // As `delete` and `import` do, between the derivation and its outcome.
+    // As `delete` and `import` do, between the derivation and the record of its outcome.
     store.atNextLock { () throws(VaultError) in
       try store.base.remove(.messaging)
       try store.base.write(bytes, for: .messaging)
@@ -81,7 +82,7 @@ import Testing
     #expect(try vaults.record() == nil)
   }
 
-  @Test func `a limit that was lifted, or a password that was set, during a wrong attempt counts`()
+  @Test func `a limit removed or a password set during a failed attempt prevents the deletion`()
     async throws
   {
     let store = HookedVaultStore()
@@ -106,13 +107,13 @@ import Testing
     }
   }
 
-  @Test func `without a limit nothing is ever deleted`() async throws {
+  @Test func `a vault without a retry limit is never deleted`() async throws {
     _ = try await vaults.make()
     for _ in 0..<40 { #expect(await failure() == .wrongPassword) }
     #expect(store[.messaging] != nil)
   }
 
-  @Test func `a limit set below what has failed already costs a right password nothing`()
+  @Test func `a limit below the failures so far does not affect a right password`()
     async throws
   {
     let open = try await vaults.make()
@@ -124,7 +125,7 @@ import Testing
     #expect(await vaults.attempt("right") == nil)
   }
 
-  @Test func `attempts that are not taken, and the standard credentials, never delete`()
+  @Test func `refused attempts and the standard credentials never delete a vault`()
     async throws
   {
     let vault = try await limited(to: 3)

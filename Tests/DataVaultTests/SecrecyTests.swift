@@ -4,12 +4,13 @@ import Testing
 import VaultCrypto
 
 @Suite struct SecrecyTests {
-  /// Every form in which a secret might lie in a file.
+  /// The forms in which a secret could be stored in a file.
   private func forms(_ text: String) -> [[UInt8]] {
     let bytes = Array(text.utf8)
     let hex = bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     var forms = [bytes, Array(hex.utf8), Array(hex.uppercased().utf8), Array(bytes.reversed())]
-    // Base64 at each of the three alignments, without the characters that its neighbours share.
+    // Base64 at each of the three alignments, without the characters that also encode adjacent
+    // bytes.
     for shift in 0..<3 {
       let text = Base64.url([UInt8](repeating: 0, count: shift) + bytes)
       forms.append(Array(text.utf8.dropFirst(4).dropLast(2)))
@@ -29,7 +30,7 @@ import VaultCrypto
     "a-password-of-mine", "a-salt-of-my-own", "an-item's-name", "an-item's-value", "binary-value",
   ]
 
-  @Test func `no file holds a password, a salt, an item's name or its value`() async throws {
+  @Test func `no file contains a password, a salt, an item's name or its value`() async throws {
     let home = TemporaryHome()
     let vault = try await FastTestVault.create(
       .messaging, in: home.store,
@@ -40,7 +41,7 @@ import VaultCrypto
     #expect(try find(secrets, in: home) == [])
   }
 
-  @Test func `the same search finds them where they are in the clear`() async throws {
+  @Test func `the same search finds secrets in an unencrypted file`() async throws {
     let home = TemporaryHome()
     let clear = #"{"an-item's-name":{"string":"an-item's-value"},"b":{"binary":"BINARY"}}"#
       .replacing("BINARY", with: Base64.url(Array("binary-value".utf8)))
@@ -48,7 +49,7 @@ import VaultCrypto
     #expect(try find(secrets, in: home) == secrets)
   }
 
-  @Test func `no error tells a secret`() async throws {
+  @Test func `no error contains a secret`() async throws {
     let store = InMemoryVaultStore()
     let vault = try await FastTestVault.create(
       .messaging, in: store, credentials: credentials("a-password-of-mine"))
@@ -75,7 +76,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `two vaults with one password share no bytes but the format's`() async throws {
+  @Test func `two vaults with one password share only the bytes of the format`() async throws {
     let store = InMemoryVaultStore()
     for name in ["a", "b"] {
       _ = try await FastTestVault.create(VaultID(name), in: store, credentials: credentials("same"))

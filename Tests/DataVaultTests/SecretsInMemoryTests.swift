@@ -7,14 +7,14 @@ import SystemPackage
 import Testing
 import VaultCrypto
 
-/// What a process has of passwords, keys and items in its memory while a vault is open, and after.
+/// The passwords, keys and items in a process's memory, while a vault is open and afterwards.
 @Suite struct SecretsInMemoryTests {
-  /// Secrets of the test; each is computed byte for byte into locked memory, and no copy is made.
+  /// The secrets of the test; each is computed byte for byte into locked memory, without a copy.
   private enum Sample: UInt32, CaseIterable {
     case password = 1
     case salt, otherPassword, item, otherItem, data, keyFile
 
-    /// Printable bytes for passwords and strings, any for the others.
+    /// Printable bytes, as for passwords and strings.
     func secret() -> SecretBytes {
       SecretBytes(byteCount: self == .keyFile ? 32 : 48) { target in
         var state = rawValue &* 0x9E37_79B9
@@ -32,7 +32,7 @@ import VaultCrypto
     }
   }
 
-  /// Everything that a vault can do with a secret, with an image while it is open and one after.
+  /// Every operation of a vault on a secret, with a memory image before the lock and one after it.
   private static func use(_ directory: String) async throws {
     let store = FileVaultStore(home: FilePath(directory))
     let vault = try await FastTestVault.create(
@@ -75,9 +75,11 @@ import VaultCrypto
     )
   }
 
-  @Test func `nothing of a vault's secrets is in memory after it was locked`() async throws {
+  @Test func `a process has no secrets of a vault in memory after the vault is locked`()
+    async throws
+  {
     let (open, locked) = try await Self.images(false)
-    // The control: the contents are there while the vault is open, as they lie in its JSON.
+    // The control: the contents are in memory while the vault is open, in the form of its JSON.
     #expect(open.contains(Sample.item.bytes))
     for sample in [Sample.password, .otherPassword, .salt, .keyFile, .data] {
       #expect(!open.contains(sample.bytes), "\(sample), while open")
@@ -91,7 +93,7 @@ import VaultCrypto
     #expect(locked.expandedKeys().isEmpty)
   }
 
-  @Test func `a process that keeps copies is caught`() async throws {
+  @Test func `the search finds the secrets of a process that keeps copies`() async throws {
     let (_, locked) = try await Self.images(true)
     for sample in Sample.allCases { #expect(locked.contains(sample.bytes), "\(sample)") }
   }

@@ -6,7 +6,9 @@ import Testing
 
 @Suite struct StoreConformanceTests {
   @Test(arguments: VaultStoreConformance.Check.allCases)
-  func `files keep what every store promises`(check: VaultStoreConformance.Check) async throws {
+  func `FileVaultStore passes the conformance check`(check: VaultStoreConformance.Check)
+    async throws
+  {
     let home = TemporaryHome()
     let file = home.file(try VaultID("conformance")).string
     let aside = file + ".aside"
@@ -40,7 +42,9 @@ import Testing
   }
 
   @Test(arguments: VaultStoreConformance.Check.allCases)
-  func `memory keeps what every store promises`(check: VaultStoreConformance.Check) async throws {
+  func `InMemoryVaultStore passes the conformance check`(check: VaultStoreConformance.Check)
+    async throws
+  {
     let store = InMemoryVaultStore()
     let obstacles = [VaultError.Code.storeLocked, .storeUnavailable, .unreadable].map { code in
       VaultStoreConformance.FaultInjection(code) {
@@ -52,9 +56,9 @@ import Testing
     try await VaultStoreConformance(obstacles: obstacles) { store }.run(check)
   }
 
-  /// A store that breaks a promise is caught by the check of that promise.
+  /// The check for a requirement detects a store that breaks it.
   @Test(arguments: FaultyStore.Fault.allCases)
-  func `a store that breaks a promise is caught`(fault: FaultyStore.Fault) async throws {
+  func `the conformance checks detect each faulty store`(fault: FaultyStore.Fault) async throws {
     let store = FaultyStore(fault)
     let obstacle = VaultStoreConformance.FaultInjection(.storeLocked) {
       store.isLocked = true

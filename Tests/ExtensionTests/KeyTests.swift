@@ -22,9 +22,9 @@ import Testing
     ("vfs=sealed&keyfile=", "keyfile names no file"),
     ("vfs=sealed&keyfile=nowhere", "nowhere: the key cannot be taken from here: No such file"),
     ("vfs=sealed&keyfile=.", "not a regular file"),
-    ("vfs=sealed&keyfile=a.db", "other users may read or write it"),
-    ("vfs=sealed&keyfile=group-key", "other users may read or write it"),
-    ("vfs=sealed&keyfile=world-key", "other users may read or write it"),
+    ("vfs=sealed&keyfile=a.db", "other users can read or write it"),
+    ("vfs=sealed&keyfile=group-key", "other users can read or write it"),
+    ("vfs=sealed&keyfile=world-key", "other users can read or write it"),
     ("vfs=sealed&keyfile=short-key", "it does not hold 32 bytes"),
     ("vfs=sealed&keyfile=key-with-newline", "it does not hold 32 bytes"),
     ("vfs=sealed&keyfd=9", "descriptor 9: the key cannot be taken from here: Bad file descriptor"),
@@ -95,7 +95,7 @@ import Testing
     #expect(outcome.output == "1\n")
     let refused = try bench.shell(
       ".open file:a.db?vfs=sealed&keyfile=loose-link", "SELECT sealed_error()")
-    #expect(refused.output.contains("other users may read or write it"))
+    #expect(refused.output.contains("other users can read or write it"))
   }
 
   private var shell: String { "/usr/bin/sqlite3 :memory: '.load \(Workbench.library)'" }

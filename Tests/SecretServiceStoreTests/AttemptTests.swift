@@ -8,7 +8,7 @@ import SystemPackage
 import Testing
 import VaultCrypto
 
-/// Back-off and retry limit of vaults in a keyring.
+/// The back-off and the retry limit of vaults in a keyring.
 @Suite(.enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)))
 struct AttemptTests {
   private let keyring: PrivateKeyring
@@ -23,14 +23,14 @@ struct AttemptTests {
     Credentials(password: SecretBytes(copying: Array(password.utf8)))
   }
 
-  /// The vault as another process finds it, with a clock that stands still.
+  /// The vault as another process opens it, with a clock that does not advance.
   private func found() async throws -> Vault {
     var parameters = VaultParameters.cheap
     parameters.now = { [time] in time.now }
     return try await Vault.get(.messaging, in: keyring.store, parameters: parameters)
   }
 
-  /// What an attempt of another process fails with; nil when it opens.
+  /// The error of an attempt by another process; nil when the vault opens.
   private func attempt(_ password: String) async throws -> VaultError.Code? {
     let vault = try await found()
     do throws(VaultError) {
@@ -41,7 +41,7 @@ struct AttemptTests {
     }
   }
 
-  @Test func `the third wrong password in a row makes the vault wait, also after a restart`()
+  @Test func `the delay after three wrong passwords survives a restart of the service`()
     async throws
   {
     _ = try await FastTestVault.create(
@@ -57,13 +57,13 @@ struct AttemptTests {
     #expect(try await found().status().failedAttemptCount == 0)
   }
 
-  @Test func `a keyring that is locked during the attempt loses no failure`() async throws {
+  @Test func `locking the keyring during an attempt loses no failure`() async throws {
     _ = try await FastTestVault.create(
       .messaging, in: keyring.store, credentials: credentials("right"))
     let lockedKeyring = Unchecked(keyring)
     for count in 1...2 {
-      // Counting from the opening of a connection: the vault is read in the first, then tried, then
-      // looked at again.
+      // Calls count from the first connection: one reads the vault, and after the try the next one
+      // reads it again.
       let interruption = BusFaultInjector(atCall: count == 1 ? 10 : 11, .beforeCall) {
         lockedKeyring.value.stopKeyring()
         try? lockedKeyring.value.startLocked()
@@ -85,7 +85,9 @@ struct AttemptTests {
     }
   }
 
-  @Test func `the attempt past the retry limit deletes the vault and its record`() async throws {
+  @Test func `a failed attempt beyond the retry limit deletes the vault and its record`()
+    async throws
+  {
     let vault = try await FastTestVault.create(
       .messaging, in: keyring.store, credentials: credentials("right"))
     var policy = try await vault.policy()
@@ -98,7 +100,7 @@ struct AttemptTests {
   }
 
   @Test
-  func `the record is a file of the home, its owner's alone, and not that of a vault in a file`()
+  func `the record is a private file in the home, separate from a file vault's record`()
     async throws
   {
     for store in [keyring.store, FileVaultStore(home: keyring.home)] as [any VaultStore] {
@@ -113,7 +115,7 @@ struct AttemptTests {
     #expect(try FileVaultStore(home: keyring.home).retiredNames() == [])
   }
 
-  @Test func `a directory that others may write to is foretold: no attempt is recorded in it`()
+  @Test func `the probe refuses a directory that others can write`()
     throws
   {
     try keyring.store.prepare()

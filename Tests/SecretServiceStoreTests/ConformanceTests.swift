@@ -7,7 +7,7 @@ import Testing
 @Suite(.enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)))
 struct ConformanceTests {
   @Test(arguments: VaultStoreConformance.Check.allCases)
-  func `the secret service keeps what every store promises`(
+  func `SecretServiceStore passes the conformance check`(
     check: VaultStoreConformance.Check
   ) async throws {
     let keyring = Unchecked(try PrivateKeyring())
@@ -40,7 +40,7 @@ struct ConformanceTests {
   }
 }
 
-/// A test's own object, which one thread after the other uses.
+/// An object of the test that only one thread at a time uses.
 struct Unchecked<Value>: @unchecked Sendable {
   let value: Value
 

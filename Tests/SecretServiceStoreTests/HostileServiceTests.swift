@@ -4,27 +4,28 @@ import Testing
 
 @testable import SecretServiceStore
 
-/// Services that answer what no service should: each ends with an error, never with "no vault", and
-/// nothing is written over what is there.
+/// Services that give wrong answers: each causes an error, never "no vault", and no existing item
+/// is overwritten.
 @Suite struct HostileServiceTests {
   private static let kept = Array("a vault".utf8)
 
-  /// How an answer is wrong.
+  /// The kinds of wrong answers.
   enum Fault: CaseIterable, Sendable {
-    case otherType, nothing, nested, refused, unknownObject, garbage, hangUp, silence, deafness
+    case otherType, nothing, nested, refused, unknownObject, garbage, hangUp, silence, stopsReading
 
-    /// Who never answers is waited for no longer than a test may last.
+    /// A short timeout for services that never answer, to keep the test short.
     var patience: BusTimeouts {
       switch self {
-      case .silence, .deafness: BusTimeouts(answer: .seconds(2), conversation: .seconds(60))
+      case .silence, .stopsReading: BusTimeouts(answer: .seconds(2), conversation: .seconds(60))
       default: .standard
       }
     }
 
-    /// What a change may fail with; on a busy machine such a short wait may be over before the change.
+    /// The errors with which a change can fail; on a busy machine a short timeout can expire before
+    /// the change.
     var changeFailures: Set<VaultError.Code> {
       switch self {
-      case .silence, .deafness: [.writeFailed, .storeUnavailable]
+      case .silence, .stopsReading: [.writeFailed, .storeUnavailable]
       default: [.writeFailed]
       }
     }
@@ -39,7 +40,7 @@ import Testing
       case .garbage: .bytes([UInt8](repeating: 0xA5, count: 4096))
       case .hangUp: .hangUp
       case .silence: .silence
-      case .deafness: .deafness
+      case .stopsReading: .stopsReading
       }
     }
   }
@@ -47,11 +48,11 @@ import Testing
   private func bus(
     _ kept: [UInt8]?, _ fault: Fault, at member: String
   ) -> HostileBus {
-    .keeping(kept) { $0.member == member && !$0.isKnock ? fault.answer : nil }
+    .keeping(kept) { $0.member == member && !$0.isIntroduction ? fault.answer : nil }
   }
 
-  @Test func `a service that ends when it does not know its caller yet is left alive`() throws {
-    let bus = HostileBus.keeping(Self.kept) { $0.isFirst && !$0.isKnock ? .hangUp : nil }
+  @Test func `a store introduces itself before the calls that would crash the service`() throws {
+    let bus = HostileBus.keeping(Self.kept) { $0.isFirst && !$0.isIntroduction ? .hangUp : nil }
     for failure in [
       bus.code { _ = try $0.read(.messaging) },
       bus.code { try $0.write(Self.kept, for: .messaging) },
@@ -62,8 +63,8 @@ import Testing
   }
 
   @Test(arguments: Fault.allCases)
-  func `a knock that is not answered as it should be is an error`(fault: Fault) throws {
-    let bus = HostileBus.keeping(nil) { $0.isKnock ? fault.answer : nil }
+  func `a wrong answer to the introduction is an error`(fault: Fault) throws {
+    let bus = HostileBus.keeping(nil) { $0.isIntroduction ? fault.answer : nil }
     let failure = bus.code(fault.patience) { _ = try $0.read(.messaging) }
     #expect(
       failure == .unreadable || failure == .storeUnavailable, "\(String(describing: failure))")
@@ -71,7 +72,9 @@ import Testing
   }
 
   @Test(arguments: ["OpenSession", "SearchItems", "Get", "GetSecret"], Fault.allCases)
-  func `no wrong answer is taken for a vault, or for none`(member: String, fault: Fault) throws {
+  func `a wrong answer is never taken for a vault or for its absence`(member: String, fault: Fault)
+    throws
+  {
     let bus = bus(Self.kept, fault, at: member)
     let failure = bus.code(fault.patience) { _ = try $0.read(.messaging) }
     #expect(
@@ -83,7 +86,7 @@ import Testing
   }
 
   @Test(arguments: ["SearchItems", "ReadAlias", "Get"], Fault.allCases)
-  func `without an item no wrong answer is taken for an absent vault`(
+  func `without an item a wrong answer is never taken for an absent vault`(
     member: String, fault: Fault
   ) throws {
     let bus = bus(nil, fault, at: member)
@@ -95,7 +98,7 @@ import Testing
   }
 
   @Test(arguments: Fault.allCases)
-  func `a change that was not taken as it should be is not said to be done`(fault: Fault) throws {
+  func `a change with a wrong answer is not reported as done`(fault: Fault) throws {
     func look(
       _ kept: [UInt8]?, at member: String, _ change: (SecretServiceStore) throws -> Void
     ) throws {
@@ -104,24 +107,24 @@ import Testing
     }
     try look(nil, at: "CreateItem") { try $0.write([1], for: .messaging) }
     try look(Self.kept, at: "Delete") { try $0.remove(.messaging) }
-    // A method without a result has nothing else to say than nothing.
+    // For a method without a result, an empty answer is right.
     if fault == .nothing { return }
     try look(Self.kept, at: "SetSecret") { try $0.write([1], for: .messaging) }
     try look(Self.kept, at: "Set") { _ = try $0.retire(.messaging) }
   }
 
-  @Test func `a bus that stops reading in the middle of a large vault is given up`() throws {
+  @Test func `a bus that stops reading in the middle of a large vault causes a timeout`() throws {
     let large = [UInt8](repeating: 0x61, count: 16 << 20)
-    // The last that it reads is the question before.
+    // The last call that the bus reads is the query before the write.
     let bus = HostileBus.keeping(Self.kept) { call in
       guard call.member == "Get", !call.mentions("Locked") else { return nil }
       return .lastValues(BusBody().variant { $0.texts(HostileBus.Healthy.attributes) })
     }
-    let failure = bus.code(Fault.deafness.patience) { try $0.write(large, for: .messaging) }
-    #expect(Fault.deafness.changeFailures.contains(try #require(failure)))
+    let failure = bus.code(Fault.stopsReading.patience) { try $0.write(large, for: .messaging) }
+    #expect(Fault.stopsReading.changeFailures.contains(try #require(failure)))
   }
 
-  @Test func `an item that was not asked for is neither read, replaced, removed nor renamed`()
+  @Test func `an item that does not match the search is never read or changed`()
     throws
   {
     for foreign in [
@@ -142,8 +145,8 @@ import Testing
     }
   }
 
-  @Test func `what is said to be unfinished is removed only if it is`() throws {
-    // A service that does not look at the attribute's name finds the vault.
+  @Test func `an item is removed as unfinished only if it has that attribute`() throws {
+    // A service that ignores the attribute's name finds the vault.
     let bus = HostileBus.keeping(nil) {
       $0.member == "SearchItems" && $0.mentions("unfinished")
         ? HostileBus.Healthy.found([HostileBus.Healthy.item]) : nil
@@ -152,9 +155,8 @@ import Testing
     #expect(bus.count(of: "Delete") == 0)
   }
 
-  @Test func `a vault that is hidden until the keyring is unlocked is not taken for absent`() throws
-  {
-    // Searched while locked, asked for its lock after the owner has logged in.
+  @Test func `a vault that a locked keyring hides is not taken for absent`() throws {
+    // The search comes before the login that unlocks the keyring, the query for the lock after it.
     let bus = HostileBus.keeping(Self.kept) {
       $0.member == "SearchItems" && $0.earlierCount == 0 ? HostileBus.Healthy.found([]) : nil
     }
@@ -168,7 +170,7 @@ import Testing
     #expect(hiding.code { try $0.write([1], for: .messaging) } == .storeLocked)
   }
 
-  @Test func `a prompt is never waited for`() throws {
+  @Test func `a store never waits for a prompt`() throws {
     let prompt = HostileBus.Healthy.prompt
     let making = HostileBus.keeping(nil) {
       $0.member == "CreateItem" ? .values(BusBody().path("/").path(prompt)) : nil
@@ -181,7 +183,9 @@ import Testing
     #expect(making.count(of: "Prompt") == 0 && removing.count(of: "Prompt") == 0)
   }
 
-  @Test func `a service that answers each call just in time is not followed for ever`() throws {
+  @Test func `a service that delays each answer cannot exceed the timeout of the conversation`()
+    throws
+  {
     let bus = HostileBus.keeping(Self.kept) { call in
       switch call.member {
       case "SearchItems":
@@ -197,25 +201,25 @@ import Testing
     #expect(bus.count(of: "Get") < 100)
   }
 
-  @Test func `an answer is waited for no longer than the conversation may last`() throws {
-    let isOver = DispatchSemaphore(value: 0)
+  @Test func `the timeout of the conversation limits the wait for one answer`() throws {
+    let isDone = DispatchSemaphore(value: 0)
     let bus = HostileBus.keeping(Self.kept) { call in
-      // Who waits longer is answered.
-      if call.member == "GetSecret" { _ = isOver.wait(timeout: .now() + 20) }
+      // A longer wait would get an answer.
+      if call.member == "GetSecret" { _ = isDone.wait(timeout: .now() + 20) }
       return nil
     }
     let patience = BusTimeouts(answer: .seconds(600), conversation: .seconds(2))
     #expect(bus.code(patience) { _ = try $0.read(.messaging) } == .storeUnavailable)
-    isOver.signal()
+    isDone.signal()
   }
 
-  @Test func `a store waits 25 seconds for an answer, and a minute for all of them`() {
+  @Test func `a store waits at most 25 seconds for an answer and a minute for all`() {
     let patience = SecretServiceStore(home: HostileBus.Healthy.home).busPatience
     #expect(patience.answer == .seconds(25))
     #expect(patience.conversation == .seconds(60))
   }
 
-  @Test func `an answer that is larger than any need be is not taken apart`() throws {
+  @Test func `an answer above the maximum size is not parsed`() throws {
     let many = HostileBus.keeping(Self.kept) {
       $0.member == "SearchItems"
         ? HostileBus.Healthy.found([String](repeating: "/", count: 200_000)) : nil
@@ -229,7 +233,7 @@ import Testing
     #expect(confused.code { _ = try $0.read(.messaging) } == .unreadable)
   }
 
-  @Test func `what a service writes into an error is cut short, and is one line`() throws {
+  @Test func `an error message of the service is truncated to one line`() throws {
     let text = "\u{1B}[31mred\r\n" + String(repeating: "x", count: 1 << 20)
     let bus = HostileBus.keeping(Self.kept) {
       $0.member == "GetSecret" ? .error("org.freedesktop.DBus.Error.Failed", text) : nil

@@ -7,14 +7,14 @@ import SystemPackage
 import Testing
 import VaultCrypto
 
-/// Every change of a vault in the keyring, interrupted at each call over the bus.
+/// Tests that interrupt every change of a vault in the keyring at each call over the bus.
 ///
-/// One after the other: their calls block threads that other tests want too.
+/// They run serially, because their calls block threads that other tests need.
 @Suite(
   .enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)),
   .serialized)
 struct InterruptionTests {
-  /// A change, and what may be there before and after it.
+  /// A change, with the expected state before it.
   enum Change: CaseIterable, Sendable {
     case create, set, changePassword, remove, retire
 
@@ -56,7 +56,7 @@ struct InterruptionTests {
     return vault
   }
 
-  /// What can be seen of a home: equal views, equal states.
+  /// Everything that can be observed of a home: equal states have equal views.
   private static func view(_ store: SecretServiceStore) async throws -> String {
     guard try await Vault.exists(.messaging, in: store) else {
       return "absent, \(try store.retiredNames().count) retired"
@@ -81,7 +81,7 @@ struct InterruptionTests {
     try await vault.set(secret("1"), kind: .string, for: "kept")
   }
 
-  /// The items of all homes that are no vault and no retired one.
+  /// The number of items in all homes that are neither vaults nor retired vaults.
   private static func unfinishedCount(_ keyring: PrivateKeyring) throws -> Int {
     let outcome = try keyring.run(
       PrivateKeyring.secretToolProgram,
@@ -90,13 +90,13 @@ struct InterruptionTests {
       .split(separator: "\n").count { $0.hasPrefix("[") }
   }
 
-  /// What must hold after an interruption: old or new, and nothing in the way of the next change.
+  /// Requires the old or the new state after an interruption, and that the next change succeeds.
   private static func requireOldOrNew(
     _ store: SecretServiceStore, old: String, new: String, _ place: Comment
   ) async throws {
     let seen = try await view(store)
     #expect(seen == old || seen == new, place)
-    // Whoever repeats it, or goes on from there, is not in anybody's way.
+    // The next change must succeed, whether it repeats the interrupted one or follows it.
     if seen.hasPrefix("absent") {
       try await Change.create.make(in: store)
     } else {
@@ -118,7 +118,7 @@ struct InterruptionTests {
         home: keyring.folder.appending("home-\(number)"), busAddress: keyring.busAddress,
         interruption: interruption)
     }
-    // Uninterrupted, for the states before and after.
+    // A run without interruption, for the states before and after.
     let whole = store(-1)
     try await Self.prepare(change, whole)
     let old = try await Self.view(whole)
@@ -176,7 +176,7 @@ struct InterruptionTests {
 
   // MARK: The directory of the keyrings
 
-  @Test func `a change is durable when the keyring's directory is`() async throws {
+  @Test func `a change synchronizes the keyring's directory`() async throws {
     let keyring = try PrivateKeyring()
     try keyring.startUnlocked()
     let keyrings = keyring.folder.appending("user/data/keyrings")
@@ -195,7 +195,7 @@ struct InterruptionTests {
     }
   }
 
-  @Test func `a disk that does not confirm is an error that says so`() async throws {
+  @Test func `a failed synchronization of the keyring's directory is reported`() async throws {
     let keyring = try PrivateKeyring()
     try keyring.startUnlocked()
     let keyrings = keyring.folder.appending("user/data/keyrings")
@@ -215,7 +215,7 @@ struct InterruptionTests {
   }
 }
 
-/// What an operation failed with; nil when it succeeded.
+/// The error code of an operation; nil when it succeeds.
 private func code(_ body: () async throws -> Void) async -> VaultError.Code? {
   do {
     try await body()
@@ -223,7 +223,7 @@ private func code(_ body: () async throws -> Void) async -> VaultError.Code? {
   } catch let error as VaultError {
     return error.code
   } catch {
-    Issue.record("not a vault's error: \(error)")
+    Issue.record("not a VaultError: \(error)")
     return nil
   }
 }

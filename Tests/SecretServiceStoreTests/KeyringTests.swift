@@ -28,7 +28,7 @@ struct KeyringTests {
     Credentials(password: SecretBytes(copying: Array(password.utf8)))
   }
 
-  @Test func `secret-tool sees the vault that we stored, and a vault that it stores opens`()
+  @Test func `secret-tool reads a stored vault, and a vault that it stores opens`()
     async throws
   {
     try keyring.startUnlocked()
@@ -49,7 +49,7 @@ struct KeyringTests {
     #expect(item == 3)
   }
 
-  @Test func `a retired vault stays in the keyring, and is no vault`() async throws {
+  @Test func `a retired vault stays in the keyring but is not listed`() async throws {
     try keyring.startUnlocked()
     try keyring.store.prepare()
     try keyring.store.write(Array("kept".utf8), for: .messaging)
@@ -61,7 +61,7 @@ struct KeyringTests {
     #expect(try keyring.store.read(.messaging) == nil)
   }
 
-  @Test func `a locked keyring and a wrong keyring password are never an absent vault`()
+  @Test func `a locked keyring or a wrong keyring password is never taken for an absent vault`()
     async throws
   {
     try keyring.startUnlocked()
@@ -84,7 +84,7 @@ struct KeyringTests {
     #expect(try keyring.store.read(.messaging) == [1])
   }
 
-  @Test func `no bus, no service and no collection are all unavailable`() throws {
+  @Test func `a missing bus, service or collection is reported as unavailable`() throws {
     let nowhere = SecretServiceStore(
       home: keyring.home, busAddress: "unix:path=\(keyring.folder)/none")
     #expect(code { _ = try nowhere.read(.messaging) } == .storeUnavailable)
@@ -93,25 +93,25 @@ struct KeyringTests {
     #expect(code { try keyring.store.write([1], for: .messaging) } == .storeUnavailable)
   }
 
-  @Test func `a keyring that has no collection yet is unavailable, and none is made`() throws {
+  @Test func `a keyring without a collection is unavailable, and none is created`() throws {
     try keyring.startWithoutCollection()
     #expect(code { _ = try keyring.store.read(.messaging) } == .storeUnavailable)
     #expect(code { try keyring.store.write([1], for: .messaging) } == .storeUnavailable)
   }
 
-  /// What dies in the middle of a write.
+  /// The process that dies in the middle of a write.
   enum Death: CaseIterable, Sendable {
     case service, bus
   }
 
   @Test(arguments: Death.allCases)
-  func `a service or a bus that dies during a write leaves the vault as it was, and says so`(
+  func `the death of the service or bus during a write is reported and leaves the old vault`(
     death: Death
   ) async throws {
     try keyring.startUnlocked()
     try keyring.store.prepare()
     try keyring.store.write([1], for: .messaging)
-    // It takes the calls from here on and answers none.
+    // From here on the service accepts calls but answers none.
     keyring.suspendKeyring()
     let store = keyring.store
     let write = Task.detached { code { try store.write([2], for: .messaging) } }
@@ -126,7 +126,7 @@ struct KeyringTests {
     #expect(try keyring.store.read(.messaging) == [1])
   }
 
-  @Test func `a bus that goes takes no process with it, and is found again`() throws {
+  @Test func `the end of the bus does not end the process, and a new bus is found`() throws {
     try keyring.startUnlocked()
     try keyring.store.prepare()
     try keyring.store.write([1], for: .messaging)
@@ -138,7 +138,7 @@ struct KeyringTests {
     #expect(try keyring.store.read(.messaging) == [1])
   }
 
-  @Test func `what was written is there after the service is killed`() throws {
+  @Test func `a written vault survives a kill of the service`() throws {
     try keyring.startUnlocked()
     try keyring.store.prepare()
     for number: UInt8 in 1...5 {
@@ -150,7 +150,7 @@ struct KeyringTests {
     }
   }
 
-  @Test func `a vault that was never finished is none, and the next one takes its place`() throws {
+  @Test func `an unfinished vault counts as absent, and the next write replaces it`() throws {
     try keyring.startUnlocked()
     _ = try secretTool(
       ["store", "--label=unfinished"] + attributes("unfinished", "messaging"), input: [0x61])
@@ -162,7 +162,7 @@ struct KeyringTests {
     #expect(try secretTool(["lookup"] + attributes("unfinished", "messaging")) == nil)
   }
 
-  @Test func `two items that claim to be one vault are refused, and both stay`() throws {
+  @Test func `two items for the same vault are refused, and both stay`() throws {
     try keyring.startUnlocked()
     try keyring.store.prepare()
     try keyring.store.write([1], for: .messaging)
@@ -175,7 +175,7 @@ struct KeyringTests {
   }
 
   @Test
-  func `a vault that is too large for the bus is refused with its size, and the old one stays`()
+  func `a vault that is too large for the bus is refused with its size and not replaced`()
     throws
   {
     let keyring = try PrivateKeyring(maximumMessageByteCount: 2 << 20)
@@ -192,13 +192,13 @@ struct KeyringTests {
     #expect(try keyring.store.read(.messaging) == [1])
   }
 
-  @Test func `wrong attempts wait, and one past the limit deletes the vault, as in files`()
+  @Test func `failed attempts in a keyring cause a delay and, beyond the limit, deletion`()
     async throws
   {
     try keyring.startUnlocked()
     let vault = try await FastTestVault.create(
       .messaging, in: keyring.store, credentials: credentials("right"))
-    // The clock stands still: however long the machine takes, the wait is not over.
+    // The clock does not advance, so that a slow machine does not end the delay.
     var parameters = VaultParameters.cheap
     let now = parameters.now()
     parameters.now = { now }
@@ -246,7 +246,7 @@ struct KeyringTests {
   }
 }
 
-/// What an operation failed with; nil when it succeeded.
+/// The error code of an operation; nil when it succeeds.
 func code(_ body: () throws -> Void) -> VaultError.Code? {
   do {
     try body()
@@ -254,7 +254,7 @@ func code(_ body: () throws -> Void) -> VaultError.Code? {
   } catch let error as VaultError {
     return error.code
   } catch {
-    Issue.record("not a vault's error: \(error)")
+    Issue.record("not a VaultError: \(error)")
     return nil
   }
 }

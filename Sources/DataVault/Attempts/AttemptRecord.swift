@@ -1,41 +1,42 @@
 internal import FileLayer
 
-/// What is remembered of the attempts to open a vault, over all objects and processes.
+/// The record of attempts to open a vault, shared by all `Vault` objects and processes.
 ///
-/// It is clear and unauthenticated: `docs/reference/vault-format.md` says what that means. Moments are
-/// milliseconds since 1970, which no number of the format makes overflow.
+/// It is neither encrypted nor authenticated: `docs/reference/vault-format.md` says what that means. Times
+/// are milliseconds since 1970, and no number that the format allows overflows them.
 struct AttemptRecord: Sendable, Equatable {
-  /// Wrong attempts since the last right one.
+  /// The number of failed attempts since the last successful one.
   var failureCount = 0
-  /// No attempt is taken before this moment.
+  /// The vault refuses attempts before this time.
   var retryAtMilliseconds: Int?
-  /// When the vault was last opened by one of its slots.
+  /// The time at which a slot last opened the vault.
   var openedAtMilliseconds: Int?
 
   private static let maximumFailureCount = 1_000_000
 
-  /// How long no attempt is taken; zero when one is.
+  /// The time until the vault accepts an attempt; zero when it accepts one now.
   func wait(at now: UnixTime) -> Duration {
     guard let retryAtMilliseconds else { return .zero }
     return .milliseconds(max(0, retryAtMilliseconds - now.milliseconds))
   }
 
-  /// Brings a moment that lies further ahead than these failures allow back to that: the clock
-  /// has jumped, or somebody has written it.
+  /// Limits the retry time to the latest time that these failures allow.
+  ///
+  /// A later time means that the clock jumped or that somebody edited the file.
   mutating func limitWait(at now: UnixTime) {
     guard let retryAtMilliseconds else { return }
     let latest = now.milliseconds + BackOff.seconds(afterFailures: failureCount) * 1000
     self.retryAtMilliseconds = min(retryAtMilliseconds, latest)
   }
 
-  /// Counts a wrong attempt.
+  /// Counts a failed attempt.
   mutating func recordFailure(at now: UnixTime) {
     failureCount = min(failureCount + 1, Self.maximumFailureCount)
     let seconds = BackOff.seconds(afterFailures: failureCount)
     retryAtMilliseconds = seconds > 0 ? now.milliseconds + seconds * 1000 : nil
   }
 
-  /// The record after a right attempt: nothing of the failures remains.
+  /// The record after a successful attempt: it holds no failures.
   static func opened(at now: UnixTime) -> AttemptRecord {
     AttemptRecord(openedAtMilliseconds: now.milliseconds)
   }
@@ -47,11 +48,11 @@ extension UnixTime {
 }
 
 extension AttemptRecord {
-  /// The most bytes that a record may have.
+  /// The maximum size of a record in bytes.
   static let maximumByteCount = 4096
   private static let version = 1
 
-  /// Takes apart the file `<id>.retry`.
+  /// Parses the file `<id>.retry`.
   init(parsing file: [UInt8]) throws(FormatFault) {
     let part = "attempts"
     guard file.last == UInt8(ascii: "\n") else { throw FormatFault(part, "cut short") }
@@ -72,7 +73,7 @@ extension AttemptRecord {
     JSONText.isNull(in: bytes, range) ? nil : try JSONText.number(in: bytes, range, of: part)
   }
 
-  /// The bytes of the file.
+  /// The contents of the file.
   var bytes: [UInt8] {
     func text(_ moment: Int?) -> String { moment.map(String.init) ?? "null" }
     return Array(
@@ -83,15 +84,15 @@ extension AttemptRecord {
   }
 }
 
-/// How long a vault takes no attempt after failures in a row: 1 s after the third, then doubling,
-/// 15 minutes at most.
+/// The delay after consecutive failed attempts: 1 s after the third, then doubled each time, 15
+/// minutes at most.
 enum BackOff {
   static let maximumSeconds = 15 * 60
   private static let failureCountWithoutDelay = 2
 
   static func seconds(afterFailures count: Int) -> Int {
     guard count > failureCountWithoutDelay else { return 0 }
-    let doublings = min(count - failureCountWithoutDelay - 1, 10)  // 1024 s exceed the maximum
+    let doublings = min(count - failureCountWithoutDelay - 1, 10)  // 1024 s exceeds the maximum
     return min(1 << doublings, maximumSeconds)
   }
 }

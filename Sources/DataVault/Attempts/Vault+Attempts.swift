@@ -1,20 +1,22 @@
 internal import FileLayer
 
 extension Vault {
-  /// Runs one attempt to open the vault by a slot, alone among all objects and processes from the
-  /// look at the back-off to the record of the outcome.
+  /// Runs one attempt to open the vault by a slot.
   ///
-  /// A wrong secret is recorded durably before it is answered. A right one clears the failures;
-  /// that it cannot be recorded keeps nobody out. Whatever else `body` throws, damage above all,
-  /// counts for nothing.
+  /// The attempt holds the attempt lock from the check of the delay until its outcome is recorded.
+  /// Attempts of all objects and processes therefore run one after another.
+  ///
+  /// A failed attempt is recorded durably before its error is thrown. A successful attempt clears
+  /// the failures, and opens the vault even if the success cannot be recorded. Any other error of
+  /// `body`, damage above all, does not count as an attempt.
   ///
   /// - Parameters:
-  ///   - isStandard: whether the publicly known credentials are tried. That is no attempt: it
-  ///     neither counts nor waits, and is refused at once where the vault says it is secured.
-  ///   - body: tries the secret on the file as it is now.
-  /// - Throws: `tooManyAttempts`, `wiped`, `busy`, `fileSizeLimit`; `writeFailed` for a wrong secret that
-  ///   cannot be recorded;
-  ///   what `body` and reading throw.
+  ///   - isStandard: whether the caller tries the standard credentials, which are public. Such a
+  ///     try is not an attempt: it is neither counted nor delayed. A vault that says it is secured
+  ///     refuses it without a derivation.
+  ///   - body: tries the secret on the current file.
+  /// - Throws: `tooManyAttempts`, `wiped`, `busy`, `fileSizeLimit`; `writeFailed` for a failed
+  ///   attempt that cannot be recorded; the errors of `body` and of reading.
   func attempt<R: ~Copyable>(
     isStandard: Bool, _ body: (VaultFile) throws(VaultError) -> R
   ) throws(VaultError) -> R {
@@ -39,8 +41,10 @@ extension Vault {
     }
   }
 
-  /// What is recorded; a record that cannot be read, or is none, counts as none: it must not keep
-  /// the owner out, and whoever can damage it could as well remove it.
+  /// The stored record, or an empty one if it is missing, unreadable or invalid.
+  ///
+  /// A damaged record must not lock the owner out. An attacker who can damage the record can also
+  /// remove it.
   func attemptRecord() -> AttemptRecord {
     guard let bytes = try? store.readAttempts(id),
       let record = try? AttemptRecord(parsing: bytes)
@@ -57,8 +61,8 @@ extension Vault {
     let wait = record.wait(at: now)
     guard wait > .zero else { return }
     if record != recorded {
-      // A moment that is brought nearer but not kept would be as far away at the next attempt. If
-      // it cannot be kept, nobody waits for it.
+      // If the limited time were not stored, the next attempt would find the far time again. If it
+      // cannot be stored, the vault does not enforce the delay.
       do throws(VaultError) {
         if let obstacle = lock.obstacle { throw obstacle }
         try store.writeAttempts(record.bytes, for: id, durably: true)
@@ -72,16 +76,17 @@ extension Vault {
   private func recordSuccess(after record: AttemptRecord, _ lock: borrowing AttemptLock) {
     guard lock.obstacle == nil else { return }
     let opened = AttemptRecord.opened(at: parameters.now())
-    // Without failures to clear, a power cut may take the moment: it is not worth an fsync.
+    // Without failures to clear, a power cut can lose the time of opening: it is not worth an
+    // fsync.
     try? store.writeAttempts(opened.bytes, for: id, durably: record.failureCount > 0)
   }
 
-  /// Counts a wrong attempt on a vault, and deletes it where its policy demands that.
+  /// Counts a failed attempt on a vault, and deletes the vault if its policy demands that.
   ///
-  /// While the vault's own lock is held: during a derivation another vault may have taken its place,
-  /// with a record and a policy of its own.
+  /// It holds the vault's own lock: during a derivation another vault can have replaced this one,
+  /// with its own record and policy.
   ///
-  /// - Parameter tried: the file that the secret was tried on.
+  /// - Parameter tried: the file on which the secret was tried.
   private func recordFailure(
     on tried: VaultFile, _ lock: borrowing AttemptLock
   ) throws(VaultError) {
@@ -98,7 +103,8 @@ extension Vault {
       bytes = try store.read(id)
       guard bytes != nil else { return }
     } catch {
-      // A keyring that somebody has locked meanwhile: the vault is still there, and the answer is no.
+      // Somebody locked the keyring during the attempt: the vault still exists, and the secret is
+      // wrong.
       bytes = nil
     }
     var record = attemptRecord()
@@ -111,7 +117,7 @@ extension Vault {
     guard let bytes else { return }
     let file = try parse(bytes)
     let retryLimit = file.clear.retryLimit
-    // By other slots the secret may be right.
+    // If the slots changed, the secret can be right for the new ones.
     guard file.key == tried.key, retryLimit > 0, record.failureCount > retryLimit else { return }
     try store.remove(id)
     endSession()
@@ -120,16 +126,17 @@ extension Vault {
   }
 }
 
-/// The right to make an attempt, or why it was not to be had.
+/// The lock that an attempt holds, or the reason why it could not be taken.
 ///
-/// A directory or a file system that cannot be written must not keep the owner out of a vault that
-/// can be read: the attempt goes on, and only its failure is not answered. A limit of this process
-/// keeps nobody else out, and ends it.
+/// A read-only directory or file system must not lock the owner out of a readable vault. The
+/// attempt continues without the lock, and only a failure is reported as an error of recording. A
+/// file-size limit concerns this process alone, so it ends the attempt.
 private struct AttemptLock: ~Copyable {
   let obstacle: VaultError?
   private let lock: VaultStoreLock?
 
-  /// - Throws: `busy`, `fileSizeLimit`: whoever holds the lock makes attempts that count, and so must this one.
+  /// - Throws: `busy`, because the holder of the lock makes attempts that count, and so must this
+  ///   one; `fileSizeLimit`.
   init(of id: VaultID, in store: any VaultStore) throws(VaultError) {
     do throws(VaultError) {
       lock = try store.lockAttempts(id)
@@ -146,22 +153,22 @@ private struct AttemptLock: ~Copyable {
   }
 }
 
-/// The record of attempts by itself, for a fuzzer.
+/// Access to the record of attempts alone, for a fuzzer.
 @_spi(Testing)
 public enum AttemptProbe {
-  /// What a vault makes of a record that it reads.
+  /// The result of reading a record.
   public struct Reading: Sendable, Equatable {
-    /// The record as it would be written again.
+    /// The record as it is written again.
     public let written: [UInt8]
-    /// How long no attempt is taken, once a moment that is too far ahead has been brought near.
+    /// The delay after a retry time that is too far ahead has been limited.
     public let wait: Duration
-    /// The record after one more wrong attempt.
+    /// The record after one more failed attempt.
     public let afterFailure: [UInt8]
-    /// How long no attempt is taken after that.
+    /// The delay after that attempt.
     public let waitAfterFailure: Duration
   }
 
-  /// Reads a record at a moment; nil for what breaks a rule, which counts as no record.
+  /// Reads a record at a given time; nil for an invalid record, which counts as no record.
   ///
   /// - Parameter now: nanoseconds since 1970.
   public static func reading(_ file: [UInt8], now: Int64) -> Reading? {

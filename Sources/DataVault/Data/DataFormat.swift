@@ -1,11 +1,12 @@
 internal import VaultCrypto
 
-/// The first 44 bytes of sealed data: `docs/reference/sealed-data-format.md`.
+/// The first 44 bytes of sealed data, as `docs/reference/sealed-data-format.md` specifies.
 struct DataHeader {
   static let byteCount = 44
   static let keyIDByteCount = 8
   static let saltByteCount = 32
-  /// OpenSSL's HKDF takes 32 KiB for all that it binds, its first releases 2 KiB.
+  /// The limit leaves room in OpenSSL's HKDF, which takes 32 KiB for all inputs, and 2 KiB in its
+  /// first releases.
   static let maximumContextByteCount = 1024
   private static let magic = Array("DVD".utf8)
   private static let version: UInt8 = 1
@@ -18,24 +19,24 @@ struct DataHeader {
     bytes = Self.magic + [Self.version] + keyID + random.bytes(count: Self.saltByteCount)
   }
 
-  /// Reads a header.
+  /// Parses a header.
   ///
   /// - Throws: `truncated`, `notSealedData`, `newerVersion`.
   init(parsing bytes: [UInt8]) throws(VaultError) {
     guard bytes.count >= Self.byteCount else { throw .truncatedData }
     guard bytes.starts(with: Self.magic) else {
-      throw VaultError(.notSealedData, "the data is not what a vault has sealed")
+      throw VaultError(.notSealedData, "the data was not sealed by a vault")
     }
     guard bytes[Self.magic.count] == Self.version else {
       throw VaultError(
         .newerVersion,
-        "the data has format version \(bytes[Self.magic.count]), this software reads \(Self.version)",
+        "the data has format version \(bytes[Self.magic.count]); this software reads \(Self.version)",
         hint: "open it with the version of this software that sealed it")
     }
     self.bytes = Array(bytes.prefix(Self.byteCount))
   }
 
-  /// The key of this data alone.
+  /// The key for this data alone, derived from a data key.
   func key(under dataKey: borrowing SecretBytes, context: [UInt8]) throws(CryptoError)
     -> SecretBytes
   {
@@ -44,7 +45,7 @@ struct DataHeader {
       byteCount: 32)
   }
 
-  /// What names a data key in headers.
+  /// The identifier of a data key in headers.
   static func keyID(of dataKey: borrowing SecretBytes) throws(CryptoError) -> [UInt8] {
     let id = try HKDF.sha512(
       inputKey: dataKey, salt: [], info: Array("datavault/data-id".utf8),
@@ -56,12 +57,12 @@ struct DataHeader {
 extension VaultError {
   static var truncatedData: VaultError {
     VaultError(
-      .truncated, "the sealed data ends before its end",
-      hint: "what was read of it is authentic, but not all of it")
+      .truncated, "the sealed data is truncated",
+      hint: "use a complete copy; the part that was read is authentic")
   }
 }
 
-/// Seals and opens the chunks of one stream, in their order.
+/// Seals or opens the chunks of one stream in order.
 struct DataChunk: ~Copyable, Sendable {
   static let byteCount = 65536
   static let tagByteCount = AES256GCM.tagByteCount
@@ -88,13 +89,13 @@ struct DataChunk: ~Copyable, Sendable {
 
   /// Opens the next chunk.
   ///
-  /// - Throws: `truncated` where the last one opens only as one in the middle; `damaged`.
+  /// - Throws: `truncated` if the last chunk opens only as one in the middle; `damaged`.
   mutating func open(_ sealed: ArraySlice<UInt8>, isLast: Bool) throws(VaultError) -> SecretBytes {
     guard sealed.count >= Self.tagByteCount else { throw .truncatedData }
     let box = AES256GCM.SealedBox(
       ciphertext: Array(sealed.dropLast(Self.tagByteCount)),
       tag: Array(sealed.suffix(Self.tagByteCount)))
-    // A writer ends with a whole chunk rather than with an empty one behind it: one form only.
+    // An empty last chunk is valid only for empty data, so that each plaintext length has one form.
     guard !box.ciphertext.isEmpty || index == 0 else { throw .damagedData }
     do throws(CryptoError) {
       let plaintext = try open(box, isLast: isLast)
@@ -114,7 +115,7 @@ struct DataChunk: ~Copyable, Sendable {
       box, key: key, nonce: nonce(isLast: isLast), authenticating: [UInt8]().span.bytes)
   }
 
-  /// The number of the chunk in 11 bytes, then whether it is the last.
+  /// The nonce: the chunk's number in 11 bytes, then 1 for the last chunk or 0.
   private func nonce(isLast: Bool) -> [UInt8] {
     var nonce = [UInt8](repeating: 0, count: AES256GCM.nonceByteCount)
     for place in 0..<4 { nonce[10 - place] = UInt8(truncatingIfNeeded: index >> (8 * place)) }
@@ -135,10 +136,10 @@ extension VaultError {
   }
 }
 
-/// Sealed data by itself, for a fuzzer: under keys that are handed in, without a vault.
+/// Access to sealed data without a vault, under given keys, for a fuzzer.
 @_spi(Testing)
 public enum DataProbe {
-  /// What begins to seal a stream under the first of these keys.
+  /// An encryptor for a stream under the first of these keys.
   ///
   /// - Parameter dataKeys: the member of a vault's contents, with its quotation marks.
   public static func encryptor(dataKeys: [UInt8], context: [UInt8]) -> DataEncryptor? {
@@ -146,9 +147,9 @@ public enum DataProbe {
     return try? keys.encryptor(context: context, random: .system)
   }
 
-  /// What opens the stream of these first bytes.
+  /// A decryptor for the stream with this header.
   ///
-  /// - Throws: as `Vault.decryptor(header:context:)`.
+  /// - Throws: the errors of `Vault.decryptor(header:context:)`.
   public static func decryptor(
     dataKeys: [UInt8], header: [UInt8], context: [UInt8]
   ) throws(VaultError) -> DataDecryptor? {

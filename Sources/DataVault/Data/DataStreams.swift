@@ -1,8 +1,10 @@
 public import VaultCrypto
 
-/// Seals a stream piece by piece: first ``header``, then what ``update(_:)`` and ``finish()`` return.
+/// Seals a stream in parts: write ``header`` first, then the results of ``update(_:)`` and
+/// ``finish()``.
 ///
-/// It holds at most 64 KiB of what it was given, in locked memory. Locking the vault does not end it.
+/// It buffers at most 64 KiB of plaintext in locked memory. It keeps working after the vault is
+/// locked.
 public struct DataEncryptor: ~Copyable, Sendable {
   /// The first 44 bytes of the sealed data.
   public let header: [UInt8]
@@ -16,7 +18,7 @@ public struct DataEncryptor: ~Copyable, Sendable {
     chunk = DataChunk(key: key)
   }
 
-  /// Takes the next piece, of any length.
+  /// Adds plaintext of any length.
   ///
   /// - Returns: the sealed bytes that are ready; often none.
   /// - Throws: `invalidArgument` beyond 256 TiB.
@@ -24,7 +26,7 @@ public struct DataEncryptor: ~Copyable, Sendable {
     var sealed: [UInt8] = []
     var rest = plaintext
     while rest.byteCount > 0 {
-      if waitingByteCount == DataChunk.byteCount {  // more follows: this one is not the last
+      if waitingByteCount == DataChunk.byteCount {  // more follows: not the last
         sealed += try sealWaiting(isLast: false)
       }
       let count = min(rest.byteCount, DataChunk.byteCount - waitingByteCount)
@@ -43,7 +45,7 @@ public struct DataEncryptor: ~Copyable, Sendable {
 
   /// Ends the stream.
   ///
-  /// - Returns: the last sealed bytes, without which what came before is truncated.
+  /// - Returns: the last sealed bytes; without them the stream counts as truncated.
   public consuming func finish() throws(VaultError) -> [UInt8] {
     try sealWaiting(isLast: true)
   }
@@ -57,11 +59,12 @@ public struct DataEncryptor: ~Copyable, Sendable {
   }
 }
 
-/// Opens a stream piece by piece, after its header of ``headerByteCount`` bytes.
+/// Opens a stream in parts, after its header of ``headerByteCount`` bytes.
 ///
-/// What it returns is authentic and in its place. Only ``finish()`` says that it was all.
+/// Each result is authentic and in its right position. Only a successful ``finish()`` means that
+/// the data is complete.
 public struct DataDecryptor: ~Copyable, Sendable {
-  /// How many bytes the header has: 44.
+  /// The size of the header in bytes: 44.
   public static let headerByteCount = DataHeader.byteCount
 
   private var chunk: DataChunk
@@ -71,13 +74,13 @@ public struct DataDecryptor: ~Copyable, Sendable {
     chunk = DataChunk(key: key)
   }
 
-  /// Takes the next sealed bytes, of any length.
+  /// Adds sealed bytes of any length.
   ///
-  /// - Returns: what has been opened by them; often nothing.
+  /// - Returns: the plaintext of the chunks that are complete; often empty.
   /// - Throws: `damaged`, also for another context.
   public mutating func update(_ sealed: RawSpan) throws(VaultError) -> SecretBytes {
     unsafe sealed.withUnsafeBytes { unsafe waiting.append(contentsOf: $0) }
-    // As long as more follows, a chunk is not the last.
+    // A chunk that more bytes follow is not the last.
     let chunkCount = max(0, waiting.count - 1) / DataChunk.sealedByteCount
     var opened = SecretBytes(zeroCount: chunkCount * DataChunk.byteCount)
     for index in 0..<chunkCount {
@@ -97,8 +100,8 @@ public struct DataDecryptor: ~Copyable, Sendable {
 
   /// Ends the stream.
   ///
-  /// - Returns: what is left.
-  /// - Throws: `truncated` when the end is missing; `damaged`.
+  /// - Returns: the rest of the plaintext.
+  /// - Throws: `truncated` if the end is missing; `damaged`.
   public consuming func finish() throws(VaultError) -> SecretBytes {
     try chunk.open(waiting[...], isLast: true)
   }

@@ -1,12 +1,12 @@
 public import VaultCrypto
 
 extension Vault {
-  /// Seals data under a subkey of the vault; the vault does not keep it.
+  /// Seals data under a subkey of the vault; the vault does not store the data.
   ///
-  /// - Parameter context: at most 1024 bytes that must be the same for ``decrypt(_:context:)``, such as
-  ///   where the data belongs; not secret, and stored nowhere.
-  /// - Returns: 60 bytes more than the data has, and 16 for each 64 KiB of it after the first.
-  /// - Throws: `locked`, `invalidArgument`; what reading throws.
+  /// - Parameter context: at most 1024 bytes that ``decrypt(_:context:)`` must get too, such as the
+  ///   place where the data belongs. It is not secret and is not stored.
+  /// - Returns: the data's size plus 60 bytes, plus 16 bytes for each 64 KiB after the first.
+  /// - Throws: `locked`, `invalidArgument`; the errors of reading.
   public func encrypt(
     _ data: borrowing SecretBytes, context: [UInt8] = []
   ) throws(VaultError) -> [UInt8] {
@@ -16,10 +16,10 @@ extension Vault {
     return try header + sealed + encryptor.finish()
   }
 
-  /// Opens what ``encrypt(_:context:)`` or a stream has sealed.
+  /// Opens data that ``encrypt(_:context:)`` or a ``DataEncryptor`` sealed.
   ///
   /// - Throws: `truncated`, `damaged` (also for another context), `notSealedData`, `newerVersion`,
-  ///   `keyMissing` when another vault has sealed it; `locked`; what reading throws.
+  ///   `keyMissing` if another vault sealed it; `locked`; the errors of reading.
   public func decrypt(
     _ sealed: [UInt8], context: [UInt8] = []
   ) throws(VaultError) -> SecretBytes {
@@ -34,9 +34,9 @@ extension Vault {
     }
   }
 
-  /// Begins to seal a stream.
+  /// Makes an encryptor for a stream.
   ///
-  /// - Throws: as ``encrypt(_:context:)``.
+  /// - Throws: the errors of ``encrypt(_:context:)``.
   public func encryptor(context: [UInt8] = []) throws(VaultError) -> DataEncryptor {
     try requireUsable(context)
     return try withContents { (open) throws(VaultError) in
@@ -46,10 +46,10 @@ extension Vault {
     }
   }
 
-  /// Begins to open a stream.
+  /// Makes a decryptor for a stream.
   ///
-  /// - Parameter header: the first 44 bytes of it.
-  /// - Throws: as ``decrypt(_:context:)``.
+  /// - Parameter header: the first 44 bytes of the stream.
+  /// - Throws: the errors of ``decrypt(_:context:)``.
   public func decryptor(
     header: [UInt8], context: [UInt8] = []
   ) throws(VaultError) -> DataDecryptor {
@@ -63,7 +63,7 @@ extension Vault {
       case .some(let decryptor): return decryptor
       case .none:
         throw VaultError(
-          .keyMissing, "vault '\(id)' has not sealed this data", hint: "open it by another vault")
+          .keyMissing, "vault '\(id)' did not seal this data", hint: "open it with another vault")
       }
     }
   }
@@ -71,22 +71,22 @@ extension Vault {
   private nonisolated func requireUsable(_ context: [UInt8]) throws(VaultError) {
     guard context.count <= DataHeader.maximumContextByteCount else {
       throw VaultError(
-        .invalidArgument, "the context has more than \(DataHeader.maximumContextByteCount) bytes")
+        .invalidArgument, "the context is larger than \(DataHeader.maximumContextByteCount) bytes")
     }
   }
 }
 
-/// The keys that a vault seals its caller's data under, newest first.
+/// The keys with which a vault seals its caller's data, newest first.
 struct DataKeys: ~Copyable, Sendable {
   static let keyByteCount = 32
   static let maximumCount = 4096
 
-  /// One after the other.
+  /// The keys in sequence.
   private let bytes: SecretBytes
 
   private var count: Int { bytes.byteCount / Self.keyByteCount }
 
-  /// A first key.
+  /// Makes a first random key.
   init(random: RandomSource) {
     self.init(SecretBytes.random(byteCount: Self.keyByteCount, from: random))
   }
@@ -113,12 +113,12 @@ struct DataKeys: ~Copyable, Sendable {
 
   borrowing func copy() -> DataKeys { DataKeys(bytes.copy()) }
 
-  /// The same behind a new one.
+  /// A copy with a new key in front.
   ///
-  /// - Throws: `vaultFull` after 4095 times: without its key, what was sealed would be lost.
+  /// - Throws: `vaultFull` after 4095 calls, because data sealed under a dropped key would be lost.
   borrowing func renewed(random: RandomSource) throws(VaultError) -> DataKeys {
     guard count < Self.maximumCount else {
-      throw VaultError(.vaultFull, "the vault has \(count) data keys, and no room for another")
+      throw VaultError(.vaultFull, "the vault already has the maximum of \(count) data keys")
     }
     let new = SecretBytes.random(byteCount: Self.keyByteCount, from: random)
     return DataKeys(
@@ -128,10 +128,10 @@ struct DataKeys: ~Copyable, Sendable {
       })
   }
 
-  /// The key that new data is sealed under.
+  /// The key that seals new data.
   var newest: SecretBytes { bytes.copy(0..<Self.keyByteCount) }
 
-  /// The key of this id; nil when it is another vault's.
+  /// The key with this id; nil if the id belongs to another vault.
   borrowing func key(of id: [UInt8]) throws(CryptoError) -> SecretBytes? {
     for index in 0..<count {
       let start = index * Self.keyByteCount
@@ -141,7 +141,7 @@ struct DataKeys: ~Copyable, Sendable {
     return nil
   }
 
-  /// What seals a new stream.
+  /// An encryptor for a new stream under the newest key.
   borrowing func encryptor(
     context: [UInt8], random: RandomSource
   ) throws(CryptoError) -> DataEncryptor {
@@ -149,7 +149,7 @@ struct DataKeys: ~Copyable, Sendable {
     return DataEncryptor(header: header, key: try header.key(under: newest, context: context))
   }
 
-  /// What opens the stream of a header; nil when another vault has sealed it.
+  /// A decryptor for the stream with a header; nil if another vault sealed the stream.
   borrowing func decryptor(
     for header: DataHeader, context: [UInt8]
   ) throws(CryptoError) -> DataDecryptor? {

@@ -1,13 +1,13 @@
 internal import VaultCrypto
 
-/// Looks for what is not as it should be: with this process, with a store, with each vault in it.
+/// Diagnoses this process, a store and each vault in the store.
 ///
-/// It changes nothing, needs no password and tries none. Whether a wrong attempt could be recorded it tries
-/// by a file beside the record, which it removes.
+/// It changes nothing, needs no password and makes no attempt. To learn whether a failed attempt
+/// could be recorded, it creates a file beside the record and removes it.
 public enum VaultDoctor {
-  /// Everything that is found: first about the process, then the store, then vault by vault.
+  /// All findings: first about the process, then about the store, then about each vault.
   ///
-  /// Memory is judged by locking a page, and by all secrets that this process has had so far.
+  /// To check memory locking, it locks a page and looks at all secrets that this process has held.
   public static func examine(_ store: any VaultStore) async -> [VaultFinding] {
     await examine(store, parameters: VaultParameters(), canLockMemory: canLockMemory)
   }
@@ -23,11 +23,11 @@ public enum VaultDoctor {
       findings.append(.sessionsUnavailable(error))
     }
     do throws(VaultError) {
-      let keeper = VaultOperations(store)
-      for id in try await keeper.list() {
+      let operations = VaultOperations(store)
+      for id in try await operations.list() {
         findings += await Vault(id: id, store: store, parameters: parameters).findings()
       }
-      findings += try await keeper.retiredNames().map { .retired($0) }
+      findings += try await operations.retiredNames().map { .retired($0) }
     } catch {
       findings.append(VaultFinding(error))
     }
@@ -45,7 +45,7 @@ extension VaultOperations {
 }
 
 extension Vault {
-  /// What is to be said of this vault.
+  /// The findings about this vault.
   fileprivate func findings() -> [VaultFinding] {
     let status: VaultStatus
     do throws(VaultError) {
@@ -59,7 +59,7 @@ extension Vault {
       findings.append(.oldIterations(id, count, of: parameters.iterationCount))
     }
     if status.retryDelay > .zero { findings.append(.tooManyAttempts(id, status)) }
-    // The publicly known password is no attempt.
+    // The standard password, which is public, is not an attempt.
     if status.isSecured, let finding = attemptFinding() { findings.append(finding) }
     return findings
   }
@@ -71,7 +71,7 @@ extension Vault {
       try store.checkAttemptRecordIsWritable(id)
       return nil
     } catch {
-      // Without the right to write files no attempt is taken at all.
+      // A process that cannot write files cannot make attempts at all.
       return error.code == .fileSizeLimit
         ? VaultFinding(error, of: id) : .attemptsNotRecorded(id, error)
     }
@@ -81,13 +81,13 @@ extension Vault {
 extension VaultFinding {
   fileprivate static let memoryNotLocked = VaultFinding(
     .memoryNotLocked,
-    "the system does not let this process lock memory: secrets may reach the swap",
+    "the system does not let this process lock memory: secrets can reach the swap",
     fix: "raise RLIMIT_MEMLOCK (`ulimit -l`, LimitMEMLOCK= of a systemd unit), or encrypt the swap")
 
   fileprivate static func sessionsUnavailable(_ error: VaultError) -> VaultFinding {
     VaultFinding(
       .sessionsUnavailable, error.message,
-      fix: error.hint ?? "without sessions each command asks for the password")
+      fix: error.hint ?? "give the password to each command")
   }
 
   fileprivate static func standardPassword(_ id: VaultID) -> VaultFinding {
@@ -102,15 +102,15 @@ extension VaultFinding {
   ) -> VaultFinding {
     VaultFinding(
       .oldIterations, of: id,
-      "the password of vault '\(id)' is derived with \(count) iterations, not \(today)",
-      fix: "unlock it once with its password, which raises them")
+      "the password of vault '\(id)' is derived with \(count) iterations; new ones use \(today)",
+      fix: "unlock it once with its password, which raises the number")
   }
 
   fileprivate static func tooManyAttempts(_ id: VaultID, _ status: VaultStatus) -> VaultFinding {
     let seconds = max(1, status.retryDelay.components.seconds)
     return VaultFinding(
       .tooManyAttempts, of: id,
-      "vault '\(id)' waits \(seconds) s after \(status.failedAttemptCount) wrong attempts",
+      "vault '\(id)' accepts no attempt for \(seconds) s after \(status.failedAttemptCount) failed attempts",
       fix: "wait; if the attempts were not yours, find out whose they were")
   }
 
@@ -119,20 +119,20 @@ extension VaultFinding {
   ) -> VaultFinding {
     VaultFinding(
       .attemptsNotRecorded, of: id,
-      "a wrong password of vault '\(id)' is not counted and makes nobody wait, because it cannot be recorded: \(error.message)",
-      fix: error.hint ?? "let this user write the directory of the vaults")
+      "failed attempts on vault '\(id)' are not counted or delayed because they cannot be recorded: \(error.message)",
+      fix: error.hint ?? "make the directory of the vaults writable for this user")
   }
 
   fileprivate static func retired(_ name: String) -> VaultFinding {
     VaultFinding(
-      .retiredVault, "a vault was retired: \(name)",
-      fix: "delete it when nothing of it is wanted any more; under its old name it opens as before")
+      .retiredVault, "the store holds a retired vault: \(name)",
+      fix: "delete it if you no longer need it; to open it, give it back its old name")
   }
 }
 
-/// Something about vaults, their store or this process that is not as it should be, with its fix.
+/// A problem of a vault, its store or this process, with its fix.
 public struct VaultFinding: Sendable, Equatable {
-  /// The kinds of findings; new ones may be added.
+  /// The kinds of findings; later versions can add kinds.
   public struct Kind: Sendable, Hashable, CustomStringConvertible {
     /// The kind's name, stable for programs.
     public let description: String
@@ -141,56 +141,58 @@ public struct VaultFinding: Sendable, Equatable {
       description = name
     }
 
-    /// The kind that says the same as an error.
+    /// The kind with the same name as an error code.
     init(_ code: VaultError.Code) {
       self.init(code.description)
     }
 
-    /// The publicly known credentials open the vault.
+    /// The standard credentials, which are public, open the vault.
     public static let standardPassword = Kind("standardPassword")
     /// A password slot has fewer iterations than a new one would get.
     public static let oldIterations = Kind("oldIterations")
-    /// Wrong attempts make the vault wait.
+    /// The vault accepts no attempt for now, after failed attempts.
     public static let tooManyAttempts = Kind("tooManyAttempts")
-    /// Wrong attempts to open a vault cannot be recorded, and so are not counted: a full disk, a
-    /// directory that this user cannot write, a file system that is read-only.
+    /// Failed attempts to open a vault cannot be recorded, and are not counted.
+    ///
+    /// Reasons are a full disk, a directory that this user cannot write, a read-only file system.
     public static let attemptsNotRecorded = Kind("attemptsNotRecorded")
-    /// This process may write no files, and so may not try to open a vault.
+    /// This process cannot write files, and therefore cannot try to open a vault.
     public static let fileSizeLimit = Kind("fileSizeLimit")
-    /// A vault was put aside under another name.
+    /// A vault was moved aside under another name.
     public static let retiredVault = Kind("retiredVault")
-    /// The system refuses to keep secrets of this process out of the swap.
+    /// The system refuses to keep this process's secrets out of the swap.
     public static let memoryNotLocked = Kind("memoryNotLocked")
-    /// The kernel keeps no sessions for this process.
+    /// The kernel cannot keep sessions for this process.
     public static let sessionsUnavailable = Kind("sessionsUnavailable")
-    /// The place where vaults are kept is not to be reached: no session bus, no service on it, no
-    /// collection, each with its own message and fix.
+    /// The store cannot be reached: no session bus, no service on it, or no collection.
+    ///
+    /// Each case has its own message and fix.
     public static let storeUnavailable = Kind("storeUnavailable")
-    /// The place where vaults are kept is locked.
+    /// The store is locked.
     public static let storeLocked = Kind("storeLocked")
-    /// A vault, or the directory of the vaults, may be read or written by other users.
+    /// Other users can read or write a vault or the directory of the vaults.
     public static let permissionsTooOpen = Kind("permissionsTooOpen")
-    /// A vault may be there, but cannot be read.
+    /// A vault might exist, but cannot be read.
     public static let unreadable = Kind("unreadable")
-    /// A vault's bytes are not what was written.
+    /// A vault's bytes are not the bytes that were written.
     public static let damaged = Kind("damaged")
     /// A later version of this software wrote a vault.
     public static let newerVersion = Kind("newerVersion")
   }
 
-  /// What was found.
+  /// The kind of problem.
   public let kind: Kind
 
-  /// The vault that it is about; nil for the store and the process.
+  /// The vault concerned; nil for the store and the process.
   public let vaultID: VaultID?
 
-  /// The error that using the vault, or the store, would end with; nil when it works all the same.
+  /// The error with which using the vault or the store would fail; nil if it works.
   public let error: VaultError.Code?
 
-  /// What was found, for people.
+  /// The description of the problem, for people.
   public let message: String
 
-  /// What to do about it.
+  /// The next step for the user.
   public let fix: String
 
   init(_ kind: Kind, of id: VaultID? = nil, _ message: String, fix: String) {
@@ -210,10 +212,10 @@ public struct VaultFinding: Sendable, Equatable {
   }
 
   private static let fixes: [VaultError.Code: String] = [
-    .damaged: "put a backup of the vault in its place",
+    .damaged: "restore the vault from a backup",
     .newerVersion: "use the version of this software that wrote it",
-    .unreadable: "let this user read it: see the owner and the mode of its file and directories",
-    .storeUnavailable: "start what keeps the vaults, or keep them in files",
-    .storeLocked: "unlock what keeps the vaults",
+    .unreadable: "let this user read it: check the owner and mode of its file and directories",
+    .storeUnavailable: "start the service that keeps the vaults, or keep them in files",
+    .storeLocked: "unlock the service that keeps the vaults",
   ]
 }

@@ -1,6 +1,6 @@
 internal import VaultCrypto
 
-/// The keys of the bound database, and the anchor that it must know.
+/// The keys of the bound database, and the rollback anchor that it must hold.
 struct DatabaseSecrets: ~Copyable, Sendable {
   static let keyByteCount = 32
 
@@ -16,7 +16,7 @@ struct DatabaseSecrets: ~Copyable, Sendable {
     self.anchor = anchor
   }
 
-  /// Makes the pending key, if there is one, the current one.
+  /// Replaces the current key by the pending key, if there is one.
   mutating func promotePending() {
     if let pending = pending.take() { current = pending }
   }
@@ -39,7 +39,9 @@ struct DatabaseSecrets: ~Copyable, Sendable {
   ) throws(FormatFault) -> SecretBytes {
     let key = try Base64URL.decodeSecret(
       bytes, try JSONText.plainString(in: bytes, range, of: part), of: part)
-    guard key.byteCount == keyByteCount else { throw FormatFault(part, "a key has not 32 bytes") }
+    guard key.byteCount == keyByteCount else {
+      throw FormatFault(part, "a key is not 32 bytes long")
+    }
     return key
   }
 
@@ -77,7 +79,7 @@ struct DatabaseSecrets: ~Copyable, Sendable {
 }
 
 extension SecretBytes {
-  /// A copy where there is something to copy.
+  /// A copy of the secret; nil for nil.
   static func copy(of secret: borrowing SecretBytes?) -> SecretBytes? {
     switch secret {
     case .none: nil
@@ -86,16 +88,16 @@ extension SecretBytes {
   }
 }
 
-/// A mark that a database held durably before its vault stored it.
+/// A rollback anchor: a value that a database stores durably before its vault does.
 ///
-/// A database that does not know it is an older copy, or has lost its last commits.
+/// A database without it is an older copy, or has lost its last commits.
 package struct DatabaseAnchor: Sendable, Hashable {
   package static let idByteCount = 16
 
-  /// Random, 16 bytes.
+  /// A random value of 16 bytes.
   package let id: [UInt8]
 
-  /// The database's commit that wrote it.
+  /// The number of the commit that wrote the anchor to the database.
   package let commitNumber: Int64
 
   package init(id: [UInt8], commitNumber: Int64) {
@@ -111,7 +113,9 @@ extension DatabaseAnchor {
     let members = try JSONText.members(["id", "commit"], in: bytes, range, of: part)
     id = try Base64URL.decode(
       bytes, try JSONText.plainString(in: bytes, members[0], of: part), of: part)
-    guard id.count == Self.idByteCount else { throw FormatFault(part, "its id has not 16 bytes") }
+    guard id.count == Self.idByteCount else {
+      throw FormatFault(part, "the id is not 16 bytes long")
+    }
     commitNumber = Int64(try JSONText.number(in: bytes, members[1], of: part))
   }
 

@@ -1,10 +1,11 @@
 internal import VaultCrypto
 
-/// All items: one secret that holds names and values one behind the other, and where each stands.
+/// All items of a vault: one secret with all names and values in sequence, and a table of their
+/// ranges.
 ///
-/// The entries stand in ascending order of the names' bytes.
+/// The entries are in ascending order of the names' bytes.
 struct ItemTable: ~Copyable, Sendable {
-  /// Where an item stands in the secret.
+  /// The ranges of an item's name and value in the secret.
   struct Entry: Sendable {
     var name: Range<Int>
     var value: Range<Int>
@@ -24,7 +25,7 @@ struct ItemTable: ~Copyable, Sendable {
     self.entries = entries
   }
 
-  /// What all names and values have together.
+  /// The total size of all names and values in bytes.
   var byteCount: Int {
     entries.reduce(0) { $0 + $1.name.count + $1.value.count }
   }
@@ -33,7 +34,7 @@ struct ItemTable: ~Copyable, Sendable {
     ItemTable(bytes: bytes.copy(), entries: entries)
   }
 
-  /// Where a name stands, or would stand.
+  /// The index of a name, or the index at which it would be inserted.
   borrowing func position(of name: [UInt8]) -> (index: Int, isPresent: Bool) {
     bytes.withBytes { bytes in
       let wanted = unsafe name.span.bytes
@@ -62,7 +63,7 @@ struct ItemTable: ~Copyable, Sendable {
     }
   }
 
-  /// A table with one item more, or another value for it.
+  /// A copy of the table with one item added or replaced.
   borrowing func setting(
     _ name: [UInt8], to value: borrowing SecretBytes, kind: VaultItem.Kind
   ) -> ItemTable {
@@ -80,7 +81,7 @@ struct ItemTable: ~Copyable, Sendable {
     return builder.table()
   }
 
-  /// A table without one item.
+  /// A copy of the table without one item.
   borrowing func removing(at index: Int) -> ItemTable {
     var builder = ItemTableBuilder(byteCount: byteCount)
     bytes.withBytes { bytes in
@@ -94,7 +95,7 @@ struct ItemTable: ~Copyable, Sendable {
 
 extension ItemTable {
   init(parsing text: RawSpan, _ range: Range<Int>) throws(FormatFault) {
-    // Names and values never take more room than their JSON form.
+    // Names and values never need more room than their JSON form.
     var builder = ItemTableBuilder(byteCount: range.count)
     try JSONText.forEachMember(in: text, range, of: "items") {
       (name, value) throws(FormatFault) in
@@ -131,13 +132,13 @@ extension ItemTable {
   }
 }
 
-/// Puts names and values one behind the other.
+/// Builds an ``ItemTable`` by appending names and values.
 struct ItemTableBuilder: ~Copyable {
   private var bytes: SecretBytes
   private var entries: [ItemTable.Entry] = []
   private var end = 0
 
-  /// - Parameter byteCount: at least as much as all names and values that will be appended.
+  /// - Parameter byteCount: at least the total size of the names and values to append.
   init(byteCount: Int) {
     bytes = SecretBytes(zeroCount: byteCount)
   }
@@ -155,14 +156,14 @@ struct ItemTableBuilder: ~Copyable {
     entries.append(ItemTable.Entry(name: name, value: value, kind: kind))
   }
 
-  /// Appends an item as it stands in JSON, unescaped and decoded; names must ascend.
+  /// Appends an item from its JSON form, unescaped and decoded; names must be in ascending order.
   mutating func append(
     escapedName: Range<Int>, value: Range<Int>, of text: RawSpan
   ) throws(FormatFault) {
     let part = "items"
     let name = try unescape(text, escapedName, of: part)
     guard (1...VaultItem.maximumNameByteCount).contains(name.count) else {
-      throw FormatFault(part, "a name of a length that none may have")
+      throw FormatFault(part, "a name is empty or too long")
     }
     if let last = entries.last?.name {
       let order = bytes.withBytes { $0.compare(last, to: name, of: $0) }

@@ -1,6 +1,7 @@
 internal import VaultCrypto
 
-/// The member `key`: the vault key, sealed under the content key, and the slots that wrap that.
+/// The member `key`: the vault key sealed under the content key, and the slots that wrap the
+/// content key.
 struct KeyEnvelope: Sendable, Equatable {
   static let maximumSlotCount = 16
   /// base64url of `{"enc":"A256GCM","cty":"jwk+json"}`.
@@ -35,7 +36,7 @@ struct KeyEnvelope: Sendable, Equatable {
     self.init(slots: slots, nonce: nonce, box: box)
   }
 
-  /// The same vault key and content key behind other slots.
+  /// A copy with other slots for the same vault key and content key.
   func replacingSlots(_ slots: [KeySlot]) -> KeyEnvelope {
     KeyEnvelope(slots: slots, nonce: nonce, box: box)
   }
@@ -45,7 +46,7 @@ struct KeyEnvelope: Sendable, Equatable {
     let members = try JSONText.members(
       ["protected", "recipients", "iv", "ciphertext", "tag"], in: bytes, range, of: part)
     guard bytes.equals("\"\(Self.protected)\"".utf8, in: members[0]) else {
-      throw FormatFault(part, "an algorithm that this format does not have")
+      throw FormatFault(part, "unknown algorithm")
     }
     slots = try Self.slots(parsing: bytes, members[1])
     (nonce, box) = try JWEText.sealedBox(
@@ -58,16 +59,16 @@ struct KeyEnvelope: Sendable, Equatable {
     let part = "key slots"
     let elements = try JSONText.elements(
       in: bytes, range, maximumCount: maximumSlotCount, of: part)
-    guard !elements.isEmpty else { throw FormatFault(part, "there is none") }
+    guard !elements.isEmpty else { throw FormatFault(part, "the list is empty") }
     var slots: [KeySlot] = []
     for element in elements { slots.append(try KeySlot(parsing: bytes, element)) }
     guard Set(slots.map(\.name)).count == slots.count else {
-      throw FormatFault(part, "two of one name")
+      throw FormatFault(part, "two slots have the same name")
     }
     return slots
   }
 
-  /// The bytes of the member, as they are stored and digested.
+  /// The member's JSON text, exactly as it is stored and digested.
   var text: String {
     """
     {"protected":"\(Self.protected)",\
@@ -77,9 +78,9 @@ struct KeyEnvelope: Sendable, Equatable {
     """
   }
 
-  /// The vault key.
+  /// Opens the vault key.
   ///
-  /// - Throws: a fault when the content key or what it opens is not right.
+  /// - Throws: a fault when the content key is wrong or the opened JWK is invalid.
   func vaultKey(contentKey: borrowing SecretBytes) throws(FormatFault) -> SecretBytes {
     let jwk: SecretBytes
     do throws(CryptoError) {
@@ -87,23 +88,23 @@ struct KeyEnvelope: Sendable, Equatable {
         box, key: contentKey, nonce: nonce,
         authenticating: unsafe Array(Self.protected.utf8).span.bytes)
     } catch {
-      throw FormatFault("key", "does not open under its content key")
+      throw FormatFault("key", "does not open with its content key")
     }
     return try jwk.withBytes { (jwk) throws(FormatFault) in
       let part = "vault key"
       let members = try JSONText.members(["kty", "k"], in: jwk, 0..<jwk.byteCount, of: part)
       guard jwk.equals("\"oct\"".utf8, in: members[0]) else {
-        throw FormatFault(part, "of an unknown type")
+        throw FormatFault(part, "unknown key type")
       }
       let key = try Base64URL.decodeSecret(
         jwk, try JSONText.plainString(in: jwk, members[1], of: part), of: part)
-      guard key.byteCount == 32 else { throw FormatFault(part, "has not 32 bytes") }
+      guard key.byteCount == 32 else { throw FormatFault(part, "the key is not 32 bytes long") }
       return key
     }
   }
 }
 
-/// The members that both JWEs have.
+/// Parses the members that both JWEs share.
 enum JWEText {
   static func sealedBox(
     _ bytes: RawSpan, nonce: Range<Int>, ciphertext: Range<Int>, tag: Range<Int>, of part: String
@@ -112,7 +113,7 @@ enum JWEText {
     let box = AES256GCM.SealedBox(
       ciphertext: try decode(bytes, ciphertext, of: part), tag: try decode(bytes, tag, of: part))
     guard nonce.count == AES256GCM.nonceByteCount, box.tag.count == AES256GCM.tagByteCount else {
-      throw FormatFault(part, "iv or tag of a wrong length")
+      throw FormatFault(part, "the length of iv or tag is wrong")
     }
     return (nonce, box)
   }
@@ -120,7 +121,7 @@ enum JWEText {
   private static func decode(
     _ bytes: RawSpan, _ range: Range<Int>, of part: String
   ) throws(FormatFault) -> [UInt8] {
-    // An escape is not in the alphabet, so decoding refuses it.
+    // The alphabet has no escape characters, so decoding refuses escapes.
     try Base64URL.decode(bytes, try JSONText.escapedString(in: bytes, range, of: part), of: part)
   }
 }

@@ -1,8 +1,8 @@
 internal import VaultCrypto
 
-/// The plaintext of `contents`: everything that a vault keeps.
+/// The plaintext of `contents`: all secrets and sealed settings of a vault.
 struct VaultContents: ~Copyable, Sendable {
-  /// The most bytes that the JSON text may have: 32 MiB.
+  /// The maximum size of the JSON text in bytes: 32 MiB.
   static let maximumTextByteCount = 32 << 20
 
   var generation: Int
@@ -12,7 +12,7 @@ struct VaultContents: ~Copyable, Sendable {
   var dataKeys: DataKeys
   var items: ItemTable
 
-  /// The contents of a new vault, before its first write counts them as generation 1.
+  /// The contents of a new vault; the first write makes them generation 1.
   init(passwordSetAt: Int, random: RandomSource) {
     generation = 0
     self.passwordSetAt = passwordSetAt
@@ -25,7 +25,7 @@ struct VaultContents: ~Copyable, Sendable {
   init(parsing bytes: RawSpan) throws(FormatFault) {
     let part = "contents"
     guard bytes.byteCount <= Self.maximumTextByteCount else {
-      throw FormatFault(part, "larger than any vault's")
+      throw FormatFault(part, "larger than the maximum of \(Self.maximumTextByteCount) bytes")
     }
     let members = try JSONText.members(
       ["generation", "passwordSetAt", "policy", "databases", "dataKeys", "items"],
@@ -56,7 +56,7 @@ struct VaultContents: ~Copyable, Sendable {
     self.items = items
   }
 
-  /// A copy to change: a failed write must leave the original as it is.
+  /// A copy to change; a failed write leaves the original unchanged.
   borrowing func copy() -> VaultContents {
     VaultContents(
       generation: generation, passwordSetAt: passwordSetAt, policy: policy,
@@ -112,39 +112,39 @@ struct ContentsEnvelope: Sendable {
     let members = try JSONText.members(
       ["protected", "aad", "iv", "ciphertext", "tag"], in: bytes, range, of: part)
     guard bytes.equals("\"\(Self.protected)\"".utf8, in: members[0]) else {
-      throw FormatFault(part, "an algorithm that this format does not have")
+      throw FormatFault(part, "unknown algorithm")
     }
     additionalText = bytes.array(try JSONText.plainString(in: bytes, members[1], of: part))
     (nonce, box) = try JWEText.sealedBox(
       bytes, nonce: members[2], ciphertext: members[3], tag: members[4], of: part)
   }
 
-  /// The clear members, not authentic before ``open(with:)`` has succeeded.
+  /// The clear members, which are unauthenticated until ``open(with:)`` succeeds.
   func clearMembers() throws(FormatFault) -> ClearMembers {
     let text = try Base64URL.decode(
       unsafe additionalText.span.bytes, 0..<additionalText.count, of: "clear members")
     return try ClearMembers(parsing: unsafe text.span.bytes)
   }
 
-  /// Enough room for the member.
+  /// An upper bound for the size of the member in bytes.
   var approximateByteCount: Int {
     Base64URL.encodedCount(box.ciphertext.count) + additionalText.count + 256
   }
 
-  /// The plaintext.
+  /// Opens the plaintext.
   ///
-  /// - Throws: a fault when the key does not fit, or any byte was changed.
+  /// - Throws: a fault when the key is wrong or any byte was changed.
   func open(with vaultKey: borrowing SecretBytes) throws(FormatFault) -> SecretBytes {
     do throws(CryptoError) {
       return try AES256GCM.open(
         box, key: vaultKey, nonce: nonce,
         authenticating: unsafe Self.additionalData(additionalText).span.bytes)
     } catch {
-      throw FormatFault("contents", "do not open under the vault key")
+      throw FormatFault("contents", "do not open with the vault key")
     }
   }
 
-  /// Appends the bytes of the member.
+  /// Appends the member's JSON text to a file.
   func write(to file: inout [UInt8]) {
     file += "{\"protected\":\"\(Self.protected)\",\"aad\":\"".utf8
     file += additionalText

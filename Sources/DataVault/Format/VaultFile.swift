@@ -1,20 +1,20 @@
 internal import VaultCrypto
 
-/// The whole file, taken apart and checked as far as that goes without a password.
+/// A vault file, parsed and checked as far as possible without a password.
 struct VaultFile: Sendable {
-  /// The most bytes that a vault may have: 44 MiB.
+  /// The maximum size of a vault file in bytes: 44 MiB.
   static let maximumByteCount = 44 << 20
 
   let key: KeyEnvelope
   let clear: ClearMembers
   let contents: ContentsEnvelope
-  /// Says which file this is.
+  /// Identifies this state of the file.
   let tail: FileTail
 
-  /// Checks and takes apart, with the outcome that `docs/reference/vault-format.md` orders.
+  /// Checks and parses a file, with the outcomes that `docs/reference/vault-format.md` specifies.
   init(parsing file: [UInt8]) throws(FormatFault) {
     guard file.count <= Self.maximumByteCount else {
-      throw FormatFault("file", "larger than any vault")
+      throw FormatFault("file", "larger than the maximum of \(Self.maximumByteCount) bytes")
     }
     let tail = try FileTail(verifying: file)
     let bytes = unsafe file.span.bytes
@@ -22,7 +22,7 @@ struct VaultFile: Sendable {
     do throws(FormatFault) {
       try self.init(parsing: bytes, whole, tail: tail)
     } catch {
-      // What breaks this version's rules may follow those of another one.
+      // A file that breaks this version's rules can follow the rules of another version.
       if let version = try? Self.version(of: bytes, whole), version != ClearMembers.version {
         throw FormatFault(otherVersion: version)
       }
@@ -39,11 +39,11 @@ struct VaultFile: Sendable {
     contents = try ContentsEnvelope(parsing: bytes, members[1])
     clear = try contents.clearMembers()
     guard try FileTail.digest(bytes.extracting(members[0])) == clear.keyDigest else {
-      throw FormatFault("key", "not the one that these contents belong to")
+      throw FormatFault("key", "does not belong to these contents")
     }
   }
 
-  /// The bytes of a file, made whole.
+  /// The bytes of a complete file.
   static func bytes(
     keyText: String, contents: ContentsEnvelope
   ) throws(CryptoError) -> [UInt8] {
@@ -56,14 +56,14 @@ struct VaultFile: Sendable {
     return file
   }
 
-  /// The version, found by what every version keeps: `contents.aad` and its first member.
+  /// The version, found by the parts that every version keeps: `contents.aad` and its first member.
   private static func version(
     of bytes: RawSpan, _ whole: Range<Int>
   ) throws(FormatFault) -> Int {
     let part = "version"
     guard let contents = try member("contents", in: bytes, whole, of: part),
       let additional = try member("aad", in: bytes, contents, of: part)
-    else { throw FormatFault(part, "there is none") }
+    else { throw FormatFault(part, "missing") }
     let clear = try Base64URL.decode(
       bytes, try JSONText.plainString(in: bytes, additional, of: part), of: part)
     let text = unsafe clear.span.bytes
@@ -76,7 +76,7 @@ struct VaultFile: Sendable {
       }
       isFirst = false
     }
-    guard let version else { throw FormatFault(part, "there is none") }
+    guard let version else { throw FormatFault(part, "missing") }
     return version
   }
 
@@ -117,7 +117,7 @@ struct ClearMembers: Sendable, Equatable {
       ["version", "vault", "secured", "retryLimit", "binding", "keyDigest"],
       in: bytes, 0..<bytes.byteCount, of: part)
     guard try JSONText.number(in: bytes, members[0], of: part) == Self.version else {
-      throw FormatFault(part, "not of version \(Self.version)")
+      throw FormatFault(part, "the version is not \(Self.version)")
     }
     let id = try JSONText.plainString(in: bytes, members[1], of: part)
     vaultID = String(decoding: bytes.array(id), as: UTF8.self)
@@ -133,7 +133,7 @@ struct ClearMembers: Sendable, Equatable {
       bytes, try JSONText.plainString(in: bytes, members[5], of: part), of: part)
   }
 
-  /// The JSON text, as it is encoded into `aad`.
+  /// The JSON text that is encoded into `aad`.
   var text: String {
     """
     {"version":\(Self.version),"vault":"\(vaultID)","secured":\(isSecured),\
@@ -152,11 +152,11 @@ extension DatabaseBinding {
     databaseID = try Base64URL.decode(
       bytes, try JSONText.plainString(in: bytes, members[0], of: part), of: part)
     guard databaseID.count == Self.databaseIDByteCount else {
-      throw FormatFault(part, "the database's id has not 8 bytes")
+      throw FormatFault(part, "the database's id is not 8 bytes long")
     }
     let name = bytes.array(try JSONText.plainString(in: bytes, members[1], of: part))
     guard let state = State(rawValue: String(decoding: name, as: UTF8.self)) else {
-      throw FormatFault(part, "an unknown state")
+      throw FormatFault(part, "unknown state")
     }
     self.state = state
   }
@@ -166,14 +166,14 @@ extension DatabaseBinding {
   }
 }
 
-/// Base64url of bytes that are not secret, as a string.
+/// The base64url text of bytes that are not secret.
 func base64URLText(_ bytes: [UInt8]) -> String {
   String(decoding: Base64URL.encode(bytes), as: UTF8.self)
 }
 
 /// The last 56 bytes of a file: the member `digest`, the closing brace and a line feed.
 ///
-/// It tells a damaged file from a wrong password, and one state of a vault from another.
+/// It distinguishes a damaged file from a wrong password, and one state of a vault from another.
 struct FileTail: Sendable, Equatable {
   static let byteCount = 56
   private static let opening = Array("\"digest\":\"".utf8)
@@ -181,12 +181,12 @@ struct FileTail: Sendable, Equatable {
 
   let bytes: [UInt8]
 
-  /// The tail that belongs behind these bytes.
+  /// Computes the tail for the bytes that precede it.
   init(following head: [UInt8]) throws(CryptoError) {
     self.init(digest: try SHA256.digest(unsafe head.span.bytes))
   }
 
-  /// The last bytes of a file, unchecked.
+  /// Takes the last bytes of a file, unchecked.
   init(of file: [UInt8]) {
     bytes = Array(file.suffix(Self.byteCount))
   }
@@ -195,22 +195,22 @@ struct FileTail: Sendable, Equatable {
     bytes = Self.opening + Base64URL.encode(digest) + Self.closing
   }
 
-  /// The tail of a file whose digest fits.
+  /// Takes the tail of a file and verifies its digest.
   init(verifying file: [UInt8]) throws(FormatFault) {
     let part = "digest"
-    guard file.count > Self.byteCount else { throw FormatFault(part, "the file is cut short") }
+    guard file.count > Self.byteCount else { throw FormatFault(part, "the file is truncated") }
     let bytes = unsafe file.span.bytes
     let start = file.count - Self.byteCount
     guard bytes.hasBytes(Self.opening, at: start),
       bytes.hasBytes(Self.closing, at: file.count - Self.closing.count)
-    else { throw FormatFault(part, "the file is cut short, or not a vault") }
+    else { throw FormatFault(part, "the file is truncated, or is not a vault") }
     self.init(digest: try Self.digest(bytes.extracting(0..<start)))
     guard bytes.hasBytes(self.bytes, at: start) else {
-      throw FormatFault(part, "the file is not as it was written")
+      throw FormatFault(part, "the file was changed after it was written")
     }
   }
 
-  /// SHA-256, where a failure of the library leaves the file unread.
+  /// SHA-256; a failure of the library becomes a fault, so that the file is refused.
   static func digest(_ bytes: RawSpan) throws(FormatFault) -> [UInt8] {
     do throws(CryptoError) {
       return try SHA256.digest(bytes)
@@ -220,20 +220,20 @@ struct FileTail: Sendable, Equatable {
   }
 }
 
-/// The parsers by themselves, for a fuzzer: what is read, written and read again stays the same.
+/// Access to the parsers alone, for a fuzzer that checks that parsing and writing are inverse.
 @_spi(Testing)
 public enum FormatProbe {
-  /// Whether these bytes are a vault file, as far as that can be told without a password.
+  /// Whether these bytes are a vault file, as far as this can be checked without a password.
   public static func isFile(_ bytes: [UInt8]) -> Bool {
     (try? VaultFile(parsing: bytes)) != nil
   }
 
-  /// The bytes with the tail that belongs behind them, as somebody writes it who has no key.
+  /// The bytes with a valid tail, which an attacker without a key can compute too.
   public static func fileWithTail(_ head: [UInt8]) -> [UInt8] {
     head + ((try? FileTail(following: head).bytes) ?? [])
   }
 
-  /// What a vault writes of contents that it reads; nil for what it refuses.
+  /// The contents as a vault writes them after reading; nil for contents that it refuses.
   public static func contents(_ text: [UInt8]) -> [UInt8]? {
     guard let contents = try? VaultContents(parsing: unsafe text.span.bytes) else { return nil }
     return contents.text().withBytes { $0.array(0..<$0.byteCount) }

@@ -1,15 +1,15 @@
 internal import VaultCrypto
 
-/// Base64url (RFC 4648, section 5) without padding and with zero trailing bits.
+/// Base64url (RFC 4648, section 5) without padding; trailing bits must be zero.
 ///
-/// Written without tables and without branches on the data, because keys pass through it.
+/// The code has no tables and no branches on the data, because keys pass through it.
 enum Base64URL {
-  /// How many characters a number of bytes becomes.
+  /// The number of characters that encode a number of bytes.
   static func encodedCount(_ byteCount: Int) -> Int {
     (byteCount * 4 + 2) / 3
   }
 
-  /// How many bytes a number of characters becomes; nil for a length that no bytes have.
+  /// The number of bytes that a number of characters encodes; nil for an impossible length.
   static func decodedCount(_ characterCount: Int) -> Int? {
     characterCount % 4 == 1 ? nil : characterCount * 3 / 4
   }
@@ -17,7 +17,8 @@ enum Base64URL {
   /// The character for 6 bits.
   static func character(_ bits: UInt32) -> UInt8 {
     let value = Int32(bits)
-    // Each term adds the step from one run of the alphabet to the next when value is beyond it.
+    // Each term adds the step to the next run of the alphabet if the value is beyond the current
+    // run.
     var character = value + 65
     character += ((25 - value) >> 8) & 6
     character -= ((51 - value) >> 8) & 75
@@ -26,7 +27,7 @@ enum Base64URL {
     return UInt8(truncatingIfNeeded: character)
   }
 
-  /// The 6 bits of a character; negative for one outside the alphabet.
+  /// The 6 bits of a character; negative for a character outside the alphabet.
   static func bits(_ character: UInt8) -> Int32 {
     let c = Int32(character)
     func mask(_ low: Int32, _ high: Int32) -> Int32 { ((low - 1 - c) & (c - high - 1)) >> 8 }
@@ -39,7 +40,7 @@ enum Base64URL {
     return bits
   }
 
-  /// The text of bytes that are not secret.
+  /// The base64url text of bytes that are not secret.
   static func encode(_ bytes: [UInt8]) -> [UInt8] {
     let source = unsafe bytes.span.bytes
     return unsafe [UInt8](unsafeUninitializedCapacity: encodedCount(bytes.count)) { text, count in
@@ -47,7 +48,7 @@ enum Base64URL {
     }
   }
 
-  /// Encodes to `target`, which has room; returns how many characters.
+  /// Encodes to `target`, which must have room, and returns the number of characters.
   static func encode(
     _ bytes: RawSpan, _ range: Range<Int>, into target: UnsafeMutableRawBufferPointer
   ) -> Int {
@@ -70,7 +71,7 @@ enum Base64URL {
     return count
   }
 
-  /// The bytes of a text that is not secret.
+  /// Decodes a text that is not secret.
   static func decode(
     _ bytes: RawSpan, _ range: Range<Int>, of part: String
   ) throws(FormatFault) -> [UInt8] {
@@ -83,7 +84,7 @@ enum Base64URL {
     return decoded
   }
 
-  /// The bytes of a secret text.
+  /// Decodes a secret text.
   static func decodeSecret(
     _ bytes: RawSpan, _ range: Range<Int>, of part: String
   ) throws(FormatFault) -> SecretBytes {
@@ -97,7 +98,8 @@ enum Base64URL {
     }
   }
 
-  /// Decodes to `target`, which has room; false when a character or the trailing bits are wrong.
+  /// Decodes to `target`, which must have room; returns false if a character or the trailing bits
+  /// are invalid.
   static func decode(
     _ bytes: RawSpan, _ range: Range<Int>, into target: UnsafeMutableRawBufferPointer
   ) -> Bool {

@@ -1,6 +1,6 @@
 internal import VaultCrypto
 
-/// Writes bytes into a secret of exactly their length: the same code runs twice, first to count.
+/// Writes bytes into a secret of exactly their length: the same closure runs twice, first to count.
 @safe struct ByteWriter {
   private let target: UnsafeMutableRawBufferPointer?
   private(set) var byteCount = 0
@@ -9,14 +9,14 @@ internal import VaultCrypto
     unsafe self.target = target
   }
 
-  /// How many bytes `body` writes.
+  /// The number of bytes that `body` writes.
   static func count(_ body: (inout ByteWriter) -> Void) -> Int {
     var counter = unsafe ByteWriter(target: nil)
     body(&counter)
     return counter.byteCount
   }
 
-  /// What `body` writes; it must write the same each time.
+  /// A secret with the bytes that `body` writes; `body` must write the same bytes each time.
   static func secret(_ body: (inout ByteWriter) -> Void) -> SecretBytes {
     unsafe SecretBytes(byteCount: count(body)) { target in
       var writer = unsafe ByteWriter(target: target)
@@ -39,7 +39,7 @@ internal import VaultCrypto
     byteCount += range.count
   }
 
-  /// Appends what is no secret: punctuation, names of members, numbers.
+  /// Appends text that is not secret: punctuation, names of members, numbers.
   mutating func append(_ text: String) {
     for byte in text.utf8 { append(byte) }
   }
@@ -56,7 +56,7 @@ internal import VaultCrypto
     secret.withBytes { appendBase64URL($0, 0..<$0.byteCount) }
   }
 
-  /// Appends UTF-8 text as a JSON string; only what must be escaped is.
+  /// Appends UTF-8 text as a JSON string and escapes only the characters that need it.
   mutating func appendJSONString(_ bytes: RawSpan, _ range: Range<Int>) {
     append(UInt8(ascii: "\""))
     for offset in range {

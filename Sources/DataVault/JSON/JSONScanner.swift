@@ -1,4 +1,4 @@
-/// A position in a JSON text; it moves over one token or one value at a time.
+/// A position in a JSON text that advances by one token or one value.
 struct JSONScanner {
   private let part: String
   private var position: Int
@@ -10,7 +10,7 @@ struct JSONScanner {
     end = range.upperBound
   }
 
-  /// Moves over a character when it is the next one.
+  /// Advances past a character if it is the next one.
   mutating func take(_ character: Unicode.Scalar, in bytes: RawSpan) -> Bool {
     guard position < end, bytes.byte(position) == UInt8(ascii: character) else { return false }
     position += 1
@@ -22,10 +22,10 @@ struct JSONScanner {
   }
 
   func expectEnd() throws(FormatFault) {
-    guard position == end else { throw FormatFault(part, "bytes after its end") }
+    guard position == end else { throw FormatFault(part, "bytes after the end") }
   }
 
-  /// Moves over a string and returns what stands between its quotation marks.
+  /// Advances past a string and returns the range between its quotation marks.
   mutating func string(in bytes: RawSpan) throws(FormatFault) -> Range<Int> {
     try expect("\"", in: bytes)
     let start = position
@@ -34,7 +34,7 @@ struct JSONScanner {
       position += 1
       switch byte {
       case UInt8(ascii: "\""): return start..<position - 1
-      case UInt8(ascii: "\\"): position += 1  // the decoder judges the escape
+      case UInt8(ascii: "\\"): position += 1  // the decoder checks the escape
       case 0..<0x20: throw FormatFault(part, "a control character in a string")
       default: break
       }
@@ -42,9 +42,9 @@ struct JSONScanner {
     throw FormatFault(part, "a string has no end")
   }
 
-  /// Moves over any value and returns where it stands.
+  /// Advances past any value and returns its range.
   ///
-  /// - Parameter depth: how many objects and arrays it stands in.
+  /// - Parameter depth: the number of objects and arrays that contain the value.
   mutating func value(in bytes: RawSpan, depth: Int) throws(FormatFault) -> Range<Int> {
     let start = position
     guard position < end else { throw FormatFault(part, "a value is missing") }
@@ -53,7 +53,7 @@ struct JSONScanner {
     case UInt8(ascii: "{"): try nest("}", hasNames: true, in: bytes, depth: depth)
     case UInt8(ascii: "["): try nest("]", hasNames: false, in: bytes, depth: depth)
     default:
-      // A number or a literal; whoever wants the value checks it.
+      // A number or a literal; the caller that needs the value checks it.
       while position < end, isWordByte(bytes.byte(position)) { position += 1 }
       guard position > start else { throw FormatFault(part, "not a value") }
     }
@@ -63,7 +63,7 @@ struct JSONScanner {
   private mutating func nest(
     _ close: Unicode.Scalar, hasNames: Bool, in bytes: RawSpan, depth: Int
   ) throws(FormatFault) {
-    guard depth < JSONText.maximumDepth else { throw FormatFault(part, "nested too deep") }
+    guard depth < JSONText.maximumDepth else { throw FormatFault(part, "nested too deeply") }
     position += 1
     if take(close, in: bytes) { return }
     repeat {
@@ -84,13 +84,13 @@ struct JSONScanner {
   }
 }
 
-/// A rule of the vault format that some bytes break.
+/// A violation of the vault format.
 ///
-/// It names the part, never its contents.
+/// It names the part of the file, never its contents.
 struct FormatFault: Error, CustomStringConvertible {
   let part: String
   let reason: String
-  /// Set when nothing is broken, but the file is of this other version.
+  /// The other version, for a file that breaks no rule but has that version.
   let otherVersion: Int?
 
   init(_ part: String, _ reason: String) {
@@ -101,7 +101,7 @@ struct FormatFault: Error, CustomStringConvertible {
 
   init(otherVersion: Int) {
     part = "version"
-    reason = "\(otherVersion), and this software reads \(ClearMembers.version)"
+    reason = "\(otherVersion); this software reads \(ClearMembers.version)"
     self.otherVersion = otherVersion
   }
 
@@ -114,7 +114,7 @@ extension RawSpan {
     unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
   }
 
-  /// Whether the bytes from `offset` on begin with these.
+  /// Whether the bytes from `offset` on start with these.
   func hasBytes(_ bytes: some Collection<UInt8>, at offset: Int) -> Bool {
     guard byteCount - offset >= bytes.count else { return false }
     var offset = offset
@@ -130,12 +130,13 @@ extension RawSpan {
     range.count == bytes.count && hasBytes(bytes, at: range.lowerBound)
   }
 
-  /// A copy of the bytes of a range in the heap; not for secrets.
+  /// A heap copy of the bytes of a range; not for secrets.
   func array(_ range: Range<Int>) -> [UInt8] {
     range.map { byte($0) }
   }
 
-  /// Whether the bytes of `range` come before, are equal to, or come after `other`, byte by byte.
+  /// Compares the bytes of `range` with `other`: negative if they come first, zero if they are
+  /// equal.
   func compare(_ range: Range<Int>, to other: Range<Int>, of otherBytes: RawSpan) -> Int {
     for offset in 0..<Swift.min(range.count, other.count) {
       let difference =

@@ -1,10 +1,9 @@
-/// The escapes of JSON strings (RFC 8259, section 7), read and written in place.
+/// Decoding of the escapes in JSON strings (RFC 8259, section 7), straight into a buffer.
 enum JSONString {
-  /// Writes what a string means to `target` and returns how many bytes it has; never more than
-  /// the escaped form.
+  /// Decodes a string to `target` and returns its size in bytes, which never exceeds that of the
+  /// escaped form.
   ///
-  /// - Throws: for an escape that does not exist, half a surrogate pair, and bytes that are not
-  ///   UTF-8.
+  /// - Throws: a fault for an invalid escape, an unpaired surrogate, or bytes that are not UTF-8.
   static func unescape(
     _ bytes: RawSpan, _ range: Range<Int>, into target: UnsafeMutableRawBufferPointer,
     of part: String
@@ -55,7 +54,7 @@ enum JSONString {
       if let scalar = Unicode.Scalar(value) { return scalar }
     default: break
     }
-    throw FormatFault(part, "an escape that does not exist")
+    throw FormatFault(part, "an invalid escape")
   }
 
   private static func codeUnit(
@@ -65,7 +64,7 @@ enum JSONString {
     var unit: UInt16 = 0
     for offset in position..<position + 4 {
       guard let digit = Character(Unicode.Scalar(bytes.byte(offset))).hexDigitValue else {
-        throw FormatFault(part, "an escape that does not exist")
+        throw FormatFault(part, "an invalid escape")
       }
       unit = unit << 4 | UInt16(digit)
     }
@@ -74,7 +73,7 @@ enum JSONString {
   }
 }
 
-/// The validity of UTF-8 (Unicode, table 3-7), judged where the bytes lie.
+/// Validation of UTF-8 (Unicode, table 3-7) without a copy of the bytes.
 enum UTF8Text {
   static func isValid(_ bytes: RawSpan) -> Bool {
     var position = 0

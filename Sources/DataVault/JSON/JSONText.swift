@@ -1,12 +1,12 @@
-/// A reader of JSON that copies nothing: it takes ranges of the bytes apart into ranges.
+/// A JSON reader without copies: it splits a range of bytes into the ranges of its parts.
 ///
-/// It accepts what `docs/reference/vault-format.md` accepts: no white space, named members in a fixed order,
-/// depth at most 8, whole numbers.
+/// It accepts the JSON of `docs/reference/vault-format.md`: no white space, named members in a fixed order,
+/// at most 8 levels, whole numbers.
 enum JSONText {
   static let maximumDepth = 8
   private static let maximumNumber = 1 << 53 - 1
 
-  /// The values of an object's members, which must be exactly these in this order.
+  /// The values of an object whose members must be exactly these, in this order.
   static func members(
     _ names: [String], in bytes: RawSpan, _ range: Range<Int>, of part: String
   ) throws(FormatFault) -> [Range<Int>] {
@@ -23,7 +23,8 @@ enum JSONText {
     return values
   }
 
-  /// Calls `body` with each member's name, as it stands between its quotation marks, and value.
+  /// Calls `body` with each member's name, without its quotation marks and still escaped, and its
+  /// value.
   static func forEachMember(
     in bytes: RawSpan, _ range: Range<Int>, of part: String,
     _ body: (_ name: Range<Int>, _ value: Range<Int>) throws(FormatFault) -> Void
@@ -42,7 +43,7 @@ enum JSONText {
     try scanner.expectEnd()
   }
 
-  /// The elements of an array, which may be no more than `maximumCount`.
+  /// The elements of an array, of which there must be at most `maximumCount`.
   static func elements(
     in bytes: RawSpan, _ range: Range<Int>, maximumCount: Int, of part: String
   ) throws(FormatFault) -> [Range<Int>] {
@@ -52,7 +53,7 @@ enum JSONText {
     if !scanner.take("]", in: bytes) {
       repeat {
         guard elements.count < maximumCount else {
-          throw FormatFault(part, "more than \(maximumCount)")
+          throw FormatFault(part, "more than \(maximumCount) elements")
         }
         elements.append(try scanner.value(in: bytes, depth: 1))
       } while scanner.take(",", in: bytes)
@@ -62,9 +63,10 @@ enum JSONText {
     return elements
   }
 
-  /// What stands between the quotation marks of a string, which may hold escapes.
+  /// The range between the quotation marks of a string, which can contain escapes.
   ///
-  /// - Parameter range: a value as the scanner has found it, so that its first byte tells its type.
+  /// - Parameter range: a value that the scanner has found, so that its first byte determines its
+  ///   type.
   static func escapedString(
     in bytes: RawSpan, _ range: Range<Int>, of part: String
   ) throws(FormatFault) -> Range<Int> {
@@ -74,13 +76,13 @@ enum JSONText {
     return range.lowerBound + 1..<range.upperBound - 1
   }
 
-  /// What stands between the quotation marks of a string without escapes.
+  /// The range between the quotation marks of a string, which must not contain escapes.
   static func plainString(
     in bytes: RawSpan, _ range: Range<Int>, of part: String
   ) throws(FormatFault) -> Range<Int> {
     let contents = try escapedString(in: bytes, range, of: part)
     for offset in contents where bytes.byte(offset) == UInt8(ascii: "\\") {
-      throw FormatFault(part, "an escape where none may be")
+      throw FormatFault(part, "an escape in a string that must not have one")
     }
     return contents
   }

@@ -1,8 +1,8 @@
 internal import VaultCrypto
 
-/// One recipient of `key`: something that opens the vault alone.
+/// One recipient of `key`: a slot that opens the vault by itself.
 struct KeySlot: Sendable, Equatable {
-  /// How the key that unwraps is won.
+  /// The method by which a slot gets its wrapping key.
   enum Method: Sendable, Equatable {
     case password(salt: [UInt8], iterationCount: Int)
     case recoveryCode(name: String)
@@ -29,7 +29,7 @@ struct KeySlot: Sendable, Equatable {
     }
   }
 
-  /// What people call it; a password has no name.
+  /// The slot's name for people; a password has none.
   var shortName: String? {
     switch method {
     case .password: nil
@@ -72,11 +72,11 @@ struct KeySlot: Sendable, Equatable {
     wrappedKey = try Base64URL.decode(
       bytes, try JSONText.plainString(in: bytes, members[1], of: part), of: part)
     guard wrappedKey.count == Self.wrappedKeyByteCount else {
-      throw FormatFault(part, "the wrapped key has not 40 bytes")
+      throw FormatFault(part, "the wrapped key is not 40 bytes long")
     }
   }
 
-  /// The content key; nil when the wrapping key is not this slot's.
+  /// The content key; nil if the wrapping key belongs to another slot.
   func contentKey(with wrappingKey: borrowing SecretBytes) throws(CryptoError) -> SecretBytes? {
     do throws(CryptoError) {
       return try AES256KeyWrap.unwrap(wrappedKey, with: wrappingKey)
@@ -89,18 +89,18 @@ struct KeySlot: Sendable, Equatable {
   private static func method(
     parsing bytes: RawSpan, _ header: Range<Int>, of part: String
   ) throws(FormatFault) -> Method {
-    // The algorithm decides which members there must be; it stands first.
+    // The algorithm comes first and determines the other members.
     let prefix = "{\"alg\":\"\(passwordAlgorithm)\","
     guard bytes.hasBytes(prefix.utf8, at: header.lowerBound) else {
       return try keyMethod(parsing: bytes, header, of: part)
     }
     let members = try JSONText.members(["alg", "kid", "p2s", "p2c"], in: bytes, header, of: part)
     guard bytes.equals("\"\(passwordName)\"".utf8, in: members[1]) else {
-      throw FormatFault(part, "an algorithm that its kind does not have")
+      throw FormatFault(part, "the algorithm does not match the kid")
     }
     let salt = try Base64URL.decode(
       bytes, try JSONText.plainString(in: bytes, members[2], of: part), of: part)
-    guard salt.count == saltByteCount else { throw FormatFault(part, "p2s has not 16 bytes") }
+    guard salt.count == saltByteCount else { throw FormatFault(part, "p2s is not 16 bytes long") }
     return .password(
       salt: salt, iterationCount: try JSONText.number(in: bytes, members[3], of: part))
   }
@@ -109,7 +109,7 @@ struct KeySlot: Sendable, Equatable {
     parsing bytes: RawSpan, _ header: Range<Int>, of part: String
   ) throws(FormatFault) -> Method {
     guard bytes.hasBytes("{\"alg\":\"\(keyAlgorithm)\",".utf8, at: header.lowerBound) else {
-      throw FormatFault(part, "an algorithm that this format does not have")
+      throw FormatFault(part, "unknown algorithm")
     }
     let members = try JSONText.members(["alg", "kid"], in: bytes, header, of: part)
     let kid = bytes.array(try JSONText.plainString(in: bytes, members[1], of: part))
@@ -117,16 +117,16 @@ struct KeySlot: Sendable, Equatable {
       separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
     guard pieces.count == 2, (1...maximumNameByteCount).contains(pieces[1].count),
       isSlug(pieces[1])
-    else { throw FormatFault(part, "a kid of no known kind") }
+    else { throw FormatFault(part, "unknown kind of kid") }
     let name = String(decoding: pieces[1], as: UTF8.self)
     if pieces[0].elementsEqual("recovery".utf8) { return .recoveryCode(name: name) }
     if pieces[0].elementsEqual("keyfile".utf8) { return .keyFile(name: name) }
-    throw FormatFault(part, "a kid of no known kind")
+    throw FormatFault(part, "unknown kind of kid")
   }
 }
 
 extension KeySlot {
-  /// A new password slot around the content key.
+  /// A new password slot that wraps the content key.
   static func password(
     _ credentials: borrowing Credentials, wrapping contentKey: borrowing SecretBytes,
     parameters: VaultParameters
@@ -139,7 +139,8 @@ extension KeySlot {
       wrappedKey: try AES256KeyWrap.wrap(contentKey, with: key))
   }
 
-  /// RFC 7518, section 4.8: the salt is UTF8(alg), 00, p2s; then the caller's salt.
+  /// The wrapping key of RFC 7518, section 4.8: the salt is UTF8(alg), 00, p2s, then the caller's
+  /// salt.
   static func wrappingKey(
     _ credentials: borrowing Credentials, salt: [UInt8], iterationCount: Int
   ) throws(CryptoError) -> SecretBytes {
@@ -154,7 +155,7 @@ extension KeySlot {
 }
 
 extension KeySlot {
-  /// A slot around the content key that a recovery code opens.
+  /// A new slot that wraps the content key and opens with a recovery code.
   static func recoveryCode(
     _ code: borrowing RecoveryCode, named name: String, wrapping contentKey: borrowing SecretBytes
   ) throws(CryptoError) -> KeySlot {
@@ -166,10 +167,10 @@ extension KeySlot {
 }
 
 extension KeySlot {
-  /// How many bytes a key file has.
+  /// The size of a key file in bytes.
   static let keyFileByteCount = 32
 
-  /// A slot around the content key that the 32 bytes of a key file open.
+  /// A new slot that wraps the content key and opens with the 32 bytes of a key file.
   static func keyFile(
     _ key: borrowing SecretBytes, named name: String, wrapping contentKey: borrowing SecretBytes
   ) throws(CryptoError) -> KeySlot {
@@ -177,12 +178,12 @@ extension KeySlot {
       method: .keyFile(name: name), wrappedKey: try AES256KeyWrap.wrap(contentKey, with: key))
   }
 
-  /// - Throws: `keyFileLength` unless there are exactly 32 bytes.
+  /// - Throws: `keyFileLength` unless the key has exactly 32 bytes.
   static func requireKeyFile(_ key: borrowing SecretBytes) throws(VaultError) {
     guard key.byteCount == keyFileByteCount else {
       throw VaultError(
         .keyFileLength, "the key file has \(key.byteCount) bytes, not \(keyFileByteCount)",
-        hint: "it holds raw random bytes, as head -c 32 /dev/urandom writes them")
+        hint: "create one with: head -c 32 /dev/urandom > FILE")
     }
   }
 }

@@ -1,23 +1,23 @@
 public import VaultCrypto
 
-/// A code on paper that opens a vault alone: 160 random bits, made by
+/// A printed recovery code that opens a vault by itself: 160 random bits, created by
 /// ``Vault/addRecoveryCode(named:)`` and shown once.
 ///
-/// In groups: `0410-6105-0R3G-G28A-1C60-T3GF-208H-44RM-W4QG`. The last four characters are a check,
-/// so that a slip of the pen is told from a code that does not belong. The caller's salt plays no
-/// part.
+/// Its text has groups: `0410-6105-0R3G-G28A-1C60-T3GF-208H-44RM-W4QG`. The last four characters
+/// are a check, which distinguishes a typing error from the code of another vault. The caller's
+/// salt is not used.
 public struct RecoveryCode: ~Copyable, Sendable {
-  /// The random bytes in a code.
+  /// The number of random bytes in a code.
   static let byteCount = 20
-  /// Characters without the hyphens: 32 for the bytes, 4 to check them.
+  /// The number of characters without hyphens: 32 for the bytes, 4 for the check.
   static let characterCount = 36
   static let groupCharacterCount = 4
-  /// The bytes and, of their SHA-256, the 20 bits that are the check characters.
+  /// The size of the random bytes and the check: the check is the first 20 bits of their SHA-256.
   static let contentByteCount = 23
 
   let content: SecretBytes
 
-  /// The code of these 20 bytes.
+  /// Makes the code for these 20 bytes.
   package init(bytes: borrowing SecretBytes) throws(CryptoError) {
     let digest = try bytes.withBytes { (bytes) throws(CryptoError) in try SHA256.digest(bytes) }
     content = ByteWriter.secret { writer in
@@ -43,7 +43,7 @@ public struct RecoveryCode: ~Copyable, Sendable {
           if index > 0, index % Self.groupCharacterCount == 0 {
             writer.append(UInt8(ascii: "-"))
           }
-          // 5 bits, which two neighbouring bytes hold.
+          // Each character takes 5 bits, from two adjacent bytes.
           let offset = index * 5
           let pair =
             UInt16(content.byte(offset / 8)) << 8 | UInt16(content.byte(offset / 8 + 1))
@@ -54,14 +54,14 @@ public struct RecoveryCode: ~Copyable, Sendable {
     }
   }
 
-  /// The key that wraps in the slot of this code.
+  /// The key that wraps the content key in this code's slot.
   borrowing func wrappingKey() throws(CryptoError) -> SecretBytes {
     try HKDF.sha512(
       inputKey: content.copy(0..<Self.byteCount), salt: [],
       info: Array("datavault/recovery".utf8), byteCount: 32)
   }
 
-  /// A second one of the same code.
+  /// A copy of the code.
   public borrowing func copy() -> RecoveryCode {
     RecoveryCode(content: content.copy())
   }
@@ -72,12 +72,13 @@ public struct RecoveryCode: ~Copyable, Sendable {
 }
 
 extension RecoveryCode {
-  /// Reads a code that somebody has typed.
+  /// Parses a code that a person typed.
   ///
-  /// Hyphens and spaces are dropped; letters are taken in either case, `I` and `L` as 1, `O` as 0.
+  /// Hyphens and spaces are ignored. Letters can have either case; `I` and `L` are read as 1, `O`
+  /// as 0.
   ///
-  /// - Throws: `recoveryCodeCharacter`, `recoveryCodeLength`, or `recoveryCodeMistyped` when the
-  ///   check characters do not fit. No message holds any of the text.
+  /// - Throws: `recoveryCodeCharacter`, `recoveryCodeLength`, or `recoveryCodeMistyped` if the
+  ///   check characters are wrong. No message contains any of the text.
   public init(parsing text: borrowing SecretBytes) throws(VaultError) {
     let content = try unsafe SecretBytes(byteCount: Self.contentByteCount) {
       (target) throws(VaultError) in
@@ -88,13 +89,13 @@ extension RecoveryCode {
     }
     guard SecretBytes.isEqual(content, code.content) else {
       throw VaultError(
-        .recoveryCodeMistyped, "the recovery code is mistyped: its check characters do not fit",
+        .recoveryCodeMistyped, "the recovery code is mistyped: its check characters do not match",
         hint: "compare each group with the paper")
     }
     self = code
   }
 
-  /// Writes 5 bits a character to `target`, which holds zeros.
+  /// Writes 5 bits for each character to `target`, which must hold zeros.
   private static func decode(
     _ text: borrowing SecretBytes, into target: UnsafeMutableRawBufferPointer
   ) throws(VaultError) {
@@ -121,26 +122,27 @@ extension RecoveryCode {
 extension VaultError {
   fileprivate static func recoveryCodeCharacter(number: Int) -> VaultError {
     VaultError(
-      .recoveryCodeCharacter, "character \(number) of the recovery code is none that codes have",
-      hint: "they have digits and letters without U, in groups of 4")
+      .recoveryCodeCharacter, "character \(number) of the recovery code is not valid",
+      hint: "a code has digits and letters without U, in groups of 4")
   }
 
   fileprivate static func recoveryCodeLength(_ count: Int) -> VaultError {
     VaultError(
       .recoveryCodeLength,
       "the recovery code has \(count) characters, not \(RecoveryCode.characterCount)",
-      hint: "9 groups of 4; hyphens and spaces do not count")
+      hint: "enter 9 groups of 4; hyphens and spaces do not count")
   }
 }
 
-/// Crockford's base32, as recovery codes are written.
+/// Crockford's base32, the alphabet of recovery codes.
 ///
-/// Without tables and without branches on the data, because a secret passes through it.
+/// The code has no tables and no branches on the data, because a secret passes through it.
 enum CrockfordBase32 {
   /// The character for 5 bits: the digits, then the letters without I, L, O and U.
   static func character(_ bits: UInt8) -> UInt8 {
     let value = Int32(bits)
-    // Each term adds the step from one run of the alphabet to the next when value is beyond it.
+    // Each term adds the step to the next run of the alphabet if the value is beyond the current
+    // run.
     var character = value + 48
     character += ((9 - value) >> 8) & 7
     character += ((17 - value) >> 8) & 1
@@ -150,8 +152,9 @@ enum CrockfordBase32 {
     return UInt8(truncatingIfNeeded: character)
   }
 
-  /// The 5 bits of a character, in either case, with I and L read as 1 and O as 0; negative for one
-  /// outside the alphabet.
+  /// The 5 bits of a character; negative for a character outside the alphabet.
+  ///
+  /// Letters can have either case; I and L are read as 1, O as 0.
   static func bits(_ character: UInt8) -> Int32 {
     var c = Int32(character)
     func mask(_ low: Int32, _ high: Int32) -> Int32 { ((low - 1 - c) & (c - high - 1)) >> 8 }

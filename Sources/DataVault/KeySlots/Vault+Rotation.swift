@@ -1,25 +1,24 @@
 internal import VaultCrypto
 
 extension Vault {
-  /// Makes a new vault key and a new content key, in one durable write; the vault stays unlocked.
+  /// Replaces the vault key and the content key in one durable write; the vault stays unlocked.
   ///
-  /// Whoever had the old keys (from a removed slot, a session, or an older copy of the file) opens
-  /// nothing that is written from now on. Other objects and processes that have the vault open are
-  /// locked out until they open it again.
+  /// The old keys (from a removed slot, a session, or an older copy of the file) open nothing that
+  /// is written from now on. Other objects and processes that have the vault open are locked out
+  /// until they unlock it again.
   ///
-  /// Keys of a bound database are contents, not derived from the vault key: they stay. Who had the
-  /// old keys may have read them, so change the database's key as well where that matters. Data is
-  /// sealed under a new key from now on; the old ones stay, for what they have sealed.
+  /// The keys of a bound database are contents and do not depend on the vault key, so they stay. A
+  /// holder of the old keys can have read them; change the database's key too where that matters.
+  /// Data is sealed under a new key from now on. The old data keys stay, to open older data.
   ///
   /// - Parameters:
-  ///   - secrets: what opens each slot that is to be kept; one may open several. A password keeps
-  ///     its slot with a new salt and today's iterations.
+  ///   - secrets: a secret for each slot to keep; one secret can open several slots. A password
+  ///     slot gets a new salt and today's iterations.
   ///   - names: the slots to drop, each by name or identifier. Every slot must be either kept or
-  ///     dropped: none goes by being forgotten. A slot that is named here goes, whatever secrets
-  ///     are given.
+  ///     dropped. A slot that is named here is dropped even if its secret is given.
   /// - Throws: `locked`; `wrongPassword` for a secret that opens no slot, `slotSecretMissing` for a
   ///   slot neither kept nor dropped, `slotNotFound`, `lastSlot`, `keyFileLength`; `notSecured`,
-  ///   `writeFailed`; what reading throws. The vault is as it was then.
+  ///   `writeFailed`; the errors of reading. After an error the vault is unchanged.
   public func rotate(
     keeping secrets: borrowing VaultSecrets, dropping names: [String] = []
   ) throws(VaultError) {
@@ -49,9 +48,9 @@ extension Vault {
     }
   }
 
-  /// By slot, which of the secrets opens it.
+  /// The index of the secret that opens each slot; nil for a slot that none opens.
   ///
-  /// - Throws: `wrongPassword` or `slotNotFound` for a secret that opens none.
+  /// - Throws: `wrongPassword` or `slotNotFound` for a secret that opens no slot.
   private func findOpeners(
     of key: KeyEnvelope, among secrets: borrowing VaultSecrets
   ) throws(VaultError) -> [Int?] {
@@ -91,6 +90,6 @@ extension VaultError {
   fileprivate static func secretMissing(_ slot: KeySlot, _ id: VaultID) -> VaultError {
     VaultError(
       .slotSecretMissing, "slot '\(slot.name)' of vault '\(id)' is neither kept nor dropped",
-      hint: "give what opens it, or drop it by name")
+      hint: "give its secret, or drop it by name")
   }
 }

@@ -1,25 +1,26 @@
 public import VaultCrypto
 
-/// Further things that open a vault, each alone, and ways to remove them.
+/// Additional slots, each of which opens the vault by itself, and their removal.
 ///
-/// Removing a slot does not make keys new: whoever opened the vault by it, or keeps an older copy
-/// of its file, may still hold what the slot wrapped. ``rotate(keeping:dropping:)`` shuts them out.
+/// Removing a slot does not replace keys. A person who opened the vault with the slot, or has an
+/// older copy of its file, can still have the content key. ``rotate(keeping:dropping:)`` replaces
+/// it.
 extension Vault {
   /// Adds a recovery code to the unlocked vault; durable on return.
   ///
-  /// The code is nowhere else: show it once, on paper.
+  /// The code is not stored: show it once, on paper.
   ///
-  /// - Parameter name: `[a-z0-9][a-z0-9_-]{0,31}`, of no other slot; it is no secret.
-  /// - Throws: `locked`; `slotExists`, `tooManySlots` beyond 16, `invalidArgument` for such a name,
-  ///   `notSecured` under the standard credentials, as securing drops all slots; `writeFailed`;
-  ///   what reading throws.
+  /// - Parameter name: `[a-z0-9][a-z0-9_-]{0,31}`, unique in the vault; it is not secret.
+  /// - Throws: `locked`; `slotExists`, `tooManySlots` beyond 16, `invalidArgument` for an invalid
+  ///   name; `notSecured` under the standard credentials, because securing drops all slots;
+  ///   `writeFailed`; the errors of reading.
   public func addRecoveryCode(named name: String) throws(VaultError) -> RecoveryCode {
     let code = try RecoveryCode.random(from: parameters.random)
     try addRecoveryCode(code, named: name)
     return code
   }
 
-  /// As ``addRecoveryCode(named:)``, with a code that is there already.
+  /// As ``addRecoveryCode(named:)``, with a given code.
   package func addRecoveryCode(
     _ code: borrowing RecoveryCode, named name: String
   ) throws(VaultError) {
@@ -36,8 +37,8 @@ extension Vault {
   ///
   /// - Parameters:
   ///   - name: as in ``addRecoveryCode(named:)``.
-  ///   - key: the file's contents: exactly 32 bytes, drawn at random.
-  /// - Throws: `keyFileLength`; otherwise as ``addRecoveryCode(named:)``.
+  ///   - key: the file's contents: exactly 32 random bytes.
+  /// - Throws: `keyFileLength`; the errors of ``addRecoveryCode(named:)``.
   public func addKeyFile(
     named name: String, key: borrowing SecretBytes
   ) throws(VaultError) {
@@ -51,11 +52,11 @@ extension Vault {
     }
   }
 
-  /// Removes what opens the vault under a name; durable on return.
+  /// Removes a slot; durable on return.
   ///
   /// - Parameter name: a slot's name, or its ``VaultStatus/Slot/identifier``.
-  /// - Throws: `locked`, `slotNotFound`; `lastSlot`, as nothing would open the vault again;
-  ///   `notSecured`, `writeFailed`; what reading throws.
+  /// - Throws: `locked`, `slotNotFound`; `lastSlot`, because nothing would open the vault again;
+  ///   `notSecured`, `writeFailed`; the errors of reading.
   public func removeSlot(named name: String) throws(VaultError) {
     try change { (draft) throws(VaultError) in
       try draft.requireSecured()
@@ -68,13 +69,13 @@ extension Vault {
 }
 
 extension VaultDraft {
-  /// - Throws: `notSecured`: the keys under the standard credentials are known, and another slot
-  ///   would neither protect them nor outlive the securing.
+  /// - Throws: `notSecured`: under the standard credentials the keys are public. Another slot would
+  ///   not protect them, and securing the vault would drop it.
   func requireSecured() throws(VaultError) {
     guard clear.isSecured else {
       throw VaultError(
         .notSecured, "vault '\(clear.vaultID)' opens with the publicly known password",
-        hint: "set a password of yours first; that makes new keys and drops all other slots")
+        hint: "set your own password first; that makes new keys and drops all other slots")
     }
   }
 
@@ -83,14 +84,14 @@ extension VaultDraft {
     let count = name.utf8.count
     guard (1...KeySlot.maximumNameByteCount).contains(count), isSlug(name.utf8) else {
       throw VaultError(
-        .invalidArgument, "this cannot name a slot: \(name.debugDescription)",
-        hint: "1 to 32 of a-z, 0-9, - and _, beginning with a letter or a digit")
+        .invalidArgument, "invalid slot name: \(name.debugDescription)",
+        hint: "use 1 to 32 of a-z, 0-9, - and _, and begin with a letter or a digit")
     }
-    // One name, one slot, of whatever kind: people name what they mean to remove.
+    // A name is unique over all kinds of slots, so that a removal by name is unambiguous.
     let isTaken = key.slots.contains { $0.shortName == name }
     guard !isTaken, name != KeySlot.passwordName else {
       throw VaultError(
-        .slotExists, "vault '\(clear.vaultID)' has a slot '\(name)' already",
+        .slotExists, "vault '\(clear.vaultID)' already has a slot '\(name)'",
         hint: "choose another name, or remove that slot first")
     }
     try requireFreeSlot()
@@ -100,26 +101,26 @@ extension VaultDraft {
     guard key.slots.count < KeyEnvelope.maximumSlotCount else {
       throw VaultError(
         .tooManySlots,
-        "vault '\(clear.vaultID)' has \(KeyEnvelope.maximumSlotCount) slots, which is the most",
+        "vault '\(clear.vaultID)' already has the maximum of \(KeyEnvelope.maximumSlotCount) slots",
         hint: "remove one first")
     }
   }
 }
 
 extension KeyEnvelope {
-  /// The slot of this identifier, or the only one of this name.
+  /// The index of the slot with this identifier, or of the only slot with this name.
   func slotIndex(named name: String, of id: VaultID) throws(VaultError) -> Int {
     if let index = slots.firstIndex(where: { $0.name == name }) { return index }
     let indices = slots.indices.filter { slots[$0].shortName == name }
     guard let index = indices.first else {
       throw VaultError(
-        .slotNotFound, "vault '\(id)' has no slot of this name",
-        hint: "it has \(slots.map(\.name).joined(separator: ", "))")
+        .slotNotFound, "slot '\(name)' not found in vault '\(id)'",
+        hint: "choose one of: \(slots.map(\.name).joined(separator: ", "))")
     }
     guard indices.count == 1 else {
       throw VaultError(
-        .invalidArgument, "vault '\(id)' has two slots of this name",
-        hint: "say which: \(indices.map { slots[$0].name }.joined(separator: " or "))")
+        .invalidArgument, "vault '\(id)' has two slots named '\(name)'",
+        hint: "use the full name: \(indices.map { slots[$0].name }.joined(separator: " or "))")
     }
     return index
   }
@@ -128,19 +129,20 @@ extension KeyEnvelope {
 extension VaultError {
   static func lastSlot(_ id: VaultID) -> VaultError {
     VaultError(
-      .lastSlot, "nothing would open vault '\(id)' any more", hint: "add or keep another slot first"
+      .lastSlot, "no slot would be left to open vault '\(id)'",
+      hint: "add or keep another slot first"
     )
   }
 }
 
 extension Vault {
-  /// Gives a password slot that was made with fewer iterations today's default, in one durable
-  /// write, now that its password is at hand.
+  /// Raises the iterations of a password slot to today's default, in one durable write, while its
+  /// password is known.
   ///
-  /// The vault is open already, and stays so whatever becomes of this: where nothing can be
-  /// written, the next unlock tries again.
+  /// The vault is already open and stays open if this fails. If the store cannot be written, the
+  /// next unlock tries again.
   ///
-  /// - Parameter key: as it was when the secret opened it.
+  /// - Parameter key: the key envelope that the secret opened.
   func raiseIterations(of key: KeyEnvelope, with secret: borrowing VaultSecret) {
     switch secret {
     case .password(let credentials):
@@ -159,11 +161,11 @@ extension Vault {
   private func rewrapPassword(
     at index: Int, of key: KeyEnvelope, with credentials: borrowing Credentials
   ) throws(VaultError) {
-    // A store that cannot be written says so here, before anything is derived.
+    // A store that cannot be written fails here, before the derivation.
     let lock = try store.lock(id)
     defer { lock.release() }
     var draft = try withContents { $0.draft() }
-    // A password that was changed meanwhile must not come back.
+    // If the password was changed in the meantime, the old one must not come back.
     guard draft.key == key else { return }
     var slots = key.slots
     slots[index] = try withCrypto { () throws(CryptoError) in

@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// When an unlocked vault locks itself, on the boot clock.
+/// The time at which an unlocked vault locks itself, on the boot clock.
 struct LockTimeout: Sendable, Equatable {
-  /// The unlock, or the last extension.
+  /// The time of the unlock or of the last extension.
   private var start: Duration
-  /// Zero for never.
+  /// Zero for no timeout.
   private var length: Duration
 
   init(_ policy: VaultPolicy, start: Duration) {
@@ -12,21 +12,21 @@ struct LockTimeout: Sendable, Equatable {
     length = .seconds(policy.lockTimeoutSeconds)
   }
 
-  /// The moment, in time since boot; nil for never.
+  /// The time since boot at which the timeout expires; nil for never.
   var deadline: Duration? {
     length > .zero ? start + length : nil
   }
 
-  func isOver(at now: Duration) -> Bool {
+  func hasExpired(at now: Duration) -> Bool {
     deadline.map { now >= $0 } ?? false
   }
 
-  /// Counts from now on.
+  /// Restarts the timeout.
   mutating func restart(at now: Duration) {
     start = now
   }
 
-  /// Takes over a policy: another length counts from now on.
+  /// Applies a policy: a changed length restarts the timeout.
   mutating func follow(_ policy: VaultPolicy, at now: Duration) {
     let next = LockTimeout(policy, start: now)
     if next.length != length { self = next }
@@ -34,29 +34,29 @@ struct LockTimeout: Sendable, Equatable {
 }
 
 extension Vault {
-  /// Lets the lock timeout of the unlocked vault count anew from now; without one it does nothing.
+  /// Restarts the lock timeout of the unlocked vault; without a timeout it does nothing.
   ///
-  /// - Throws: `locked`, also when the time is over.
+  /// - Throws: `locked`, also after the timeout has expired.
   public func resetLockTimeout() throws(VaultError) {
     guard !isLocked else { throw .locked(id) }
     timeout?.restart(at: parameters.sinceBoot())
     scheduleExpiry()
   }
 
-  /// Locks a vault whose time is over.
+  /// Locks the vault if its timeout has expired.
   func expireIfDue() {
-    if let timeout, timeout.isOver(at: parameters.sinceBoot()) { close(because: .timeout) }
+    if let timeout, timeout.hasExpired(at: parameters.sinceBoot()) { close(because: .timeout) }
   }
 
-  /// Sees to it that the vault locks itself also when nobody calls.
+  /// Starts a task that locks the vault when the timeout expires, without any call.
   func scheduleExpiry() {
     expiry.set(nil)
     guard let deadline = timeout?.deadline else { return }
     let (sinceBoot, sleep) = (parameters.sinceBoot, parameters.sleep)
     expiry.set(
       Task { [weak self] in
-        // In slices: what sleeps beneath stands still while the machine is asleep, the boot clock
-        // does not.
+        // In slices: the sleep's clock stops while the machine is asleep, and the boot clock does
+        // not.
         while case let rest = deadline - sinceBoot(), rest > .zero {
           do { try await sleep(min(rest, .seconds(10))) } catch { return }
         }
@@ -65,11 +65,11 @@ extension Vault {
   }
 }
 
-/// The task that waits for a vault's lock timeout; it ends with its owner.
+/// The task that waits for a vault's lock timeout; it is cancelled when the vault is released.
 final class ExpiryTask: Sendable {
   private let task = Mutex<Task<Void, Never>?>(nil)
 
-  /// Takes the place of the one before, which ends.
+  /// Replaces the task and cancels the previous one.
   func set(_ next: Task<Void, Never>?) {
     let previous = task.withLock { task in
       defer { task = next }
@@ -83,9 +83,9 @@ final class ExpiryTask: Sendable {
   }
 }
 
-/// That an unlocked vault was locked, and why.
+/// The event that an unlocked vault was locked, with the reason.
 public struct VaultLockEvent: Sendable, Equatable {
-  /// Why a vault was locked; new reasons may be added.
+  /// Why a vault was locked; later versions can add reasons.
   public struct Reason: Sendable, Hashable, CustomStringConvertible {
     /// The reason's name, stable for programs.
     public let description: String
@@ -94,25 +94,25 @@ public struct VaultLockEvent: Sendable, Equatable {
       description = name
     }
 
-    /// Somebody called `lock()`.
+    /// The caller used `lock()`.
     public static let request = Reason("request")
-    /// The lock timeout of the vault's policy is over.
+    /// The lock timeout of the vault's policy expired.
     public static let timeout = Reason("timeout")
-    /// The session through which the vault was opened is over, or was ended.
+    /// The session that opened the vault expired or was ended.
     public static let session = Reason("session")
-    /// The vault has new keys, made elsewhere: what was open does not fit any more.
+    /// Another process or object gave the vault new keys, so the keys in memory no longer fit.
     public static let newKeys = Reason("newKeys")
-    /// The vault has been deleted elsewhere.
+    /// Another process or object deleted the vault.
     public static let deleted = Reason("deleted")
-    /// The vault was deleted after too many wrong attempts.
+    /// The vault was deleted after too many failed attempts.
     public static let wiped = Reason("wiped")
   }
 
-  /// Why.
+  /// The reason.
   public let reason: Reason
 }
 
-/// Who wants to know when a vault is locked.
+/// The streams that receive the lock events of a vault.
 final class LockObservers: Sendable {
   private struct State {
     var continuations: [UInt64: AsyncStream<VaultLockEvent>.Continuation] = [:]
@@ -121,7 +121,7 @@ final class LockObservers: Sendable {
 
   private let state = Mutex(State())
 
-  /// The events from now on; it ends with the vault.
+  /// A stream of the events from now on; it ends when the vault object is released.
   func events() -> AsyncStream<VaultLockEvent> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: VaultLockEvent.self, bufferingPolicy: .bufferingNewest(8))
@@ -136,13 +136,13 @@ final class LockObservers: Sendable {
     return stream
   }
 
-  func tell(_ reason: VaultLockEvent.Reason) {
+  func notify(_ reason: VaultLockEvent.Reason) {
     let continuations = state.withLock { Array($0.continuations.values) }
     for continuation in continuations { continuation.yield(VaultLockEvent(reason: reason)) }
   }
 
   deinit {
-    // Outside the lock: ending a stream calls back.
+    // Outside the lock: finishing a stream calls `onTermination`, which takes the lock.
     let continuations = state.withLock { state in
       defer { state.continuations = [:] }
       return Array(state.continuations.values)

@@ -2,13 +2,13 @@ internal import FileLayer
 internal import VaultCrypto
 
 extension VaultPolicy {
-  /// What a password is about to be used for, which decides what its owner can do next.
+  /// The operation for which a password is checked; it decides the hint.
   enum PasswordUse {
     case setting
     case unlocking
   }
 
-  /// - Throws: for the first rule that a password breaks, that rule's own error.
+  /// - Throws: the error of the first rule that a password breaks.
   func check(
     _ credentials: borrowing Credentials, for use: PasswordUse, of id: VaultID
   ) throws(VaultError) {
@@ -16,15 +16,15 @@ extension VaultPolicy {
       guard allowsStandardPassword else {
         throw broken(
           .passwordRequired, use,
-          "vault '\(id)' demands a password: the publicly known one is not allowed")
+          "vault '\(id)' requires a password: its policy forbids the publicly known one")
       }
       return
     }
-    let password = PasswordTally(credentials.password)
+    let password = PasswordProperties(credentials.password)
     func demand(
       _ code: VaultError.Code, unless isKept: Bool, _ what: String
     ) throws(VaultError) {
-      if !isKept { throw broken(code, use, "the policy of vault '\(id)' demands \(what)") }
+      if !isKept { throw broken(code, use, "the policy of vault '\(id)' requires \(what)") }
     }
     try demand(
       .passwordTooShort, unless: password.length >= minimumLength,
@@ -42,12 +42,12 @@ extension VaultPolicy {
       "a character in the password that is neither a letter nor a digit")
     try demand(
       .tooFewUniqueCharacters,
-      unless: PasswordTally.hasDifferentCharacters(
+      unless: PasswordProperties.hasDifferentCharacters(
         minimumUniqueCharacters, in: credentials.password),
       "a password of at least \(minimumUniqueCharacters) different characters")
   }
 
-  /// - Throws: `passwordExpired` for a password that was set too long ago.
+  /// - Throws: `passwordExpired` for a password that is older than the policy allows.
   func checkAge(
     passwordSetAt: Int, now: UnixTime, of id: VaultID
   ) throws(VaultError) {
@@ -65,16 +65,16 @@ extension VaultPolicy {
   ) -> VaultError {
     let hint =
       switch use {
-      case .setting: "choose another password; nothing was changed"
+      case .setting: "choose another password; nothing has changed"
       case .unlocking:
-        "change the password, which takes this one as the current one: datavault change-password"
+        "run `datavault change-password`, which accepts this password as the current one"
       }
     return VaultError(code, message, hint: hint)
   }
 }
 
-/// The characters of a password, taken where its bytes lie: Unicode scalars, or bytes where they are
-/// not UTF-8.
+/// Iterates over a password's characters without copying it: Unicode scalars, or bytes if the
+/// password is not UTF-8.
 enum PasswordCharacters {
   static func forEach(in bytes: RawSpan, _ body: (Unicode.Scalar) -> Void) {
     guard UTF8Text.isValid(bytes) else {
@@ -94,15 +94,15 @@ enum PasswordCharacters {
     }
   }
 
-  /// A byte that is no character: ASCII for itself, others each for a private one, which is neither
-  /// a letter nor a digit.
+  /// The scalar that stands for a byte: ASCII for itself, any other byte for a private-use scalar,
+  /// which is neither a letter nor a digit.
   private static func standIn(for byte: UInt8) -> Unicode.Scalar {
     byte < 0x80 ? Unicode.Scalar(byte) : Unicode.Scalar(0xE000 + UInt16(byte)) ?? "\u{FFFD}"
   }
 }
 
-/// What the rules for passwords ask about one: counts, never its characters.
-struct PasswordTally {
+/// The properties of a password that the rules need: counts and flags, never its characters.
+struct PasswordProperties {
   private(set) var length = 0
   private(set) var hasDigit = false
   private(set) var hasUpper = false
@@ -110,9 +110,9 @@ struct PasswordTally {
   private(set) var hasSpecial = false
 
   init(_ password: borrowing SecretBytes) {
-    var tally = Self()
-    password.withBytes { PasswordCharacters.forEach(in: $0) { tally.count($0) } }
-    self = tally
+    var properties = Self()
+    password.withBytes { PasswordCharacters.forEach(in: $0) { properties.count($0) } }
+    self = properties
   }
 
   private init() {}
@@ -129,9 +129,9 @@ struct PasswordTally {
     }
   }
 
-  /// Whether a password has at least so many different characters.
+  /// Whether a password has at least this many different characters.
   ///
-  /// Those found so far are noted in a secret, for as long as they are fewer.
+  /// The characters found so far are stored in a secret.
   static func hasDifferentCharacters(_ minimum: Int, in password: borrowing SecretBytes) -> Bool {
     guard minimum > 0 else { return true }
     var found = SecretBytes(zeroCount: minimum * MemoryLayout<Unicode.Scalar>.stride)

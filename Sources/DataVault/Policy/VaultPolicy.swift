@@ -1,20 +1,20 @@
-/// What a vault demands of its password, how long it stays open, and what becomes of it after wrong
-/// attempts.
+/// The rules of a vault: for its password, its lock timeout and its failed attempts.
 ///
-/// The rules for passwords hold when a password is set and when it is used to unlock; recovery
-/// codes and key files are not passwords. A password that breaks a rule set later does not lock its
-/// owner out: `changePassword(from:to:)` takes it as the current one. An unlock by it fails until
-/// then, with the rule's own error.
+/// The rules for passwords apply when a password is set and when it is used to unlock. They do not
+/// apply to recovery codes and key files. A password that breaks a rule set later does not lock its
+/// owner out: `changePassword(from:to:)` accepts it as the current one. Until then an unlock with
+/// it fails with the rule's own error.
 ///
 /// Characters are Unicode scalars; in a password that is not UTF-8, they are bytes.
 public struct VaultPolicy: Sendable, Equatable {
-  /// Whether the standard credentials may be set and used; the rules for characters do not concern
-  /// them.
+  /// Whether the standard credentials can be set and used.
+  ///
+  /// The rules for characters do not apply to them.
   ///
   /// Default: true.
   public var allowsStandardPassword = true
 
-  /// The fewest characters of a password, at most 1024.
+  /// The minimum number of characters in a password, at most 1024.
   ///
   /// Default: 8.
   public var minimumLength = 8
@@ -34,32 +34,35 @@ public struct VaultPolicy: Sendable, Equatable {
   /// Default: false.
   public var requiresLower = false
 
-  /// Whether a password needs a character that is neither a letter, a mark that belongs to one, nor
-  /// a decimal digit: a space counts.
+  /// Whether a password needs a special character.
+  ///
+  /// That is a character other than a letter, a mark that belongs to a letter, or a decimal digit.
+  /// A space counts.
   ///
   /// Default: false.
   public var requiresSpecial = false
 
-  /// The fewest different characters of a password, at most 256.
+  /// The minimum number of different characters in a password, at most 256.
   ///
   /// Default: 0.
   public var minimumUniqueCharacters = 0
 
-  /// The days after which a password must be changed, at most 36,500; 0 for never.
+  /// The age in days at which a password expires and must be changed, at most 36,500; 0 for never.
   ///
-  /// They count from the moment it was set, on the wall clock. Default: 0.
+  /// The age counts from the time at which the password was set, on the wall clock. Default: 0.
   public var expirationDays = 0
 
-  /// The seconds after an unlock after which the vault locks itself, at most 31,536,000 (a year);
-  /// 0 for never.
+  /// The seconds after an unlock at which the vault locks itself, at most 31,536,000 (a year); 0
+  /// for never.
   ///
-  /// They count on the boot clock, time asleep included. Default: 0.
+  /// The time counts on the boot clock, including sleep. Default: 0.
   public var lockTimeoutSeconds = 0
 
-  /// The wrong attempts in a row that are allowed, at most 1000; 0 for any number.
+  /// The number of consecutive failed attempts that are allowed, at most 1000; 0 for no limit.
   ///
-  /// The next one **deletes the vault** and all it holds.
-  /// It can be read without a password, and whoever can write the files can undo it. Default: 0.
+  /// One more failed attempt **deletes the vault** and its contents.
+  /// The limit can be read without a password, and anyone who can write the files can undo it.
+  /// Default: 0.
   public var retryLimit = 0
 
   /// The policy of a new vault.
@@ -67,13 +70,13 @@ public struct VaultPolicy: Sendable, Equatable {
 }
 
 extension VaultPolicy {
-  /// What a number of a policy may be: from 0 to a maximum.
+  /// A number of a policy with its maximum; the minimum is 0.
   struct Bound: Sendable {
     let member: String
     let maximum: Int
   }
 
-  /// The first number that is out of its bounds.
+  /// The bound of the first number that is out of range.
   var brokenBound: Bound? {
     let numbers = [
       (minimumLength, Bound(member: "minimumLength", maximum: 1024)),
@@ -85,15 +88,15 @@ extension VaultPolicy {
     return numbers.first { number, bound in !(0...bound.maximum).contains(number) }?.1
   }
 
-  /// - Throws: `invalidArgument` for a number that is out of its bounds.
+  /// - Throws: `invalidArgument` for a number that is out of range.
   func requireValid() throws(VaultError) {
     guard let bound = brokenBound else { return }
     throw VaultError(
-      .invalidArgument, "\(bound.member) of a policy is not from 0 to \(bound.maximum)")
+      .invalidArgument, "policy member '\(bound.member)' is not from 0 to \(bound.maximum)")
   }
 }
 
-/// The sealed part of a policy; the retry limit is a clear member.
+/// The sealed part of a policy; the retry limit is a clear member instead.
 extension VaultPolicy {
   init(parsing bytes: RawSpan, _ range: Range<Int>) throws(FormatFault) {
     let part = "policy"
@@ -127,10 +130,9 @@ extension VaultPolicy {
 }
 
 extension Vault {
-  /// What the unlocked vault demands of passwords, how long it stays open, and what wrong attempts
-  /// lead to.
+  /// The policy of the unlocked vault.
   ///
-  /// - Throws: `locked`; what reading throws.
+  /// - Throws: `locked`; the errors of reading.
   public func policy() throws(VaultError) -> VaultPolicy {
     try withContents { open in
       var policy = open.contents.policy
@@ -141,12 +143,12 @@ extension Vault {
 
   /// Sets the policy of the unlocked vault; durable on return.
   ///
-  /// The password in place is not looked at: if it breaks a new rule, or has expired by it, the next
-  /// unlock says so, and ``changePassword(from:to:)`` takes it. A lock timeout that differs from the
-  /// one before counts from now; in other processes, from when they notice.
+  /// The current password is not checked. If it breaks a new rule or has expired under it, the next
+  /// unlock reports this, and ``changePassword(from:to:)`` accepts the password. A changed lock
+  /// timeout counts from now; in other processes, from the time at which they read the change.
   ///
-  /// - Throws: `locked`, `invalidArgument` for a number out of its bounds, `writeFailed`; what
-  ///   reading throws.
+  /// - Throws: `locked`, `invalidArgument` for a number that is out of range, `writeFailed`; the
+  ///   errors of reading.
   public func setPolicy(_ policy: VaultPolicy) throws(VaultError) {
     try policy.requireValid()
     try change { draft in
@@ -157,7 +159,7 @@ extension Vault {
 }
 
 extension VaultDraft {
-  /// - Throws: for a new password that breaks the vault's policy, the rule's own error.
+  /// - Throws: the rule's own error, for a new password that breaks the vault's policy.
   borrowing func requireAllowed(
     _ new: borrowing Credentials, of id: VaultID
   ) throws(VaultError) {

@@ -3,19 +3,21 @@ internal import Glibc
 internal import SystemPackage
 internal import VaultCrypto
 
-/// Where one vault's session is, whether there is one or not.
+/// The location of one vault's session in the keyring, whether a session exists or not.
 struct SessionKeyLocation: Sendable {
-  /// What the names of all sessions begin with.
+  /// The prefix of all session names.
   static let prefix = "datavault:"
 
   let keyring: any SessionKeyring
-  /// Time since boot.
+  /// The time since boot.
   let now: @Sendable () -> Duration
-  /// `datavault:`, the vault's id, `:` and 32 hexadecimal digits of SHA-256 of its place: the
-  /// user's own processes see it in `/proc/keys`.
+  /// The key's name: `datavault:`, the vault's id, `:` and 32 hexadecimal digits of the SHA-256 of
+  /// the store's identity for the vault.
+  ///
+  /// The user's own processes can see it in `/proc/keys`.
   let name: String
 
-  /// - Parameter identity: as the store names the vault to all processes.
+  /// - Parameter identity: the store's name for the vault, equal in all processes.
   init(
     _ id: VaultID, identity: String, parameters: VaultParameters
   ) throws(CryptoError) {
@@ -26,9 +28,9 @@ struct SessionKeyLocation: Sendable {
     now = parameters.sinceBoot
   }
 
-  /// Keeps a content key here until a time span is over.
+  /// Stores a content key here for a limited time.
   ///
-  /// - Returns: when that is, since boot.
+  /// - Returns: the time since boot at which the session expires.
   func open(
     with contentKey: borrowing SecretBytes, for duration: Duration
   ) throws(KeyringError) -> Duration {
@@ -42,7 +44,7 @@ struct SessionKeyLocation: Sendable {
     return deadline
   }
 
-  /// The live session here, if there is one.
+  /// The session here; nil if there is none or it has expired.
   func find() throws(KeyringError) -> LiveSession? {
     guard case .present(let serial) = try keyring.find(name),
       let payload = try payload(of: serial), now() < payload.deadline
@@ -61,14 +63,15 @@ struct SessionKeyLocation: Sendable {
     return true
   }
 
-  /// What has become of a session that was found here.
+  /// The state of a session that was found here.
   ///
-  /// A keyring that does not answer is asked again: nothing is known until the deadline.
+  /// If the keyring fails, the session counts as live until its deadline, and the caller asks
+  /// again.
   func look(at key: SessionKey) -> SessionState {
     do throws(KeyringError) {
       let entry = try keyring.find(name)
       if case .present(let serial) = entry, serial != key.serial {
-        // Somebody has unlocked the vault again.
+        // Another unlock has started a new session.
         guard let payload = try payload(of: serial) else { return .over(.ended) }
         let renewed = SessionKey(serial: serial, deadline: payload.deadline)
         return SessionState(entry, key: renewed, now: now())
@@ -87,13 +90,13 @@ struct SessionKeyLocation: Sendable {
   }
 }
 
-/// What opens a vault, as a session gave it.
+/// A session's key, with the content key that opens the vault.
 struct LiveSession: ~Copyable {
   let key: SessionKey
   let contentKey: SecretBytes
 }
 
-/// Which key of the keyring, and until when, since boot.
+/// A key of the keyring, with its deadline as time since boot.
 package struct SessionKey: Sendable, Equatable {
   let serial: Int32
   let deadline: Duration
@@ -104,10 +107,11 @@ package struct SessionKey: Sendable, Equatable {
   }
 }
 
-/// What a session's key holds: 1 byte version, 8 bytes deadline, 32 bytes content key.
+/// The payload of a session's key: 1 byte version, 8 bytes deadline, 32 bytes content key.
 ///
-/// The deadline is in nanoseconds on the boot clock, little endian. A keyring does not outlive the
-/// boot, so it needs no boot id; unlike the kernel's own timeout it does not move with the date.
+/// The deadline is in nanoseconds on the boot clock, little-endian. A keyring does not survive a
+/// reboot, so the payload needs no boot id. Unlike the kernel's own timeout, the deadline is not
+/// affected by changes of the date.
 struct SessionPayload: ~Copyable {
   static let version: UInt8 = 1
   static let contentKeyByteCount = 32
@@ -121,7 +125,7 @@ struct SessionPayload: ~Copyable {
     self.contentKey = contentKey
   }
 
-  /// - Returns: nil for what this version did not write.
+  /// - Returns: nil for a payload that this version did not write.
   init?(parsing bytes: borrowing SecretBytes) {
     guard bytes.byteCount == Self.byteCount else { return nil }
     let (version, nanoseconds) = unsafe bytes.withUnsafeBytes {
@@ -134,7 +138,7 @@ struct SessionPayload: ~Copyable {
     contentKey = bytes.copy(9..<Self.byteCount)
   }
 
-  /// What is stored.
+  /// The payload's bytes.
   borrowing func bytes() -> SecretBytes {
     let nanoseconds = UInt64(clamping: deadline.wholeNanoseconds).littleEndian
     return unsafe SecretBytes(byteCount: Self.byteCount) { target in
@@ -148,11 +152,11 @@ struct SessionPayload: ~Copyable {
 }
 
 extension FileVaultStore {
-  /// The file's path without symbolic links above it: a home that is reached by two paths, as a
-  /// systemd service's `/var/lib/private/NAME` is, has one session.
+  /// The file's path with symbolic links resolved in its directories.
   ///
-  /// It is the same while the home is not there, because its file system is unmounted: what is there of
-  /// the path is resolved, and the rest is as it was given.
+  /// A home with two paths, such as a systemd service's `/var/lib/private/NAME`, therefore has one
+  /// session. If the home does not exist, for example because its file system is not mounted, the
+  /// existing part of the path is resolved and the rest is appended unchanged.
   public func sessionIdentity(of id: VaultID) -> String? {
     var there = directory
     var rest = FilePath("\(id).vault")

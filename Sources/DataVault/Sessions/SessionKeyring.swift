@@ -3,40 +3,41 @@ internal import Glibc
 package import SystemPackage
 package import VaultCrypto
 
-/// Where sessions are kept: named secrets that all processes of one user see, and that end by
-/// themselves.
+/// A keyring for sessions: named secrets that all processes of one user can read and that expire.
 package protocol SessionKeyring: Sendable {
-  /// Keeps a secret under a name, in place of any that it had, for so many seconds; then it is
-  /// gone. When this fails, nothing was kept.
+  /// Stores a secret under a name for this many seconds and replaces an earlier secret.
+  ///
+  /// If it fails, nothing is stored.
   func store(
     _ payload: borrowing SecretBytes, as name: String, wholeSeconds: UInt32
   ) throws(KeyringError)
 
-  /// Looks a name up.
+  /// Looks up a name.
   func find(_ name: String) throws(KeyringError) -> KeyringEntry
 
-  /// The secret of an entry; nil when it is gone, or has not so many bytes.
+  /// The secret of an entry; nil if the entry is gone or has another size.
   func read(_ serial: Int32, byteCount: Int) throws(KeyringError) -> SecretBytes?
 
-  /// Ends an entry at once, for every process; one that is gone already stays gone.
+  /// Revokes an entry for every process, with immediate effect; an entry that is gone is not an
+  /// error.
   func revoke(_ serial: Int32) throws(KeyringError)
 
-  /// The entries whose names begin so.
+  /// The entries whose names have this prefix.
   func serials(withPrefix prefix: String) throws(KeyringError) -> [Int32]
 }
 
-/// What a keyring knows of a name.
+/// The result of looking up a name in a keyring.
 package enum KeyringEntry: Sendable, Equatable {
-  /// Nothing, or not any more.
+  /// No entry, or one that was revoked.
   case absent
-  /// Its time was over not long ago.
+  /// The entry expired recently.
   case expired
   case present(serial: Int32)
 }
 
-/// A call that the keyring refused.
+/// A keyring call that failed.
 package struct KeyringError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// The call, as it stands in the manual.
+  /// The name of the call, as in its manual page.
   package let call: String
   package let errno: Errno
 
@@ -48,17 +49,18 @@ package struct KeyringError: Error, Sendable, Equatable, CustomStringConvertible
   package var description: String { "\(call): \(errno)" }
 }
 
-/// The kernel's keyring of this user, user-keyring(7): kept in memory that is never swapped, ended
-/// by the kernel itself.
+/// The kernel's keyring of this user, user-keyring(7): its memory is never swapped, and the kernel
+/// enforces timeouts.
 ///
-/// A process whose session keyring does not lead to the user keyring, as under systemd, may add a
-/// key there but neither read it nor set its timeout: what a new key grants, it grants to those who
-/// possess it. So a key is made in the thread's own keyring, given its permissions and its timeout
-/// there, and only then linked into the user keyring. Its permissions are the owner's alone:
-/// possession grants nothing, so that a process of another user which has inherited a way to this
-/// keyring, as through sudo, reads nothing.
+/// Under systemd, a process's session keyring does not link to the user keyring. Such a process can
+/// add a key there, but can neither read it nor set its timeout, because a new key grants rights to
+/// its possessor. A key is therefore made in the thread's own keyring, gets its permissions and its
+/// timeout there, and is then linked into the user keyring.
+///
+/// The permissions are those of the owner alone. Possession grants nothing: a process of another
+/// user that inherited a link to this keyring, for example through sudo, reads nothing.
 package struct KernelKeyring: SessionKeyring {
-  /// Of all types this one can be read and is never written to a swappable file.
+  /// The key type that can be read and is never written to a swappable file.
   private static let type = "user"
 
   package init() {}
@@ -80,7 +82,8 @@ package struct KernelKeyring: SessionKeyring {
       keyctl_revoke(key)
       throw error
     }
-    // The link has taken its place; until the kernel collects it, its number would still read it.
+    // The link has replaced the old key. Until the kernel collects that key, its serial can still
+    // read it.
     if case .present(let serial) = before { keyctl_revoke(serial) }
   }
 
@@ -115,7 +118,7 @@ package struct KernelKeyring: SessionKeyring {
         throw KeyringError("keyctl_revoke", Errno(rawValue: number))
       }
     }
-    // Revoked it is; without the link its name is free at once.
+    // The key is revoked; removing the link frees its name immediately.
     keyctl_unlink(serial, KEY_SPEC_USER_KEYRING)
   }
 
@@ -123,7 +126,7 @@ package struct KernelKeyring: SessionKeyring {
     try linked().filter { Self.name(of: $0)?.hasPrefix(prefix) == true }
   }
 
-  /// Everything in the user keyring.
+  /// The serials of all keys in the user keyring.
   private func linked() throws(KeyringError) -> [Int32] {
     var serials: [Int32] = []
     while true {
@@ -139,7 +142,8 @@ package struct KernelKeyring: SessionKeyring {
     }
   }
 
-  /// The description of a key of our type; nil for others, and for what may not be looked at.
+  /// The description of a key of our type; nil for other keys and for keys that we have no right to
+  /// view.
   private static func name(of serial: Int32) -> String? {
     // type;uid;gid;perm;description
     var bytes = [CChar](repeating: 0, count: 512)

@@ -2,28 +2,29 @@ internal import FileLayer
 internal import Synchronization
 internal import VaultCrypto
 
-/// Opening a vault without its password, while a session lasts.
+/// Opening a vault without its password, during a session.
 extension Vault {
-  /// Lets every process of this user open the vault without a password for a while.
+  /// Lets every process of this user open the vault without a password for a limited time.
   ///
-  /// What opens the vault goes into the kernel's keyring of this user, with a timeout that the
-  /// kernel enforces; `docs/explanation/sessions.md` says who can read it. A session of this vault that is
-  /// there already ends, and this one takes its place. It ends with its time, with
+  /// The content key goes into the kernel's keyring of this user, with a timeout that the kernel
+  /// enforces; `docs/explanation/sessions.md` says who can read it. An earlier session of this vault ends, and
+  /// this one replaces it. The session ends when its time expires, with
   /// ``VaultSession/end(_:in:)``, when the vault gets new keys or is deleted, and when the machine
-  /// restarts; ``lock()`` does not end it.
+  /// restarts. ``lock()`` does not end it.
   ///
   /// - Parameter duration: 1 second to 366 days.
-  /// - Throws: `sessionsUnavailable` where the kernel refuses, as it does in many containers;
-  ///   `invalidArgument`, `locked`; what reading throws.
+  /// - Throws: `sessionsUnavailable` if the kernel refuses, as it does in many containers;
+  ///   `invalidArgument`, `locked`; the errors of reading.
   @discardableResult
   public func openSession(for duration: Duration) throws(VaultError) -> VaultSession {
     guard (VaultSession.shortest...VaultSession.longest).contains(duration) else {
-      throw VaultError(.invalidArgument, "a session lasts 1 second to 366 days")
+      throw VaultError(
+        .invalidArgument, "the duration of a session is not from 1 second to 366 days")
     }
     guard let place = try SessionKeyLocation(of: id, in: store, parameters: parameters) else {
       throw VaultError(
         .sessionsUnavailable,
-        "no other process could open vault '\(id)' (\(store.location(of: id)))")
+        "vault '\(id)' is not accessible to other processes (\(store.location(of: id)))")
     }
     let session = try withContents { (open) throws(VaultError) in
       do throws(KeyringError) {
@@ -37,8 +38,9 @@ extension Vault {
     return session
   }
 
-  /// Ends the session that this vault has just begun if the vault has got new keys meanwhile, or is
-  /// gone: whoever did that has looked for a session before there was one.
+  /// Ends the session that this vault has just begun if the vault has new keys or was deleted.
+  ///
+  /// The process that changed the keys looked for a session before this one existed.
   private func requireKeysOfSession() throws(VaultError) {
     do throws(VaultError) {
       try withContents { (_) throws(VaultError) in }
@@ -52,15 +54,15 @@ extension Vault {
     }
   }
 
-  /// Opens the vault through a session, where there is one.
+  /// Opens the vault through a session, if there is one.
   ///
-  /// Like an unlock it leaves an unlocked vault as it is; unlike one it is no attempt, and costs
-  /// no derivation. When the session is over, the vault locks within half a second.
+  /// An unlocked vault stays unlocked and unchanged, as with an unlock. This is not an attempt and
+  /// needs no derivation. When the session ends, the vault locks within half a second.
   ///
-  /// - Returns: whether the vault is unlocked now. It is not when there is no session, or when the
-  ///   kernel has none to offer.
-  /// - Throws: `sessionStale` when the vault has got new keys since; the session is ended then. What
-  ///   reading throws.
+  /// - Returns: whether the vault is now unlocked; false if there is no session or the kernel
+  ///   refuses sessions.
+  /// - Throws: `sessionStale` if the vault has new keys since the session began, which ends the
+  ///   session; the errors of reading.
   public func unlockWithSession() throws(VaultError) -> Bool {
     do throws(VaultError) {
       return try unlockWithAvailableSession()
@@ -70,7 +72,7 @@ extension Vault {
     }
   }
 
-  /// As ``unlockWithSession()``, but `sessionsUnavailable` is an error.
+  /// As ``unlockWithSession()``, but throws `sessionsUnavailable`.
   func unlockWithAvailableSession() throws(VaultError) -> Bool {
     if !isLocked { return true }
     guard let place = try SessionKeyLocation(of: id, in: store, parameters: parameters) else {
@@ -92,10 +94,11 @@ extension Vault {
   ) throws(VaultError) {
     let file = try readFile()
     guard file.key.opens(with: session.contentKey) else {
-      // It will never open anything again.
+      // The session can never open the vault again.
       try? place.keyring.revoke(session.key.serial)
       throw VaultError(
-        .sessionStale, "vault '\(id)' has new keys since its session began: the session is ended",
+        .sessionStale,
+        "the session of vault '\(id)' was ended: the vault has new keys since it began",
         hint: "unlock it again")
     }
     adopt(try open(file, contentKey: session.contentKey.copy()))
@@ -104,31 +107,31 @@ extension Vault {
 
   // MARK: The end of a session
 
-  /// Locks the vault when the session is over.
+  /// Locks the vault when the session ends.
   private func watch(_ key: SessionKey, at place: SessionKeyLocation) {
     unlockedOtherwise()
     let number = sessionNumber
     sessionWatch = SessionWatch(place, key) { [weak self] end in
-      await self?.sessionIsOver(end, number: number)
+      await self?.sessionEnded(end, number: number)
     }
   }
 
-  private func sessionIsOver(_ end: SessionEnd, number: Int) async {
+  private func sessionEnded(_ end: SessionEnd, number: Int) async {
     guard number == sessionNumber else { return }
     guard end == .ended else { return close(because: .session) }
     wasLockedFromOutside.store(true, ordering: .releasing)
     await lock(because: .session, patience: Self.outsideLockPatience)
   }
 
-  /// Ends this vault's session, if there is one: the vault is gone.
+  /// Ends this vault's session, if there is one, because the vault was deleted.
   func endSession() {
     _ = try? SessionKeyLocation(of: id, in: store, parameters: parameters)?.end()
   }
 
   /// Ends this vault's session if it does not open the vault's new keys.
   ///
-  /// Whoever opened the vault through it is locked out at once, not at its next use; this object
-  /// stays as it is. Where the kernel refuses, there is no session.
+  /// Other objects that were opened through the session are then locked out without waiting for
+  /// their next operation; this object stays unlocked. If the kernel refuses, there is no session.
   func endSession(unlessOpening key: KeyEnvelope) {
     guard let place = try? SessionKeyLocation(of: id, in: store, parameters: parameters),
       let found = try? place.find()
@@ -138,21 +141,21 @@ extension Vault {
     try? place.keyring.revoke(found.key.serial)
   }
 
-  /// From here on no session has a say in whether the vault is open.
+  /// Detaches the vault from its session.
   func leaveSession() {
     sessionNumber += 1
     sessionWatch = nil
   }
 
-  /// The vault is open, and not through the session that it may have been opened through before.
+  /// Records that the vault was unlocked by other means than its session.
   func unlockedOtherwise() {
     leaveSession()
     wasLockedFromOutside.store(false, ordering: .releasing)
   }
 
-  /// Whether the vault was opened through a session that somebody has ended since.
+  /// Whether the vault was locked because somebody ended the session that opened it.
   ///
-  /// An expired session locks the vault too, but tells nobody else: a timeout is no outage.
+  /// An expired session also locks the vault, but does not set this: a timeout is not an outage.
   package nonisolated var isLockedFromOutside: Bool {
     wasLockedFromOutside.load(ordering: .acquiring)
   }
@@ -170,16 +173,16 @@ extension KeyEnvelope {
 }
 
 extension Vault {
-  /// Waits until a session opens the vault: until somebody runs `datavault unlock`.
+  /// Waits until a session opens the vault, for example through `datavault unlock`.
   ///
-  /// Looks four times a second. A stale session is ended, and waited on for another. A vault that
-  /// is unlocked in another way meanwhile ends the wait as well.
+  /// It looks four times a second. It ends a stale session and waits for another one. If the vault
+  /// is unlocked by other means, the wait ends too.
   ///
-  /// - Parameter timeout: how long, on the boot clock; zero looks once.
-  /// - Returns: whether the vault is unlocked now. It is not when the time is over, or the task is
+  /// - Parameter timeout: the longest wait, on the boot clock; zero looks once.
+  /// - Returns: whether the vault is now unlocked; false after the timeout or when the task is
   ///   cancelled.
-  /// - Throws: `sessionsUnavailable` where the kernel refuses, as nothing would ever come; what
-  ///   reading throws.
+  /// - Throws: `sessionsUnavailable` if the kernel refuses, because no session could ever begin;
+  ///   the errors of reading.
   public nonisolated func unlockWithSession(
     waitingUpTo timeout: Duration
   ) async throws(VaultError) -> Bool {
@@ -202,16 +205,16 @@ extension Vault {
   }
 }
 
-/// Notices that the session through which a vault was opened is over, until this object goes.
+/// Detects the end of the session that opened a vault, while this object exists.
 ///
-/// The kernel tells nobody when a key is revoked (keyctl(2) has `KEYCTL_WATCH_KEY`, which
-/// distributions leave out), so it is asked four times a second: two system calls.
+/// The kernel does not report that a key was revoked (keyctl(2) has `KEYCTL_WATCH_KEY`, which
+/// distributions leave out). The watch therefore asks four times a second, with two system calls.
 final class SessionWatch: Sendable {
   static let interval = Duration.milliseconds(250)
 
   private let task: Task<Void, Never>
 
-  /// - Parameter tell: called once, when the session is over.
+  /// - Parameter tell: called once, when the session ends.
   init(
     _ place: SessionKeyLocation, _ key: SessionKey,
     tell: @escaping @Sendable (SessionEnd) async -> Void
@@ -260,16 +263,16 @@ extension VaultOperations {
 }
 
 extension VaultOperations {
-  /// Ends the session of a vault that is gone.
+  /// Ends the session of a deleted vault.
   ///
-  /// Where the kernel refuses, there is none; and one that stays opens nothing any more.
+  /// If the kernel refuses, there is no session. A session that remains opens nothing any more.
   func endSessionOfGone(_ id: VaultID, parameters: VaultParameters) {
     _ = try? endSession(of: id, parameters: parameters)
   }
 }
 
 extension SessionKeyLocation {
-  /// - Returns: nil for a store that no other process reaches.
+  /// - Returns: nil for a store that no other process can reach.
   init?(
     of id: VaultID, in store: any VaultStore, parameters: VaultParameters
   ) throws(VaultError) {

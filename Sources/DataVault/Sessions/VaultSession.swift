@@ -1,10 +1,11 @@
 internal import VaultCrypto
 
-/// A time during which every process of this user may open one vault without a password.
+/// A session: a limited time in which every process of this user can open one vault without a
+/// password.
 ///
-/// ``Vault/openSession(for:)`` begins one. It lives in the kernel's keyring of the user.
+/// ``Vault/openSession(for:)`` begins a session. The kernel's keyring of the user holds it.
 public struct VaultSession: Sendable {
-  /// The vault that it opens.
+  /// The vault that the session opens.
   public let id: VaultID
 
   /// The shortest session: 1 second.
@@ -15,19 +16,19 @@ public struct VaultSession: Sendable {
   private let deadline: Duration
   private let now: @Sendable () -> Duration
 
-  /// - Parameter deadline: since boot.
+  /// - Parameter deadline: the time since boot at which the session expires.
   init(id: VaultID, deadline: Duration, now: @escaping @Sendable () -> Duration) {
     self.id = id
     self.deadline = deadline
     self.now = now
   }
 
-  /// How long it still lasts, unless somebody ends it; zero when it is over.
+  /// The time until the session expires, unless it is ended earlier; zero after that.
   public var remaining: Duration { max(.zero, deadline - now()) }
 
-  /// Tries whether this process can have sessions at all, by one of no vault.
+  /// Checks whether this process can have sessions, with a temporary key that belongs to no vault.
   ///
-  /// - Throws: `sessionsUnavailable` where the kernel refuses, with its reason.
+  /// - Throws: `sessionsUnavailable` with the reason, if the kernel refuses.
   public static func checkAvailability() throws(VaultError) {
     try checkAvailability(parameters: VaultParameters())
   }
@@ -44,11 +45,11 @@ public struct VaultSession: Sendable {
     }
   }
 
-  /// The live session of a vault; nil when there is none.
+  /// The live session of a vault; nil if there is none.
   ///
-  /// Whether it still opens the vault is not tried.
+  /// It does not check whether the session still opens the vault.
   ///
-  /// - Throws: `sessionsUnavailable` where the kernel refuses.
+  /// - Throws: `sessionsUnavailable` if the kernel refuses.
   public static func find(
     _ id: VaultID, in store: any VaultStore
   ) async throws(VaultError) -> VaultSession? {
@@ -61,12 +62,12 @@ public struct VaultSession: Sendable {
     try await VaultOperations(store).session(of: id, parameters: parameters)
   }
 
-  /// Ends the session of a vault, which need not exist any more.
+  /// Ends the session of a vault, which can already be deleted.
   ///
   /// Vaults that were opened through it lock within half a second, in every process.
   ///
-  /// - Returns: whether there was one.
-  /// - Throws: `sessionsUnavailable` where the kernel refuses.
+  /// - Returns: whether there was a session.
+  /// - Throws: `sessionsUnavailable` if the kernel refuses.
   @discardableResult
   public static func end(
     _ id: VaultID, in store: any VaultStore
@@ -81,10 +82,10 @@ public struct VaultSession: Sendable {
     try await VaultOperations(store).endSession(of: id, parameters: parameters)
   }
 
-  /// Ends every session of this user, of vaults in every store.
+  /// Ends every session of this user, for vaults in every store.
   ///
-  /// - Returns: how many there were.
-  /// - Throws: as ``end(_:in:)``.
+  /// - Returns: the number of sessions that were ended.
+  /// - Throws: the errors of ``end(_:in:)``.
   @discardableResult
   public static func endAll() throws(VaultError) -> Int {
     try endAll(parameters: VaultParameters())
@@ -97,7 +98,7 @@ public struct VaultSession: Sendable {
       let serials = try keyring.serials(withPrefix: SessionKeyLocation.prefix)
       var failure: KeyringError?
       for serial in serials {
-        // One that cannot be ended must not save those behind it.
+        // A session that cannot be ended must not prevent the end of the others.
         do throws(KeyringError) { try keyring.revoke(serial) } catch { failure = error }
       }
       if let failure { throw failure }
@@ -108,15 +109,15 @@ public struct VaultSession: Sendable {
   }
 }
 
-/// What a vault that was opened through a session finds when it looks again.
+/// The state of a session, as a vault that was opened through it finds it.
 package enum SessionState: Sendable, Equatable {
   case live(SessionKey)
   case over(SessionEnd)
 
-  /// Decides on what the keyring says.
+  /// Decides the state from a keyring entry.
   ///
-  /// An entry that is gone before its time was revoked: the keyring remembers for some minutes
-  /// which have expired.
+  /// An entry that is gone before its deadline was revoked, because the keyring remembers expired
+  /// entries for some minutes.
   package init(_ entry: KeyringEntry, key: SessionKey, now: Duration) {
     self =
       switch entry {
@@ -127,10 +128,10 @@ package enum SessionState: Sendable, Equatable {
   }
 }
 
-/// How a session went.
+/// Why a session ended.
 package enum SessionEnd: Sendable, Equatable {
-  /// Somebody ended it: `datavault lock`.
+  /// Somebody ended it, for example with `datavault lock`.
   case ended
-  /// Its time was over.
+  /// Its time expired.
   case expired
 }

@@ -2,12 +2,13 @@ package import FileLayer
 internal import Glibc
 package import SystemPackage
 
-/// The record of attempts to open one vault, in a clear file, with a lock file beside it that stays.
+/// The file that records the attempts to open one vault, unencrypted, with a permanent lock file
+/// beside it.
 package struct AttemptFile: Sendable {
   let path: FilePath
   let fileSystem: any FileSystem
 
-  /// - Parameter path: where the record is, `<path>.lock` where its lock.
+  /// - Parameter path: the path of the record; the lock file is `<path>.lock`.
   package init(_ path: FilePath, in fileSystem: any FileSystem) {
     self.path = path
     self.fileSystem = fileSystem
@@ -15,8 +16,9 @@ package struct AttemptFile: Sendable {
 
   /// The record; nil only when there is none.
   ///
-  /// Where an unfinished one counts more failures, it is that: a right secret is answered without
-  /// waiting for the disk, and whoever kills each attempt that waits would otherwise never be counted.
+  /// If an unfinished record counts more failures, that one is returned. A right secret is answered
+  /// before the disk has confirmed the record. An attacker who kills every attempt that waits would
+  /// otherwise never be counted.
   package func read() throws(VaultError) -> [UInt8]? {
     do throws(FileError) {
       let record = try read(path)
@@ -39,8 +41,8 @@ package struct AttemptFile: Sendable {
 
   /// Replaces the record.
   ///
-  /// - Parameter durably: whether a power cut may leave the old record, the new one or an empty one,
-  ///   which is read as none.
+  /// - Parameter durably: whether the new record must be durable on return. Otherwise a power cut
+  ///   can leave the old record, the new one or an empty one, which counts as no record.
   package func write(
     _ bytes: [UInt8], owner: FileOwner?, durably: Bool
   ) throws(VaultError) {
@@ -66,7 +68,7 @@ package struct AttemptFile: Sendable {
     }
   }
 
-  /// - Returns: whether there was something to remove.
+  /// - Returns: whether a record was removed.
   @discardableResult
   func removeWithoutSynchronizing() throws(FileError) -> Bool {
     var wasThere = false
@@ -77,27 +79,28 @@ package struct AttemptFile: Sendable {
     return wasThere
   }
 
-  /// Waits until this caller alone may make an attempt.
+  /// Waits for the exclusive right to make an attempt.
   ///
-  /// - Throws: `busy`, `writeFailed`; `fileSizeLimit` where this process alone could not write a
-  ///   record: whoever sets that limit, also for a program that runs as somebody else, would guess
-  ///   without being counted.
+  /// - Throws: `busy`, `writeFailed`; `fileSizeLimit` if this process cannot write a record. A user
+  ///   who sets that limit, also for a program that runs as another user, could otherwise try
+  ///   passwords without being counted.
   package func lock(
     of id: VaultID, patience: Duration = LockFile.attemptPatience
   ) throws(VaultError) -> VaultStoreLock {
-    guard Self.mayWriteRecords else { throw .fileSizeLimit(path) }
+    guard Self.canWriteRecords else { throw .fileSizeLimit(path) }
     return try LockFile(lockPath, in: fileSystem)
       .lock(for: "trying to open vault '\(id)'", patience: patience)
   }
 
-  /// Tries whether an attempt could be recorded, with a file that goes again; nobody is kept waiting.
+  /// Checks with a temporary file whether an attempt could be recorded; it does not wait for a
+  /// lock.
   ///
   /// - Throws: `fileSizeLimit`, `writeFailed`.
   package func probe() throws(VaultError) {
-    guard Self.mayWriteRecords else { throw .fileSizeLimit(path) }
+    guard Self.canWriteRecords else { throw .fileSizeLimit(path) }
     do throws(FileError) {
       guard try fileSystem.status(of: path.containingDirectory) != nil else { return }
-      // A lock file that belongs to somebody else keeps every attempt from being recorded.
+      // A lock file of another user prevents every attempt from being recorded.
       if try fileSystem.status(of: lockPath) != nil {
         try fileSystem.lock(lockPath, wait: false)?.release()
       }
@@ -117,7 +120,7 @@ package struct AttemptFile: Sendable {
       try file.write([UInt8](repeating: 0, count: AttemptRecord.maximumByteCount))
       try file.synchronize()
     } catch {
-      // Another probe at the same moment has shown that it can be made.
+      // A concurrent probe has shown that the file can be made.
       if error.errno == .fileExists { return }
       if !error.isCrash { try? fileSystem.remove(probe) }
       throw error
@@ -131,7 +134,7 @@ package struct AttemptFile: Sendable {
     return lockPath
   }
 
-  private static var mayWriteRecords: Bool {
+  private static var canWriteRecords: Bool {
     var limit = rlimit()
     guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0 else {
       return true
@@ -157,13 +160,16 @@ package struct AttemptFile: Sendable {
   }
 }
 
-/// A file that is there to be locked, among all objects and processes, and that stays.
+/// A permanent file that serves as a lock among all objects and processes.
 package struct LockFile: Sendable {
-  /// How long somebody waits who wants to change a vault: a change takes milliseconds, one with a
-  /// derivation or with many megabytes a second.
+  /// The time that a caller waits to change a vault.
+  ///
+  /// A change takes milliseconds; one with a derivation or with many megabytes takes a second.
   package static let patience = Duration.seconds(10)
-  /// How long somebody waits who wants to attempt to open a vault: others may be before them, each
-  /// with a derivation, and one with ten million iterations takes seconds.
+  /// The time that a caller waits to attempt to open a vault.
+  ///
+  /// Others can be waiting before it, each with a derivation. A derivation of ten million
+  /// iterations takes seconds.
   package static let attemptPatience = Duration.seconds(30)
 
   let path: FilePath
@@ -176,7 +182,7 @@ package struct LockFile: Sendable {
 
   /// Takes the lock.
   ///
-  /// - Parameter activity: what its holder is doing, for the error.
+  /// - Parameter activity: what the holder of the lock is doing, for the error.
   /// - Throws: `busy`, `writeFailed`.
   package func lock(
     for activity: String, patience: Duration

@@ -4,10 +4,10 @@ public import SystemPackage
 
 /// Vaults as files: `<home>/vaults/<id>.vault`, mode 0600, in a directory of mode 0700.
 ///
-/// Symbolic links and files that others may read or write are refused. Writes go to a temporary
-/// file in the same directory, fsync, owner as before, rename, fsync of the directory. Changes are
-/// serialised by flock(2) on `<id>.lock`, which stays. Attempts to open a vault are recorded in
-/// `<id>.retry`, beside it.
+/// It refuses symbolic links and files that other users can read or write. A write creates a
+/// temporary file in the same directory, calls fsync, keeps the owner, renames the file and calls
+/// fsync on the directory. Changes are serialised by flock(2) on `<id>.lock`, which is permanent.
+/// Attempts to open a vault are recorded in `<id>.retry`, beside the vault.
 public struct FileVaultStore: VaultStore {
   static let directoryPermissions: FilePermissions = .ownerReadWriteExecute
   static let filePermissions: FilePermissions = .ownerReadWrite
@@ -18,14 +18,14 @@ public struct FileVaultStore: VaultStore {
   private let patience: Duration
   let attemptPatience: Duration
 
-  /// Vaults under a home directory, which need not exist before the first vault is made.
+  /// Vaults under a home directory, which is created with the first vault.
   public init(home: FilePath) {
     self.init(home: home, fileSystem: LinuxFileSystem())
   }
 
   /// - Parameters:
-  ///   - patience: how long a lock is waited for.
-  ///   - attemptPatience: how long the lock of attempts is.
+  ///   - patience: the time to wait for a vault's lock.
+  ///   - attemptPatience: the time to wait for the lock of attempts.
   package init(
     home: FilePath, fileSystem: any FileSystem, patience: Duration = LockFile.patience,
     attemptPatience: Duration = LockFile.attemptPatience
@@ -37,13 +37,13 @@ public struct FileVaultStore: VaultStore {
     self.attemptPatience = attemptPatience
   }
 
-  /// The file of a vault, whether it exists or not.
+  /// The path of a vault's file, whether it exists or not.
   func path(of id: VaultID) -> FilePath { directory.appending("\(id).vault") }
 
   /// The file's path.
   public func location(of id: VaultID) -> String { path(of: id).string }
 
-  /// The vaults whose files are there, ascending; none when there is no directory.
+  /// The vaults in the directory, in ascending order; none if the directory does not exist.
   public func ids() throws(VaultError) -> [VaultID] {
     try checkDirectory()
     do throws(FileError) {
@@ -56,7 +56,7 @@ public struct FileVaultStore: VaultStore {
     }
   }
 
-  /// The file's bytes; nil only when it is absent.
+  /// The file's bytes; nil only if the file does not exist.
   public func read(_ id: VaultID) throws(VaultError) -> [UInt8]? {
     guard try checkedStatus(of: id) != nil else { return nil }
     do throws(FileError) {
@@ -64,14 +64,16 @@ public struct FileVaultStore: VaultStore {
     } catch {
       if error.errno == .fileTooLarge {
         throw VaultError(
-          .damaged, "\(error.path) is larger than any vault", hint: "restore it from a backup",
+          .damaged,
+          "\(error.path) is larger than the maximum of \(VaultFile.maximumByteCount) bytes",
+          hint: "restore it from a backup",
           underlying: error)
       }
       throw .unreadable(error)
     }
   }
 
-  /// Replaces the file, durably; its owner stays.
+  /// Replaces the file durably and keeps its owner.
   public func write(_ bytes: [UInt8], for id: VaultID) throws(VaultError) {
     let status = try checkedStatus(of: id)
     do throws(FileError) {
@@ -88,8 +90,9 @@ public struct FileVaultStore: VaultStore {
     }
   }
 
-  /// Removes the file, what an interrupted write left of it, and the record of attempts, durably;
-  /// the lock files stay.
+  /// Removes the file, the remains of an interrupted write and the record of attempts, durably.
+  ///
+  /// The lock files stay.
   public func remove(_ id: VaultID) throws(VaultError) {
     do throws(FileError) {
       try fileSystem.remove(path(of: id).temporarySibling)
@@ -128,7 +131,7 @@ public struct FileVaultStore: VaultStore {
     }
   }
 
-  /// Takes the vault's lock file; waits ten seconds for whoever holds it.
+  /// Takes the vault's lock file; waits up to ten seconds for its holder.
   public func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
     try LockFile(directory.appending("\(id).lock"), in: fileSystem)
       .lock(for: "changing vault '\(id)'", patience: patience)
@@ -136,9 +139,10 @@ public struct FileVaultStore: VaultStore {
 }
 
 extension FileVaultStore {
-  /// What lies at the vault's path; nil when nothing does.
+  /// The status of the file at the vault's path; nil if there is none.
   ///
-  /// - Throws: for a symbolic link, and for what others may read or write.
+  /// - Throws: `unreadable` for a symbolic link, `permissionsTooOpen` for a file that other users
+  ///   can read or write.
   func checkedStatus(of id: VaultID) throws(VaultError) -> FileStatus? {
     try checkDirectory()
     let path = path(of: id)
@@ -146,16 +150,16 @@ extension FileVaultStore {
     guard status.kind == .regular else {
       throw VaultError(
         .unreadable, "\(path) is not a regular file",
-        hint: "a vault is never behind a symbolic link; move the file itself here")
+        hint: "move the file itself here; vaults are not read through symbolic links")
     }
     guard !status.isOpenToOthers else {
       throw VaultError(
-        .permissionsTooOpen, "other users may read or write \(path)", hint: "chmod 600 \(path)")
+        .permissionsTooOpen, "other users can read or write \(path)", hint: "chmod 600 \(path)")
     }
     return status
   }
 
-  /// Refuses a directory of vaults that others may read or write; a missing one is fine.
+  /// Refuses a vault directory that other users can read or write; a missing directory is allowed.
   package func checkDirectory() throws(VaultError) {
     guard let status = try status(of: directory) else { return }
     guard status.kind == .directory else {
@@ -163,7 +167,7 @@ extension FileVaultStore {
     }
     guard !status.isOpenToOthers else {
       throw VaultError(
-        .permissionsTooOpen, "other users may read or write \(directory)",
+        .permissionsTooOpen, "other users can read or write \(directory)",
         hint: "chmod 700 \(directory)")
     }
   }
@@ -176,7 +180,7 @@ extension FileVaultStore {
     }
   }
 
-  /// Makes the home and its directory of vaults, durably; what is there is left as it is.
+  /// Creates the home and its vault directory durably; existing directories are unchanged.
   public func prepare() throws(VaultError) {
     try checkDirectory()
     do throws(FileError) {
@@ -191,14 +195,15 @@ extension FileVaultStore {
         try fileSystem.synchronizeDirectory(path.containingDirectory)
       }
       try makeDirectory(directory)
-      // Also when it was there: whoever made it may have died before this.
+      // Also for an existing directory: its creator might have died before this step.
       try fileSystem.synchronizeDirectory(home)
     } catch {
       throw .writeFailed(error)
     }
   }
 
-  /// Makes a missing directory for the owner of the one above: root must not lock a daemon out.
+  /// Creates a missing directory for the owner of its parent, so that root does not lock a daemon
+  /// out.
   private func makeDirectory(_ path: FilePath) throws(FileError) {
     try fileSystem.createDirectory(
       path, permissions: Self.directoryPermissions,
@@ -211,13 +216,13 @@ extension FileVaultStore {
     AttemptFile(directory.appending("\(id).retry"), in: fileSystem)
   }
 
-  /// The bytes of `<id>.retry`, or of an unfinished one that counts more failures; nil only when it is
-  /// absent.
+  /// The bytes of `<id>.retry`, or of an unfinished record that counts more failures; nil only if
+  /// neither exists.
   public func readAttempts(_ id: VaultID) throws(VaultError) -> [UInt8]? {
     try attemptFile(of: id).read()
   }
 
-  /// Replaces `<id>.retry`, which belongs to whom the vault belongs to.
+  /// Replaces `<id>.retry`, which gets the owner of the vault's file.
   public func writeAttempts(
     _ bytes: [UInt8], for id: VaultID, durably: Bool
   ) throws(VaultError) {
@@ -239,13 +244,13 @@ extension FileVaultStore {
     try attemptFile(of: id).remove()
   }
 
-  /// Makes `.<id>.retry.probe` and removes it.
+  /// Creates `.<id>.retry.probe` and removes it.
   public func checkAttemptRecordIsWritable(_ id: VaultID) throws(VaultError) {
     try checkDirectory()
     try attemptFile(of: id).probe()
   }
 
-  /// Takes `<id>.retry.lock`; waits half a minute for whoever is making an attempt.
+  /// Takes `<id>.retry.lock`; waits up to half a minute for the attempt that holds it.
   ///
   /// - Throws: `busy`, `fileSizeLimit`, `writeFailed`.
   public func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {

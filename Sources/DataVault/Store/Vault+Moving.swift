@@ -1,58 +1,58 @@
 internal import FileLayer
 public import SystemPackage
 
-/// Vaults on their way between stores, and to files and back: the same bytes everywhere.
+/// Copies and moves of vaults between stores and files, with the same bytes everywhere.
 extension Vault {
-  /// Copies a vault to another store, byte for byte; no password is needed.
+  /// Copies a vault to another store, byte for byte; needs no password.
   ///
-  /// The bytes are verified as far as that goes without a password before they are written, and
-  /// read back afterwards. The copy is durable on return; the original stays. Both open with the
-  /// same password, and both keep the key of a bound database: use one of them from then on.
+  /// Before writing, the bytes are verified as far as possible without a password. Afterwards they
+  /// are read back. The copy is durable on return, and the original stays. Both open with the same
+  /// password, and both hold the key of a bound database: use only one of them from then on.
   ///
-  /// - Throws: `doesNotExist`; `alreadyExists` when the other store has a vault of this id, which is
-  ///   never replaced; `damaged`, `newerVersion`; what reading and writing a store throws.
+  /// - Throws: `doesNotExist`; `alreadyExists` if the other store has a vault with this id, which
+  ///   is never replaced; `damaged`, `newerVersion`; the errors of reading and writing a store.
   public static func copy(
     _ id: VaultID, from source: any VaultStore, to target: any VaultStore
   ) async throws(VaultError) {
     try await VaultMover().copy(id, from: source, to: target)
   }
 
-  /// Moves a vault to another store, byte for byte; no password is needed.
+  /// Moves a vault to another store, byte for byte; needs no password.
   ///
-  /// The copy is made as by ``copy(_:from:to:)``, then the original is removed; nobody can change it
-  /// in between. Interrupted, both are there, or one.
+  /// It copies the vault as ``copy(_:from:to:)`` does and then removes the original, under one
+  /// lock. After an interruption the vault is in one store or in both.
   ///
-  /// - Throws: as ``copy(_:from:to:)``; what removing throws, with the copy in its place.
+  /// - Throws: the errors of ``copy(_:from:to:)``; the errors of removing, with the copy in place.
   public static func move(
     _ id: VaultID, from source: any VaultStore, to target: any VaultStore
   ) async throws(VaultError) {
     try await VaultMover().move(id, from: source, to: target)
   }
 
-  /// Writes a vault into a new file, byte for byte; no password is needed.
+  /// Writes a vault to a new file, byte for byte; needs no password.
   ///
-  /// The file has mode 0600 and gets its name when it is whole and durable.
+  /// The file has mode 0600. It gets its name when it is complete and durable.
   ///
-  /// - Throws: `doesNotExist`; `alreadyExists` when there is something at the path; `damaged`,
-  ///   `newerVersion`; `writeFailed`; what reading a store throws.
+  /// - Throws: `doesNotExist`; `alreadyExists` if the path exists; `damaged`, `newerVersion`;
+  ///   `writeFailed`; the errors of reading a store.
   public static func export(
     _ id: VaultID, from store: any VaultStore, to path: FilePath
   ) async throws(VaultError) {
     try await VaultMover().export(id, from: store, to: path, in: LinuxFileSystem())
   }
 
-  /// The vault that an exported file, or one of a ``FileVaultStore``, holds.
+  /// Loads an exported vault from its file, or a vault from the file of a ``FileVaultStore``.
   ///
-  /// - Throws: `doesNotExist` when there is no such file; `unreadable`, also for a symbolic link;
+  /// - Throws: `doesNotExist` if the file does not exist; `unreadable`, also for a symbolic link;
   ///   `damaged`, also for a directory or a device; `newerVersion`.
   public static func exported(at path: FilePath) async throws(VaultError) -> ExportedVault {
     try await VaultMover().exported(at: path, in: LinuxFileSystem())
   }
 
-  /// Makes a vault of an exported one, byte for byte; no password is needed.
+  /// Adds an exported vault to a store, byte for byte; needs no password.
   ///
-  /// - Throws: `alreadyExists` when the store has a vault of this id, which is never replaced; what
-  ///   writing a store throws.
+  /// - Throws: `alreadyExists` if the store has a vault with this id, which is never replaced; the
+  ///   errors of writing a store.
   public static func importVault(
     _ exported: ExportedVault, into store: any VaultStore
   ) async throws(VaultError) {
@@ -60,9 +60,9 @@ extension Vault {
   }
 }
 
-/// A vault outside of any store, verified as far as that goes without its password.
+/// A vault outside of any store, verified as far as possible without its password.
 public struct ExportedVault: Sendable {
-  /// The id under which the vault was made; it is part of what is sealed.
+  /// The id with which the vault was created; the seal covers it.
   public let id: VaultID
   /// False only under the standard credentials.
   public var isSecured: Bool { file.clear.isSecured }
@@ -78,24 +78,24 @@ public struct ExportedVault: Sendable {
     do throws(VaultError) {
       id = try VaultID(file.clear.vaultID)
     } catch {
-      throw .refused(FormatFault("vault", "the vault has an id that none can have"), at: place)
+      throw .refused(FormatFault("vault", "the vault's id is invalid"), at: place)
     }
     self.bytes = bytes
   }
 }
 
 extension Vault {
-  /// Makes a vault of an exported one under another id; it comes back unlocked.
+  /// Adds an exported vault to a store under another id and returns it unlocked.
   ///
-  /// The id is part of what is sealed, so this takes what opens the vault: its contents are sealed
-  /// anew, its keys and what opens it stay. Two vaults that keep the key of one database would
-  /// disown each other's changes: use one of them from then on.
+  /// The seal covers the id, so this needs a secret that opens the vault. The contents are sealed
+  /// again; the keys and slots stay. Two vaults that hold the key of one database invalidate each
+  /// other's changes: use only one of them from then on.
   ///
-  /// A wrong secret counts nowhere: a file outside of any store has no record of attempts, and whoever
-  /// has the file can try as often, and anywhere, as its derivation allows.
+  /// A failed attempt is not counted. A file outside of any store has no record of attempts, and
+  /// anyone who has the file can try as often as its derivation allows.
   ///
-  /// - Throws: `alreadyExists` when the store has a vault of this id, which is never replaced; what
-  ///   ``unlock(with:)`` throws for the exported vault; what writing a store throws.
+  /// - Throws: `alreadyExists` if the store has a vault with this id, which is never replaced; the
+  ///   errors of ``unlock(with:)`` for the exported vault; the errors of writing a store.
   public static func importVault(
     _ exported: ExportedVault, as id: VaultID, with secret: borrowing VaultSecret,
     into store: any VaultStore
@@ -127,13 +127,13 @@ extension Vault {
     let lock = try store.lock(id)
     defer { lock.release() }
     guard try store.read(id) == nil else { throw .alreadyExists(id, in: store) }
-    // Attempts on an earlier vault of this name, of which a deletion was interrupted.
+    // An interrupted deletion can leave the attempts on an earlier vault with this name.
     try store.removeAttempts(id)
     adopt(try write(draft))
   }
 }
 
-/// Carries the bytes of vaults from place to place, where blocking is allowed.
+/// Copies the bytes of vaults between stores and files, on an executor that can block.
 actor VaultMover {
   private nonisolated let executor = BlockingExecutor(label: "datavault.mover")
 
@@ -144,14 +144,15 @@ actor VaultMover {
   func copy(
     _ id: VaultID, from source: any VaultStore, to target: any VaultStore
   ) throws(VaultError) {
-    // The source may be one that nothing can be written to, a lock neither.
+    // The source can be read-only, so no lock is taken there.
     try add(try verifiedBytes(id, source), id, to: target)
   }
 
   func move(
     _ id: VaultID, from source: any VaultStore, to target: any VaultStore
   ) throws(VaultError) {
-    // Two names of one place would wait for each other, and then remove the only vault.
+    // If both stores are the same place, the move would wait for its own lock, and would then
+    // remove the only vault. This check refuses that.
     _ = try verifiedBytes(id, source)
     try requireAbsence(id, in: target)
     let lock = try source.lock(id)
@@ -160,7 +161,7 @@ actor VaultMover {
     try source.remove(id)
   }
 
-  /// Makes a vault of bytes that were verified.
+  /// Writes verified bytes to a store that has no such vault.
   func add(
     _ bytes: [UInt8], _ id: VaultID, to target: any VaultStore
   ) throws(VaultError) {
@@ -169,13 +170,13 @@ actor VaultMover {
     let lock = try target.lock(id)
     defer { lock.release() }
     try requireAbsence(id, in: target)
-    // Attempts on an earlier vault of this name, of which a deletion was interrupted.
+    // An interrupted deletion can leave the attempts on an earlier vault with this name.
     try target.removeAttempts(id)
     try target.write(bytes, for: id)
     guard try target.read(id) == bytes else {
       throw VaultError(
-        .writeFailed, "what \(target.location(of: id)) now holds is not what was written there",
-        hint: "the original is as it was; remove the copy")
+        .writeFailed, "the copy at \(target.location(of: id)) differs from what was written",
+        hint: "remove the copy; the original is unchanged")
     }
   }
 
@@ -191,8 +192,8 @@ actor VaultMover {
     } catch {
       guard error.errno == .fileExists else { throw .writeFailed(error) }
       throw VaultError(
-        .alreadyExists, "there is a file \(path) already",
-        hint: "name a new one; nothing is ever replaced", underlying: error)
+        .alreadyExists, "file \(path) already exists",
+        hint: "choose a new path; export never replaces a file", underlying: error)
     }
   }
 
@@ -205,14 +206,16 @@ actor VaultMover {
     } catch {
       switch error.errno {
       case .fileTooLarge:
-        throw VaultError(.damaged, "\(path) is larger than any vault", underlying: error)
+        throw VaultError(
+          .damaged, "\(path) is larger than the maximum of \(VaultFile.maximumByteCount) bytes",
+          underlying: error)
       case .invalidArgument:
         throw VaultError(
-          .damaged, "\(path) is not a regular file, and so no vault", underlying: error)
+          .damaged, "\(path) is not a regular file, so it is not a vault", underlying: error)
       default: throw .unreadable(error)
       }
     }
-    guard let bytes else { throw VaultError(.doesNotExist, "there is no file \(path)") }
+    guard let bytes else { throw VaultError(.doesNotExist, "file \(path) not found") }
     return try ExportedVault(verifying: bytes, from: path.string)
   }
 

@@ -1,122 +1,128 @@
 internal import Synchronization
 
-/// A place where vaults are kept: files, a desktop's keyring, memory.
+/// A store of vaults: files, a desktop's keyring, memory.
 ///
-/// Every store keeps the same bytes. Calls block; a vault makes them on an executor of its own. A
-/// store must tell apart: absent (a result, never an error), unreadable (`unreadable`,
-/// `permissionsTooOpen`), locked (`storeLocked`) and not reachable (`storeUnavailable`).
+/// Every store keeps the same bytes. Its methods block, and a vault calls them on its own executor.
+/// A store must distinguish four cases: no vault (a result, never an error), unreadable
+/// (`unreadable`, `permissionsTooOpen`), locked (`storeLocked`) and unreachable
+/// (`storeUnavailable`).
 public protocol VaultStore: Sendable {
-  /// The vaults that are there, ascending.
+  /// The vaults in the store, in ascending order.
   func ids() throws(VaultError) -> [VaultID]
 
-  /// The vault's bytes; nil only when the store could be read and holds none.
+  /// The vault's bytes; nil only if the store was read and holds no such vault.
   func read(_ id: VaultID) throws(VaultError) -> [UInt8]?
 
-  /// Replaces the vault's bytes as a whole, or makes it; durable on return. After a crash either
-  /// the old or the new bytes are there. The caller holds the lock.
+  /// Replaces the vault's bytes as a whole, or creates the vault; durable on return.
+  ///
+  /// After a crash the store holds either the old or the new bytes. The caller holds the lock.
   func write(_ bytes: [UInt8], for id: VaultID) throws(VaultError)
 
-  /// Removes the vault, and then the record of attempts; durable on return. The caller holds the
-  /// lock.
+  /// Removes the vault, then the record of attempts; durable on return.
+  ///
+  /// The caller holds the lock.
   func remove(_ id: VaultID) throws(VaultError)
 
-  /// Moves the vault to a side name under which it is no vault any more, and removes the record of
-  /// attempts; durable on return. The caller holds the lock.
+  /// Renames the vault to a side name, under which it is not listed, and removes the record of
+  /// attempts; durable on return.
   ///
+  /// The caller holds the lock.
   /// - Returns: the side name, for people.
   func retire(_ id: VaultID) throws(VaultError) -> String
 
-  /// The side names of retired vaults, ascending.
+  /// The side names of retired vaults, in ascending order.
   ///
   /// Default: none.
   func retiredNames() throws(VaultError) -> [String]
 
-  /// Makes what the store itself needs before its first vault.
+  /// Creates what the store needs before its first vault, such as a directory.
   func prepare() throws(VaultError)
 
-  /// Waits until this caller alone may change the vault, among all objects and processes.
+  /// Waits for the exclusive right to change the vault, among all objects and processes.
   ///
-  /// - Throws: `busy` when somebody else holds the lock for longer than the store waits.
+  /// - Throws: `busy` if another caller holds the lock for longer than the store waits.
   func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock
 
-  /// Where the vault is, for messages.
+  /// The vault's location, for messages.
   func location(of id: VaultID) -> String
 
-  /// What names the vault alike in every process of this user, for sessions; nil when no other
-  /// process can reach it.
+  /// A name that identifies the vault in every process of this user, for sessions; nil if no other
+  /// process can reach the vault.
   ///
   /// Default: its location.
   func sessionIdentity(of id: VaultID) -> String?
 
-  // A record of attempts to open the vault, at most 4096 bytes. By default none is kept: there is
-  // no back-off and no retry limit then.
+  // The record of attempts to open the vault has at most 4096 bytes. By default a store keeps none,
+  // so that it has no back-off and no retry limit.
 
   /// The record of attempts; nil when there is none.
   func readAttempts(_ id: VaultID) throws(VaultError) -> [UInt8]?
 
   /// Replaces the record of attempts as a whole. The caller holds the lock of attempts.
   ///
-  /// - Parameter durably: whether it must be durable on return. Otherwise a power cut may leave the
-  ///   old record, the new one or none.
+  /// - Parameter durably: whether the record must be durable on return. Otherwise a power cut can
+  ///   leave the old record, the new one or none.
   func writeAttempts(_ bytes: [UInt8], for id: VaultID, durably: Bool) throws(VaultError)
 
   /// Removes the record of attempts, if there is one; durable on return.
   func removeAttempts(_ id: VaultID) throws(VaultError)
 
-  /// Waits until this caller alone may attempt to open the vault, among all objects and processes.
+  /// Waits for the exclusive right to attempt to open the vault, among all objects and processes.
   ///
-  /// It is not the lock of ``lock(_:)``, which may be taken while this one is held, never the other
-  /// way round.
+  /// This lock is separate from the one of ``lock(_:)``. A caller can take that one while it holds
+  /// this one, but not in the reverse order.
   ///
-  /// - Throws: `busy` when others hold the lock for longer than the store waits: no attempt is made
-  ///   then. After any other error it is, and only its failure is not answered.
+  /// - Throws: `busy` if another caller holds the lock for longer than the store waits; the vault
+  ///   then refuses the attempt. After any other error the vault makes the attempt, and only its
+  ///   failure is reported as an error of recording.
   func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock
 
-  /// Tries whether a wrong attempt could be recorded now; nothing stays of it.
+  /// Checks whether a failed attempt could be recorded now, and leaves nothing behind.
   ///
   /// Default: it can.
   ///
-  /// - Throws: what ``lockAttempts(_:)`` and ``writeAttempts(_:for:durably:)`` would, but for `busy`.
+  /// - Throws: the errors of ``lockAttempts(_:)`` and ``writeAttempts(_:for:durably:)``, except
+  ///   `busy`.
   func checkAttemptRecordIsWritable(_ id: VaultID) throws(VaultError)
 }
 
 extension VaultStore {
-  /// None.
+  /// The default: no names.
   public func retiredNames() throws(VaultError) -> [String] { [] }
 
-  /// The vault's location.
+  /// The default: the vault's location.
   public func sessionIdentity(of id: VaultID) -> String? { location(of: id) }
 
-  /// No record.
+  /// The default: no record.
   public func readAttempts(_ id: VaultID) throws(VaultError) -> [UInt8]? { nil }
 
-  /// Keeps nothing.
+  /// The default: does nothing.
   public func writeAttempts(
     _ bytes: [UInt8], for id: VaultID, durably: Bool
   ) throws(VaultError) {}
 
-  /// Has nothing to remove.
+  /// The default: does nothing.
   public func removeAttempts(_ id: VaultID) throws(VaultError) {}
 
-  /// Finds nothing.
+  /// The default: does nothing.
   public func checkAttemptRecordIsWritable(_ id: VaultID) throws(VaultError) {}
 
-  /// A lock that keeps nobody out.
+  /// The default: a lock without effect.
   public func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
     VaultStoreLock {}
   }
 }
 
-/// The exclusive right to change a vault, until ``release()`` or until the last reference goes.
+/// The exclusive right to change a vault, until ``release()`` or until the object is released.
 public final class VaultStoreLock: Sendable {
   private let body: Mutex<(@Sendable () -> Void)?>
 
-  /// - Parameter body: gives the lock back; called once.
+  /// - Parameter body: releases the lock; called once.
   public init(release body: @escaping @Sendable () -> Void) {
     self.body = Mutex(body)
   }
 
-  /// Gives the lock back; a second call does nothing.
+  /// Releases the lock; a second call does nothing.
   public func release() {
     body.withLock { $0.take() }?()
   }

@@ -1,33 +1,35 @@
 internal import VaultCrypto
 
-/// What was found to be right about a vault; what is wrong comes as an error.
+/// The report of a successful verification; a failed one throws an error.
 public struct VaultVerification: Sendable, Equatable {
-  /// How many bytes the store holds.
+  /// The size of the vault in the store, in bytes.
   ///
-  /// They have the form of this format version, and the digest and
-  /// the key digest fit: nothing is damaged by accident.
+  /// The bytes have the form of this format version, and the digest and the key digest match. This
+  /// excludes accidental damage, but not tampering.
   public let byteCount: Int
 
-  /// What opening it proved; nil for a locked vault, of which somebody may have written any part.
+  /// The results that need the keys; nil for a locked vault, of which anyone could have written any
+  /// part.
   public let opened: Opened?
 
-  /// What the keys have shown.
+  /// The results of a verification with the keys.
   public struct Opened: Sendable, Equatable {
-    /// How often the vault has been written.
+    /// The number of times the vault has been written.
     public let generation: Int
-    /// How many items there are; each was read.
+    /// The number of items; each was read.
     public let itemCount: Int
   }
 }
 
 extension Vault {
-  /// Reads the vault anew and checks all that can be: without keys the digest, the shape and that
-  /// its parts belong together; while unlocked also that every byte is authentic, and each item.
+  /// Reads the vault from the store and checks it as far as possible.
   ///
-  /// Slots other than the one it was unlocked by cannot be tried without what opens them.
+  /// Without keys it checks the digest, the structure and that the parts belong together. While the
+  /// vault is unlocked, it also checks that every byte is authentic, and reads each item. It cannot
+  /// check the slots other than the one that opened the vault, because their secrets are unknown.
   ///
-  /// - Throws: `damaged`, `newerVersion`; `doesNotExist` and what else reading a store throws;
-  ///   `locked` when the vault has had new keys since it was unlocked.
+  /// - Throws: `damaged`, `newerVersion`; `doesNotExist` and the other errors of reading a store;
+  ///   `locked` if the vault has new keys since it was unlocked.
   public func verify() throws(VaultError) -> VaultVerification {
     guard let bytes = try store.read(id) else { throw .doesNotExist(id, in: store) }
     let file = try parse(bytes)

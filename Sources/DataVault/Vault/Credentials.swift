@@ -1,17 +1,17 @@
 public import VaultCrypto
 
-/// What opens a vault's password slot: a password and, optionally, a salt of the caller's.
+/// The input for a vault's password slot: a password and, optionally, a caller's salt.
 ///
-/// Both are raw bytes, used as they come: no encoding, no normalisation. The salt is stored
-/// nowhere and is needed again each time; it comes in addition to the 16 random bytes that every
-/// vault has. Without one, any JOSE tool opens the vault's file.
+/// Both are raw bytes and are used unchanged, without encoding or normalisation. The salt is not
+/// stored, and every unlock needs it. It is used in addition to the 16 random bytes that every
+/// vault has. Without a caller's salt, any JOSE tool can open the vault's file.
 public struct Credentials: ~Copyable, Sendable {
   let password: SecretBytes
   let salt: SecretBytes
 
-  /// Takes over a password and a salt.
+  /// Takes ownership of a password and a salt.
   ///
-  /// - Parameter salt: none by default; an empty one is the same as none.
+  /// - Parameter salt: none by default; an empty salt equals none.
   public init(password: consuming SecretBytes, salt: consuming SecretBytes? = nil) {
     self.password = password
     if let salt = consume salt {
@@ -21,9 +21,9 @@ public struct Credentials: ~Copyable, Sendable {
     }
   }
 
-  /// The publicly known password and salt: "no security".
+  /// The published standard password and salt: "no security".
   ///
-  /// They are in `docs/reference/vault-format.md`. A vault under them is open to anyone who can read it.
+  /// They are listed in `docs/reference/vault-format.md`. Anyone who can read a vault under them can open it.
   public static var standard: Credentials {
     Credentials(
       password: SecretBytes(copying: Array("datavault-standard-password".utf8)),
@@ -39,16 +39,16 @@ public struct Credentials: ~Copyable, Sendable {
   }
 }
 
-/// What opens a vault: one of these is enough.
+/// A secret that opens a vault by itself.
 public enum VaultSecret: ~Copyable, Sendable {
   /// A password, with the caller's salt if one was given when it was set.
   case password(Credentials)
-  /// A code on paper.
+  /// A printed recovery code.
   case recoveryCode(RecoveryCode)
   /// The contents of a key file: exactly 32 bytes.
   case keyFile(SecretBytes)
 
-  /// The kind of slot that it opens.
+  /// The kind of slot that this secret opens.
   public var kind: VaultStatus.Slot.Kind {
     switch self {
     case .password: .password
@@ -57,7 +57,7 @@ public enum VaultSecret: ~Copyable, Sendable {
     }
   }
 
-  /// Whether these are the standard credentials, which everybody knows.
+  /// Whether these are the standard credentials, which are public.
   borrowing func isStandard() -> Bool {
     switch self {
     case .password(let credentials): credentials.areStandard()
@@ -65,7 +65,7 @@ public enum VaultSecret: ~Copyable, Sendable {
     }
   }
 
-  /// - Throws: `keyFileLength` for a key file that has not exactly 32 bytes.
+  /// - Throws: `keyFileLength` for a key file whose length is not 32 bytes.
   borrowing func requireWhole() throws(VaultError) {
     switch self {
     case .keyFile(let key): try KeySlot.requireKeyFile(key)
@@ -73,7 +73,7 @@ public enum VaultSecret: ~Copyable, Sendable {
     }
   }
 
-  /// A second one of the same contents.
+  /// A copy with the same contents.
   public borrowing func copy() -> VaultSecret {
     switch self {
     case .password(let credentials): .password(credentials.copy())
@@ -89,9 +89,9 @@ extension Credentials {
   }
 }
 
-/// Several secrets, for what needs more than one: ``Vault/rotate(keeping:dropping:)``.
+/// A list of secrets, for operations that need more than one: ``Vault/rotate(keeping:dropping:)``.
 public struct VaultSecrets: ~Copyable, Sendable {
-  /// An array holds only what can be copied: a reference to what cannot.
+  /// A copyable reference to a secret: arrays hold only copyable elements.
   private final class Box: Sendable {
     let secret: VaultSecret
 
@@ -102,25 +102,25 @@ public struct VaultSecrets: ~Copyable, Sendable {
 
   private var boxes: [Box] = []
 
-  /// None.
+  /// Makes an empty list.
   public init() {}
 
-  /// How many there are.
+  /// The number of secrets.
   public var count: Int { boxes.count }
 
-  /// Takes over one more.
+  /// Takes ownership of one more secret.
   public mutating func append(_ secret: consuming VaultSecret) {
     boxes.append(Box(secret))
   }
 
-  /// Lends one of them, 0 to ``count`` - 1.
+  /// Lends the secret at an index from 0 to ``count`` - 1.
   public borrowing func withSecret<R: ~Copyable, E>(
     _ index: Int, _ body: (borrowing VaultSecret) throws(E) -> R
   ) throws(E) -> R {
     try body(boxes[index].secret)
   }
 
-  /// A copy of one of them.
+  /// A copy of the secret at an index from 0 to ``count`` - 1.
   public borrowing func copy(at index: Int) -> VaultSecret {
     boxes[index].secret.copy()
   }

@@ -3,17 +3,17 @@ internal import VaultCrypto
 
 /// A vault in its unlocked state, as read from or written to its store.
 struct OpenVault: ~Copyable, Sendable {
-  /// What each slot wraps.
+  /// The key that each slot wraps.
   let contentKey: SecretBytes
-  /// What the contents are sealed under.
+  /// The key that seals the contents.
   let vaultKey: SecretBytes
   let key: KeyEnvelope
   let clear: ClearMembers
   let contents: VaultContents
-  /// Which file this is.
+  /// Identifies the file that this state was read from or written to.
   let tail: FileTail
 
-  /// Opens a file with the key that a slot has given.
+  /// Opens a file with the content key of a slot.
   init(_ file: VaultFile, contentKey: consuming SecretBytes) throws(FormatFault) {
     let vaultKey = try file.key.vaultKey(contentKey: contentKey)
     let text = try file.contents.open(with: vaultKey)
@@ -40,7 +40,7 @@ struct OpenVault: ~Copyable, Sendable {
     self.tail = tail
   }
 
-  /// - Throws: for a password that the policy does not allow, or no longer, the rule's own error.
+  /// - Throws: the rule's own error, for a password that the policy forbids or that has expired.
   borrowing func requireUsable(
     _ secret: borrowing VaultSecret, of id: VaultID, now: UnixTime
   ) throws(VaultError) {
@@ -52,7 +52,7 @@ struct OpenVault: ~Copyable, Sendable {
     }
   }
 
-  /// A copy to change and to write: a write that fails leaves this one as it is.
+  /// A copy to change and write; if the write fails, this state is unchanged.
   borrowing func draft() -> VaultDraft {
     VaultDraft(
       contentKey: contentKey.copy(), vaultKey: vaultKey.copy(), key: key, clear: clear,
@@ -68,7 +68,7 @@ struct VaultDraft: ~Copyable {
   var clear: ClearMembers
   var contents: VaultContents
 
-  /// A new vault behind one password.
+  /// A new vault with one password slot.
   static func new(
     _ id: VaultID, credentials: borrowing Credentials, policy: VaultPolicy,
     parameters: VaultParameters
@@ -88,7 +88,7 @@ struct VaultDraft: ~Copyable {
       contentKey: contentKey, vaultKey: vaultKey, key: key, clear: clear, contents: contents)
   }
 
-  /// The bytes of the file around the text of these contents.
+  /// The bytes of the file whose contents have this text.
   mutating func seal(
     _ text: borrowing SecretBytes, random: RandomSource
   ) throws(CryptoError) -> [UInt8] {

@@ -1,17 +1,17 @@
 package import VaultCrypto
 
-/// For VaultedDatabase: the key, identity and state of the one database that a vault belongs to.
+/// The key, identity and state of the one database that a vault belongs to, for VaultedDatabase.
 extension Vault {
-  /// The database that the vault is bound to, or being bound to; read anew.
+  /// The database that the vault is bound to or is being bound to, read from the store.
   ///
-  /// - Throws: `locked`; what reading throws.
+  /// - Throws: `locked`; the errors of reading.
   package func binding() throws(VaultError) -> DatabaseBinding? {
     try withContents { $0.clear.binding }
   }
 
   /// The database's keys.
   ///
-  /// - Throws: `keyMissing` without a binding; `locked`; what reading throws.
+  /// - Throws: `keyMissing` without a binding; `locked`; the errors of reading.
   package func databaseKeys() throws(VaultError) -> DatabaseKeys {
     try withContents { (open) throws(VaultError) in
       switch open.contents.databases {
@@ -25,11 +25,11 @@ extension Vault {
 
   /// Stores a new key, the database's id and the state `creating`, in one durable write.
   ///
-  /// When a creation is under way, nothing is written and its key returned; ``binding()`` has its
-  /// id.
+  /// If the creation of a database is unfinished, it writes nothing and returns the key of that
+  /// creation; ``binding()`` has the id.
   ///
   /// - Parameter databaseID: 8 bytes.
-  /// - Throws: `alreadyExists` when a database is bound; `invalidArgument`, `writeFailed`.
+  /// - Throws: `alreadyExists` if a database is bound; `invalidArgument`, `writeFailed`.
   package func beginBinding(databaseID: [UInt8]) throws(VaultError) -> SecretBytes {
     guard databaseID.count == DatabaseBinding.databaseIDByteCount else {
       throw VaultError(.invalidArgument, "a database's id has 8 bytes")
@@ -49,9 +49,9 @@ extension Vault {
     }
   }
 
-  /// Records that the database is in its place; durable on return.
+  /// Records that the database file is in its place; durable on return.
   ///
-  /// Repeating it changes nothing.
+  /// Repeated calls change nothing.
   ///
   /// - Throws: `keyMissing` without a binding; `locked`, `writeFailed`.
   package func completeBinding() throws(VaultError) {
@@ -62,11 +62,10 @@ extension Vault {
     }
   }
 
-  /// Binds the vault to another database under the key it keeps, in one durable write: the one that was
-  /// salvaged from the damaged one.
+  /// Binds the vault to a salvaged database under the current key, in one durable write.
   ///
-  /// What was known of the former is forgotten: its rollback anchor, and the key of a change that was not
-  /// finished.
+  /// The vault forgets the rollback anchor of the damaged database and the key of an unfinished key
+  /// change.
   ///
   /// - Parameter databaseID: 8 bytes.
   /// - Throws: `keyMissing` unless a database is bound; `locked`, `writeFailed`.
@@ -79,11 +78,11 @@ extension Vault {
     }
   }
 
-  /// Stores the key that the database will be sealed under; durable on return.
+  /// Stores the next key of the database; durable on return.
   ///
   /// - Parameter key: 32 bytes.
-  /// - Throws: `keyMissing` without a binding; `keyChangePending` when another is there already;
-  ///   `invalidArgument`, `locked`, `writeFailed`.
+  /// - Throws: `keyMissing` without a binding; `keyChangePending` if the vault already holds a
+  ///   pending key; `invalidArgument`, `locked`, `writeFailed`.
   package func storePendingKey(_ key: borrowing SecretBytes) throws(VaultError) {
     guard key.byteCount == DatabaseSecrets.keyByteCount else {
       throw VaultError(.invalidArgument, "a database's key has 32 bytes")
@@ -93,7 +92,7 @@ extension Vault {
     try change { (draft) throws(VaultError) in
       guard !draft.hasPendingKey else {
         throw VaultError(
-          .keyChangePending, "vault '\(id)' holds the key of a change that is not finished",
+          .keyChangePending, "vault '\(id)' holds the pending key of an unfinished key change",
           hint: "open the database once")
       }
       draft.contents.databases?.pending = pending.copy()
@@ -142,18 +141,18 @@ extension VaultDraft {
 
 extension VaultError {
   fileprivate static func keyMissing(_ id: VaultID) -> VaultError {
-    VaultError(.keyMissing, "vault '\(id)' keeps no key of a database")
+    VaultError(.keyMissing, "vault '\(id)' holds no database key")
   }
 }
 
 /// The keys of the database that a vault is bound to.
 package struct DatabaseKeys: ~Copyable, Sendable {
-  /// The key that the database is sealed under, 32 bytes.
+  /// The key that seals the database, 32 bytes.
   package let current: SecretBytes
-  /// While a change of key is under way, the key it leads to.
+  /// The next key while a key change is under way; otherwise nil.
   package let pending: SecretBytes?
 
-  /// Whether a change of key is under way.
+  /// Whether a key change is under way.
   package borrowing func hasPending() -> Bool {
     switch pending {
     case .none: false
@@ -161,15 +160,15 @@ package struct DatabaseKeys: ~Copyable, Sendable {
     }
   }
 
-  /// The pending key alone; the current one is wiped.
+  /// Returns the pending key and wipes the current one.
   package consuming func takePending() -> SecretBytes? { pending }
 }
 
 /// The rollback anchor of the database that a vault is bound to.
 extension Vault {
-  /// The anchor that the database must know; nil before the first.
+  /// The anchor that the database must hold; nil before the first anchor.
   ///
-  /// - Throws: `keyMissing` without a binding; `locked`; what reading throws.
+  /// - Throws: `keyMissing` without a binding; `locked`; the errors of reading.
   package func anchor() throws(VaultError) -> DatabaseAnchor? {
     try evenWhileLocking { () throws(VaultError) in
       try withContents { (open) throws(VaultError) in try open.contents.anchor(of: id) }
@@ -178,10 +177,11 @@ extension Vault {
 
   /// Stores an anchor that the database holds durably; durable on return.
   ///
-  /// One that is not newer than what is stored changes nothing: several engines of one database may
-  /// come in any order. It is the one change that is possible while the vault is being locked.
+  /// An anchor that is not newer than the stored one changes nothing, because several engines of
+  /// one database can store anchors in any order. This is the only change that is possible while
+  /// the vault is being locked.
   ///
-  /// - Parameter acceptsOlder: also stores one that is, for a rollback that somebody accepts.
+  /// - Parameter acceptsOlder: also stores an older anchor, for an accepted rollback.
   /// - Throws: `keyMissing` without a binding; `locked`, `writeFailed`.
   package func storeAnchor(
     _ anchor: DatabaseAnchor, acceptsOlder: Bool = false
@@ -213,7 +213,7 @@ extension Vault {
 extension VaultContents {
   fileprivate borrowing func anchor(of id: VaultID) throws(VaultError) -> DatabaseAnchor? {
     switch databases {
-    case .none: throw VaultError(.keyMissing, "vault '\(id)' keeps no key of a database")
+    case .none: throw VaultError(.keyMissing, "vault '\(id)' holds no database key")
     case .some(let databases): databases.anchor
     }
   }

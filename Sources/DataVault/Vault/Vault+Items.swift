@@ -1,14 +1,14 @@
 public import VaultCrypto
 
 extension Vault {
-  /// Stores a value under a name, in place of any that it had; durable on return.
+  /// Stores a value under a name and replaces an earlier value; durable on return.
   ///
   /// - Parameters:
-  ///   - kind: a string must be UTF-8.
-  ///   - name: 1 to 255 bytes of UTF-8. It is secret on disk, but a `String` leaves copies in
+  ///   - kind: a string must be valid UTF-8.
+  ///   - name: 1 to 255 bytes of UTF-8. It is encrypted on disk, but a `String` leaves copies in
   ///     memory.
   /// - Throws: `locked`, `nameEmpty`, `nameTooLong`, `valueTooLarge`, `vaultFull`,
-  ///   `invalidArgument` for a string that is not UTF-8, `writeFailed`; what reading throws.
+  ///   `invalidArgument` for a string that is not UTF-8, `writeFailed`; the errors of reading.
   public func set(
     _ value: borrowing SecretBytes, kind: VaultItem.Kind, for name: String
   ) throws(VaultError) {
@@ -36,7 +36,7 @@ extension Vault {
 
   /// The value under a name.
   ///
-  /// - Throws: `locked`, `itemNotFound`, `nameEmpty`, `nameTooLong`; what reading throws.
+  /// - Throws: `locked`, `itemNotFound`, `nameEmpty`, `nameTooLong`; the errors of reading.
   public func item(_ name: String) throws(VaultError) -> VaultItem {
     let name = try checkedItemName(name)
     return try withContents { (open) throws(VaultError) in
@@ -46,7 +46,7 @@ extension Vault {
     }
   }
 
-  /// The value under a name, when it is of this kind.
+  /// The value under a name, which must be of this kind.
   ///
   /// - Throws: `wrongItemKind`; otherwise as ``item(_:)``.
   public func item(_ name: String, kind: VaultItem.Kind) throws(VaultError) -> VaultItem {
@@ -71,7 +71,7 @@ extension Vault {
 
   /// All names, in ascending order of their bytes.
   ///
-  /// - Throws: `locked`; what reading throws.
+  /// - Throws: `locked`; the errors of reading.
   public func itemNames() throws(VaultError) -> [VaultItemName] {
     try withContents { $0.contents.items.names() }
   }
@@ -89,13 +89,13 @@ extension Vault {
 
 extension VaultError {
   fileprivate static func itemNotFound(_ id: VaultID) -> VaultError {
-    VaultError(.itemNotFound, "vault '\(id)' holds no item of this name")
+    VaultError(.itemNotFound, "vault '\(id)' has no item with this name")
   }
 }
 
 /// A value that a vault keeps under a name.
 public struct VaultItem: ~Copyable, Sendable {
-  /// What a value is.
+  /// The type of a value.
   public enum Kind: String, Sendable, Hashable {
     /// UTF-8 text.
     case string
@@ -103,26 +103,26 @@ public struct VaultItem: ~Copyable, Sendable {
     case binary
   }
 
-  /// What the value is.
+  /// The type of the value.
   public let kind: Kind
 
-  /// The value; for a string its UTF-8 bytes.
+  /// The value; for a string, its UTF-8 bytes.
   public let bytes: SecretBytes
 
-  /// The longest name in bytes.
+  /// The maximum size of a name in bytes.
   public static let maximumNameByteCount = 255
-  /// The largest value in bytes: 1 MiB.
+  /// The maximum size of a value in bytes: 1 MiB.
   public static let maximumByteCount = 1 << 20
-  /// The most that all names and values of a vault have together: 16 MiB.
+  /// The maximum total size of a vault's names and values in bytes: 16 MiB.
   public static let maximumTotalByteCount = 16 << 20
 }
 
 /// The name of an item, with its kind.
 ///
-/// Names are secret on disk; here they are a `String`, of which copies may remain in memory.
+/// Names are encrypted on disk. Here a name is a `String`, of which copies can remain in memory.
 public struct VaultItemName: Sendable, Hashable {
   /// The name.
   public let name: String
-  /// What the value is.
+  /// The type of the value.
   public let kind: VaultItem.Kind
 }

@@ -3,14 +3,15 @@ internal import Synchronization
 internal import VaultCrypto
 
 extension Vault {
-  /// Makes a vault; it comes back unlocked.
+  /// Creates a vault and returns it unlocked; durable on return.
   ///
   /// - Parameters:
   ///   - id: names the vault in its store.
-  ///   - credentials: what will open it; the password must not be empty, and keep the policy.
-  ///   - policy: what the vault demands from the start.
+  ///   - credentials: the credentials that open the vault. The password must not be empty and must
+  ///     satisfy the policy.
+  ///   - policy: the vault's initial policy.
   /// - Throws: `alreadyExists`, `invalidArgument`, `writeFailed`; `passwordTooShort` and the other
-  ///   rules of the policy; what reading a store throws.
+  ///   rules of the policy; the errors of reading the store.
   public static func create(
     _ id: VaultID, in store: any VaultStore, credentials: borrowing Credentials,
     policy: VaultPolicy = VaultPolicy()
@@ -19,7 +20,7 @@ extension Vault {
       id, in: store, credentials: credentials, policy: policy, parameters: VaultParameters())
   }
 
-  /// - Parameter policy: nil for that of the parameters.
+  /// - Parameter policy: nil for the policy of the parameters.
   package static func create(
     _ id: VaultID, in store: any VaultStore, credentials: borrowing Credentials,
     policy: VaultPolicy? = nil, parameters: VaultParameters
@@ -29,9 +30,9 @@ extension Vault {
     return vault
   }
 
-  /// Finds a vault; it comes back locked.
+  /// Finds a vault and returns it locked.
   ///
-  /// - Throws: `doesNotExist`; what reading a store throws.
+  /// - Throws: `doesNotExist`; the errors of reading the store.
   public static func get(
     _ id: VaultID, in store: any VaultStore
   ) async throws(VaultError) -> Vault {
@@ -45,29 +46,29 @@ extension Vault {
     return Vault(id: id, store: store, parameters: parameters)
   }
 
-  /// Whether there is such a vault.
+  /// Whether the store holds a vault with this id.
   ///
-  /// - Throws: when that cannot be told: `unreadable`, `permissionsTooOpen`, `storeUnavailable`,
-  ///   `storeLocked`. None of them means "no".
+  /// - Throws: `unreadable`, `permissionsTooOpen`, `storeUnavailable`, `storeLocked`. Each error
+  ///   means "unknown", never "no".
   public static func exists(
     _ id: VaultID, in store: any VaultStore
   ) async throws(VaultError) -> Bool {
     try await VaultOperations(store).exists(id)
   }
 
-  /// The vaults of a store, ascending.
+  /// The vaults of a store, in ascending order.
   ///
-  /// - Throws: when that cannot be told, as ``exists(_:in:)``.
+  /// - Throws: the errors of ``exists(_:in:)``.
   public static func list(in store: any VaultStore) async throws(VaultError) -> [VaultID] {
     try await VaultOperations(store).list()
   }
 
-  /// Deletes a vault and all it holds; no password is needed.
+  /// Deletes a vault and its contents without a password; durable on return.
   ///
-  /// A session of the vault ends.
+  /// It also ends the vault's session.
   ///
-  /// - Parameter force: also deletes a vault that keeps a database's key, without which that
-  ///   database opens never again, and one that is damaged.
+  /// - Parameter force: also deletes a damaged vault, and a vault that holds a database's key.
+  ///   Without the key, that database can never be opened again.
   /// - Throws: `doesNotExist`, `databaseStillExists`, `damaged`, `newerVersion`, `writeFailed`.
   public static func delete(
     _ id: VaultID, in store: any VaultStore, force: Bool = false
@@ -75,18 +76,18 @@ extension Vault {
     try await delete(id, in: store, force: force, databaseExists: true)
   }
 
-  /// As ``delete(_:in:force:)``, by someone who has looked for the database.
+  /// As ``delete(_:in:force:)``, for a caller that has checked whether the database exists.
   package static func delete(
     _ id: VaultID, in store: any VaultStore, force: Bool, databaseExists: Bool,
     parameters: VaultParameters = VaultParameters()
   ) async throws(VaultError) {
     try await VaultOperations(store).delete(
-      id, force: force, databaseMayExist: databaseExists, parameters: parameters)
+      id, force: force, databaseMightExist: databaseExists, parameters: parameters)
   }
 
-  /// Moves a vault to a side name, for whoever may want it back.
+  /// Renames a vault to a side name, from which it can be restored.
   ///
-  /// A session of the vault ends.
+  /// It also ends the vault's session.
   ///
   /// - Returns: the side name.
   package static func retire(
@@ -113,47 +114,50 @@ extension Vault {
     let lock = try store.lock(id)
     defer { lock.release() }
     guard try store.read(id) == nil else { throw .alreadyExists(id, in: store) }
-    // Attempts on an earlier vault of this name, of which a deletion was interrupted.
+    // An interrupted deletion can leave the attempts on an earlier vault with this name.
     try store.removeAttempts(id)
     adopt(try write(draft))
   }
 }
 
 extension Credentials {
-  /// - Throws: `invalidArgument` for what may not be set as a password.
+  /// - Throws: `invalidArgument` for a password that is not allowed.
   borrowing func requireUsable() throws(VaultError) {
     guard password.byteCount > 0 else {
       throw VaultError(
         .invalidArgument, "a password must not be empty",
-        hint: "for no security on purpose there are the standard credentials")
+        hint: "for a vault without protection, use the standard credentials")
     }
   }
 }
 
-/// What has been opened with a vault's keys is closed before they are wiped.
+/// The dependents of a vault: resources opened with its keys, which close before the keys are
+/// wiped.
 extension Vault {
-  /// How long a locking from outside, which promises to be over within a second, waits for what has been
-  /// opened from the vault.
+  /// The time that a lock from outside waits for the dependents.
+  ///
+  /// A lock from outside promises to end within a second.
   static let outsideLockPatience = Duration.milliseconds(500)
 
-  /// Has `close` called, and waited for, whenever the vault is locked on request; until the result
-  /// goes.
+  /// Calls `close` and waits for it whenever the vault is locked on request, while the result
+  /// exists.
   ///
-  /// While it runs the vault refuses everything but ``storeAnchor(_:)``. A lock timeout calls nobody.
+  /// While `close` runs, the vault refuses everything but ``storeAnchor(_:)``. A lock timeout does
+  /// not call it.
   ///
-  /// - Parameter close: may be called more than once.
+  /// - Parameter close: can be called more than once.
   package nonisolated func addDependent(
     _ close: @escaping @Sendable () async -> Void
   ) -> VaultDependency {
     VaultDependency(dependents, close)
   }
 
-  /// Refuses new work, lets the dependents close within `patience`, then wipes.
+  /// Refuses new work, waits up to `patience` for the dependents to close, then wipes the keys.
   func lock(because reason: VaultLockEvent.Reason, patience: Duration) async {
     refusesWork = true
     let closings = dependents.closings
     if !closings.isEmpty {
-      _ = await finishes(within: patience) {
+      _ = await completes(within: patience) {
         await withTaskGroup { group in
           for close in closings { group.addTask { await close() } }
         }
@@ -163,7 +167,7 @@ extension Vault {
   }
 }
 
-/// Ties something that was opened with a vault's keys to that vault, as long as it is there.
+/// Registers a dependent with a vault for as long as this object exists.
 package final class VaultDependency: Sendable {
   private let dependents: VaultDependents
   private let number: UInt64
@@ -198,7 +202,8 @@ final class VaultDependents: Sendable {
   }
 
   func remove(_ number: UInt64) {
-    // Given back outside the lock: what it holds may end with it, and another dependency in that.
+    // Released outside the lock: releasing the closure can release another dependency, which takes
+    // the lock.
     let closing = state.withLock { $0.closings.removeValue(forKey: number) }
     withExtendedLifetime(closing) {}
   }

@@ -3,26 +3,26 @@ internal import VaultCrypto
 extension Vault {
   /// Opens the vault by any of its slots.
   ///
-  /// An unlocked vault stays unlocked, and as it was when the secret is wrong. A password slot with
-  /// fewer iterations than today's default gets those, if the store can be written. Wrong secrets of
-  /// all kinds back off together, and the policy's rules concern passwords alone:
-  /// see ``unlock(with:)-(Credentials)``.
+  /// If the secret is wrong, an unlocked vault stays unlocked and unchanged. A password slot with
+  /// fewer iterations than today's default gets the default number, if the store can be written.
+  /// Failed attempts with all kinds of secret share one back-off. The policy's rules concern
+  /// passwords alone: see ``unlock(with:)-(Credentials)``.
   ///
-  /// - Throws: `wrongPassword` for a secret that opens no slot of its kind, `slotNotFound` when
-  ///   there is none of its kind, `keyFileLength`; `tooManyAttempts`, `wiped`; `passwordExpired`,
-  ///   `passwordTooShort` and the other rules; `doesNotExist`, `unreadable`, `permissionsTooOpen`,
-  ///   `storeUnavailable`, `storeLocked`; `damaged`, `newerVersion`; `writeFailed` when a wrong
-  ///   attempt cannot be recorded.
+  /// - Throws: `wrongPassword` for a secret that opens no slot of its kind, `slotNotFound` when the
+  ///   vault has no slot of its kind, `keyFileLength`; `tooManyAttempts`, `wiped`;
+  ///   `passwordExpired`, `passwordTooShort` and the other rules; `doesNotExist`, `unreadable`,
+  ///   `permissionsTooOpen`, `storeUnavailable`, `storeLocked`; `damaged`, `newerVersion`;
+  ///   `writeFailed` when a failed attempt cannot be recorded.
   public func unlock(with secret: borrowing VaultSecret) throws(VaultError) {
     let open = try openAttempt(with: secret)
     try open.requireUsable(secret, of: id, now: parameters.now())
     adopt(open, openedBy: secret)
   }
 
-  /// Opens the vault also by a password that its policy no longer allows: for whoever changes it
-  /// next.
+  /// Opens the vault even with a password that its policy no longer allows, so that the caller can
+  /// change it.
   ///
-  /// - Throws: as ``unlock(with:)``, but for the rules of the policy.
+  /// - Throws: the errors of ``unlock(with:)``, except those of the policy.
   package func unlockToChangePassword(
     with secret: borrowing VaultSecret
   ) throws(VaultError) {
@@ -44,7 +44,7 @@ extension Vault {
     raiseIterations(of: key, with: secret)
   }
 
-  /// The file as it is in the store, checked as far as that goes without a password.
+  /// The current file of the store, checked as far as possible without a password.
   func readFile() throws(VaultError) -> VaultFile {
     guard let bytes = try store.read(id) else { throw .doesNotExist(id, in: store) }
     return try parse(bytes)
@@ -73,10 +73,10 @@ extension Vault {
     try contentKey(of: key, with: .password(credentials.copy()))
   }
 
-  /// The content key, by whichever slot the secret opens.
+  /// The content key from the first slot that the secret opens.
   ///
-  /// - Throws: `wrongPassword` when it opens none of its kind, `slotNotFound` when there is none of
-  ///   its kind, `keyFileLength`, `damaged`.
+  /// - Throws: `wrongPassword` when the secret opens no slot of its kind, `slotNotFound` when there
+  ///   is no slot of its kind, `keyFileLength`, `damaged`.
   func contentKey(
     of key: KeyEnvelope, with secret: borrowing VaultSecret
   ) throws(VaultError) -> SecretBytes {
@@ -86,7 +86,7 @@ extension Vault {
     throw .opensNothing(secret.kind, key, id)
   }
 
-  /// The content key that one slot wraps; nil when the secret is of another kind or slot.
+  /// The content key that one slot wraps; nil when the secret does not open this slot.
   ///
   /// - Throws: `keyFileLength`.
   func contentKey(
@@ -106,7 +106,7 @@ extension Vault {
     }
   }
 
-  /// - Throws: `damaged` for what no writer asks for, before anything is derived.
+  /// - Throws: `damaged` for an iteration count that no writer uses, before any derivation.
   func requireAcceptableCosts(in key: KeyEnvelope) throws(VaultError) {
     let range = parameters.minimumIterationCount...VaultParameters.maximumIterationCount
     for slot in key.slots {
@@ -120,7 +120,7 @@ extension Vault {
 }
 
 extension OpenVault {
-  /// The content key, when a `key` as read anew still opens with it.
+  /// The content key, if it still opens the `key` that was just read.
   borrowing func contentKey(fitting key: KeyEnvelope) -> SecretBytes? {
     do throws(FormatFault) {
       _ = try key.vaultKey(contentKey: contentKey)
@@ -132,14 +132,14 @@ extension OpenVault {
 }
 
 extension VaultError {
-  /// A secret that opens no slot.
+  /// The error for a secret that opens no slot.
   static func opensNothing(
     _ kind: VaultStatus.Slot.Kind, _ key: KeyEnvelope, _ id: VaultID
   ) -> VaultError {
     guard key.slots.contains(where: { $0.kind == kind }) else {
       return VaultError(
         .slotNotFound, "vault '\(id)' has no slot for a \(kind.words)",
-        hint: "it opens by \(key.slots.map(\.name).joined(separator: ", "))")
+        hint: "open it with one of: \(key.slots.map(\.name).joined(separator: ", "))")
     }
     return switch kind {
     case .password:
@@ -157,12 +157,12 @@ extension VaultError {
 }
 
 extension VaultFile {
-  /// Takes apart the bytes that a store keeps under an id.
+  /// Parses the bytes that a store holds under an id.
   init(_ bytes: [UInt8], of id: VaultID, in store: any VaultStore) throws(VaultError) {
     do throws(FormatFault) {
       try self.init(parsing: bytes)
       guard clear.vaultID == id.rawValue else {
-        throw FormatFault("vault", "the file belongs to a vault of another name")
+        throw FormatFault("vault", "the file belongs to a vault with another name")
       }
     } catch {
       throw .refused(error, id, in: store)

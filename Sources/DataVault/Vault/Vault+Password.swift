@@ -3,16 +3,16 @@ package import VaultCrypto
 extension Vault {
   /// Sets another password for the unlocked vault; durable on return.
   ///
-  /// One write rewraps the password slot and seals the contents anew. Moving away from the
-  /// standard credentials makes new keys too, as what a public password protected is not made
-  /// safe by being rewrapped; a bound database then has a pending key.
+  /// One write rewraps the password slot and re-encrypts the contents. A change away from the
+  /// standard credentials also makes new keys, because rewrapping does not protect what a public
+  /// password exposed. A bound database then has a pending key.
   ///
-  /// A vault that was opened by another slot needs no old password: a forgotten one is replaced,
-  /// and a vault without a password gets one.
+  /// A vault that was opened by another slot needs no old password. This replaces a forgotten
+  /// password, and adds one to a vault without a password.
   ///
   /// - Throws: `locked`, `invalidArgument` for an empty password, `passwordTooShort` and the other
   ///   rules of the policy, `keyChangePending`, `tooManySlots` when there are 16 other slots,
-  ///   `writeFailed`; what reading throws. The old password opens the vault then.
+  ///   `writeFailed`; the errors of reading. After an error the old password still opens the vault.
   public func changePassword(to new: borrowing Credentials) throws(VaultError) {
     try new.requireUsable()
     try change { (draft) throws(VaultError) in
@@ -21,13 +21,13 @@ extension Vault {
     }
   }
 
-  /// Sets another password by means of the current one; a locked vault stays locked.
+  /// Sets another password with the help of the current one; a locked vault stays locked.
   ///
-  /// The current password may have expired, or break a rule that was set after it. It counts as an
-  /// attempt, as ``unlock(with:)`` does.
+  /// The current password can be expired, or break a rule that was set after it. The call counts as
+  /// an attempt, as ``unlock(with:)`` does.
   ///
-  /// - Throws: `wrongPassword`, `tooManyAttempts`, `wiped`; otherwise as ``changePassword(to:)``, but
-  ///   never `locked`.
+  /// - Throws: `wrongPassword`, `tooManyAttempts`, `wiped`; the errors of ``changePassword(to:)``
+  ///   except `locked`.
   public func changePassword(
     from current: borrowing Credentials, to new: borrowing Credentials
   ) throws(VaultError) {
@@ -41,8 +41,8 @@ extension Vault {
     if !wasLocked { adopt(written) }
   }
 
-  /// - Parameter before: the file as it was before its lock was taken, which derivation must not
-  ///   hold.
+  /// - Parameter before: the file as read before the lock was taken, because a derivation must not
+  ///   hold the lock.
   private func changePassword(
     _ before: VaultFile, from current: borrowing Credentials, to new: borrowing Credentials
   ) throws(VaultError) -> OpenVault {
@@ -51,7 +51,7 @@ extension Vault {
     defer { lock.release() }
     let file = try readFile()
     if file.key != before.key {
-      // Somebody changed the slots meanwhile: the current password must be the current one.
+      // Another process changed the slots before the lock was taken: check the password again.
       contentKey = try self.contentKey(of: file.key, with: current)
     }
     let open = try open(file, contentKey: contentKey)
@@ -61,22 +61,23 @@ extension Vault {
     return try write(draft)
   }
 
-  /// Moves from the standard credentials to others, in one durable write: new content key, new
-  /// vault key, new password slot, and a pending key when a database is bound.
+  /// Replaces the standard credentials, in one durable write: new content key, new vault key, new
+  /// password slot, and a pending key when a database is bound.
   ///
-  /// - Parameter pendingKey: the key that the database is to be sealed under; nil draws one.
-  /// - Throws: `alreadySecured`, `keyChangePending`; otherwise as ``changePassword(to:)``.
+  /// - Parameter pendingKey: the next key of the database; nil draws a random one.
+  /// - Throws: `alreadySecured`, `keyChangePending`; the errors of ``changePassword(to:)``.
   package func secure(
     to new: borrowing Credentials, pendingKey: borrowing SecretBytes? = nil
   ) throws(VaultError) {
     try new.requireUsable()
     guard !new.areStandard() else {
-      throw VaultError(.invalidArgument, "the standard credentials secure nothing")
+      throw VaultError(
+        .invalidArgument, "vault '\(id)' cannot be secured with the standard credentials")
     }
     try change { (draft) throws(VaultError) in
       guard !draft.clear.isSecured else {
         throw VaultError(
-          .alreadySecured, "vault '\(id)' is secured already", hint: "change its password instead")
+          .alreadySecured, "vault '\(id)' is already secured", hint: "change its password instead")
       }
       try draft.requireAllowed(new, of: id)
       try draft.renewKeys(behind: new, pendingKey: pendingKey, parameters: parameters)
@@ -109,7 +110,7 @@ extension VaultDraft {
     contents.passwordSetAt = parameters.now().wholeSeconds
   }
 
-  /// Makes every key new; only the new password opens the vault then.
+  /// Replaces every key; afterwards only the new password opens the vault.
   mutating func renewKeys(
     behind new: borrowing Credentials, pendingKey: borrowing SecretBytes? = nil,
     parameters: VaultParameters
@@ -131,14 +132,15 @@ extension VaultDraft {
 
   /// Gives a bound database a pending key.
   ///
-  /// - Throws: `keyChangePending` when it has one, which the database may be sealed under already.
+  /// - Throws: `keyChangePending` if it has one, because the database can already be sealed under
+  ///   it.
   private mutating func beginKeyChange(
     to pendingKey: borrowing SecretBytes?, random: RandomSource
   ) throws(VaultError) {
     guard contents.databases != nil else { return }
     guard !hasPendingKey else {
       throw VaultError(
-        .keyChangePending, "a change of the database's key is not finished",
+        .keyChangePending, "an earlier change of the database's key is not finished",
         hint: "open the database once, which finishes it")
     }
     contents.databases?.pending =

@@ -2,14 +2,14 @@ internal import FileLayer
 internal import Synchronization
 internal import VaultCrypto
 
-/// A place for secrets that opens with a password and a salt.
+/// A store of secrets that opens with a password and an optional salt.
 ///
-/// A vault is locked or unlocked. While it is unlocked, its keys and items are in memory (locked
-/// pages, left out of core dumps); ``lock()`` wipes them, and so does the lock timeout of its
-/// ``VaultPolicy``, also when nobody calls. Each change is durable when its call
-/// returns, and takes into account what other objects and processes have changed.
+/// A vault is locked or unlocked. While it is unlocked, its keys and items are in locked memory
+/// pages that core dumps omit. ``lock()`` wipes them. The lock timeout of the ``VaultPolicy`` wipes
+/// them without a call. Each change is durable when its call returns, and includes the changes of
+/// other objects and processes.
 ///
-/// Derivation and files block a thread of the vault's own, never the cooperative pool.
+/// Key derivation and file access block a thread of the vault's own, never the cooperative pool.
 public actor Vault {
   /// The vault's name.
   public nonisolated let id: VaultID
@@ -20,18 +20,18 @@ public actor Vault {
   nonisolated let expiry = ExpiryTask()
   private nonisolated let observers = LockObservers()
   nonisolated let dependents = VaultDependents()
-  /// Set while the dependents close, before the vault is wiped.
+  /// True while the dependents close, before the vault is wiped.
   var refusesWork = false
   private var state: OpenVault?
   /// Set while the vault is unlocked.
   var timeout: LockTimeout?
 
-  // Of the session through which the vault was opened: Sessions/Vault+Session.swift.
+  // The state of the session that opened the vault: see Sessions/Vault+Session.swift.
   var sessionWatch: SessionWatch?
   var sessionNumber = 0
   nonisolated let wasLockedFromOutside = Atomic<Bool>(false)
 
-  /// The executor of this vault's own.
+  /// The vault's own executor.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
     unsafe executor.asUnownedSerialExecutor()
   }
@@ -42,44 +42,45 @@ public actor Vault {
     self.parameters = parameters
   }
 
-  /// Whether the vault is locked; a locked vault gives and takes nothing.
+  /// Whether the vault is locked; a locked vault neither returns nor accepts data.
   public var isLocked: Bool {
     expireIfDue()
     return state == nil
   }
 
-  /// Every locking of this vault from now on, with its reason.
+  /// The lock events of this vault from now on, with their reasons.
   ///
-  /// The last 8 events wait for a slow reader. The events end when nobody has the vault any more.
+  /// The stream buffers the last 8 events for a slow reader. It ends when the vault object is
+  /// released.
   public nonisolated var lockEvents: AsyncStream<VaultLockEvent> { observers.events() }
 
   /// Wipes keys and items from memory; a locked vault stays locked.
   ///
-  /// It refuses everything at once, and waits up to 5 seconds for the engines that were started on
-  /// it: they finish their commit, record their anchor and close their database.
+  /// The vault refuses all new operations immediately. It then waits up to 5 seconds for the
+  /// engines that use it: they finish their commit, record their anchor and close their database.
   public func lock() async {
     await lock(because: .request, patience: parameters.lockPatience)
   }
 
-  /// Opens the vault by its password, and lets its lock timeout count from now.
+  /// Opens the vault with its password and restarts its lock timeout.
   ///
-  /// An unlocked vault stays unlocked, and as it was when the credentials are wrong. Wrong attempts
-  /// in a row back off, over all processes: from the third on none is taken for 1 s, then 2 s, up to
-  /// 15 minutes. More of them than the policy's retry limit delete the vault. The standard
-  /// credentials, which everybody knows, are no attempt.
+  /// If the credentials are wrong, an unlocked vault stays unlocked and unchanged. Consecutive
+  /// failed attempts cause a delay, counted over all processes: from the third on the vault accepts
+  /// none for 1 s, then 2 s, up to 15 minutes. More failed attempts than the policy's retry limit
+  /// delete the vault. A try with the standard credentials, which are public, is not an attempt.
   ///
   /// - Throws: `wrongPassword` for a wrong password or salt, `slotNotFound` for a vault without a
-  ///   password; `tooManyAttempts`, `wiped`; `passwordExpired`, `passwordTooShort` and the other rules of
-  ///   the policy, for the right password: ``changePassword(from:to:)`` takes it; `doesNotExist`,
-  ///   `unreadable`, `permissionsTooOpen`, `storeUnavailable`, `storeLocked`; `damaged`,
-  ///   `newerVersion`; `writeFailed` when a wrong attempt cannot be recorded.
+  ///   password; `tooManyAttempts`, `wiped`; `passwordExpired`, `passwordTooShort` and the other
+  ///   rules of the policy, for the right password: ``changePassword(from:to:)`` accepts it;
+  ///   `doesNotExist`, `unreadable`, `permissionsTooOpen`, `storeUnavailable`, `storeLocked`;
+  ///   `damaged`, `newerVersion`; `writeFailed` when a failed attempt cannot be recorded.
   public func unlock(with credentials: borrowing Credentials) throws(VaultError) {
     try unlock(with: .password(credentials.copy()))
   }
 
-  /// What the vault shows without being unlocked, read anew.
+  /// The vault's public information, read from the store; needs no password.
   ///
-  /// - Throws: as ``unlock(with:)``, but for what concerns the credentials.
+  /// - Throws: the errors of ``unlock(with:)``, except those about the credentials.
   public func status() throws(VaultError) -> VaultStatus {
     let file = try readFile()
     expireIfDue()
@@ -95,9 +96,9 @@ public actor Vault {
 
   // MARK: The state and its changes
 
-  /// Lends the state as it is in the store now.
+  /// Lends the current state, refreshed from the store.
   ///
-  /// - Throws: `locked`; `doesNotExist` when the vault has been deleted; what reading throws.
+  /// - Throws: `locked`; `doesNotExist` when the vault has been deleted; the errors of reading.
   func withContents<R: ~Copyable>(
     _ body: (borrowing OpenVault) throws(VaultError) -> R
   ) throws(VaultError) -> R {
@@ -105,7 +106,7 @@ public actor Vault {
     return try withState(body)
   }
 
-  /// Changes the vault: reads, changes and writes while nobody else does.
+  /// Changes the vault: reads, changes and writes it under the store's lock.
   ///
   /// - Returns: what `body` returns, once the change is durable.
   func change<R: ~Copyable>(
@@ -130,7 +131,7 @@ public actor Vault {
     draft.contents.generation += 1
     let text = draft.contents.text()
     guard text.byteCount <= VaultContents.maximumTextByteCount else {
-      throw VaultError(.vaultFull, "vault '\(id)' would grow beyond what a vault may hold")
+      throw VaultError(.vaultFull, "vault '\(id)' would exceed the maximum size of a vault")
     }
     let bytes: [UInt8]
     do throws(CryptoError) {
@@ -142,14 +143,14 @@ public actor Vault {
     return OpenVault(draft, tail: FileTail(of: bytes))
   }
 
-  /// Makes a state the vault's own, as newly unlocked.
+  /// Replaces the vault's state and restarts the lock timeout, as after an unlock.
   func adopt(_ open: consuming OpenVault) {
     timeout = LockTimeout(open.contents.policy, start: parameters.sinceBoot())
     state = consume open
     scheduleExpiry()
   }
 
-  /// Locks the vault, if it is not locked.
+  /// Locks the vault, if it is unlocked.
   func close(because reason: VaultLockEvent.Reason) {
     leaveSession()
     refusesWork = false
@@ -157,10 +158,10 @@ public actor Vault {
     state = nil
     timeout = nil
     expiry.set(nil)
-    observers.tell(reason)
+    observers.notify(reason)
   }
 
-  /// Takes over a state that has come from the one before.
+  /// Replaces the vault's state by its successor; the lock timeout continues.
   private func follow(_ open: consuming OpenVault) {
     let previous = timeout
     timeout?.follow(open.contents.policy, at: parameters.sinceBoot())
@@ -177,7 +178,7 @@ public actor Vault {
     }
   }
 
-  /// Takes in what others have written since.
+  /// Reads the changes that others have written since the last read.
   private func refresh() throws(VaultError) {
     guard !isLocked, !refusesWork else { throw .locked(id) }
     guard let bytes = try store.read(id) else {

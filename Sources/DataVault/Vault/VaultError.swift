@@ -3,12 +3,13 @@ internal import Glibc
 package import SystemPackage
 internal import VaultCrypto
 
-/// Why a vault operation did nothing.
+/// The error of a failed vault operation, which has changed nothing unless ``message`` says
+/// otherwise.
 ///
-/// Which vault and what was being done stand in ``message``, what to do next in ``hint``. None of
-/// the texts ever holds a password, a key, an item's value or an item's name.
+/// ``message`` says which vault and which operation, ``hint`` says what to do next. No text ever
+/// contains a password, a key, an item's value or an item's name.
 public struct VaultError: Error, Sendable, CustomStringConvertible {
-  /// The kinds of failure; new ones may be added.
+  /// The kinds of failure; later versions can add kinds.
   public struct Code: Sendable, Hashable, CustomStringConvertible {
     /// The code's name, stable for programs.
     public let description: String
@@ -17,20 +18,20 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
       description = name
     }
 
-    /// A vault of this id exists.
+    /// A vault with this id already exists.
     public static let alreadyExists = Code("alreadyExists")
-    /// The store could be read and holds no such vault.
+    /// The store was read and holds no such vault.
     public static let doesNotExist = Code("doesNotExist")
     /// An argument breaks a rule; the message says which.
     public static let invalidArgument = Code("invalidArgument")
-    /// Password or salt is wrong, which of the two cannot be told; or a recovery code or key file
-    /// opens no slot.
+    /// The password or the salt is wrong (which of the two is unknown), or a recovery code or key
+    /// file opens no slot.
     public static let wrongPassword = Code("wrongPassword")
-    /// Too many attempts in a row were wrong; none is taken before some time has passed.
+    /// Too many consecutive attempts failed; the vault accepts none until some time has passed.
     public static let tooManyAttempts = Code("tooManyAttempts")
-    /// This process may write no files (`ulimit -f`), so that no attempt of its could be recorded.
+    /// This process cannot write files (`ulimit -f`), so its attempts could not be recorded.
     public static let fileSizeLimit = Code("fileSizeLimit")
-    /// More attempts in a row were wrong than the vault's policy allows: it has been deleted.
+    /// More consecutive attempts failed than the vault's policy allows; the vault has been deleted.
     public static let wiped = Code("wiped")
     /// The policy demands a password: the standard credentials are not allowed.
     public static let passwordRequired = Code("passwordRequired")
@@ -50,34 +51,35 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     public static let passwordExpired = Code("passwordExpired")
     /// The operation needs the vault unlocked.
     public static let locked = Code("locked")
-    /// The vault's bytes are not what was written, or not a vault's.
+    /// The vault's bytes are not the bytes that were written, or are not a vault.
     public static let damaged = Code("damaged")
     /// A later version of this software wrote the vault.
     public static let newerVersion = Code("newerVersion")
-    /// The vault may be there, but cannot be read.
+    /// The vault might exist, but cannot be read.
     public static let unreadable = Code("unreadable")
-    /// The place where vaults are kept cannot be reached.
+    /// The store cannot be reached.
     public static let storeUnavailable = Code("storeUnavailable")
-    /// The place where vaults are kept is there but locked.
+    /// The store can be reached but is locked.
     public static let storeLocked = Code("storeLocked")
-    /// Somebody else has been changing the vault, or trying to open it, for longer than one waits.
+    /// Another caller has been changing the vault, or trying to open it, for longer than the
+    /// timeout.
     public static let busy = Code("busy")
-    /// The vault could not be written; the message says whether the change may have happened.
+    /// The vault could not be written; the message says whether the change might have happened.
     public static let writeFailed = Code("writeFailed")
-    /// The vault, or its directory, may be read or written by other users.
+    /// Other users can read or write the vault or its directory.
     public static let permissionsTooOpen = Code("permissionsTooOpen")
-    /// A lock file, or another file that was to be gone on with, is not this user's alone: another user
+    /// A lock file, or a partial file to continue, does not belong to this user alone: another user
     /// made it, or could have.
     public static let foreignFile = Code("foreignFile")
-    /// An item's name has no bytes.
+    /// An item's name is empty.
     public static let nameEmpty = Code("nameEmpty")
     /// An item's name has more than 255 bytes.
     public static let nameTooLong = Code("nameTooLong")
-    /// A value has more than 1 MiB.
+    /// A value is larger than 1 MiB.
     public static let valueTooLarge = Code("valueTooLarge")
-    /// All items together would have more than 16 MiB.
+    /// All items together would be larger than 16 MiB.
     public static let vaultFull = Code("vaultFull")
-    /// The vault holds no item of this name.
+    /// The vault has no item with this name.
     public static let itemNotFound = Code("itemNotFound")
     /// The item is of the other kind.
     public static let wrongItemKind = Code("wrongItemKind")
@@ -85,52 +87,53 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     public static let alreadySecured = Code("alreadySecured")
     /// The database whose key the vault keeps still exists.
     public static let databaseStillExists = Code("databaseStillExists")
-    /// The data is not what a vault's `encrypt` makes.
+    /// The data was not made by a vault's `encrypt`.
     public static let notSealedData = Code("notSealedData")
-    /// Sealed data whose end is missing.
+    /// The end of the sealed data is missing.
     public static let truncated = Code("truncated")
-    /// The vault keeps no key for this database or for this sealed data.
+    /// The vault holds no key for this database or for this sealed data.
     public static let keyMissing = Code("keyMissing")
     /// An earlier change of the database's key has not been finished.
     public static let keyChangePending = Code("keyChangePending")
     /// A recovery code does not have 36 characters.
     public static let recoveryCodeLength = Code("recoveryCodeLength")
-    /// A recovery code holds a character that none has.
+    /// A recovery code contains a character outside its alphabet.
     public static let recoveryCodeCharacter = Code("recoveryCodeCharacter")
-    /// A recovery code's check characters do not fit: it is mistyped.
+    /// A recovery code's check characters are wrong: the code is mistyped.
     public static let recoveryCodeMistyped = Code("recoveryCodeMistyped")
-    /// A key file does not have 32 bytes.
+    /// A key file's length is not 32 bytes.
     public static let keyFileLength = Code("keyFileLength")
-    /// The vault has a slot of this name.
+    /// The vault already has a slot with this name.
     public static let slotExists = Code("slotExists")
-    /// The vault has no slot of this name, or none of this kind.
+    /// The vault has no slot with this name, or no slot of this kind.
     public static let slotNotFound = Code("slotNotFound")
     /// Without this slot nothing would open the vault.
     public static let lastSlot = Code("lastSlot")
-    /// The vault has 16 slots.
+    /// The vault already has 16 slots.
     public static let tooManySlots = Code("tooManySlots")
-    /// A slot is neither kept, by its secret, nor dropped by name.
+    /// A rotation neither has a slot's secret nor drops the slot by name.
     public static let slotSecretMissing = Code("slotSecretMissing")
     /// The vault is still under the standard credentials.
     public static let notSecured = Code("notSecured")
-    /// The kernel keeps no sessions for this process: a container, a sandbox, a quota.
+    /// The kernel cannot keep sessions for this process, because of a container, a sandbox or a
+    /// quota.
     public static let sessionsUnavailable = Code("sessionsUnavailable")
-    /// The vault has got new keys since its session began.
+    /// The vault has new keys since its session began.
     public static let sessionStale = Code("sessionStale")
     /// The cryptographic library lacks or refuses what is needed.
     public static let unsupported = Code("unsupported")
   }
 
-  /// What kind of failure.
+  /// The kind of failure.
   public let code: Code
 
-  /// What went wrong and where, lowercase.
+  /// The description of what went wrong and where, in lower case.
   public let message: String
 
-  /// What to do next, where there is something.
+  /// The next step for the user; nil if there is none.
   public let hint: String?
 
-  /// The error beneath.
+  /// The error that caused this one.
   public let underlying: (any Error)?
 
   /// Makes an error.
@@ -157,23 +160,23 @@ extension VaultError {
   static func doesNotExist(_ id: VaultID, in store: any VaultStore) -> VaultError {
     VaultError(
       .doesNotExist, "there is no vault '\(id)' (\(store.location(of: id)))",
-      hint: "create it, or check that this is the right home")
+      hint: "create it, or check that this is the right location")
   }
 
   static func alreadyExists(_ id: VaultID, in store: any VaultStore) -> VaultError {
     VaultError(
-      .alreadyExists, "vault '\(id)' exists already (\(store.location(of: id)))",
+      .alreadyExists, "vault '\(id)' already exists (\(store.location(of: id)))",
       hint: "unlock it, or delete it first")
   }
 
-  /// A file that breaks a rule of the format, or follows another one.
+  /// The error for a file that breaks a rule of the format or has another format version.
   static func refused(
     _ fault: FormatFault, _ id: VaultID, in store: any VaultStore
   ) -> VaultError {
     if let version = fault.otherVersion {
       return VaultError(
         .newerVersion,
-        "vault '\(id)' (\(store.location(of: id))) has format version \(version), this software reads \(ClearMembers.version)",
+        "vault '\(id)' (\(store.location(of: id))) has format version \(version); this software reads \(ClearMembers.version)",
         hint: "use the version of this software that wrote it")
     }
     return VaultError(
@@ -183,11 +186,11 @@ extension VaultError {
 
   static func crypto(_ error: CryptoError) -> VaultError {
     VaultError(
-      .unsupported, "the cryptographic library refused: \(error)", underlying: error)
+      .unsupported, "the cryptographic library failed: \(error)", underlying: error)
   }
 }
 
-/// Does what the cryptographic library may refuse.
+/// Runs cryptographic operations and converts their errors.
 func withCrypto<R: ~Copyable>(
   _ body: () throws(CryptoError) -> R
 ) throws(VaultError) -> R {
@@ -199,7 +202,7 @@ func withCrypto<R: ~Copyable>(
 }
 
 extension VaultError {
-  /// The secret is wrong; which part of it cannot be told.
+  /// The error for a wrong secret; which part of it is wrong is unknown.
   static func wrongPassword(_ id: VaultID) -> VaultError {
     VaultError(
       .wrongPassword, "password or salt of vault '\(id)' is wrong",
@@ -209,15 +212,15 @@ extension VaultError {
   static func tooManyAttempts(_ id: VaultID, wait: Duration, failureCount: Int) -> VaultError {
     VaultError(
       .tooManyAttempts,
-      "vault '\(id)' takes no attempt now: \(failureCount) wrong ones in a row",
+      "vault '\(id)' accepts no attempt now, after \(failureCount) failed attempts in a row",
       hint: "try again in \(wait.inWords)")
   }
 
   static func wiped(_ id: VaultID, failureCount: Int) -> VaultError {
     VaultError(
       .wiped,
-      "vault '\(id)' was deleted: \(failureCount) wrong attempts in a row are more than its policy allows",
-      hint: "restore it from a backup, if there is one")
+      "vault '\(id)' was deleted: \(failureCount) failed attempts in a row are more than its policy allows",
+      hint: "restore it from a backup")
   }
 
   static func unrecordedAttempt(_ id: VaultID, _ reason: VaultError) -> VaultError {
@@ -238,14 +241,14 @@ extension Duration {
 }
 
 extension VaultError {
-  /// What the kernel's refusal means to whoever asked for a session.
+  /// The error for a session that the kernel refused.
   static func sessionsUnavailable(_ error: KeyringError) -> VaultError {
     let hint =
       switch error.errno.rawValue {
       case EDQUOT:
-        "this user has used up the quota of kernel keys: see /proc/key-users"
+        "this user has used up the quota of kernel keys: check /proc/key-users"
       case EPERM, EACCES, ENOSYS:
-        "containers and service sandboxes often forbid it: give the password each time"
+        "containers and service sandboxes often forbid sessions: give the password each time"
       default: "give the password each time"
       }
     return VaultError(
@@ -255,24 +258,24 @@ extension VaultError {
 }
 
 extension VaultError {
-  /// A file that may be there but cannot be read.
+  /// The error for a file that might exist but cannot be read.
   package static func unreadable(_ error: FileError) -> VaultError {
     VaultError(.unreadable, "\(error)", hint: hint(for: error), underlying: error)
   }
 
-  /// A directory that may be there but cannot be listed.
+  /// The error for a directory that might exist but cannot be listed.
   static func unavailable(_ error: FileError) -> VaultError {
     VaultError(.storeUnavailable, "\(error)", hint: hint(for: error), underlying: error)
   }
 
-  /// A change that did not happen, or of which that is not certain.
+  /// The error for a change that did not happen, or possibly did.
   package static func writeFailed(_ error: FileError) -> VaultError {
     VaultError(
       error.refusal == nil ? .writeFailed : .foreignFile, "\(error)",
       hint: error.hint ?? hint(for: error), underlying: error)
   }
 
-  /// A lock that somebody else does not give back.
+  /// The error for a lock that another caller holds for too long.
   package static func busy(_ what: String, lock path: FilePath, after patience: Duration)
     -> VaultError
   {
@@ -281,12 +284,12 @@ extension VaultError {
       hint: "try again; `fuser \(path)` shows who holds the lock")
   }
 
-  /// An attempt that is not taken, because this process could not record it.
+  /// The error for an attempt that is refused because this process could not record it.
   static func fileSizeLimit(_ path: FilePath) -> VaultError {
     VaultError(
       .fileSizeLimit,
-      "no attempt is taken: this process may not write what it would record in \(path)",
-      hint: "raise its limit for the size of files (`ulimit -f`, LimitFSIZE= of a systemd unit)")
+      "attempt refused: this process has no right to write its outcome to \(path)",
+      hint: "raise the limit on file sizes (`ulimit -f`, LimitFSIZE= of a systemd unit)")
   }
 
   private static func hint(for error: FileError) -> String? {
@@ -294,26 +297,27 @@ extension VaultError {
       return "the disk did not confirm the change; open the vault again to see whether it happened"
     }
     return switch error.errno {
-    case .permissionDenied, .notPermitted: "run as the user to whom \(error.path) belongs"
-    case .noSpace, .diskQuotaExceeded: "free some space; the vault is as it was"
-    case .readOnlyFileSystem: "the file system is mounted read-only"
-    case .tooManySymbolicLinkLevels: "a vault is never behind a symbolic link"
+    case .permissionDenied, .notPermitted: "run as the owner of \(error.path)"
+    case .noSpace, .diskQuotaExceeded: "free some space and try again; the vault is unchanged"
+    case .readOnlyFileSystem: "mount the file system read-write"
+    case .tooManySymbolicLinkLevels: "replace the symbolic link by the file or directory itself"
     default: nil
     }
   }
 }
 
 extension VaultError {
-  /// A file outside of any store that breaks a rule of the format, or follows another one.
+  /// The error for a file outside of any store that breaks a rule of the format or has another
+  /// format version.
   static func refused(_ fault: FormatFault, at place: String) -> VaultError {
     if let version = fault.otherVersion {
       return VaultError(
         .newerVersion,
-        "\(place) has format version \(version), this software reads \(ClearMembers.version)",
+        "\(place) has format version \(version); this software reads \(ClearMembers.version)",
         hint: "use the version of this software that wrote it")
     }
     return VaultError(
-      .damaged, "\(place) is no vault, or a damaged one: \(fault)",
-      hint: "take another copy of it")
+      .damaged, "\(place) is not a vault, or is damaged: \(fault)",
+      hint: "use another copy of the file")
   }
 }

@@ -1,4 +1,4 @@
-/// The name of a vault: it becomes a file name.
+/// The name of a vault, which is also its file name.
 public struct VaultID: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// The name, `[a-z0-9][a-z0-9_-]{0,63}`.
   public let rawValue: String
@@ -12,8 +12,8 @@ public struct VaultID: Sendable, Hashable, Comparable, CustomStringConvertible {
   public init(_ rawValue: String) throws(VaultError) {
     guard (1...64).contains(rawValue.utf8.count), isSlug(rawValue.utf8) else {
       throw VaultError(
-        .invalidArgument, "this cannot name a vault: \(rawValue.debugDescription)",
-        hint: "1 to 64 of a-z, 0-9, - and _, beginning with a letter or a digit")
+        .invalidArgument, "invalid vault name: \(rawValue.debugDescription)",
+        hint: "use 1 to 64 of a-z, 0-9, - and _, and begin with a letter or a digit")
     }
     self.rawValue = rawValue
   }

@@ -1,9 +1,9 @@
 internal import FileLayer
 
-/// What is done to vaults as wholes, on an executor where blocking is allowed.
+/// Operations on whole vaults, on an executor that can block.
 actor VaultOperations {
   let store: any VaultStore
-  private nonisolated let executor = BlockingExecutor(label: "datavault.keeper")
+  private nonisolated let executor = BlockingExecutor(label: "datavault.operations")
 
   nonisolated var unownedExecutor: UnownedSerialExecutor {
     unsafe executor.asUnownedSerialExecutor()
@@ -22,7 +22,7 @@ actor VaultOperations {
   }
 
   func delete(
-    _ id: VaultID, force: Bool, databaseMayExist: Bool, parameters: VaultParameters
+    _ id: VaultID, force: Bool, databaseMightExist: Bool, parameters: VaultParameters
   ) throws(VaultError) {
     try requireVault(id, evenDamaged: force)
     let lock = try store.lock(id)
@@ -30,10 +30,10 @@ actor VaultOperations {
     let bytes = try requireVault(id, evenDamaged: force)
     if !force {
       let file = try VaultFile(bytes, of: id, in: store)
-      guard file.clear.binding == nil || !databaseMayExist else {
+      guard file.clear.binding == nil || !databaseMightExist else {
         throw VaultError(
           .databaseStillExists, "vault '\(id)' keeps the only key of a database that still exists",
-          hint: "delete the database first, or force it and lose what it holds")
+          hint: "delete the database first, or force the deletion and lose the database's contents")
       }
     }
     try store.remove(id)
@@ -50,7 +50,7 @@ actor VaultOperations {
     return name
   }
 
-  /// - Parameter evenDamaged: takes one that is too large to be read for an empty one.
+  /// - Parameter evenDamaged: treats a vault that is too large to read as an empty one.
   @discardableResult
   private func requireVault(
     _ id: VaultID, evenDamaged: Bool = false

@@ -2,37 +2,38 @@ package import FileLayer
 internal import Glibc
 package import VaultCrypto
 
-/// What a vault is handed from outside: costs, randomness, the clock.
+/// The dependencies of a vault: costs, randomness, clocks.
 package struct VaultParameters: Sendable {
-  /// PBKDF2 iterations of a password slot that is written.
+  /// The PBKDF2 iterations of a newly written password slot.
   ///
   /// joserfc refuses more than the default.
   package var iterationCount = 300_000
-  /// The fewest iterations that are accepted: OWASP's figure for HMAC-SHA-512.
+  /// The minimum accepted number of iterations: OWASP's figure for HMAC-SHA-512.
   ///
   /// Tests lower it.
   package var minimumIterationCount = 220_000
-  /// The most iterations that are accepted: a file must not cost minutes.
+  /// The maximum accepted number of iterations: opening a file must not take minutes.
   package static let maximumIterationCount = 10_000_000
 
-  /// The most that all names and values may have together; tests lower it.
+  /// The maximum total size of all names and values in bytes; tests lower it.
   package var maximumTotalByteCount = VaultItem.maximumTotalByteCount
 
-  /// The policy of a vault that is made without one; tests ask less of their passwords.
+  /// The policy of a vault that is created without one; tests use a weaker one.
   package var newPolicy = VaultPolicy()
 
-  /// How long a locking on request waits for what has been opened from the vault; tests, which starve each
-  /// other, wait longer.
+  /// The time that a lock on request waits for the dependents.
+  ///
+  /// Tests wait longer, because they slow each other down.
   package var lockPatience = Duration.seconds(5)
 
   package var random = RandomSource.system
   package var now: @Sendable () -> UnixTime
-  /// Waits so long, or until its task is cancelled.
+  /// Waits for a duration, or until its task is cancelled.
   package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
-  /// Where sessions are kept.
+  /// The keyring that keeps sessions.
   package var sessionKeyring: any SessionKeyring = KernelKeyring()
-  /// Time since boot, sleep included: how long sessions last, and until a vault locks itself.
+  /// The time since boot, including sleep, for the lifetime of sessions and the lock timeout.
   package var sinceBoot: @Sendable () -> Duration = { SystemTimeSource.sinceBoot }
 
   package init(

@@ -1,6 +1,6 @@
 internal import FileLayer
 
-/// What a vault shows without a password.
+/// A vault's public information, which needs no password.
 public struct VaultStatus: Sendable, Equatable {
   /// The version of the file's format.
   public let formatVersion: Int
@@ -8,37 +8,39 @@ public struct VaultStatus: Sendable, Equatable {
   /// False only under the standard credentials.
   public let isSecured: Bool
 
-  /// The wrong attempts in a row that are allowed: the next one deletes the vault; 0 = any number.
+  /// The number of consecutive failed attempts that are allowed; 0 means no limit.
+  ///
+  /// One more failed attempt deletes the vault.
   public let retryLimit: Int
 
-  /// The database whose key the vault keeps.
+  /// The database whose key the vault holds.
   public let binding: DatabaseBinding?
 
-  /// What opens the vault, each alone.
+  /// The slots; each one alone opens the vault.
   public let slots: [Slot]
 
-  /// Whether the rest is known to be authentic.
+  /// Whether the other properties are known to be authentic.
   ///
-  /// It is once the vault has been opened; before, whoever can write the file could have written
-  /// it.
+  /// They are after the vault has been opened. Before, anyone who can write the file could have
+  /// changed them.
   public let isAuthenticated: Bool
 
-  /// When the vault was last opened by one of its slots, in time since 1970-01-01 00:00 UTC; nil
-  /// when that is not known.
+  /// The time at which a slot last opened the vault, as time since 1970-01-01 00:00 UTC; nil when
+  /// it is unknown.
   ///
-  /// Openings by the standard credentials, and by a session, are not recorded. This and the next two
-  /// come from a clear file of their own and are never authentic.
+  /// Openings by the standard credentials or by a session are not recorded. This and the next two
+  /// properties come from an unencrypted file of their own and are never authenticated.
   public internal(set) var lastOpening: Duration? = nil
 
-  /// The wrong attempts since then, over all processes.
+  /// The number of failed attempts since then, over all processes.
   public internal(set) var failedAttemptCount = 0
 
-  /// How long no attempt is taken, after wrong ones; zero when one is.
+  /// The time until the vault accepts an attempt; zero when it accepts one now.
   public internal(set) var retryDelay: Duration = .zero
 
-  /// One thing that opens a vault.
+  /// A slot: one way to open a vault.
   public struct Slot: Sendable, Equatable {
-    /// What it takes.
+    /// The kind of secret that a slot takes.
     public enum Kind: String, Sendable {
       /// A password, with an optional salt.
       case password
@@ -47,7 +49,7 @@ public struct VaultStatus: Sendable, Equatable {
       /// A file of 32 bytes.
       case keyFile
 
-      /// For messages, behind "a".
+      /// The kind in words, for messages: it follows "a".
       var words: String {
         switch self {
         case .password: "password"
@@ -57,19 +59,19 @@ public struct VaultStatus: Sendable, Equatable {
       }
     }
 
-    /// What it takes.
+    /// The kind of secret that opens the slot.
     public let kind: Kind
     /// The slot's name; a password has none.
     public let name: String?
-    /// What no other slot of the vault is called: `password`, `recovery:NAME` or `keyfile:NAME`.
+    /// The unique name of the slot: `password`, `recovery:NAME` or `keyfile:NAME`.
     public let identifier: String
-    /// PBKDF2 iterations, for a password.
+    /// The PBKDF2 iterations of a password slot.
     public let iterationCount: Int?
   }
 }
 
 extension VaultStatus {
-  /// Adds what is recorded of attempts.
+  /// Adds the recorded attempts.
   mutating func take(_ record: AttemptRecord, now: UnixTime) {
     var record = record
     record.limitWait(at: now)
@@ -79,19 +81,19 @@ extension VaultStatus {
   }
 }
 
-/// Which database a vault belongs to.
+/// The database that a vault belongs to.
 public struct DatabaseBinding: Sendable, Equatable {
-  /// How far the binding has come.
+  /// The progress of the binding.
   public enum State: String, Sendable {
-    /// The key is stored, the database may not be in its place yet.
+    /// The vault holds the key; the database might not be in its place yet.
     case creating
-    /// The database was in its place.
+    /// The database has been in its place.
     case bound
   }
 
   /// The 8 bytes of the file id in the database's header.
   public let databaseID: [UInt8]
-  /// How far the binding has come.
+  /// The progress of the binding.
   public let state: State
 
   package init(databaseID: [UInt8], state: State) {

@@ -3,7 +3,8 @@ internal import Dispatch
 internal import Synchronization
 
 extension StoreTrial {
-  /// How long somebody waits who must not get in, and how long somebody may who must.
+  /// The wait for a lock that must stay held, and the longest wait for a lock that must become
+  /// free.
   private static let shortWait = DispatchTimeInterval.milliseconds(200)
   private static let longWait = DispatchTimeInterval.seconds(20)
 
@@ -18,7 +19,8 @@ extension StoreTrial {
     }
   }
 
-  /// Requires that a lock keeps others out until it is released, or until nobody has it any more.
+  /// Requires that a lock excludes others until it is released, or until its last reference is
+  /// gone.
   func requireExclusion(
     _ name: String, _ first: () throws -> VaultStoreLock,
     second: @escaping @Sendable () throws -> VaultStoreLock
@@ -31,13 +33,14 @@ extension StoreTrial {
     lock.release()
     try require(
       entered.wait(timeout: .now() + Self.longWait) == .success,
-      "nobody could take the \(name) after it was released")
+      "no other object could take the \(name) after it was released")
     lock.release()
 
-    // Without a release, the last reference gives it back.
+    // Without a release, the end of the last reference releases the lock.
     _ = try first()
     try require(
-      isEntered(second), "nobody could take the \(name) after the last reference to it was gone")
+      isEntered(second),
+      "no other object could take the \(name) after the last reference to it was gone")
   }
 
   func locksAreApart() throws {
@@ -48,17 +51,18 @@ extension StoreTrial {
     let otherID = try VaultID("other")
     try require(
       isEntered { try other.lock(otherID) },
-      "the lock of one vault kept another vault's from being taken")
+      "the lock of one vault prevented taking the lock of another vault")
   }
 
-  /// Whether somebody else can take a lock.
+  /// Whether another thread can take a lock.
   func isEntered(_ take: @escaping @Sendable () throws -> VaultStoreLock) -> Bool {
     enter(take).wait(timeout: .now() + Self.longWait) == .success
   }
 
-  /// Takes a lock on another thread and gives it back; signals in between.
+  /// Takes a lock on another thread, signals, and releases the lock.
   ///
-  /// Returns when that thread is about to take it: on a busy machine it may be long until it runs.
+  /// It returns just before that thread takes the lock: on a busy machine the thread can start
+  /// late.
   private func enter(
     _ take: @escaping @Sendable () throws -> VaultStoreLock
   ) -> DispatchSemaphore {
@@ -82,7 +86,7 @@ extension StoreTrial {
     DispatchQueue.concurrentPerform(iterations: writerCount) { index in
       do {
         for _ in 0..<roundCount {
-          // Once without the lock: whole, whoever is writing.
+          // One read without the lock: it must see a complete vault, even during a write.
           _ = try count(in: stores[index].read(id))
           try holding(id, stores[index]) {
             let number = try count(in: stores[index].read(id))
@@ -101,16 +105,16 @@ extension StoreTrial {
       total == writerCount * roundCount, "\(writerCount * roundCount) changes left \(total)")
   }
 
-  /// Bytes that show whether they are whole.
+  /// Bytes that show whether they are complete.
   private static func state(_ number: Int) -> [UInt8] {
     [UInt8](repeating: UInt8(number), count: 1000 + 997 * number)
   }
 
   private func count(in bytes: [UInt8]?) throws -> Int {
     guard let bytes, let first = bytes.first else {
-      throw VaultStoreConformance.Violation(check, "a vault that exists was read as absent")
+      throw VaultStoreConformance.Violation(check, "an existing vault was read as absent")
     }
-    try require(bytes == Self.state(Int(first)), "a vault was read that nobody wrote")
+    try require(bytes == Self.state(Int(first)), "a vault was read that no writer wrote")
     return Int(first)
   }
 
@@ -134,7 +138,7 @@ extension StoreTrial {
     }
   }
 
-  /// A store may still name the vault; it must not say that there is none.
+  /// A store can still list the vault during an obstacle; it must not list the store without it.
   private func requireIDsOrFailure(_ id: VaultID, _ code: VaultError.Code) throws {
     guard let ids = try? store().ids() else { return }
     try require(ids.contains(id), "during \(code), ids are \(ids)")
@@ -150,7 +154,7 @@ extension StoreTrial {
     } catch let error as VaultError {
       try require(
         code == nil || error.code == code, "\(call) failed with \(error.code) instead of \(wanted)")
-      try require(error.code != .doesNotExist, "\(call) took an obstacle for absence")
+      try require(error.code != .doesNotExist, "\(call) reported an obstacle as absence")
     }
   }
 }

@@ -1,6 +1,6 @@
 internal import DataVault
 
-/// One check at work: the place, and the words for what goes wrong.
+/// One run of a check: access to the store, and the texts of violations.
 struct StoreTrial {
   let conformance: VaultStoreConformance
   let check: VaultStoreConformance.Check
@@ -20,7 +20,7 @@ struct StoreTrial {
     guard condition else { throw VaultStoreConformance.Violation(check, otherwise()) }
   }
 
-  /// Writes as a vault does: the place is prepared, the lock is held.
+  /// Writes as a vault does: prepares the store and holds the lock.
   func write(_ bytes: [UInt8], _ id: VaultID) throws {
     let store = try store()
     try store.prepare()
@@ -49,7 +49,7 @@ struct StoreTrial {
     bytes.map { "\($0.count) bytes (fingerprint \(fingerprint($0)))" } ?? "nothing"
   }
 
-  /// FNV-1a: tells contents apart in a message.
+  /// FNV-1a hash that distinguishes contents in a message.
   private static func fingerprint(_ bytes: [UInt8]) -> String {
     let hash = bytes.reduce(14_695_981_039_346_656_037 as UInt64) {
       ($0 ^ UInt64($1)) &* 1_099_511_628_211
@@ -68,7 +68,7 @@ extension StoreTrial {
   }
 
   func writtenIsRead() throws {
-    // Vaults are text; a store that kept text alone would change it some day.
+    // Vaults are text, but a store that kept only text could change them.
     let bytes = (0..<2000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
     try write(bytes, id)
     try requireBytes(bytes, of: id, "after a write")
@@ -105,7 +105,7 @@ extension StoreTrial {
     try requireIDs([other], "after removing one of two")
     try holding(id, store) { try store.remove(id) }
     try write([3], id)
-    try requireBytes([3], of: id, "made anew after removing it")
+    try requireBytes([3], of: id, "created again after removing it")
   }
 
   func retiredIsAbsent() throws {
@@ -120,12 +120,12 @@ extension StoreTrial {
       try requireIDs([], "after retiring the only vault")
     }
     try write([9], id)
-    try requireIDs([id], "made anew beside retired ones")
+    try requireIDs([id], "created again beside retired ones")
   }
 
   func largeVault() throws {
     try write([1], id)
-    // By doubling: byte by byte takes seconds without optimisation.
+    // Doubling, because appending byte by byte takes seconds without optimisation.
     var bytes = Array("vault".utf8)
     while bytes.count < conformance.largeByteCount {
       bytes += bytes.prefix(conformance.largeByteCount - bytes.count)
@@ -133,13 +133,13 @@ extension StoreTrial {
     try write(bytes, id)
     try requireBytes(bytes, of: id, "after a large write")
     try write([2], id)
-    try requireBytes([2], of: id, "small again")
+    try requireBytes([2], of: id, "after a small write over a large one")
   }
 
   func locationNamesTheVault() throws {
     let id = try id
     let location = try store().location(of: id)
-    try require(location.contains(id.rawValue), "'\(location)' does not name \(id)")
+    try require(location.contains(id.rawValue), "location '\(location)' does not contain '\(id)'")
   }
 }
 
@@ -162,7 +162,7 @@ extension StoreTrial {
     try attempting(id) { try $0.removeAttempts(id) }
     try requireAttempts(nil, of: id, "after removing it")
     try attempting(id) { try $0.removeAttempts(id) }
-    try requireAttempts([9], of: other, "after another vault's was removed")
+    try requireAttempts([9], of: other, "after removing another vault's record")
     try requireBytes([1], of: id, "after writing and removing its record of attempts")
     try requireIDs([id, other], "beside records of attempts")
   }
@@ -194,14 +194,15 @@ extension StoreTrial {
     defer { lock.release() }
     try require(
       isEntered { try other.lock(id) },
-      "the lock of attempts kept the vault from being changed")
+      "the lock of attempts prevented a change of the vault")
     let third = try VaultID("other")
     try require(
       isEntered { try other.lockAttempts(third) },
-      "the lock of one vault's attempts kept another vault's from being taken")
+      "the lock of one vault's attempts prevented taking that of another vault")
   }
 
-  /// Obstacles may keep a record from being read and written, but never lose one, and a probe foretells which.
+  /// Obstacles can prevent reading and writing a record, but must not lose one; the probe must
+  /// predict a failed write.
   func attemptsSurviveObstacles() throws {
     let id = try id
     try write([1], id)
@@ -215,7 +216,8 @@ extension StoreTrial {
       try requireAttempts([isWritten ? 2 : 1], of: id, "after \(obstacle.code)")
       try require(
         isPossible == isWritten,
-        "with \(obstacle.code) a probe \(isPossible ? "succeeds" : "fails"), and a write does not")
+        "with \(obstacle.code) a probe \(isPossible ? "succeeds, but a write fails" : "fails, but a write succeeds")"
+      )
     }
   }
 
@@ -233,8 +235,8 @@ extension StoreTrial {
     try require(
       bytes == wanted,
       """
-      \(when), the record of attempts on \(id) has \(bytes.map { "\($0.count)" } ?? "no") bytes, \
-      and not the \(wanted.map { "\($0.count)" } ?? "none") that it should have
+      \(when), the record of attempts on \(id) has \(bytes.map { "\($0.count)" } ?? "no") bytes \
+      instead of \(wanted.map { "\($0.count)" } ?? "none")
       """)
   }
 }

@@ -1,57 +1,58 @@
 public import DataVault
 internal import FileLayer
 
-/// What every `VaultStore` promises, to be run against one.
+/// The requirements of `VaultStore`, as checks that run against any implementation.
 ///
-/// Each ``Check`` needs a place of its own in which nothing is. In Swift Testing:
+/// Each ``Check`` needs an empty store of its own. In Swift Testing:
 ///
 /// ```swift
 /// @Test(arguments: VaultStoreConformance.Check.allCases)
-/// func `the store keeps its promises`(check: VaultStoreConformance.Check) async throws {
+/// func `the store passes the conformance check`(check: VaultStoreConformance.Check) async throws {
 ///   let home = try TemporaryHome()
 ///   try await VaultStoreConformance { FileVaultStore(home: home.path) }.run(check)
 /// }
 /// ```
 public struct VaultStoreConformance: Sendable {
-  /// One promise.
+  /// One requirement.
   public enum Check: String, CaseIterable, Sendable, CustomStringConvertible {
-    /// A place without vaults has none, and saying so is no error.
-    case absentIsAResult = "what is absent is nil, and no error"
-    /// The bytes come back as they were given, whatever they are.
-    case writtenIsRead = "what was written is read by another object"
+    /// An empty store returns no vaults, and that is not an error.
+    case absentIsAResult = "an absent vault is nil, not an error"
+    /// The store returns exactly the bytes that were written, whatever they are.
+    case writtenIsRead = "another object reads the bytes that were written"
     /// A second write leaves nothing of the first.
-    case writeReplaces = "a write replaces the whole vault, and no other"
-    /// `ids` names vaults only, ascending.
+    case writeReplaces = "a write replaces one whole vault and no other"
+    /// `ids` lists vaults only, in ascending order.
     case idsAscend = "ids are ascending"
-    /// A removed vault is absent, and may be made anew.
-    case removedIsAbsent = "what was removed is absent"
-    /// A retired vault is absent, each under a side name of its own.
-    case retiredIsAbsent = "what was retired is absent and has a side name of its own"
-    /// One lock a vault, among all objects.
-    case lockExcludes = "a lock keeps others out until it is released"
+    /// A removed vault is absent and can be created again.
+    case removedIsAbsent = "a removed vault is absent"
+    /// A retired vault is absent and has a side name of its own.
+    case retiredIsAbsent = "a retired vault is absent and has a side name of its own"
+    /// A vault has one lock, shared by all objects.
+    case lockExcludes = "a lock excludes others until it is released"
     /// Different vaults do not wait for each other.
-    case locksAreApart = "locks of two vaults are two"
-    /// A vault as large as they become.
-    case largeVault = "a large vault is kept whole"
-    /// Writers that take the lock lose nothing; readers without it see whole vaults.
-    case concurrentWriters = "writers at the same time lose no change, and readers see whole vaults"
-    /// Locked, unreadable and unavailable are errors, each its own, and never "absent".
-    case obstaclesAreNotAbsence = "an obstacle is its own error and never absence"
-    /// What is remembered of attempts is remembered over all objects.
+    case locksAreApart = "two vaults have separate locks"
+    /// The store holds a vault of the maximum size.
+    case largeVault = "a large vault is stored completely"
+    /// Writers that hold the lock lose no change; readers without it see complete vaults.
+    case concurrentWriters = "concurrent writers lose no change, and readers see complete vaults"
+    /// Locked, unreadable and unavailable stores report an error of their own, never "absent".
+    case obstaclesAreNotAbsence = "an obstacle is an error of its own, never absence"
+    /// All objects share the record of attempts.
     case attemptsAreKept = "a record of attempts is kept, replaced and removed"
-    /// A vault that is made anew begins without the failures of the one before.
+    /// A vault that is created again begins without the failures of the earlier one.
     case attemptsEndWithTheirVault = "a record of attempts ends with its vault"
-    /// One attempt at a time, during which the vault can be changed.
-    case attemptsExclude = "a lock of attempts keeps other attempts out, and nothing else"
-    /// Back-off cannot be escaped by locking the store, and a probe foretells what is not recorded.
+    /// One attempt runs at a time, and the vault can be changed during it.
+    case attemptsExclude = "a lock of attempts excludes other attempts and nothing else"
+    /// Locking the store does not bypass the back-off, and a probe predicts whether a failure can
+    /// be recorded.
     case attemptsSurviveObstacles = "no obstacle loses a record of attempts"
-    /// Messages can say where a vault is.
-    case locationNamesTheVault = "the location names the vault"
+    /// The location in messages identifies the vault.
+    case locationNamesTheVault = "the location contains the vault's name"
 
-    /// The promise, as a sentence.
+    /// The requirement as a sentence.
     public var description: String { rawValue }
 
-    /// Whether only a store that keeps records of attempts promises it.
+    /// Whether the requirement applies only to stores that keep records of attempts.
     public var concernsAttempts: Bool {
       switch self {
       case .attemptsAreKept, .attemptsEndWithTheirVault, .attemptsExclude,
@@ -62,16 +63,16 @@ public struct VaultStoreConformance: Sendable {
     }
   }
 
-  /// Something that keeps a store from its vaults.
+  /// An obstacle between a store and its vaults.
   public struct FaultInjection: Sendable {
     let code: VaultError.Code
     let raise: @Sendable () throws -> Void
     let clear: @Sendable () throws -> Void
 
     /// - Parameters:
-    ///   - code: what reading a vault has to fail with meanwhile.
-    ///   - raise: puts it there; the vault `conformance` exists then.
-    ///   - clear: takes it away again.
+    ///   - code: the error with which reading a vault must fail during the obstacle.
+    ///   - raise: creates the obstacle; the vault `conformance` then exists.
+    ///   - clear: removes the obstacle.
     public init(
       _ code: VaultError.Code, raise: @escaping @Sendable () throws -> Void,
       clear: @escaping @Sendable () throws -> Void
@@ -82,9 +83,9 @@ public struct VaultStoreConformance: Sendable {
     }
   }
 
-  /// A promise that was not kept.
+  /// A requirement that the store does not meet.
   public struct Violation: Error, CustomStringConvertible {
-    /// The promise, and what the store did instead.
+    /// The requirement, and the store's behaviour.
     public let description: String
 
     init(_ check: Check, _ what: String) {
@@ -98,11 +99,13 @@ public struct VaultStoreConformance: Sendable {
   let keepsAttempts: Bool
 
   /// - Parameters:
-  ///   - obstacles: what ``Check/obstaclesAreNotAbsence`` puts in the store's way; none by default.
-  ///   - largeByteCount: the size of a large vault: by default that of one with 16 MiB of items.
-  ///   - keepsAttempts: whether the store claims to keep records of attempts, without which there is
-  ///     neither back-off nor a retry limit. If it does not, checks of them do nothing.
-  ///   - open: a new object for the same place at each call, or the same one if places are objects.
+  ///   - obstacles: the obstacles for ``Check/obstaclesAreNotAbsence``; none by default.
+  ///   - largeByteCount: the size of a large vault in bytes; by default that of a vault with 16 MiB
+  ///     of items.
+  ///   - keepsAttempts: whether the store keeps records of attempts; without them it has neither
+  ///     back-off nor a retry limit. If false, the checks of attempts do nothing.
+  ///   - open: opens the same store with a new object at each call; an in-memory store returns the
+  ///     same object.
   public init(
     obstacles: [FaultInjection] = [], largeByteCount: Int = 30 << 20, keepsAttempts: Bool = true,
     open: @escaping @Sendable () throws -> any VaultStore
@@ -113,16 +116,16 @@ public struct VaultStoreConformance: Sendable {
     self.open = open
   }
 
-  /// Runs one check, on a thread where blocking is allowed.
+  /// Runs one check, on a thread that can block.
   ///
-  /// - Throws: ``Violation``, or what the store threw where it must not.
+  /// - Throws: ``Violation``, or the store's error where it must not throw one.
   public func run(_ check: Check) async throws {
     if check.concernsAttempts, !keepsAttempts { return }
     try await Runner(conformance: self, check: check).run()
   }
 }
 
-/// Runs checks where a store may block.
+/// Runs checks on an executor that can block.
 actor Runner {
   private let conformance: VaultStoreConformance
   private let check: VaultStoreConformance.Check

@@ -1,24 +1,26 @@
 package import SystemPackage
 
-/// What the disk would hold if the power had gone after some of the recorded events.
+/// The contents of the disk if the power fails after some of the recorded events.
 ///
-/// Names and contents live apart, as on a real file system: fsync makes a file's contents durable,
-/// fsync of its directory makes its name durable, and a rename carries contents that are as
-/// volatile as they were. A directory made in the recording is durable, with all that it holds,
-/// once the directory above it was synchronized.
+/// Names and contents are separate, as on a real file system. fsync makes a file's contents
+/// durable, and fsync of its directory makes its name durable. A rename does not make the contents
+/// durable. A directory that the recording created becomes durable, with everything in it, when its
+/// parent directory is synchronized.
 package struct DiskReplay: Sendable {
-  /// What a power cut takes away.
+  /// The data that a power cut destroys.
   package enum Loss: Sendable {
-    /// Nothing: every step up to the cut reached the disk (a killed process).
+    /// No loss: every step up to the cut reached the disk, as with a killed process.
     case nothing
-    /// All that was not synchronized: contents without fsync, names without a directory fsync.
+    /// Everything unsynchronized: contents without fsync, names without a directory fsync.
     case everythingUnsynchronized
-    /// Contents without fsync, while names reached the disk at once: a file system that commits
-    /// its journal before the data. It leaves an empty file where a rename came before the fsync.
+    /// Contents without fsync, while all names reached the disk: a file system that commits its
+    /// journal before the data.
+    ///
+    /// It leaves an empty file where a rename came before the fsync.
     case unsynchronizedContents
   }
 
-  /// A file apart from its name.
+  /// A file without its name.
   private struct Inode: Sendable {
     var contents: [UInt8] = []
     var durableContents: [UInt8] = []
@@ -29,7 +31,7 @@ package struct DiskReplay: Sendable {
   private var durableNames: [FilePath: Int] = [:]
   private var volatileDirectories: Set<FilePath> = []
 
-  /// Replays events on top of the files that lay there before, which were durable.
+  /// Replays events on top of initial files, which were durable.
   package init(
     _ events: some Sequence<FileEvent>, initialFiles: [FilePath: [UInt8]] = [:]
   ) {
@@ -41,7 +43,7 @@ package struct DiskReplay: Sendable {
     for event in events { apply(event) }
   }
 
-  /// What is there after the cut, by path.
+  /// The files after the cut, by path.
   package func files(after loss: Loss) -> [FilePath: [UInt8]] {
     switch loss {
     case .nothing: names.mapValues { inodes[$0].contents }
@@ -52,7 +54,7 @@ package struct DiskReplay: Sendable {
     }
   }
 
-  /// Lets one more event happen.
+  /// Applies one more event.
   package mutating func apply(_ event: FileEvent) {
     switch event {
     case .create(let path):
@@ -88,7 +90,7 @@ package struct DiskReplay: Sendable {
     }
   }
 
-  /// The file that has this name now, made empty where there is none.
+  /// The inode that has this name now; a new empty one if there is none.
   private mutating func inode(at path: FilePath) -> Int {
     if let inode = names[path] { return inode }
     names[path] = inodes.count
@@ -104,7 +106,7 @@ extension FilePath {
 }
 
 extension [UInt8] {
-  /// Appends zeros up to a length, as a file does that is written past its end.
+  /// Appends zeros up to a length, as a write past the end of a file does.
   fileprivate mutating func extend(to byteCount: Int) {
     if count < byteCount { append(contentsOf: repeatElement(0, count: byteCount - count)) }
   }

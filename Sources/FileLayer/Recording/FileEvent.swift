@@ -1,6 +1,6 @@
 package import SystemPackage
 
-/// One step that changed, or was meant to make durable, something on disk, or ordered such steps.
+/// A step that changed the disk, made a change durable, or locked a file.
 package enum FileEvent: Sendable, Equatable {
   case create(FilePath)
   case write(FilePath, offset: Int64, bytes: [UInt8])
@@ -13,11 +13,11 @@ package enum FileEvent: Sendable, Equatable {
   case synchronizeDirectory(FilePath)
   case lock(FilePath)
   case unlock(FilePath)
-  /// A note of the test's own: "this commit was acknowledged".
+  /// A note of the test, such as "this commit was acknowledged".
   case mark(String)
 
-  /// Whether a fault may strike here; notes and the release of a lock cannot fail.
-  package var mayFail: Bool {
+  /// Whether a fault can occur here; notes and the release of a lock cannot fail.
+  package var canFail: Bool {
     switch self {
     case .mark, .unlock: false
     default: true

@@ -1,20 +1,20 @@
 internal import Synchronization
 package import SystemPackage
 
-/// The one log of what several layers did to the disk, in order, and the place where a test makes
-/// a step fail or the world end.
+/// The log of the disk operations of several layers, in order, and the place where a test injects
+/// faults.
 package final class FileRecorder: Sendable {
-  /// What happens at the event with a given number, counted from 0 among those that may fail.
+  /// A fault at the event with a given number, counted from 0 among the events that can fail.
   package enum Fault: Sendable, Equatable {
-    /// The step fails with this reason; the next ones work.
+    /// This step fails with this reason; the next ones work.
     case failure(atEvent: Int, Errno)
-    /// From this step on all fail with this reason, until ``FileRecorder/lift()``.
+    /// This step and all later ones fail with this reason, until ``FileRecorder/lift()``.
     case failures(fromEvent: Int, Errno)
-    /// A read fails with this reason, counted from 0 among the reads; the next ones work.
+    /// The read with this number, counted from 0, fails with this reason; the next ones work.
     case readFailure(atRead: Int, Errno)
-    /// From this read on all fail with this reason, until ``FileRecorder/lift()``.
+    /// This read and all later ones fail with this reason, until ``FileRecorder/lift()``.
     case readFailures(fromRead: Int, Errno)
-    /// The process dies before this step: it and all that follow do nothing and fail.
+    /// The process dies before this step: this step and all later ones do nothing and fail.
     case crash(atEvent: Int)
   }
 
@@ -23,7 +23,7 @@ package final class FileRecorder: Sendable {
     var failableCount = 0
     var readCount = 0
     var hasCrashed = false
-    var hasStruck = false
+    var hasOccurred = false
     var fault: Fault?
   }
 
@@ -33,40 +33,40 @@ package final class FileRecorder: Sendable {
     state = Mutex(State(fault: fault))
   }
 
-  /// All events so far that took place.
+  /// All events so far that took effect.
   package var events: [FileEvent] { state.withLock { $0.events } }
 
-  /// How many events could have failed: the numbers that a fault may name are below it.
+  /// The number of events that could have failed; a fault's event number must be below it.
   package var failableEventCount: Int { state.withLock { $0.failableCount } }
 
-  /// How many reads there were: the numbers that a fault may name are below it.
+  /// The number of reads; a fault's read number must be below it.
   package var readCount: Int { state.withLock { $0.readCount } }
 
-  /// Whether the fault has struck.
-  package var hasStruck: Bool { state.withLock { $0.hasStruck } }
+  /// Whether the fault has occurred.
+  package var hasOccurred: Bool { state.withLock { $0.hasOccurred } }
 
-  /// Whether the planned crash has happened.
+  /// Whether the planned crash has occurred.
   package var hasCrashed: Bool { state.withLock { $0.hasCrashed } }
 
-  /// Asks for leave before a step, and logs it when it is given.
+  /// Asks for permission before a step, and logs the step if it is permitted.
   ///
-  /// - Returns: nil when the step may go ahead, else the reason it must fail with. A crash answers
-  ///   `EIO`, and ``hasCrashed`` is true from then on.
+  /// - Returns: nil if the step is permitted, otherwise the reason with which it must fail. A crash
+  ///   returns `EIO`, and ``hasCrashed`` is true from then on.
   package func admit(_ event: FileEvent) -> Errno? {
     state.withLock { state in
       if state.hasCrashed { return .ioError }
-      if event.mayFail {
+      if event.canFail {
         let number = state.failableCount
         state.failableCount += 1
         switch state.fault {
         case .failure(number, let errno):
-          state.hasStruck = true
+          state.hasOccurred = true
           return errno
         case .failures(let first, let errno) where number >= first:
-          state.hasStruck = true
+          state.hasOccurred = true
           return errno
         case .crash(number):
-          state.hasStruck = true
+          state.hasOccurred = true
           state.hasCrashed = true
           return .ioError
         default: break
@@ -77,9 +77,9 @@ package final class FileRecorder: Sendable {
     }
   }
 
-  /// Asks for leave before a read, which is not logged.
+  /// Asks for permission before a read, which is not logged.
   ///
-  /// - Returns: nil when it may go ahead, else the reason it must fail with.
+  /// - Returns: nil if the read is permitted, otherwise the reason with which it must fail.
   package func admitRead() -> Errno? {
     state.withLock { state in
       if state.hasCrashed { return .ioError }
@@ -87,22 +87,22 @@ package final class FileRecorder: Sendable {
       state.readCount += 1
       switch state.fault {
       case .readFailure(number, let errno):
-        state.hasStruck = true
+        state.hasOccurred = true
         return errno
       case .readFailures(let first, let errno) where number >= first:
-        state.hasStruck = true
+        state.hasOccurred = true
         return errno
       default: return nil
       }
     }
   }
 
-  /// Takes the fault's cause away: all that follows works, unless the process has crashed.
+  /// Removes the fault: all later steps work, unless the process has crashed.
   package func lift() {
     state.withLock { $0.fault = nil }
   }
 
-  /// Writes a note into the log.
+  /// Writes a note to the log.
   package func mark(_ note: String) {
     _ = admit(.mark(note))
   }

@@ -1,9 +1,9 @@
 internal import Synchronization
 package import SystemPackage
 
-/// A file system that logs each step with a recorder, and fails where the recorder says so.
+/// A file system that logs each step with a recorder, and fails where the recorder demands it.
 ///
-/// Reads pass through until the recorded process has crashed; from then on everything fails.
+/// Reads are not logged and work until the simulated crash; from then on everything fails.
 package struct RecordingFileSystem: FileSystem {
   private let base: any FileSystem
   private let recorder: FileRecorder
@@ -14,17 +14,17 @@ package struct RecordingFileSystem: FileSystem {
   }
 
   package func status(of path: FilePath) throws(FileError) -> FileStatus? {
-    try recorder.requireLife(.status, path)
+    try recorder.requireRunning(.status, path)
     return try base.status(of: path)
   }
 
   package func read(_ path: FilePath, maximumByteCount: Int) throws(FileError) -> [UInt8]? {
-    try recorder.requireLife(.read, path)
+    try recorder.requireRunning(.read, path)
     return try base.read(path, maximumByteCount: maximumByteCount)
   }
 
   package func entries(of directory: FilePath) throws(FileError) -> [String]? {
-    try recorder.requireLife(.list, directory)
+    try recorder.requireRunning(.list, directory)
     return try base.entries(of: directory)
   }
 
@@ -117,7 +117,7 @@ extension FileRecorder {
     if let errno = admit(event) { throw FileError(operation, path, errno, isCrash: hasCrashed) }
   }
 
-  fileprivate func requireLife(
+  fileprivate func requireRunning(
     _ operation: FileError.Operation, _ path: FilePath
   ) throws(FileError) {
     if hasCrashed { throw FileError(operation, path, .ioError, isCrash: true) }

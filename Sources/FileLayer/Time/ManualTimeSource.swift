@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Clocks that stand still until a test moves them.
+/// Clocks that change only when a test moves them.
 package final class ManualTimeSource: TimeSource {
   private struct State {
     var now: UnixTime
@@ -29,12 +29,12 @@ package final class ManualTimeSource: TimeSource {
     }
   }
 
-  /// Sets the wall clock alone, forward or back.
+  /// Sets the wall clock alone, forwards or backwards.
   package func setNow(_ now: UnixTime) {
     state.withLock { $0.now = now }
   }
 
-  /// Starts the machine anew: another boot id, a boot clock at zero, the wall clock untouched.
+  /// Simulates a reboot: another boot id, a boot clock at zero, an unchanged wall clock.
   package func reboot(as bootID: String) {
     state.withLock { state in
       state.bootID = bootID

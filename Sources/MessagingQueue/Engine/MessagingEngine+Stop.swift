@@ -44,7 +44,7 @@ extension MessagingEngine {
     endMaintenance()
     endObservation()
     tables.notifier.stop()
-    let isIdle = await finishes(within: configuration.stopTimeout) {
+    let isIdle = await completes(within: configuration.stopTimeout) {
       await self.commits.close(refusing: refusal)
     }
     if !isIdle {
@@ -52,10 +52,10 @@ extension MessagingEngine {
       tables.pool.interrupt()
     }
     if let anchors {
-      _ = await finishes(within: max(deadline - .now, .zero)) { await anchors.recordNow() }
+      _ = await completes(within: max(deadline - .now, .zero)) { await anchors.recordNow() }
     }
     let box = Outcome()
-    let isClosed = await finishes(within: max(deadline - .now, .seconds(1))) {
+    let isClosed = await completes(within: max(deadline - .now, .seconds(1))) {
       do throws(EngineError) {
         try await self.closeConnections()
       } catch {

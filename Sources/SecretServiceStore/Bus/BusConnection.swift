@@ -2,17 +2,17 @@ internal import CGIO
 internal import Dispatch
 internal import Glibc
 
-/// A connection to a message bus that nobody shares.
+/// A private connection to a message bus.
 ///
-/// The process's shared one, which libsecret takes, may end the process when the bus ends, and
-/// stays closed when the bus comes back.
+/// libsecret uses the process's shared connection. That one can end the process when the bus ends,
+/// and it stays closed when the bus comes back.
 @safe struct BusConnection: ~Copyable {
   private let connection: OpaquePointer
   private let patience: BusTimeouts
   private let end: ContinuousClock.Instant
   private let interruption: BusFaultInjector?
 
-  /// Connects, or gives up when `patience` is over, as every later call does.
+  /// Connects; this and every later call give up after their part of `patience`.
   init(
     address: String, patience: BusTimeouts, interruption: BusFaultInjector? = nil
   ) throws(BusFailure) {
@@ -39,14 +39,15 @@ internal import Glibc
     unsafe g_object_unref(UnsafeMutableRawPointer(connection))
   }
 
-  /// Calls a method and waits for what it returns.
+  /// Calls a method and waits for its result.
   ///
-  /// The bus starts the service if it knows how.
+  /// The bus starts the service if it can.
   ///
   /// - Parameters:
-  ///   - type: what the method returns, as D-Bus writes types. Anything else is not looked into.
-  ///   - byteCount: the most that is taken apart. Small values grow to many times their size by that.
-  /// - Throws: `misunderstood` for an answer of another type, or a larger one.
+  ///   - type: the expected result type, in D-Bus notation. A result of another type is not parsed.
+  ///   - byteCount: the maximum size of a result that is parsed, in bytes. Parsing makes small
+  ///     values grow to many times their size.
+  /// - Throws: `misunderstood` for a result of another type or a larger one.
   func call(
     _ method: String, of interface: String, on path: String, at service: String,
     _ arguments: [BusValue], answering type: String, of byteCount: Int
@@ -55,7 +56,8 @@ internal import Glibc
     let wait = min(patience.answer, end - .now)
     guard wait > .zero else {
       throw BusFailure(
-        .unanswered, "it took more than \(patience.conversation.components.seconds) seconds")
+        .unanswered,
+        "the secret service took more than \(patience.conversation.components.seconds) seconds")
     }
     var error: UnsafeMutablePointer<GError>?
     let reply = unsafe g_dbus_connection_call_sync(
@@ -70,14 +72,14 @@ internal import Glibc
     return unsafe BusValue(reply).elements ?? []
   }
 
-  /// What the error says; the error is freed.
+  /// Converts the error and frees it.
   private static func takeFailure(_ error: UnsafeMutablePointer<GError>?) -> BusFailure {
     let name = unsafe g_dbus_error_get_remote_error(error)
     defer { unsafe g_free(name) }
     _ = unsafe g_dbus_error_strip_remote_error(error)
     let remoteName = unsafe name.map { unsafe String(cString: $0) }
     let words = unsafe takeMessage(error)
-    // Without a name it never was a message: the connection closed, or the time was up.
+    // An error without a name was not a message: the connection closed, or the call timed out.
     guard let remoteName else { return BusFailure(.unanswered, words) }
     return BusFailure(named: remoteName, words)
   }
@@ -89,9 +91,9 @@ internal import Glibc
   }
 }
 
-/// Ends what waits for a bus that accepts and then is silent.
+/// Cancels a connection attempt to a bus that accepts it and then does not answer.
 ///
-/// Unchecked: a GCancellable is made for use from several threads.
+/// Unchecked: GCancellable supports use from several threads.
 @safe private final class BusDeadline: @unchecked Sendable {
   let cancellable: UnsafeMutablePointer<GCancellable>?
 
@@ -114,12 +116,12 @@ extension Duration {
   }
 }
 
-/// Where the user's session bus is.
+/// The address of the user's session bus.
 enum BusAddress {
-  /// `$DBUS_SESSION_BUS_ADDRESS`, else the socket that systemd keeps in the runtime directory.
+  /// `$DBUS_SESSION_BUS_ADDRESS`, otherwise systemd's socket in the runtime directory.
   ///
-  /// Never "autolaunch", which GLib would try next: it starts a bus of its own, on which nobody
-  /// keeps a secret.
+  /// "autolaunch", which GLib would try next, is not used: it starts a new bus, where no service
+  /// keeps secrets.
   static func ofSession() throws(BusFailure) -> String {
     if let address = variable("DBUS_SESSION_BUS_ADDRESS") { return address }
     let directory = variable("XDG_RUNTIME_DIR") ?? "/run/user/\(geteuid())"
@@ -127,7 +129,7 @@ enum BusAddress {
     guard unsafe stat("\(directory)/bus", &status) == 0 else {
       throw BusFailure(
         .unreachable,
-        "there is no session bus: DBUS_SESSION_BUS_ADDRESS is not set, and there is no \(directory)/bus"
+        "no session bus found: DBUS_SESSION_BUS_ADDRESS is not set, and \(directory)/bus does not exist"
       )
     }
     return "unix:path=\(directory)/bus"

@@ -1,24 +1,24 @@
-/// A call over the bus that did not succeed.
+/// The error of a failed call over the bus.
 struct BusFailure: Error, Sendable, CustomStringConvertible {
-  /// What became of the call.
+  /// The outcome of the call.
   enum Kind: Sendable {
-    /// It never reached a service: no bus, no service.
+    /// The call did not reach a service: no bus, or no service.
     case unreachable
-    /// The service or the bus went away, or was silent: whether the call was carried out is not
-    /// known.
+    /// The service or the bus went away or did not answer. Whether the call was carried out is
+    /// unknown.
     case unanswered
-    /// The service refused it.
+    /// The service refused the call.
     case refused
-    /// The service refused it, because what it is about is locked.
+    /// The service refused the call because the object is locked.
     case locked
     /// The service does not know the object.
     case unknownObject
-    /// It answered with something else than its specification says.
+    /// The answer does not match the specification.
     case misunderstood
   }
 
   let kind: Kind
-  /// The bus's or the service's own words.
+  /// The words of the bus or of the service.
   let description: String
 
   init(_ kind: Kind, _ description: String) {
@@ -27,10 +27,10 @@ struct BusFailure: Error, Sendable, CustomStringConvertible {
   }
 
   static var misunderstood: BusFailure {
-    BusFailure(.misunderstood, "the secret service answered with something else than was asked for")
+    BusFailure(.misunderstood, "the secret service returned an answer of an unexpected form")
   }
 
-  /// An error that came as a message.
+  /// Makes the failure for an error message of the bus.
   ///
   /// - Parameter name: such as `org.freedesktop.DBus.Error.NoReply`.
   init(named name: String, _ description: String) {
@@ -54,7 +54,7 @@ struct BusFailure: Error, Sendable, CustomStringConvertible {
 }
 
 extension String {
-  /// What somebody else has written, for a message: one line, of a length that a person reads.
+  /// Foreign text in a form fit for an error message: one line of limited length.
   fileprivate var quotable: String {
     let scalars = unicodeScalars.prefix(500).map { scalar in
       scalar.properties.generalCategory == .control ? "\u{FFFD}" : scalar
@@ -63,12 +63,14 @@ extension String {
   }
 }
 
-/// How long a peer that is slow, or that wants to be, is waited for.
+/// The time to wait for a slow or malicious peer.
 package struct BusTimeouts: Sendable {
-  /// For the answer to one call; starting the service is part of the first.
+  /// The timeout for the answer to one call; the first one includes the start of the service.
   let answer: Duration
-  /// For all answers over one connection together: a service that answers each call just in time would
-  /// otherwise keep its caller for as many calls as it has items.
+  /// The timeout for all answers over one connection together.
+  ///
+  /// Otherwise a service that answers each call just in time could delay its caller once for each
+  /// item.
   let conversation: Duration
 
   package init(answer: Duration, conversation: Duration) {
@@ -76,6 +78,6 @@ package struct BusTimeouts: Sendable {
     self.conversation = conversation
   }
 
-  /// 25 seconds a call, as D-Bus has it by default; a minute for all.
+  /// 25 seconds for a call, which is the default of D-Bus, and a minute for all calls.
   package static let standard = BusTimeouts(answer: .seconds(25), conversation: .seconds(60))
 }

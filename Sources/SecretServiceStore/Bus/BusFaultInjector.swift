@@ -1,13 +1,15 @@
 internal import Synchronization
 
-/// Ends a store's conversation with the service at one call, as a kill of its process would, for tests:
-/// that call and all later ones fail.
+/// Ends a store's conversation with the service at one call, for tests: that call and all later
+/// ones fail.
+///
+/// This simulates a kill of the store's process.
 package final class BusFaultInjector: Sendable {
-  /// On which side of the call.
+  /// The side of the call on which the fault occurs.
   package enum Moment: Sendable, CaseIterable {
-    /// The service never hears of it.
+    /// Before the call: the service does not receive it.
     case beforeCall
-    /// The service has carried it out, and nobody hears of that.
+    /// After the call: the service has carried it out, but the store does not receive the answer.
     case afterCall
   }
 
@@ -22,8 +24,9 @@ package final class BusFaultInjector: Sendable {
   private let state = Mutex(State())
 
   /// - Parameters:
-  ///   - number: of the call, from 0, over all connections.
-  ///   - action: done in place of the failure, such as a kill of the service; nil fails the calls.
+  ///   - number: the number of the call, from 0, over all connections.
+  ///   - action: an action in place of the failure, such as a kill of the service; nil fails the
+  ///     calls.
   package init(
     atCall number: Int, _ moment: Moment, doing action: (@Sendable () -> Void)? = nil
   ) {
@@ -32,7 +35,7 @@ package final class BusFaultInjector: Sendable {
     self.action = action
   }
 
-  /// Whether there were so many calls.
+  /// Whether the fault has occurred: there were enough calls.
   package var hasHappened: Bool { state.withLock { $0.hasHappened } }
 
   func pass(_ moment: Moment) throws(BusFailure) {

@@ -1,20 +1,20 @@
 internal import CGIO
 
-/// What D-Bus messages are made of, as far as the Secret Service needs it.
+/// The D-Bus values that the Secret Service uses.
 indirect enum BusValue: Sendable, Equatable {
   case string(String)
   case objectPath(String)
   case boolean(Bool)
   case bytes([UInt8])
   case objectPaths([String])
-  /// `a{ss}`
+  /// `a{ss}`.
   case texts([String: String])
-  /// `a{sv}`, with the values as they are inside of the variants.
+  /// `a{sv}`, with the values inside the variants.
   case properties([String: BusValue])
   case variant(BusValue)
   /// A structure, or the arguments of a call.
   case tuple([BusValue])
-  /// A type that nothing here asks for.
+  /// A type that this code does not use.
   case unknown
 
   var string: String? { if case .string(let text) = self { text } else { nil } }
@@ -27,11 +27,11 @@ indirect enum BusValue: Sendable, Equatable {
   var elements: [BusValue]? { if case .tuple(let elements) = self { elements } else { nil } }
 }
 
-/// The crossing to and from GLib's values.
+/// Conversion to and from GLib's values.
 ///
 /// https://docs.gtk.org/glib/struct.Variant.html
 extension BusValue {
-  /// A new value with a floating reference, which whatever takes it in consumes.
+  /// A new value with a floating reference, which its receiver consumes.
   func makeVariant() -> OpaquePointer? {
     switch self {
     case .string(let text):
@@ -68,7 +68,7 @@ extension BusValue {
     }
   }
 
-  /// Copies what a message holds.
+  /// Copies the contents of a message.
   init(_ variant: OpaquePointer) {
     switch unsafe String(cString: g_variant_get_type_string(variant)) {
     case "s":

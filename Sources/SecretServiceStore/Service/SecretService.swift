@@ -1,6 +1,7 @@
-/// The calls of the Secret Service that a store makes, over a connection of its own.
+/// The calls of the Secret Service that a store makes, over its own connection.
 ///
-/// The vault's bytes are sealed already, so the session is `plain`: nothing secret crosses the bus.
+/// The vault's bytes are already encrypted, so the session is `plain`: no plaintext secret crosses
+/// the bus.
 ///
 /// https://specifications.freedesktop.org/secret-service/latest/
 struct SecretService: ~Copyable {
@@ -12,10 +13,10 @@ struct SecretService: ~Copyable {
   private static let properties = "org.freedesktop.DBus.Properties"
   /// The path that stands for "none".
   private static let none = "/"
-  /// The most that an answer may have: the paths of 20,000 items.
+  /// The maximum size of an answer in bytes: the paths of 20,000 items.
   private static let usualByteCount = 1 << 20
-  /// The most that an answer with a secret may have: what one array of a message holds, and more than
-  /// the largest vault.
+  /// The maximum size of an answer with a secret in bytes: the limit of one array in a message, and
+  /// more than the largest vault.
   private static let secretByteCount = 65 << 20
 
   private let bus: BusConnection
@@ -35,19 +36,20 @@ struct SecretService: ~Copyable {
     self.session = session
   }
 
-  /// Makes the service know this connection before it is asked for anything.
+  /// Registers this connection with the service before the first real call.
   ///
-  /// GNOME Keyring (42 to 50) notes a new caller in one task of its main loop and answers in another; now
-  /// and then the answer comes first, finds no caller, and the daemon ends with all that it had unlocked.
-  /// An alias that nobody has is looked up without the caller, and once that is answered the note is the
-  /// next task: https://gitlab.gnome.org/GNOME/gnome-keyring/-/issues/195.
+  /// GNOME Keyring (42 to 50) registers a new caller in one task of its main loop and answers in
+  /// another. Sometimes the answer comes first, finds no caller, and the daemon crashes with all
+  /// that it had unlocked. Looking up an alias that does not exist needs no caller. After its
+  /// answer, the registration is the next task:
+  /// https://gitlab.gnome.org/GNOME/gnome-keyring/-/issues/195.
   private static func introduce(_ bus: borrowing BusConnection) throws(BusFailure) {
     _ = try bus.call(
-      "ReadAlias", of: interface, on: path, at: name, [.string("datavault-knocks")],
+      "ReadAlias", of: interface, on: path, at: name, [.string("datavault-introduction")],
       answering: "(o)", of: usualByteCount)
   }
 
-  /// The items that have these attributes and maybe more, in every collection.
+  /// The items with at least these attributes, in every collection.
   func search(
     _ attributes: [String: String]
   ) throws(BusFailure) -> (unlocked: [String], locked: [String]) {
@@ -59,7 +61,7 @@ struct SecretService: ~Copyable {
     return (unlocked, locked)
   }
 
-  /// Where new items go; nil when the user has no such collection.
+  /// The collection for new items; nil if the user has no default collection.
   func defaultCollection() throws(BusFailure) -> String? {
     let reply = try call(
       "ReadAlias", of: Self.interface, on: Self.path, .string("default"), answering: "(o)")
@@ -83,7 +85,7 @@ struct SecretService: ~Copyable {
     return attributes
   }
 
-  /// Gives an item other attributes, in one step: it stops being one thing and is another.
+  /// Replaces an item's attributes in one step, so that the item is never without a role.
   func setAttributes(_ attributes: [String: String], of item: String) throws(BusFailure) {
     _ = try call(
       "Set", of: Self.properties, on: item, .string(Self.item), .string("Attributes"),
@@ -104,7 +106,7 @@ struct SecretService: ~Copyable {
     _ = try call("SetSecret", of: Self.item, on: item, secret(bytes), answering: "()")
   }
 
-  /// Makes an item; not in one step, so that its attributes must not be the final ones yet.
+  /// Creates an item; not atomic, so the attributes must not be the final ones.
   func createItem(
     in collection: String, label: String, attributes: [String: String], secret bytes: [UInt8]
   ) throws(BusFailure) -> String {
@@ -137,10 +139,10 @@ struct SecretService: ~Copyable {
       method, of: interface, on: path, at: Self.name, arguments, answering: type, of: byteCount)
   }
 
-  /// A store never asks anybody anything: a daemon has nobody to ask.
+  /// Refuses a prompt: a store never asks the user, because a daemon has no user to ask.
   private static func refusePrompt(_ prompt: BusValue) throws(BusFailure) {
     guard prompt.objectPath == none else {
-      throw BusFailure(.locked, "the secret service wants to ask the user first")
+      throw BusFailure(.locked, "the secret service requires a prompt to the user")
     }
   }
 }

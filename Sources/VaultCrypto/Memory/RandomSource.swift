@@ -1,23 +1,24 @@
 internal import Glibc
 
-/// Where random bytes come from: the kernel, or a fixed sequence handed in by a test.
+/// A source of random bytes: the kernel, or a fixed sequence from a test.
 @safe public struct RandomSource: Sendable {
   private let body: @Sendable (UnsafeMutableRawBufferPointer) -> Void
 
-  /// Makes a source that fills the whole buffer it is given.
+  /// Makes a source; `body` must fill the whole buffer that it is given.
   public init(_ body: @escaping @Sendable (UnsafeMutableRawBufferPointer) -> Void) {
     unsafe self.body = body
   }
 
-  /// The kernel's generator, getrandom(2): no state of our own that a fork or a cloned virtual
-  /// machine could repeat.
+  /// The kernel's generator, getrandom(2).
+  ///
+  /// It keeps no state in this process that a fork or a cloned virtual machine could repeat.
   public static let system = unsafe RandomSource { target in
     var offset = 0
     while offset < target.count {
-      let count = min(256, target.count - offset)  // getentropy(3) gives at most 256 at a time
+      let count = min(256, target.count - offset)  // getentropy(3) returns at most 256 bytes
       let piece = unsafe UnsafeMutableRawBufferPointer(rebasing: target[offset..<offset + count])
       guard unsafe getentropy(piece.baseAddress, count) == 0 else {
-        preconditionFailure("the kernel gave no random bytes: errno \(errno)")
+        preconditionFailure("the kernel returned no random bytes: errno \(errno)")
       }
       offset += count
     }
@@ -28,7 +29,7 @@ internal import Glibc
     unsafe body(target)
   }
 
-  /// Draws bytes that are not secret: a nonce, a salt, an identity.
+  /// Returns random bytes that are not secret: a nonce, a salt, an identity.
   public func bytes(count: Int) -> [UInt8] {
     unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
       unsafe fill(
@@ -40,19 +41,20 @@ internal import Glibc
 
 /// The kernel's generator without a system call: `__vdso_getrandom`, from Linux 6.11 on.
 ///
-/// glibc 2.41 calls it so too; see vdso(7) and the kernel's `lib/vdso/getrandom.c`. What state there is lies in memory that the kernel made for it: wiped in a child of fork(2), never
-/// swapped, and renewed whenever the kernel's own generator is, as after the cloning of a virtual
-/// machine. One state is for one thread at a time.
+/// glibc 2.41 calls it in the same way; see vdso(7) and the kernel's `lib/vdso/getrandom.c`. Its
+/// state is in memory that the kernel specifies: wiped in a child of fork(2), never swapped, and
+/// renewed whenever the kernel's own generator is, as after the cloning of a virtual machine. Only
+/// one thread at a time can use a state.
 @safe final class VDSORandom: @unchecked Sendable {
-  // Sendable: whoever holds the source answers for one thread at a time.
+  // Sendable: the owner of the source must use it from one thread at a time.
 
-  /// buffer, its length, flags, state, its length; returns how many bytes it gave, or -errno.
+  /// buffer, its length, flags, state, its length; returns the number of bytes, or -errno.
   private typealias Function =
     @convention(c) (
       UnsafeMutableRawPointer?, Int, UInt32, UnsafeMutableRawPointer?, Int
     ) -> Int
 
-  /// What the kernel asks of the memory: `struct vgetrandom_opaque_params`, 64 bytes.
+  /// The kernel's requirements for the memory: `struct vgetrandom_opaque_params`, 64 bytes.
   private struct Demands {
     var byteCount: UInt32 = 0
     var protection: UInt32 = 0
@@ -72,7 +74,7 @@ internal import Glibc
   private let stateByteCount: Int
   private let mappedByteCount = Int(getpagesize())
 
-  /// nil where the kernel does not have it.
+  /// Makes a generator; nil if the kernel does not offer it.
   init?() {
     var demands = Demands()
     guard let function = unsafe Self.function, unsafe function(nil, 0, 0, &demands, -1) == 0,
@@ -90,16 +92,17 @@ internal import Glibc
     unsafe munmap(state, mappedByteCount)
   }
 
-  /// Fills the buffer; false if the kernel did not.
+  /// Fills the buffer; returns false if the kernel did not fill it.
   func fill(_ target: UnsafeMutableRawBufferPointer) -> Bool {
     unsafe function(target.baseAddress, target.count, 0, state, stateByteCount) == target.count
   }
 }
 
 extension RandomSource {
-  /// The kernel's generator, as ``system``, with less effort a call where the kernel offers it.
+  /// The kernel's generator, as ``system``, but faster for each call where the kernel supports
+  /// that.
   ///
-  /// For one thread at a time.
+  /// Only one thread at a time can use it.
   public static func unshared() -> RandomSource {
     guard let random = VDSORandom() else { return .system }
     return unsafe RandomSource { target in

@@ -2,23 +2,24 @@ internal import COpenSSL
 internal import Glibc
 internal import Synchronization
 
-/// Bytes that must not outlive their use: a key, a password, a plaintext.
+/// A secret that must not outlive its use: a key, a password, a plaintext.
 ///
-/// The memory is a mapping of its own, of whole pages: locked against swapping, left out of core
-/// dumps, and wiped over its whole capacity before it is given back. There is no description, no
-/// equality operator and no implicit copy; contents are reached only inside a closure.
+/// The memory is a mapping of its own, of whole pages. It is locked against swapping, excluded from
+/// core dumps, and wiped over its whole capacity before it is released. The type has no
+/// description, no equality operator and no implicit copy. Its contents are reached only inside a
+/// closure.
 ///
-/// If the system refuses to lock memory (`RLIMIT_MEMLOCK`), the secret still works and
-/// ``LockedMemory/isComplete`` turns false, for programs that want to warn.
+/// If the system refuses to lock memory (`RLIMIT_MEMLOCK`), the secret still works, and
+/// ``LockedMemory/isComplete`` becomes false, for programs that want to warn.
 public struct SecretBytes: ~Copyable, Sendable {
   private let memory: LockedMemory
 
-  /// The number of secret bytes, which may be zero.
+  /// The number of secret bytes, which can be zero.
   public let byteCount: Int
 
-  /// Makes a secret of `byteCount` zero bytes and lets `body` fill it.
+  /// Makes a secret of `byteCount` zero bytes, which `body` fills.
   ///
-  /// - Throws: what `body` throws; the memory is wiped then.
+  /// - Throws: the error of `body`; the memory is then wiped.
   public init<E>(
     byteCount: Int,
     initializingWith body: (UnsafeMutableRawBufferPointer) throws(E) -> Void
@@ -34,19 +35,19 @@ public struct SecretBytes: ~Copyable, Sendable {
     self.byteCount = byteCount
   }
 
-  /// Copies bytes that lie elsewhere; wiping the original is the caller's business.
+  /// Copies bytes from elsewhere; the caller must wipe the original.
   public init(copying bytes: RawSpan) {
     unsafe self.init(byteCount: bytes.byteCount) { target in
       unsafe bytes.withUnsafeBytes { source in unsafe target.copyMemory(from: source) }
     }
   }
 
-  /// Copies an array, which remains in the heap unwiped: for constants and tests.
+  /// Copies an array, which stays unwiped in the heap: for constants and tests.
   public init(copying bytes: [UInt8]) {
     unsafe self.init(copying: bytes.span.bytes)
   }
 
-  /// Draws `byteCount` random bytes.
+  /// Makes a secret of `byteCount` random bytes.
   public static func random(byteCount: Int, from source: RandomSource = .system) -> SecretBytes {
     unsafe SecretBytes(byteCount: byteCount) { unsafe source.fill($0) }
   }
@@ -77,7 +78,7 @@ public struct SecretBytes: ~Copyable, Sendable {
     withBytes { SecretBytes(copying: $0) }
   }
 
-  /// A part of the secret, as a secret of its own.
+  /// A copy of a part of the secret.
   ///
   /// - Precondition: the range lies within the secret.
   public borrowing func copy(_ range: Range<Int>) -> SecretBytes {
@@ -95,19 +96,21 @@ public struct SecretBytes: ~Copyable, Sendable {
   }
 }
 
-/// One anonymous mapping of whole pages, locked, left out of core dumps, wiped when it goes.
+/// An anonymous mapping of whole pages: locked, excluded from core dumps, wiped when it is
+/// released.
 ///
 /// See mlock(2), madvise(2) `MADV_DONTDUMP`.
 @safe public struct LockedMemory: ~Copyable, @unchecked Sendable {
-  // Sendable: the pages belong to one owner at a time; sharing is the owner's to synchronise.
+  // Sendable: the pages have one owner at a time, who must synchronise any sharing.
   private let base: UnsafeMutableRawPointer
   private let capacity: Int
 
-  /// Whether every secret of this process so far could be locked into memory.
+  /// Whether all secrets of this process so far could be locked into memory.
   public static var isComplete: Bool { !lockWasRefused.load(ordering: .relaxed) }
 
-  /// Whether the caller is the one to warn that secrets may reach the swap: true once a process,
-  /// after the first refusal.
+  /// Whether the caller must warn that secrets can reach the swap.
+  ///
+  /// It is true once in a process, after the first refusal.
   public static func takeWarning() -> Bool {
     !isComplete && !wasWarned.exchange(true, ordering: .relaxed)
   }
@@ -115,18 +118,17 @@ public struct SecretBytes: ~Copyable, Sendable {
   private static let lockWasRefused = Atomic<Bool>(false)
   private static let wasWarned = Atomic<Bool>(false)
 
-  /// Sees the whole memory between its wiping and its return to the system: for the test that
-  /// proves the wiping.
+  /// Receives the whole memory between its wiping and its release, for the test of the wiping.
   @TaskLocal static var observeRelease: (@Sendable (RawSpan) -> Void)?
 
   init(byteCount: Int) {
-    precondition(byteCount >= 0, "a secret has no negative length")
+    precondition(byteCount >= 0, "the length of a secret must not be negative")
     let pageByteCount = sysconf(Int32(_SC_PAGESIZE))
     capacity = max(1, (byteCount + pageByteCount - 1) / pageByteCount) * pageByteCount
     let mapping = unsafe mmap(
       nil, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
     guard let mapping = unsafe mapping, unsafe mapping != MAP_FAILED else {
-      preconditionFailure("the system has no memory left for a secret of \(byteCount) bytes")
+      preconditionFailure("the system has no memory for a secret of \(byteCount) bytes")
     }
     unsafe base = mapping
     unsafe madvise(base, capacity, MADV_DONTDUMP)
@@ -151,7 +153,8 @@ public struct SecretBytes: ~Copyable, Sendable {
 
 /// Whether two byte sequences are equal, in time that depends on their length alone.
 ///
-/// The one comparison for secrets and tags. Sequences of different length are unequal at once.
+/// This is the only comparison for secrets and tags. Sequences of different lengths return false
+/// without a comparison.
 public func isEqualInConstantTime(_ a: RawSpan, _ b: RawSpan) -> Bool {
   guard a.byteCount == b.byteCount else { return false }
   if a.byteCount == 0 { return true }

@@ -2,8 +2,8 @@ internal import COpenSSL
 
 /// AES-256-CBC (SP 800-38A) of whole blocks, without padding.
 ///
-/// It hides; it does not authenticate: for formats that bring a code of their own. Both key schedules
-/// are made once. Not for two threads at once.
+/// It encrypts without authentication, for formats that add an authentication code of their own.
+/// Both key schedules are computed once. Only one thread at a time can use it.
 public final class AES256CBC {
   /// The length of a key in bytes.
   public static let keyByteCount = 32
@@ -13,7 +13,7 @@ public final class AES256CBC {
   private let encryption: CipherContext
   private let decryption: CipherContext
 
-  /// Makes both directions ready.
+  /// Prepares both directions.
   ///
   /// - Throws: `invalidArgument` unless the key has 32 bytes.
   public init(key: borrowing SecretBytes) throws(CryptoError) {
@@ -23,11 +23,12 @@ public final class AES256CBC {
     unsafe EVP_CIPHER_CTX_set_padding(decryption.pointer, 0)
   }
 
-  /// Encrypts `plaintext` into `output`, which has room for as many bytes; the two are the same
-  /// memory or do not overlap.
+  /// Encrypts `plaintext` into `output`, which must have room for as many bytes.
   ///
-  /// - Parameter iv: 16 bytes that nobody could foresee.
-  /// - Throws: `invalidArgument` for a part of a block, or a vector of another length.
+  /// The two buffers must be the same memory or must not overlap.
+  ///
+  /// - Parameter iv: 16 unpredictable bytes.
+  /// - Throws: `invalidArgument` for an incomplete block or a vector of another length.
   package func encrypt(
     _ plaintext: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer,
     iv: UnsafeRawBufferPointer
@@ -35,7 +36,8 @@ public final class AES256CBC {
     try unsafe transform(plaintext, output, iv, encryption, isEncrypting: 1)
   }
 
-  /// Decrypts `ciphertext` into `output`; arguments and errors as ``encrypt(_:into:iv:)``.
+  /// Decrypts `ciphertext` into `output`; arguments and errors are those of
+  /// ``encrypt(_:into:iv:)``.
   package func decrypt(
     _ ciphertext: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer,
     iv: UnsafeRawBufferPointer

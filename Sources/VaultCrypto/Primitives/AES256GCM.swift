@@ -9,21 +9,21 @@ public enum AES256GCM {
   /// The length of a tag in bytes.
   public static let tagByteCount = 16
 
-  /// What sealing gives: as many ciphertext bytes as plaintext, and the tag.
+  /// The result of sealing: the ciphertext and the tag.
   public struct SealedBox: Sendable, Equatable {
-    /// As long as the plaintext.
+    /// The ciphertext, as long as the plaintext.
     public var ciphertext: [UInt8]
-    /// 16 bytes.
+    /// The tag, 16 bytes.
     public var tag: [UInt8]
 
-    /// Puts the parts together.
+    /// Makes a box from its parts.
     public init(ciphertext: [UInt8], tag: [UInt8]) {
       self.ciphertext = ciphertext
       self.tag = tag
     }
   }
 
-  /// Encrypts and authenticates.
+  /// Encrypts and authenticates a plaintext.
   ///
   /// - Throws: `invalidArgument` unless the key has 32 bytes and the nonce 12.
   public static func seal(
@@ -53,10 +53,10 @@ public enum AES256GCM {
     return box
   }
 
-  /// Verifies and decrypts.
+  /// Verifies and decrypts a box.
   ///
-  /// - Throws: `authenticationFailed` when the tag does not fit, with nothing of the plaintext
-  ///   left behind; `invalidArgument` for wrong lengths.
+  /// - Throws: `authenticationFailed` if the tag is wrong, after the plaintext has been wiped;
+  ///   `invalidArgument` for wrong lengths.
   public static func open(
     _ box: SealedBox, key: borrowing SecretBytes, nonce: [UInt8], authenticating aad: RawSpan
   ) throws(CryptoError) -> SecretBytes {
@@ -84,13 +84,13 @@ public enum AES256GCM {
   }
 }
 
-/// One GCM message at a time through a keyed context: the four EVP calls, for pointers.
+/// GCM messages, one at a time, through a keyed context: the four EVP calls, for pointers.
 ///
 /// See EVP_EncryptInit(3), "GCM and OCB modes".
 struct GCMMessage: ~Copyable {
   let context: CipherContext
 
-  /// Encrypts `plaintext` to `output` (in place where they are the same) and writes the tag.
+  /// Encrypts `plaintext` to `output`, which can be the same memory, and writes the tag.
   func seal(
     _ plaintext: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer?,
     nonce: UnsafeRawBufferPointer, aad: UnsafeRawBufferPointer, tag: UnsafeMutableRawBufferPointer
@@ -105,9 +105,9 @@ struct GCMMessage: ~Copyable {
       context.pointer, EVP_CTRL_AEAD_GET_TAG, Int32(tag.count), tag.baseAddress) == 1
   }
 
-  /// Decrypts `ciphertext` to `output` (in place where they are the same).
+  /// Decrypts `ciphertext` to `output`, which can be the same memory.
   ///
-  /// Returns false when the tag does not fit; the output is then wiped.
+  /// It returns false if the tag is wrong, and then wipes the output.
   func open(
     _ ciphertext: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer?,
     nonce: UnsafeRawBufferPointer, aad: UnsafeRawBufferPointer, tag: UnsafeRawBufferPointer
@@ -124,7 +124,7 @@ struct GCMMessage: ~Copyable {
     return isAuthentic
   }
 
-  /// Starts a message: one to open where its tag is given, one to seal otherwise.
+  /// Starts a message: with a tag, a message to open; without, a message to seal.
   private func begin(
     nonce: UnsafeRawBufferPointer, aad: UnsafeRawBufferPointer,
     expecting tag: UnsafeRawBufferPointer? = nil
@@ -162,7 +162,7 @@ struct GCMMessage: ~Copyable {
   ) -> Bool {
     var count: Int32 = 0
     if input.count == 0 { return true }
-    // Without an output, OpenSSL would take the text for associated data and leave it as it is.
+    // Without an output, OpenSSL would treat the text as associated data and not transform it.
     guard let length = Int32(exactly: input.count), let output = unsafe output else {
       return false
     }

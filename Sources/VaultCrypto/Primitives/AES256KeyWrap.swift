@@ -1,9 +1,9 @@
 internal import COpenSSL
 
-/// AES-256 key wrap (RFC 3394): a key sealed under another key, deterministic, with an integrity
-/// check of 64 bits.
+/// AES-256 key wrap (RFC 3394): deterministic encryption of a key under another key, with an
+/// integrity check of 64 bits.
 public enum AES256KeyWrap {
-  /// Wraps a key of at least 16 bytes, a multiple of 8; the result is 8 bytes longer.
+  /// Wraps a key of at least 16 bytes, in multiples of 8; the result is 8 bytes longer.
   public static func wrap(
     _ key: borrowing SecretBytes, with wrappingKey: borrowing SecretBytes
   ) throws(CryptoError) -> [UInt8] {
@@ -26,8 +26,8 @@ public enum AES256KeyWrap {
 
   /// Unwraps a key.
   ///
-  /// - Throws: `authenticationFailed` under the wrong key or for changed bytes;
-  ///   `invalidArgument` for lengths that no wrapped key has.
+  /// - Throws: `authenticationFailed` for a wrong key or changed bytes; `invalidArgument` for
+  ///   impossible lengths.
   public static func unwrap(
     _ wrapped: [UInt8], with wrappingKey: borrowing SecretBytes
   ) throws(CryptoError) -> SecretBytes {
@@ -35,7 +35,7 @@ public enum AES256KeyWrap {
       let length = Int32(exactly: wrapped.count)
     else { throw CryptoError(.invalidArgument, in: "AES-256 key unwrap") }
     let context = try CipherContext.keyed(.aes256Wrap, isEncrypting: false, key: wrappingKey)
-    // OpenSSL may use the output as scratch space for the whole input.
+    // OpenSSL can use the output as scratch space for the whole input.
     let scratch = try unsafe SecretBytes(byteCount: wrapped.count) { (target) throws(CryptoError) in
       var count: Int32 = 0
       let status = unsafe EVP_CipherUpdate(

@@ -1,12 +1,13 @@
 internal import COpenSSL
 
-/// AES-256-XTS (IEEE 1619, SP 800-38E) for data units of one block: a keyed permutation of 16 bytes,
-/// chosen by a tweak.
+/// AES-256-XTS (IEEE 1619, SP 800-38E) for data units of one block: a keyed permutation of 16
+/// bytes, selected by a tweak.
 ///
-/// It hides; it does not authenticate. For one block XTS is two calls of the block cipher, XEX: OpenSSL's
-/// own mode takes four times as long to begin a data unit. Not for two threads at once.
+/// It encrypts without authentication. For one block XTS equals XEX, two calls of the block cipher.
+/// OpenSSL's own XTS mode takes four times as long to begin a data unit. Only one thread at a time
+/// can use it.
 public final class AES256XTS {
-  /// Two AES-256 keys, data key and tweak key: 64 bytes.
+  /// The length of a key in bytes: two AES-256 keys, data key and tweak key.
   public static let keyByteCount = 64
   /// The length of a data unit in bytes.
   public static let unitByteCount = 16
@@ -15,10 +16,10 @@ public final class AES256XTS {
   private let decryption: CipherContext
   private let tweakEncryption: CipherContext
 
-  /// Makes both directions ready.
+  /// Prepares both directions.
   ///
-  /// - Throws: `invalidArgument` unless the key has 64 bytes, or when its halves are equal, which the
-  ///   standard forbids.
+  /// - Throws: `invalidArgument` unless the key has 64 bytes and two different halves; the standard
+  ///   forbids equal halves.
   public init(key: borrowing SecretBytes) throws(CryptoError) {
     let half = Self.keyByteCount / 2
     guard key.byteCount == Self.keyByteCount else {
@@ -32,7 +33,7 @@ public final class AES256XTS {
     encryption = try .keyed(.aes256ECB, isEncrypting: true, key: dataKey)
     decryption = try .keyed(.aes256ECB, isEncrypting: false, key: dataKey)
     tweakEncryption = try .keyed(.aes256ECB, isEncrypting: true, key: tweakKey)
-    unsafe EVP_CIPHER_CTX_set_padding(decryption.pointer, 0)  // or it would hold a block back
+    unsafe EVP_CIPHER_CTX_set_padding(decryption.pointer, 0)  // or it would keep a block back
   }
 
   /// Encrypts one data unit of 16 bytes in place; `tweak` is its number.
@@ -42,7 +43,8 @@ public final class AES256XTS {
     try unsafe transform(unit, tweak: tweak, encryption)
   }
 
-  /// Decrypts one data unit of 16 bytes in place; arguments and errors as ``encrypt(_:tweak:)``.
+  /// Decrypts one data unit of 16 bytes in place; arguments and errors are those of
+  /// ``encrypt(_:tweak:)``.
   package func decrypt(
     _ unit: UnsafeMutableRawPointer, tweak: UInt64
   ) throws(CryptoError) {

@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// A cipher, fetched from OpenSSL once for the life of the process.
+/// A cipher, fetched from OpenSSL once and kept for the life of the process.
 @safe struct Cipher: @unchecked Sendable {
   // Sendable: an EVP_CIPHER is immutable after the fetch.
   let pointer: OpaquePointer
@@ -18,12 +18,12 @@ internal import COpenSSL
   }
 }
 
-/// A cipher at work under one key; OpenSSL wipes the key schedule when it goes.
+/// A cipher context under one key; OpenSSL wipes the key schedule when the context is released.
 ///
-/// Until then the schedule, from which the key can be computed, lies in OpenSSL's heap: neither
-/// locked nor left out of core dumps, unlike a ``SecretBytes``.
+/// Until then the schedule, which reveals the key, is in OpenSSL's heap. Unlike a ``SecretBytes``,
+/// that heap is neither locked nor excluded from core dumps.
 ///
-/// Not for two threads at once.
+/// Only one thread at a time can use it.
 @safe struct CipherContext: ~Copyable {
   let pointer: OpaquePointer
 
@@ -34,7 +34,7 @@ internal import COpenSSL
     unsafe self.pointer = pointer
   }
 
-  /// A context of a cipher that gets its keys later, and again and again.
+  /// A context for a cipher whose keys are set later, any number of times.
   static func awaitingKeys(of cipher: Cipher) throws(CryptoError) -> CipherContext {
     let context = try CipherContext()
     guard unsafe EVP_CipherInit_ex2(context.pointer, cipher.pointer, nil, nil, 1, nil) == 1 else {
@@ -43,7 +43,7 @@ internal import COpenSSL
     return context
   }
 
-  /// A context set to encrypt or decrypt under `key`; the nonce, if any, comes per message.
+  /// A context that encrypts or decrypts under `key`; each message sets its nonce, if any.
   static func keyed(
     _ cipher: Cipher, isEncrypting: Bool, key: borrowing SecretBytes
   ) throws(CryptoError) -> CipherContext {
@@ -66,10 +66,10 @@ internal import COpenSSL
 }
 
 extension OSSL_PARAM {
-  /// One OSSL_PARAM(3), for what has no argument of its own.
+  /// Makes an OSSL_PARAM(3), for parameters without a constructor of their own.
   ///
-  /// Its name is a pointer that OpenSSL follows later, so it must be static:
-  /// the pointer that Swift makes of a String for one call dangles after it.
+  /// OpenSSL reads the name through a pointer later, so the name must be static. The pointer that
+  /// Swift makes from a String for one call is invalid after that call.
   init(
     _ name: StaticString, _ type: Int32, _ data: UnsafeMutableRawPointer?, _ byteCount: Int
   ) {

@@ -1,11 +1,11 @@
 internal import COpenSSL
 
-/// XAES's derived keys, scheduled and ready, by the first half of the nonce.
+/// A cache of XAES's derived keys, scheduled and ready, by the first half of the nonce.
 ///
-/// A writer keeps one first half through a transaction, so that a database has runs of pages with
-/// the same derived key. A few slots, replaced in turn, spare most derivations of a scan.
+/// A writer keeps one first half throughout a transaction, so a database has runs of pages with the
+/// same derived key. A few slots, replaced in turn, avoid most derivations of a scan.
 final class DerivedCiphers {
-  /// A GCM context, under the key that belongs to `prefix` once `isKeyed`.
+  /// A GCM context, keyed for `prefix` if `isKeyed` is true.
   private struct Slot: ~Copyable {
     var prefix: (UInt64, UInt32) = (0, 0)
     var isKeyed = false
@@ -31,7 +31,7 @@ final class DerivedCiphers {
     slots = try InlineArray { (_) throws(CryptoError) in try Slot() }
   }
 
-  /// Lends the context that is keyed for this nonce of 24 bytes.
+  /// Lends the context for this nonce of 24 bytes.
   @inline(__always)
   func withMessage(
     for nonce: UnsafeRawBufferPointer, _ body: (borrowing GCMMessage) -> Bool
@@ -39,7 +39,7 @@ final class DerivedCiphers {
     body(slots[try unsafe prepare(nonce)].message)
   }
 
-  /// The index of the slot whose context is keyed for this nonce.
+  /// The index of the slot for this nonce, keyed if necessary.
   private func prepare(_ nonce: UnsafeRawBufferPointer) throws(CryptoError) -> Int {
     let prefix = unsafe (
       nonce.loadUnaligned(as: UInt64.self),
@@ -63,7 +63,7 @@ final class DerivedCiphers {
   ) throws(CryptoError) {
     try unsafe scratch.withUnsafeMutableBytes { (key) throws(CryptoError) in
       defer { unsafe OPENSSL_cleanse(key.baseAddress, key.count) }
-      // The scratch space is zeros here, and again afterwards.
+      // The scratch space holds zeros here and after the defer.
       // Two blocks: 00 01 58 00 || N[0..<12] and 00 02 58 00 || N[0..<12], each XOR K1.
       unsafe subkey.withUnsafeBytes { subkey in
         for block in 0..<2 {

@@ -1,13 +1,13 @@
 internal import COpenSSL
 
-/// HKDF (RFC 5869): keys for separate purposes from one uniformly random key.
+/// HKDF (RFC 5869): derives keys for separate purposes from one uniformly random key.
 public enum HKDF {
-  /// Extracts and expands with HMAC-SHA-512.
+  /// Derives a key with HMAC-SHA-512, by extract and expand.
   ///
   /// - Parameters:
-  ///   - salt: may be empty.
-  ///   - info: names the purpose; different purposes get independent keys.
-  ///   - byteCount: 1 to 255 times the digest's length.
+  ///   - salt: can be empty.
+  ///   - info: the purpose; different purposes get independent keys.
+  ///   - byteCount: 1 to 255 times the length of the digest.
   /// - Throws: `invalidArgument` for a length out of range.
   public static func sha512(
     inputKey: borrowing SecretBytes, salt: [UInt8], info: [UInt8], byteCount: Int
@@ -15,14 +15,15 @@ public enum HKDF {
     try derive(.sha512, inputKey: inputKey, salt: salt, info: info, byteCount: byteCount)
   }
 
-  /// Extracts and expands with HMAC-SHA-256; as ``sha512(inputKey:salt:info:byteCount:)``.
+  /// Derives a key with HMAC-SHA-256; arguments and errors are those of
+  /// ``sha512(inputKey:salt:info:byteCount:)``.
   public static func sha256(
     inputKey: borrowing SecretBytes, salt: [UInt8], info: [UInt8], byteCount: Int
   ) throws(CryptoError) -> SecretBytes {
     try derive(.sha256, inputKey: inputKey, salt: salt, info: info, byteCount: byteCount)
   }
 
-  /// OpenSSL's HKDF, fetched once for the life of the process.
+  /// OpenSSL's HKDF, fetched once and kept for the life of the process.
   @safe private struct Function: @unchecked Sendable {
     // Sendable: an EVP_KDF is immutable after the fetch.
     let pointer: OpaquePointer?
@@ -47,8 +48,8 @@ public enum HKDF {
         unsafe name.withUnsafeMutableBytes { name in
           unsafe salt.withUnsafeMutableBytes { salt in
             unsafe info.withUnsafeMutableBytes { info in
-              // The parameters point at the caller's memory; OpenSSL's own copy of the key is
-              // wiped with the context.
+              // The parameters point to the caller's memory. OpenSSL wipes its own copy of the key
+              // with the context.
               let parameters = unsafe [
                 OSSL_PARAM("digest", OSSL_PARAM_UTF8_STRING, name.baseAddress, name.count - 1),
                 OSSL_PARAM(

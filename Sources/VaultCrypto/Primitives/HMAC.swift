@@ -2,7 +2,7 @@ internal import COpenSSL
 
 /// HMAC (RFC 2104): an authentication code over a message.
 ///
-/// Compare codes with ``isEqualInConstantTime(_:_:)`` only.
+/// Compare codes only with ``isEqualInConstantTime(_:_:)``.
 public enum HMAC {
   /// The code under SHA-256: 32 bytes.
   public static func sha256(
@@ -35,25 +35,27 @@ public enum HMAC {
   }
 }
 
-/// HMAC-SHA-512 (RFC 2104) of many messages under one key, whose two hashed blocks are made once.
+/// HMAC-SHA-512 (RFC 2104) for many messages under one key, whose two hashed blocks are computed
+/// once.
 ///
-/// Compare codes with ``isEqualInConstantTime(_:_:)`` only. Not for two threads at once.
+/// Compare codes only with ``isEqualInConstantTime(_:_:)``. Only one thread at a time can use it.
 @safe public final class KeyedHMACSHA512 {
   /// The length of a code in bytes.
   public static let byteCount = 64
 
-  /// Keyed, and never given a message: each one gets a copy. (Starting again with the same key does
-  /// not work in every OpenSSL 3.0.)
+  /// The keyed context without a message; each message uses a copy.
+  ///
+  /// Restarting a context with the same key does not work in every OpenSSL 3.0.
   private let keyed: OpaquePointer
 
-  /// OpenSSL's HMAC, fetched once for the life of the process.
+  /// OpenSSL's HMAC, fetched once and kept for the life of the process.
   @safe private struct Function: @unchecked Sendable {
     // Sendable: an EVP_MAC is immutable after the fetch.
     let pointer: OpaquePointer?
     static let fetched = unsafe Function(pointer: EVP_MAC_fetch(nil, "HMAC", nil))
   }
 
-  /// Takes a key of any length.
+  /// Makes a MAC with a key of any length.
   public init(key: borrowing SecretBytes) throws(CryptoError) {
     guard let function = unsafe Function.fetched.pointer,
       let context = unsafe EVP_MAC_CTX_new(function)
@@ -80,7 +82,7 @@ public enum HMAC {
     unsafe EVP_MAC_CTX_free(keyed)
   }
 
-  /// Writes the code of two pieces of one message: 64 bytes.
+  /// Writes the code of a message in two parts: 64 bytes.
   package func writeCode(
     of first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer,
     to target: UnsafeMutableRawPointer

@@ -1,13 +1,13 @@
 internal import COpenSSL
 
-/// PBKDF2 (RFC 8018, section 5.2): a key from a password, slow on purpose.
+/// PBKDF2 (RFC 8018, section 5.2): derives a key from a password, slowly on purpose.
 public enum PBKDF2 {
   /// Derives a key with HMAC-SHA-512.
   ///
   /// - Parameters:
-  ///   - salt: any length; SP 800-132 wants at least 16 random bytes in it.
-  ///   - iterationCount: 1 to `Int32.max`; the caller bounds what a file may ask for.
-  ///   - byteCount: the length of the key.
+  ///   - salt: any length; SP 800-132 requires at least 16 random bytes in it.
+  ///   - iterationCount: 1 to `Int32.max`; the caller must limit a count that comes from a file.
+  ///   - byteCount: the length of the key in bytes.
   /// - Throws: `invalidArgument` for a count outside its range.
   public static func sha512(
     password: borrowing SecretBytes, salt: [UInt8], iterationCount: Int, byteCount: Int
@@ -29,7 +29,7 @@ public enum PBKDF2 {
     }
   }
 
-  /// Derives a key with HMAC-SHA-256; arguments and errors as for SHA-512.
+  /// Derives a key with HMAC-SHA-256; arguments and errors are those of SHA-512.
   public static func sha256(
     password: borrowing SecretBytes, salt: [UInt8], iterationCount: Int, byteCount: Int
   ) throws(CryptoError) -> SecretBytes {
@@ -38,7 +38,7 @@ public enum PBKDF2 {
       byteCount: byteCount)
   }
 
-  /// OpenSSL's PBKDF2, fetched once for the life of the process.
+  /// OpenSSL's PBKDF2, fetched once and kept for the life of the process.
   @safe private struct Function: @unchecked Sendable {
     // Sendable: an EVP_KDF is immutable after the fetch.
     let pointer: OpaquePointer?
@@ -58,7 +58,7 @@ public enum PBKDF2 {
     defer { unsafe forget(context) }
     var name = Array(digest.name.utf8CString)
     var iterations = UInt32(iterationCount)
-    var acceptsAnyLength: Int32 = 1  // "pkcs5": RFC 8018's bounds in place of SP 800-132's
+    var acceptsAnyLength: Int32 = 1  // "pkcs5": RFC 8018's bounds instead of SP 800-132's
     return try unsafe SecretBytes(byteCount: byteCount) { (target) throws(CryptoError) in
       let status = unsafe password.withUnsafeBytes { password in
         unsafe salt.withUnsafeBytes { salt in
@@ -92,9 +92,9 @@ public enum PBKDF2 {
     }
   }
 
-  /// Gives a context back, without the salt that OpenSSL keeps in it.
+  /// Releases a context after removing the salt that OpenSSL keeps in it.
   ///
-  /// It wipes the password when the context goes, and a salt only when another takes its place.
+  /// OpenSSL wipes the password with the context, but a salt only when another one replaces it.
   private static func forget(_ context: OpaquePointer) {
     var none: UInt8 = 0
     unsafe withUnsafeMutableBytes(of: &none) { none in

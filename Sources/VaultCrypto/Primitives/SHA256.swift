@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// SHA-256 (FIPS 180-4), of public bytes or of secrets.
+/// SHA-256 (FIPS 180-4), for public or secret bytes.
 @safe public struct SHA256: ~Copyable {
   /// The length of a digest in bytes.
   public static let byteCount = 32
@@ -48,7 +48,7 @@ internal import COpenSSL
   }
 }
 
-/// A hash function, fetched from OpenSSL once for the life of the process.
+/// A hash function, fetched from OpenSSL once and kept for the life of the process.
 @safe struct Digest: @unchecked Sendable {
   // Sendable: an EVP_MD is immutable after the fetch.
   let pointer: OpaquePointer

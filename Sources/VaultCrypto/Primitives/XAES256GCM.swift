@@ -1,11 +1,11 @@
 internal import COpenSSL
 
-/// XAES-256-GCM (C2SP `XAES-256-GCM.md`): AES-256-GCM under keys derived per nonce, so that 24-byte
-/// nonces may be drawn at random for 2^80 messages.
+/// XAES-256-GCM (C2SP `XAES-256-GCM.md`): AES-256-GCM with a key derived for each nonce.
 ///
-/// The first 12 bytes of a nonce choose a derived key, the last 12 are GCM's nonce under it.
-/// Messages that share the first half share the derived key, which is kept ready: see
-/// ``DerivedCiphers``. Not key-committing. Not for two threads at once.
+/// Its 24-byte nonces can be drawn at random for 2^80 messages. The first 12 bytes of a nonce
+/// select a derived key, and the last 12 are GCM's nonce under it. Messages with the same first
+/// half share a derived key, which ``DerivedCiphers`` caches. It is not key-committing. Only one
+/// thread at a time can use it.
 public final class XAES256GCM {
   /// The length of a key in bytes.
   public static let keyByteCount = 32
@@ -26,9 +26,9 @@ public final class XAES256GCM {
   /// Encrypts `message` in place and writes the tag.
   ///
   /// - Parameters:
-  ///   - nonce: 24 bytes, never used before under this key.
-  ///   - aad: what the tag vouches for beside the message; may be empty.
-  ///   - tag: 16 bytes of room.
+  ///   - nonce: 24 bytes that were never used before under this key.
+  ///   - aad: the associated data, which the tag also authenticates; can be empty.
+  ///   - tag: a buffer of 16 bytes.
   /// - Throws: `invalidArgument` for a nonce or a tag of another length.
   public func seal(
     _ message: inout MutableRawSpan, nonce: RawSpan, authenticating aad: RawSpan,
@@ -47,8 +47,8 @@ public final class XAES256GCM {
 
   /// Decrypts `message` in place.
   ///
-  /// - Throws: `authenticationFailed` when the tag does not fit; the message is wiped then.
-  ///   `invalidArgument` for a nonce or a tag of another length; the message is untouched then.
+  /// - Throws: `authenticationFailed` if the tag is wrong; the message is then wiped.
+  ///   `invalidArgument` for a nonce or a tag of another length; the message is then unchanged.
   public func open(
     _ message: inout MutableRawSpan, nonce: RawSpan, authenticating aad: RawSpan, tag: RawSpan
   ) throws(CryptoError) {
@@ -73,9 +73,10 @@ public final class XAES256GCM {
       authenticating: aad, tag: tag)
   }
 
-  /// Encrypts `plaintext` into `output`, which has room for as many bytes, and writes the tag.
+  /// Encrypts `plaintext` into `output`, which must have room for as many bytes, and writes the
+  /// tag.
   ///
-  /// The two are the same memory or do not overlap.
+  /// The two buffers must be the same memory or must not overlap.
   package func seal(
     _ plaintext: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer?,
     nonce: UnsafeRawBufferPointer, authenticating aad: UnsafeRawBufferPointer,
@@ -102,11 +103,11 @@ public final class XAES256GCM {
       authenticating: aad, tag: tag)
   }
 
-  /// Decrypts `ciphertext` into `output`, which has room for as many bytes.
+  /// Decrypts `ciphertext` into `output`, which must have room for as many bytes.
   ///
-  /// The two are the same memory or do not overlap.
+  /// The two buffers must be the same memory or must not overlap.
   ///
-  /// - Throws: `authenticationFailed` when the tag does not fit; the output is wiped then.
+  /// - Throws: `authenticationFailed` if the tag is wrong; the output is then wiped.
   ///   `invalidArgument` for a nonce or a tag of another length.
   package func open(
     _ ciphertext: UnsafeRawBufferPointer, into output: UnsafeMutableRawPointer?,

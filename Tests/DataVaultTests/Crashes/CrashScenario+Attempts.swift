@@ -22,20 +22,20 @@ extension CrashScenario {
     _ = try await $0.open("wrong")
   }
 
-  /// A wrong one answers with an error, and that is its success.
+  /// Attempts as scenarios; the expected answer of a failed attempt is an error.
   static let attempts: [CrashScenario] = [
     CrashScenario("a wrong attempt", before: made("old"), change: attempt),
     CrashScenario("a wrong attempt that backs off", before: failed(2), change: attempt),
     {
-      // That the failures cannot be cleared keeps nobody out.
+      // If the failures cannot be cleared, the vault opens nevertheless.
       var scenario = CrashScenario("a right attempt after wrong ones", before: failed(2)) {
         _ = try await $0.open()
       }
-      scenario.mayBeForgotten = true
+      scenario.canBeLost = true
       return scenario
     }(),
     {
-      // The count may be behind the vault, which is there whole or not at all.
+      // The count can be behind the vault, which is whole or absent.
       var scenario = CrashScenario("a wipe", before: failed(3, limit: 3), change: attempt)
       scenario.between = [3, 4].map {
         "messaging: old failures=\($0) password/10 kept=1 length=0 limit=3 sealed"
@@ -44,7 +44,8 @@ extension CrashScenario {
     }(),
   ]
 
-  /// Root in a daemon's home: what it leaves must be the daemon's, lock files too.
+  /// Root in a daemon's home: all files that it leaves must belong to the daemon, including lock
+  /// files.
   static let daemon: [CrashScenario] =
     geteuid() != 0
     ? []

@@ -7,14 +7,14 @@ extension CrashScenario {
     try await scene.open().addRecoveryCode(SlotSecrets.code(), named: "paper")
   }
 
-  /// `made` comes back with 10 iterations, and is opened by software whose default is 20.
+  /// The vault is made with 10 iterations and opened by software whose default is 20.
   private static let raised = {
     var scenario = CrashScenario("raise the iterations at an unlock", before: made("old")) {
       var scene = $0
       scene.iterationCount = 20
       _ = try await scene.open()
     }
-    scenario.mayBeForgotten = true
+    scenario.canBeLost = true
     return scenario
   }()
 

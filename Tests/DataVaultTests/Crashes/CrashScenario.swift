@@ -4,21 +4,22 @@ import VaultCrypto
 
 @testable import DataVault
 
-/// One change of a home, and how the state before is told from the state after.
+/// One change of a home, and the way to distinguish the state before it from the state after it.
 struct CrashScenario: Sendable, CustomTestStringConvertible {
   let testDescription: String
   let before: @Sendable (CrashScene) async throws -> Void
   let change: @Sendable (CrashScene) async throws -> Void
-  /// Views that an interruption may leave beside the old and the new one.
+  /// Views that an interruption can leave besides the old and the new one.
   var between: [String] = []
-  /// Whether it may answer well and not have happened: what nobody is promised.
-  var mayBeForgotten = false
-  /// Whether calls that keep the record of attempts are struck too; in most scenarios they belong to
-  /// the unlock alone, which has scenarios of its own.
+  /// Whether an acknowledged change can be lost, because its durability is not promised.
+  var canBeLost = false
+  /// Whether faults also hit calls on the record of attempts.
+  ///
+  /// In most scenarios these calls belong to the unlock alone, which has scenarios of its own.
   var coversAttempts = false
-  /// Whose home it is, when root changes it.
+  /// The owner of the home, when root changes it.
   var owner: FileOwner?
-  /// Lock files are taken away before, so that the change makes them.
+  /// Whether lock files are removed before the change, so that the change creates them.
   var makesLockFiles = false
 
   init(
@@ -37,7 +38,7 @@ struct CrashScenario: Sendable, CustomTestStringConvertible {
       return scenario
     } + contents + passwords + databases + slots + moving
 
-  /// - Parameter seals: whether there is data that every vault of the home must open.
+  /// - Parameter seals: whether the home holds data that each of its vaults must open.
   static func made(
     _ password: String, seals: Bool = true
   ) -> @Sendable (CrashScene) async throws -> Void {
@@ -57,7 +58,7 @@ struct CrashScenario: Sendable, CustomTestStringConvertible {
     }
   }
 
-  /// With a record of attempts.
+  /// A vault with a record of attempts.
   static let opened: @Sendable (CrashScene) async throws -> Void = { scene in
     try await made("old")(scene)
     _ = try await scene.open()

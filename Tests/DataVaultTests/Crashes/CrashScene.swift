@@ -6,13 +6,13 @@ import VaultCrypto
 
 @testable import DataVault
 
-/// A home on which a scenario plays: two stores, a file between them, and data that was sealed.
+/// The home of a scenario: two stores, an exported file, and sealed data.
 struct CrashScene: Sendable {
   let home: TemporaryHome
   var fileSystem: any FileSystem = LinuxFileSystem()
-  /// So late that no wrong attempt is waited for any more.
+  /// Whether it is so late that no delay after failed attempts applies any more.
   var isLater = false
-  /// What the software that plays makes of a password slot.
+  /// The iterations that the software under test gives a password slot.
   var iterationCount = 10
 
   var store: FileVaultStore { FileVaultStore(home: home.path, fileSystem: fileSystem) }
@@ -53,19 +53,19 @@ struct CrashScene: Sendable {
     password == "standard" ? .standard : DataVaultTests.credentials(password)
   }
 
-  /// Seals something that must open for ever.
+  /// Seals data that must open after every change.
   func seal(with vault: Vault) async throws {
     let bytes = try await vault.encrypt(secret("sealed"), context: [7])
     try LinuxFileSystem().make(sealed, with: bytes)
   }
 
-  /// Leaves a record of wrong attempts.
+  /// Writes a record of failed attempts.
   func record(failures: Int) throws {
     try store.writeAttempts(
       AttemptRecord(failureCount: failures).bytes, for: .messaging, durably: true)
   }
 
-  /// All that can be seen of the home: equal views, equal states.
+  /// Everything that can be observed of the home: equal states have equal views.
   func view() async throws -> String {
     var view: [String] = []
     for (place, store) in [("", store), ("second ", second)] {
@@ -81,10 +81,11 @@ struct CrashScene: Sendable {
     return view.isEmpty ? "nothing" : view.joined(separator: "; ")
   }
 
-  /// Which password opens the vault, and all that it holds and demands.
+  /// The password that opens the vault, and the vault's contents and policy.
   private func view(of id: VaultID, in store: FileVaultStore) async throws -> String {
     let status = try await found(id, in: store).status()
-    // The standard credentials first: they are no attempt, and too many wrong ones would back off.
+    // The standard credentials come first: they are not an attempt, and too many failures would
+    // cause a delay.
     for password in ["standard", "old", "new"] {
       let vault: Vault
       do {

@@ -7,8 +7,8 @@ import Testing
 import VaultCrypto
 
 @Suite struct CrashTests {
-  /// Each call of each change, struck by a kill, a power cut, a full disk and a broken one.
-  @Test func `no interruption of any write path loses what was there or was acknowledged`()
+  /// Hits each call of each change with a kill, a power cut, a full disk and a device error.
+  @Test func `no interruption of any write path loses existing or acknowledged data`()
     async throws
   {
     let scenarios = CrashScenario.all
@@ -41,7 +41,7 @@ import VaultCrypto
     #expect(names == Set(points.map(\.name)))
   }
 
-  @Test func `a failed change leaves the unlocked vault as it was, and usable`() async throws {
+  @Test func `a failed change leaves the unlocked vault unchanged and usable`() async throws {
     let home = TemporaryHome()
     let recorder = FileRecorder(fault: .failure(atEvent: 14, .noSpace))
     let vault = try await FastTestVault.create(
@@ -58,7 +58,7 @@ import VaultCrypto
     #expect(try await vault.itemNames().count == 10)
   }
 
-  @Test func `contents are synchronized before they are renamed into place, the name after`()
+  @Test func `a write synchronizes the contents before the rename and the directory after it`()
     async throws
   {
     let home = TemporaryHome()
@@ -91,12 +91,12 @@ import VaultCrypto
 }
 
 extension TemporaryHome {
-  /// A store on this home whose steps are logged and may fail.
+  /// A store on this home whose steps are logged and can fail.
   func recording(_ recorder: FileRecorder) -> FileVaultStore {
     FileVaultStore(home: path, fileSystem: RecordingFileSystem(recorder: recorder))
   }
 
-  /// A home with these files of another one.
+  /// A home with copies of these files from another home.
   convenience init(_ other: TemporaryHome, _ files: [FilePath: [UInt8]]) throws {
     self.init()
     for (file, bytes) in files {

@@ -3,9 +3,9 @@ import FileLayer
 import SystemPackage
 import Testing
 
-/// Interrupts one scenario at each of its calls, in each way, and looks at what is left.
+/// Interrupts one scenario at each of its calls, in each way, and checks the state that remains.
 struct FaultEnumeration {
-  /// What strikes at a call.
+  /// The faults that hit a call.
   enum Fault: CaseIterable {
     case kill, diskFull, deviceError
 
@@ -18,28 +18,28 @@ struct FaultEnumeration {
     }
   }
 
-  /// One play of the scenario, from its start to its end or its interruption.
-  private struct Play {
+  /// One run of the scenario, from its start to its end or its interruption.
+  private struct Run {
     let answer: VaultError.Code?
     let events: [FileEvent]
     let files: FileTree
-    /// What power cuts in that moment leave, of which nothing was synchronized that could wait.
+    /// The files after a power cut at that time, which loses everything unsynchronized.
     let afterPowerCuts: [FileTree]
-    let strangers: [String]
+    let foreignFiles: [String]
   }
 
-  /// How the view of a home begins that cannot be seen whole.
+  /// The prefix of the view of a home that cannot be read completely.
   private static let failure = "lost: "
 
   private let scenario: CrashScenario
-  /// Of equal files, views and next plays are equal.
+  /// Caches: equal files have equal views and equal next runs.
   private var views: [[UInt8]: String] = [:]
-  private var nexts: [[UInt8]: Play] = [:]
+  private var nexts: [[UInt8]: Run] = [:]
   private var old = ""
   private var new = ""
-  /// Calls at which the scenario was interrupted.
+  /// The calls at which the scenario was interrupted.
   private(set) var points: [FileEvent] = []
-  /// States in which something was lost, or nobody could go on.
+  /// The number of states in which something was lost or the next change failed.
   private(set) var lost = 0
 
   init(_ scenario: CrashScenario) {
@@ -48,7 +48,7 @@ struct FaultEnumeration {
 
   mutating func run() async throws {
     let start = try await prepare()
-    let whole = try await play(on: start)
+    let whole = try await run(on: start)
     old = try await view(start)
     new = try await view(whole.files)
     require(old != new, "nothing changes: \(old)")
@@ -56,50 +56,50 @@ struct FaultEnumeration {
     for disk in whole.afterPowerCuts {
       let view = try await view(disk)
       require(
-        view == new || scenario.mayBeForgotten && view == old,
+        view == new || scenario.canBeLost && view == old,
         "acknowledged, and after a power cut: \(view)")
     }
-    for (number, event) in whole.events.filter(\.mayFail).enumerated() {
+    for (number, event) in whole.events.filter(\.canFail).enumerated() {
       guard scenario.coversAttempts || !event.isOfAttempts else { continue }
       points.append(event)
       for fault in Fault.allCases {
         let place = "\(fault) at \(number), \(event.name)"
-        let play = try await play(
+        let run = try await run(
           on: start, fault: fault.planned(at: number), cutsPower: fault == .kill)
-        try await judge(play, fault, whole, place)
+        try await check(run, fault, whole, place)
       }
     }
   }
 
-  private mutating func judge(
-    _ play: Play, _ fault: Fault, _ whole: Play, _ place: String
+  private mutating func check(
+    _ run: Run, _ fault: Fault, _ whole: Run, _ place: String
   ) async throws {
-    let left = try await view(play.files)
-    let isAcknowledged = play.answer == whole.answer && !scenario.mayBeForgotten
-    for files in [play.files] + play.afterPowerCuts {
+    let left = try await view(run.files)
+    let isAcknowledged = run.answer == whole.answer && !scenario.canBeLost
+    for files in [run.files] + run.afterPowerCuts {
       let view = try await view(files)
       require(isPossible(view), "\(place): \(view)")
       require(!isAcknowledged || view == new, "\(place): acknowledged, and then \(view)")
     }
     if fault != .kill {
       require(
-        play.answer == whole.answer || play.answer == .writeFailed,
-        "\(place): \(String(describing: play.answer))")
+        run.answer == whole.answer || run.answer == .writeFailed,
+        "\(place): \(String(describing: run.answer))")
       require(
-        !play.files.names.contains(where: \.isTemporary), "\(place): a temporary file is left")
+        !run.files.names.contains(where: \.isTemporary), "\(place): a temporary file is left")
     }
-    require(play.strangers.isEmpty, "\(place): not the owner's: \(play.strangers)")
-    // Whoever comes next can work, and what was left behind is gone.
+    require(run.foreignFiles.isEmpty, "\(place): not the owner's: \(run.foreignFiles)")
+    // The next change must succeed and remove the leftovers.
     if left == old {
-      let next = try await next(after: play.files)
+      let next = try await next(after: run.files)
       require(next.answer == whole.answer, "\(place): then \(String(describing: next.answer))")
       let view = try await view(next.files)
       require(view == new, "\(place): then \(view)")
       require(next.files.names == whole.files.names, "\(place): \(next.files.names)")
-      require(next.strangers.isEmpty, "\(place): then not the owner's: \(next.strangers)")
+      require(next.foreignFiles.isEmpty, "\(place): then not the owner's: \(next.foreignFiles)")
     } else if left == new {
-      let surplus = play.files.names.subtracting(whole.files.names)
-      // A record of attempts without its vault, which making a vault removes.
+      let surplus = run.files.names.subtracting(whole.files.names)
+      // A record of attempts can outlive its vault; creating a vault removes it.
       require(surplus.allSatisfy(\.isOfAttempts), "\(place): \(surplus)")
     }
   }
@@ -122,17 +122,17 @@ struct FaultEnumeration {
     return tree
   }
 
-  private mutating func next(after files: FileTree) async throws -> Play {
+  private mutating func next(after files: FileTree) async throws -> Run {
     let fingerprint = files.fingerprint
     if let known = nexts[fingerprint] { return known }
-    let next = try await play(on: files, cutsPower: false)
+    let next = try await run(on: files, cutsPower: false)
     nexts[fingerprint] = next
     return next
   }
 
-  private func play(
+  private func run(
     on files: FileTree, fault: FileRecorder.Fault? = nil, cutsPower: Bool = true
-  ) async throws -> Play {
+  ) async throws -> Run {
     let home = try TemporaryHome(holding: files, owner: scenario.owner)
     let recorder = FileRecorder(fault: fault)
     let scene = CrashScene(home: home, fileSystem: RecordingFileSystem(recorder: recorder))
@@ -145,14 +145,14 @@ struct FaultEnumeration {
         home.relative(replay.files(after: $0))
       }
     }
-    return Play(
+    return Run(
       answer: answer, events: events, files: try home.files(), afterPowerCuts: disks,
-      strangers: try strangers(in: home))
+      foreignFiles: try foreignFiles(in: home))
   }
 
-  /// Files that the owner of the home could not open, temporary ones apart, which the next write
+  /// Files that the owner of the home could not open, except temporary files, which the next write
   /// removes.
-  private func strangers(in home: TemporaryHome) throws -> [String] {
+  private func foreignFiles(in home: TemporaryHome) throws -> [String] {
     guard let owner = scenario.owner else { return [] }
     return try home.files().names.filter { name in
       let path = home.path.appending(name)
@@ -160,7 +160,7 @@ struct FaultEnumeration {
     }
   }
 
-  /// Seen on a copy, as seeing is an attempt; of equal files once.
+  /// The view of these files, taken on a copy because viewing is an attempt, and cached.
   private mutating func view(_ files: FileTree) async throws -> String {
     let fingerprint = files.fingerprint
     if let known = views[fingerprint] { return known }
@@ -182,7 +182,7 @@ extension String {
 }
 
 extension FileEvent {
-  /// Whether it keeps the record of attempts.
+  /// Whether the event belongs to the record of attempts.
   var isOfAttempts: Bool {
     switch self {
     case .create(let path), .write(let path, _, _), .synchronize(let path), .rename(let path, _),
@@ -192,7 +192,7 @@ extension FileEvent {
     }
   }
 
-  /// Which call it is.
+  /// The name of the call.
   var name: String {
     switch self {
     case .create: "create"

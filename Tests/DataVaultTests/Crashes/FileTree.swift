@@ -4,16 +4,16 @@ import Glibc
 import SystemPackage
 import VaultCrypto
 
-/// Files by their names beneath a home, to be laid down elsewhere.
+/// Files by their names relative to a home, which can be written to another home.
 ///
-/// Names are strings: an enumeration handles so many that paths taken apart would cost most of its
+/// Names are strings: an enumeration handles so many that parsing paths would take most of its
 /// time.
 struct FileTree: Sendable {
   var files: [String: [UInt8]] = [:]
 
   var names: Set<String> { Set(files.keys) }
 
-  /// Equal for equal files.
+  /// A digest that is equal for equal files.
   var fingerprint: [UInt8] {
     var bytes: [UInt8] = []
     for name in files.keys.sorted() {
@@ -25,12 +25,12 @@ struct FileTree: Sendable {
 }
 
 extension TemporaryHome {
-  /// In memory where that is to be had: an enumeration lays down thousands of homes.
+  /// A directory in memory if available, because an enumeration writes thousands of homes.
   static let quickBase = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"
 
-  /// A home with these files, private as a vault demands it.
+  /// A home with these files, with the permissions that a vault requires.
   ///
-  /// - Parameter owner: whom all of it is given to.
+  /// - Parameter owner: the owner of all files and directories.
   convenience init(holding tree: FileTree, owner: FileOwner? = nil) throws {
     self.init(in: Self.quickBase)
     let home = path.string
@@ -57,10 +57,10 @@ extension TemporaryHome {
     give(home)
   }
 
-  /// All that lies beneath.
+  /// All files in the home.
   func files() throws -> FileTree { relative(try tree()) }
 
-  /// Those of these files that lie in the home.
+  /// The files among these that are in the home, with relative names.
   func relative(_ files: [FilePath: [UInt8]]) -> FileTree {
     let prefix = path.string + "/"
     var tree = FileTree()
@@ -70,7 +70,7 @@ extension TemporaryHome {
     return tree
   }
 
-  /// The reverse.
+  /// The same files with absolute names.
   func absolute(_ tree: FileTree) -> [FilePath: [UInt8]] {
     var files: [FilePath: [UInt8]] = [:]
     for (name, bytes) in tree.files { files[FilePath("\(path.string)/\(name)")] = bytes }

@@ -5,10 +5,10 @@ import VaultCrypto
 
 @testable import DataVault
 
-/// A case of `Fixtures/vectors/json-web-encryption.json`, and what our reader makes of it.
+/// A case of `Fixtures/vectors/json-web-encryption.json`, and the result of our reader for it.
 ///
-/// The reader takes a vault's JWEs alone, whose headers are fixed. So a case is taken apart as a
-/// recipient, a sealed box and a header, and each is given to the part of the reader that takes it.
+/// The reader accepts only a vault's JWEs, whose headers are fixed. A case is therefore split into
+/// a recipient, a sealed box and a header, and each goes to its part of the reader.
 struct JWEVector: Decodable, Sendable, CustomTestStringConvertible {
   let id: String
   let comment: String?
@@ -17,7 +17,7 @@ struct JWEVector: Decodable, Sendable, CustomTestStringConvertible {
   let jwe: String?
   let pt: String?
   let result: String
-  // Of the RFC's case, whose contents are of an algorithm that we do not have.
+  // Only in the RFC's case, whose contents have an algorithm that we do not support.
   let header: String?
   let encryptedKey: String?
   let contentKey: String?
@@ -36,21 +36,21 @@ struct JWEVector: Decodable, Sendable, CustomTestStringConvertible {
 
   static let wycheproof = all.filter { $0.jwe != nil }
 
-  /// How far the reader gets.
+  /// The last step that the reader reaches.
   enum Reach: Equatable {
-    /// Not five parts of canonical base64url, or a header that is no object.
+    /// Not five parts of canonical base64url, or a header that is not an object.
     case malformed
-    /// The recipient is no slot: of another algorithm, or the wrapped key of another length.
+    /// The recipient is not a slot: it has another algorithm, or a wrapped key of another length.
     case noSlot
     /// The slot does not unwrap.
     case wrongKey
-    /// Nonce or tag have another length.
+    /// The nonce or the tag has another length.
     case noBox
     case notAuthentic
     case opened([UInt8])
   }
 
-  /// The parts of the compact serialization, as they are written.
+  /// The parts of the compact serialization, still encoded.
   var parts: [String] {
     (jwe ?? "").split(separator: ".", omittingEmptySubsequences: false).map(String.init)
   }
@@ -65,7 +65,7 @@ struct JWEVector: Decodable, Sendable, CustomTestStringConvertible {
     return object?[name] as? String
   }
 
-  /// Canonical base64url as our reader has it; nil for anything else.
+  /// The bytes of canonical base64url, by our reader; nil for anything else.
   static func bytes(_ text: String) -> [UInt8]? {
     let text = Array(text.utf8)
     return try? Base64URL.decode(text.span.bytes, 0..<text.count, of: "a test")
@@ -75,7 +75,7 @@ struct JWEVector: Decodable, Sendable, CustomTestStringConvertible {
     SecretBytes(copying: try #require(Self.bytes(key)))
   }
 
-  /// Takes the case as a vault's key file would be taken.
+  /// Reads the case as a slot for a key file.
   func read() throws -> Reach {
     guard isWhole, let algorithm else { return .malformed }
     let slot: KeySlot
@@ -90,7 +90,7 @@ struct JWEVector: Decodable, Sendable, CustomTestStringConvertible {
     return Self.open(parts, with: contentKey)
   }
 
-  /// Takes nonce, ciphertext and tag as those of a vault's JWE are taken.
+  /// Opens nonce, ciphertext and tag as those of a vault's JWE.
   static func open(_ parts: [String], with contentKey: borrowing SecretBytes) -> Reach {
     let members = parts[2...].map { Array("\"\($0)\"".utf8) }
     let text = members.flatMap(\.self)

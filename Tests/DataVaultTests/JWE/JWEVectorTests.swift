@@ -5,9 +5,10 @@ import VaultCrypto
 
 /// Wycheproof's cases of JSON Web Encryption.
 ///
-/// Of its 139 cases 88 are left out, which have RSA or elliptic curve keys: no slot has one. Of the 51
-/// others one has the algorithms of a vault, A256KW and A256GCM; none has PBES2 (RFC 7520 has), and
-/// the one of `dir` has a key of 128 bits. The rest must be refused, valid or not.
+/// Of its 139 cases, 88 have RSA or elliptic curve keys and are left out, because no slot has such
+/// a key. Of the other 51, one has the algorithms of a vault, A256KW and A256GCM. None has PBES2
+/// (RFC 7520 has), and the one with `dir` has a key of 128 bits. The reader must refuse all but
+/// that one, valid or not.
 @Suite struct JWEVectorTests {
   @Test func `no case is missing`() {
     #expect(JWEVector.wycheproof.count == 51)
@@ -15,7 +16,7 @@ import VaultCrypto
     #expect(JWEVector.wycheproof.count { $0.result == "valid" } == 18)
   }
 
-  @Test func `what Wycheproof calls invalid, or we do not offer, never opens`() throws {
+  @Test func `cases that Wycheproof calls invalid or that we do not support never open`() throws {
     var reached: [String: Int] = [:]
     for vector in JWEVector.wycheproof {
       let reach = try vector.read()
@@ -28,20 +29,20 @@ import VaultCrypto
       default: reached["\(reach)", default: 0] += 1
       }
     }
-    // Malformed: parts that are missing, a header that is, another serialization, and two tags whose
-    // last character has bits that belong to no byte. "noBox" is A128CBC-HS256: its key has 32
-    // bytes too, its nonce 16.
+    // Malformed: missing parts, a missing header, another serialization, and two tags whose last
+    // character has surplus bits. "noBox" is A128CBC-HS256: its key also has 32 bytes, its nonce
+    // has 16.
     #expect(reached == ["malformed": 9, "noSlot": 40, "noBox": 1, "opened": 1])
   }
 
-  @Test func `no case passes for a vault's key or contents, whose headers are fixed`() throws {
+  @Test func `no case is accepted as a vault's key or contents, whose headers are fixed`() throws {
     func refusal(_ body: () throws(FormatFault) -> Void) -> String? {
       do throws(FormatFault) { try body() } catch { return error.reason }
       return nil
     }
-    // What has not five parts makes no JSON of this form either.
+    // A case without five parts does not give JSON of this form either.
     func isExpected(_ reason: String?, _ vector: JWEVector) -> Bool {
-      reason == "an algorithm that this format does not have" || reason != nil && !vector.isWhole
+      reason == "unknown algorithm" || reason != nil && !vector.isWhole
     }
     for vector in JWEVector.wycheproof {
       let parts = vector.parts + ["", "", "", "", ""]
@@ -62,7 +63,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `our header over a foreign JWE is read, and does not open it`() throws {
+  @Test func `a foreign JWE under our header is parsed but does not open`() throws {
     let vector = try valid()
     var parts = vector.parts
     parts[0] = Base64.url(Array(#"{"enc":"A256GCM","cty":"jwk+json"}"#.utf8))
@@ -75,8 +76,8 @@ import VaultCrypto
     #expect(throws: FormatFault.self) { _ = try key.vaultKey(contentKey: contentKey) }
   }
 
-  /// Wycheproof has them with A256CBC-HS512 and A128GCM only.
-  @Test func `its modifications, made to the case that opens, are refused`() throws {
+  /// Wycheproof has these modifications only with A256CBC-HS512 and A128GCM.
+  @Test func `Wycheproof's modifications of the case that opens are refused`() throws {
     let vector = try valid()
     let reader = vector.parts
     func reach(_ edit: (inout [String]) -> Void) throws -> JWEVector.Reach {
@@ -115,9 +116,9 @@ import VaultCrypto
     #expect(try reach { $0.removeFirst() } == .malformed)
   }
 
-  @Test func `A256KW underneath unwraps each key that nobody has changed`() throws {
+  @Test func `AES256KeyWrap unwraps each unchanged A256KW key`() throws {
     let refused = ["rejectsModifiedEncryptedKey", "rejectsMissingEncryptedKey"]
-    // How many bytes the key of each algorithm has.
+    // The length in bytes of each algorithm's key.
     let lengths = [
       "A128GCM": 16, "A192GCM": 24, "A256GCM": 32, "A128CBC-HS256": 32, "A192CBC-HS384": 48,
       "A256CBC-HS512": 64,
@@ -140,8 +141,9 @@ import VaultCrypto
     #expect(counts == [22, 2])
   }
 
-  /// A256GCMKW is no algorithm of ours, AES-256-GCM is: over the key, and twice over the contents.
-  @Test func `A256GCM underneath opens each key that it has wrapped, and two contents`() throws {
+  /// We do not support A256GCMKW, but AES-256-GCM: for the key in each case, and for the contents
+  /// in two.
+  @Test func `AES256GCM opens each A256GCMKW key and two contents`() throws {
     var counts = [0, 0]
     for vector in JWEVector.wycheproof where vector.algorithm == "A256GCMKW" {
       let box = AES256GCM.SealedBox(
@@ -200,7 +202,7 @@ import VaultCrypto
 }
 
 extension JWEVector {
-  /// The same case of other parts.
+  /// A copy of the case with other parts.
   fileprivate func with(_ parts: [String]) -> JWEVector {
     JWEVector(
       id: id, comment: comment, keyAlgorithm: keyAlgorithm, key: key,

@@ -5,7 +5,7 @@ import Glibc
 import Testing
 import VaultCrypto
 
-/// The real keyring of this user.
+/// Tests of the real keyring of this user.
 @Suite(.enabled(if: KernelSessions.areAvailable, "the kernel's keyring refuses us"))
 struct KernelKeyringTests {
   let keyring = KernelKeyring()
@@ -18,7 +18,7 @@ struct KernelKeyringTests {
 
   private struct Absent: Error {}
 
-  @Test func `what is stored is read back, and gone for good when it is revoked`() throws {
+  @Test func `a stored secret is read back, and is gone after revoke()`() throws {
     defer { KernelSessions.revoke(name) }
     #expect(try keyring.find(name) == .absent)
     try keyring.store(secret("four"), as: name, wholeSeconds: 60)
@@ -36,7 +36,7 @@ struct KernelKeyringTests {
     try keyring.revoke(serial)
   }
 
-  @Test func `the kernel ends a key by itself`() throws {
+  @Test func `the kernel expires a key after its timeout`() throws {
     defer { KernelSessions.revoke(name) }
     try keyring.store(secret("four"), as: name, wholeSeconds: 1)
     let serial = try serial()
@@ -45,13 +45,13 @@ struct KernelKeyringTests {
     #expect(try keyring.find(name) == .expired)
     let isGone = try keyring.read(serial, byteCount: 4) == nil
     #expect(isGone)
-    // An expired key is no hindrance to the next.
+    // An expired key does not prevent the next one.
     try keyring.store(secret("five!"), as: name, wholeSeconds: 60)
     let bytes = try keyring.read(self.serial(), byteCount: 5)?.array()
     #expect(bytes == Array("five!".utf8))
   }
 
-  @Test func `what takes a key's place leaves nothing that the old number could read`() throws {
+  @Test func `replacing a key makes the old serial unreadable`() throws {
     defer { KernelSessions.revoke(name) }
     try keyring.store(secret("old!"), as: name, wholeSeconds: 60)
     let old = try serial()
@@ -61,20 +61,21 @@ struct KernelKeyringTests {
     #expect(isGone)
   }
 
-  @Test func `a key grants its owner all, and nothing to those who merely possess it`() throws {
+  @Test func `a key grants its owner all rights and its possessors none`() throws {
     defer { KernelSessions.revoke(name) }
     try keyring.store(secret("four"), as: name, wholeSeconds: 60)
     let row = try #require(
       String(contentsOfFile: "/proc/keys", encoding: .utf8).split(separator: "\n")
         .first { $0.contains(name) })
     let columns = row.split(separator: " ")
-    // Permissions of possessor, user, group, other; and a time, which is "perm" without one.
+    // The permissions of possessor, user, group and others; and the expiry, which is "perm" without
+    // a timeout.
     #expect(columns[4] == "003f0000")
     #expect(columns[3] != "perm")
     #expect(columns[7] == "user")
   }
 
-  @Test func `keys are found by how their names begin`() throws {
+  @Test func `serials(withPrefix:) finds keys by the prefix of their names`() throws {
     defer { for suffix in ["a", "b"] { KernelSessions.revoke("\(name):\(suffix)") } }
     for suffix in ["a", "b"] {
       try keyring.store(secret(suffix), as: "\(name):\(suffix)", wholeSeconds: 60)
@@ -84,7 +85,7 @@ struct KernelKeyringTests {
     #expect(try keyring.serials(withPrefix: "\(name):c").isEmpty)
   }
 
-  @Test func `a vault opens through the kernel's keyring, and locks when its session is ended`()
+  @Test func `a vault opens through the kernel's keyring and locks when its session ends`()
     async throws
   {
     let home = TemporaryHome()
@@ -102,7 +103,7 @@ struct KernelKeyringTests {
 }
 
 private enum KernelSessions {
-  /// Tried once.
+  /// Whether the kernel accepts sessions, tried once.
   static let areAvailable = (try? VaultSession.checkAvailability()) != nil
 
   static func revoke(_ name: String) {

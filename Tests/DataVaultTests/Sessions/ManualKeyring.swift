@@ -5,7 +5,7 @@ import Synchronization
 import SystemPackage
 import VaultCrypto
 
-/// A keyring in memory, on a clock of the test's own.
+/// An in-memory keyring on the test's own clock.
 final class ManualKeyring: SessionKeyring {
   struct Entry {
     let name: String
@@ -21,7 +21,7 @@ final class ManualKeyring: SessionKeyring {
     var beforeStoring: (@Sendable () -> Void)?
   }
 
-  /// How long the kernel remembers what has expired.
+  /// The time for which the kernel remembers expired keys.
   static let memory = Duration.seconds(300)
 
   let time: ManualTimeSource
@@ -31,28 +31,28 @@ final class ManualKeyring: SessionKeyring {
     self.time = time
   }
 
-  /// What every call fails with; nil when none does.
+  /// The error with which every call fails; nil for none.
   var refusal: Int32? {
     get { state.withLock { $0.refusal } }
     set { state.withLock { $0.refusal = newValue } }
   }
 
-  /// What nobody here may revoke.
+  /// The name of an entry that cannot be revoked.
   var irrevocableName: String? {
     get { state.withLock { $0.irrevocableName } }
     set { state.withLock { $0.irrevocableName = newValue } }
   }
 
-  /// What happens in the moment before something is stored; once.
+  /// A hook that runs once, just before the next store.
   var beforeStoring: (@Sendable () -> Void)? {
     get { state.withLock { $0.beforeStoring } }
     set { state.withLock { $0.beforeStoring = newValue } }
   }
 
-  /// What is there, expired or not.
+  /// All entries, including expired ones.
   var entries: [Entry] { state.withLock { Array($0.entries.values) } }
 
-  /// Changes what is kept.
+  /// Changes the payload of every entry.
   func rewrite(_ change: @Sendable (inout [UInt8]) -> Void) {
     state.withLock { state in
       for (serial, entry) in state.entries {

@@ -4,7 +4,7 @@ import FileLayer
 import Testing
 import VaultCrypto
 
-/// A vault with the item "name", "value", and a keyring of its own.
+/// A home with a keyring of its own, for vaults with the item "name" of value "value".
 struct SessionFixture {
   let home = TemporaryHome()
   let keyring: ManualKeyring
@@ -21,7 +21,7 @@ struct SessionFixture {
     self.parameters = parameters
   }
 
-  /// Makes a vault, which is unlocked.
+  /// Creates a vault and returns it unlocked.
   @discardableResult
   func create(
     _ id: VaultID = .messaging, credentials: borrowing Credentials = credentials("secret")
@@ -32,7 +32,7 @@ struct SessionFixture {
     return vault
   }
 
-  /// The vault as another process finds it: locked.
+  /// The vault as another process opens it: locked.
   func found(_ id: VaultID = .messaging) async throws -> Vault {
     try await Vault.get(id, in: home.store, parameters: parameters)
   }
@@ -47,7 +47,7 @@ struct SessionFixture {
   }
 }
 
-/// Looks again and again, for a minute at most: other tests of this process may hold every thread.
+/// Polls for up to 15 minutes, because other tests of this process can occupy every thread.
 func eventually(_ condition: () async throws -> Bool) async throws -> Bool {
   let start = ContinuousClock.now
   while start.duration(to: .now) < .seconds(900) {

@@ -8,21 +8,21 @@ import Testing
 import VaultCrypto
 
 @Suite struct SessionTests {
-  let bench = SessionFixture()
+  let fixture = SessionFixture()
 
-  @Test func `a session opens the vault without its password, for reading and for changing`()
+  @Test func `a session opens the vault without its password for reads and changes`()
     async throws
   {
-    let session = try await bench.create().openSession(for: .seconds(60))
+    let session = try await fixture.create().openSession(for: .seconds(60))
     #expect(session.remaining == .seconds(60))
-    let vault = try await bench.found()
+    let vault = try await fixture.found()
     #expect(try await vault.unlockWithSession())
     #expect(try await vault.text("name") == "value")
     try await vault.setText("other", for: "name")
     #expect(try await vault.text("name") == "other")
   }
 
-  @Test func `the place of a session is the same while its home is unmounted, links resolved`()
+  @Test func `the session identity resolves links and stays the same while the home is unmounted`()
     throws
   {
     let files = FileManager.default
@@ -38,7 +38,7 @@ import VaultCrypto
     let linked = FileVaultStore(home: FilePath(folder.path + "/link/mount/home"))
     let identity = try #require(direct.sessionIdentity(of: id))
     #expect(linked.sessionIdentity(of: id) == identity)
-    // The home is gone, then its mount point too.
+    // First the home is removed, then also its mount point.
     for path in [mount.path + "/home", mount.path] {
       try files.removeItem(atPath: path)
       #expect(direct.sessionIdentity(of: id) == identity)
@@ -46,178 +46,182 @@ import VaultCrypto
     }
   }
 
-  @Test func `without a session the vault stays locked, and that is no error`() async throws {
-    try await bench.create()
-    let vault = try await bench.found()
+  @Test func `without a session the vault stays locked without an error`() async throws {
+    try await fixture.create()
+    let vault = try await fixture.found()
     #expect(try await !vault.unlockWithSession())
     #expect(await vault.isLocked)
-    #expect(try await bench.session() == nil)
-    #expect(try await !bench.end())
+    #expect(try await fixture.session() == nil)
+    #expect(try await !fixture.end())
   }
 
-  @Test func `a session opens its own vault only`() async throws {
+  @Test func `a session opens only its own vault`() async throws {
     let other = try VaultID("other")
-    try await bench.create(other)
-    try await bench.create().openSession(for: .seconds(60))
-    #expect(try await !bench.found(other).unlockWithSession())
+    try await fixture.create(other)
+    try await fixture.create().openSession(for: .seconds(60))
+    #expect(try await !fixture.found(other).unlockWithSession())
 
     // The same file in another home.
     let elsewhere = TemporaryHome()
-    try elsewhere.put(bench.home.bytes())
-    let copy = try await Vault.get(.messaging, in: elsewhere.store, parameters: bench.parameters)
+    try elsewhere.put(fixture.home.bytes())
+    let copy = try await Vault.get(.messaging, in: elsewhere.store, parameters: fixture.parameters)
     #expect(try await !copy.unlockWithSession())
   }
 
-  @Test func `one home has one session by whatever path it is reached`() async throws {
-    try await bench.create().openSession(for: .seconds(60))
+  @Test func `a home has one session under all its paths`() async throws {
+    try await fixture.create().openSession(for: .seconds(60))
     let link = TemporaryHome()
     let path = link.path.appending("link")
     try FileManager.default.createSymbolicLink(
-      atPath: path.string, withDestinationPath: bench.home.path.string)
+      atPath: path.string, withDestinationPath: fixture.home.path.string)
     let vault = try await Vault.get(
-      .messaging, in: FileVaultStore(home: path), parameters: bench.parameters)
+      .messaging, in: FileVaultStore(home: path), parameters: fixture.parameters)
     #expect(try await vault.unlockWithSession())
   }
 
-  @Test func `a session ends with its time, to the fraction of a second`() async throws {
-    try await bench.create().openSession(for: .milliseconds(1500))
-    let session = try #require(try await bench.session())
-    bench.time.advance(by: .milliseconds(1499))
+  @Test func `a session expires exactly, to the fraction of a second`() async throws {
+    try await fixture.create().openSession(for: .milliseconds(1500))
+    let session = try #require(try await fixture.session())
+    fixture.time.advance(by: .milliseconds(1499))
     #expect(session.remaining == .milliseconds(1))
-    #expect(try await bench.found().unlockWithSession())
-    bench.time.advance(by: .milliseconds(1))
+    #expect(try await fixture.found().unlockWithSession())
+    fixture.time.advance(by: .milliseconds(1))
     #expect(session.remaining == .zero)
-    // The keyring, which counts whole seconds, has it still.
-    #expect(bench.keyring.entries.map(\.end) == [.seconds(1002)])
-    #expect(try await !bench.found().unlockWithSession())
-    #expect(try await bench.session() == nil)
+    // The keyring counts whole seconds and still has the entry.
+    #expect(fixture.keyring.entries.map(\.end) == [.seconds(1002)])
+    #expect(try await !fixture.found().unlockWithSession())
+    #expect(try await fixture.session() == nil)
   }
 
-  @Test func `unlocking again takes the session's place`() async throws {
-    let vault = try await bench.create()
+  @Test func `a second session of a vault replaces the first`() async throws {
+    let vault = try await fixture.create()
     try await vault.openSession(for: .seconds(60))
     try await vault.openSession(for: .seconds(5))
-    #expect(bench.keyring.entries.count == 1)
-    #expect(try await bench.session()?.remaining == .seconds(5))
+    #expect(fixture.keyring.entries.count == 1)
+    #expect(try await fixture.session()?.remaining == .seconds(5))
   }
 
-  @Test func `locking the vault that began it leaves the session`() async throws {
-    let vault = try await bench.create()
+  @Test func `lock() on the vault that began a session does not end it`() async throws {
+    let vault = try await fixture.create()
     try await vault.openSession(for: .seconds(60))
     await vault.lock()
     #expect(try await vault.unlockWithSession())
   }
 
-  @Test func `another password leaves the session as it is`() async throws {
-    let vault = try await bench.create()
+  @Test func `a password change does not end the session`() async throws {
+    let vault = try await fixture.create()
     try await vault.openSession(for: .seconds(60))
     try await vault.changePassword(to: credentials("other"))
-    #expect(try await bench.found().unlockWithSession())
+    #expect(try await fixture.found().unlockWithSession())
   }
 
-  @Test func `a session of a vault with new keys says so once and is ended`() async throws {
-    let vault = try await bench.create(credentials: .standard)
+  @Test func `a session of a vault with new keys is reported as stale once and is ended`()
+    async throws
+  {
+    let vault = try await fixture.create(credentials: .standard)
     try await vault.openSession(for: .seconds(60))
-    // As by a program that the kernel refuses: it cannot end the session.
-    bench.keyring.refusal = EPERM
+    // As with a program that the kernel refuses: it cannot end the session.
+    fixture.keyring.refusal = EPERM
     try await vault.secure(to: credentials("other"))
-    bench.keyring.refusal = nil
-    let found = try await bench.found()
+    fixture.keyring.refusal = nil
+    let found = try await fixture.found()
     #expect(await code { _ = try await found.unlockWithSession() } == .sessionStale)
-    #expect(bench.keyring.entries.isEmpty)
+    #expect(fixture.keyring.entries.isEmpty)
     #expect(await found.isLocked)
     #expect(try await !found.unlockWithSession())
   }
 
-  @Test func `a session outlives its vault, and can be ended without it`() async throws {
-    try await bench.create().openSession(for: .seconds(60))
-    let found = try await bench.found()
-    try await Vault.delete(.messaging, in: bench.home.store)
+  @Test func `a session can outlive its vault and be ended without it`() async throws {
+    try await fixture.create().openSession(for: .seconds(60))
+    let found = try await fixture.found()
+    try await Vault.delete(.messaging, in: fixture.home.store)
     #expect(await code { _ = try await found.unlockWithSession() } == .doesNotExist)
-    #expect(try await bench.end())
-    #expect(bench.keyring.entries.isEmpty)
+    #expect(try await fixture.end())
+    #expect(fixture.keyring.entries.isEmpty)
   }
 
-  @Test func `all sessions are ended, and nothing else`() async throws {
+  @Test func `endAll() ends all sessions and no other key`() async throws {
     for name in ["a", "b"] {
-      try await bench.create(VaultID(name)).openSession(for: .seconds(60))
+      try await fixture.create(VaultID(name)).openSession(for: .seconds(60))
     }
-    try bench.keyring.store(secret("x"), as: "somebody:else", wholeSeconds: 60)
-    #expect(try VaultSession.endAll(parameters: bench.parameters) == 2)
-    #expect(bench.keyring.entries.map(\.name) == ["somebody:else"])
+    try fixture.keyring.store(secret("x"), as: "somebody:else", wholeSeconds: 60)
+    #expect(try VaultSession.endAll(parameters: fixture.parameters) == 2)
+    #expect(fixture.keyring.entries.map(\.name) == ["somebody:else"])
   }
 
-  @Test func `a session that cannot be ended saves no other one`() async throws {
+  @Test func `endAll() ends the other sessions if one cannot be ended`() async throws {
     for name in (0..<8).map({ "v\($0)" }) {
-      try await bench.create(VaultID(name)).openSession(for: .seconds(60))
+      try await fixture.create(VaultID(name)).openSession(for: .seconds(60))
     }
-    let name = try #require(bench.keyring.entries.first?.name)
-    bench.keyring.irrevocableName = name
+    let name = try #require(fixture.keyring.entries.first?.name)
+    fixture.keyring.irrevocableName = name
     #expect(
-      await code { try VaultSession.endAll(parameters: bench.parameters) } == .sessionsUnavailable)
-    #expect(bench.keyring.entries.map(\.name) == [name])
+      await code { try VaultSession.endAll(parameters: fixture.parameters) } == .sessionsUnavailable
+    )
+    #expect(fixture.keyring.entries.map(\.name) == [name])
   }
 
   @Test(arguments: [Duration.zero, .milliseconds(999), .seconds(-1), .seconds(366 * 86_400 + 1)])
-  func `a session is neither shorter than a second nor longer than a year`(
+  func `a session shorter than a second or longer than 366 days is refused`(
     duration: Duration
   ) async throws {
-    let vault = try await bench.create()
+    let vault = try await fixture.create()
     #expect(await code { try await vault.openSession(for: duration) } == .invalidArgument)
-    #expect(bench.keyring.entries.isEmpty)
+    #expect(fixture.keyring.entries.isEmpty)
   }
 
   @Test func `a locked vault begins no session`() async throws {
-    try await bench.create()
-    let vault = try await bench.found()
+    try await fixture.create()
+    let vault = try await fixture.found()
     #expect(await code { try await vault.openSession(for: .seconds(60)) } == .locked)
   }
 
-  @Test func `the name of a session has the vault's id, and no path`() async throws {
-    try await bench.create(VaultID("a_b-1")).openSession(for: .seconds(60))
-    let name = try #require(bench.keyring.entries.first?.name)
+  @Test func `the name of a session contains the vault's id and no path`() async throws {
+    try await fixture.create(VaultID("a_b-1")).openSession(for: .seconds(60))
+    let name = try #require(fixture.keyring.entries.first?.name)
     #expect(name.wholeMatch(of: /datavault:a_b-1:[0-9a-f]{32}/) != nil)
   }
 
-  @Test func `a session of another version or another length opens nothing and breaks nothing`()
+  @Test func `a session of another version or length opens nothing and causes no error`()
     async throws
   {
-    try await bench.create().openSession(for: .seconds(60))
-    #expect(bench.keyring.entries.map(\.bytes.count) == [41])
-    bench.keyring.rewrite { $0[0] = 2 }
-    #expect(try await !bench.found().unlockWithSession())
-    bench.keyring.rewrite { $0 = [1, 2, 3] }
-    #expect(try await !bench.found().unlockWithSession())
+    try await fixture.create().openSession(for: .seconds(60))
+    #expect(fixture.keyring.entries.map(\.bytes.count) == [41])
+    fixture.keyring.rewrite { $0[0] = 2 }
+    #expect(try await !fixture.found().unlockWithSession())
+    fixture.keyring.rewrite { $0 = [1, 2, 3] }
+    #expect(try await !fixture.found().unlockWithSession())
   }
 
   @Test(arguments: [EPERM, ENOSYS, EACCES, EDQUOT])
-  func `a kernel that refuses is reported to who asked, and lived without by all others`(
+  func `a refusal of the kernel fails session calls and leaves other operations working`(
     errno: Int32
   ) async throws {
-    let vault = try await bench.create()
-    bench.keyring.refusal = errno
+    let vault = try await fixture.create()
+    fixture.keyring.refusal = errno
     #expect(await code { try await vault.openSession(for: .seconds(60)) } == .sessionsUnavailable)
     #expect(
-      await code { try VaultSession.checkAvailability(parameters: bench.parameters) }
+      await code { try VaultSession.checkAvailability(parameters: fixture.parameters) }
         == .sessionsUnavailable)
-    #expect(await code { try await bench.end() } == .sessionsUnavailable)
-    #expect(await code { _ = try await bench.session() } == .sessionsUnavailable)
+    #expect(await code { try await fixture.end() } == .sessionsUnavailable)
+    #expect(await code { _ = try await fixture.session() } == .sessionsUnavailable)
     #expect(
-      await code { try VaultSession.endAll(parameters: bench.parameters) } == .sessionsUnavailable)
+      await code { try VaultSession.endAll(parameters: fixture.parameters) } == .sessionsUnavailable
+    )
     #expect(
       await code {
-        _ = try await bench.found().unlockWithSession(waitingUpTo: .seconds(60))
+        _ = try await fixture.found().unlockWithSession(waitingUpTo: .seconds(60))
       } == .sessionsUnavailable)
     #expect(try await vault.text("name") == "value")
-    let found = try await bench.found()
+    let found = try await fixture.found()
     #expect(try await !found.unlockWithSession())
     try await found.unlock(with: credentials("secret"))
     #expect(try await found.text("name") == "value")
   }
 
-  @Test func `trying whether there can be sessions leaves nothing`() throws {
-    try VaultSession.checkAvailability(parameters: bench.parameters)
-    #expect(bench.keyring.entries.isEmpty)
+  @Test func `checkAvailability() leaves no key behind`() throws {
+    try VaultSession.checkAvailability(parameters: fixture.parameters)
+    #expect(fixture.keyring.entries.isEmpty)
   }
 
   @Test func `a vault in memory has no session`() async throws {

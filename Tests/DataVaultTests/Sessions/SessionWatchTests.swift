@@ -6,34 +6,34 @@ import Testing
 import VaultCrypto
 
 @Suite struct SessionWatchTests {
-  let bench = SessionFixture()
+  let fixture = SessionFixture()
 
   static let key = SessionKey(serial: 7, deadline: .seconds(100))
 
   typealias Row = (KeyringEntry, Duration, SessionState)
 
-  /// What the keyring says, the time since boot, what follows.
+  /// The answer of the keyring, the time since boot, and the resulting state.
   static let table: [Row] = [
     (.present(serial: 7), .seconds(99), .live(key)),
     (.present(serial: 7), .seconds(100), .over(.expired)),
     (.absent, .seconds(99), .over(.ended)),
     (.absent, .seconds(100), .over(.expired)),
-    // The date was set forward.
+    // The date was moved forwards.
     (.expired, .seconds(1), .over(.expired)),
     (.expired, .seconds(100), .over(.expired)),
   ]
 
   @Test(arguments: table.indices)
-  func `a session that is gone before its time was ended, else it has expired`(index: Int) {
+  func `a session that disappears before its deadline was ended, otherwise it expired`(index: Int) {
     let (entry, now, state) = Self.table[index]
     #expect(SessionState(entry, key: Self.key, now: now) == state)
   }
 
-  @Test func `a session that is ended locks what was opened through it`() async throws {
-    try await bench.create().openSession(for: .seconds(60))
-    let vault = try await bench.found()
+  @Test func `ending a session locks the vaults that were opened through it`() async throws {
+    try await fixture.create().openSession(for: .seconds(60))
+    let vault = try await fixture.found()
     #expect(try await vault.unlockWithSession())
-    try await bench.end()
+    try await fixture.end()
     #expect(try await eventually { await vault.isLocked })
     #expect(vault.isLockedFromOutside)
     #expect(await code { _ = try await vault.text("name") } == .locked)
@@ -43,65 +43,68 @@ import VaultCrypto
     #expect(!vault.isLockedFromOutside)
   }
 
-  @Test func `a session that expires locks too, but nobody has locked`() async throws {
-    try await bench.create().openSession(for: .seconds(60))
-    let vault = try await bench.found()
+  @Test func `an expired session locks the vault, but not as locked from outside`() async throws {
+    try await fixture.create().openSession(for: .seconds(60))
+    let vault = try await fixture.found()
     #expect(try await vault.unlockWithSession())
-    bench.time.advance(by: .seconds(60))
+    fixture.time.advance(by: .seconds(60))
     #expect(try await eventually { await vault.isLocked })
     #expect(!vault.isLockedFromOutside)
   }
 
-  @Test func `a session that is prolonged keeps the vault open for its new time`() async throws {
-    let owner = try await bench.create()
+  @Test func `a prolonged session keeps the vault open for its new duration`() async throws {
+    let owner = try await fixture.create()
     try await owner.openSession(for: .seconds(60))
-    let vault = try await bench.found()
+    let vault = try await fixture.found()
     #expect(try await vault.unlockWithSession())
     try await owner.openSession(for: .seconds(120))
-    bench.time.advance(by: .seconds(90))
+    fixture.time.advance(by: .seconds(90))
     try await Task.sleep(for: .milliseconds(600))
     #expect(await !vault.isLocked)
-    bench.time.advance(by: .seconds(30))
+    fixture.time.advance(by: .seconds(30))
     #expect(try await eventually { await vault.isLocked })
   }
 
-  @Test func `a keyring that fails for a while ends nothing before the time`() async throws {
-    try await bench.create().openSession(for: .seconds(60))
-    let vault = try await bench.found()
+  @Test func `a temporary failure of the keyring ends no session before its deadline`() async throws
+  {
+    try await fixture.create().openSession(for: .seconds(60))
+    let vault = try await fixture.found()
     #expect(try await vault.unlockWithSession())
-    bench.keyring.refusal = EPERM
+    fixture.keyring.refusal = EPERM
     try await Task.sleep(for: .milliseconds(600))
     #expect(await !vault.isLocked)
-    bench.time.advance(by: .seconds(60))
+    fixture.time.advance(by: .seconds(60))
     #expect(try await eventually { await vault.isLocked })
   }
 
-  @Test func `who has given the password stays when the session ends`() async throws {
-    let owner = try await bench.create()
+  @Test func `a vault that was unlocked with the password stays open when the session ends`()
+    async throws
+  {
+    let owner = try await fixture.create()
     try await owner.openSession(for: .seconds(60))
-    let vault = try await bench.found()
+    let vault = try await fixture.found()
     #expect(try await vault.unlockWithSession())
     try await vault.unlock(with: credentials("secret"))
-    try await bench.end()
+    try await fixture.end()
     try await Task.sleep(for: .milliseconds(600))
     #expect(await !owner.isLocked)
     #expect(await !vault.isLocked)
   }
 
-  @Test func `a vault that nobody holds any more is not kept by its watch`() async throws {
-    try await bench.create().openSession(for: .seconds(60))
+  @Test func `the session watch does not keep a released vault alive`() async throws {
+    try await fixture.create().openSession(for: .seconds(60))
     weak var kept: Vault?
     do {
-      let vault = try await bench.found()
+      let vault = try await fixture.found()
       #expect(try await vault.unlockWithSession())
       kept = vault
     }
     #expect(try await eventually { kept == nil })
   }
 
-  @Test func `who waits notices an unlock`() async throws {
-    let owner = try await bench.create()
-    let vault = try await bench.found()
+  @Test func `unlockWithSession(waitingUpTo:) returns when a session begins`() async throws {
+    let owner = try await fixture.create()
+    let vault = try await fixture.found()
     let waiting = Task { try await vault.unlockWithSession(waitingUpTo: .seconds(3600)) }
     try await Task.sleep(for: .milliseconds(300))
     #expect(await vault.isLocked)
@@ -110,22 +113,23 @@ import VaultCrypto
     #expect(try await vault.text("name") == "value")
   }
 
-  @Test func `who waits goes on past a session that is stale`() async throws {
-    let owner = try await bench.create(credentials: .standard)
+  @Test func `unlockWithSession(waitingUpTo:) continues after a stale session`() async throws {
+    let owner = try await fixture.create(credentials: .standard)
     try await owner.openSession(for: .seconds(60))
-    bench.keyring.refusal = EPERM
+    fixture.keyring.refusal = EPERM
     try await owner.secure(to: credentials("other"))
-    bench.keyring.refusal = nil
-    let vault = try await bench.found()
+    fixture.keyring.refusal = nil
+    let vault = try await fixture.found()
     let waiting = Task { try await vault.unlockWithSession(waitingUpTo: .seconds(3600)) }
-    #expect(try await eventually { bench.keyring.entries.isEmpty })
+    #expect(try await eventually { fixture.keyring.entries.isEmpty })
     try await owner.openSession(for: .seconds(60))
     #expect(try await waiting.value)
   }
 
-  @Test func `a wait ends with its time, and with its task`() async throws {
-    try await bench.create()
-    let vault = try await bench.found()
+  @Test func `unlockWithSession(waitingUpTo:) ends at its timeout and with its task`() async throws
+  {
+    try await fixture.create()
+    let vault = try await fixture.found()
     #expect(try await !vault.unlockWithSession(waitingUpTo: .zero))
     #expect(try await !vault.unlockWithSession(waitingUpTo: .milliseconds(20)))
     let waiting = Task { try await vault.unlockWithSession(waitingUpTo: .seconds(3600)) }

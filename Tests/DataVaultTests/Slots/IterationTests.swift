@@ -5,7 +5,7 @@ import SystemPackage
 import Testing
 import VaultCrypto
 
-/// What was made with 10 iterations is opened by software whose default is 20.
+/// Vaults made with 10 iterations and opened by software whose default is 20.
 @Suite struct IterationTests {
   let store = HookedVaultStore()
 
@@ -26,7 +26,9 @@ import VaultCrypto
     try await FastTestVault.get(.messaging, in: store).status().slots.first?.iterationCount
   }
 
-  @Test func `the default having risen, the next unlock raises the slot, once`() async throws {
+  @Test func `after a higher default the next unlock raises the slot's iterations once`()
+    async throws
+  {
     try await make(in: store)
     let made = store.writeCount
     let vault = try await Vault.get(.messaging, in: store, parameters: later)
@@ -43,7 +45,9 @@ import VaultCrypto
     try await again.unlock(with: .recoveryCode(SlotSecrets.code()))
   }
 
-  @Test func `nothing is raised by a wrong password, or without the password`() async throws {
+  @Test func `a wrong password or another kind of secret does not raise the iterations`()
+    async throws
+  {
     try await make(in: store)
     let made = store.writeCount
     let vault = try await Vault.get(.messaging, in: store, parameters: later)
@@ -53,7 +57,7 @@ import VaultCrypto
     #expect(try await count(in: store) == 10)
   }
 
-  @Test func `more iterations than the default stay`() async throws {
+  @Test func `a slot with more iterations than the default keeps them`() async throws {
     let vault = try await Vault.create(
       .messaging, in: store, credentials: credentials("p"), parameters: later)
     await vault.lock()
@@ -63,7 +67,7 @@ import VaultCrypto
     #expect(try await count(in: store) == 20)
   }
 
-  @Test func `a store that cannot be written is opened all the same, and raised later`()
+  @Test func `a read-only store still opens, and the iterations are raised later`()
     async throws
   {
     try await make(in: store)
@@ -78,9 +82,9 @@ import VaultCrypto
     #expect(try await count(in: store) == 20)
   }
 
-  @Test func `a password that is changed meanwhile does not come back`() async throws {
+  @Test func `raising the iterations does not undo a concurrent password change`() async throws {
     try await make(in: store)
-    // What another process has written by the time the lock is given.
+    // The file that another process has written before the lock is taken.
     let other = InMemoryVaultStore()
     other[.messaging] = store.base[.messaging]
     let changed = try await FastTestVault.get(.messaging, in: other)
@@ -97,7 +101,7 @@ import VaultCrypto
   }
 
   @Test(arguments: [Errno.noSpace, .ioError, nil])
-  func `whatever step fails, or the power at any, the password opens and nothing is lost`(
+  func `after a failure or power cut at any step the password opens and nothing is lost`(
     errno: Errno?
   ) async throws {
     var stepCount = 0
@@ -111,7 +115,7 @@ import VaultCrypto
       let vault = try await Vault.get(
         .messaging, in: home.recording(recorder), parameters: later)
       let failure = await code { try await vault.unlock(with: credentials("p", salt: "s")) }
-      // A dead process reads nothing either.
+      // A dead process cannot read either.
       #expect(failure == nil || recorder.hasCrashed)
       let homes = [
         home,

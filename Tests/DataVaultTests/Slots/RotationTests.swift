@@ -8,11 +8,11 @@ import VaultCrypto
 
   /// A vault under known keys, with the slots password, recovery:paper and keyfile:usb.
   private func vault() async throws -> Vault {
-    var forge = VaultFileBuilder()
-    forge.extraSlots =
+    var builder = VaultFileBuilder()
+    builder.extraSlots =
       try VaultFileBuilder.slot("recovery:paper", key: SlotSecrets.codeKey)
       + VaultFileBuilder.slot("keyfile:usb", key: SlotSecrets.keyFile)
-    store[.messaging] = try forge.file()
+    store[.messaging] = try builder.file()
     let vault = try await FastTestVault.get(.messaging, in: store)
     try await vault.unlock(with: credentials("password"))
     return vault
@@ -39,7 +39,9 @@ import VaultCrypto
     return nil
   }
 
-  @Test func `what was kept opens, and the old keys open nothing`() async throws {
+  @Test func `after a rotation the kept slots open the vault and the old keys open nothing`()
+    async throws
+  {
     let vault = try await vault()
     let before = store[.messaging]
     #expect(try VaultFileBuilder.unseals("key", of: before, key: VaultFileBuilder.contentKey))
@@ -59,7 +61,7 @@ import VaultCrypto
     #expect(try await vault.text("name") == "value")
   }
 
-  @Test func `a change of password keeps the keys: that is what rotating is for`() async throws {
+  @Test func `a change of password or slots keeps the keys`() async throws {
     let vault = try await vault()
     try await vault.changePassword(to: credentials("long enough"))
     try await vault.removeSlot(named: "paper")
@@ -70,7 +72,7 @@ import VaultCrypto
         "contents", of: store[.messaging], key: VaultFileBuilder.vaultKey))
   }
 
-  @Test func `slots are dropped by name, and open nothing any more`() async throws {
+  @Test func `rotate() drops slots by name, which then open nothing`() async throws {
     let vault = try await vault()
     try await vault.rotate(
       keeping: secrets(code: false, key: false), dropping: ["paper", "keyfile:usb"])
@@ -80,25 +82,27 @@ import VaultCrypto
     #expect(try await refusal(.password(credentials("password"))) == nil)
   }
 
-  @Test func `a forgotten password is dropped by who has the code`() async throws {
+  @Test func `a rotation with the recovery code drops a forgotten password`() async throws {
     _ = try await vault()
     let vault = try await FastTestVault.get(.messaging, in: store)
     try await vault.unlock(with: .recoveryCode(SlotSecrets.code()))
-    // The secret of a slot that is dropped may be given all the same.
+    // The secret of a dropped slot can be given too.
     try await vault.rotate(keeping: secrets(nil), dropping: ["password", "usb"])
     #expect(try await vault.status().slotIdentifiers == ["recovery:paper"])
     #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == nil)
     #expect(try await refusal(SlotSecrets.key()) == .slotNotFound)
   }
 
-  @Test func `one key keeps all the slots that it opens`() async throws {
+  @Test func `one secret keeps all the slots that it opens`() async throws {
     let vault = try await vault()
     try await vault.addKeyFile(named: "spare", key: SecretBytes(copying: SlotSecrets.keyFile))
     try await vault.rotate(keeping: secrets())
     #expect(try await vault.status().slots.count == 4)
   }
 
-  @Test func `no slot goes by being forgotten, and nothing changes then`() async throws {
+  @Test func `a rotation that neither keeps nor drops a slot is refused and changes nothing`()
+    async throws
+  {
     let vault = try await vault()
     let before = store[.messaging]
     #expect(
@@ -131,7 +135,7 @@ import VaultCrypto
     #expect(try await vault.text("name") == "value")
   }
 
-  @Test func `the password's slot gets a new salt and today's iterations`() async throws {
+  @Test func `a rotation gives the password slot a new salt and today's iterations`() async throws {
     _ = try await vault()
     var parameters = VaultParameters.cheap
     parameters.iterationCount = 20
@@ -144,7 +148,7 @@ import VaultCrypto
     #expect(try await refusal(.password(credentials("password"))) == nil)
   }
 
-  @Test func `others that have the vault open are locked out until they open it again`()
+  @Test func `a rotation locks other objects out until they unlock the vault again`()
     async throws
   {
     let vault = try await vault()
@@ -157,7 +161,7 @@ import VaultCrypto
     try await other.setText("x", for: "a")
   }
 
-  @Test func `a database's keys stay: they are contents, not derived from the vault's`()
+  @Test func `a rotation keeps the keys of the database`()
     async throws
   {
     let vault = try await vault()

@@ -14,7 +14,7 @@ import VaultCrypto
     return path
   }
 
-  @Test func `the judge opens what is written here by each slot`() async throws {
+  @Test func `the reference reader opens our vault with each slot`() async throws {
     let vault = try await Vault.create(
       .messaging, in: home.store, credentials: credentials("correct horse", salt: "sea"))
     try await vault.setText("value", for: "name")
@@ -48,12 +48,12 @@ import VaultCrypto
   }
 
   @Test(arguments: ["--password", "--recovery-code", "--key-file", "all"])
-  func `what the judge writes opens here by each slot`(option: String) async throws {
+  func `a vault that the reference reader wrote opens with each slot`(option: String) async throws {
     try home.put([])  // makes the directory
     unlink(home.file().string)
     let all = [
       "--password": try file("password", Array("correct horse".utf8)),
-      // Not there: the judge draws it.
+      // A missing file: the reference reader draws the code.
       "--recovery-code": home.path.appending("code"),
       "--key-file": try file("key", SlotSecrets.keyFile),
     ]

@@ -14,7 +14,7 @@ import VaultCrypto
     return vault
   }
 
-  /// What opening the vault as another process does fails with; nil when the item is there.
+  /// The error of opening the vault from another object; nil if it opens and has the item.
   private func refusal(_ secret: consuming VaultSecret) async throws -> VaultError.Code? {
     let vault = try await FastTestVault.get(.messaging, in: store)
     do throws(VaultError) {
@@ -40,12 +40,12 @@ import VaultCrypto
     #expect(try await refusal(.password(credentials("old"))) == .wrongPassword)
   }
 
-  @Test func `a code opens as it was shown and typed again`() async throws {
+  @Test func `a recovery code opens the vault as shown, also in lower case`() async throws {
     let shown = try await vault().addRecoveryCode(named: "paper").text().text()
     #expect(try await refusal(.recoveryCode(SlotSecrets.code(shown.lowercased()))) == nil)
   }
 
-  @Test func `every code is another one`() async throws {
+  @Test func `every recovery code is different`() async throws {
     let vault = try await vault()
     let first = try await vault.addRecoveryCode(named: "a").text().text()
     let second = try await vault.addRecoveryCode(named: "b").text().text()
@@ -54,7 +54,7 @@ import VaultCrypto
     #expect(try await refusal(.recoveryCode(SlotSecrets.code(second))) == nil)
   }
 
-  @Test func `a forgotten password is recovered by the code, and set anew`() async throws {
+  @Test func `a recovery code opens the vault and replaces a forgotten password`() async throws {
     let paper = try await vault().addRecoveryCode(named: "paper").text().text()
     let found = try await FastTestVault.get(.messaging, in: store)
     #expect(
@@ -67,7 +67,7 @@ import VaultCrypto
     #expect(try await refusal(.recoveryCode(SlotSecrets.code(paper))) == nil)
   }
 
-  @Test func `a vault can do without a password, and take one again`() async throws {
+  @Test func `a vault can drop its password and get a new one`() async throws {
     let vault = try await vault()
     try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))
     try await vault.removeSlot(named: "password")
@@ -79,7 +79,7 @@ import VaultCrypto
     #expect(try await refusal(SlotSecrets.key()) == nil)
   }
 
-  @Test func `a removed slot opens nothing, the others still do`() async throws {
+  @Test func `a removed slot opens nothing, and the others still open the vault`() async throws {
     let vault = try await vault()
     try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
     let other = try await vault.addRecoveryCode(named: "safe").text().text()
@@ -102,7 +102,7 @@ import VaultCrypto
     #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == nil)
   }
 
-  @Test func `slots are added to and removed from an open vault only`() async throws {
+  @Test func `slots are added and removed only on an unlocked vault`() async throws {
     let vault = try await vault()
     try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
     await vault.lock()
@@ -117,7 +117,7 @@ import VaultCrypto
   }
 
   @Test(arguments: ["paper", "usb", "password"])
-  func `a name belongs to one slot, of whatever kind`(name: String) async throws {
+  func `a slot's name is unique over all kinds`(name: String) async throws {
     let vault = try await vault()
     try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
     try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))
@@ -133,7 +133,7 @@ import VaultCrypto
   @Test(arguments: [
     "", "-a", "_a", "Paper", "a b", "a:b", "a/b", "ä", String(repeating: "n", count: 33),
   ])
-  func `what the format does not take names no slot`(name: String) async throws {
+  func `an invalid slot name is refused`(name: String) async throws {
     let vault = try await vault()
     let key = SecretBytes.random(byteCount: 32)
     #expect(
@@ -142,7 +142,7 @@ import VaultCrypto
     #expect(await code { try await vault.addKeyFile(named: name, key: key) } == .invalidArgument)
   }
 
-  @Test func `a vault has 16 slots at most, a password among them`() async throws {
+  @Test func `a vault has at most 16 slots, including the password`() async throws {
     let vault = try await vault()
     let longest = String(repeating: "n", count: 30)
     for number in 10..<25 {
@@ -154,7 +154,7 @@ import VaultCrypto
     try await vault.changePassword(to: credentials("new"))
     try await vault.removeSlot(named: "password")
     try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
-    // Now there is no room for a password.
+    // No room is left for a password.
     #expect(
       await code { try await vault.changePassword(to: credentials("new")) } == .tooManySlots)
     #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == nil)
@@ -174,18 +174,18 @@ import VaultCrypto
     #expect(try await refusal(SlotSecrets.key(key)) == .keyFileLength)
   }
 
-  @Test func `a code and a key file of another vault are wrong`() async throws {
+  @Test func `a recovery code and a key file of another vault are refused as wrong`() async throws {
     let vault = try await vault()
     try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
     try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))
     let other = "ZZZZ-ZZZZ-ZZZZ-ZZZZ-ZZZZ-ZZZZ-ZZZZ-ZZZZ-KA6W"
     #expect(try await refusal(.recoveryCode(SlotSecrets.code(other))) == .wrongPassword)
     #expect(try await refusal(SlotSecrets.key(Array(1...32))) == .wrongPassword)
-    // Neither is the other: a code's key is derived, a key file's is not.
+    // The two kinds differ: a code's key is derived, and a key file's key is not.
     #expect(try await refusal(SlotSecrets.key(SlotSecrets.codeKey)) == .wrongPassword)
   }
 
-  @Test func `under the standard credentials slots are neither added nor removed`() async throws {
+  @Test func `under the standard credentials slots cannot be added or removed`() async throws {
     let vault = try await FastTestVault.create(.messaging, in: store, credentials: .standard)
     let key = SecretBytes.random(byteCount: 32)
     #expect(
@@ -198,7 +198,7 @@ import VaultCrypto
     try await vault.addKeyFile(named: "a", key: key)
   }
 
-  @Test func `another object that has the vault open keeps it, and sees the slots`() async throws {
+  @Test func `another object keeps the vault open and sees changed slots`() async throws {
     let vault = try await vault()
     let other = try await FastTestVault.get(.messaging, in: store)
     try await other.unlock(with: credentials("old", salt: "sea"))
@@ -210,7 +210,7 @@ import VaultCrypto
     #expect(try await vault.text("more") == "2")
   }
 
-  @Test func `of many that add slots at once none loses one`() async throws {
+  @Test func `concurrent additions of slots lose none`() async throws {
     _ = try await vault()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for writer in 0..<5 {
@@ -228,13 +228,13 @@ import VaultCrypto
     #expect(try await Set(vault.status().slotIdentifiers).count == 16)
   }
 
-  @Test func `a name that two slots have has to be said in full`() async throws {
-    var forge = VaultFileBuilder()
-    forge.extraSlots =
+  @Test func `an ambiguous slot name must be given in full`() async throws {
+    var builder = VaultFileBuilder()
+    builder.extraSlots =
       try VaultFileBuilder.slot("recovery:a", key: SlotSecrets.codeKey)
       + VaultFileBuilder.slot("keyfile:a", key: SlotSecrets.keyFile)
       + VaultFileBuilder.slot("keyfile:password", key: SlotSecrets.keyFile)
-    store[.messaging] = try forge.file()
+    store[.messaging] = try builder.file()
     let vault = try await FastTestVault.get(.messaging, in: store)
     try await vault.unlock(with: .recoveryCode(SlotSecrets.code()))
     #expect(await code { try await vault.removeSlot(named: "a") } == .invalidArgument)
@@ -244,18 +244,18 @@ import VaultCrypto
     #expect(try await vault.status().slotIdentifiers == ["keyfile:password"])
   }
 
-  @Test func `a file's iterations are bounded, whichever slot is used`() async throws {
+  @Test func `a file's iteration counts are checked for every slot`() async throws {
     for count in ["10000001", "0"] {
-      var forge = VaultFileBuilder(statedIterationCount: count)
-      forge.extraSlots = try VaultFileBuilder.slot("recovery:a", key: SlotSecrets.codeKey)
-      store[.messaging] = try forge.file()
+      var builder = VaultFileBuilder(statedIterationCount: count)
+      builder.extraSlots = try VaultFileBuilder.slot("recovery:a", key: SlotSecrets.codeKey)
+      store[.messaging] = try builder.file()
       let vault = try await FastTestVault.get(.messaging, in: store)
       #expect(
         await code { try await vault.unlock(with: .recoveryCode(SlotSecrets.code())) } == .damaged)
     }
   }
 
-  @Test func `no file holds a code or a key, and no error does`() async throws {
+  @Test func `no file contains a recovery code or a key file's key`() async throws {
     let vault = try await vault()
     let text = try await vault.addRecoveryCode(named: "paper").text().text()
     try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))

@@ -35,9 +35,10 @@ extension BrokenRule {
     _ name: String, in member: any WritableKeyPath<VaultFileBuilder, (String) -> String> & Sendable,
     _ part: String, to byteCount: Int
   ) -> BrokenRule {
-    BrokenRule(name) { forge in
-      forge[keyPath: member] = { text in
-        // The last of that name: recipients stand before, the clear members have none.
+    BrokenRule(name) { builder in
+      builder[keyPath: member] = { text in
+        // The last member with that name: recipients come before it, and the clear members have
+        // none.
         guard let start = text.range(of: "\"\(part)\":\"", options: .backwards)?.upperBound,
           let end = text[start...].firstIndex(of: "\"")
         else { return text }

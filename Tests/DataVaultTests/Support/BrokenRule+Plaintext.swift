@@ -1,4 +1,4 @@
-/// Rules of the plaintext's members apart from items: policy, keys of data and of the database.
+/// Rules of the plaintext's members other than items: policy, data keys and database keys.
 extension BrokenRule {
   static let policies: [BrokenRule] = [
     policy("policy-minimum-length-too-large", #""minimumLength":8"#, #""minimumLength":1025"#),

@@ -22,11 +22,11 @@ extension BrokenRule {
     _ name: String, _ kids: String..., algorithm: String = "A256KW", more: String = "",
     wrapping contentKey: [UInt8] = VaultFileBuilder.contentKey
   ) -> BrokenRule {
-    BrokenRule(name) { forge in
+    BrokenRule(name) { builder in
       for kid in kids {
         let slot = try? VaultFileBuilder.slot(
           kid, algorithm: algorithm, more: more, key: SlotSecrets.keyFile, wrapping: contentKey)
-        forge.extraSlots += slot ?? ""
+        builder.extraSlots += slot ?? ""
       }
     }
   }

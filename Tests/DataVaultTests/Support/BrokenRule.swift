@@ -16,18 +16,18 @@ struct BrokenRule: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { name }
 
-  /// Whether the fault shows before any password is tried.
+  /// Whether the fault is found before any password is tried.
   var needsNoPassword: Bool {
     Self.publicRuleNames.contains(name)
   }
 
-  func file(_ forge: VaultFileBuilder = VaultFileBuilder()) throws -> [UInt8] {
-    var forge = forge
-    edit(&forge)
-    return try forge.file()
+  func file(_ builder: VaultFileBuilder = VaultFileBuilder()) throws -> [UInt8] {
+    var builder = builder
+    edit(&builder)
+    return try builder.file()
   }
 
-  /// A rule of the plaintext, broken in the items.
+  /// A rule of the plaintext that the items break.
   static func items(_ name: String, _ items: String) -> BrokenRule {
     BrokenRule(name) { $0.items = items }
   }
@@ -47,7 +47,7 @@ struct BrokenRule: Sendable, CustomTestStringConvertible {
     algorithms + shapes + envelopes + slots + clearMembers + plaintexts + policies + dataKeys
     + databaseKeys
 
-  /// Those whose files are too large to keep as fixtures.
+  /// Rules whose files are too large for fixtures.
   static let unkept: Set = ["item-too-large", "data-keys-too-many"]
 
   static let algorithms: [BrokenRule] = [

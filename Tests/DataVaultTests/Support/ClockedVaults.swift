@@ -3,7 +3,7 @@ import DataVaultTesting
 import FileLayer
 import Synchronization
 
-/// Cheap vaults whose clocks and sleep a test moves.
+/// Fast test vaults whose clocks and sleep a test controls.
 struct ClockedVaults: Sendable {
   let store: any VaultStore
   let time = ManualTimeSource()
@@ -29,12 +29,12 @@ struct ClockedVaults: Sendable {
       parameters: parameters)
   }
 
-  /// The vault as another process finds it.
+  /// The vault as another process opens it.
   func found() async throws(VaultError) -> Vault {
     try await Vault.get(.messaging, in: store, parameters: parameters)
   }
 
-  /// What an attempt of another process fails with; nil when it opens.
+  /// The error of an attempt by another process; nil when the vault opens.
   func attempt(_ password: String) async -> VaultError.Code? {
     await code { try await found().unlock(with: credentials(password)) }
   }
@@ -44,13 +44,13 @@ struct ClockedVaults: Sendable {
     alarm.notify(at: time.sinceBoot)
   }
 
-  /// The record of attempts as it is kept.
+  /// The stored record of attempts.
   func record() throws -> String? {
     try store.readAttempts(.messaging).map { String(decoding: $0, as: UTF8.self) }
   }
 }
 
-/// Sleep on a clock that stands still until a test moves it.
+/// A sleep on a clock that changes only when a test moves it.
 final class ManualAlarm: Sendable {
   private struct State {
     var sleepers: [Int: (end: Duration, CheckedContinuation<Void, any Error>)] = [:]
@@ -79,7 +79,7 @@ final class ManualAlarm: Sendable {
     }
   }
 
-  /// Wakes whoever has slept long enough.
+  /// Wakes the sleepers whose time has come.
   func notify(at now: Duration) {
     let numbers = state.withLock { $0.sleepers.filter { $0.value.end <= now }.map(\.key) }
     for number in numbers { wake(number, throwing: nil) }
@@ -92,7 +92,7 @@ final class ManualAlarm: Sendable {
   }
 }
 
-/// Waits for what another task is about to do.
+/// Waits until a condition that another task brings about is true.
 func comesTrue(_ condition: () async throws -> Bool) async rethrows -> Bool {
   for _ in 0..<5000 {
     if try await condition() { return true }

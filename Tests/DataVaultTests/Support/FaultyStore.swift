@@ -2,7 +2,7 @@ import DataVault
 import DataVaultTesting
 import Synchronization
 
-/// A store in memory that breaks one promise.
+/// An in-memory store that breaks one requirement.
 final class FaultyStore: VaultStore {
   enum Fault: String, CaseIterable, Sendable {
     case takesLockedForAbsent, appends, forgetsToRemove, reusesSideNames, neverLocks,

@@ -2,16 +2,17 @@ import DataVault
 import DataVaultTesting
 import Synchronization
 
-/// A store in memory to which something happens when a lock is asked for.
+/// An in-memory store that runs a hook when a lock is requested.
 final class HookedVaultStore: VaultStore {
   let base = InMemoryVaultStore()
   private let hook = Mutex<(@Sendable () throws(VaultError) -> Void)?>(nil)
   private let writes = Mutex(0)
 
-  /// How often a vault was written.
+  /// The number of writes.
   var writeCount: Int { writes.withLock { $0 } }
 
-  /// Does this at the next lock, before it is given, and never again; an error refuses the lock.
+  /// Runs a hook once, at the next lock request and before the lock is taken; an error refuses the
+  /// lock.
   func atNextLock(_ body: @escaping @Sendable () throws(VaultError) -> Void) {
     hook.withLock { $0 = body }
   }

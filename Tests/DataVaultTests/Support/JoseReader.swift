@@ -25,31 +25,31 @@ enum JoseReader {
 
   static var isAvailable: Bool { interpreter != nil }
 
-  /// What the program sees in a vault: clear members and contents in one object.
+  /// The contents of a vault according to the program: clear members and contents in one object.
   static func open(
     _ vault: FilePath, password: FilePath, salt: FilePath? = nil
   ) throws -> [String: Any] {
     try open(vault, by: Self.options(password, salt))
   }
 
-  /// As the other, by any slot.
+  /// Opens a vault with the secret of any slot.
   ///
   /// - Parameter options: `--password`, `--salt`, `--recovery-code`, `--key-file`, each with a file.
   static func open(_ vault: FilePath, by options: [String: FilePath]) throws -> [String: Any] {
-    let output = try judge("open", vault, options)
+    let output = try runReader("open", vault, options)
     return try JSONSerialization.jsonObject(with: Data(output)) as? [String: Any] ?? [:]
   }
 
-  /// Has the program write a vault; the file's name is its id.
+  /// Lets the program write a vault; the file's name is its id.
   static func write(
     _ vault: FilePath, password: FilePath, salt: FilePath? = nil, items: String
   ) throws {
     try write(vault, slots: options(password, salt), items: items)
   }
 
-  /// As the other, with any slots; a recovery code that is not there yet is drawn.
+  /// Lets the program write a vault with any slots; it draws a missing recovery code.
   static func write(_ vault: FilePath, slots: [String: FilePath], items: String) throws {
-    _ = try judge("write", vault, slots, input: Array(items.utf8))
+    _ = try runReader("write", vault, slots, input: Array(items.utf8))
   }
 
   private static func options(_ password: FilePath, _ salt: FilePath?) -> [String: FilePath] {
@@ -58,36 +58,37 @@ enum JoseReader {
     return options
   }
 
-  /// Has the other program seal or open data; see `Tests/ReferenceReaders/data_reader.py`.
+  /// Lets the other program seal or open data; see `Tests/ReferenceReaders/data_reader.py`.
   static func data(
-    _ verb: String, key: FilePath, context: FilePath, input: [UInt8]
+    _ operation: String, key: FilePath, context: FilePath, input: [UInt8]
   ) throws -> [UInt8] {
     let script = Repository.path("Tests/ReferenceReaders/data_reader.py")
     return try run(
-      interpreter ?? "python3", [script, verb, key.string, context.string], input: input)
+      interpreter ?? "python3", [script, operation, key.string, context.string], input: input)
   }
 
-  /// Has `Fixtures/vaults/make.py` make the vaults that are too large to keep.
+  /// Lets `Fixtures/vaults/make.py` make the vaults that are too large to keep.
   static func makeLargeVaults(in folder: FilePath) throws {
     let script = Repository.path("Fixtures/vaults/make.py")
     _ = try run(interpreter ?? "python3", [script, folder.string], input: [])
   }
 
-  /// Has `Tests/ReferenceReaders/mutations.py` take each check out of a judge; it fails unless exactly the fixtures
-  /// made for that check notice.
+  /// Lets `Tests/ReferenceReaders/mutations.py` remove each check from a reference reader.
+  ///
+  /// It fails unless exactly the fixtures for that check detect the removal.
   static func removeChecks(of kind: String) throws {
     let script = Repository.path("Tests/ReferenceReaders/mutations.py")
     print(
       String(decoding: try run(interpreter ?? "python3", [script, kind], input: []), as: UTF8.self))
   }
 
-  private static func judge(
-    _ verb: String, _ vault: FilePath, _ options: [String: FilePath], input: [UInt8] = []
+  private static func runReader(
+    _ operation: String, _ vault: FilePath, _ options: [String: FilePath], input: [UInt8] = []
   ) throws -> [UInt8] {
     let script = Repository.path("Tests/ReferenceReaders/vault_reader.py")
     let arguments = options.flatMap { [$0, $1.string] }
     return try run(
-      interpreter ?? "python3", [script, verb, vault.string] + arguments, input: input)
+      interpreter ?? "python3", [script, operation, vault.string] + arguments, input: input)
   }
 
   struct Failure: Error {
@@ -119,7 +120,7 @@ enum JoseReader {
   }
 }
 
-/// The files of the repository that tests use.
+/// The repository's files that tests use.
 enum Repository {
   static func path(_ relative: String) -> String {
     var root = FilePath(#filePath)

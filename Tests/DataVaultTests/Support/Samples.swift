@@ -3,12 +3,12 @@ import DataVaultTesting
 import Testing
 import VaultCrypto
 
-/// A secret from text.
+/// Makes a secret from text.
 func secret(_ text: String) -> SecretBytes {
   SecretBytes(copying: Array(text.utf8))
 }
 
-/// Credentials from text.
+/// Makes credentials from text.
 func credentials(_ password: String, salt: String? = nil) -> Credentials {
   if let salt {
     Credentials(password: secret(password), salt: secret(salt))
@@ -39,7 +39,7 @@ extension Vault {
   }
 }
 
-/// What an operation failed with; nil when it succeeded.
+/// The error code of an operation; nil when it succeeds.
 func code(_ body: () async throws -> Void) async -> VaultError.Code? {
   do {
     try await body()
@@ -47,7 +47,7 @@ func code(_ body: () async throws -> Void) async -> VaultError.Code? {
   } catch let error as VaultError {
     return error.code
   } catch {
-    Issue.record("not a vault's error: \(error)")
+    Issue.record("not a VaultError: \(error)")
     return nil
   }
 }

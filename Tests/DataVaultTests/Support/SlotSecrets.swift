@@ -2,7 +2,7 @@ import DataVault
 import Testing
 import VaultCrypto
 
-/// A recovery code and a key file that are the same in every test and in the fixtures.
+/// A recovery code and a key file that are the same in all tests and fixtures.
 enum SlotSecrets {
   /// The bytes 01 to 14 as a code; computed by `Tests/ReferenceReaders/vault_reader.py`.
   static let codeText = "0410-6105-0R3G-G28A-1C60-T3GF-208H-44RM-W4QG"
@@ -30,6 +30,6 @@ enum Hexadecimal {
 }
 
 extension VaultStatus {
-  /// The slots, as a set would print them.
+  /// The identifiers of the slots, in order.
   var slotIdentifiers: [String] { slots.map(\.identifier) }
 }

@@ -3,7 +3,7 @@ import FileLayer
 import Glibc
 import SystemPackage
 
-/// A directory of the test's own, removed with it.
+/// A temporary directory of the test, which is removed with this object.
 final class TemporaryHome: Sendable {
   let path: FilePath
 
@@ -32,7 +32,7 @@ final class TemporaryHome: Sendable {
     try files.replace(file(id), with: bytes, permissions: .ownerReadWrite, owner: nil)
   }
 
-  /// All that lies beneath, by path.
+  /// All files in the home, by path.
   func tree() throws -> [FilePath: [UInt8]] {
     try Self.tree(path)
   }
@@ -65,7 +65,7 @@ final class TemporaryHome: Sendable {
   }
 }
 
-/// Names in a directory.
+/// The names in a directory.
 enum LinuxFiles {
   static func entries(_ path: FilePath) throws -> [String] {
     try LinuxFileSystem().entries(of: path) ?? []

@@ -2,8 +2,8 @@ import DataVault
 import Foundation
 import VaultCrypto
 
-/// Writes vault files by `docs/reference/vault-format.md`, apart from the code under test, with any one rule
-/// broken on demand.
+/// Writes vault files by `docs/reference/vault-format.md`, independently of the code under test, with any
+/// rule broken on demand.
 struct VaultFileBuilder {
   var id = "messaging"
   var password = "password"
@@ -15,13 +15,13 @@ struct VaultFileBuilder {
   var dataKeys = Base64.url([UInt8](repeating: 0xDA, count: 32))
   var items = #"{"name":{"string":"value"}}"#
 
-  // What stands in the file, for faults.
+  // The parts of the file that faults change.
   var p2s = Base64.url(Array(1...16))
   var slotName = "password"
   var algorithm = "PBES2-HS512+A256KW"
   var statedIterationCount: String?
   var extraSlots = ""
-  /// What the password slot wraps.
+  /// The key that the password slot wraps.
   var wrappedByPassword = Self.contentKey
   var keyProtected = #"{"enc":"A256GCM","cty":"jwk+json"}"#
   var jwkType = "oct"
@@ -35,11 +35,11 @@ struct VaultFileBuilder {
   var policy =
     #"{"standardPassword":true,"minimumLength":8,"digit":false,"upper":false,"lower":false,"#
     + #""special":false,"minimumUniqueCharacters":0,"expirationDays":0,"lockTimeoutSeconds":0}"#
-  /// Changes the text of `key` before it is digested.
+  /// Edits the text of `key` before its digest is computed.
   var editKey: (String) -> String = { $0 }
-  /// Changes the text of `contents`.
+  /// Edits the text of `contents`.
   var editContents: (String) -> String = { $0 }
-  /// Changes the head of the file before its digest is made.
+  /// Edits the head of the file before its digest is computed.
   var editHead: (String) -> String = { $0 }
 
   static let contentKey = [UInt8](repeating: 0xC0, count: 32)
@@ -54,7 +54,7 @@ struct VaultFileBuilder {
     return Self.seal(editHead("{\"key\":\(key),\"contents\":\(contents),"))
   }
 
-  /// A head with the digest that belongs behind it.
+  /// The bytes of a head followed by its digest.
   static func seal(_ head: String) -> [UInt8] {
     seal(Array(head.utf8))
   }
@@ -85,7 +85,7 @@ struct VaultFileBuilder {
       + #""tag":"\#(Base64.url(box.tag))"}"#
   }
 
-  /// A further slot, for ``extraSlots``.
+  /// An additional slot, for ``extraSlots``.
   static func slot(
     _ kid: String, algorithm: String = "A256KW", more: String = "", key: [UInt8],
     wrapping contentKey: [UInt8] = Self.contentKey
@@ -125,12 +125,12 @@ struct VaultFileBuilder {
   }
 }
 
-/// Base64url by Foundation.
+/// Base64url from Foundation.
 enum Base64 {
   static func url(_ bytes: [UInt8]) -> String {
     var text = Data(bytes).base64EncodedData()
     while text.last == UInt8(ascii: "=") { text.removeLast() }
-    // Only what there is to replace: a text may have many megabytes.
+    // In place, because a text can have many megabytes.
     for (standard, safe) in [("+", "-"), ("/", "_")] as [(Unicode.Scalar, Unicode.Scalar)] {
       var start = text.startIndex
       while let found = text[start...].firstIndex(of: UInt8(ascii: standard)) {

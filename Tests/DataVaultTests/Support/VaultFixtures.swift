@@ -6,7 +6,7 @@ import SystemPackage
 import Testing
 import VaultCrypto
 
-/// The vault files in `Fixtures/vaults`, and how each was made.
+/// The vault files in `Fixtures/vaults`, and the way each was made.
 enum VaultFixtures {
   static let positiveDirectory = FilePath(Repository.path("Fixtures/vaults/positive"))
   static let negativeDirectory = FilePath(Repository.path("Fixtures/vaults/negative"))
@@ -19,7 +19,7 @@ enum VaultFixtures {
     let name: String
     var isStandard = false
     var salt: String?
-    /// What opens it, each alone.
+    /// The secrets that open the vault, each alone.
     var kinds: [VaultStatus.Slot.Kind] = [.password]
     let make: @Sendable (Vault) async throws -> Void
 
@@ -86,7 +86,8 @@ enum VaultFixtures {
     },
   ]
 
-  /// Every number at its bound, as far as the password keeps it, and every rule that it keeps.
+  /// A policy with each number at its limit, as far as the password allows, and each rule that the
+  /// password satisfies.
   static let policy = {
     var policy = VaultPolicy()
     policy.allowsStandardPassword = false
@@ -100,7 +101,7 @@ enum VaultFixtures {
     return policy
   }()
 
-  /// Of recovery codes two, so that the second is found.
+  /// Two recovery codes, so that the reader must find the second.
   private static let addSlots: @Sendable (Vault) async throws -> Void = { vault in
     _ = try await vault.addRecoveryCode(named: "safe").text().byteCount
     try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
@@ -122,19 +123,19 @@ enum VaultFixtures {
 
   /// Files with one fault each, by the name of the fault.
   static func negatives() throws -> [String: [UInt8]] {
-    var forge = VaultFileBuilder()
-    forge.password = password
-    forge.iterationCount = 220_000
+    var builder = VaultFileBuilder()
+    builder.password = password
+    builder.iterationCount = 220_000
     var files: [String: [UInt8]] = [:]
     for rule in BrokenRule.all where !BrokenRule.unkept.contains(rule.name) {
-      forge.id = rule.name
-      files[rule.name] = try rule.file(forge)
+      builder.id = rule.name
+      files[rule.name] = try rule.file(builder)
     }
     func add(_ name: String, _ edit: (inout VaultFileBuilder) -> Void) throws -> [UInt8] {
-      var forge = forge
-      forge.id = name
-      edit(&forge)
-      let file = try forge.file()
+      var builder = builder
+      builder.id = name
+      edit(&builder)
+      let file = try builder.file()
       files[name] = file
       return file
     }
@@ -178,13 +179,14 @@ enum VaultFixtures {
     return files
   }
 
-  /// Negatives whose only fault is their id, which is also their name.
+  /// Negatives whose only fault is an invalid id, which is also their name.
   static let idsOfNoVault = [
     "Capital-in-the-id", "_underscore-first-in-the-id",
     "id-of-65-characters-" + String(repeating: "x", count: 45),
   ]
 
-  /// What meets the fault of a negative: the password, unless it is in a slot of another kind.
+  /// The kind of secret that reaches the fault of a negative: the password, unless the fault is in
+  /// another slot.
   static func kind(ofNegative name: String) -> VaultStatus.Slot.Kind {
     switch name {
     case "recovery-slot-of-another-content-key": .recoveryCode

@@ -12,17 +12,17 @@ import Testing
     directory = try TemporaryDirectory()
   }
 
-  @Test func onlyOneHandleHoldsIt() throws {
+  @Test func `a lock is held by only one handle`() throws {
     let first = try #require(try files.lock(directory("lock"), wait: false))
     #expect(try files.lock(directory("lock"), wait: false) == nil)
     first.release()
     let second = try #require(try files.lock(directory("lock"), wait: false))
-    first.release()  // once more: the lock of another is not given back
+    first.release()  // a second call must not release the other lock
     #expect(try files.lock(directory("lock"), wait: false) == nil)
     second.release()
   }
 
-  @Test func endsWithItsLastReference() throws {
+  @Test func `a lock is released with its last reference`() throws {
     do {
       let lock = try #require(try files.lock(directory("lock"), wait: false))
       _ = lock
@@ -30,7 +30,7 @@ import Testing
     #expect(try files.lock(directory("lock"), wait: false) != nil)
   }
 
-  @Test func anotherProcessHasToWait() async throws {
+  @Test func `a lock excludes another process`() async throws {
     let lock = try #require(try files.lock(directory("lock"), wait: false))
     let path = directory("lock").string
     await #expect(processExitsWith: .success) { [path = path as String] in
@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  @Test func aProcessThatDiesGivesItBack() async throws {
+  @Test func `the death of a process releases its lock`() async throws {
     let path = directory("lock").string
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       let lock = try LinuxFileSystem().lock(FilePath(path), wait: false)
@@ -53,7 +53,7 @@ import Testing
     #expect(try files.lock(directory("lock"), wait: false) != nil)
   }
 
-  @Test func waitsUntilItIsFree() async throws {
+  @Test func `a waiting caller gets the lock after its release`() async throws {
     let lock = try #require(try files.lock(directory("lock"), wait: false))
     let path = directory("lock")
     let waiter = Thread { _ = try? LinuxFileSystem().lock(path, wait: true)?.release() }
@@ -69,7 +69,7 @@ import Testing
     #expect(waiter.isFinished)
   }
 
-  @Test func isWaitedForNoLongerThanAsked() throws {
+  @Test func `lock(patience:) waits no longer than its timeout`() throws {
     let lock = try #require(try files.lock(directory("lock"), wait: false))
     let start = ContinuousClock.now
     #expect(try files.lock(directory("lock"), patience: .milliseconds(40)) == nil)
@@ -79,19 +79,19 @@ import Testing
     #expect(try files.lock(directory("lock"), patience: .zero) != nil)
   }
 
-  @Test func isTakenAsSoonAsItIsFree() throws {
+  @Test func `lock(patience:) takes a lock that is released before the timeout`() throws {
     let lock = try #require(try files.lock(directory("lock"), wait: false))
     DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(30)) { lock.release() }
     #expect(try files.lock(directory("lock"), patience: .seconds(20)) != nil)
   }
 
-  @Test func itsFileIsForTheOwnerAlone() throws {
+  @Test func `a lock file is private to its owner`() throws {
     let lock = try files.lock(directory("lock"), wait: false)
     #expect(try files.status(of: directory("lock"))?.permissions == .ownerReadWrite)
     withExtendedLifetime(lock) {}
   }
 
-  @Test func followsNoSymbolicLink() throws {
+  @Test func `lock() refuses a symbolic link`() throws {
     try FileManager.default.createSymbolicLink(
       atPath: directory("lock").string, withDestinationPath: directory("elsewhere").string)
     let error = #expect(throws: FileError.self) {

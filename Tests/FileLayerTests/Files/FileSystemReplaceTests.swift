@@ -3,7 +3,8 @@ import Glibc
 import SystemPackage
 import Testing
 
-/// The promise: after a crash at any point the old or the new contents are there, never neither.
+/// Tests that after a crash at any step the file has either its complete old or its complete new
+/// contents.
 @Suite struct FileSystemReplaceTests {
   let directory: TemporaryDirectory
 
@@ -19,7 +20,7 @@ import Testing
       path, with: Array(contents.utf8), permissions: .ownerReadWrite, owner: owner)
   }
 
-  @Test func takesItsStepsInThisOrder() throws {
+  @Test func `replace() takes its steps in this order`() throws {
     try directory.put("old", at: "vault")
     let recorder = FileRecorder()
     try replace(on: RecordingFileSystem(recorder: recorder))
@@ -38,7 +39,7 @@ import Testing
     #expect(directory.contents(of: "vault") == "new")
   }
 
-  @Test func replacesAFileOfAnyLength() throws {
+  @Test func `replace() replaces a file of any length`() throws {
     let files = LinuxFileSystem()
     for contents in ["", "short", String(repeating: "long ", count: 100_000), "", "end"] {
       try replace(on: files, with: contents)
@@ -46,9 +47,10 @@ import Testing
     }
   }
 
-  // MARK: a process that is killed
+  // MARK: A process that is killed
 
-  @Test func aKillAtAnyStepLeavesOldOrNewAndTheNextReplaceWorks() throws {
+  @Test func `a kill at any step leaves the old or new file, and the next replace() works`() throws
+  {
     for step in 0..<7 {
       try directory.put("old", at: "vault")
       let recorder = FileRecorder(fault: .crash(atEvent: step))
@@ -64,13 +66,13 @@ import Testing
     }
   }
 
-  // MARK: a step that fails
+  // MARK: A step that fails
 
   @Test(arguments: [
     Errno.ioError, .noSpace, .diskQuotaExceeded, .permissionDenied, .readOnlyFileSystem,
     .tooManyOpenFiles,
   ])
-  func aFailureAtAnyStepIsReportedAndLeavesOldOrNew(_ errno: Errno) throws {
+  func `a failure at any step is reported and leaves the old or new file`(_ errno: Errno) throws {
     for step in 0..<7 {
       try directory.put("old", at: "vault")
       let recorder = FileRecorder(fault: .failure(atEvent: step, errno))
@@ -84,25 +86,25 @@ import Testing
     }
   }
 
-  @Test func theSystemsOwnRefusalLeavesTheOldFile() throws {
+  @Test func `a real failure of the system leaves the old file`() throws {
     try directory.put("old", at: "vault")
-    // A directory stands where the temporary file should: nothing can be removed or made there.
+    // A directory is in the place of the temporary file, which can be neither removed nor created.
     try LinuxFileSystem().createDirectory(
       directory(".vault.new"), permissions: .ownerReadWriteExecute)
     #expect(throws: FileError.self) { try replace(on: LinuxFileSystem()) }
     #expect(directory.contents(of: "vault") == "old")
   }
 
-  // MARK: a power cut
+  // MARK: A power cut
 
-  @Test func aPowerCutAtAnyMomentLeavesOldOrNew() throws {
+  @Test func `a power cut at any step leaves the old or new file`() throws {
     let events = try recordedEvents()
     #expect(violation(of: events, from: "old") == nil)
     #expect(violation(of: events, from: nil) == nil)
   }
 
-  /// The proof that the fsync of the contents matters: without it, this very check fails.
-  @Test func withoutTheSynchronizingOfTheContentsTheCheckFails() throws {
+  /// A control that shows the effect of the fsync on the contents: without it, this check fails.
+  @Test func `the check fails without the fsync of the contents`() throws {
     let events = try recordedEvents().filter { event in
       if case .synchronize = event { false } else { true }
     }
@@ -110,8 +112,8 @@ import Testing
     #expect(violation(of: events, from: nil) != nil)
   }
 
-  /// It must come before the rename: a file system may commit the name first.
-  @Test func withTheContentsSynchronizedAfterTheRenameTheCheckFails() throws {
+  /// The fsync must come before the rename, because a file system can commit the name first.
+  @Test func `the check fails if the fsync of the contents follows the rename`() throws {
     var events = try recordedEvents()
     let synchronize = try #require(
       events.firstIndex { if case .synchronize = $0 { true } else { false } })
@@ -120,7 +122,7 @@ import Testing
     #expect(violation(of: events, from: "old") != nil)
   }
 
-  @Test func withoutTheSynchronizingOfTheDirectoryTheCheckFails() throws {
+  @Test func `the check fails without the fsync of the directory`() throws {
     let events = try recordedEvents().filter { event in
       if case .synchronizeDirectory = event { false } else { true }
     }
@@ -128,8 +130,8 @@ import Testing
     #expect(violation(of: events, from: nil) != nil)
   }
 
-  /// Writing in place, what replace is there to avoid.
-  @Test func writingInPlaceFailsTheCheck() {
+  /// Writing in place, which replace() avoids.
+  @Test func `the check fails for writing in place`() {
     let events: [FileEvent] = [
       .truncate(path, byteCount: 0),
       .write(path, offset: 0, bytes: Array("new".utf8)),
@@ -146,8 +148,8 @@ import Testing
     return recorder.events
   }
 
-  /// The first moment and loss that leave neither `old` nor the new contents, or that take back
-  /// what was durable on return; nil when the promise holds throughout.
+  /// The first step and loss that leave neither `old` nor the new contents, or that lose contents
+  /// that were durable on return; nil if there is none.
   private func violation(of events: [FileEvent], from old: String?) -> String? {
     let initial = old.map { [path: Array($0.utf8)] } ?? [:]
     let losses: [DiskReplay.Loss] = [

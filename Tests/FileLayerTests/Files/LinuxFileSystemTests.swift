@@ -12,9 +12,9 @@ import Testing
     directory = try TemporaryDirectory()
   }
 
-  // MARK: absent, or an obstacle
+  // MARK: Absence and obstacles
 
-  @Test func absentIsAResult() throws {
+  @Test func `a missing file is a result, not an error`() throws {
     #expect(try files.status(of: directory("none")) == nil)
     #expect(try files.read(directory("none"), maximumByteCount: 10) == nil)
     #expect(try files.entries(of: directory("none")) == nil)
@@ -22,7 +22,7 @@ import Testing
     try files.remove(directory("none"))
   }
 
-  @Test func aFileInTheWayIsAnObstacle() throws {
+  @Test func `a file in place of a directory is an error`() throws {
     try directory.put("x", at: "file")
     let path = directory("file/below")
     #expect(throws: FileError(.status, path, .notDirectory)) { try files.status(of: path) }
@@ -34,8 +34,8 @@ import Testing
     }
   }
 
-  /// In a process of its own, which gives up being root: root reads everything.
-  @Test func unreadableIsAnObstacle() async throws {
+  /// In a separate process that drops root's rights, because root can read everything.
+  @Test func `an unreadable file is an error`() async throws {
     try directory.put("x", at: "file")
     try #require(chmod(directory("file").string, 0) == 0)
     try #require(chmod(directory.path.string, 0o755) == 0)
@@ -51,9 +51,9 @@ import Testing
     }
   }
 
-  // MARK: reading
+  // MARK: Reading
 
-  @Test func readsAllBytesUpToTheBound() throws {
+  @Test func `read() returns all bytes up to the maximum`() throws {
     try directory.put("12345", at: "file")
     #expect(try files.read(directory("file"), maximumByteCount: 5) == Array("12345".utf8))
     #expect(throws: FileError(.read, directory("file"), .fileTooLarge)) {
@@ -63,7 +63,7 @@ import Testing
     #expect(try files.read(directory("empty"), maximumByteCount: 0) == [])
   }
 
-  @Test func readsNoSymbolicLink() throws {
+  @Test func `read() refuses a symbolic link`() throws {
     try directory.put("x", at: "file")
     try FileManager.default.createSymbolicLink(
       atPath: directory("link").string, withDestinationPath: directory("file").string)
@@ -73,7 +73,7 @@ import Testing
     #expect(try files.status(of: directory("link"))?.kind == .symbolicLink)
   }
 
-  @Test func readsNothingButRegularFiles() throws {
+  @Test func `read() refuses everything but regular files`() throws {
     try #require(mkfifo(directory("pipe").string, 0o600) == 0)
     try files.createDirectory(directory("folder"), permissions: .ownerReadWriteExecute)
     for name in ["pipe", "folder"] {
@@ -84,12 +84,12 @@ import Testing
     #expect(try files.status(of: directory("pipe"))?.kind == .other)
   }
 
-  @Test func listsNamesSorted() throws {
+  @Test func `entries() returns sorted names`() throws {
     for name in ["b", "c", "a", ".hidden"] { try directory.put("", at: name) }
     #expect(try files.entries(of: directory.path) == [".hidden", "a", "b", "c"])
   }
 
-  @Test func statusTellsWhatAStoreAsks() throws {
+  @Test func `status() returns kind, size, owner and permissions`() throws {
     try directory.put("12345", at: "file")
     try #require(chmod(directory("file").string, 0o640) == 0)
     let status = try #require(try files.status(of: directory("file")))
@@ -102,9 +102,9 @@ import Testing
     #expect(try files.status(of: directory("file"))?.isOpenToOthers == false)
   }
 
-  // MARK: writing
+  // MARK: Writing
 
-  @Test func createsOnlyWhatWasNotThere() throws {
+  @Test func `create() refuses an existing file or link`() throws {
     try directory.put("old", at: "file")
     #expect(throws: FileError(.create, directory("file"), .fileExists)) {
       try files.create(directory("file"), permissions: .ownerReadWrite)
@@ -118,7 +118,7 @@ import Testing
     #expect(try directory.names() == ["file", "link"])
   }
 
-  @Test func writesAppend() throws {
+  @Test func `consecutive writes append`() throws {
     let file = try files.create(directory("file"), permissions: .ownerReadWrite)
     try file.write(Array("one ".utf8))
     try file.write([])
@@ -128,9 +128,9 @@ import Testing
     #expect(directory.contents(of: "file") == "one two")
   }
 
-  /// In a process of its own: the umask belongs to the process.
+  /// In a separate process, because the umask belongs to the process.
   @Test(arguments: [0 as UInt32, 0o022, 0o077, 0o277, 0o777])
-  func permissionsAreExactWhateverTheUmask(_ mask: UInt32) async throws {
+  func `permissions are exact under any umask`(_ mask: UInt32) async throws {
     let path = directory.path.string
     await #expect(processExitsWith: .success) { [path = path as String, mask = mask as UInt32] in
       umask(mask)
@@ -149,7 +149,7 @@ import Testing
     }
   }
 
-  @Test func aDirectoryThatIsThereStaysAsItIs() throws {
+  @Test func `createDirectory() leaves an existing directory unchanged`() throws {
     try files.createDirectory(directory("folder"), permissions: [.ownerReadWriteExecute])
     try #require(chmod(directory("folder").string, 0o755) == 0)
     try files.createDirectory(directory("folder"), permissions: [.ownerReadWriteExecute])
@@ -162,7 +162,7 @@ import Testing
     }
   }
 
-  @Test func renamesOverWhatWasThere() throws {
+  @Test func `rename(to:) replaces an existing file`() throws {
     try directory.put("new", at: "a")
     try directory.put("old", at: "b")
     try files.rename(directory("a"), to: directory("b"))
@@ -173,7 +173,7 @@ import Testing
     }
   }
 
-  @Test func renamesToAFreeNameAlone() throws {
+  @Test func `rename(toFree:) refuses an existing file`() throws {
     try directory.put("new", at: "a")
     try directory.put("old", at: "b")
     #expect(throws: FileError(.rename, directory("a"), .fileExists)) {
@@ -185,7 +185,7 @@ import Testing
     #expect(directory.contents(of: "c") == "new")
   }
 
-  @Test func givesAFileAway() throws {
+  @Test func `changeOwner() works for root and reports a refusal to others`() throws {
     let own = FileOwner(userID: geteuid(), groupID: getegid())
     let file = try files.create(directory("file"), permissions: .ownerReadWrite)
     defer { file.close() }
@@ -201,14 +201,14 @@ import Testing
     }
   }
 
-  @Test func synchronizesOnlyADirectoryThatIsThere() throws {
+  @Test func `synchronizeDirectory() reports a missing directory`() throws {
     try files.synchronizeDirectory(directory.path)
     #expect(throws: FileError(.synchronize, directory("none"), .noSuchFileOrDirectory)) {
       try files.synchronizeDirectory(directory("none"))
     }
   }
 
-  @Test func anErrorSaysWhatWhereAndWhy() {
+  @Test func `an error names the operation, the path and the reason`() {
     let error = FileError(.rename, "/somewhere/file", .noSpace)
     #expect(error.description == "cannot rename /somewhere/file: No space left on device")
   }

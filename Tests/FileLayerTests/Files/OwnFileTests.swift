@@ -4,13 +4,13 @@ import Glibc
 import SystemPackage
 import Testing
 
-/// What lies where this process is to go on with a file of its own.
-private enum Plant: String, CaseIterable, CustomTestStringConvertible {
+/// A foreign file in the place of a file that this process wants to open.
+private enum ForeignFile: String, CaseIterable, CustomTestStringConvertible {
   case symbolicLink, hardLink, pipe, directory, otherMode, otherOwner
 
   var testDescription: String { rawValue }
 
-  /// Puts it there, beside the file "victim".
+  /// Creates it beside the file "victim".
   func put(_ name: String, in directory: TemporaryDirectory) throws {
     let path = directory(name).string
     let victim = directory("victim").string
@@ -28,8 +28,8 @@ private enum Plant: String, CaseIterable, CustomTestStringConvertible {
     }
   }
 
-  /// Those that this test process can plant.
-  static var possible: [Plant] { allCases.filter { $0 != .otherOwner || geteuid() == 0 } }
+  /// The cases that this test process can create.
+  static var possible: [ForeignFile] { allCases.filter { $0 != .otherOwner || geteuid() == 0 } }
 
   var refusal: String {
     switch self {
@@ -37,7 +37,7 @@ private enum Plant: String, CaseIterable, CustomTestStringConvertible {
     case .hardLink: "it has more than one name (hard links)"
     case .pipe: "it is not a regular file"
     case .directory: "it is a directory"
-    case .otherMode: "other users may read or write it"
+    case .otherMode: "other users can read or write it"
     case .otherOwner: "it belongs to user 65534"
     }
   }
@@ -51,20 +51,20 @@ private enum Plant: String, CaseIterable, CustomTestStringConvertible {
     directory = try TemporaryDirectory()
   }
 
-  @Test(arguments: Plant.possible)
-  private func `a file that somebody else could have made is not gone on with`(
-    _ plant: Plant
+  @Test(arguments: ForeignFile.possible)
+  private func `a file that another user could have made is refused`(
+    _ foreignFile: ForeignFile
   ) throws {
-    try plant.put("file", in: directory)
+    try foreignFile.put("file", in: directory)
     let error = #expect(throws: FileError.self) {
       try OwnFile.open(directory("file"), .contents, for: .write).close()
     }
-    #expect(error?.refusal == plant.refusal)
+    #expect(error?.refusal == foreignFile.refusal)
     #expect(error?.hint != nil)
     #expect(directory.contents(of: "victim") == "victim")
   }
 
-  @Test func `a file of this user alone is gone on with`() throws {
+  @Test func `a file of this user alone is opened`() throws {
     try OwnFile.create(directory("file"), permissions: .ownerReadWrite).close()
     let file = try OwnFile.open(directory("file"), .contents, for: .write)
     try file.writeAll(Array("more".utf8))
@@ -72,26 +72,26 @@ private enum Plant: String, CaseIterable, CustomTestStringConvertible {
     #expect(directory.contents(of: "file") == "more")
   }
 
-  @Test(arguments: Plant.possible.filter { $0 != .otherMode })
-  private func `a lock is not taken on a file that somebody else could have made`(
-    _ plant: Plant
+  @Test(arguments: ForeignFile.possible.filter { $0 != .otherMode })
+  private func `a lock on a file that another user could have made is refused`(
+    _ foreignFile: ForeignFile
   ) throws {
-    try plant.put("lock", in: directory)
+    try foreignFile.put("lock", in: directory)
     let error = #expect(throws: FileError.self) {
       try files.lock(directory("lock"), wait: false)?.release()
     }
-    #expect(error?.refusal == plant.refusal)
+    #expect(error?.refusal == foreignFile.refusal)
     #expect(directory.contents(of: "victim") == "victim")
   }
 
-  @Test func `a lock file of which a kill has left two names is taken`() throws {
+  @Test func `a lock file that a kill left with two names is accepted`() throws {
     try directory.put("", at: "lock")
     #expect(link(directory("lock").string, directory(".lock.datavault.new").string) == 0)
     #expect(try files.lock(directory("lock"), wait: false) != nil)
   }
 
   @Test(.enabled(if: geteuid() == 0))
-  func `root takes the lock of the directory's owner, and of whom it makes the file for`() throws {
+  func `root accepts a lock file of the directory's owner or of the given owner`() throws {
     let owner = FileOwner(userID: 65534, groupID: 65534)
     try directory.put("", at: "lock")
     chown(directory("lock").string, owner.userID, owner.groupID)
@@ -99,7 +99,7 @@ private enum Plant: String, CaseIterable, CustomTestStringConvertible {
     #expect(try files.lock(directory("lock"), wait: false, owner: owner) != nil)
     chown(directory.path.string, owner.userID, owner.groupID)
     #expect(try files.lock(directory("lock"), wait: false) != nil)
-    // What it holds would be the owner's to read: root does not go on with it.
+    // The owner could read the contents, so root refuses the file for contents.
     chmod(directory("lock").string, 0o600)
     let error = #expect(throws: FileError.self) {
       try OwnFile.open(directory("lock"), .contents, for: .write).close()
@@ -107,7 +107,7 @@ private enum Plant: String, CaseIterable, CustomTestStringConvertible {
     #expect(error?.refusal == "it belongs to user 65534")
   }
 
-  @Test func `no other file of the sources makes files`() throws {
+  @Test func `only OwnFile and the terminal code create or open files for writing`() throws {
     let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Sources")
     let signs = [
@@ -121,11 +121,11 @@ private enum Plant: String, CaseIterable, CustomTestStringConvertible {
       let text = try String(contentsOf: sources.appending(path: name), encoding: .utf8)
       if signs.contains(where: text.contains) { found.append(name) }
     }
-    // The terminal and /dev/null are no files.
+    // The terminal and /dev/null are exempt.
     #expect(
       found.sorted() == [
-        "DataVaultCommand/Input/StandardDescriptors.swift", "DataVaultCommand/Input/Terminal.swift",
-        "FileLayer/Files/OwnFile.swift",
+        "DataVaultCommand/Input/Environment.swift", "DataVaultCommand/Input/Terminal.swift",
+        "FileLayer/OwnFile.swift",
       ])
   }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import SystemPackage
 
-/// A directory of a test's own, removed with all that it holds when the test ends.
+/// A temporary directory of the test, which is removed with its contents when the test ends.
 final class TemporaryDirectory: Sendable {
   let path: FilePath
 
@@ -13,21 +13,21 @@ final class TemporaryDirectory: Sendable {
       atPath: path.string, withIntermediateDirectories: true)
   }
 
-  /// A path inside.
+  /// The path of a name in the directory.
   func callAsFunction(_ name: String) -> FilePath { path.appending(name) }
 
-  /// Makes a file by other means than those under test.
+  /// Writes a file without the code under test.
   func put(_ contents: String, at name: String) throws {
     try Data(contents.utf8).write(to: URL(filePath: self(name).string))
   }
 
-  /// What a file holds, by other means than those under test; nil when it is absent.
+  /// The contents of a file, read without the code under test; nil if it does not exist.
   func contents(of name: String) -> String? {
     FileManager.default.contents(atPath: self(name).string)
       .map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// All names inside, sorted.
+  /// All names in the directory, sorted.
   func names() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: path.string).sorted()
   }

@@ -12,7 +12,7 @@ import Testing
     DiskReplay(events, initialFiles: initial).files(after: loss)
   }
 
-  @Test func aKilledProcessLosesNothing() {
+  @Test func `a killed process loses nothing`() {
     let events: [FileEvent] = [
       .create(a), .write(a, offset: 0, bytes: [1, 2, 3]), .write(a, offset: 1, bytes: [9]),
       .rename(a, to: b),
@@ -21,7 +21,7 @@ import Testing
     #expect(files(events, .everythingUnsynchronized) == [:])
   }
 
-  @Test func contentsNeedTheirFsyncAndNamesThatOfTheDirectory() {
+  @Test func `contents need an fsync of the file, names one of the directory`() {
     let written: [FileEvent] = [.create(a), .write(a, offset: 0, bytes: [1])]
     #expect(
       files(written + [.synchronizeDirectory("/d")], .everythingUnsynchronized) == [a: []])
@@ -31,7 +31,7 @@ import Testing
         == [a: [1]])
   }
 
-  @Test func aRenameCarriesContentsAsVolatileAsTheyWere() {
+  @Test func `a rename does not make contents durable`() {
     let events: [FileEvent] = [
       .create(b), .write(b, offset: 0, bytes: [2]), .rename(b, to: a),
       .synchronizeDirectory("/d"),
@@ -43,14 +43,14 @@ import Testing
       files(Array(events.dropLast()), .unsynchronizedContents, from: [a: [1]]) == [a: []])
   }
 
-  @Test func whatWasThereBeforeIsDurable() {
+  @Test func `initial files are durable`() {
     #expect(files([], .everythingUnsynchronized, from: [a: [1]]) == [a: [1]])
     let overwritten: [FileEvent] = [.write(a, offset: 0, bytes: [7])]
     #expect(files(overwritten, .everythingUnsynchronized, from: [a: [1, 2]]) == [a: [1, 2]])
     #expect(files(overwritten, .nothing, from: [a: [1, 2]]) == [a: [7, 2]])
   }
 
-  @Test func aRemovedNameComesBackUnlessTheDirectoryWasSynchronized() {
+  @Test func `a removed name comes back unless the directory was synchronized`() {
     #expect(files([.remove(a)], .nothing, from: [a: [1]]) == [:])
     #expect(files([.remove(a)], .everythingUnsynchronized, from: [a: [1]]) == [a: [1]])
     #expect(
@@ -59,14 +59,14 @@ import Testing
         == [:])
   }
 
-  @Test func synchronizingADirectoryIsAboutItsOwnNamesOnly() {
+  @Test func `synchronizing a directory affects only its own names`() {
     let events: [FileEvent] = [
       .create(a), .create("/d/below/c"), .create("/other/c"), .synchronizeDirectory("/d"),
     ]
     #expect(files(events, .everythingUnsynchronized) == [a: []])
   }
 
-  @Test func aNewDirectoryIsDurableOnceTheOneAboveIsSynchronized() {
+  @Test func `a new directory is durable after its parent is synchronized`() {
     let events: [FileEvent] = [
       .createDirectory("/d/new"), .create("/d/new/c"), .synchronize("/d/new/c"),
       .synchronizeDirectory("/d/new"),
@@ -78,19 +78,19 @@ import Testing
         == ["/d/new/c": []])
   }
 
-  @Test func makingADirectoryThatHoldsFilesChangesNothing() {
+  @Test func `creating a directory that holds files changes nothing`() {
     #expect(
       files([.createDirectory("/d")], .everythingUnsynchronized, from: [a: [1]]) == [a: [1]])
   }
 
-  @Test func aFileGrowsWithZerosAndShrinks() {
+  @Test func `a file grows with zeros and shrinks`() {
     let grown: [FileEvent] = [.create(a), .write(a, offset: 3, bytes: [1])]
     #expect(files(grown, .nothing) == [a: [0, 0, 0, 1]])
     #expect(files(grown + [.truncate(a, byteCount: 2)], .nothing) == [a: [0, 0]])
     #expect(files(grown + [.truncate(a, byteCount: 6)], .nothing) == [a: [0, 0, 0, 1, 0, 0]])
   }
 
-  @Test func locksNotesAndOwnersChangeNothing() {
+  @Test func `locks, notes and owners change no file`() {
     let events: [FileEvent] = [
       .lock("/d/lock"), .mark("x"), .changeOwner(a, FileOwner(userID: 1, groupID: 1)),
       .unlock("/d/lock"),

@@ -9,7 +9,7 @@ import Testing
     directory = try TemporaryDirectory()
   }
 
-  /// One of each step.
+  /// Runs each kind of step once.
   private func work(on files: any FileSystem) throws(FileError) {
     try files.createDirectory(directory("folder"), permissions: .ownerReadWriteExecute)
     let lock = try files.lock(directory("lock"), wait: true)
@@ -24,7 +24,7 @@ import Testing
     lock?.release()
   }
 
-  @Test func logsEachStepInOrderWithItsBytesAndOffsets() throws {
+  @Test func `the log has each step in order, with its bytes and offset`() throws {
     let recorder = FileRecorder()
     try work(on: RecordingFileSystem(recorder: recorder))
     recorder.mark("done")
@@ -46,7 +46,7 @@ import Testing
     #expect(!recorder.hasCrashed)
   }
 
-  @Test func readingLeavesNoTrace() throws {
+  @Test func `reads are not logged`() throws {
     let recorder = FileRecorder()
     let files = RecordingFileSystem(recorder: recorder)
     _ = try files.status(of: directory.path)
@@ -55,7 +55,7 @@ import Testing
     #expect(recorder.events.isEmpty)
   }
 
-  @Test(arguments: 0..<9) func afterACrashNothingHappensAnyMore(_ step: Int) throws {
+  @Test(arguments: 0..<9) func `after a crash no step takes effect`(_ step: Int) throws {
     let recorder = FileRecorder(fault: .crash(atEvent: step))
     let files = RecordingFileSystem(recorder: recorder)
     let error = #expect(throws: FileError.self) { try work(on: files) }
@@ -76,26 +76,26 @@ import Testing
     #expect(try directory.names() == names)
   }
 
-  @Test(arguments: 0..<9) func aFailureStrikesOnceAndIsNotLogged(_ step: Int) throws {
+  @Test(arguments: 0..<9) func `a failure occurs once and is not logged`(_ step: Int) throws {
     let recorder = FileRecorder(fault: .failure(atEvent: step, .noSpace))
     let files = RecordingFileSystem(recorder: recorder)
     let error = #expect(throws: FileError.self) { try work(on: files) }
     #expect(error?.errno == .noSpace)
     #expect(error?.isCrash == false)
-    #expect(recorder.events.filter(\.mayFail).count == step)
+    #expect(recorder.events.filter(\.canFail).count == step)
     _ = try files.entries(of: directory.path)
     try files.remove(directory("anything"))
   }
 
-  @Test func aLockHeldElsewhereIsNoLock() throws {
+  @Test func `a lock that another handle holds is not taken`() throws {
     let files = RecordingFileSystem(recorder: FileRecorder())
     let held = try LinuxFileSystem().lock(directory("lock"), wait: false)
     #expect(try files.lock(directory("lock"), wait: false) == nil)
     withExtendedLifetime(held) {}
   }
 
-  /// A process that dies gives its locks back, whatever the log says.
-  @Test func aCrashReleasesTheLocks() throws {
+  /// The death of a process releases its locks, although the log has no entry for it.
+  @Test func `a crash releases the locks`() throws {
     let recorder = FileRecorder(fault: .crash(atEvent: 1))
     let files = RecordingFileSystem(recorder: recorder)
     let lock = try files.lock(directory("lock"), wait: false)

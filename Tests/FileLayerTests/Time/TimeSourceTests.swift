@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 @Suite struct TimeSourceTests {
-  @Test func manualClocksStandStillUntilTheyAreMoved() {
+  @Test func `manual clocks change only when a test moves them`() {
     let time = ManualTimeSource(
       now: UnixTime(nanoseconds: 1000), sinceBoot: .seconds(5), bootID: "first")
     #expect(time.now == UnixTime(nanoseconds: 1000))
@@ -14,14 +14,14 @@ import Testing
     #expect(time.bootID == "first")
   }
 
-  @Test func theWallClockJumpsAlone() {
+  @Test func `setNow() changes only the wall clock`() {
     let time = ManualTimeSource(sinceBoot: .seconds(5))
     time.setNow(UnixTime(nanoseconds: -7))
     #expect(time.now == UnixTime(nanoseconds: -7))
     #expect(time.sinceBoot == .seconds(5))
   }
 
-  @Test func aRebootStartsTheBootClockAnew() {
+  @Test func `reboot() resets the boot clock and changes the boot id`() {
     let time = ManualTimeSource(bootID: "first")
     let before = time.now
     time.reboot(as: "second")
@@ -30,7 +30,7 @@ import Testing
     #expect(time.now == before)
   }
 
-  @Test func theSystemsClocksAreThoseOfTheKernel() throws {
+  @Test func `SystemTimeSource returns the kernel's clocks`() throws {
     let time = try SystemTimeSource()
     let wall = Int64(Date().timeIntervalSince1970)
     #expect(abs(time.now.nanoseconds / 1_000_000_000 - wall) <= 60)
@@ -41,7 +41,7 @@ import Testing
     #expect(try SystemTimeSource().bootID == time.bootID)
   }
 
-  @Test func durationsBecomeWholeNanoseconds() {
+  @Test func `wholeNanoseconds rounds toward zero`() {
     #expect(Duration.seconds(-1).wholeNanoseconds == -1_000_000_000)
     #expect(
       Duration(secondsComponent: 0, attosecondsComponent: 1_999_999_999).wholeNanoseconds == 1)

@@ -34,7 +34,7 @@ import Testing
       let strange = play.codes.filter { !Self.allowed(fault).contains($0) }
       #expect(strange.isEmpty, "\(fault)")
       #expect(play.findings.isEmpty, "\(fault)")
-      if play.disk.recorder.hasStruck { struck += 1 }
+      if play.disk.recorder.hasOccurred { struck += 1 }
       if !play.codes.isEmpty { told += 1 }
       if !play.findings.isEmpty { lost += 1 }
     }

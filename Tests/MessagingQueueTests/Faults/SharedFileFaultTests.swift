@@ -65,7 +65,7 @@ import Testing
       }
       if round == 6 { recorder.lift() }
     }
-    #expect(recorder.hasStruck)
+    #expect(recorder.hasOccurred)
     #expect(kept.filter { $0.hasPrefix("healthy") }.count == 10)
     #expect(kept.suffix(2) == ["failing 9", "healthy 9"])
     #expect(try log().filter { !unknown.contains($0) } == kept)

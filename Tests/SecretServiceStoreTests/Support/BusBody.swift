@@ -1,4 +1,4 @@
-/// What a message of D-Bus says, as it is written: little endian, each value aligned to its size.
+/// The body of a D-Bus message in its wire format: little-endian, each value aligned to its size.
 ///
 /// https://dbus.freedesktop.org/doc/dbus-specification.html#message-protocol-marshaling
 struct BusBody {
@@ -34,7 +34,7 @@ struct BusBody {
     }
   }
 
-  /// The specification's Secret.
+  /// The structure that the specification calls Secret.
   func secret(_ session: String, _ value: [UInt8]) -> BusBody {
     adding("(oayays)") { body in
       body.align(8)
@@ -47,10 +47,10 @@ struct BusBody {
 
   func flag(_ flag: Bool) -> BusBody { adding("b") { $0.put(flag ? 1 as UInt32 : 0) } }
 
-  /// What another body holds, as a variant.
+  /// The value of another body, as a variant.
   func variant(_ inner: (BusBody) -> BusBody) -> BusBody {
     adding("v") { body in
-      // The value is aligned in the message, not in itself.
+      // The value is aligned relative to the message, not to itself.
       var value = body
       value.signature = ""
       let signature = inner(BusBody()).signature

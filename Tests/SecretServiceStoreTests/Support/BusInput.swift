@@ -1,8 +1,8 @@
 import Glibc
 
-/// Reads what a client of a bus sends.
+/// A parser for the bytes that a client of a bus sends.
 struct BusInput {
-  /// A message, as far as a service needs it.
+  /// The parts of a message that a service needs.
   struct Message {
     let isCall: Bool
     let serial: UInt32
@@ -17,7 +17,7 @@ struct BusInput {
     self.descriptor = descriptor
   }
 
-  /// Takes whoever comes for who they say they are.
+  /// Accepts any client without verifying its identity.
   mutating func authenticate() -> Bool {
     guard bytes(1) != nil else { return false }
     while let line = line() {
@@ -42,7 +42,7 @@ struct BusInput {
     message.body = body
     var offset = 0
     while offset < fieldByteCount {
-      // A code, the type of its value as a signature, and the value.
+      // A field has a code, the type of its value as a signature, and the value.
       let (code, type) = (fields[offset], fields[offset + 2])
       offset += 4
       if type == UInt8(ascii: "g") {
@@ -101,7 +101,7 @@ struct BusInput {
 }
 
 extension [UInt8] {
-  /// What a method returns.
+  /// The message with a method's result.
   static func reply(to serial: UInt32, _ body: BusBody) -> [UInt8] {
     message(type: 2, serial, nil, body)
   }

@@ -3,8 +3,7 @@ import SecretServiceStore
 import SystemPackage
 
 extension HostileBus {
-  /// A service with one unlocked collection and, if anything is kept, one item in it; tests answer
-  /// some calls otherwise.
+  /// A correct service with one unlocked collection and, if `kept` is set, one item in it.
   struct Healthy: Sendable {
     static let item = "/org/freedesktop/secrets/collection/c/1"
     static let collection = "/org/freedesktop/secrets/collection/c"
@@ -37,16 +36,16 @@ extension HostileBus {
     }
   }
 
-  /// A service that is healthy but for some calls.
+  /// A service that answers correctly except for some calls.
   ///
-  /// - Parameter answer: nil for what is answered as it should be.
+  /// - Parameter answer: the wrong answer to a call; nil for the correct one.
   static func keeping(
     _ kept: [UInt8]?, but answer: @escaping @Sendable (Call) -> Answer?
   ) -> HostileBus {
     HostileBus { answer($0) ?? Healthy(kept: kept).answer($0) }
   }
 
-  /// What an operation on a store on this bus failed with, which lives until then; nil when it succeeded.
+  /// The error code of an operation on a store on this bus; nil when it succeeds.
   func code(
     _ patience: BusTimeouts = .standard, _ body: (SecretServiceStore) throws -> Void
   ) -> VaultError.Code? {

@@ -2,25 +2,25 @@ import Foundation
 import Glibc
 import SystemPackage
 
-/// A session bus with a Secret Service on it, both of a test's own: it answers each call as the test
-/// wants, which no real service does.
+/// A session bus with a Secret Service that answers each call as the test demands, unlike any real
+/// service.
 ///
 /// https://dbus.freedesktop.org/doc/dbus-specification.html#message-protocol-messages
 final class HostileBus: @unchecked Sendable {
-  // Sendable: what changes is behind the lock.
+  // Sendable: the lock protects all mutable state.
 
-  /// One call of the store's.
+  /// One call of the store.
   struct Call {
     let member: String
     let path: String
     let body: [UInt8]
-    /// How often it was called before, over all connections.
+    /// The number of earlier calls of the same method, over all connections.
     let earlierCount: Int
-    /// Whether nothing was called over its connection before.
+    /// Whether it is the first call over its connection.
     let isFirst: Bool
 
-    /// Whether it asks for nothing that there is.
-    var isKnock: Bool { member == "ReadAlias" && !mentions("default") }
+    /// Whether the call looks up an alias that does not exist.
+    var isIntroduction: Bool { member == "ReadAlias" && !mentions("default") }
 
     func mentions(_ text: String) -> Bool {
       String(decoding: body, as: UTF8.self).contains(text)
@@ -30,15 +30,15 @@ final class HostileBus: @unchecked Sendable {
   enum Answer {
     case values(BusBody)
     case error(String, String)
-    /// None, ever.
+    /// No answer.
     case silence
-    /// The bus goes.
+    /// The bus closes the connection.
     case hangUp
-    /// No message at all.
+    /// Bytes that are not a message.
     case bytes([UInt8])
-    /// From here on nothing more is read.
-    case deafness
-    /// An answer, and nothing more is read.
+    /// No answer, and the bus reads no more.
+    case stopsReading
+    /// An answer, after which the bus reads no more.
     case lastValues(BusBody)
   }
 
@@ -70,7 +70,7 @@ final class HostileBus: @unchecked Sendable {
     }
     precondition(result == 0 && listen(listener, 16) == 0, "no socket: errno \(errno)")
     Thread.detachNewThread { [listener, connections, weak self] in
-      // Only this thread closes it: its number could be another bus's by then.
+      // Only this thread closes the socket, because its number could then belong to another bus.
       defer { Glibc.close(listener) }
       while true {
         let connection = accept(listener, nil, nil)
@@ -90,7 +90,7 @@ final class HostileBus: @unchecked Sendable {
     try? FileManager.default.removeItem(atPath: folder.string)
   }
 
-  /// How often a method was called.
+  /// The number of calls of a method.
   func count(of member: String) -> Int { lock.withLock { counts[member] ?? 0 } }
 
   private func answer(_ message: BusInput.Message, isFirst: Bool) -> Answer {
@@ -114,7 +114,7 @@ final class HostileBus: @unchecked Sendable {
     var callCount = 0
     while let message = input.message() {
       guard message.isCall else { continue }
-      // The first one of all is to the bus.
+      // The very first call goes to the bus itself.
       guard let answer = bus()?.answer(message, isFirst: callCount == 1) else { return }
       callCount += 1
       switch answer {
@@ -124,7 +124,7 @@ final class HostileBus: @unchecked Sendable {
       case .bytes(let bytes): BusInput.send(bytes, connection)
       case .silence: continue
       case .hangUp: return
-      case .deafness: return wait(for: bus)
+      case .stopsReading: return wait(for: bus)
       case .lastValues(let body):
         BusInput.send(.reply(to: message.serial, body), connection)
         return wait(for: bus)
@@ -137,7 +137,8 @@ final class HostileBus: @unchecked Sendable {
   }
 }
 
-/// The sockets of a bus: none is touched once its number may be another's.
+/// The sockets of a bus; a closed socket is not used again, because its number can belong to
+/// another one.
 private final class Connections: @unchecked Sendable {
   private let lock = NSLock()
   private var open: Set<Int32> = []

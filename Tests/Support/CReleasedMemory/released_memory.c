@@ -1,5 +1,6 @@
-// Stands before the C library's mlock(2) and munmap(2) in the program that it is linked into, whatever
-// that program was built with: it sees what the kernel gets back, and asks nobody else.
+// Replaces the C library's mlock(2) and munmap(2) in the program that it is linked into, in any
+// build:
+// it sees the memory that the kernel gets back, without help from the code under test.
 
 #define _GNU_SOURCE
 #include "released_memory.h"

@@ -4,22 +4,23 @@ import DataVaultTesting
 import Glibc
 import VaultCrypto
 
-/// Uses secrets and a vault in every way, and looks at each locked mapping as the kernel gets it back.
+/// Uses secrets and a vault in every way, and checks each locked mapping when the kernel gets it
+/// back.
 ///
-/// For `scripts/test`, which builds it for release: what the optimizer leaves of the wiping counts, not
-/// what stands in the source. The look is taken before munmap(2) by a function of that name
-/// (`CReleasedMemory`), so nothing in the library takes part in it.
+/// `scripts/test` builds it for release, to test what the optimizer leaves of the wiping. A
+/// replacement for munmap(2) (`CReleasedMemory`) does the check, so no code of the library takes
+/// part in it.
 @main enum MemoryWipeTest {
   static func main() async throws {
     let before = released_memory_counts()
-    guard catchesControl() else { fail("memory that was not wiped went unnoticed") }
+    guard catchesControl() else { fail("the control, memory that was not wiped, was not detected") }
     let start = released_memory_counts()
 
     for byteCount in [0, 1, 32, 4096, 4097, 100_000] { useSecret(byteCount) }
     failToFill()
     let afterSecrets = released_memory_counts()
     guard afterSecrets.givenBack - start.givenBack >= 8, afterSecrets.held == before.held else {
-      fail("secrets are kept: the proof is none")
+      fail("secrets were not released: the test is not conclusive")
     }
 
     try await useVault()
@@ -27,12 +28,12 @@ import VaultCrypto
     let count = end.givenBack - start.givenBack
     let unwiped = end.unwiped - start.unwiped
     guard end.forgotten == 0, end.held == before.held, count > 100 else {
-      fail("\(end.held) secrets are kept, \(count) were given back: the proof is none")
+      fail("\(end.held) secrets were not released, \(count) were: the test is not conclusive")
     }
     print(
       "wiping, \(build) build: \(count) mappings of secrets given back,",
       "not wiped: \(unwiped); a control was caught")
-    if unwiped > 0 { fail("secrets were given back to the system as they were") }
+    if unwiped > 0 { fail("secrets were released to the system without wiping") }
   }
 
   private static var build: String {
@@ -48,7 +49,7 @@ import VaultCrypto
     exit(1)
   }
 
-  /// Gives back a locked page with something in it.
+  /// Releases a locked page that contains data.
   private static func catchesControl() -> Bool {
     let before = released_memory_counts().unwiped
     let page = mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
@@ -84,7 +85,7 @@ import VaultCrypto
     Credentials(password: secret(password), salt: secret("salt"))
   }
 
-  /// Everything that a vault does with secrets, the refusals too.
+  /// Every operation of a vault on secrets, including refused ones.
   private static func useVault() async throws {
     let store = InMemoryVaultStore()
     let vault = try await FastTestVault.create(

@@ -3,7 +3,7 @@ import Foundation
 package import SecretServiceStore
 package import SystemPackage
 
-/// A session bus and a GNOME Keyring of a test's own, in a temporary home; both end with it.
+/// A private session bus and GNOME Keyring in a temporary home; both end with this object.
 package final class PrivateKeyring {
   package static let skipReason =
     "dbus-daemon, gnome-keyring-daemon or secret-tool is missing: scripts/install-dependencies --tests"
@@ -24,12 +24,12 @@ package final class PrivateKeyring {
 
   package static let password = "keyring's password"
 
-  /// A directory for this test: `vaults` of the store under `home`.
+  /// The directory of this test; the store's `vaults` directory is under `home`.
   package let folder: FilePath
   package var home: FilePath { folder.appending("home") }
   package var busAddress: String { "unix:path=\(folder.appending("run/bus"))" }
 
-  /// What a program needs to find this bus.
+  /// The environment in which a program finds this bus.
   package var environment: [String: String] {
     [
       "PATH": "/usr/bin:/bin", "HOME": folder.appending("user").string,
@@ -41,9 +41,9 @@ package final class PrivateKeyring {
   private var bus: Process?
   private var keyring: Process?
 
-  /// A bus without a service.
+  /// Starts a bus without a service.
   ///
-  /// - Parameter maximumMessageByteCount: as the distribution's session bus has it by default.
+  /// - Parameter maximumMessageByteCount: by default the limit of the distribution's session bus.
   package init(maximumMessageByteCount: Int = 1_000_000_000) throws {
     var template = Array("/tmp/datavault-keyring-XXXXXX".utf8CString)
     folder = FilePath(String(cString: mkdtemp(&template)))
@@ -83,7 +83,7 @@ package final class PrivateKeyring {
       Self.busProgram,
       ["--config-file=\(folder.appending("bus.conf"))", "--nofork", "--print-address=1"],
       output: output)
-    // It prints its address once it listens.
+    // The bus prints its address when it listens.
     _ = output.fileHandleForReading.availableData
   }
 
@@ -94,13 +94,13 @@ package final class PrivateKeyring {
 
   // MARK: The service
 
-  /// Starts the service and unlocks, or makes, its default collection.
+  /// Starts the service and unlocks or creates its default collection.
   package func startUnlocked(password: String = PrivateKeyring.password) throws {
     try startKeyring(password: password)
     try wait("unlocked") { _ = try self.store.ids() }
   }
 
-  /// Starts the service as after a login without a password: what there is stays locked.
+  /// Starts the service as after a login without a password: existing collections stay locked.
   package func startLocked(wrongPassword: String? = nil) throws {
     try startKeyring(password: wrongPassword)
     try wait("locked") {
@@ -112,7 +112,7 @@ package final class PrivateKeyring {
     }
   }
 
-  /// Starts the service as before anybody has ever logged in: there is no default collection.
+  /// Starts the service as before any login: there is no default collection.
   package func startWithoutCollection() throws {
     try startKeyring(password: nil)
     try wait("started") {
@@ -132,12 +132,12 @@ package final class PrivateKeyring {
     keyring = try start(Self.keyringProgram, arguments, input: password)
   }
 
-  /// Ends the service at once, as a crash would.
+  /// Kills the service, as a crash would.
   package func stopKeyring() {
     stop(&keyring)
   }
 
-  /// Lets the service take calls without answering any, until it is stopped.
+  /// Suspends the service, which accepts calls but answers none until it is stopped.
   package func suspendKeyring() {
     if let keyring { kill(keyring.processIdentifier, SIGSTOP) }
   }
@@ -156,7 +156,7 @@ package final class PrivateKeyring {
 
   // MARK: Processes
 
-  /// Runs a program on this bus to its end.
+  /// Runs a program on this bus and waits for its end.
   package func run(
     _ program: String, _ arguments: [String], input: [UInt8] = []
   ) throws -> (status: Int32, output: [UInt8]) {

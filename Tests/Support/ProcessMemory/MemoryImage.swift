@@ -1,27 +1,27 @@
 import Foundation
 import Glibc
 
-/// The writable memory of a process, as it was at one moment.
+/// An image of the writable memory of a process at one time.
 public struct MemoryImage {
   private let bytes: Data
 
   private static let pageByteCount = 4096
 
-  /// Reads what ``write(of:to:)`` has written.
+  /// Reads an image that ``write(of:to:)`` has written.
   public init(readingFrom path: String) throws {
     bytes = try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped)
   }
 
-  /// How much memory there was.
+  /// The size of the image in bytes.
   public var byteCount: Int { bytes.count }
 
-  /// Writes every page of a process, by default the calling one, that is not all zeros and was ever
-  /// writable to a file.
+  /// Writes the writable pages of a process to a file, except pages of zeros; by default of this
+  /// process.
   ///
-  /// What the loader mapped for reading alone holds nothing that a program computed. The copy goes
-  /// through one buffer, which is wiped: it would otherwise be found in the next image.
+  /// Pages that the loader mapped read-only contain no computed data. The copy goes through one
+  /// buffer, which is wiped, because the next image would otherwise contain it.
   public static func write(of process: String = "self", to path: String) throws {
-    // The file has no size to go by: it is read to its end.
+    // The file reports no size, so it is read to its end.
     guard let maps = try FileHandle(forReadingAtPath: "/proc/\(process)/maps")?.readToEnd() else {
       throw MemoryImageError()
     }
@@ -59,14 +59,15 @@ public struct MemoryImage {
     memset(buffer, 0, pageByteCount)
   }
 
-  /// Whether these bytes are anywhere.
+  /// Whether the image contains these bytes.
   public func contains(_ pattern: [UInt8]) -> Bool {
     bytes.range(of: Data(pattern)) != nil
   }
 
-  /// The keys of all expanded AES-256 keys: 32 bytes followed by what FIPS 197, 5.2 makes of them.
+  /// The keys of all expanded AES-256 keys: 32 bytes followed by their expansion (FIPS 197, 5.2).
   ///
-  /// This finds also those whose key nobody knows: of temporary files, and those that XAES derives.
+  /// This also finds keys that no test knows: those of temporary files, and those that XAES
+  /// derives.
   public func expandedKeys() -> Set<[UInt8]> {
     let box = AESKeyExpansion.substitution
     var found: Set<[UInt8]> = []

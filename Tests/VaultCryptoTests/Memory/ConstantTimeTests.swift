@@ -2,7 +2,7 @@ import Testing
 import VaultCrypto
 
 @Suite struct ConstantTimeTests {
-  @Test func tellsEqualFromUnequal() {
+  @Test func `isEqualInConstantTime() distinguishes equal from unequal bytes`() {
     let bytes = RandomSource.system.bytes(count: 100)
     for index in bytes.indices {
       var other = bytes
@@ -13,7 +13,7 @@ import VaultCrypto
     #expect(isEqual(bytes, same))
   }
 
-  @Test func lengthsDecideFirst() {
+  @Test func `sequences of different lengths are unequal`() {
     let none: [UInt8] = []
     let zero: [UInt8] = [0]
     #expect(isEqual(none, none))
@@ -21,7 +21,7 @@ import VaultCrypto
     #expect(!isEqual(zero, none))
   }
 
-  /// `#expect` cannot hold a span.
+  /// A function of its own, because `#expect` cannot capture a span.
   private func isEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool {
     isEqualInConstantTime(a.span.bytes, b.span.bytes)
   }

@@ -5,7 +5,7 @@ import Testing
 @testable import VaultCrypto
 
 @Suite struct LockedMemoryTests {
-  @Test func isLeftOutOfCoreDumps() throws {
+  @Test func `a secret is excluded from core dumps`() throws {
     let secret = SecretBytes.random(byteCount: 5000)
     let flags = try secret.withUnsafeBytes { memory in
       try memoryFlags(at: UInt(bitPattern: memory.baseAddress))
@@ -14,7 +14,7 @@ import Testing
   }
 
   @Test(.enabled(if: LockedMemory.canLock, "RLIMIT_MEMLOCK lets nothing be locked here"))
-  func isLockedAgainstSwapping() throws {
+  func `a secret is locked against swapping`() throws {
     let secret = SecretBytes.random(byteCount: 5000)
     let flags = try secret.withUnsafeBytes { memory in
       try memoryFlags(at: UInt(bitPattern: memory.baseAddress))
@@ -22,7 +22,7 @@ import Testing
     #expect(flags.contains("lo"))
   }
 
-  @Test func refusalToLockIsNotedAndWorkGoesOn() async {
+  @Test func `a refused memory lock clears isComplete, and the secret still works`() async {
     await #expect(processExitsWith: .success) {
       guard LockedMemory.forbidLocking() else { exit(2) }
       guard LockedMemory.isComplete else { exit(3) }
@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test func aLockThatWasGrantedLeavesTheRecordComplete() async {
+  @Test func `a granted memory lock leaves isComplete true`() async {
     await #expect(processExitsWith: .success) {
       if !LockedMemory.canLock { exit(0) }
       let secret = SecretBytes(copying: [1, 2, 3])
@@ -44,7 +44,7 @@ import Testing
 
   /// The VmFlags of the mapping around an address, from `/proc/self/smaps`.
   private func memoryFlags(at address: UInt) throws -> Set<Substring> {
-    // The file has no size to go by: it is read to its end.
+    // The file reports no size, so it is read to its end.
     let file = try #require(FileHandle(forReadingAtPath: "/proc/self/smaps"))
     let maps = String(decoding: try #require(try file.readToEnd()), as: UTF8.self)
     var isInside = false
@@ -63,7 +63,7 @@ import Testing
 }
 
 extension LockedMemory {
-  /// Whether this process may lock a page at all.
+  /// Whether this process can lock a page.
   static var canLock: Bool {
     let page = mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
     guard let page, page != MAP_FAILED else { return false }
@@ -71,7 +71,7 @@ extension LockedMemory {
     return mlock(page, 4096) == 0
   }
 
-  /// Takes the right to lock memory from this process; a superuser gives up being one for it.
+  /// Removes this process's right to lock memory; root drops its rights for that.
   static func forbidLocking() -> Bool {
     var none = rlimit(rlim_cur: 0, rlim_max: 0)
     guard setrlimit(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue), &none) == 0 else {

@@ -1,11 +1,11 @@
 import Foundation
 import Testing
 
-/// The program that looks at memory as the system gets it back.
+/// Runs the program that checks memory as the system gets it back.
 ///
-/// `scripts/test` runs it as built for release; here it is as the tests are.
+/// `scripts/test` runs its release build; this suite runs it in the configuration of the tests.
 @Suite struct MemoryWipeTests {
-  @Test func `every secret is wiped before its memory goes back to the system`() throws {
+  @Test func `every secret is wiped before its memory is released to the system`() throws {
     let process = Process()
     process.executableURL = Bundle.main.bundleURL.appendingPathComponent("MemoryWipeTest")
     let output = Pipe()

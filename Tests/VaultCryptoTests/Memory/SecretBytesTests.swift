@@ -4,7 +4,7 @@ import Testing
 @testable import VaultCrypto
 
 @Suite struct SecretBytesTests {
-  /// What a released secret's memory held just before the system got it back.
+  /// The contents of released memory just before the system got it back.
   final class Releases: Sendable {
     struct Release {
       let address: UInt
@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 32, 4096, 4097, 100_000])
-  func isWipedOverItsWholeCapacityBeforeTheMemoryIsGivenBack(_ byteCount: Int) {
+  func `a secret is wiped over its whole capacity before its memory is released`(_ byteCount: Int) {
     let releases = Releases()
     let address = releases.watch {
       let secret = SecretBytes(byteCount: byteCount) { memory in
@@ -44,7 +44,7 @@ import Testing
     #expect(releases.all.first?.isWiped == true)
   }
 
-  @Test func isWipedWhenItsFillingFails() {
+  @Test func `a secret is wiped when its initialization fails`() {
     struct Refusal: Error {}
     let releases = Releases()
     #expect(throws: Refusal.self) {
@@ -58,7 +58,7 @@ import Testing
     #expect(releases.all.map(\.isWiped) == [true])
   }
 
-  @Test func everySecretOfAFailedUnwrapIsWipedAndGivenBack() throws {
+  @Test func `a failed unwrap wipes and releases all its secrets`() throws {
     let wrapped = try AES256KeyWrap.wrap(
       SecretBytes.random(byteCount: 32), with: SecretBytes.random(byteCount: 32))
     let releases = Releases()
@@ -67,10 +67,10 @@ import Testing
         _ = try AES256KeyWrap.unwrap(wrapped, with: SecretBytes.random(byteCount: 32))
       }
     }
-    #expect(releases.all.map(\.isWiped) == [true, true])  // the wrapping key, the scratch space
+    #expect(releases.all.map(\.isWiped) == [true, true])  // the wrapping key and the scratch space
   }
 
-  @Test func everySecretOfACipherIsWipedAndGivenBack() throws {
+  @Test func `a cipher wipes and releases all its secrets`() throws {
     let releases = Releases()
     try releases.watch {
       let cipher = try XAES256GCM(key: SecretBytes.random(byteCount: 32))
@@ -80,14 +80,14 @@ import Testing
     #expect(!releases.all.contains { !$0.isWiped })
   }
 
-  @Test func startsAsZeros() {
+  @Test func `a new secret holds zeros`() {
     let secret = SecretBytes(zeroCount: 5000)
     #expect(secret.array == [UInt8](repeating: 0, count: 5000))
     let untouched = SecretBytes(byteCount: 10) { _ in }
     #expect(untouched.array == [UInt8](repeating: 0, count: 10))
   }
 
-  @Test func copiesAreApart() {
+  @Test func `copies are independent`() {
     var original = SecretBytes(copying: [1, 2, 3])
     let copy = original.copy()
     let part = original.copy(1..<3)
@@ -97,7 +97,7 @@ import Testing
     #expect(part.array == [2, 3])
   }
 
-  @Test func randomBytesComeFromTheSourceHandedIn() {
+  @Test func `random(from:) uses the given source`() {
     let counting = RandomSource { target in
       for index in target.indices { target[index] = UInt8(truncatingIfNeeded: index) }
     }
@@ -105,7 +105,7 @@ import Testing
     #expect(secret.array == (0..<300).map { UInt8(truncatingIfNeeded: $0) })
   }
 
-  @Test func equalityLooksAtLengthAndContents() {
+  @Test func `isEqual() compares lengths and contents`() {
     let secret = SecretBytes(copying: [1, 2, 3])
     let same = SecretBytes.isEqual(secret, SecretBytes(copying: [1, 2, 3]))
     let otherByte = SecretBytes.isEqual(secret, SecretBytes(copying: [1, 2, 4]))

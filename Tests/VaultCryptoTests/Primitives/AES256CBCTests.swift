@@ -10,21 +10,21 @@ import Testing
     let result: Outcome
   }
 
-  @Test func agreesWithTheStandardInBothDirectionsAgainAndAgain() throws {
-    var tally = VectorCounts()
+  @Test func `repeated encryption and decryption match the published vectors`() throws {
+    var counts = VectorCounts()
     for vector in try VectorFile<Case>(compact: "aes-256-cbc").vectors {
       let cipher = try AES256CBC(key: SecretBytes(copying: vector.key.bytes))
       for _ in 0..<3 {
         #expect(try run(cipher.encrypt, vector.msg.bytes, vector.iv.bytes) == vector.ct.bytes)
         #expect(try run(cipher.decrypt, vector.ct.bytes, vector.iv.bytes) == vector.msg.bytes)
       }
-      tally.matched += 1
+      counts.matched += 1
     }
-    #expect(tally == VectorCounts(matched: 2))
+    #expect(counts == VectorCounts(matched: 2))
   }
 
   @Test(arguments: [1, 15, 17])
-  func refusesAPartOfABlock(_ byteCount: Int) throws {
+  func `an incomplete block is refused`(_ byteCount: Int) throws {
     let cipher = try AES256CBC(key: SecretBytes.random(byteCount: 32))
     let message = [UInt8](repeating: 1, count: byteCount)
     #expect(throws: CryptoError(.invalidArgument, in: "AES-256-CBC")) {
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func refusesAVectorOfAnotherLength() throws {
+  @Test func `an initialization vector of another length is refused`() throws {
     let cipher = try AES256CBC(key: SecretBytes.random(byteCount: 32))
     #expect(throws: CryptoError(.invalidArgument, in: "AES-256-CBC")) {
       try run(cipher.decrypt, [UInt8](repeating: 1, count: 16), [UInt8](repeating: 0, count: 12))
@@ -40,7 +40,7 @@ import Testing
   }
 
   @Test(arguments: [0, 16, 31, 33])
-  func refusesAKeyOfAnotherLength(_ byteCount: Int) {
+  func `a key of another length is refused`(_ byteCount: Int) {
     #expect(throws: CryptoError(.invalidArgument, in: "cipher key")) {
       _ = try AES256CBC(key: SecretBytes.random(byteCount: byteCount))
     }

@@ -9,19 +9,19 @@ import VaultCrypto
     let result: Outcome
   }
 
-  /// Not offered: keys other than 256 bits, nonces other than 96.
-  @Test func agreesWithTheCompactTable() throws {
-    let tally = try run(VectorFile<Case>(compact: "aes-256-gcm").vectors)
-    #expect(tally == VectorCounts(matched: 14, refused: 6, notOffered: 32))
+  /// Not supported: keys other than 256 bits and nonces other than 96 bits.
+  @Test func `results match the compact table`() throws {
+    let counts = try run(VectorFile<Case>(compact: "aes-256-gcm").vectors)
+    #expect(counts == VectorCounts(matched: 14, refused: 6, notOffered: 32))
   }
 
-  @Test(.whereWycheproofIs) func agreesWithAllOfWycheproof() throws {
-    let tally = try run(VectorFile<Case>(wycheproof: "aes_gcm_test").vectors)
-    #expect(tally == VectorCounts(matched: 39, refused: 27, notOffered: 250))
+  @Test(.whereWycheproofIs) func `results match all Wycheproof cases`() throws {
+    let counts = try run(VectorFile<Case>(wycheproof: "aes_gcm_test").vectors)
+    #expect(counts == VectorCounts(matched: 39, refused: 27, notOffered: 250))
   }
 
   private func run(_ cases: [Case]) throws -> VectorCounts {
-    var tally = VectorCounts()
+    var counts = VectorCounts()
     for vector in cases {
       let key = SecretBytes(copying: vector.key.bytes)
       let box = AES256GCM.SealedBox(ciphertext: vector.ct.bytes, tag: vector.tag.bytes)
@@ -36,7 +36,7 @@ import VaultCrypto
           _ = try AES256GCM.open(
             box, key: key, nonce: vector.iv.bytes, authenticating: aad.span.bytes)
         }
-        tally.notOffered += 1
+        counts.notOffered += 1
         continue
       }
       switch vector.result {
@@ -48,7 +48,7 @@ import VaultCrypto
         let opened = try AES256GCM.open(
           box, key: key, nonce: vector.iv.bytes, authenticating: aad.span.bytes)
         #expect(opened.array == vector.msg.bytes, "\(vector.name)")
-        tally.matched += 1
+        counts.matched += 1
       case .invalid, .acceptable:
         #expect(
           throws: CryptoError(.authenticationFailed, in: "AES-256-GCM open"), "\(vector.name)"
@@ -56,14 +56,14 @@ import VaultCrypto
           _ = try AES256GCM.open(
             box, key: key, nonce: vector.iv.bytes, authenticating: aad.span.bytes)
         }
-        tally.refused += 1
+        counts.refused += 1
       }
     }
-    return tally
+    return counts
   }
 
   @Test(arguments: [0, 4, 12, 15, 17, 32])
-  func refusesATagOfAnotherLength(_ byteCount: Int) throws {
+  func `a tag of another length is refused`(_ byteCount: Int) throws {
     let key = SecretBytes.random(byteCount: 32)
     let nonce = [UInt8](repeating: 7, count: 12)
     let empty: [UInt8] = []
@@ -75,7 +75,7 @@ import VaultCrypto
     }
   }
 
-  @Test func refusesOtherAssociatedDataAndOtherText() throws {
+  @Test func `changed ciphertext or associated data is refused`() throws {
     let key = SecretBytes.random(byteCount: 32)
     let nonce = RandomSource.system.bytes(count: 12)
     let aad: [UInt8] = [9, 9]

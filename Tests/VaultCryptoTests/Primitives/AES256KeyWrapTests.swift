@@ -9,22 +9,21 @@ import VaultCrypto
     let result: Outcome
   }
 
-  /// Not offered: wrapping keys other than 256 bits.
+  /// Not supported: wrapping keys other than 256 bits.
   ///
-  /// The one "acceptable" case wraps 8 bytes, below
-  /// RFC 3394's minimum, and is refused.
-  @Test func agreesWithTheCompactTable() throws {
-    let tally = try run(VectorFile<Case>(compact: "aes-256-key-wrap").vectors)
-    #expect(tally == VectorCounts(matched: 9, refused: 18, notOffered: 2))
+  /// The one "acceptable" case wraps 8 bytes, which is below RFC 3394's minimum, and is refused.
+  @Test func `results match the compact table`() throws {
+    let counts = try run(VectorFile<Case>(compact: "aes-256-key-wrap").vectors)
+    #expect(counts == VectorCounts(matched: 9, refused: 18, notOffered: 2))
   }
 
-  @Test(.whereWycheproofIs) func agreesWithAllOfWycheproof() throws {
-    let tally = try run(VectorFile<Case>(wycheproof: "aes_wrap_test").vectors)
-    #expect(tally == VectorCounts(matched: 13, refused: 55, notOffered: 97))
+  @Test(.whereWycheproofIs) func `results match all Wycheproof cases`() throws {
+    let counts = try run(VectorFile<Case>(wycheproof: "aes_wrap_test").vectors)
+    #expect(counts == VectorCounts(matched: 13, refused: 55, notOffered: 97))
   }
 
   private func run(_ cases: [Case]) throws -> VectorCounts {
-    var tally = VectorCounts()
+    var counts = VectorCounts()
     for vector in cases {
       let wrappingKey = SecretBytes(copying: vector.key.bytes)
       let isOffered = vector.key.bytes.count == 32
@@ -34,26 +33,26 @@ import VaultCrypto
         #expect(wrapped == vector.ct.bytes, "\(vector.name)")
         let unwrapped = try AES256KeyWrap.unwrap(vector.ct.bytes, with: wrappingKey)
         #expect(unwrapped.array == vector.msg.bytes, "\(vector.name)")
-        tally.matched += 1
+        counts.matched += 1
         continue
       }
       #expect(throws: CryptoError.self, "\(vector.name)") {
         _ = try AES256KeyWrap.unwrap(vector.ct.bytes, with: wrappingKey)
       }
-      if isOffered { tally.refused += 1 } else { tally.notOffered += 1 }
+      if isOffered { counts.refused += 1 } else { counts.notOffered += 1 }
     }
-    return tally
+    return counts
   }
 
   @Test(arguments: [0, 8, 15, 17, 33])
-  func refusesToWrapALengthThatTheStandardLacks(_ byteCount: Int) {
+  func `a key of a length outside the standard is not wrapped`(_ byteCount: Int) {
     #expect(throws: CryptoError(.invalidArgument, in: "AES-256 key wrap")) {
       _ = try AES256KeyWrap.wrap(
         SecretBytes.random(byteCount: byteCount), with: SecretBytes.random(byteCount: 32))
     }
   }
 
-  @Test func tellsAWrongKeyFromAWrongLength() throws {
+  @Test func `a wrong key and a wrong length have separate errors`() throws {
     let wrapped = try AES256KeyWrap.wrap(
       SecretBytes.random(byteCount: 32), with: SecretBytes.random(byteCount: 32))
     #expect(throws: CryptoError(.authenticationFailed, in: "AES-256 key unwrap")) {

@@ -3,10 +3,11 @@ import Testing
 
 @testable import VaultCrypto
 
-/// What a refused call leaves in OpenSSL's error queue, the next user of the thread takes for its own
-/// failure: SSL_get_error(3).
+/// Tests that a failed call leaves no entry in OpenSSL's error queue.
+///
+/// The next user of the thread would take it for a failure of its own: SSL_get_error(3).
 @Suite struct ErrorQueueTests {
-  @Test func aRefusalLeavesNothingForTheThreadsNextUser() throws {
+  @Test func `a failed call leaves no entry in the thread's error queue`() throws {
     let half = RandomSource.system.bytes(count: 32)
     #expect(throws: CryptoError.self) {
       _ = try HKDF.sha512(
@@ -21,7 +22,7 @@ import Testing
     #expect(try newestError() == 0)
   }
 
-  /// By name, as only VaultCrypto imports OpenSSL.
+  /// The newest error, looked up by symbol name because only VaultCrypto imports OpenSSL.
   private func newestError() throws -> UInt {
     let symbol = try #require(dlsym(nil, "ERR_peek_last_error"))
     return unsafeBitCast(symbol, to: (@convention(c) () -> UInt).self)()

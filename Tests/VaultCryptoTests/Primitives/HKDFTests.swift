@@ -13,7 +13,7 @@ import VaultCrypto
   typealias Function =
     @Sendable (borrowing SecretBytes, [UInt8], [UInt8], Int) throws -> SecretBytes
 
-  @Test func agreesWithTheCompactTables() throws {
+  @Test func `results match the compact tables`() throws {
     #expect(
       try run(VectorFile<Case>(compact: "hkdf-sha256").vectors, HKDF.sha256)
         == VectorCounts(matched: 13))
@@ -22,7 +22,7 @@ import VaultCrypto
         == VectorCounts(matched: 24, refused: 3))
   }
 
-  @Test(.whereWycheproofIs) func agreesWithAllOfWycheproof() throws {
+  @Test(.whereWycheproofIs) func `results match all Wycheproof cases`() throws {
     #expect(
       try run(VectorFile<Case>(wycheproof: "hkdf_sha256_test").vectors, HKDF.sha256)
         == VectorCounts(matched: 83, refused: 3))
@@ -32,33 +32,33 @@ import VaultCrypto
   }
 
   private func run(_ cases: [Case], _ derive: Function) throws -> VectorCounts {
-    var tally = VectorCounts()
+    var counts = VectorCounts()
     for vector in cases {
       let inputKey = SecretBytes(copying: vector.ikm.bytes)
       if vector.result == .valid {
         let key = try derive(inputKey, vector.salt.bytes, vector.info.bytes, vector.size)
         #expect(key.array == vector.okm.bytes, "\(vector.name)")
-        tally.matched += 1
+        counts.matched += 1
       } else {
         #expect(throws: CryptoError(.invalidArgument, in: "HKDF"), "\(vector.name)") {
           _ = try derive(inputKey, vector.salt.bytes, vector.info.bytes, vector.size)
         }
-        tally.refused += 1
+        counts.refused += 1
       }
     }
-    return tally
+    return counts
   }
 
   @Test(arguments: [Int.min, -1, 0, 255 * 64 + 1, Int.max])
-  func refusesALengthOutOfRange(_ byteCount: Int) {
+  func `a length out of range is refused`(_ byteCount: Int) {
     #expect(throws: CryptoError(.invalidArgument, in: "HKDF")) {
       _ = try HKDF.sha512(
         inputKey: SecretBytes.random(byteCount: 32), salt: [], info: [], byteCount: byteCount)
     }
   }
 
-  /// The info that one of our formats could ever want, and more than OpenSSL 3.0 takes.
-  @Test func takesALongInfoOrSaysNo() throws {
+  /// The longest info that our formats could use, and one that exceeds OpenSSL 3.0's limit.
+  @Test func `a long info is accepted, and a too long one is refused`() throws {
     let inputKey = SecretBytes.random(byteCount: 32)
     _ = try HKDF.sha512(
       inputKey: inputKey, salt: [1], info: [UInt8](repeating: 7, count: 1024), byteCount: 32)
@@ -68,7 +68,7 @@ import VaultCrypto
     }
   }
 
-  @Test func anEmptySaltIsASaltOfZeros() throws {
+  @Test func `an empty salt equals a salt of zeros`() throws {
     let inputKey = SecretBytes.random(byteCount: 32)
     let empty = try HKDF.sha512(inputKey: inputKey, salt: [], info: [1], byteCount: 32)
     let zeros = try HKDF.sha512(

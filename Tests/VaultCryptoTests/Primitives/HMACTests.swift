@@ -11,8 +11,8 @@ import VaultCrypto
 
   typealias Function = @Sendable (borrowing SecretBytes, [UInt8]) throws -> [UInt8]
 
-  /// Truncated tags are compared with the front of ours.
-  @Test func agreesWithTheCompactTables() throws {
+  /// Truncated tags are compared with the first bytes of ours.
+  @Test func `results match the compact tables`() throws {
     #expect(
       try run(VectorFile<Case>(compact: "hmac-sha256").vectors, sha256)
         == VectorCounts(matched: 21, refused: 6))
@@ -21,7 +21,7 @@ import VaultCrypto
         == VectorCounts(matched: 21, refused: 6))
   }
 
-  @Test(.whereWycheproofIs) func agreesWithAllOfWycheproof() throws {
+  @Test(.whereWycheproofIs) func `results match all Wycheproof cases`() throws {
     #expect(
       try run(VectorFile<Case>(wycheproof: "hmac_sha256_test").vectors, sha256)
         == VectorCounts(matched: 66, refused: 108))
@@ -30,7 +30,7 @@ import VaultCrypto
         == VectorCounts(matched: 66, refused: 108))
   }
 
-  @Test func takesAnEmptyKeyAndAnEmptyMessage() throws {
+  @Test func `an empty key and an empty message are accepted`() throws {
     let code = try sha256(SecretBytes(copying: []), [])
     #expect(code.hex == "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad")
   }
@@ -44,14 +44,14 @@ import VaultCrypto
   }
 
   private func run(_ cases: [Case], _ code: Function) throws -> VectorCounts {
-    var tally = VectorCounts()
+    var counts = VectorCounts()
     for vector in cases {
       let full = try code(SecretBytes(copying: vector.key.bytes), vector.msg.bytes)
       let ours = Array(full.prefix(vector.tag.bytes.count))
       let isEqual = isEqualInConstantTime(ours.span.bytes, vector.tag.bytes.span.bytes)
       #expect(isEqual == (vector.result == .valid), "\(vector.name)")
-      if isEqual { tally.matched += 1 } else { tally.refused += 1 }
+      if isEqual { counts.matched += 1 } else { counts.refused += 1 }
     }
-    return tally
+    return counts
   }
 }

@@ -13,7 +13,7 @@ import VaultCrypto
   typealias Function =
     @Sendable (borrowing SecretBytes, [UInt8], Int, Int) throws -> SecretBytes
 
-  @Test func agreesWithTheCompactTables() throws {
+  @Test func `results match the compact tables`() throws {
     #expect(
       try run(VectorFile<Case>(compact: "pbkdf2-sha512").vectors, PBKDF2.sha512)
         == VectorCounts(matched: 16))
@@ -22,7 +22,7 @@ import VaultCrypto
         == VectorCounts(matched: 12))
   }
 
-  @Test(.whereWycheproofIs) func agreesWithAllOfWycheproof() throws {
+  @Test(.whereWycheproofIs) func `results match all Wycheproof cases`() throws {
     #expect(
       try run(VectorFile<Case>(wycheproof: "pbkdf2_hmacsha512_test").vectors, PBKDF2.sha512)
         == VectorCounts(matched: 58))
@@ -32,19 +32,19 @@ import VaultCrypto
   }
 
   private func run(_ cases: [Case], _ derive: Function) throws -> VectorCounts {
-    var tally = VectorCounts()
+    var counts = VectorCounts()
     for vector in cases {
       let key = try derive(
         SecretBytes(copying: vector.password.bytes), vector.salt.bytes, vector.iterationCount,
         vector.dkLen)
       #expect(key.array == vector.dk.bytes, "\(vector.name)")
-      tally.matched += 1
+      counts.matched += 1
     }
-    return tally
+    return counts
   }
 
   @Test(arguments: [Int.min, -1, 0, Int(Int32.max) + 1, Int.max])
-  func refusesACountOutOfRange(_ count: Int) {
+  func `a count out of range is refused`(_ count: Int) {
     #expect(throws: CryptoError(.invalidArgument, in: "PBKDF2")) {
       _ = try PBKDF2.sha512(
         password: SecretBytes(copying: [1]), salt: [], iterationCount: count, byteCount: 32)
@@ -55,7 +55,7 @@ import VaultCrypto
     }
   }
 
-  @Test func takesAnEmptyPasswordAndAnEmptySalt() throws {
+  @Test func `an empty password and an empty salt are accepted`() throws {
     let key = try PBKDF2.sha256(
       password: SecretBytes(copying: []), salt: [], iterationCount: 1, byteCount: 32)
     #expect(

@@ -8,7 +8,7 @@ import VaultCrypto
     let msg, digest: Hex
   }
 
-  @Test func agreesWithTheStandard() throws {
+  @Test func `results match the published vectors`() throws {
     let cases = try VectorFile<Case>(compact: "sha256").vectors
     #expect(cases.count == 6)
     for vector in cases {
@@ -17,8 +17,10 @@ import VaultCrypto
     }
   }
 
-  /// FIPS 180-4's long example: a million times the letter a.
-  @Test(arguments: [1_000_000, 1000, 64, 1]) func takesAMessageInPieces(_ pieceByteCount: Int)
+  /// FIPS 180-4's long example: the letter a, a million times.
+  @Test(arguments: [1_000_000, 1000, 64, 1]) func `a message in pieces has the same digest`(
+    _ pieceByteCount: Int
+  )
     throws
   {
     let piece = [UInt8](repeating: 0x61, count: pieceByteCount)

@@ -1,7 +1,7 @@
 import VaultCrypto
 
 extension XAES256GCM {
-  /// Ciphertext and tag of one message.
+  /// The ciphertext and the tag of one message.
   func sealed(_ plaintext: [UInt8], nonce: [UInt8], aad: [UInt8]) throws(CryptoError) -> [UInt8] {
     var message = plaintext
     var tag = [UInt8](repeating: 0, count: Self.tagByteCount)
@@ -14,7 +14,7 @@ extension XAES256GCM {
     return message + tag
   }
 
-  /// The plaintext of what ``sealed(_:nonce:aad:)`` gave.
+  /// The plaintext of a result of ``sealed(_:nonce:aad:)``.
   func opened(_ sealed: [UInt8], nonce: [UInt8], aad: [UInt8]) throws(CryptoError) -> [UInt8] {
     var message = Array(sealed.dropLast(Self.tagByteCount))
     let tag = Array(sealed.suffix(Self.tagByteCount))

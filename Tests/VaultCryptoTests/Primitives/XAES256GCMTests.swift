@@ -2,7 +2,7 @@ import Testing
 
 @testable import VaultCrypto
 
-/// C2SP XAES-256-GCM.md.
+/// Tests against C2SP XAES-256-GCM.md.
 @Suite struct XAES256GCMTests {
   struct Case: Vector {
     let tcId: Int?
@@ -11,7 +11,7 @@ import Testing
     let result: Outcome
   }
 
-  @Test func agreesWithTheSpecification() throws {
+  @Test func `results match the specification's vectors`() throws {
     let cases = try VectorFile<Case>(compact: "xaes-256-gcm").vectors
     #expect(cases.count == 2)
     for vector in cases {
@@ -28,8 +28,8 @@ import Testing
     }
   }
 
-  /// "Accumulated" of the specification: 10,000 random messages, summed up in one digest.
-  @Test func agreesWithTheAccumulatedTenThousand() throws {
+  /// The specification's accumulated test: 10,000 random messages in one digest.
+  @Test func `results match the specification's accumulated test`() throws {
     var stream = SHAKE128()
     var sum = SHAKE128()
     for _ in 0..<10_000 {
@@ -47,8 +47,8 @@ import Testing
       sum.squeeze(32).hex == "e6b9edf2df6cec60c8cbd864e2211b597fb69a529160cd040d56c0c210081939")
   }
 
-  /// More prefixes than the cache has places, in an order that evicts and comes back.
-  @Test func opensUnderAnyOrderOfPrefixes() throws {
+  /// More prefixes than the cache has slots, in an order that evicts prefixes and uses them again.
+  @Test func `messages open in any order of prefixes`() throws {
     let key = SecretBytes.random(byteCount: 32)
     let writer = try XAES256GCM(key: key)
     let nonces = (0..<40).map { number in
@@ -66,8 +66,8 @@ import Testing
     }
   }
 
-  /// A prefix of zeros is a prefix like any other, not an empty place of the cache.
-  @Test func aNonceOfZerosWorks() throws {
+  /// A prefix of zeros is a valid prefix and does not match an empty slot of the cache.
+  @Test func `a nonce of zeros works`() throws {
     let key = SecretBytes.random(byteCount: 32)
     let nonce = [UInt8](repeating: 0, count: 24)
     let sealed = try XAES256GCM(key: key).sealed([1, 2, 3], nonce: nonce, aad: [])
@@ -76,7 +76,7 @@ import Testing
     #expect(throws: CryptoError.self) { try other.opened(sealed, nonce: nonce, aad: []) }
   }
 
-  @Test func sealsAfterAFailedOpen() throws {
+  @Test func `sealing works after a failed open`() throws {
     let cipher = try XAES256GCM(key: SecretBytes.random(byteCount: 32))
     let nonce = RandomSource.system.bytes(count: 24)
     let first = try cipher.sealed([1, 2, 3], nonce: nonce, aad: [4])
@@ -85,7 +85,7 @@ import Testing
     #expect(try cipher.opened(first, nonce: nonce, aad: [4]) == [1, 2, 3])
   }
 
-  @Test func aFailedOpenLeavesNothingOfTheText() throws {
+  @Test func `a failed open wipes the output`() throws {
     let cipher = try XAES256GCM(key: SecretBytes.random(byteCount: 32))
     let nonce = RandomSource.system.bytes(count: 24)
     let sealed = try cipher.sealed([UInt8](repeating: 7, count: 4056), nonce: nonce, aad: [])
@@ -106,7 +106,7 @@ import Testing
   }
 
   @Test(arguments: [0, 4, 12, 15, 17])
-  func refusesATagOfAnotherLength(_ byteCount: Int) throws {
+  func `a tag of another length is refused`(_ byteCount: Int) throws {
     let cipher = try XAES256GCM(key: SecretBytes.random(byteCount: 32))
     let nonce = RandomSource.system.bytes(count: 24)
     let sealed = try cipher.sealed([], nonce: nonce, aad: [])
@@ -126,7 +126,7 @@ import Testing
   }
 
   @Test(arguments: [0, 12, 23, 25])
-  func refusesANonceOfAnotherLength(_ byteCount: Int) throws {
+  func `a nonce of another length is refused`(_ byteCount: Int) throws {
     let cipher = try XAES256GCM(key: SecretBytes.random(byteCount: 32))
     let nonce = [UInt8](repeating: 1, count: byteCount)
     #expect(throws: CryptoError(.invalidArgument, in: "XAES-256-GCM nonce or tag")) {
@@ -138,7 +138,7 @@ import Testing
   }
 
   @Test(arguments: [0, 16, 31, 33])
-  func refusesAKeyOfAnotherLength(_ byteCount: Int) {
+  func `a key of another length is refused`(_ byteCount: Int) {
     #expect(throws: CryptoError(.invalidArgument, in: "XAES-256-GCM key")) {
       _ = try XAES256GCM(key: SecretBytes.random(byteCount: byteCount))
     }

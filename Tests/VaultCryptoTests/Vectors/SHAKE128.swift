@@ -1,5 +1,6 @@
-/// SHAKE-128 (FIPS 202), as plain as can be: the accumulated vectors are made with it, and an
-/// implementation of our own squeezes piece by piece, which OpenSSL 3.0 cannot.
+/// SHAKE-128 (FIPS 202) in a simple implementation, for the accumulated vectors.
+///
+/// It squeezes in parts, which OpenSSL 3.0 cannot do.
 struct SHAKE128 {
   private static let rateByteCount = 168
 
@@ -7,9 +8,9 @@ struct SHAKE128 {
   private var position = 0
   private var isSqueezing = false
 
-  /// Adds bytes; not after the first squeeze.
+  /// Absorbs bytes; not allowed after the first squeeze.
   mutating func absorb(_ bytes: [UInt8]) {
-    precondition(!isSqueezing, "the sponge gives already")
+    precondition(!isSqueezing, "absorb() after squeeze()")
     for byte in bytes {
       lanes[position / 8] ^= UInt64(byte) << (8 * UInt64(position % 8))
       advance()

@@ -1,10 +1,12 @@
-/// How many cases ended how: compared with the expected numbers, so that an empty run cannot pass.
+/// The number of cases with each outcome, compared with expected numbers so that an empty run
+/// fails.
 struct VectorCounts: Equatable, CustomStringConvertible {
-  /// Accepted with the published result.
+  /// Cases that were accepted with the published result.
   var matched = 0
-  /// Refused, as the publisher demands.
+  /// Cases that were refused as the publisher demands.
   var refused = 0
-  /// Refused because we do not offer the parameters: a key or a nonce of another size.
+  /// Cases that were refused because we do not support their parameters: a key or nonce of another
+  /// size.
   var notOffered = 0
 
   var description: String { "matched \(matched), refused \(refused), not offered \(notOffered)" }

@@ -10,18 +10,18 @@ protocol Vector: Decodable, Sendable {
 }
 
 extension Vector {
-  /// How a failure names the case.
+  /// The name of the case in failure messages.
   var name: String { id ?? "tcId \(tcId ?? 0)" }
 }
 
-/// What the publisher says must happen.
+/// The outcome that the publisher demands.
 enum Outcome: String, Decodable, Sendable {
   case valid, invalid
-  /// Either answer is right.
+  /// Both answers are right.
   case acceptable
 }
 
-/// Bytes written as hexadecimal digits.
+/// Bytes in hexadecimal digits.
 struct Hex: Decodable, Sendable, Equatable {
   let bytes: [UInt8]
 
@@ -42,8 +42,9 @@ struct Hex: Decodable, Sendable, Equatable {
   }
 }
 
-/// A table of cases: a compact one of `Fixtures/vectors`, or a whole Wycheproof file where the
-/// checkout lies beside a `shared` folder that holds them.
+/// A table of cases: a compact one of `Fixtures/vectors`, or a whole Wycheproof file.
+///
+/// The Wycheproof files are optional, in a `shared` folder beside the checkout.
 struct VectorFile<V: Vector>: Sendable {
   let vectors: [V]
 
@@ -77,7 +78,7 @@ private let packageRoot = URL(filePath: #filePath)
 private let wycheproofFolder = packageRoot.appending(path: "../shared/vectors/wycheproof")
 
 extension Trait where Self == ConditionTrait {
-  /// Runs the test only where the whole Wycheproof files are; the compact tables run everywhere.
+  /// Runs the test only if the whole Wycheproof files are present; the compact tables always run.
   static var whereWycheproofIs: Self {
     .enabled(
       if: FileManager.default.fileExists(atPath: wycheproofFolder.path),

@@ -3,15 +3,16 @@
 
 #include <stddef.h>
 
-/// What has become of the mappings that this program asked to lock into memory.
+/// The state of the mappings that this program asked to lock into memory.
 struct released_memory {
-  /// Given back with nothing but zeros in them.
+  /// Mappings that were released and contained only zeros.
   size_t wiped;
-  /// Given back with something in them.
+  /// Mappings that were released and contained other bytes.
   size_t unwiped;
-  /// Not given back yet.
+  /// Mappings that have not been released yet.
   size_t held;
-  /// Asked for when there was no room to remember more: the other counts are worth nothing then.
+  /// Mappings for which there was no room in the table; if there are any, the other counts are
+  /// invalid.
   size_t forgotten;
 };
 
