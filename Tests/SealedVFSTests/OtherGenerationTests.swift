@@ -54,6 +54,22 @@ import Testing
     #expect(found.otherGeneration == nil)
   }
 
+  @Test
+  func `a generation that a power cut left half overwritten is not told, as the database has it`()
+    throws
+  {
+    let place = try killed(afterwards: "PRAGMA wal_checkpoint(FULL)")
+    let whole = try log(place)
+    // The next generation's header and some sectors of its frames reached the disk, none of their headers.
+    try place.changeLogHeader { $0[19] ^= 1 }
+    try place.change(place.log) { log in
+      log[32 + (whole.committedFrameCount - 1) * 4120 + 24 + 600] ^= 1
+    }
+    let found = try log(place)
+    #expect(found.staleFrameCount == found.frameCount && found.frameCount > 3)
+    #expect(found.otherGeneration == nil)
+  }
+
   @Test func `frames of a transaction that did not commit are not told`() throws {
     let place = try killed()
     try place.changeLogHeader { $0[19] ^= 1 }

@@ -14,6 +14,11 @@ struct OtherGeneration {
   private(set) var pageCount: UInt32 = 0
   /// The frame that holds a page's last committed copy, from 1.
   private(set) var frames: [UInt32: UInt32] = [:]
+  /// The pages of the generation's frames behind the last commit that could be followed.
+  ///
+  /// The next generation overwrites the log from its beginning, and a power cut can keep any of its sectors.
+  /// The database then holds later copies of these pages than the frames before do.
+  private(set) var laterPages: Set<UInt32> = []
 
   private init() {}
 
@@ -37,6 +42,7 @@ struct OtherGeneration {
     var found = Self()
     var open: [UInt32: UInt32] = [:]
     var chain: FrameChain?
+    var isBroken = false
     for number in 1...UInt32(clamping: max(1, frameCount)) {
       let offset = LogScan.offset(ofFrame: number)
       guard unsafe file.read(frame.pointer, frame.byteCount, at: offset) else { break }
@@ -44,12 +50,19 @@ struct OtherGeneration {
         unsafe chain = FrameChain(
           first: frame.pointer, at: offset, keys, isBigEndian: isBigEndian, page.pointer)
       } else if unsafe chain?.revealHeader(of: frame.pointer, at: offset, keys.frameHeader) != true
-        || chain?.accept(frame.pointer, page.pointer, keys.page) != true
       {
-        break
+        isBroken = true
+        continue
       }
       guard chain != nil else { return nil }
       let header = unsafe UnsafeRawPointer(frame.pointer)
+      if number > 1,
+        unsafe isBroken || chain?.accept(frame.pointer, page.pointer, keys.page) != true
+      {
+        isBroken = true
+        unsafe found.laterPages.insert(header.bigEndianWord(at: 0))
+        continue
+      }
       unsafe open[header.bigEndianWord(at: 0)] = number
       let size = unsafe header.bigEndianWord(at: 4)
       if size != 0 {
@@ -60,12 +73,16 @@ struct OtherGeneration {
         found.frameCount = Int(number)
       }
     }
+    found.laterPages.formUnion(open.keys)
     return chain == nil ? nil : found
   }
 }
 
 extension SealedImage {
   /// The commits of another generation, where the database does not hold the last copy of each page.
+  ///
+  /// A page of which that generation has a later frame, whole or torn, does not count: the database can hold
+  /// that frame's copy.
   func otherGeneration() -> VerificationReport.Log.OtherGeneration? {
     let report = log.report
     guard report.state == .sealed, report.validFrameCount == 0, report.discardedTail == nil,
@@ -75,7 +92,7 @@ extension SealedImage {
     let committed = Scratch(byteCount: PageLayout.byteCount)
     let held = Scratch(byteCount: PageLayout.byteCount)
     let missing = found.frames.filter { number, index in
-      guard number <= found.pageCount else { return false }
+      guard number <= found.pageCount, !found.laterPages.contains(number) else { return false }
       let isHeld =
         unsafe logFile.read(
           frame.pointer, frame.byteCount, at: LogScan.offset(ofFrame: index))
