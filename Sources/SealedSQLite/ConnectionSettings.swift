@@ -1,29 +1,29 @@
 internal import GRDB
 public import SealedVFS
 
-/// What each connection to a sealed database must be like, set and read back.
+/// Sets and checks the settings that each connection to a sealed database needs.
 ///
-/// A setting that does not read back as it was set fails the connection: a row that
-/// stays in a free page or a commit that is not on disk would not be noticed otherwise.
+/// A connection fails if a setting does not read back as it was set. Otherwise a deleted row could
+/// stay in a free page, or a commit could be missing from the disk, without a sign.
 enum ConnectionSettings {
   /// Runs on every connection of a pool before it is used.
   static func prepare(_ db: Database, _ creation: SealedDatabase.Creation) throws {
     try requireSealedVFS(db)
     if let connection = unsafe db.sqliteConnection {
       let count = unsafe SealedConnection.reserveBytes(of: connection)
-      try require(count == 40, "40 reserved bytes a page (found \(count))")
+      try require(count == 40, "40 reserved bytes in each page (found \(count))")
     }
     if creation.autoVacuum != .none, !db.configuration.readonly,
       try Int.fetchOne(db, sql: "PRAGMA page_count") == 0
     {
-      // Writes page 1 of a new database, so not before the reserve is set; in one that is there it
-      // would commit at every opening, and wait for other writers.
+      // This writes page 1 of a new database, so it must follow the reserved bytes. In an existing
+      // one it would commit at every opening, and wait for other writers.
       try db.execute(sql: "PRAGMA auto_vacuum = \(creation.autoVacuum.rawValue)")
     }
     try set(db, "secure_delete", to: "ON", readsBack: 1)
   }
 
-  /// Runs on the writer after the pool has opened, which set its own idea of `synchronous`.
+  /// Runs on the writer after the pool has opened, because the pool sets `synchronous` itself.
   static func makeDurable(_ db: Database, _ durability: Durability) throws {
     try set(db, "synchronous", to: "\(durability.level)", readsBack: durability.level)
     let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode")
@@ -31,13 +31,13 @@ enum ConnectionSettings {
     try requirePages(db)
   }
 
-  /// Runs once on a pool or a reader: what its pages are like is read from the file.
+  /// Runs once on a pool or a reader, because the page size is read from the file.
   static func requirePages(_ db: Database) throws {
     let pageByteCount = try Int.fetchOne(db, sql: "PRAGMA page_size")
     try require(pageByteCount == 4096, "page_size=4096")
   }
 
-  /// Fails closed: the connection must be on our VFS, in the SQLite library that the VFS is in.
+  /// Fails closed: the connection must be on the sealed VFS, in the VFS's own SQLite library.
   private static func requireSealedVFS(_ db: Database) throws {
     guard let connection = unsafe db.sqliteConnection,
       unsafe SealedConnection.vfsName(of: connection) == SealedVFS.name,
@@ -57,21 +57,21 @@ enum ConnectionSettings {
 
   private static func require(_ condition: Bool, _ setting: String) throws {
     if !condition {
-      throw SealedDatabaseError(.settingRefused, "SQLite does not take the setting \(setting)")
+      throw SealedDatabaseError(.settingRefused, "SQLite refuses the setting \(setting)")
     }
   }
 }
 
-/// Where a database's key is kept, as ``SealedDatabase`` takes it: 32 raw bytes in a key file, or
-/// behind an open descriptor.
+/// The place of a database's key: 32 raw bytes in a key file, or behind an open descriptor.
 public typealias DatabaseKey = KeySource
 
-/// When a committed transaction is on disk: <https://sqlite.org/pragma.html#pragma_synchronous>.
+/// The time at which a commit is on disk: <https://sqlite.org/pragma.html#pragma_synchronous>.
 public struct Durability: Sendable, Equatable {
   let level: Int
 
   /// Each commit is synchronized before it returns: the default.
   public static let full = Durability(level: 2)
-  /// Only checkpoints are synchronized: a power cut may take the last commits, never consistency.
+  /// Only checkpoints are synchronized: a power cut can lose the last commits, but never
+  /// consistency.
   public static let normal = Durability(level: 1)
 }

@@ -5,23 +5,26 @@ public import SystemPackage
 public import VaultCrypto
 
 extension SealedDatabase {
-  /// Copies a whole database into a new file, from any format to any: `docs/reference/exchange.md`.
+  /// Copies a whole database into a new file, from any format to any format.
   ///
-  /// Rows with their row ids, schema, indexes, triggers, views, virtual tables, text encoding,
-  /// `auto_vacuum`, `user_version` and `application_id` arrive; free space and the page size do not,
-  /// and a sealed copy has an identity of its own. The source is opened read-only and stays as it
-  /// is. A sealed one may be in use; others must be closed, and are held until the copy is done.
+  /// `docs/reference/exchange.md` has the details. The copy has all rows with their row ids, the schema with
+  /// indexes, triggers, views and virtual tables, the text encoding, `auto_vacuum`, `user_version`
+  /// and `application_id`. Free space and the page size are not copied. A sealed copy has a new
+  /// identity. The source is opened read-only and does not change. A sealed source can be in use.
+  /// Any other must be closed, and is locked until the copy is done.
   ///
-  /// The new file is whole and durable on return. Killed before, it is absent, and `.NAME.new` beside
-  /// it may be a part of it, in the new format; the next copy to the name removes it.
+  /// The new file is whole and durable on return. If the process is killed before, the file does
+  /// not exist. `.NAME.new` beside it can then hold part of the copy, in the new format. The next
+  /// copy to the same name removes it.
   ///
   /// - Parameters:
-  ///   - source: what to copy; nothing is left beside it.
-  ///   - target: where to; nothing may lie there.
-  ///   - progress: pages written, of those that the source has; called on the same thread.
-  /// - Throws: `alreadyExists`, `absent`, `wrongKey`, `wrongKeyOrNotSQLCipher`, `notClosed`, `busy`,
-  ///   `damaged`, `truncated`, `diskFull`, and the errors of ``openReader(at:key:configuration:)``.
-  ///   `sqlite` for a schema that needs functions or collations that SQLite itself does not have.
+  ///   - source: the database to copy; no file is left beside it.
+  ///   - target: the new database, whose path must be free.
+  ///   - progress: receives the pages written and the pages of the source, on the same thread.
+  /// - Throws: `alreadyExists`, `absent`, `wrongKey`, `wrongKeyOrNotSQLCipher`, `notClosed`,
+  ///   `busy`, `damaged`, `truncated`, `diskFull`, and the errors of
+  ///   ``openReader(at:key:configuration:)``; `sqlite` for a schema that needs functions or
+  ///   collations that SQLite itself lacks.
   public static func copy(
     from source: borrowing DatabaseFile, to target: borrowing DatabaseFile,
     progress: (PageProgress) -> Void = { _ in }
@@ -30,7 +33,7 @@ extension SealedDatabase {
       from: source, to: target, over: "unix", fileSystem: LinuxFileSystem(), progress: progress)
   }
 
-  /// As above, on another VFS and file system: for tests that record or fail what reaches the disk.
+  /// Copies over another VFS and file system, for tests that record disk writes or make them fail.
   package static func copy(
     from source: borrowing DatabaseFile, to target: borrowing DatabaseFile, over base: String,
     fileSystem: any FileSystem, progress: (PageProgress) -> Void = { _ in }
@@ -70,27 +73,27 @@ extension SealedDatabase {
 extension SealedDatabase {
   /// Copies the database of an open pool or queue into a new sealed file: SQLite's `VACUUM INTO`.
   ///
-  /// The copy is as small as it can be, and has an identity of its own. The pool stays in use: its
-  /// writer waits, its readers do not. Unlike ``copy(from:to:progress:)`` this has the functions and
-  /// collations of the connection, and needs no key of the source.
+  /// The copy has no free space, and a new identity. The pool stays in use: its writer waits, its
+  /// readers do not. Unlike ``copy(from:to:progress:)`` this has the functions and collations of
+  /// the connection, and needs no key of the source.
   ///
-  /// The new file is whole and durable on return, whatever ``Durability`` the pool has. Killed before,
-  /// it is absent, and `.NAME.new` beside it may be a part of it, sealed; the next copy to the name
-  /// removes it.
+  /// The new file is whole and durable on return, with any ``Durability`` of the pool. If the
+  /// process is killed before, the file does not exist. `.NAME.new` beside it can then hold part of
+  /// the copy, sealed. The next copy to the same name removes it.
   ///
   /// - Parameters:
   ///   - writer: a pool or queue of ``SealedDatabase``.
-  ///   - path: the new file; nothing may lie there, nor a log or journal of that name.
-  ///   - key: 32 bytes, copied; the source's, or another.
-  /// - Throws: `alreadyExists`; `busy` while another process makes a file there; `notOnSealedVFS`;
-  ///   `damagedPage`, `truncated`, `diskFull` and what SQLite says.
+  ///   - path: the new file; the path must be free, and so must those of its log and journal.
+  ///   - key: 32 bytes, which are copied; the source's key or another.
+  /// - Throws: `alreadyExists`; `busy` while another process creates the same file;
+  ///   `notOnSealedVFS`; `damagedPage`, `truncated`, `diskFull`, and errors of SQLite.
   public static func vacuum(
     _ writer: any DatabaseWriter, into path: FilePath, key: borrowing SecretBytes
   ) throws(SealedDatabaseError) {
     try vacuum(writer, into: path, key: key, over: "unix", fileSystem: LinuxFileSystem())
   }
 
-  /// As above, on another VFS and file system: for tests that record or fail what reaches the disk.
+  /// Copies over another VFS and file system, for tests that record disk writes or make them fail.
   package static func vacuum(
     _ writer: any DatabaseWriter, into path: FilePath, key: borrowing SecretBytes,
     over base: String, fileSystem: any FileSystem
@@ -121,7 +124,8 @@ extension SealedDatabase {
     }
   }
 
-  /// Runs the statement; what it writes is synchronized as the source would be, so at its fullest.
+  /// Runs the statement with `synchronous = FULL`: SQLite synchronizes the copy as it does the
+  /// source.
   private static func fill(_ path: FilePath, from db: Database) throws {
     let level = try Int.fetchOne(db, sql: "PRAGMA main.synchronous") ?? 2
     try db.execute(sql: "PRAGMA main.synchronous = FULL")
@@ -130,16 +134,16 @@ extension SealedDatabase {
   }
 }
 
-/// A database file, by where it lies, how it is encrypted and what opens it.
+/// A database file: its path, its encryption and the key that opens it.
 public struct DatabaseFile: ~Copyable, Sendable {
-  /// How the pages are encrypted, and what opens them.
+  /// The encryption of the pages, with the key.
   enum Encryption: ~Copyable {
     case sealed(SecretBytes)
     case sqlcipher4(SQLCipherKey)
     case none
   }
 
-  /// Where it lies.
+  /// The path of the file.
   public let path: FilePath
   let encryption: Encryption
 
@@ -148,12 +152,12 @@ public struct DatabaseFile: ~Copyable, Sendable {
     self.encryption = encryption
   }
 
-  /// Our own format, `docs/reference/sealed-database-format.md`, under a key of 32 bytes.
+  /// A database in the sealed format, `docs/reference/sealed-database-format.md`, under a key of 32 bytes.
   public static func sealed(_ path: FilePath, key: consuming SecretBytes) -> DatabaseFile {
     DatabaseFile(path, .sealed(key))
   }
 
-  /// SQLCipher 4 with its default settings: `docs/reference/sqlcipher-format.md`.
+  /// A database of SQLCipher 4 with default settings: `docs/reference/sqlcipher-format.md`.
   public static func sqlcipher4(_ path: FilePath, key: consuming SQLCipherKey) -> DatabaseFile {
     DatabaseFile(path, .sqlcipher4(key))
   }

@@ -6,25 +6,25 @@ public import VaultCrypto
 extension SealedDatabase {
   /// Seals a whole database under a new key.
   ///
-  /// Every page is opened and sealed again, the log's too, into a copy that then takes the database's
-  /// place; there must be room for it. The file keeps its identity and its journal mode. On return the
-  /// change is durable, and no page under the old key is left but in freed blocks of the disk. Killed
-  /// at any moment, the database is whole under the old key or under the new one; a second call with
-  /// the same keys then finishes, or finds that nothing is left to do.
+  /// Every page is opened and sealed again, pages of the log included, into a copy that then
+  /// replaces the database. The disk must have room for the copy. The file keeps its identity and
+  /// its journal mode. The change is durable on return, and the old key then opens only freed
+  /// blocks of the disk. If the process is killed, the database is whole under either the old or
+  /// the new key. A second call with the same keys then finishes the change if it is unfinished.
   ///
-  /// All connections must be closed, in every process. Keep the new key durably *before* you call
-  /// this, and the old one until it has returned.
+  /// All connections must be closed, in every process. Store the new key durably *before* this
+  /// call, and keep the old one until it returns.
   ///
   /// - Parameters:
   ///   - path: the database's file.
-  ///   - oldKey: 32 bytes, the key that the database has.
-  ///   - newKey: 32 bytes.
+  ///   - oldKey: the present key, 32 bytes.
+  ///   - newKey: the new key, 32 bytes.
   ///   - patience: how long to wait for other connections to close. Default: one second.
-  ///   - progress: told of the pages sealed, after each mebibyte and at the end.
-  /// - Returns: what the recovery of the log left out, as at an opening; nil as a rule.
-  /// - Throws: `busy` while others hold the file; `readOnly` when the file or its directory may not
-  ///   be written; `sameKey`; `wrongKey` and the other codes of an opening; `damagedPage`,
-  ///   `truncated`; `diskFull`. The database is as it was then, its journal mode included.
+  ///   - progress: receives the number of pages sealed, after each mebibyte and at the end.
+  /// - Returns: the frames that the log's recovery left out, as at an opening; usually nil.
+  /// - Throws: `busy` while others hold the file; `readOnly` if the file or its directory cannot be
+  ///   written; `sameKey`; `wrongKey` and the other codes of an opening; `damagedPage`,
+  ///   `truncated`; `diskFull`. The database, its journal mode included, is then unchanged.
   @discardableResult
   public static func changeKey(
     at path: FilePath, from oldKey: borrowing SecretBytes, to newKey: borrowing SecretBytes,
@@ -35,7 +35,7 @@ extension SealedDatabase {
       fileSystem: LinuxFileSystem(), progress: progress)
   }
 
-  /// As above, over another VFS and file system: for tests that record or fail what reaches the disk.
+  /// Changes the key over another VFS and file system, for tests that record or fail disk writes.
   @discardableResult
   package static func changeKey(
     at path: FilePath, from oldKey: borrowing SecretBytes, to newKey: borrowing SecretBytes,

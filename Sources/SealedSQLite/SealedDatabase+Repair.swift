@@ -4,20 +4,20 @@ public import SystemPackage
 public import VaultCrypto
 
 extension SealedDatabase {
-  /// Reads every page of a database, every frame of its write-ahead log and every record of a hot
-  /// journal, and names what does not authenticate; then has SQLite check that the contents of the
-  /// pages agree: `docs/reference/verify-and-salvage.md`.
+  /// Verifies every page of a database, every frame of its log and every record of a hot journal.
   ///
-  /// Nothing on disk is changed or made, and memory does not grow with the database. Nobody may have
-  /// the database open in WAL mode meanwhile.
+  /// The report lists all that does not authenticate. SQLite then checks that the contents of the
+  /// pages agree: `docs/reference/verify-and-salvage.md`. Nothing on disk is changed or created, and the
+  /// memory does not grow with the database. During the call, no other connection must have the
+  /// database open in WAL mode.
   ///
   /// - Parameters:
   ///   - path: the database's file.
   ///   - key: the 32 bytes that open it.
-  ///   - checksContents: whether SQLite's `PRAGMA integrity_check` is run too, where every page is
-  ///     authentic; true by default. It takes about as long again.
+  ///   - checksContents: whether to run SQLite's `PRAGMA integrity_check`, too, if every page is
+  ///     authentic. It takes about the same time again. Default: true.
   ///   - progress: called after each block of pages or frames, on the same thread.
-  /// - Returns: what was found; a damaged page is a finding, not an error.
+  /// - Returns: the findings; a damaged page is a finding, not an error.
   /// - Throws: `wrongKey`, `plainDatabase`, `notSealed`, `newerVersion`, `absent`, `busy`,
   ///   `inputOutput`.
   public static func verify(
@@ -36,7 +36,7 @@ extension SealedDatabase {
 extension SealedDatabase {
   /// Copies all rows that can still be reached into a new database, under the same key.
   ///
-  /// As ``salvage(from:key:to:newKey:progress:)``.
+  /// See ``salvage(from:key:to:newKey:progress:)``.
   public static func salvage(
     from source: FilePath, key: borrowing SecretBytes, to destination: FilePath,
     progress: (PageProgress) -> Void = { _ in }
@@ -46,16 +46,17 @@ extension SealedDatabase {
 
   /// Copies all rows that can still be reached into a new database: `docs/reference/verify-and-salvage.md`.
   ///
-  /// The source is not changed; nobody may have it open in WAL mode meanwhile. The new database has a
-  /// file id of its own. It is written beside its place and put there, durably, when it is complete;
-  /// killed before that, nothing is there.
+  /// The source is not changed. During the call, no other connection must have it open in WAL mode.
+  /// The new database has a new file id. It is written under a temporary name and, once complete,
+  /// renamed durably. If the process is killed before, the destination does not exist.
   ///
   /// - Parameters:
-  ///   - destination: where nothing may lie yet.
+  ///   - destination: the path of the new database, which must be free.
   ///   - newKey: the 32 bytes that seal the new database.
   ///   - progress: called while pages of the source are read, on the same thread.
-  /// - Returns: what was copied and what is lost, by table.
-  /// - Throws: `alreadyExists`, `diskFull`, and what ``verify(at:key:checksContents:progress:)`` throws.
+  /// - Returns: the numbers of rows copied and lost, by table.
+  /// - Throws: `alreadyExists`, `diskFull`, and the errors of
+  ///   ``verify(at:key:checksContents:progress:)``.
   public static func salvage(
     from source: FilePath, key: borrowing SecretBytes, to destination: FilePath,
     newKey: borrowing SecretBytes, progress: (PageProgress) -> Void = { _ in }
@@ -65,9 +66,10 @@ extension SealedDatabase {
       fileSystem: LinuxFileSystem(), progress: progress)
   }
 
-  /// As above, over another VFS and file system: for tests that record or fail what reaches the disk.
+  /// Salvages over another VFS and file system, for tests that record disk writes or make them
+  /// fail.
   ///
-  /// - Parameter fileID: the id that the source must have, whatever its header states; nil takes that one.
+  /// - Parameter fileID: the id that the source must have; nil takes the id that its header states.
   package static func salvage(
     from source: FilePath, key: borrowing SecretBytes, fileID: [UInt8]? = nil,
     to destination: FilePath, newKey: borrowing SecretBytes, over base: String,
@@ -79,7 +81,7 @@ extension SealedDatabase {
       return try withoutActuallyEscaping(progress) { progress throws(SealedFileError) in
         let image = try SealedImage(
           source, key: key, fileID: fileID, over: base, progress: { _ in })
-        // For nobody but those who may use the source.
+        // Only users who can use the source get access.
         let lock = try side.claim(like: source)
         defer { lock.release() }
         do throws(SealedFileError) {
@@ -97,7 +99,7 @@ extension SealedDatabase {
     }
   }
 
-  /// Writes the side file; its connection is closed on return.
+  /// Writes the temporary file, and closes its connection before it returns.
   private static func copy(
     _ image: SealedImage, to side: FilePath, key: borrowing SecretBytes, over base: String,
     _ progress: @escaping (PageProgress) -> Void

@@ -6,52 +6,54 @@ public import VaultCrypto
 
 /// Opens sealed databases through unmodified GRDB.
 public enum SealedDatabase {
-  /// What to do when there is no database.
+  /// Whether to create a database that does not exist.
   public struct Creation: Sendable, Equatable {
     let isAllowed: Bool
     let autoVacuum: AutoVacuum
 
-    /// Make one: the default.
+    /// Create a missing database: the default.
     public static let ifAbsent = ifAbsent(autoVacuum: .none)
-    /// Fail with `absent`.
+    /// Fail with `absent` if the database does not exist.
     public static let never = Creation(isAllowed: false, autoVacuum: .none)
 
-    /// Make one whose file can shrink again; a database that is there keeps what it has.
+    /// Create a missing database with an auto-vacuum mode; an existing database keeps its mode.
     public static func ifAbsent(autoVacuum: AutoVacuum) -> Creation {
       Creation(isAllowed: true, autoVacuum: autoVacuum)
     }
 
-    /// What a new database does with pages it no longer needs:
+    /// The use of pages that a new database no longer needs:
     /// <https://sqlite.org/pragma.html#pragma_auto_vacuum>.
     public enum AutoVacuum: String, Sendable {
-      /// Keeps them for later.
+      /// Keep the pages for later.
       case none = "NONE"
-      /// Gives them back at each commit.
+      /// Return the pages to the file system at each commit.
       case full = "FULL"
-      /// Gives them back when it is told to.
+      /// Return the pages to the file system on request.
       case incremental = "INCREMENTAL"
     }
   }
 
-  /// Opens a pool on the sealed database at `path`, or makes the database.
+  /// Opens a pool on the sealed database at `path`, or creates the database.
   ///
-  /// Every connection is checked to be on the sealed VFS before it is used, and overwrites
-  /// what it deletes. What it sorts or keeps for a moment goes to sealed files, unless the
-  /// configuration sets `temp_store`. The pool is in WAL mode. The configuration's
-  /// own `prepareDatabase` runs on each connection before these checks and before a new file is
-  /// written: it must not store anything, `PRAGMA auto_vacuum` included, for which there is
-  /// `creation`.
+  /// Every connection is checked to be on the sealed VFS before it is used, and overwrites deleted
+  /// data. Temporary data goes to sealed files, unless the configuration sets `temp_store`. The
+  /// pool is in WAL mode. The configuration's own `prepareDatabase` runs on each connection before
+  /// these checks, and before a new file is written. It must not store anything: set `auto_vacuum`
+  /// by `creation`.
   ///
   /// - Parameters:
   ///   - path: the database's file; its directory must exist.
-  ///   - key: 32 bytes, copied; kept until the pool and its last connection are gone.
-  ///   - configuration: GRDB's, for every connection.
+  ///   - key: 32 bytes, which are copied, and kept until the pool and its last connection are
+  ///     released.
+  ///   - configuration: GRDB's configuration for every connection.
   ///   - durability: set on the writer after the pool has opened, because GRDB sets NORMAL there,
   ///     and read back. Default: ``Durability/full``.
-  ///   - creation: what to do when there is no database. Default: make one.
+  ///   - creation: whether to create a database that does not exist. Default:
+  ///     ``Creation/ifAbsent``.
   ///   - newFileID: the identity of a new database, 8 bytes; nil draws one.
-  /// - Returns: a pool whose commits are durable on return, by default; to be closed by ``close(_:)``.
-  /// - Throws: before anything is changed where the file is not what it should be.
+  /// - Returns: a pool whose commits are durable on return, by default. Close it with
+  ///   ``close(_:)``.
+  /// - Throws: the error for an unsuitable file, before anything is changed.
   public static func openPool(
     at path: FilePath, key: borrowing SecretBytes, configuration: Configuration = Configuration(),
     durability: Durability = .full, creation: Creation = .ifAbsent, newFileID: [UInt8]? = nil
@@ -61,7 +63,8 @@ public enum SealedDatabase {
       creation: creation, newFileID: newFileID, over: "unix")
   }
 
-  /// As above, over another VFS than "unix": for tests that record or fail what reaches the disk.
+  /// Opens a pool over another VFS than "unix", for tests that record disk writes or make them
+  /// fail.
   package static func openPool(
     at path: FilePath, key: borrowing SecretBytes, configuration: Configuration = Configuration(),
     durability: Durability = .full, creation: Creation = .ifAbsent, newFileID: [UInt8]? = nil,
@@ -84,30 +87,31 @@ public enum SealedDatabase {
     }
   }
 
-  /// What the last recovery of a pool's or queue's log left out; nil as a rule.
+  /// The frames that the last recovery of a pool's or queue's log left out; usually nil.
   ///
   /// The database opens without those frames, as SQLite does after a power cut in the middle of a
-  /// commit. Damage in the middle of a log looks the same, and then commits that were acknowledged
-  /// are gone: who counts commits can tell.
+  /// commit. Damage in the middle of a log looks the same, and then acknowledged commits are lost.
+  /// Only an application that counts its commits can tell the two apart.
   public static func discardedLogTail(of reader: any DatabaseReader) -> DiscardedLogTail? {
     OpenDatabases.registration(of: reader)?.discardedLogTail
   }
 
-  /// Opens one connection that cannot write, for programs that only report.
+  /// Opens one read-only connection, for programs that only report.
   ///
-  /// It is checked as every connection of a pool is.
+  /// It gets the same checks as every connection of a pool.
   ///
-  /// - Throws: `absent` when there is no database.
+  /// - Throws: `absent` if there is no database.
   public static func openReader(
     at path: FilePath, key: borrowing SecretBytes, configuration: Configuration = Configuration()
   ) throws(SealedDatabaseError) -> DatabaseQueue {
     try openReader(at: path, key: key, configuration: configuration, over: "unix")
   }
 
-  /// As above, over another VFS than "unix".
+  /// Opens one read-only connection over another VFS than "unix".
   ///
-  /// - Parameter removesEmptyLog: for a database without a log. The log and the index that SQLite makes are
-  ///   removed again as the connection closes, for which it must be able to write.
+  /// - Parameter removesEmptyLog: whether SQLite removes the log and index that it makes for a
+  ///   database without a log, when the connection closes. The connection must then be able to
+  ///   write.
   package static func openReader(
     at path: FilePath, key: borrowing SecretBytes, configuration: Configuration = Configuration(),
     over base: String, removesEmptyLog: Bool = false
@@ -124,7 +128,7 @@ public enum SealedDatabase {
     }
   }
 
-  /// The configuration whose connections keep the registration alive and are checked.
+  /// The configuration with the checks; its connections keep the registration alive.
   private static func prepared(
     _ configuration: Configuration, _ registration: KeyRegistration, _ creation: Creation
   ) -> Configuration {
@@ -147,7 +151,7 @@ public enum SealedDatabase {
     }
   }
 
-  /// Looks at the file before SQLite does: its first bytes say what SQLite could not.
+  /// Reads the first bytes of the file before SQLite does, because they allow a more precise error.
   private static func checkFile(
     _ path: FilePath, key: borrowing SecretBytes, creation: Creation, over base: String
   ) throws(SealedDatabaseError) {
@@ -170,7 +174,8 @@ public enum SealedDatabase {
       let fault = registration.fault(reportedAs: error.reportedCode)
       throw SealedDatabaseError(error, path: path.string, fault: fault)
     } catch {
-      throw SealedDatabaseError(.sqlite, "\(path): the database does not open", underlying: error)
+      throw SealedDatabaseError(
+        .sqlite, "\(path): the database cannot be opened", underlying: error)
     }
   }
 }
@@ -178,17 +183,17 @@ public enum SealedDatabase {
 extension SealedDatabase {
   /// Closes a pool: its readers first, its writer last.
   ///
-  /// The last connection to a database brings the write-ahead log into it and deletes the log; one that
-  /// cannot write does not. `DatabasePool.close()` closes the writer before the readers, and leaves a log and its
-  /// index behind: a copy of the database file alone then lacks what the log holds. Where a connection of
-  /// the pool has met a damaged page, the log stays as it is.
+  /// The last connection to a database copies the write-ahead log into it and deletes the log, if
+  /// the connection can write. `DatabasePool.close()` closes the writer before the readers, and
+  /// leaves the log and its index behind. A copy of only the database file then lacks the commits
+  /// in the log. If a connection of the pool has found a damaged page, the log is kept.
   ///
-  /// Waits for reads and writes that are under way. None may begin meanwhile.
+  /// The call waits for reads and writes that have begun. New ones must not begin until it returns.
   ///
-  /// - Throws: `busy` while a statement of the writer still runs: the pool is then open.
+  /// - Throws: `busy` while a statement of the writer still runs; the pool is then still open.
   public static func close(_ pool: DatabasePool) throws(SealedDatabaseError) {
     do {
-      // It throws for a pool that is closed, which is nothing to be told of.
+      // The call throws for a pool that is already closed, which is not an error here.
       try? pool.barrierWriteWithoutTransaction { db in
         pool.invalidateReadOnlyConnections()
         if let connection = unsafe db.sqliteConnection {
@@ -199,23 +204,23 @@ extension SealedDatabase {
     } catch let error as DatabaseError {
       throw SealedDatabaseError(explaining: error, in: pool)
     } catch {
-      throw SealedDatabaseError(.sqlite, "\(pool.path) does not close", underlying: error)
+      throw SealedDatabaseError(
+        .sqlite, "\(pool.path): the database cannot be closed", underlying: error)
     }
   }
 }
 
-/// Which registration belongs to which open pool or queue, so that questions about one can be
-/// answered as long as it lives.
+/// The registrations of open pools and queues, for queries as long as a pool or queue lives.
 enum OpenDatabases {
   private struct Entry: Sendable {
     weak let reader: (any DatabaseReader)?
-    // Weak: it goes with the pool's configuration, and the key with it.
+    // Weak: the registration is released with the pool's configuration, and the key with it.
     weak let registration: KeyRegistration?
   }
 
   private static let entries = Mutex<[ObjectIdentifier: Entry]>([:])
 
-  /// Remembers a pool or queue; what is gone is forgotten at the same time.
+  /// Adds a pool or queue, and removes those that have been released.
   static func add(_ reader: any DatabaseReader, _ registration: KeyRegistration) {
     entries.withLock { entries in
       entries = entries.filter { $0.value.reader != nil }

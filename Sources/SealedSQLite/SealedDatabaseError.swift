@@ -1,74 +1,76 @@
 public import GRDB
 package import SealedVFS
 
-/// Why a sealed database could not be opened or used.
+/// An error in opening or using a sealed database.
 public struct SealedDatabaseError: Error, Sendable, CustomStringConvertible {
-  /// The kinds of failure; new ones may be added.
+  /// The kinds of failure; later versions can add more.
   public struct Code: Sendable, Hashable {
     let name: String
 
-    /// The key belongs to another database, or to this one before a change of key.
+    /// The key belongs to another database, or is from before a key change.
     public static let wrongKey = Code(name: "wrongKey")
-    /// A plain SQLite database lies there.
+    /// The file is a plain SQLite database.
     public static let plainDatabase = Code(name: "plainDatabase")
-    /// Something else than a database lies there.
+    /// The file is not a database.
     public static let notSealed = Code(name: "notSealed")
-    /// What was called a plain SQLite database is something else.
+    /// The file given as a plain SQLite database is not one.
     public static let notPlainDatabase = Code(name: "notPlainDatabase")
-    /// Page 1 does not open as one of SQLCipher 4: wrong passphrase or key, other settings, another
-    /// kind of file, or damage; the format does not tell these apart.
+    /// Page 1 does not open as one of SQLCipher 4.
+    ///
+    /// The passphrase or key is wrong, or the file has other settings, is of another kind, or is
+    /// damaged. The format cannot tell these apart.
     public static let wrongKeyOrNotSQLCipher = Code(name: "wrongKeyOrNotSQLCipher")
     /// A log or journal beside the database holds changes that the file alone lacks.
     public static let notClosed = Code(name: "notClosed")
-    /// A later format version.
+    /// The file has a later version of the format.
     public static let newerVersion = Code(name: "newerVersion")
     /// A page of the database or its log does not authenticate: ``SealedDatabaseError/pageNumber``.
     public static let damagedPage = Code(name: "damagedPage")
     /// The rollback journal does not authenticate, and the database needs it.
     public static let damagedJournal = Code(name: "damagedJournal")
-    /// A log or a journal lies beside the database that was not written for a sealed one.
+    /// The log or journal beside the database was not written for a sealed database.
     public static let unrelatedCompanionFile = Code(name: "unrelatedCompanionFile")
-    /// The pages authenticate, and what they hold contradicts itself.
+    /// The pages authenticate, but their contents contradict each other.
     public static let damaged = Code(name: "damaged")
     /// The file ends before its last page.
     public static let truncated = Code(name: "truncated")
-    /// The connection does not go through the sealed VFS; nothing was read or written.
+    /// The connection does not use the sealed VFS; nothing was read or written.
     public static let notOnSealedVFS = Code(name: "notOnSealedVFS")
-    /// Another connection is in the way.
+    /// Another connection is using the database.
     public static let busy = Code(name: "busy")
-    /// A file in the making is not this user's alone: another user made it, or could have.
+    /// Another user made a temporary file, or could have made it.
     public static let foreignFile = Code(name: "foreignFile")
-    /// The database or its directory may not be written.
+    /// This process cannot write the database or its directory.
     public static let readOnly = Code(name: "readOnly")
-    /// A change of key to the key that the database has.
+    /// The new key of a key change is the present key.
     public static let sameKey = Code(name: "sameKey")
     /// The disk is full.
     public static let diskFull = Code(name: "diskFull")
-    /// There is no database, and none was to be made.
+    /// There is no database, and the call must not create one.
     public static let absent = Code(name: "absent")
-    /// There is something where a new file was to be made; it is left alone.
+    /// A file exists at the path of the new file; it is not changed.
     public static let alreadyExists = Code(name: "alreadyExists")
     /// The database was replaced while it was open.
     public static let moved = Code(name: "moved")
     /// The system failed to read or write.
     public static let inputOutput = Code(name: "inputOutput")
-    /// A setting did not take effect when it was read back.
+    /// A setting did not read back as it was set.
     public static let settingRefused = Code(name: "settingRefused")
     /// A key that does not have 32 bytes, or another argument that cannot be used.
     public static let invalidArgument = Code(name: "invalidArgument")
-    /// SQLite failed for a reason that is not the file's.
+    /// SQLite failed for a reason other than the file.
     public static let sqlite = Code(name: "sqlite")
   }
 
-  /// What kind of failure.
+  /// The kind of failure.
   public let code: Code
-  /// One line: what and where; never a key or a plaintext.
+  /// One line with the path and the failure; it never contains a key or a plaintext.
   public let message: String
-  /// What to do next, where that is known.
+  /// The next step, if one is known.
   public let hint: String?
   /// SQLite's or the VFS's own error.
   public let underlying: (any Error)?
-  /// The damaged or missing page, from 1; nil for other failures, and where it is not known.
+  /// The damaged or missing page, from 1; nil for other failures, and if the page is unknown.
   public let pageNumber: Int?
 
   init(
@@ -86,7 +88,7 @@ public struct SealedDatabaseError: Error, Sendable, CustomStringConvertible {
   public var description: String { message }
 }
 
-/// From what the VFS found and what SQLite reported.
+/// Conversions of the errors of the VFS and of SQLite.
 extension SealedDatabaseError {
   private static let codes: [SealedFileError.Code: Code] = [
     .wrongKey: .wrongKey, .notSealed: .notSealed, .plainDatabase: .plainDatabase,
@@ -103,17 +105,17 @@ extension SealedDatabaseError {
     .foreignFile: .foreignFile,
   ]
 
-  /// What the VFS found.
+  /// Makes an error from a fault that the VFS found.
   package init(_ error: SealedFileError) {
     self.init(
       Self.codes[error.code] ?? .inputOutput, error.description, hint: error.hint,
       underlying: error, pageNumber: error.pageNumber.map(Int.init))
   }
 
-  /// What SQLite reported, made precise by what the VFS found, where it found something.
+  /// Makes an error from one of SQLite's and the fault, if any, that the VFS found.
   ///
-  /// GRDB's error holds the statement and its arguments: only SQLite's code and message are kept, in
-  /// the error beneath too.
+  /// GRDB's error holds the statement and its arguments. Only SQLite's code and message are kept,
+  /// in the underlying error, too.
   init(_ error: DatabaseError, path: String, fault: SealedFileError?) {
     if let fault {
       self.init(fault)
@@ -122,14 +124,14 @@ extension SealedDatabaseError {
     let message = "\(path): \(error.message ?? "SQLite error \(error.resultCode.rawValue)")"
     let (code, hint): (Code, String?) =
       switch error.resultCode {
-      case .SQLITE_BUSY, .SQLITE_LOCKED: (.busy, "close it elsewhere, or try again")
+      case .SQLITE_BUSY, .SQLITE_LOCKED: (.busy, "close it in all other programs, or try again")
       case .SQLITE_FULL: (.diskFull, "free some space")
       case .SQLITE_CORRUPT, .SQLITE_NOTADB:
-        (.damaged, "look at it with a verification of its pages")
+        (.damaged, "verify the database")
       case .SQLITE_READONLY where Self.needsRecovery(error.extendedResultCode):
-        (.readOnly, "a killed writer left work to finish: open it for writing once")
-      case .SQLITE_READONLY: (.readOnly, "look at the permissions of the file and its directory")
-      case .SQLITE_CANTOPEN: (.inputOutput, "look at the path and its permissions")
+        (.readOnly, "open it for writing once, to finish the work of a killed writer")
+      case .SQLITE_READONLY: (.readOnly, "check the permissions of the file and its directory")
+      case .SQLITE_CANTOPEN: (.inputOutput, "check the path and its permissions")
       case .SQLITE_IOERR, .SQLITE_PERM: (.inputOutput, nil)
       default: (.sqlite, nil)
       }
@@ -138,7 +140,7 @@ extension SealedDatabaseError {
       underlying: DatabaseError(resultCode: error.extendedResultCode, message: error.message))
   }
 
-  /// Whether a connection that only reads met a journal or a log that needs a writer.
+  /// Whether a read-only connection found a journal or log that needs recovery by a writer.
   private static func needsRecovery(_ code: ResultCode) -> Bool {
     [.SQLITE_READONLY_RECOVERY, .SQLITE_READONLY_ROLLBACK, .SQLITE_READONLY_CANTINIT].contains(code)
   }
@@ -151,16 +153,16 @@ extension SealedDatabaseError {
 }
 
 extension DatabaseError {
-  /// SQLite's extended result code, by which the VFS tells its faults apart.
+  /// SQLite's extended result code, which identifies the VFS's fault.
   var reportedCode: Int32 { extendedResultCode.rawValue }
 }
 
-/// What an error of GRDB means that an application meets in the middle of its work.
+/// Explanations of GRDB's errors, for an application that meets one in the middle of its work.
 ///
-/// SQLite knows a few result codes; what the sealed VFS found is kept beside them, for each
-/// connection, and found again by the code that SQLite reported.
+/// SQLite has only a few result codes. The sealed VFS keeps its faults beside them, for each
+/// connection, and finds the fault again by the code that SQLite reported.
 extension SealedDatabaseError {
-  /// What is really wrong where a read or a write on a pool or queue failed.
+  /// Explains a failed read or write on a pool or queue.
   ///
   ///     do {
   ///       try pool.read { db in … }
@@ -169,11 +171,11 @@ extension SealedDatabaseError {
   ///       if reason.code == .damagedPage { report(reason.pageNumber) }
   ///     }
   ///
-  /// Where connections of one pool fail in the same way at the same time, the newest is named:
-  /// ``init(explaining:on:)`` asks the one connection.
+  /// If several connections of one pool fail in the same way at the same time, the newest failure
+  /// is explained. ``init(explaining:on:)`` explains the failure of one connection.
   ///
-  /// - Parameter reader: a pool or queue of ``SealedDatabase``; of any other, an error that the file
-  ///   may be to blame for is explained as ``Code/notOnSealedVFS``.
+  /// - Parameter reader: a pool or queue of ``SealedDatabase``. For any other, an error that the
+  ///   file can have caused is explained as ``Code/notOnSealedVFS``.
   public init(explaining error: DatabaseError, in reader: any DatabaseReader) {
     guard let registration = OpenDatabases.registration(of: reader) else {
       self.init(error, unsealed: reader.path)
@@ -183,9 +185,9 @@ extension SealedDatabaseError {
       error, path: reader.path, fault: registration.fault(reportedAs: error.reportedCode))
   }
 
-  /// What is really wrong where a statement on this connection failed.
+  /// Explains a failed statement on this connection.
   ///
-  /// Call it inside the database access, where the connection is at hand.
+  /// Call it inside the database access, where the connection is available.
   public init(explaining error: DatabaseError, on db: Database) {
     let path = db.configuration.label ?? "the database"
     guard let connection = unsafe db.sqliteConnection,
@@ -198,7 +200,7 @@ extension SealedDatabaseError {
     self.init(error, path: path, fault: fault)
   }
 
-  /// An error on a connection that is not on our VFS.
+  /// Makes an error for a connection that is not on the sealed VFS.
   private init(_ error: DatabaseError, unsealed path: String) {
     switch error.resultCode {
     case .SQLITE_NOTADB, .SQLITE_CORRUPT, .SQLITE_CANTOPEN: self = .notOnSealedVFS(path)
@@ -208,7 +210,7 @@ extension SealedDatabaseError {
 }
 
 extension DatabaseReader {
-  /// The path that messages name.
+  /// The path to name in messages.
   fileprivate var path: String {
     switch self {
     case let pool as DatabasePool: pool.path

@@ -1,11 +1,11 @@
 public import CSQLite
 internal import SealedVFS
 
-/// What SQLite calls when it loads `libsealedsqlite.so`; the name follows from that of the file:
-/// <https://sqlite.org/loadext.html>.
+/// The entry point that SQLite calls when it loads `libsealedsqlite.so`.
 ///
-/// The sealed VFS becomes the process's default and stays when the connection closes. It takes keys
-/// that a URI names, and every connection gets the functions of ``SQLFunctions``.
+/// Its name follows from the name of the file: <https://sqlite.org/loadext.html>. The sealed VFS
+/// becomes the process's default, and stays after the connection closes. It accepts URIs that name
+/// a key file. Every connection gets the functions of ``SQLFunctions``.
 @_cdecl("sqlite3_sealedsqlite_init")
 public func initialize(
   _ connection: OpaquePointer?, _ message: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
@@ -38,13 +38,13 @@ func sqliteCopy(of text: String) -> UnsafeMutablePointer<CChar>? {
   return unsafe target
 }
 
-/// The connection that loads the extension: it was opened before, on another VFS than the sealed one.
+/// The connection that loads the extension; it was opened before, on another VFS.
 enum LoadingConnection {
-  /// Keeps what it will sort, and put into temporary tables, off the disk: it may attach a sealed
-  /// database, and its temporary files do not pass through our VFS.
+  /// Keeps the connection's sorts and temporary tables off the disk.
   ///
-  /// SQLite drops the temporary tables that there are when this setting changes, so a connection
-  /// that has some keeps them and its setting.
+  /// The connection can attach a sealed database, and its temporary files do not use the sealed
+  /// VFS. SQLite drops existing temporary tables when this setting changes. A connection that has
+  /// some keeps them and its setting.
   static func keepTemporaryDataInMemory(_ connection: OpaquePointer?) {
     guard unsafe !hasTemporaryTables(connection) else { return }
     _ = unsafe sqlite3_exec(connection, "PRAGMA temp_store = MEMORY", nil, nil, nil)
@@ -63,21 +63,22 @@ enum LoadingConnection {
 
 /// The SQLite library that loads this extension.
 enum LoadingLibrary {
-  /// Why the library that loads us is not the one we are linked to; nil when it is.
+  /// The difference between the loading library and the one we are linked to; nil if they are the
+  /// same.
   ///
-  /// A VFS registered in another library than the caller's would never be used, and the caller's
-  /// database would be written in clear. Two copies of one version are told apart too: the text
-  /// lies at one address in each.
+  /// A VFS registered in another library would never be used, and the program would write its
+  /// database in the clear. Two copies of one version are distinguished, too, because the text lies
+  /// at a different address in each.
   static func difference(_ routines: UnsafePointer<sqlite3_api_routines>?) -> String? {
     let ours = unsafe sqlite3_sourceid()
     guard let theirs = unsafe routines?.pointee.sourceid?() else {
-      return "sealedsqlite: this program's SQLite does not say which it is"
+      return "sealedsqlite: this program's SQLite does not state its version"
     }
     if unsafe theirs == ours { return nil }
     let dates = unsafe (date(theirs), ours.map { unsafe date($0) } ?? "unknown")
     return
-      "sealedsqlite: this program has an SQLite of its own (\(dates.0)), and the extension works "
-      + "with the system's (\(dates.1)): use a program that is linked to libsqlite3.so.0"
+      "sealedsqlite: this program has an SQLite of its own (\(dates.0)), but the extension needs "
+      + "the system's (\(dates.1)): use a program that is linked to libsqlite3.so.0"
   }
 
   private static func date(_ sourceID: UnsafePointer<CChar>) -> String {

@@ -3,15 +3,15 @@ internal import SealedVFS
 
 /// The SQL functions of the extension; neither can be called from a schema.
 ///
-/// - `sealed_error()`: what was wrong last with any sealed file of the process, in words, or NULL.
-///   SQLite's own messages cannot say it: a refused key is "authorization denied" there.
-/// - `sealed_reserve()`: leaves 40 bytes free in each page that the next `VACUUM` or `VACUUM INTO`
-///   of the main database writes, so that a plain database can be copied into a sealed one. Returns
+/// - `sealed_error()`: the last fault in any sealed file of the process, in words, or NULL.
+///   SQLite's own messages are less precise: they report a refused key as "authorization denied".
+/// - `sealed_reserve()`: reserves 40 bytes in each page that the next `VACUUM` or `VACUUM INTO` of
+///   the main database writes, so that a plain database can be copied into a sealed one. It returns
 ///   40.
 enum SQLFunctions {
   private typealias ExtensionEntry = @convention(c) () -> Void
 
-  /// Adds the functions to a connection and to those that are opened later.
+  /// Adds the functions to a connection, and to all connections that are opened later.
   static func addToEveryConnection(after connection: OpaquePointer?) -> Int32 {
     let entry:
       @convention(c) (

@@ -2,23 +2,23 @@ package import FileLayer
 internal import Glibc
 package import SystemPackage
 
-/// A database file in the making: written as `.NAME.new` until it is whole and durable, then renamed.
+/// Writes a database file as `.NAME.new`, and renames it to `NAME` once it is whole and durable.
 ///
-/// Killed at any moment, there is at its place what was there before, or the whole new file. What a
-/// killed process left at the side name is removed by the next one that makes a file for this place.
+/// If the process is killed, `NAME` is either the old file or the whole new one. The next process
+/// that makes a file for `NAME` removes the `.NAME.new` that a killed process left.
 package struct AtomicFileReplacement: Sendable {
-  /// Where the file will be.
+  /// The file's final path.
   package let place: FilePath
 
-  /// Where it is written: a name beside its place, in the same directory.
+  /// The path of the file while it is written, in the same directory.
   package var path: FilePath { place.temporarySibling }
 
   private let fileSystem: any FileSystem
   private let replaces: Bool
 
-  /// A file that is to take the place of one that is there, and that the caller has locked.
+  /// Prepares to replace an existing file that the caller has locked.
   ///
-  /// - Parameter place: as ``SealedVFS`` writes it, symbolic links resolved.
+  /// - Parameter place: the full path as ``SealedVFS`` writes it, symbolic links resolved.
   init(replacing place: FilePath, _ fileSystem: any FileSystem) {
     self.init(place, fileSystem, replaces: true)
   }
@@ -29,11 +29,11 @@ package struct AtomicFileReplacement: Sendable {
     self.replaces = replaces
   }
 
-  /// A new file.
+  /// Prepares to make a new file.
   ///
-  /// - Throws: `alreadyExists`.
+  /// - Throws: `alreadyExists` if the path exists, or a log or journal beside it.
   package init(newAt place: FilePath, _ fileSystem: any FileSystem) throws(SealedFileError) {
-    // Before symbolic links are followed: one that leads nowhere is in the way too.
+    // Checked before symbolic links are followed: a dangling link occupies the path, too.
     let isTaken = try SealedFileError.translating(place) { () throws(FileError) in
       try fileSystem.status(of: place) != nil
     }
@@ -42,7 +42,8 @@ package struct AtomicFileReplacement: Sendable {
     try requireFreePlace()
   }
 
-  /// Nothing may lie there, nor a log or journal that SQLite would take for the new database's.
+  /// Requires that the path is free, and that no log or journal exists that SQLite would use with
+  /// it.
   package func requireFreePlace() throws(SealedFileError) {
     for suffix in ["", "-wal", "-journal"] {
       let name = FilePath(place.string + suffix)
@@ -52,7 +53,7 @@ package struct AtomicFileReplacement: Sendable {
     }
   }
 
-  /// Makes the file anew, empty.
+  /// Creates an empty file, replacing one that a killed process left.
   func create(permissions: FilePermissions) throws(SealedFileError) -> any WritableFile {
     try translating { () throws(FileError) in
       try remove()
@@ -60,12 +61,13 @@ package struct AtomicFileReplacement: Sendable {
     }
   }
 
-  /// Makes the file anew, empty, and locks it (flock(2)), so that two that are made for one place do
-  /// not meet.
+  /// Creates an empty file, and locks it with flock(2) against other processes that make the same
+  /// file.
   ///
-  /// - Parameter model: a file whose permissions and owner the new one gets, made by its owner or by root;
-  ///   nil, or anybody else, makes it 0600, root's for the owner of the directory.
-  /// - Throws: `busy`; `foreignFile` when another user has made a file of that name.
+  /// - Parameter model: a file whose permissions and owner the new one gets, if this process is
+  ///   root or the model's owner. Otherwise the new file has mode 0600; root gives it to the owner
+  ///   of the directory.
+  /// - Throws: `busy`; `foreignFile` if another user has made a file of that name.
   package func claim(like model: FilePath? = nil) throws(SealedFileError) -> FileLock {
     let status: FileStatus? =
       if let model { try modelStatus(FilePath(SealedVFS.fullPath(model))) } else { nil }
@@ -82,21 +84,21 @@ package struct AtomicFileReplacement: Sendable {
       }
       guard let lock else {
         throw SealedFileError(
-          .busy, path: place.string, detail: "another process is making a file there")
+          .busy, path: place.string, detail: "another process is creating this file")
       }
       if isOurs { return lock }
-      // A killed process left it: under its lock it can be removed.
+      // A killed process left the file. We hold its lock, so we can remove it.
       try translating { () throws(FileError) in try remove() }
       lock.release()
     }
   }
 
-  /// Gives the file its name, durably.
+  /// Renames the file to its final path and makes the rename durable.
   ///
-  /// Where that fails before the rename, the side file is removed.
+  /// If a step before the rename fails, the written file is removed.
   ///
-  /// - Parameter siblings: what is removed first, because it belongs to the file that was there.
-  /// - Throws: `alreadyExists` when a new file's place was taken meanwhile.
+  /// - Parameter siblings: suffixes of files to remove first, because they belong to the old file.
+  /// - Throws: `alreadyExists` if another file took a new file's path in the meantime.
   package func putInPlace(removing siblings: [String] = []) throws(SealedFileError) {
     do throws(SealedFileError) {
       try translating { () throws(FileError) in
@@ -112,7 +114,7 @@ package struct AtomicFileReplacement: Sendable {
     }
   }
 
-  /// Removes a file that is not to be used.
+  /// Removes the written file without using it.
   package func discard() {
     try? remove()
   }
@@ -138,9 +140,9 @@ package struct AtomicFileReplacement: Sendable {
     }
   }
 
-  /// Makes the file; false where there is one.
+  /// Creates the file; returns false if it exists.
   private func make(like model: FileStatus?) throws(FileError) -> Bool {
-    // Who may not give files away makes it theirs, and shows it to nobody else.
+    // A user who cannot give files away becomes the owner, and no other user gets access.
     let model = model.flatMap { [0, $0.owner.userID].contains(geteuid()) ? $0 : nil }
     let owner =
       if let model { model.owner } else {

@@ -1,9 +1,9 @@
 internal import FileLayer
 internal import SystemPackage
 
-/// What is wrong with a sealed database's files, or with what was asked of them.
+/// An error in the files of a sealed database, or in a request about them.
 public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// The kinds of failure; new ones may be added.
+  /// The kinds of failure; later versions can add more.
   public struct Code: Sendable, Hashable {
     let name: String
     let message: String
@@ -18,7 +18,7 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
     /// The file is sealed under another key.
     public static let wrongKey = Code(
       "wrongKey", "the key does not open this database",
-      hint: "it is another database's, or from before a change of key")
+      hint: "use the key of this database; after a key change, use the new key")
     /// The file is neither sealed nor an SQLite database.
     public static let notSealed = Code("notSealed", "this is not a sealed database")
     /// The file is an unencrypted SQLite database.
@@ -32,7 +32,7 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
     /// A page of the database or its log does not authenticate.
     public static let damagedPage = Code(
       "damagedPage", "a page is damaged",
-      hint: "keep the files as they are; restore a backup, or salvage what is whole")
+      hint: "keep the files as they are; restore a backup, or salvage the intact rows")
     /// The rollback journal does not authenticate.
     public static let damagedJournal = Code(
       "damagedJournal", "the rollback journal is damaged, and the database needs it",
@@ -40,95 +40,97 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
     /// A log or journal beside the database was not written for it.
     public static let unrelatedCompanionFile = Code(
       "unrelatedCompanionFile", "the log or journal beside the database is not a sealed one",
-      hint: "move it away if it belongs to something else")
+      hint: "if the file belongs to another program, move it away")
     /// The file ends before its last page.
     public static let truncated = Code(
       "truncated", "the file is truncated",
-      hint: "keep the files as they are; restore a backup, or salvage what is whole")
+      hint: "keep the files as they are; restore a backup, or salvage the intact rows")
     /// The file was renamed or replaced while it was open.
     public static let moved = Code(
       "moved", "the database was replaced while it was open", hint: "open it again")
-    /// A write that would lose bytes: the page's reserved 40 bytes are in use.
+    /// A write would lose bytes, because the page's 40 reserved bytes are in use.
     public static let reserveInUse = Code(
       "reserveInUse", "the pages leave no room for nonce and tag",
       hint: "set SQLITE_FCNTL_RESERVE_BYTES to 40 and VACUUM")
-    /// Page 1 does not open as one of SQLCipher 4, which has nothing that could tell the reasons apart.
+    /// Page 1 does not open as one of SQLCipher 4; the format cannot tell the possible reasons
+    /// apart.
     public static let wrongKeyOrNotSQLCipher = Code(
       "wrongKeyOrNotSQLCipher", "wrong key, or not an SQLCipher 4 database with default settings",
-      hint: "look at passphrase or key first, then at the settings it was made with")
-    /// What was called a plain database is none.
+      hint: "check the passphrase or key, then the settings that the database was made with")
+    /// The file given as a plain database is not one.
     public static let notPlainDatabase = Code(
       "notPlainDatabase", "this is not a plain SQLite database")
-    /// What was called a database is empty, or no file at all but a directory, pipe or device.
+    /// The file given as a database is empty, or is a directory, pipe or device.
     public static let notDatabaseFile = Code(
-      "notDatabaseFile", "this is not a database file", hint: "look at the path")
+      "notDatabaseFile", "this is not a database file", hint: "check the path")
     /// A log or journal beside the file holds changes that the file alone lacks.
     public static let notClosed = Code(
       "notClosed", "the database was not closed",
       hint: "open it with the program that wrote it, and close it there")
-    /// Something lies where a new file was to be made.
+    /// A file exists at the path of the file to be made.
     public static let alreadyExists = Code(
-      "alreadyExists", "there is something already",
-      hint: "name another file, or move that one away")
-    /// SQLite finds the contents of a database contradictory.
+      "alreadyExists", "a file exists already",
+      hint: "name another file, or move the existing one away")
+    /// SQLite finds contradictions in the contents of a database.
     public static let malformed = Code(
-      "malformed", "the database is malformed", hint: "restore a backup, or salvage what is whole")
-    /// SQLite could not take over what a database holds.
-    public static let sqliteFailed = Code("sqliteFailed", "SQLite refuses")
-    /// Other connections are in the way.
+      "malformed", "the database is malformed", hint: "restore a backup, or salvage the intact rows"
+    )
+    /// SQLite could not copy the contents of a database.
+    public static let sqliteFailed = Code("sqliteFailed", "SQLite refuses the operation")
+    /// Other connections are using the database.
     public static let busy = Code(
-      "busy", "the database is in use", hint: "close it elsewhere first")
-    /// The connection does not go through the sealed VFS: nothing was done.
+      "busy", "the database is in use", hint: "close it in all other programs first")
+    /// The connection does not use the sealed VFS; nothing was changed.
     public static let notOnSealedVFS = Code(
       "notOnSealedVFS", "the connection is not on the sealed VFS",
       hint: "one process must hold one SQLite library")
-    /// There is no such file.
-    public static let absent = Code("absent", "there is no such database")
-    /// A file in the making is not this user's alone: another user made it, or could have.
+    /// The file does not exist.
+    public static let absent = Code("absent", "the database does not exist")
+    /// Another user made a temporary file, or could have made it.
     public static let foreignFile = Code(
       "foreignFile", "a file of another user is in the way",
       hint: "check its owner and remove it, or use a directory of this user alone")
-    /// The file or its directory may not be written.
+    /// This process cannot write the file or its directory.
     public static let readOnly = Code(
-      "readOnly", "the database or its directory may not be written",
-      hint: "look at their owner and permissions, and how the volume is mounted")
-    /// A change of key to the key that the database has.
+      "readOnly", "the database or its directory cannot be written",
+      hint: "check their owner and permissions, and how the volume is mounted")
+    /// The new key of a key change is the present key.
     public static let sameKey = Code(
-      "sameKey", "the new key is the one that the database has", hint: "generate another key")
+      "sameKey", "the new key is the database's present key", hint: "generate another key")
     /// The disk is full.
     public static let diskFull = Code(
       "diskFull", "the disk is full", hint: "free some space")
     /// The system failed to read or write.
     public static let ioFailed = Code("ioFailed", "reading or writing failed")
-    /// A URI asks for the sealed VFS, and names no key or not just one.
+    /// A URI asks for the sealed VFS, but names no key, or more than one.
     public static let keyNotNamed = Code(
       "keyNotNamed", "no key is named for this database",
       hint: "name a key file with keyfile=PATH, or an open descriptor with keyfd=NUMBER")
     /// A key was written into a URI or an SQL statement.
     public static let keyInText = Code(
-      "keyInText", "a key does not belong into a URI or into SQL, where logs and history keep it",
-      hint: "replace the key, keep its 32 bytes in a file of yours, and name that with keyfile=PATH"
+      "keyInText", "a key must not appear in a URI or in SQL, where logs and history keep it",
+      hint: "generate a new key, store its 32 bytes in a file, and name the file with keyfile=PATH"
     )
     /// A key file, or a descriptor that should give a key, cannot be used.
     public static let keyFileRefused = Code(
-      "keyFileRefused", "the key cannot be taken from here",
-      hint: "a key is 32 raw bytes, in a file that only its owner may read (chmod 600)")
-    /// A `VACUUM INTO` would write a sealed database in the clear, or into a file that is not marked.
+      "keyFileRefused", "the key cannot be read",
+      hint: "store 32 raw bytes in a file that only its owner can read (chmod 600)")
+    /// A `VACUUM INTO` would write a sealed database in the clear, or into a file without the mark.
     public static let vacuumTargetRefused = Code(
       "vacuumTargetRefused", "VACUUM INTO does not write to this file",
-      hint: "name sealed_vacuum_into=1 and a key in its URI, or vfs=unix for a plain copy; "
-        + "a program calls SealedDatabase.vacuum(_:into:key:)")
+      hint: "add sealed_vacuum_into=1 and a key to its URI, or vfs=unix for a plain copy; "
+        + "in a program, call SealedDatabase.vacuum(_:into:key:)")
     /// A key, an identity or a VFS name that cannot be used.
     public static let invalidArgument = Code("invalidArgument", "invalid argument")
   }
 
-  /// What kind of failure.
+  /// The kind of failure.
   public let code: Code
-  /// The database's path, or the key file's; empty where none is to blame.
+  /// The path of the database or of the key file; empty if no file is at fault.
   public let path: String
   /// The damaged page, from 1; nil for other failures.
   public let pageNumber: UInt32?
-  /// What more is known, such as SQLite's or the system's words.
+  /// More about the failure, such as SQLite's or the system's message.
   public let detail: String?
 
   init(_ code: Code, path: String, pageNumber: UInt32? = nil, detail: String? = nil) {
@@ -138,10 +140,10 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
     self.detail = detail
   }
 
-  /// What to do next, where that is known.
+  /// The next step, if one is known.
   public var hint: String? { code.hint }
 
-  /// One line: what and where; never a key or a plaintext.
+  /// One line with the path and the failure; it never contains a key or a plaintext.
   public var description: String {
     let page = pageNumber.map { " (page \($0))" } ?? ""
     let place = path.isEmpty ? "" : "\(path): "
@@ -150,7 +152,7 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
 }
 
 extension SealedFileError {
-  /// What making or replacing a database's file failed with.
+  /// Makes the error for a failed file operation on a database.
   init(_ error: FileError, _ path: FilePath) {
     let code: Code =
       switch error.errno {
@@ -162,7 +164,7 @@ extension SealedFileError {
     self.init(code, path: path.string, detail: error.description)
   }
 
-  /// Runs file operations around the database at a path, their errors in this module's terms.
+  /// Runs file operations on the database at a path, and translates their errors.
   static func translating<R>(
     _ path: FilePath, _ body: () throws(FileError) -> R
   ) throws(SealedFileError) -> R {

@@ -2,19 +2,19 @@ internal import CSQLite
 public import SystemPackage
 public import VaultCrypto
 
-/// An SQLite VFS that seals the databases whose keys are registered with it, and passes all others
-/// through: `docs/reference/sealed-database-format.md`.
+/// An SQLite VFS that seals databases whose keys are registered with it, and passes others through.
 ///
-/// It becomes the process's default, so that unmodified libraries open a sealed database by its
-/// plain path. The key never appears in a path or a URI: xOpen finds it in a registry, or, where
-/// ``allowKeyFilesInURIs()`` was called, in the key file that a URI names.
+/// The format is in `docs/reference/sealed-database-format.md`. The VFS becomes the process's default, so
+/// that unmodified libraries open a sealed database by its plain path. The key never appears in a
+/// path or a URI: xOpen finds it in a registry. After a call of ``allowKeyFilesInURIs()``, xOpen
+/// also reads the key file that a URI names.
 public enum SealedVFS {
-  /// The name in `SQLITE_FCNTL_VFSNAME`: a connection that answers another one is not sealed.
+  /// The answer to `SQLITE_FCNTL_VFSNAME`; a connection with another answer is not sealed.
   public static let name = "sealed"
 
-  /// Makes this VFS the process's default, over SQLite's own "unix"; may be called again.
+  /// Makes this VFS the process's default, over SQLite's own "unix"; further calls do nothing.
   ///
-  /// - Throws: `ioFailed` when SQLite has no VFS "unix" or refuses ours.
+  /// - Throws: `ioFailed` if SQLite has no VFS "unix", or refuses this one.
   public static func install() throws(SealedFileError) {
     guard installation == SQLITE_OK else {
       throw SealedFileError(
@@ -28,13 +28,15 @@ public enum SealedVFS {
     guard sqlite3_initialize() == SQLITE_OK, let base = unsafe sqlite3_vfs_find("unix") else {
       return SQLITE_ERROR
     }
-    // Ours would hide the other, and with it the keys that it knows.
+    // Ours would hide the other copy, and with it the keys that it knows.
     guard unsafe sqlite3_vfs_find(name) == nil else { return SQLITE_MISUSE }
     return unsafe sqlite3_vfs_register(VFSCallbacks.makeVFS(over: base), 1)
   }()
 
-  /// Registers a second sealed VFS, over another than "unix", that is not the default: for tests that
-  /// record or fail what reaches the disk in unnamed files too, for which there is no registration.
+  /// Registers a second sealed VFS over another underlying VFS, without making it the default.
+  ///
+  /// It is for tests that record or fail the writes of unnamed files, too, which have no
+  /// registration.
   package static func install(as name: String, over base: String) throws(SealedFileError) {
     try install()
     guard let vfs = unsafe sqlite3_vfs_find(base),
@@ -44,18 +46,19 @@ public enum SealedVFS {
     }
   }
 
-  /// Registers a key for the database at `path`, which need not exist yet, and installs the VFS.
+  /// Registers a key for the database at `path`, and installs the VFS.
   ///
-  /// A later registration of the same path takes precedence for the connections opened after it.
+  /// The database can be created later. A later registration of the same path takes precedence for
+  /// connections opened after it.
   ///
   /// - Parameters:
-  ///   - key: 32 bytes, copied.
-  ///   - base: the VFS beneath; tests name a recording one.
-  ///   - newFileID: the identity that a new file gets, 8 bytes; nil draws one. Should a file lie
-  ///     there already, it keeps its own.
-  ///   - setsReserve: promises that whoever creates the database sets `SQLITE_FCNTL_RESERVE_BYTES` to
-  ///     40 first; `auto_vacuum` can then be chosen. By default a new database needs no such call.
-  /// - Throws: `invalidArgument`, or `ioFailed` when the path cannot be made absolute.
+  ///   - key: 32 bytes, which are copied.
+  ///   - base: the name of the underlying VFS; tests name a recording one.
+  ///   - newFileID: the identity of a new file, 8 bytes; nil draws one. An existing file keeps its
+  ///     own.
+  ///   - setsReserve: whether the creator of the database sets `SQLITE_FCNTL_RESERVE_BYTES` to 40
+  ///     first, and can then choose `auto_vacuum`. By default a new database needs no such call.
+  /// - Throws: `invalidArgument`, or `ioFailed` if the path cannot be made absolute.
   public static func register(
     key: borrowing SecretBytes, at path: FilePath, over base: String = "unix",
     newFileID: [UInt8]? = nil, setsReserve: Bool = false
@@ -63,11 +66,11 @@ public enum SealedVFS {
     try install()
     let path = try fullPath(path)
     guard key.byteCount == XAES256GCM.keyByteCount else {
-      throw SealedFileError(.invalidArgument, path: path, detail: "a key has 32 bytes")
+      throw SealedFileError(.invalidArgument, path: path, detail: "a key must have 32 bytes")
     }
     let fileID = newFileID ?? RandomSource.system.bytes(count: SealedHeader.fileIDByteCount)
     guard fileID.count == SealedHeader.fileIDByteCount else {
-      throw SealedFileError(.invalidArgument, path: path, detail: "a file id has 8 bytes")
+      throw SealedFileError(.invalidArgument, path: path, detail: "a file id must have 8 bytes")
     }
     guard base != name, let vfs = unsafe sqlite3_vfs_find(base) else {
       throw SealedFileError(.invalidArgument, path: path, detail: "there is no VFS \(base)")
@@ -78,7 +81,7 @@ public enum SealedVFS {
         emptyFile: setsReserve ? .bare : .standIn))
   }
 
-  /// The path as SQLite names it at xOpen: absolute, symbolic links resolved.
+  /// The path as SQLite passes it to xOpen: absolute, symbolic links resolved.
   static func fullPath(_ path: FilePath) throws(SealedFileError) -> String {
     guard let vfs = unsafe sqlite3_vfs_find("unix") else {
       throw SealedFileError(.ioFailed, path: path.string, detail: "SQLite has no VFS unix")
@@ -98,15 +101,15 @@ public enum SealedVFS {
   }
 }
 
-/// How far work on a whole database has come, for whoever shows it.
+/// The progress of work on a whole database.
 public struct PageProgress: Sendable, Equatable {
-  /// Pages done; never more than ``pageCount``.
+  /// The number of pages done; never more than ``pageCount``.
   public let completedPageCount: Int
 
-  /// All pages, frames of the log included where they are part of the work.
+  /// The number of all pages, frames of the log included if they are part of the work.
   public let pageCount: Int
 
-  /// Describes a moment of the work.
+  /// Describes the progress at one moment.
   package init(completedPageCount: Int, pageCount: Int) {
     self.completedPageCount = completedPageCount
     self.pageCount = pageCount

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// How the key gets to a database that a URI names, and what is refused.
+/// How a database that a URI names gets its key, and which keys are refused.
 @Suite struct KeyTests {
   private let bench: Workbench
 
@@ -20,30 +20,32 @@ import Testing
     ("vfs=sealed", "name a key file with keyfile=PATH"),
     ("", "name a key file with keyfile=PATH"),
     ("vfs=sealed&keyfile=", "keyfile names no file"),
-    ("vfs=sealed&keyfile=nowhere", "nowhere: the key cannot be taken from here: No such file"),
+    ("vfs=sealed&keyfile=nowhere", "nowhere: the key cannot be read: No such file"),
     ("vfs=sealed&keyfile=.", "not a regular file"),
     ("vfs=sealed&keyfile=a.db", "other users can read or write it"),
     ("vfs=sealed&keyfile=group-key", "other users can read or write it"),
     ("vfs=sealed&keyfile=world-key", "other users can read or write it"),
     ("vfs=sealed&keyfile=short-key", "it does not hold 32 bytes"),
     ("vfs=sealed&keyfile=key-with-newline", "it does not hold 32 bytes"),
-    ("vfs=sealed&keyfd=9", "descriptor 9: the key cannot be taken from here: Bad file descriptor"),
-    ("vfs=sealed&keyfd=0", "descriptor 0: the key cannot be taken from here: it is neither"),
-    ("vfs=sealed&keyfd=three", "keyfd is a descriptor's number"),
-    ("vfs=sealed&keyfd=-1", "keyfd is a descriptor's number"),
-    ("vfs=sealed&keyfile=key&keyfd=0", "two are named"),
-    ("vfs=sealed&key=s3cret", "a key does not belong into a URI"),
-    ("vfs=sealed&keyfile=key&hexkey=5e", "a key does not belong into a URI"),
-    ("KEY=s3cret", "a key does not belong into a URI"),
+    ("vfs=sealed&keyfd=9", "descriptor 9: the key cannot be read: Bad file descriptor"),
+    ("vfs=sealed&keyfd=0", "descriptor 0: the key cannot be read: it is neither"),
+    ("vfs=sealed&keyfd=three", "keyfd must be the number of a descriptor"),
+    ("vfs=sealed&keyfd=-1", "keyfd must be the number of a descriptor"),
+    ("vfs=sealed&keyfile=key&keyfd=0", "the URI names two keys"),
+    ("vfs=sealed&key=s3cret", "a key must not appear in a URI"),
+    ("vfs=sealed&keyfile=key&hexkey=5e", "a key must not appear in a URI"),
+    ("KEY=s3cret", "a key must not appear in a URI"),
   ])
-  func `an opening is refused, with the reason in words`(query: String, reason: String) throws {
+  func `each unusable key is refused, and sealed_error() gives the reason`(
+    query: String, reason: String
+  ) throws {
     let before = try bench.bytes("a.db")
     let uri = "file:a.db?\(query)"
     let outcome = try bench.shell(".open \(uri)", "SELECT sealed_error()")
     #expect(outcome.errors.contains("unable to open database"))
     #expect(outcome.output.contains(reason))
     #expect(!outcome.output.contains("s3cret"))
-    // A new database is refused likewise: nothing is made.
+    // A new database is refused in the same way, and no file is created.
     if !reason.contains("does not open") && !query.isEmpty {
       let creation = try bench.shell(".open file:new.db?\(query)", "SELECT sealed_error()")
       #expect(creation.output.contains(reason))
@@ -55,17 +57,17 @@ import Testing
   @Test(arguments: ["PRAGMA key='s3cret'", "PRAGMA rekey='s3cret'", "PRAGMA HexKey='5e'"])
   func `a key in SQL is refused, not ignored`(pragma: String) throws {
     let outcome = try bench.shell(".open file:a.db?vfs=sealed&keyfile=key", pragma)
-    #expect(outcome.errors.contains("a key does not belong into a URI or into SQL"))
+    #expect(outcome.errors.contains("a key must not appear in a URI or in SQL"))
     #expect(!outcome.errors.contains("s3cret"))
     #expect(outcome.status != 0)
   }
 
-  @Test func `the error log says it too`() throws {
+  @Test func `SQLite's error log has the reason for a refused key, too`() throws {
     let outcome = try bench.shell(".log stdout", ".open file:a.db?vfs=sealed&keyfile=other-key")
     #expect(outcome.output.contains("a.db: the key does not open this database"))
   }
 
-  @Test func `a descriptor on a file gives its key as often as it is named`() throws {
+  @Test func `a descriptor of a regular file gives its key any number of times`() throws {
     let outcome = try script(
       "exec \(shell) '.open file:a.db?keyfd=3' 'SELECT x FROM t' "
         + "'.open file:a.db?keyfd=3' 'SELECT x FROM t' 3<key")
@@ -77,16 +79,16 @@ import Testing
     let outcome = try script(
       "cat key | \(shell) '.open file:a.db?keyfd=0' 'SELECT x FROM t' "
         + "'.open file:a.db?keyfd=0' 'SELECT sealed_error()'")
-    #expect(outcome.output.hasPrefix("1\ndescriptor 0: the key cannot be taken from here"))
+    #expect(outcome.output.hasPrefix("1\ndescriptor 0: the key cannot be read"))
   }
 
-  @Test func `a pipe that holds more than a key is refused`() throws {
+  @Test func `a pipe with more bytes than a key is refused`() throws {
     let outcome = try script(
       "cat key-with-newline | \(shell) '.open file:a.db?keyfd=0' 'SELECT sealed_error()'")
     #expect(outcome.output.contains("it does not hold 32 bytes"))
   }
 
-  @Test func `a key file behind a symbolic link is judged by the file itself`() throws {
+  @Test func `a symbolic link to a key file is checked by the file's own permissions`() throws {
     for (link, target) in [("link", "key"), ("loose-link", "group-key")] {
       try FileManager.default.createSymbolicLink(
         atPath: bench.path(link), withDestinationPath: target)

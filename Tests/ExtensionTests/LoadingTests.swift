@@ -2,13 +2,13 @@ import CSQLite
 import Foundation
 import Testing
 
-/// Who may load the extension, and what it leaves in a process.
+/// Loading the extension: the programs that can load it, and its effect on the process.
 @Suite struct LoadingTests {
   private let bench: Workbench
 
   init() throws { bench = try Workbench() }
 
-  @Test func `it may be loaded again, and stays when its connection closes`() throws {
+  @Test func `the extension can be loaded again, and stays when its connection closes`() throws {
     let outcome = try bench.python(
       """
       loader.close()
@@ -33,7 +33,7 @@ import Testing
     #expect(outcome.status != 0)
   }
 
-  @Test func `another SQLite than the one it is linked to is refused`() throws {
+  @Test func `the extension refuses an SQLite library that it is not linked to`() throws {
     typealias Entry =
       @convention(c) (
         OpaquePointer?, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
@@ -43,7 +43,7 @@ import Testing
     let symbol = try #require(dlsym(library, "sqlite3_sealedsqlite_init"))
     let entry = unsafeBitCast(symbol, to: Entry.self)
     var routines = sqlite3_api_routines()
-    // The same version, in other memory: a second SQLite in the process.
+    // The same version at another address, as in a process with a second SQLite.
     routines.sourceid = { LoadingTests.copiedSourceID }
     var message: UnsafeMutablePointer<CChar>?
     #expect(entry(nil, &message, &routines) == SQLITE_ERROR)
@@ -55,13 +55,13 @@ import Testing
   // Sendable: written once, never freed.
   nonisolated(unsafe) private static let copiedSourceID = UnsafePointer(strdup(sqlite3_sourceid()))
 
-  @Test func `its functions cannot be called from a schema`() throws {
+  @Test func `the extension's functions cannot be called from a schema`() throws {
     let outcome = try bench.shell(
       "CREATE VIEW v AS SELECT sealed_reserve()", "SELECT * FROM v")
     #expect(outcome.errors.contains("unsafe use of sealed_reserve()"))
   }
 
-  @Test func `temporary tables that are there before it is loaded are kept`() throws {
+  @Test func `loading the extension keeps existing temporary tables`() throws {
     let outcome = try bench.run(
       "/usr/bin/sqlite3",
       [

@@ -4,7 +4,7 @@ import SealedSQLite
 import SystemPackage
 import Testing
 
-/// Whole databases copied from plain to sealed, back, and to another key, as the page says.
+/// Copies whole databases from plain to sealed, back, and to another key, as the manual describes.
 @Suite struct MigrationTests {
   private let bench: Workbench
   private let canary = Workbench.canary
@@ -32,7 +32,7 @@ import Testing
     #expect(outcome.errors == "")
   }
 
-  @Test func `VACUUM INTO makes a sealed database of a plain one, settings included`() throws {
+  @Test func `VACUUM INTO copies a plain database and its settings into a sealed one`() throws {
     try makePlain()
     let before = try bench.bytes("plain.db")
     let outcome = try bench.shell(
@@ -68,7 +68,9 @@ import Testing
   }
 
   @Test(arguments: ["VACUUM INTO 'file:plain.db?vfs=unix'", ".backup plain.db"])
-  func `a sealed database leaves as a plain one that a stock shell reads`(command: String) throws {
+  func `a sealed database is copied to a plain one that the stock shell reads`(command: String)
+    throws
+  {
     try makeSealed()
     let outcome = try bench.shell(openSealed, command)
     #expect(outcome.errors == "")
@@ -78,11 +80,11 @@ import Testing
   }
 
   @Test(arguments: ["plain.db", "file:b.db?vfs=sealed&keyfile=other-key"])
-  func `VACUUM INTO a name without a key, or without its mark, says what to do`(
+  func `VACUUM INTO a path without a key or its mark is refused with a hint`(
     target: String
   ) throws {
     try makeSealed()
-    // A shell ends at the first error, and its log cuts a line.
+    // The shell ends at the first error, and its log truncates a line.
     let outcome = try bench.python(
       """
       db = sqlite3.connect("file:a.db?vfs=sealed&keyfile=key", uri=True)
@@ -102,7 +104,7 @@ import Testing
     "VACUUM INTO 'file:b.db?vfs=sealed&keyfile=other-key&sealed_vacuum_into=1'",
     ".backup 'file:b.db?vfs=sealed&keyfile=other-key'",
   ])
-  func `a copy under another key has an id of its own`(command: String) throws {
+  func `a copy under another key has a new file id`(command: String) throws {
     try makeSealed()
     let outcome = try bench.shell(openSealed, command)
     #expect(outcome.errors == "")
@@ -114,7 +116,7 @@ import Testing
     #expect(try bench.bytes("a.db")[8..<16] != bench.bytes("b.db")[8..<16])
   }
 
-  @Test func `a dump holds everything, and a dump is read into a sealed database`() throws {
+  @Test func `a dump has all rows, and can be read into a sealed database`() throws {
     try makeSealed()
     let dump = try bench.shell(openSealed, ".dump").output
     #expect(dump.contains("INSERT INTO t VALUES('\(canary)');"))

@@ -3,14 +3,14 @@ import SealedSQLite
 import SystemPackage
 import Testing
 
-/// The distribution's `python3`, with the extension.
+/// The distribution's `python3` with the extension.
 @Suite struct PythonTests {
   private let bench: Workbench
   private let canary = Workbench.canary
 
   init() throws { bench = try Workbench() }
 
-  @Test func `Python reads and writes what GRDB wrote, and GRDB what Python wrote`() throws {
+  @Test func `Python and GRDB read each other's rows in a sealed database`() throws {
     let path = FilePath(bench.path("a.db"))
     do {
       let pool = try SealedDatabase.openPool(at: path, key: Workbench.key)
@@ -32,7 +32,7 @@ import Testing
     #expect(try pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 2)
   }
 
-  @Test func `Python is told in words why a key is refused`() throws {
+  @Test func `sealed_error() gives Python the reason for a refused key`() throws {
     let outcome = try bench.python(
       """
       try:
@@ -42,7 +42,7 @@ import Testing
       print(loader.execute("SELECT sealed_error()").fetchone()[0])
       """)
     #expect(outcome.errors == "")
-    #expect(outcome.output.hasPrefix("authorization denied\nnowhere: the key cannot be taken"))
+    #expect(outcome.output.hasPrefix("authorization denied\nnowhere: the key cannot be read"))
     #expect(outcome.output.contains("No such file or directory"))
   }
 
@@ -62,7 +62,7 @@ import Testing
     #expect(outcome.errors == "")
     #expect(outcome.output == "\(canary)\n")
     #expect(try bench.filesWithCanary() == [])
-    // Bytes 8 to 15 are the file's id: a copy has one of its own.
+    // Bytes 8 to 15 are the file's id: a copy has a new one.
     #expect(try bench.bytes("a.db")[8..<16] != bench.bytes("b.db")[8..<16])
   }
 }

@@ -1,15 +1,15 @@
 import Foundation
 import Testing
 
-/// What a process that used the extension leaves in its memory and in temporary files.
+/// Keys and plaintext in the memory and the temporary files of a process with the extension.
 @Suite struct SecrecyTests {
   private let bench: Workbench
 
   init() throws { bench = try Workbench() }
 
-  /// Python gets the key as decimal numbers and compares byte by byte: what it finds is not its own
-  /// copy.
-  @Test func `the key is in the memory of the process while its database is open, and not after`()
+  /// Python gets the key as decimal numbers and compares single bytes, so that it does not find a
+  /// copy of its own.
+  @Test func `the key is in memory only while the database is open`()
     throws
   {
     let outcome = try bench.python(
@@ -49,7 +49,7 @@ import Testing
     "db = sqlite3.connect('file:a.db?vfs=sealed&keyfile=key', uri=True)",
     "db = sqlite3.connect('plain.db')",
   ])
-  func `temporary files hold no plaintext`(opening: String) throws {
+  func `temporary files contain no plaintext`(opening: String) throws {
     let outcome = try bench.python(opening + "\n" + Self.makeTemporaryTable)
     #expect(outcome.errors == "")
     #expect(outcome.output == "True 0\n")
@@ -66,7 +66,7 @@ import Testing
     #expect(outcome.output == "False 0\n")
   }
 
-  /// Prints whether there are temporary files of some size, and how often the canary is in them.
+  /// Prints whether there are large temporary files, and how often they contain the canary.
   private static let makeTemporaryTable = """
     db.execute("PRAGMA temp.cache_size=2")
     db.execute("CREATE TEMP TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1"

@@ -4,7 +4,7 @@ import SealedSQLite
 import SystemPackage
 import Testing
 
-/// The distribution's `sqlite3`, with the extension.
+/// The distribution's `sqlite3` with the extension.
 @Suite struct ShellTests {
   private let bench: Workbench
   private let canary = Workbench.canary
@@ -13,7 +13,7 @@ import Testing
   init() throws { bench = try Workbench() }
 
   @Test(arguments: ["wal", "delete", "truncate", "persist"])
-  func `GRDB reads what the shell wrote, in each journal mode`(mode: String) throws {
+  func `GRDB reads the shell's rows in each journal mode`(mode: String) throws {
     let outcome = try bench.shell(
       open, "PRAGMA journal_mode=\(mode); CREATE TABLE t(x); INSERT INTO t VALUES ('\(canary)')",
       "UPDATE t SET x = x || '!'; SELECT x FROM t")
@@ -25,7 +25,7 @@ import Testing
     #expect(try pool.read { try String.fetchAll($0, sql: "SELECT x FROM t") } == ["\(canary)!"])
   }
 
-  @Test func `the shell reads and writes beside a pool that has the database open`() throws {
+  @Test func `the shell reads and writes while a pool has the database open`() throws {
     let pool = try SealedDatabase.openPool(at: FilePath(bench.path("a.db")), key: Workbench.key)
     try pool.write { db in
       try db.execute(sql: "CREATE TABLE t(x); INSERT INTO t VALUES (?)", arguments: [canary])
@@ -37,7 +37,7 @@ import Testing
     #expect(try bench.filesWithCanary() == [])
   }
 
-  @Test func `a database is opened to be read only, and as one that does not change`() throws {
+  @Test func `mode=ro and immutable=1 open a database that cannot be written`() throws {
     _ = try bench.shell(open, "CREATE TABLE t(x); INSERT INTO t VALUES (1)")
     let before = try bench.bytes("a.db")
     for parameter in ["mode=ro", "immutable=1"] {
@@ -49,7 +49,7 @@ import Testing
     #expect(try bench.bytes("a.db") == before)
   }
 
-  @Test func `two databases with keys of their own change in one transaction`() throws {
+  @Test func `one transaction changes two databases with different keys`() throws {
     let attach = "ATTACH 'file:b.db?vfs=sealed&keyfile=other-key' AS b"
     let outcome = try bench.shell(
       open, attach, "CREATE TABLE t(x); CREATE TABLE b.u(x)",
@@ -65,7 +65,7 @@ import Testing
     #expect(wrong.errors.contains("unable to open database"))
   }
 
-  @Test func `a plain database stays a plain one beside the extension`() throws {
+  @Test func `a plain database stays plain with the extension loaded`() throws {
     let outcome = try bench.shell(".open plain.db", "CREATE TABLE t(x); INSERT INTO t VALUES (1)")
     #expect(outcome.errors == "")
     let stock = try bench.run("/usr/bin/sqlite3", ["plain.db", "SELECT x FROM t"])

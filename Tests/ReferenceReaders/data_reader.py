@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Seals and opens data of a vault, by docs/reference/sealed-data-format.md alone.
+"""Seals and opens data of a vault, written only from docs/reference/sealed-data-format.md.
 
-    data_reader.py open KEY_FILE CONTEXT_FILE    sealed data on standard input, plaintext on standard output
-    data_reader.py seal KEY_FILE CONTEXT_FILE    the reverse
+    data_reader.py open KEY_FILE CONTEXT_FILE    reads sealed data, writes plaintext
+    data_reader.py seal KEY_FILE CONTEXT_FILE    reads plaintext, writes sealed data
+
+It reads standard input and writes standard output.
 """
 import os, sys
 
@@ -42,15 +44,15 @@ def open_sealed(data_key, context, sealed):
     assert header[:4] == b"DVD\1" and len(header) == 44
     assert header[4:12] == derive(data_key, b"", b"datavault/data-id", 8)
     aead, chunks = cipher(data_key, header, context), pieces(body, CHUNK + 16)
-    assert len(chunks) == 1 or len(chunks[-1]) > 16, "an empty chunk at the end"
+    assert len(chunks) == 1 or len(chunks[-1]) > 16, "the last chunk is empty"
     return b"".join(
         aead.decrypt(nonce(index, index == len(chunks) - 1), chunk, None)
         for index, chunk in enumerate(chunks))
 
 
-def main(verb, key_path, context_path):
+def main(operation, key_path, context_path):
     key, context = open(key_path, "rb").read(), open(context_path, "rb").read()
-    work = {"open": open_sealed, "seal": seal}[verb]
+    work = {"open": open_sealed, "seal": seal}[operation]
     sys.stdout.buffer.write(work(key, context, sys.stdin.buffer.read()))
 
 

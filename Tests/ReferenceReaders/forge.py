@@ -1,6 +1,6 @@
-"""What writes fixtures: seals databases and vaults by the pages in docs alone, with any one fault on demand.
+"""Makes fixtures: seals databases and vaults, written only from the specifications, with one fault on demand.
 
-The judges in this folder open what it seals. Nothing here is random: a nonce follows from a name.
+The reference readers in this folder open its files. Nothing here is random: each nonce is derived from a name.
 """
 import hashlib, json, struct
 
@@ -18,7 +18,7 @@ ITERATIONS = 220_000
 
 
 def flipped(data, at):
-    """One bit turned over."""
+    """The data with one bit flipped."""
     at %= len(data)
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
 
@@ -28,7 +28,7 @@ def nonce_of(name, count, length):
 
 
 class SealedForge(Sealed):
-    """The way back of the judge: seals pages, frame headers and segments of a journal."""
+    """Seals pages, frame headers and segments of a journal for the reference reader."""
 
     def __init__(self, name, key, header):
         super().__init__(key, header)
@@ -56,7 +56,7 @@ class SealedForge(Sealed):
         return header[:8] + encryptor.update(header[8:24]) + encryptor.finalize()
 
     def seal_segment(self, records, page_count, seed, is_synchronized=True):
-        """A header of a journal and its records, each a page number, a page and a seed."""
+        """A journal header with its records, each a tuple of page number, page and seed."""
         start = b"\0DVJ\1" + bytes([1 if is_synchronized else 2, 0, 0])
         words = struct.pack(">5I", len(records), seed, page_count, 512, PAGE)
         header = start + b"".join(self.seal(2, words, b"\x02" + self.file_id + u32(0) + start))
@@ -83,7 +83,7 @@ def sealed_part(name, count, key, plaintext, aad, flips_tag=False):
 
 
 class VaultFileBuilder:
-    """A vault with a password slot; each part can be given another value before `file` is called."""
+    """A vault with a password slot; callers can change each part before they call `file`."""
 
     content_key, vault_key, p2s = b"\xc0" * 32, b"\x7a" * 32, bytes(range(1, 17))
 
@@ -94,7 +94,7 @@ class VaultFileBuilder:
 
     @classmethod
     def opening(cls, name, file, password):
-        """A vault as it stands: its plaintext can be changed, and the rest stays."""
+        """Opens an existing vault, so that its plaintext can be changed and the rest stays."""
         vault = json.loads(file)
         key, contents = vault["key"], vault["contents"]
         [slot] = key["recipients"]

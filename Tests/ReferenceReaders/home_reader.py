@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Opens a home, vault and messages, by the pages in docs alone, and prints how many messages there are.
+"""Opens the vault and the messages of a data directory, and prints the number of messages.
 
     home_reader.py open HOME PASSWORD_FILE
 
-Refuses a database that does not know the anchor of its vault. HOME is only read.
+It is written only from the specifications in docs. It refuses a database that lacks the anchor of its vault, and
+changes nothing in HOME.
 """
 import os, sqlite3, sys, tempfile
 
@@ -18,7 +19,8 @@ def open_home(home, password):
     clear, contents = vault.open_vault(
         database.read(os.path.join(home, "vaults/messaging.vault")), "password", password, b"")
     path = os.path.join(home, "messaging.db")
-    assert database.read(path)[8:16] == vault.decode(clear["binding"]["database"]), "foreign database"
+    file_id = vault.decode(clear["binding"]["database"])
+    assert database.read(path)[8:16] == file_id, "the database belongs to another vault"
     keys = contents["databases"]
     plain = database.open_database(path, vault.decode(keys["current"]))
     with tempfile.TemporaryDirectory() as folder:
@@ -30,7 +32,7 @@ def open_home(home, password):
         [(message_count,)] = connection.execute("SELECT count(*) FROM message")
         [(version,)] = connection.execute("PRAGMA user_version")
         connection.close()
-    assert version <= SCHEMA, "of a newer version"
+    assert version <= SCHEMA, "the database has a newer version"
     known = {
         anchors[at + 8:at + ANCHOR]: int.from_bytes(anchors[at:at + 8], "big")
         for at in range(0, len(anchors or b""), ANCHOR)}
@@ -38,8 +40,8 @@ def open_home(home, password):
     if anchor:
         assert vault.decode(anchor["id"]) in known, "rolled back: the anchor is unknown"
         number = known.get(vault.decode(anchor["id"]), anchor["commit"])
-        assert number == anchor["commit"], "rolled back: the anchor is of another commit"
-        assert commit_number >= anchor["commit"], "rolled back: behind the anchor"
+        assert number == anchor["commit"], "rolled back: the anchor belongs to another commit"
+        assert commit_number >= anchor["commit"], "rolled back: the commit number is smaller than the anchor's"
     return message_count
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads an export of messages by docs/reference/message-export.md alone, and prints what it holds as one JSON object.
+"""Reads an export of messages, written only from docs/reference/message-export.md, and prints one JSON object.
 
     messages_reader.py FILE
 """
@@ -8,12 +8,12 @@ import base64, hashlib, json, sys
 
 def unique(pairs):
     members = dict(pairs)
-    assert len(members) == len(pairs), "a member twice"
+    assert len(members) == len(pairs), "a member appears twice"
     return members
 
 
 data = open(sys.argv[1], "rb").read()
-assert data.endswith(b"\n"), "the last line has no end"
+assert data.endswith(b"\n"), "the last line has no newline"
 lines = data[:-1].split(b"\n")
 records = [json.loads(line.decode("utf-8"), object_pairs_hook=unique) for line in lines]
 assert all(next(iter(record)) == "record" for record in records), "record is not the first member"
@@ -25,7 +25,7 @@ assert last["sha256"] == hashlib.sha256(data[: len(data) - len(lines[-1]) - 1]).
 messages = [record for record in records if record["record"] == "message"]
 assert last["messages"] == len(messages)
 timetokens = [message["timetoken"] for message in messages]
-assert timetokens == sorted(set(timetokens)), "not in order, or one twice"
+assert timetokens == sorted(set(timetokens)), "the timetokens are out of order, or one appears twice"
 assert all(len(timetoken) == 17 for timetoken in timetokens)
 assert all(timetoken <= first["highWater"] for timetoken in timetokens) or any(
     record["record"] == "resumed" for record in records)
@@ -37,7 +37,7 @@ for record in records[1:-1]:
         continue
     if record["record"] in ("channel", "consumer"):
         continue
-    assert order.index(record["record"]) >= place, "out of order"
+    assert order.index(record["record"]) >= place, "the records are out of order"
     place = order.index(record["record"])
 
 

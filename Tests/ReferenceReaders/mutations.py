@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Takes checks out of the judges, one at a time, and sees that exactly the fixtures made for each notice.
+"""Removes checks from the reference readers, one at a time, and expects exactly the named fixtures to change.
 
     mutations.py [databases] [vaults] [homes] [sizes]
 
-A check that no fixture notices is one that a reader can lack. The totals come last; exit code 1 unless each
-check was noticed by what is named here and by nothing else.
+A fixture notices a removed check if its outcome changes. A reader can lack a check that no fixture notices. The
+totals come last. The exit code is 1 unless exactly the named fixtures notice each check.
 """
 import functools, os, sqlite3, subprocess, sys, tempfile, types
 
@@ -19,7 +19,7 @@ WAITING = """        if commit:
             pending, size = {}, commit
 """
 
-# What stands in the judge, what stands there instead, and the fixtures that notice.
+# The text in the reader, its replacement, and the fixtures that notice.
 DATABASES = {
     "version of the log": (
         "if version != 3007001 or", "if", ["log-version-of-sqlite"]),
@@ -42,7 +42,7 @@ DATABASES = {
     "journal record seeds": (
         'if not vouched and journal[offset + 4100:offset + 4104] != struct.pack(">I", seed):',
         "if False:", ["hot-journal-before-an-earlier-one"]),
-    "segments behind the first": (
+    "segments after the first": (
         "        offset = (offset + 511) // 512 * 512\n", "        return pages\n",
         ["hot-journal-of-two-segments"]),
     "the journal": (
@@ -68,7 +68,7 @@ VAULTS = {
         'assert re.fullmatch("[a-z0-9][a-z0-9_-]{0,63}", clear["vault"])', "assert True",
         ["Capital-in-the-id", "_underscore-first-in-the-id", "id-of-65-characters-" + "x" * 45]),
 }
-# Of vaults that are too large to keep.
+# Checks for vaults that are too large to store as fixtures.
 SIZES = {
     "size of the plaintext": ("len(plaintext) <= 32 << 20", "True", ["plaintext-too-large"]),
     "size of an item": ("len(value) <= 1 << 20", "True", ["item-too-large"]),
@@ -86,11 +86,11 @@ HOMES = {
 }
 
 
-def judge(name, old="", new="", **names):
-    """A judge as a module of its own, with one piece of its text exchanged."""
+def load_reader(name, old="", new="", **names):
+    """A reference reader as a separate module, with one piece of its text replaced."""
     with open(os.path.join(HERE, name)) as file:
         text = file.read()
-    assert not old or text.count(old) == 1, "%s has this %d times: %s" % (name, text.count(old), old)
+    assert not old or text.count(old) == 1, "%s contains this %d times: %s" % (name, text.count(old), old)
     module = types.ModuleType(name)
     module.__dict__.update(names)
     exec(compile(text.replace(old, new) if old else text, name, "exec"), module.__dict__)
@@ -98,15 +98,15 @@ def judge(name, old="", new="", **names):
 
 
 def plaintext_of(key, nonce, ciphertext):
-    """GCM without its tag: CTR from the second block on."""
+    """GCM without its tag: CTR mode from the second block on."""
     decryptor = Cipher(algorithms.AES(key), modes.CTR(nonce + b"\0\0\0\2")).decryptor()
     return decryptor.update(ciphertext)
 
 
 def database_without_tag(sealed):
-    """A reader of this database that looks at no tag."""
+    """A reader of this database that checks no tag."""
     lenient = types.SimpleNamespace(header=sealed.header, file_id=sealed.file_id, keys=sealed.keys)
-    module = judge("sealed_database_reader.py")
+    module = load_reader("sealed_database_reader.py")
     module.xaes_open = lambda key, nonce, ciphertext, tag, aad: plaintext_of(
         module.xaes_key(key, nonce), nonce[12:], ciphertext)
     lenient.open_page = functools.partial(module.Sealed.open_page, lenient)
@@ -114,7 +114,7 @@ def database_without_tag(sealed):
 
 
 def jwe_without_tag(decrypt, *arguments, **options):
-    """joserfc, looking at no tag of A256GCM."""
+    """joserfc without the check of A256GCM's tag."""
     from joserfc._rfc7518.jwe_encs import GCMEncModel
     kept = GCMEncModel.decrypt
     GCMEncModel.decrypt = lambda self, ciphertext, tag, cek, iv, aad: plaintext_of(
@@ -126,7 +126,7 @@ def jwe_without_tag(decrypt, *arguments, **options):
 
 
 def outcome(read):
-    """What a reader says: what it read, or that it refuses. Why is not compared."""
+    """The data that a reader read, or "refused"; the reasons are not compared."""
     try:
         return read()
     except Exception:
@@ -151,7 +151,7 @@ def databases():
              if name.endswith(".db") and not name.startswith("sqlcipher4")]
 
     def outcomes(old="", new=""):
-        module = judge("sealed_database_reader.py", old, new, without_tag=database_without_tag)
+        module = load_reader("sealed_database_reader.py", old, new, without_tag=database_without_tag)
         return {name: outcome(lambda: rows(module, os.path.join(folder, name + ".db")))
                 for name in names}
 
@@ -159,7 +159,7 @@ def databases():
 
 
 def derive_once():
-    """Has joserfc derive each password's key once: nearly all fixtures have the same."""
+    """Makes joserfc derive each password's key once, because nearly all fixtures share one."""
     from joserfc._rfc7518 import jwe_algs
     derivation = jwe_algs.PBKDF2HMAC
     derived = functools.cache(
@@ -194,7 +194,7 @@ def try_vaults(mutations, folder):
             files[name[:-6]] = file.read()
 
     def outcomes(old="", new=""):
-        module = judge("vault_reader.py", old, new, without_tag=jwe_without_tag)
+        module = load_reader("vault_reader.py", old, new, without_tag=jwe_without_tag)
         return {name: outcome(lambda: bool(module.open_vault(file, "password", PASSWORD, b"")))
                 for name, file in files.items()}
 
@@ -207,7 +207,7 @@ def homes():
     names = [name for name in sorted(os.listdir(folder)) if os.path.isdir(os.path.join(folder, name))]
 
     def outcomes(old="", new=""):
-        module = judge("home_reader.py", old, new)
+        module = load_reader("home_reader.py", old, new)
         return {name: outcome(lambda: module.open_home(os.path.join(folder, name), PASSWORD))
                 for name in names}
 
@@ -215,13 +215,13 @@ def homes():
 
 
 def try_each(mutations, outcomes):
-    """How many of the checks were noticed by other fixtures than by those that are named."""
+    """The number of checks, and of those that other fixtures than the named ones noticed."""
     whole, wrong = outcomes(), 0
     for check, (old, new, expected) in mutations.items():
         found = [name for name, seen in sorted(outcomes(old, new).items()) if seen != whole[name]]
         if found != sorted(expected):
             wrong += 1
-            print("without %s: noticed by %s, not by %s" % (check, found, sorted(expected)))
+            print("without %s: noticed by %s, expected %s" % (check, found, sorted(expected)))
     return len(mutations), wrong
 
 

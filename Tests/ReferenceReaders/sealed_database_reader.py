@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Reads a sealed database by docs/reference/sealed-database-format.md alone; shares no code with ours.
+"""Reads a sealed database, written only from docs/reference/sealed-database-format.md, without code of this library.
 
     sealed_database_reader.py open DATABASE KEY_HEX OUT    writes the plain SQLite database to OUT
 
-A hot journal is rolled back and committed frames of a log are applied, in the copy: DATABASE and the
-files beside it are only read. Exit code 1 and one line of reason when something is not as it should be.
+It rolls a hot journal back and applies the committed frames of a log, in the copy. DATABASE and the files
+beside it do not change. On a fault it prints the reason in one line, with exit code 1.
 """
 import os, re, stat, struct, sys
 
@@ -37,7 +37,7 @@ def aes(key, block):
 
 
 def xaes_key(key, nonce):
-    """The key that C2SP XAES-256-GCM derives for a nonce's first half, over AES-ECB."""
+    """The key that C2SP XAES-256-GCM derives from a nonce's first half, by AES-ECB."""
     zero = int.from_bytes(aes(key, bytes(16)), "big")
     subkey = zero << 1 & (1 << 128) - 1
     if zero >> 127:
@@ -67,7 +67,7 @@ class Sealed:
         self.frame_key = derive(key, self.file_id, b"wal-header", 64)
 
     def open_page(self, role, number, sealed):
-        """Page 1 opens under the header of the file, whatever its own first 16 bytes are."""
+        """Opens a page; page 1 opens under the header of the file, not under its own first 16 bytes."""
         start = 16 if number == 1 else 0
         aad = bytes([role]) + self.file_id + u32(number) + (self.header if number == 1 else b"")
         content = xaes_open(
@@ -95,7 +95,7 @@ def checksum(data, big_endian, start):
 
 
 def super_journal(journal):
-    """The file that the end of a journal names as its super-journal; None where it names none."""
+    """The super-journal that the end of a journal names; None if it names none."""
     if len(journal) < 16 or journal[-8:] != SQLITE_MAGIC:
         return None
     length, total = struct.unpack(">2I", journal[-16:-8])
@@ -108,7 +108,7 @@ def super_journal(journal):
 
 
 def has_committed(journal, path):
-    """Whether a hot journal is one of a transaction over several databases that has committed."""
+    """Whether a hot journal belongs to a committed transaction over several databases."""
     name = super_journal(journal)
     if name is None:
         return False
@@ -125,7 +125,7 @@ def has_committed(journal, path):
 
 
 def rolled_back(sealed, pages, journal, path):
-    """The pages as they were before the transaction whose journal is hot."""
+    """The pages before the transaction of the hot journal."""
     offset, is_first = 0, True
     if journal[:4] == b"\0DVJ" and has_committed(journal, path):
         return pages
@@ -164,7 +164,7 @@ def rolled_back(sealed, pages, journal, path):
 
 
 def with_log(sealed, pages, log):
-    """The pages after the commits in the log, and the database's size then."""
+    """The pages after the commits in the log, and the database's size after the last one."""
     if len(log) <= 32:
         return pages, None
     magic, version, page_size = struct.unpack(">3I", log[:12])
@@ -226,7 +226,7 @@ def open_database(path, key):
         raise Refused("truncated")
     plain = bytearray(b"".join(pages.get(number, bytes(PAGE)) for number in range(1, size + 1)))
     if plain:
-        plain[18:20] = b"\1\1"  # without a log beside it
+        plain[18:20] = b"\1\1"  # the copy has no log beside it
     return bytes(plain)
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Writes and reads SQLCipher 4 databases with SQLCipher itself (sqlcipher3-wheels, PyPI).
 
-usage: sqlcipher_reader.py write FILE KEY [OPTION]...   makes a database of some hundred pages
-       sqlcipher_reader.py read FILE KEY                prints what it holds, as JSON
+usage: sqlcipher_reader.py write FILE KEY [OPTION]...   makes a database of a few hundred pages
+       sqlcipher_reader.py read FILE KEY                prints a summary of its contents, as JSON
 
-KEY goes to PRAGMA key as it is: a passphrase, or x'...'. Options: full, incremental (auto_vacuum),
-wal (closed in WAL mode), utf16, small (a few rows: the fixtures), hot-wal (leaves a log behind).
+KEY is passed unchanged to PRAGMA key: a passphrase, or x'...'. Options: full, incremental (auto_vacuum),
+wal (closed in WAL mode), utf16, small (a few rows, for the fixtures), hot-wal (leaves a log).
 """
 import hashlib
 import json
@@ -58,7 +58,7 @@ def write(path, key, options):
     connection.execute("PRAGMA user_version = 41")
     connection.execute("PRAGMA application_id = 16909060")
     if "hot-wal" in options:
-        os._exit(0)  # without closing, which would empty the log
+        os._exit(0)  # without a close, which would empty the log
     connection.close()
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Reads and writes vault files with joserfc, by docs/reference/vault-format.md alone.
+"""Reads and writes vault files with joserfc, written only from docs/reference/vault-format.md.
 
-    vault_reader.py open FILE SLOT [SALT]         prints clear members and contents as JSON
-    vault_reader.py write FILE SLOT... [SALT]     items as JSON on standard input
+    vault_reader.py open FILE SLOT [SALT]         prints the clear members and the contents as JSON
+    vault_reader.py write FILE SLOT... [SALT]     reads items as JSON from standard input
 
-SLOT is --password F, --recovery-code F or --key-file F, SALT is --salt F, and F a file with the
-secret. To write, each makes a slot; a recovery code that is not there yet is drawn and stored in F.
+SLOT is --password F, --recovery-code F or --key-file F. SALT is --salt F. F is a file with the secret. write
+makes a slot for each SLOT. If F of a recovery code does not exist, a code is drawn and stored in F.
 """
 import argparse, base64, hashlib, hmac, json, os, re, secrets, sys, time
 
@@ -43,7 +43,7 @@ def unique(pairs):
 
 
 def key_member_bytes(file):
-    """The bytes of the first member, without parsing it again: from its first to its last brace."""
+    """The original bytes of the first member, from its first to its last brace."""
     assert file.startswith(b'{"key":{')
     text = file.decode()
     _, end = json.JSONDecoder(object_pairs_hook=unique).raw_decode(text, len('{"key":'))
@@ -60,9 +60,9 @@ def code_bytes(text):
     text = text.replace("-", "").replace(" ", "").upper()
     for written, meant in ("I1", "L1", "O0"):
         text = text.replace(written, meant)
-    assert len(text) == 36, "a recovery code of another length"
+    assert len(text) == 36, "the recovery code has a wrong length"
     data = int("".join(f"{ALPHABET.index(c):05b}" for c in text[:32]), 2).to_bytes(20, "big")
-    assert code_text(data).replace("-", "") == text, "mistyped"
+    assert code_text(data).replace("-", "") == text, "the recovery code is mistyped"
     return data
 
 
@@ -72,14 +72,14 @@ def recovery_key(text):
 
 
 def open_vault(file, kind, secret, salt):
-    assert len(file) <= 44 << 20, "larger than any vault"
-    assert file[-56:-46] == b'"digest":"' and file[-3:] == b'"}\n', "no digest"
-    assert decode(file[-46:-3].decode()) == hashlib.sha256(file[:-56]).digest(), "damaged"
+    assert len(file) <= 44 << 20, "the file is larger than any vault"
+    assert file[-56:-46] == b'"digest":"' and file[-3:] == b'"}\n', "the file has no digest"
+    assert decode(file[-46:-3].decode()) == hashlib.sha256(file[:-56]).digest(), "the file is damaged"
     vault = json.loads(file, object_pairs_hook=unique)
     assert list(vault) == ["key", "contents", "digest"]
     clear = json.loads(decode(vault["contents"]["aad"]), object_pairs_hook=unique)
-    assert clear["version"] == 1, "of another version"
-    assert re.fullmatch("[a-z0-9][a-z0-9_-]{0,63}", clear["vault"]), "an id that no vault can have"
+    assert clear["version"] == 1, "the vault has another version"
+    assert re.fullmatch("[a-z0-9][a-z0-9_-]{0,63}", clear["vault"]), "the vault's id is invalid"
     assert clear["keyDigest"] == encode(hashlib.sha256(key_member_bytes(file)).digest())
     kinds = []
     for recipient in vault["key"]["recipients"]:
@@ -91,7 +91,7 @@ def open_vault(file, kind, secret, salt):
         else:
             assert list(header) == ["alg", "kid"] and header["alg"] == "A256KW"
     assert kind in kinds, f"no slot for a {kind}"
-    # The library tries each recipient: any one opens the vault.
+    # The library tries each recipient; any of them opens the vault.
     key = jwe.decrypt_json(vault["key"], OctKey.import_key(secret), registry=REGISTRY)
     jwk = OctKey.import_key(json.loads(key.plaintext, object_pairs_hook=unique))
     contents = jwe.decrypt_json(vault["contents"], jwk, registry=REGISTRY)
@@ -99,19 +99,19 @@ def open_vault(file, kind, secret, salt):
 
 
 def checked(plaintext):
-    """The plaintext's members, after a look at how large they are."""
-    assert len(plaintext) <= 32 << 20, "a plaintext that is too large"
+    """The plaintext's members, after a check of their sizes."""
+    assert len(plaintext) <= 32 << 20, "the plaintext is too large"
     contents = json.loads(plaintext, object_pairs_hook=unique)
     keys = decode(contents["dataKeys"])
-    assert len(keys) % 32 == 0 and len(keys) >= 32, "data keys of another length"
-    assert len(keys) <= 4096 * 32, "too many data keys"
+    assert len(keys) % 32 == 0 and len(keys) >= 32, "the data keys have a wrong length"
+    assert len(keys) <= 4096 * 32, "there are too many data keys"
     total = 0
     for name, item in contents["items"].items():
         [(kind, text)] = item.items()
         value = decode(text) if kind == "binary" else text.encode()
-        assert len(value) <= 1 << 20, "an item that is too large"
+        assert len(value) <= 1 << 20, "an item is too large"
         total += len(name.encode()) + len(value)
-    assert total <= 16 << 20, "items that are too large together"
+    assert total <= 16 << 20, "the items together are too large"
     return contents
 
 
@@ -161,7 +161,7 @@ def recovery_code(path, may_draw):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("verb", choices=["open", "write"])
+    parser.add_argument("operation", choices=["open", "write"])
     parser.add_argument("file")
     for option in ("--password", "--salt", "--recovery-code", "--key-file"):
         parser.add_argument(option)
@@ -171,10 +171,10 @@ def main():
     if options.password:
         slots.append(("password", read(options.password)))
     if options.recovery_code:
-        slots.append(("recovery", recovery_code(options.recovery_code, options.verb == "write")))
+        slots.append(("recovery", recovery_code(options.recovery_code, options.operation == "write")))
     if options.key_file:
         slots.append(("keyfile", read(options.key_file)))
-    if options.verb == "open":
+    if options.operation == "open":
         [(kind, secret)] = slots
         clear, contents = open_vault(read(options.file), kind, secret, salt)
         json.dump({"clear": clear, **contents}, sys.stdout)

@@ -3,7 +3,7 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// The documentation of SealedSQLite; `make docs` builds it, and its program in a package of its own.
+/// The documentation of SealedSQLite; `make docs` builds it, and its program as a separate package.
 @Suite struct DocumentationTests {
   private static let repository = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -12,7 +12,7 @@ import Testing
     try String(contentsOf: repository.appendingPathComponent(path), encoding: .utf8)
   }
 
-  @Test func `the page's program is compiled here, and has ten lines at most`() throws {
+  @Test func `the documented program is compiled, and has at most ten lines`() throws {
     let page = try Self.text("Sources/SealedSQLite/SealedSQLite.docc/SealedSQLite.md")
     let program = try Self.text("Tests/Support/FirstProgram/main.swift")
     #expect(page.contains("```swift\n\(program)```\n"))
@@ -20,15 +20,15 @@ import Testing
     #expect(lines.count <= 10)
   }
 
-  /// They are a target that the tests depend on.
+  /// The examples are a target on which the tests depend.
   @Test(arguments: ["MovingFromAPlainDatabase", "MovingFromSQLCipher"])
-  func `what an article on moving shows is compiled here`(name: String) throws {
+  func `the code in the migration articles is compiled`(name: String) throws {
     let article = try Self.text("Sources/SealedSQLite/SealedSQLite.docc/\(name).md")
     let example = try Self.text("Tests/Support/MovingExamples/\(name).swift")
     #expect(article.contains("```swift\n\(example)```\n"))
   }
 
-  @Test func `every error code stands in the article on errors`() throws {
+  @Test func `the article on errors lists every error code`() throws {
     let article = try Self.text("Sources/SealedSQLite/SealedSQLite.docc/Errors.md")
     let codes = try Self.text("Sources/SealedSQLite/SealedDatabaseError.swift")
       .matches(of: /static let (\w+) = Code/).map { String($0.output.1) }
@@ -36,7 +36,7 @@ import Testing
     #expect(codes.filter { !article.contains("`\($0)`") } == [])
   }
 
-  @Test func `the page's program makes an encrypted database`() throws {
+  @Test func `the documented program creates an encrypted database`() throws {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("first-page-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)

@@ -8,7 +8,7 @@ import Testing
 import VaultCrypto
 
 @Suite struct DurabilityTests {
-  /// Commits through a pool over a recording VFS, with a mark after each that returned.
+  /// Commits through a pool over a recording VFS, with a mark after each commit returned.
   private func recordCommits(
     _ durability: Durability, in directory: FilePath, count: Int = 20
   ) throws -> [FileEvent] {
@@ -28,7 +28,7 @@ import VaultCrypto
     return events
   }
 
-  /// How many acknowledgements came while something written to the log was not synchronized.
+  /// The number of acknowledgements that came while bytes of the log were not synchronized.
   private func unsynchronizedAcknowledgements(_ events: [FileEvent]) -> Int {
     var owed: Set<FilePath> = []
     var count = 0
@@ -43,7 +43,7 @@ import VaultCrypto
     return count
   }
 
-  @Test func `the record shows a sync before every acknowledged commit`() throws {
+  @Test func `with full durability, a sync precedes every acknowledged commit`() throws {
     try withTemporaryDirectory { directory in
       let events = try recordCommits(.full, in: directory)
       let writes = events.filter { if case .write = $0 { true } else { false } }
@@ -52,14 +52,14 @@ import VaultCrypto
     }
   }
 
-  @Test func `the weaker durability is weaker, so the record can tell`() throws {
+  @Test func `with normal durability, commits are acknowledged before a sync`() throws {
     try withTemporaryDirectory { directory in
       let events = try recordCommits(.normal, in: directory)
       #expect(unsynchronizedAcknowledgements(events) == 20)
     }
   }
 
-  @Test func `the writer reads back what was asked for, after the pool set its own`() throws {
+  @Test func `the writer has the requested settings, not those of GRDB's pool`() throws {
     try withTemporaryDirectory { directory in
       let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
       let pool = try SealedDatabase.openPool(at: directory.appending("test.db"), key: key)
@@ -69,7 +69,7 @@ import VaultCrypto
         }
       }
       #expect(settings == ["2", "wal", "1", "4096"])
-      // GRDB's own pool would have left NORMAL.
+      // GRDB's own pool leaves NORMAL.
       let plain = try DatabasePool(path: directory.appending("plain.db").string)
       let level = try plain.writeWithoutTransaction {
         try Int.fetchOne($0, sql: "PRAGMA synchronous")
@@ -78,7 +78,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `sorting and temporary tables write files, and no row can be read in them`() throws {
+  @Test func `the files of sorts and temporary tables contain no plaintext rows`() throws {
     try withTemporaryDirectory { directory in
       let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
       let path = directory.appending("test.db")
@@ -94,7 +94,7 @@ import VaultCrypto
             """)
         let rows = try Row.fetchCursor(db, sql: "SELECT * FROM t ORDER BY text DESC")
         _ = try rows.next()
-        // SQLite's unnamed files are opened, unlinked at once, and kept open.
+        // SQLite opens its unnamed files, unlinks them immediately, and keeps them open.
         let links = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
           .map { "/proc/self/fd/\($0)" }
           .filter {

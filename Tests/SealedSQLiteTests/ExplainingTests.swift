@@ -7,8 +7,8 @@ import SystemPackage
 import Testing
 import VaultCrypto
 
-/// What GRDB's errors mean in the middle of the work: the fault that SQLite reports by just that code,
-/// through just that connection.
+/// Explains GRDB's errors by the fault that SQLite reported by the same code on the same
+/// connection.
 @Suite struct ExplainingTests {
   private func key() -> SecretBytes { SecretBytes(copying: [UInt8](repeating: 7, count: 32)) }
 
@@ -34,7 +34,7 @@ import VaultCrypto
     try #require(#expect(throws: DatabaseError.self) { try body() })
   }
 
-  @Test func `each connection knows its own damaged page, and the pool the newest`() throws {
+  @Test func `a connection's error names its own damaged page, a pool's the newest one`() throws {
     try withTemporaryDirectory { directory in
       let path = directory.appending("test.db")
       try makeDamagedDatabase(path)
@@ -58,7 +58,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `a fault of the past explains no other failure`() throws {
+  @Test func `an earlier fault does not explain a different failure`() throws {
     try withTemporaryDirectory { directory in
       let path = directory.appending("test.db")
       try makeDamagedDatabase(path)
@@ -80,7 +80,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `a full disk in the middle of the work is told of, and not as damage`() throws {
+  @Test func `a full disk during a write is reported as such, not as damage`() throws {
     try withTemporaryDirectory { directory in
       let path = directory.appending("test.db")
       try SealedDatabase.openPool(at: path, key: key()).close()
@@ -101,7 +101,7 @@ import VaultCrypto
     }
   }
 
-  /// How many steps on the disk an opening takes.
+  /// The number of disk steps that an opening takes.
   private func work(_ path: FilePath, over base: String, _ recorder: FileRecorder) throws -> Int {
     let pool = try SealedDatabase.openPool(at: path, key: key(), over: base)
     defer { try? pool.close() }

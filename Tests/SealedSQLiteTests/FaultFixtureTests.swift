@@ -6,8 +6,9 @@ import SystemPackage
 import Testing
 import VaultCrypto
 
-/// Each stored database with one fault has one code, whether opening finds it or a read in the
-/// middle of the work, of which an application sees GRDB's error first.
+/// Each stored database with one fault has one code, for an opening and for a later read.
+///
+/// In a later read the application sees GRDB's error first.
 @Suite struct FaultFixtureTests {
   struct Fault: Sendable, CustomTestStringConvertible {
     let fixture: String
@@ -44,7 +45,7 @@ import VaultCrypto
     SecretBytes(copying: [UInt8](repeating: byte, count: 32))
   }
 
-  /// Lends a copy of a stored database.
+  /// Passes a copy of a stored database to a body.
   private func withFixture(_ name: String, _ body: (FilePath) throws -> Void) throws {
     try withTemporaryDirectory { directory in
       let path = directory.appending("test.db")
@@ -63,7 +64,7 @@ import VaultCrypto
     ("journal-first-byte", false), ("super-journal-name", false), ("log-version-of-sqlite", false),
     ("torn-log", true),
   ])
-  func `a salvage without the journal that the database needs is not complete`(
+  func `a salvage is incomplete without a journal that the database needs`(
     name: String, isComplete: Bool
   ) throws {
     try withFixture(name) { path in
@@ -73,7 +74,7 @@ import VaultCrypto
     }
   }
 
-  /// What the work on a database fails with: at its opening, or in the middle of a read.
+  /// The error of an opening, or of a read after it.
   private func failure(
     of reader: () throws(SealedDatabaseError) -> any DatabaseReader
   ) throws -> SealedDatabaseError? {
@@ -100,7 +101,7 @@ import VaultCrypto
     }
   }
 
-  @Test(arguments: faults) func `a stored fault has its own code, in a pool and in a reader`(
+  @Test(arguments: faults) func `each stored fault has its own code, in a pool and in a reader`(
     _ fault: Fault
   ) throws {
     try withFixture(fault.fixture) { path in
@@ -115,15 +116,15 @@ import VaultCrypto
       let found = try failure { () throws(SealedDatabaseError) in
         try SealedDatabase.openReader(at: path, key: key())
       }
-      // Who may not write cannot roll a journal back, whatever is wrong with it; but whether there
-      // is one to roll back, its first bytes and its last ones tell.
+      // A read-only connection cannot roll a journal back, whatever its fault is. It finds out
+      // whether a journal must be rolled back from the journal's first and last bytes.
       let needsWriter = ["journal-record", "journal-header"].contains(fault.fixture)
       #expect(found?.code == (needsWriter ? .readOnly : fault.code), "\(found?.message ?? "none")")
       if let page = fault.page { #expect(found?.pageNumber == page) }
     }
   }
 
-  @Test func `another key is the wrong one`() throws {
+  @Test func `another database's key fails with wrongKey`() throws {
     try withFixture("rows") { path in
       let found = try failure { () throws(SealedDatabaseError) in
         try SealedDatabase.openPool(at: path, key: key(1), creation: .never)
@@ -132,7 +133,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `frames that an opening left out are reported, and the rest is there`() throws {
+  @Test func `an opening reports the frames it left out and keeps the other rows`() throws {
     for isReader in [false, true] {
       try withFixture("damaged-log-frame") { path in
         let reader: any DatabaseReader =
@@ -152,9 +153,9 @@ import VaultCrypto
     }
   }
 
-  @Test func `a connection that is not on the sealed VFS is told of as such`() throws {
+  @Test func `a connection that is not on the sealed VFS is reported as such`() throws {
     try withFixture("rows") { path in
-      // Attached by a connection of GRDB's own, past the VFS: SQLite says "file is not a database".
+      // GRDB's own connection attaches it past the VFS, and SQLite says "file is not a database".
       let queue = try DatabaseQueue()
       try queue.inDatabase { db in
         let error = #expect(throws: DatabaseError.self) {
@@ -166,7 +167,7 @@ import VaultCrypto
         #expect(SealedDatabaseError(explaining: reported, in: queue).code == .notOnSealedVFS)
       }
       try queue.close()
-      // Opened by us, by a name that leads SQLite past the VFS: the connection is not used.
+      // We open it by a name that leads SQLite past the VFS, and the connection is refused.
       let uri = FilePath("file:\(path.string)?vfs=unix&mode=ro")
       for isReader in [false, true] {
         let failure = #expect(throws: SealedDatabaseError.self) {

@@ -3,10 +3,10 @@ import SealedSQLite
 import SystemPackage
 import Testing
 
-/// In a database that can shrink, roots of tables lie in front: a page in the way is moved.
+/// In an auto-vacuum database SQLite moves a page to make room for the root of a new table.
 @Suite struct MovedRootTests {
   @Test(arguments: [false, true], [100, 9000, 40_000])
-  func `a table is made where this transaction's own pages are in the way`(
+  func `CREATE TABLE moves pages that the same transaction wrote`(
     isInLogMode: Bool, byteCount: Int
   ) throws {
     try withTemporaryDirectory { directory in

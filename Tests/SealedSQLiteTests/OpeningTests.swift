@@ -29,7 +29,7 @@ import VaultCrypto
     try SealedDatabase.openPool(at: path, key: key(byte), creation: creation)
   }
 
-  @Test func `rows written through an unmodified pool are there after reopening`() throws {
+  @Test func `rows written through an unmodified pool are present after reopening`() throws {
     try withTemporaryDirectory { directory in
       let path = directory.appending("messages.db")
       try makeDatabase(path)
@@ -40,7 +40,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `no file holds a piece of the rows, and the same search finds them unsealed`() throws {
+  @Test func `sealed files contain no plaintext rows, but plain files contain them`() throws {
     try withTemporaryDirectory { directory in
       let path = directory.appending("sealed.db")
       let pool = try open(path)
@@ -62,7 +62,8 @@ import VaultCrypto
         try FileManager.default.contentsOfDirectory(atPath: directory.string)
           .filter { $0.hasPrefix(prefix) && !$0.hasSuffix("-shm") }
           .filter { name in
-            // Read by another process: to close the file here would drop SQLite's locks on it.
+            // Another process reads the file: a close in this one would release SQLite's locks on
+            // it.
             let search = Process()
             search.executableURL = URL(fileURLWithPath: "/usr/bin/env")
             search.arguments = [
@@ -81,7 +82,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `what lies there instead has a name, and is left as it is`() throws {
+  @Test func `an opening reports each kind of unsuitable file, and does not change it`() throws {
     try withTemporaryDirectory { directory in
       let path = directory.appending("test.db")
       func expect(
@@ -123,7 +124,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `a damaged page is named where it is read, and no wrong row comes of it`() throws {
+  @Test func `reading a damaged page is an error, never a wrong row`() throws {
     try withTemporaryDirectory { directory in
       let path = directory.appending("test.db")
       try makeDatabase(path, rowCount: 2000)
@@ -139,7 +140,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `incremental vacuum can be chosen before the first table`() throws {
+  @Test func `creation can choose incremental auto-vacuum`() throws {
     try withTemporaryDirectory { directory in
       let path = directory.appending("test.db")
       let pool = try SealedDatabase.openPool(
@@ -150,7 +151,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `opening beside another writer commits nothing and waits for nobody`() throws {
+  @Test func `opening a pool beside a writer commits nothing and does not wait`() throws {
     try withTemporaryDirectory { directory in
       let path = directory.appending("test.db")
       try makeDatabase(path, rowCount: 3)
@@ -168,7 +169,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `a reader reports without writing`() throws {
+  @Test func `openReader() does not write`() throws {
     try withTemporaryDirectory { directory in
       let path = directory.appending("test.db")
       try makeDatabase(path, rowCount: 4)
@@ -183,7 +184,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `readers of a pool run beside its writer`() async throws {
+  @Test func `a pool's readers run concurrently with its writer`() async throws {
     let directory = FilePath(NSTemporaryDirectory()).appending("sealed-\(UUID().uuidString)")
     try FileManager.default.createDirectory(
       atPath: directory.string, withIntermediateDirectories: true)

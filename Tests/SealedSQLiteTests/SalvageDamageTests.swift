@@ -9,10 +9,10 @@ import VaultCrypto
 
 @testable import SealedSQLite
 
-/// Worse than one page: many, a cut file, a log, nonsense that authenticates, a kill.
+/// Damage beyond one page: many pages, a cut file, a log, invalid pages that authenticate, a kill.
 @Suite struct SalvageDamageTests {
-  /// A small generator with a fixed seed: the same damage in every run.
-  struct Dice: RandomNumberGenerator {
+  /// A small random generator with a fixed seed, so that each run has the same damage.
+  struct SeededGenerator: RandomNumberGenerator {
     var state: UInt64
     mutating func next() -> UInt64 {
       state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -20,7 +20,7 @@ import VaultCrypto
     }
   }
 
-  /// Every row is one of the old database, in a table of its own or in the lost and found.
+  /// Expects each row to be one of the old database, in its own table or in the lost and found.
   private func expectNothingInvented(
     _ outcome: SalvageTests.Outcome, _ fixture: SalvageFixture, _ comment: Comment
   ) {
@@ -32,19 +32,20 @@ import VaultCrypto
   }
 
   @Test(arguments: [2, 3, 6, 12, 30])
-  func `however many pages are damaged, no row is invented and none on a whole page lost`(
+  func `a salvage invents no row, and loses none on an intact page`(
     count: Int
   ) throws {
     for variant in [SalvageFixture.Variant.plain, .mapped] {
       let fixture = try variant.fixture()
-      var dice = Dice(state: UInt64(count))
+      var random = SeededGenerator(state: UInt64(count))
       for _ in 0..<4 {
-        let pages = fixture.pages.filter { $0.number > 1 }.shuffled(using: &dice).prefix(count)
+        let pages = fixture.pages.filter { $0.number > 1 }.shuffled(using: &random).prefix(count)
         let outcome = try SalvageTests.salvage(
           SalvageTests.damaged(fixture.bytes, pages: pages.map(\.number)))
         let comment: Comment = "\(variant) \(pages.map(\.number))"
         expectNothingInvented(outcome, fixture, comment)
-        // Rows that lie on damaged leaves and on damaged overflow pages; all others are somewhere.
+        // The rows on damaged leaves and damaged overflow pages are lost; all others must be
+        // copied.
         let lost = fixture.rows["people", default: [:]].count - outcome.rows["people"]!.count
         let damaged = pages.filter { $0.table == "people" && $0.kind == "leaf" }
           .reduce(0) { $0 + $1.cellCount }
@@ -54,7 +55,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `a lost page of the schema costs its tables' names, not their rows`() throws {
+  @Test func `a lost schema page loses the names of its tables, but not their rows`() throws {
     let fixture = try SalvageFixture.Variant.longSchema.fixture()
     let schemaPages = fixture.pages.filter { $0.table == "sqlite_schema" && $0.number > 1 }
     #expect(schemaPages.count >= 2)
@@ -64,12 +65,12 @@ import VaultCrypto
       expectNothingInvented(outcome, fixture, "\(page)")
       #expect(!outcome.report.isSchemaWhole)
       let total = fixture.rows.values.reduce(0) { $0 + $1.count } + 60
-      // sqlite_sequence, and entries of indexes whose CREATE is lost, may be there besides.
+      // sqlite_sequence, and entries of indexes whose CREATE is lost, can be there, too.
       #expect(outcome.report.rowsCopied >= total, "\(page)")
     }
   }
 
-  @Test func `of a cut file the rows before the cut are there`() throws {
+  @Test func `a salvage of a cut file has the rows before the cut`() throws {
     let fixture = try SalvageFixture.Variant.plain.fixture()
     for pageCount in stride(from: 1, to: fixture.bytes.count / 4096, by: 9) {
       let outcome = try SalvageTests.salvage(Array(fixture.bytes[..<(pageCount * 4096 + 100)]))
@@ -82,8 +83,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `the commits of a log are used up to its damage, and repair the file's pages`() throws
-  {
+  @Test func `a salvage uses a log's commits up to its damage, also for damaged pages`() throws {
     let key = SalvageFixture.key()
     let (file, log) = try withTemporaryDirectory { directory in
       let path = directory.appending("log.db")
@@ -96,7 +96,7 @@ import VaultCrypto
         }
       }
       let names = [path.string, path.string + "-wal"]
-      // cp is another process: its closing the files does not touch SQLite's locks.
+      // cp is another process: when it closes the files, SQLite's locks stay.
       for name in names {
         let copying = Process()
         copying.executableURL = URL(fileURLWithPath: "/bin/cp")
@@ -120,7 +120,7 @@ import VaultCrypto
     #expect(repaired.rows["made"]?.count ?? 0 >= 20 || repaired.report.lostAndFoundRowCount >= 20)
   }
 
-  @Test func `nothing that lies at the destination is touched, and the wrong key makes nothing`()
+  @Test func `a salvage keeps an existing destination, and a wrong key creates no file`()
     throws
   {
     let fixture = try SalvageFixture.Variant.plain.fixture()
@@ -143,7 +143,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `at every step the new database is whole or absent, after a power cut too`() throws {
+  @Test func `a power cut at any step leaves the salvaged database whole or absent`() throws {
     let fixture = try SalvageFixture.Variant.plain.fixture()
     try withTemporaryDirectory { directory in
       let source = directory.appending("a.db")
@@ -170,14 +170,14 @@ import VaultCrypto
           #expect(replay.files(after: .everythingUnsynchronized)[destination] == whole)
         }
       }
-      let touchesSource = events.contains { event in
+      let writesSource = events.contains { event in
         if case .write(source, _, _) = event { true } else { false }
       }
-      #expect(!touchesSource)
+      #expect(!writesSource)
     }
   }
 
-  /// Pages that nobody vouches for.
+  /// Pages that were not authenticated.
   private final class Pages: PageSource {
     var pages: [[UInt8]]
     var pageCount: UInt32 { UInt32(pages.count) }
@@ -197,26 +197,26 @@ import VaultCrypto
     }
   }
 
-  @Test func `authentic nonsense neither crashes nor holds up a salvage`() throws {
-    var dice = Dice(state: 0x5EED)
+  @Test func `authentic but invalid pages neither crash nor stall a salvage`() throws {
+    var random = SeededGenerator(state: 0x5EED)
     for variant in [SalvageFixture.Variant.plain, .mapped] {
       let pages = try openedPages(variant.fixture())
       for round in 0..<25 {
         var changed = pages
-        for _ in 0..<Int.random(in: 1...40, using: &dice) {
-          let page = Int.random(in: 0..<pages.count, using: &dice)
-          switch Int.random(in: 0..<5, using: &dice) {
-          case 0: changed[page] = pages.randomElement(using: &dice) ?? []
-          case 1: changed[page][Int.random(in: 0..<12, using: &dice)] = dice.byte
+        for _ in 0..<Int.random(in: 1...40, using: &random) {
+          let page = Int.random(in: 0..<pages.count, using: &random)
+          switch Int.random(in: 0..<5, using: &random) {
+          case 0: changed[page] = pages.randomElement(using: &random) ?? []
+          case 1: changed[page][Int.random(in: 0..<12, using: &random)] = random.byte
           case 2:
-            // Page numbers, of children and of overflow pages, of others and of itself.
-            let offset = Int.random(in: 0..<4050, using: &dice)
+            // Page numbers of child pages and of overflow pages, some of them the page's own.
+            let offset = Int.random(in: 0..<4050, using: &random)
             changed[page].replaceSubrange(
-              offset..<offset + 4, with: [0, 0, 0, UInt8.random(in: 0...80, using: &dice)])
+              offset..<offset + 4, with: [0, 0, 0, UInt8.random(in: 0...80, using: &random)])
           case 3:
-            let offset = Int.random(in: 0..<4040, using: &dice)
+            let offset = Int.random(in: 0..<4040, using: &random)
             for index in offset..<offset + 9 { changed[page][index] = 0xFF }
-          default: changed[page][Int.random(in: 0..<4096, using: &dice)] = dice.byte
+          default: changed[page][Int.random(in: 0..<4096, using: &random)] = random.byte
           }
         }
         try withTemporaryDirectory { directory in
@@ -232,7 +232,7 @@ import VaultCrypto
   }
 }
 
-extension SalvageDamageTests.Dice {
+extension SalvageDamageTests.SeededGenerator {
   fileprivate var byte: UInt8 {
     mutating get { UInt8(truncatingIfNeeded: next() >> 20) }
   }

@@ -5,7 +5,7 @@ import SystemPackage
 import Testing
 import VaultCrypto
 
-/// A database of all that SQLite stores rows in, with what each of its pages is.
+/// A database with every kind of row storage of SQLite, and a description of each page.
 struct SalvageFixture: Sendable {
   struct Page: Sendable {
     let number: Int
@@ -132,7 +132,7 @@ struct SalvageFixture: Sendable {
       """
   }
 
-  /// The rows of every table, whole and exact, by key.
+  /// The exact rows of every table, by key.
   static func dump(_ db: Database) throws -> [String: [String: String]] {
     var dump: [String: [String: String]] = [:]
     for table in tables where try db.tableExists(table) {

@@ -4,7 +4,7 @@ import SystemPackage
 import Testing
 
 @Suite struct SalvagePlaceTests {
-  @Test func `two salvages to one name do not meet, and a killed one is cleared away`() throws {
+  @Test func `two salvages to one path exclude each other, and a killed one is removed`() throws {
     try withDatabase { directory, source in
       let destination = directory.appending("b.db")
       let side = open(directory.appending(".b.db.new").string, O_RDWR | O_CREAT, 0o600)
@@ -22,7 +22,9 @@ import Testing
     }
   }
 
-  @Test func `the new database is as open as the old one, which a symbolic link may name`() throws {
+  @Test func `a salvaged database has the source's permissions, also through a symbolic link`()
+    throws
+  {
     try withDatabase { directory, source in
       let link = directory.appending("link.db")
       #expect(symlink("a.db", link.string) == 0)
@@ -35,7 +37,7 @@ import Testing
     }
   }
 
-  @Test func `a log that lies at the new name is in the way`() throws {
+  @Test func `a salvage refuses a destination with a log beside it`() throws {
     try withDatabase { directory, source in
       #expect(
         FileManager.default.createFile(

@@ -7,7 +7,7 @@ import Testing
 import VaultCrypto
 
 @Suite struct SalvageTests {
-  /// What a salvage of changed bytes gave.
+  /// The result of salvaging changed bytes.
   struct Outcome {
     var report: SalvageReport
     var rows: [String: [String: String]]
@@ -59,7 +59,7 @@ import VaultCrypto
     return bytes
   }
 
-  /// The rows that SQLite itself cannot read any more, each asked for alone.
+  /// The rows that SQLite itself can no longer read, each queried separately.
   private func rowsThatSQLiteLoses(
     _ fixture: SalvageFixture, _ bytes: [UInt8], in table: String
   ) throws -> Set<String> {
@@ -88,7 +88,7 @@ import VaultCrypto
   }
 
   @Test(arguments: SalvageFixture.Variant.allCases)
-  func `of a whole database everything is there`(variant: SalvageFixture.Variant) throws {
+  func `a salvage of an intact database is complete`(variant: SalvageFixture.Variant) throws {
     let fixture = try variant.fixture()
     let outcome = try Self.salvage(fixture.bytes)
     #expect(outcome.rows == fixture.rows)
@@ -100,7 +100,7 @@ import VaultCrypto
   }
 
   @Test(arguments: [SalvageFixture.Variant.plain, .mapped])
-  func `with any one page damaged all rows that do not need it are there, and no others`(
+  func `with one page damaged, a salvage has exactly the rows that do not need it`(
     variant: SalvageFixture.Variant
   ) throws {
     let fixture = try variant.fixture()
@@ -118,13 +118,13 @@ import VaultCrypto
       for table in SalvageFixture.tables {
         let (old, new) = (fixture.rows[table] ?? [:], outcome.rows[table] ?? [:])
         let isWrong = new.contains { old[$0.key] != $0.value }
-        #expect(!isWrong, "a row of \(table) that never was: \(place)")
+        #expect(!isWrong, "an invented row of \(table): \(place)")
         let lost = Set(old.keys).subtracting(new.keys)
         let report = try #require(outcome.report.tables.first { $0.name == table })
         #expect(report.rowsCopied == new.count)
         switch (page.table == table, page.kind) {
         case (true, _) where table == "pairs":
-          // Every page of an index b-tree has rows; SQLite also stops at some of its neighbours.
+          // Every page of an index b-tree has rows. SQLite also fails at some of its neighbours.
           #expect(lost.count == page.cellCount, place)
           #expect(lost.isSubset(of: unreadable), place)
           #expect(report.rowsLostAtLeast == 1, place)
@@ -149,19 +149,19 @@ import VaultCrypto
   }
 
   @Test(arguments: SalvageFixture.Variant.allCases)
-  func `with page 1 damaged every row is somewhere`(variant: SalvageFixture.Variant) throws {
+  func `with page 1 damaged, a salvage has every row`(variant: SalvageFixture.Variant) throws {
     let fixture = try variant.fixture()
     let outcome = try Self.salvage(Self.damaged(fixture.bytes, pages: [1]))
     #expect(outcome.integrity == "ok")
     #expect(!outcome.report.isSchemaWhole && !outcome.report.areSettingsKept)
     if variant == .longSchema {
-      // The schema has pages of its own: only page 1, which leads to them, is lost.
+      // The schema has other pages, too: only page 1, which leads to them, is lost.
       #expect(outcome.rows == fixture.rows)
     } else {
       let rowIDTables = fixture.rows.filter { $0.key != "pairs" }
       let expected = rowIDTables.values.map(\.count).reduce(0, +)
       let found = outcome.lostAndFound.filter { $0["id"] != nil }
-      // sqlite_sequence is a table too.
+      // sqlite_sequence is a table, too.
       #expect(found.count == expected + 1)
       let people = Set(fixture.rows["people", default: [:]].keys)
       let root =

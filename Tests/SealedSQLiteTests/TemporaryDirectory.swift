@@ -1,7 +1,7 @@
 import Foundation
 import SystemPackage
 
-/// Lends a directory that is removed afterwards.
+/// Passes a new directory to a body, and removes it afterwards.
 func withTemporaryDirectory<R>(_ body: (FilePath) throws -> R) throws -> R {
   let url = FileManager.default.temporaryDirectory
     .appendingPathComponent("sealed-\(UUID().uuidString)")

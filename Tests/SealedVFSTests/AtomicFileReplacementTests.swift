@@ -5,7 +5,7 @@ import SystemPackage
 import Testing
 
 @Suite struct AtomicFileReplacementTests {
-  @Test func aFileThatCameMeanwhileIsNotReplaced() throws {
+  @Test func `putInPlace() does not replace a file that was created in the meantime`() throws {
     let directory = FilePath(NSTemporaryDirectory())
       .appending("datavault-side-\(UUID().uuidString)")
     try FileManager.default.createDirectory(

@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test func `a page replayed from its own older version is authentic, and contradicts others`()
+  @Test func `verify reports the contradictions that an older version of a page causes`()
     throws
   {
     let (place, older) = try grown()
@@ -51,7 +51,7 @@ import Testing
       let before = try place.contents()
       let found = try verify(place)
       #expect(found.isAuthentic && found.lostPageCount == 0)
-      // An older version may say the same; SQLite is the judge, through the usual VFS.
+      // An older version can agree with the other pages. SQLite, through the usual VFS, decides.
       let isSound = try place.query("PRAGMA integrity_check") == "ok"
       #expect(found.contentCheck == .done && found.contentFaults.isEmpty == isSound)
       #expect(found.contentFaults.count <= 100 && found.isClean == isSound, "page \(number)")
@@ -64,7 +64,8 @@ import Testing
     #expect(contradictions >= 2)
   }
 
-  @Test func `a replayed page is no fault where the log holds the copy that counts`() throws {
+  @Test func `verify ignores an older version of a page if the log holds its current copy`() throws
+  {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
@@ -100,7 +101,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `tables that need the application are named, and the others are checked`() throws {
+  @Test func `verify lists tables that need the application, and checks the others`() throws {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     var older: [UInt8] = []
@@ -129,7 +130,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `progress goes on through the contents, and never past the end`() throws {
+  @Test func `verify's progress includes the content check and never passes the end`() throws {
     let (place, _) = try grown()
     var steps: [PageProgress] = []
     let found = try verify(place) { steps.append($0) }
@@ -139,7 +140,7 @@ import Testing
     #expect(steps.last?.completedPageCount == 2 * found.pageCount)
   }
 
-  @Test func `a schema that SQLite cannot read is a fault of the contents`() throws {
+  @Test func `verify reports a schema that SQLite cannot read as a content fault`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 20)
     let registration = try place.register()

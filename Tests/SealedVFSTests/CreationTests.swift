@@ -6,14 +6,14 @@ import SystemPackage
 import Testing
 
 @Suite struct CreationTests {
-  @Test func `anyone can create a sealed database: no file control is needed`() throws {
+  @Test func `a new database is sealed without any file control`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase()
     #expect(try place.query("PRAGMA integrity_check") == "ok")
     #expect(try place.bytes(place.database).starts(with: [0x8E, 0x44, 0x56, 1]))
   }
 
-  @Test func `a new file gets the identity that was asked for`() throws {
+  @Test func `a new file gets the requested identity`() throws {
     let place = try TemporaryDatabase()
     let fileID: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
     let registration = try place.register(newFileID: fileID)
@@ -26,7 +26,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `a sealed database can be attached to a plain one, and made there`() throws {
+  @Test func `ATTACH creates a sealed database beside a plain one`() throws {
     let (plain, sealed) = (try TemporaryDatabase(), try TemporaryDatabase())
     let registration = try sealed.register()
     let connection = try plain.open()
@@ -42,7 +42,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `databases that are not registered pass straight through to unix`() throws {
+  @Test func `a database without a key is opened by the unix VFS`() throws {
     try SealedVFS.install()
     let place = try TemporaryDatabase()
     let connection = try place.open()
@@ -51,7 +51,7 @@ import Testing
     #expect(try place.bytes(place.database).starts(with: "SQLite format 3\0".utf8))
   }
 
-  @Test func `a connection says that it is on the sealed VFS`() throws {
+  @Test func `vfsName(of:) names the sealed VFS for a sealed connection`() throws {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
@@ -59,7 +59,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `vacuum into a sealed file works where the target is marked`() throws {
+  @Test func `VACUUM INTO writes a sealed file if the target is marked`() throws {
     let (source, target) = (try TemporaryDatabase(), try TemporaryDatabase())
     let registrations = (try source.register(), try target.register())
     let connection = try source.open()
@@ -71,7 +71,7 @@ import Testing
     withExtendedLifetime(registrations) {}
   }
 
-  @Test func `whoever promises to reserve the bytes and does not cannot write`() throws {
+  @Test func `a write fails if the promised reserved bytes were not set`() throws {
     let place = try TemporaryDatabase()
     let registration = try SealedVFS.register(
       key: TemporaryDatabase.key(), at: place.database, setsReserve: true)
@@ -86,7 +86,7 @@ import Testing
     #expect(try reserving.first("PRAGMA auto_vacuum") == "2")
   }
 
-  @Test func `another page size is refused`() throws {
+  @Test func `a new database refuses a page size other than 4096`() throws {
     let place = try TemporaryDatabase()
     let registration = try SealedVFS.register(
       key: TemporaryDatabase.key(), at: place.database, setsReserve: true)
@@ -96,7 +96,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `a backup of a plain database without reserve is refused, not truncated`() throws {
+  @Test func `the backup API refuses a plain source without reserved bytes`() throws {
     let (plain, sealed) = (try TemporaryDatabase(), try TemporaryDatabase())
     let registration = try sealed.register()
     let source = try plain.open()
@@ -119,7 +119,7 @@ import Testing
     let killed = try place.afterKill()
     #expect(killed.fileNames.contains("test.db-journal"))
     #expect(try killed.bytes(killed.database).count > 4096)
-    // Page 1 is not written yet: its place holds the header and nothing else.
+    // Page 1 is not written yet: the file has only the header at its offset.
     let page = try killed.bytes(killed.database)[0..<4096]
     #expect(page.starts(with: [0x8E, 0x44, 0x56, 1]))
     #expect(page.dropFirst(16).allSatisfy { $0 == 0 })

@@ -2,10 +2,11 @@ import SealedVFS
 import Testing
 import VaultCrypto
 
-/// A power cut in a rollback journal's transaction leaves a free page torn that it took into use: no
-/// journal has a copy of it, and SQLite never reads it.
+/// A power cut in a rollback-mode transaction that allocates a free page leaves the page torn.
+///
+/// No journal has a copy of the page, and SQLite never reads it.
 @Suite struct DamagedFreePageTests {
-  /// A database with free pages, and how many of them are no trunks of the list.
+  /// A database with free pages, and the number of leaf pages in its free list.
   private func makeDatabase() throws -> (place: TemporaryDatabase, leafCount: Int, pageCount: Int) {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 200, mode: "DELETE")
@@ -19,7 +20,7 @@ import VaultCrypto
     return (place, freeCount - 1, pageCount)
   }
 
-  @Test func `it costs nothing: verification is clean, and a change of key works`() throws {
+  @Test func `a torn free page leaves verification clean and does not stop a key change`() throws {
     let (place, leafCount, pageCount) = try makeDatabase()
     let whole = try place.bytes(place.database)
     var harmlessCount = 0
@@ -47,7 +48,7 @@ import VaultCrypto
         let connection = try place.open()
         #expect(try connection.rowCount == "20")
         #expect(try connection.integrity == "ok")
-        try connection.fill(100, from: 1000)  // takes the free pages into use again
+        try connection.fill(100, from: 1000)  // allocates the free pages again
         #expect(try connection.integrity == "ok")
       }
     }

@@ -3,7 +3,7 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// Each fault has a name of its own, and finding it changes nothing on disk.
+/// Each fault has its own error code, and finding it changes nothing on disk.
 @Suite struct FaultTests {
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
@@ -49,7 +49,9 @@ import Testing
   ]
 
   @Test(arguments: cases)
-  func `a fault is named for what it is, and nothing on disk changes`(_ fault: Case) throws {
+  func `each fault has its own error code, and finding it changes nothing on disk`(_ fault: Case)
+    throws
+  {
     let place = try TemporaryDatabase()
     try place.makeDatabase()
     try place.change(place.database, fault.damage)
@@ -71,7 +73,7 @@ import Testing
     #expect(changes.isEmpty)
   }
 
-  @Test func `a look at a file needs no key and tells the same apart`() throws {
+  @Test func `inspect() tells the kinds of file apart without a key`() throws {
     let place = try TemporaryDatabase()
     #expect(try SealedVFS.inspect(place.database) == .absent)
     try place.write([], to: place.database)
@@ -91,7 +93,7 @@ import Testing
     #expect(try SealedVFS.inspect(place.directory) == .foreign)
   }
 
-  @Test func `a look drops no lock that this process holds`() throws {
+  @Test func `inspect() releases no lock that this process holds`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase()
     let registration = try place.register()
@@ -99,7 +101,7 @@ import Testing
     try connection.run("BEGIN IMMEDIATE")
     _ = try SealedVFS.inspect(place.database)
     // Another process tries to write: our RESERVED lock must still be there.
-    let judge = try Shell.run(
+    let lockTest = try Shell.run(
       "/usr/bin/env",
       [
         "python3", "-c",
@@ -113,7 +115,7 @@ import Testing
           print("held")
         """, place.database.string,
       ])
-    #expect(judge.output == "held\n")
+    #expect(lockTest.output == "held\n")
     withExtendedLifetime(registration) {}
   }
 }

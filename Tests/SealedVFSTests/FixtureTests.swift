@@ -4,15 +4,15 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// Databases of format version 1 as they were once stored: `Fixtures/databases/README.md`.
+/// Stored databases of format version 1: `Fixtures/databases/README.md`.
 ///
-/// `DATAVAULT_MAKE_FIXTURES=1` makes those that are missing and changes none that is there.
+/// `DATAVAULT_MAKE_FIXTURES=1` creates missing ones and changes no existing one.
 @Suite(.serialized) struct FixtureTests {
   private static let makesMissing =
     ProcessInfo.processInfo.environment["DATAVAULT_MAKE_FIXTURES"] == "1"
 
   @Test(.enabled(if: makesMissing, "makes missing fixtures on demand"))
-  func `missing fixtures are made`() throws {
+  func `missing fixtures are created`() throws {
     for fixture in DatabaseFixture.positives + DatabaseFixture.negatives {
       let file = DatabaseFixture.folder.appending("\(fixture.name).db").string
       if FileManager.default.fileExists(atPath: file) { continue }
@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  /// Makes the files of a fixture that stands for itself.
+  /// Creates the files of a fixture that has no base.
   private func made(_ name: String) throws -> TemporaryDatabase {
     let place = try TemporaryDatabase()
     let registration = try place.register(newFileID: Array("fixture0".utf8))
@@ -63,7 +63,9 @@ import Testing
   }
 
   @Test(arguments: DatabaseFixture.negatives)
-  func `a stored database with one fault is refused for it`(_ fixture: DatabaseFixture) throws {
+  func `a stored database with one fault is refused with that fault's code`(
+    _ fixture: DatabaseFixture
+  ) throws {
     let place = try fixture.place()
     let before = try place.contents()
     #expect(!before.isEmpty)
@@ -83,7 +85,7 @@ import Testing
   @Test(
     .enabled(if: ReferenceDatabaseReader.isAvailable, ReferenceDatabaseReader.skipReason),
     arguments: DatabaseFixture.positives + DatabaseFixture.forged)
-  func `a reader written from the page alone sees the same rows`(
+  func `the reference reader finds the same rows in each fixture`(
     _ fixture: DatabaseFixture
   ) throws {
     let answer = try ReferenceDatabaseReader.rowCount(of: fixture.place())
@@ -93,17 +95,17 @@ import Testing
   @Test(
     .enabled(if: ReferenceDatabaseReader.isAvailable, ReferenceDatabaseReader.skipReason),
     arguments: DatabaseFixture.negatives)
-  func `a reader written from the page alone refuses the same`(
+  func `the reference reader refuses the same fixtures`(
     _ fixture: DatabaseFixture
   ) throws {
-    // It has no opinion on a journal whose first byte says that it is none.
+    // The reader ignores a journal whose first byte states that it is not one.
     if fixture.name == "journal-first-byte" { return }
     let answer = try ReferenceDatabaseReader.rowCount(of: fixture.place())
     #expect(answer.hasPrefix("refused"), "\(answer)")
   }
 
   @Test(.enabled(if: ReferenceDatabaseReader.isAvailable, ReferenceDatabaseReader.skipReason))
-  func `a reader written from the page alone reads what is written today`() throws {
+  func `the reference reader reads a database that was just written`() throws {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()

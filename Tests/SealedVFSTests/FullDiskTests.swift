@@ -5,7 +5,7 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// A disk that is full at any step.
+/// A disk that is full at one step of a transaction.
 @Suite struct FullDiskTests {
   @Test func `a full disk at any step is an error, and the next transaction works`() throws {
     let place = try TemporaryDatabase()
@@ -22,7 +22,7 @@ import Testing
       } catch let failure as SQLiteFailure {
         #expect([SQLITE_FULL, SQLITE_IOERR].contains(failure.primaryCode), "event \(event)")
       }
-      if recorder.failableEventCount <= event { break }  // the disk never was full
+      if recorder.failableEventCount <= event { break }  // the disk was never full
       if sqlite3_get_autocommit(connection.pointer) == 0 {
         try connection.run("ROLLBACK")
       }
@@ -34,8 +34,10 @@ import Testing
     }
   }
 
-  /// The index gets another region for frame 4063, and SQLite enters frames after it has written them all.
-  @Test func `a commit that is in the log is not refused with the code of a full disk`() throws {
+  /// The commit needs another region of the index, which has no room.
+  ///
+  /// SQLite adds a region for frame 4063, after it has written all frames.
+  @Test func `a commit that is in the log is never reported as SQLITE_FULL`() throws {
     let place = try TemporaryDatabase()
     let registration = try place.register(over: FullDiskVFS.register(hasRoomForOneRegion: true))
     let connection = try place.open()

@@ -4,9 +4,9 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// The rollback journal: what a hot one brings back, and what damage to it may not do.
+/// The rollback journal: restoring from a hot one, and damage to it.
 @Suite struct JournalTests {
-  /// A kill in the middle of a transaction that has written to the database already.
+  /// The files after a kill in a transaction that has changed the database already.
   private func killedTransaction(pragmas: String = "") throws -> (
     place: TemporaryDatabase, rows: [String]
   ) {
@@ -28,7 +28,7 @@ import Testing
     "PRAGMA journal_mode = PERSIST", "PRAGMA synchronous = NORMAL", "PRAGMA synchronous = EXTRA",
     "PRAGMA synchronous = OFF",
   ])
-  func `a hot journal brings every row back`(pragmas: String) throws {
+  func `a hot journal restores every row`(pragmas: String) throws {
     let (killed, rows) = try killedTransaction(pragmas: pragmas)
     let journal = try killed.bytes(killed.journal)
     #expect(journal.count > 3 * 4104)
@@ -60,20 +60,21 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `neither plaintext nor SQLite's checksums are in a journal`() throws {
+  @Test func `a journal contains neither plaintext nor SQLite's checksums`() throws {
     let (killed, _) = try killedTransaction()
     let journal = try killed.bytes(killed.journal)
     #expect(!journal.contains(text: "canary") && !journal.contains(text: "secret"))
     #expect(!journal.contains(text: "SQLite format 3"))
-    // Page number, page, and in a checksum's place what is the same for every record of a segment.
+    // Page number, page, and in place of a checksum a mark that is the same in the whole segment.
     let marks = (0..<2).map { Array(journal[512 + $0 * 4104 + 4100..<512 + $0 * 4104 + 4104]) }
     #expect(marks[0] == marks[1])
-    // SQLite's words, the checksum seed among them, are sealed: no sector size of 512 in clear.
+    // SQLite's header words, such as the checksum seed, are sealed: the sector size 512 is not
+    // visible.
     #expect(Array(journal[20..<28]) != [0, 0, 2, 0, 0, 0, 16, 0])
   }
 
   @Test(arguments: [600, 4200, 5000, 20, 40, 60])
-  func `a damaged hot journal is an error: journal and database stay as they are`(
+  func `a damaged hot journal is an error, and the journal is kept unchanged`(
     offset: Int
   ) throws {
     let (killed, _) = try killedTransaction()
@@ -82,14 +83,14 @@ import Testing
     let registration = try killed.register()
     #expect(throws: SQLiteFailure.self) { try killed.open().run("SELECT * FROM t") }
     #expect(registration.fault?.code == .damagedJournal)
-    // Records before the damaged one may have been written back; the journal must still be there.
+    // Records before the damaged one can have been written back; the journal must still exist.
     #expect(killed.exists(killed.journal))
     let isKept = try killed.bytes(killed.journal) == before["test.db-journal"]
     #expect(isKept)
   }
 
   @Test func `records that were never synchronized end a journal without an error`() throws {
-    // Power went before SQLite touched the database: the journal's tail is torn.
+    // The power cut came before SQLite changed the database: the journal's tail is torn.
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 600)
     let registration = try place.register()
@@ -107,7 +108,7 @@ import Testing
     withExtendedLifetime((registration, other)) {}
   }
 
-  @Test func `a plain journal beside the database is refused and left alone`() throws {
+  @Test func `a plain journal beside the database is refused and not changed`() throws {
     let (place, plain) = (try TemporaryDatabase(), try TemporaryDatabase())
     try place.makeDatabase()
     let connection = try plain.open()
@@ -123,7 +124,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `a transaction over two sealed databases is all or nothing`(isCommitted: Bool) throws {
+  func `a transaction over two sealed databases is atomic`(isCommitted: Bool) throws {
     let (first, second) = (try TemporaryDatabase(), try TemporaryDatabase())
     try first.makeDatabase()
     try second.makeDatabase()
@@ -143,7 +144,7 @@ import Testing
     withExtendedLifetime(registrations) {}
   }
 
-  @Test func `vacuum rewrites a database under its journal`() throws {
+  @Test func `VACUUM rewrites a database and leaves no plaintext`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 900)
     let registration = try place.register()

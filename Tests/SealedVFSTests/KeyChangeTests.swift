@@ -20,7 +20,7 @@ import VaultCrypto
       progress: progress)
   }
 
-  /// The rows and the journal mode that a key finds; checks every page on the way.
+  /// The rows and the journal mode under a key; also checks every page.
   private func state(
     _ place: TemporaryDatabase, _ keyBytes: [UInt8] = TemporaryDatabase.otherKeyBytes
   ) throws -> String {
@@ -32,7 +32,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `a change of key keeps rows, file id and journal mode, and only the new key opens`()
+  @Test func `a key change keeps rows, file id and journal mode, and only the new key opens`()
     throws
   {
     for mode in ["WAL", "DELETE"] {
@@ -63,7 +63,7 @@ import VaultCrypto
   }
 
   @Test(arguments: [("log-not-checkpointed", "90 wal"), ("hot-journal", "150 delete")])
-  func `what a killed process left in log or journal is in the copy`(
+  func `a key change includes the log or journal that a killed process left`(
     _ fixture: String, _ expected: String
   ) throws {
     let place = try #require(DatabaseFixture.positives.first { $0.name == fixture }).place()
@@ -72,13 +72,15 @@ import VaultCrypto
     #expect(try state(place) == expected)
   }
 
-  @Test func `it is refused while another connection is there, and nothing changes`() throws {
+  @Test func `a key change is refused while another connection is open, and changes nothing`()
+    throws
+  {
     for mode in ["WAL", "DELETE"] {
       let place = try TemporaryDatabase()
       try place.makeDatabase(mode: mode)
       let registration = try place.register()
       let other = try place.open()
-      // An idle connection holds nothing in rollback mode; it finds the file moved afterwards.
+      // In rollback mode an idle connection holds no lock, and finds the file moved afterwards.
       try other.run(mode == "WAL" ? "SELECT count(*) FROM t" : "BEGIN; SELECT count(*) FROM t")
       let failure = #expect(throws: SealedFileError.self) { try changeKey(place) }
       #expect(failure?.code == .busy)
@@ -89,7 +91,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `it waits for others to leave as long as it is told to`() async throws {
+  @Test func `a key change waits for other connections to close`() async throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     let isOpen = DispatchSemaphore(value: 0)
@@ -108,7 +110,8 @@ import VaultCrypto
     #expect(try state(place) == "300 wal")
   }
 
-  @Test func `a read-only file or directory is refused before anything changes`() throws {
+  @Test func `a key change of a read-only file or directory is refused and changes nothing`() throws
+  {
     for (isDirectory, permissions) in [(true, 0o555), (false, 0o444)] {
       let place = try #require(
         DatabaseFixture.positives.first { $0.name == "log-not-checkpointed" }
@@ -127,7 +130,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `the same key is refused before anything changes`() throws {
+  @Test func `a key change to the same key is refused and changes nothing`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     let before = try place.contents()
@@ -137,13 +140,13 @@ import VaultCrypto
     }
     #expect(failure?.code == .sameKey)
     #expect(try place.changes(since: before).isEmpty)
-    // One that an earlier call finished is no error: it may not have heard of its success.
+    // A repeated call is not an error: the caller might not know that the first one succeeded.
     try changeKey(place)
     try changeKey(place)
     #expect(try state(place) == "300 wal")
   }
 
-  @Test func `a damaged page ends it with the database as it was`() throws {
+  @Test func `a damaged page stops a key change, and the database is not changed`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     try place.change(place.database) { $0[5 * 4096 + 77] ^= 1 }
@@ -154,7 +157,7 @@ import VaultCrypto
     #expect(try place.changes(since: before).isEmpty)
   }
 
-  @Test func `a truncated file is refused, and what lies behind the database is left behind`()
+  @Test func `a key change refuses a truncated file, and drops bytes after the database`()
     throws
   {
     let place = try TemporaryDatabase()
@@ -169,7 +172,7 @@ import VaultCrypto
     #expect(try state(place) == "300 wal")
   }
 
-  @Test func `progress counts every page, and ends at the last`() throws {
+  @Test func `a key change's progress counts every page`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 12_000)
     let pageCount = try place.bytes(place.database).count / 4096
@@ -183,8 +186,7 @@ import VaultCrypto
     #expect(try state(place) == "12000 delete")
   }
 
-  @Test func `whoever opens the new file at once keeps its log when the old one is let go`() throws
-  {
+  @Test func `releasing the old file after a key change keeps the new file's log`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     var exclusive: ExclusiveConnection? = try ExclusiveConnection(
@@ -204,7 +206,9 @@ import VaultCrypto
     #expect(try state(place) == "320 wal")
   }
 
-  @Test func `a full disk at any step leaves one key, all rows and the journal mode`() throws {
+  @Test func `a full disk during a key change leaves one key, all rows and the journal mode`()
+    throws
+  {
     let origin = try TemporaryDatabase()
     try origin.makeDatabase(mode: "WAL")
     for event in 0... {
@@ -234,7 +238,7 @@ import VaultCrypto
         #expect(event > 5 && code == nil)
         break
       }
-      // Only a write knows that the disk is full.
+      // Only a write can report a full disk.
       #expect([nil, .diskFull, .ioFailed].contains(code), "full at \(event)")
     }
   }

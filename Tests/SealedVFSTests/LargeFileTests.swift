@@ -4,22 +4,22 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// Databases past 1 GiB, where SQLite keeps its lock bytes, and past 4 GiB.
+/// Databases larger than 1 GiB, where SQLite has its lock bytes, and larger than 4 GiB.
 @Suite(.serialized) struct LargeFileTests {
   private static let gibibyte = 1 << 30
   private static let lockPageOffset = 0x4000_0000
 
-  /// The room under the temporary directory in bytes.
+  /// The free space for the temporary directory, in bytes.
   private static var freeByteCount: Int {
     let attributes = try? FileManager.default.attributesOfFileSystem(
       forPath: NSTemporaryDirectory())
     return (attributes?[.systemFreeSize] as? NSNumber)?.intValue ?? 0
   }
 
-  /// Puts rows of a megabyte each into `b` until the file has `byteCount` bytes, then small ones.
+  /// Inserts rows of a megabyte into `b` until the file has `byteCount` bytes, and then small rows.
   private func makeDatabase(_ place: TemporaryDatabase, byteCount: Int) throws -> Int {
     let connection = try place.open()
-    // No journal: its pages would double what is written, and nothing is killed here.
+    // A journal would double the bytes written, and this step is never killed.
     try connection.run("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
     try connection.run("CREATE TABLE b (id INTEGER PRIMARY KEY, zeros BLOB)")
     let rowCount = byteCount / 1_010_000 + 1
@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  /// Verifies the whole database, then with one page damaged; and says how long it took.
+  /// Verifies the whole database, and again with one page damaged; prints the time that it took.
   private func verify(_ place: TemporaryDatabase, damagedAt offset: Int) throws {
     let start = ContinuousClock.now
     let whole = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())

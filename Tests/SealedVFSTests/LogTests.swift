@@ -4,9 +4,9 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// The write-ahead log: what recovery keeps, what is hidden, what a checkpoint copies.
+/// The write-ahead log: recovery, encrypted headers and checkpoints.
 @Suite struct LogTests {
-  /// Copies made while transactions of 10 rows each are committed into the log.
+  /// The files after transactions of 10 rows each have been committed into the log.
   private func killedLog(commits: Int) throws -> TemporaryDatabase {
     let place = try TemporaryDatabase()
     let registration = try place.register()
@@ -37,12 +37,13 @@ import Testing
     #expect(try connection.integrity == "ok")
     #expect(registration.discardedLogTail?.firstFrame == frameCount)
     #expect(registration.discardedLogTail?.frameCount == 1)
-    // What is left can be built on.
+    // The remaining log accepts new commits.
     try connection.fill(10, from: 1000)
     #expect(try connection.rowCount == "200")
   }
 
-  @Test func `damage in the middle of the log ends it there, and says how much follows`() throws {
+  @Test func `damage in the middle of the log ends it there, and later frames are counted`() throws
+  {
     let killed = try killedLog(commits: 20)
     let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
     try killed.change(killed.log) { $0[32 + 9 * 4120 + 24 + 77] ^= 1 }
@@ -69,7 +70,7 @@ import Testing
     #expect(registration.discardedLogTail == tail)
   }
 
-  @Test func `a torn page 1 with a good copy in the log opens`() throws {
+  @Test func `a database with a torn page 1 opens if the log has a good copy`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     let registration = try place.register()
@@ -82,7 +83,7 @@ import Testing
     }
     #expect(try killed.query("SELECT count(*) FROM u") == "1")
     #expect(try killed.query("PRAGMA integrity_check") == "ok")
-    // Without the log there is no good copy, and no wrong answer.
+    // Without the log there is no good copy, and the read must fail.
     let lost = try place.afterKill()
     try lost.change(lost.database) { $0[3000] ^= 1 }
     try FileManager.default.removeItem(atPath: lost.log.string)
@@ -104,7 +105,7 @@ import Testing
     let killed = try place.afterKill()
     #expect(try killed.query("SELECT count(*) FROM t WHERE text LIKE 'canary%0123'") == "500")
     #expect(try killed.query("PRAGMA integrity_check") == "ok")
-    // And a rolled back one leaves nothing.
+    // A transaction that is rolled back leaves no rows.
     try connection.run("BEGIN; UPDATE t SET text = text || 'x'; ROLLBACK")
     #expect(try connection.first("SELECT count(*) FROM t WHERE text LIKE '%x'") == "0")
     let after = try place.afterKill()
@@ -112,14 +113,14 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `a frame put into another's place is an error, never another page's rows`() throws {
+  @Test func `a frame moved to another place is an error, never another page's rows`() throws {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.fill(300)
     let expected = try connection.run("SELECT text FROM t ORDER BY id")
-    // While the log is in use: its index says where a page is, so recovery does not look.
+    // The log is in use: its index has the places of pages, so recovery does not run.
     let handle = try FileHandle(forUpdating: URL(fileURLWithPath: place.log.string))
     func frame(_ index: Int) throws -> Data {
       try handle.seek(toOffset: UInt64(32 + index * 4120))
@@ -140,7 +141,7 @@ import Testing
     try handle.close()
   }
 
-  @Test func `salts and checksums of frame headers are not on disk in clear`() throws {
+  @Test func `salts and checksums of frame headers are encrypted on disk`() throws {
     let killed = try killedLog(commits: 5)
     let bytes = try killed.bytes(killed.log)
     let salts = Array(bytes[16..<24])
@@ -150,7 +151,7 @@ import Testing
     #expect(Array(bytes[4..<8]) == [0x00, 0x2D, 0xE2, 0x19])  // 3007001
   }
 
-  @Test func `a checkpoint copies sealed pages as they are`() throws {
+  @Test func `a checkpoint copies sealed pages unchanged`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     let registration = try place.register()
@@ -193,7 +194,7 @@ import Testing
     try handle.close()
   }
 
-  @Test func `a plain log beside the database is refused and left alone`() throws {
+  @Test func `a plain log beside the database is refused and not changed`() throws {
     let (place, plain) = (try TemporaryDatabase(), try TemporaryDatabase())
     try place.makeDatabase(mode: "WAL")
     let connection = try plain.open()
@@ -214,7 +215,7 @@ import Testing
     let registration = try place.register()
     let idle = try place.open()
     #expect(try idle.rowCount == "300")
-    // Another program puts a new file with a log in this one's place, as a change of key does.
+    // Another program replaces the file by a new one with a log, as a key change does.
     let other = try TemporaryDatabase()
     try other.write(try place.afterKill().bytes(place.database), to: other.database)
     let fresh = try other.register()
@@ -231,7 +232,7 @@ import Testing
     withExtendedLifetime(fresh) {}
   }
 
-  @Test func `two connections read and write one log, over restarts of it`() throws {
+  @Test func `two connections share one log across its restarts`() throws {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     let (first, second) = (try place.open(), try place.open())
@@ -246,7 +247,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `exclusive locking works without an index in memory shared`() throws {
+  @Test func `exclusive locking works without a shared-memory index`() throws {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     do {
@@ -266,7 +267,7 @@ import Testing
     let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
-    // A row of many pages: zeros for the last of them would pass for its contents.
+    // The row has many pages: zeros for the last one would look like its contents.
     try connection.run(
       """
       PRAGMA journal_mode = WAL; CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT);

@@ -8,15 +8,15 @@ import VaultCrypto
 
 @testable import SealedVFS
 
-/// No nonce twice under one key, over all that reaches the disk; and what a checkpoint may copy.
+/// Nonces are unique under one key in all disk writes, except for pages that a checkpoint copies.
 @Suite struct NonceTests {
-  /// Sealed pages by their nonce: one that appears again must be the same page, copied.
+  /// Sealed pages by their nonce; a nonce can appear again only with an identical page.
   private struct Ledger {
     var seen: [[UInt8]: [UInt8]] = [:]
     var copyCount = 0
     var repeatCount = 0
 
-    /// Nonces that do not go on from another one.
+    /// The number of nonces that do not follow another one.
     var runCount: Int {
       seen.keys.count { nonce in
         var before = nonce
@@ -35,7 +35,7 @@ import VaultCrypto
   }
 
   @Test
-  func `no nonce comes twice in a large workload, but with the page that a checkpoint copies`()
+  func `only a page that a checkpoint copies repeats a nonce in a large workload`()
     throws
   {
     let place = try TemporaryDatabase()
@@ -84,7 +84,7 @@ import VaultCrypto
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `a prefix ends with its last nonce, and the next one is drawn`() {
+  @Test func `a new nonce prefix is drawn after the last nonce of a prefix`() {
     let source = RandomSource { target in
       for index in target.indices { target[index] = .random(in: 0...255) }
     }
@@ -94,13 +94,13 @@ import VaultCrypto
     func prefix() -> [UInt8] { Array(UnsafeRawBufferPointer(start: memory, count: 12)) }
     nonces.writeNext(to: memory)
     let first = prefix()
-    for _ in 1..<NonceSequence.mostPerPrefix { nonces.writeNext(to: memory) }
+    for _ in 1..<NonceSequence.maximumPerPrefix { nonces.writeNext(to: memory) }
     #expect(prefix() == first)
     nonces.writeNext(to: memory)
     #expect(prefix() != first)
   }
 
-  /// A connection in the middle of a checkpoint, whose calls the test makes in SQLite's place.
+  /// A connection during a checkpoint, on which the test makes SQLite's calls itself.
   private final class Checkpoint {
     let place: TemporaryDatabase
     let connection: Connection
@@ -122,7 +122,7 @@ import VaultCrypto
       _ = main.pointee.pMethods.pointee.xFileControl(main, SQLITE_FCNTL_CKPT_START, nil)
     }
 
-    /// Reads a frame's page into a buffer, and says its number and its sealed form.
+    /// Reads a frame's page into a buffer, and returns its number and its sealed form.
     func read(frame: Int, into buffer: UnsafeMutableRawPointer) throws -> (UInt32, [UInt8]) {
       let start = 32 + frame * 4120
       let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: place.log.string))
@@ -141,7 +141,7 @@ import VaultCrypto
       #expect(log.pointee.pMethods.pointee.xRead(log, &bytes, 4120, start) == SQLITE_OK)
     }
 
-    /// Writes a page to the database, and returns what lies there afterwards, sealed and opened.
+    /// Writes a page to the database, and returns the page there, sealed and opened.
     func write(_ buffer: UnsafeMutableRawPointer, page: UInt32) throws -> ([UInt8], [UInt8]) {
       let offset = Int64(page - 1) * 4096
       let methods = main.pointee.pMethods.pointee
@@ -159,7 +159,7 @@ import VaultCrypto
   }
 
   @Test(arguments: Change.allCases)
-  func `a checkpoint copies the page just read; anything else is sealed anew`(
+  func `a checkpoint copies the page just read, and seals any other write again`(
     change: Change
   ) throws {
     let checkpoint = try Checkpoint()
@@ -182,14 +182,14 @@ import VaultCrypto
     let (found, opened) = try checkpoint.write(source, page: page)
     let isCopy = found == sealed
     #expect(isCopy == (change == .nothing))
-    let isWhatWasWritten = opened == expected
-    #expect(isWhatWasWritten)
+    let isUnchanged = opened == expected
+    #expect(isUnchanged)
     let hasNonceOfLog = Array(found[4056..<4080]) == Array(sealed[4056..<4080])
     #expect(hasNonceOfLog == (change == .nothing))
     sealed = []
   }
 
-  @Test func `a page is copied once: the second write of the same buffer is sealed anew`() throws {
+  @Test func `a checkpoint copies a page once, and seals a second write of it again`() throws {
     let checkpoint = try Checkpoint()
     let buffer = UnsafeMutableRawPointer.allocate(byteCount: 4096, alignment: 8)
     defer { buffer.deallocate() }

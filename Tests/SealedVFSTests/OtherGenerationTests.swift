@@ -1,7 +1,7 @@
 import SealedVFS
 import Testing
 
-/// A log whose header names another generation than its frames are of: an attack, or a restart.
+/// A log whose header names another generation than its frames: an attack, or a restart.
 @Suite struct OtherGenerationTests {
   /// A database killed after three commits into a log.
   private func killed(afterwards sql: String = "") throws -> TemporaryDatabase {
@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test(arguments: [3, 16, 19, 23])
-  func `commits that a changed log header hides are told, though nothing else is wrong`(
+  func `verify reports commits that a changed log header hides`(
     byte: Int
   ) throws {
     let place = try killed()
@@ -44,7 +44,7 @@ import Testing
   }
 
   @Test
-  func `frames that the database holds are those of a log that starts again: nothing is told`()
+  func `verify reports no hidden commits if the database holds all frames`()
     throws
   {
     let place = try killed(afterwards: "PRAGMA wal_checkpoint(FULL)")
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test
-  func `a generation that a power cut left half overwritten is not told, as the database has it`()
+  func `verify does not report a generation that a power cut left half overwritten`()
     throws
   {
     let place = try killed(afterwards: "PRAGMA wal_checkpoint(FULL)")
@@ -70,11 +70,11 @@ import Testing
     #expect(found.otherGeneration == nil)
   }
 
-  @Test func `frames of a transaction that did not commit are not told`() throws {
+  @Test func `verify does not report an uncommitted transaction as hidden commits`() throws {
     let place = try killed()
     try place.changeLogHeader { $0[19] ^= 1 }
     let other = try #require(try log(place).otherGeneration)
-    // Frame 1 alone, without a commit of its own.
+    // Keep only frame 1, which has no commit.
     try place.change(place.log) { log in
       if Array(log[36..<40]) == [0, 0, 0, 0] { log.removeLast(log.count - 32 - 4120) }
     }

@@ -15,7 +15,7 @@ import VaultCrypto
     cipher = try PageCipher(.page, key: key, header: header)
   }
 
-  /// A page as SQLite would hand it over: 4056 bytes of contents, 40 zeros.
+  /// A page as SQLite would pass it: 4056 bytes of contents, 40 zeros.
   private func page(_ number: UInt32) -> [UInt8] {
     var page = (0..<4096).map { $0 < 4056 ? UInt8(truncatingIfNeeded: $0 &* 31) : 0 }
     if number == 1 { page.replaceSubrange(0..<16, with: "SQLite format 3\0".utf8) }
@@ -47,16 +47,16 @@ import VaultCrypto
   }
 
   @Test(arguments: [1, 2, 77, 262_144, 0xFFFF_FFFE] as [UInt32])
-  func `a page opens to what was sealed, reserved bytes zero`(number: UInt32) throws {
+  func `an opened page equals the sealed one, with zero reserved bytes`(number: UInt32) throws {
     let sealed = try #require(seal(page(number), number))
     #expect(open(sealed, number) == page(number))
     #expect(number != 1 || Array(sealed[0..<16]) == header.bytes)
   }
 
   @Test(arguments: [1, 2] as [UInt32])
-  func `a change of any byte is noticed`(number: UInt32) throws {
+  func `a sealed page with any byte changed does not open`(number: UInt32) throws {
     let sealed = try #require(seal(page(number), number))
-    // Page 1's first 16 bytes are compared before a page is opened: FaultTests.
+    // FaultTests covers page 1's first 16 bytes, which are compared before a page is opened.
     for index in (number == 1 ? 16 : 0)..<4096 {
       var changed = sealed
       changed[index] ^= UInt8(1 << (index % 8))
@@ -76,7 +76,7 @@ import VaultCrypto
     #expect(open(sealed, 5, by: try PageCipher(.page, key: other, header: header)) == nil)
   }
 
-  @Test func `a page with bytes in its reserve is refused, for they would be lost`() {
+  @Test func `a page with data in its reserved bytes is not sealed`() {
     for index in 4056..<4096 {
       var full = page(3)
       full[index] = 1
@@ -107,7 +107,7 @@ import VaultCrypto
 }
 
 @Suite struct NonceSequenceTests {
-  /// A source that counts its draws and gives bytes of the draw's number.
+  /// A source that counts its draws and returns bytes with the number of the draw.
   private func counting() -> (RandomSource, () -> Int) {
     final class Counter: Sendable { let value = Mutex(0) }
     let counter = Counter()
@@ -137,7 +137,7 @@ import VaultCrypto
     return nonce
   }
 
-  @Test func `a run draws its last twelve bytes once and counts in them; the first twelve stay`() {
+  @Test func `a run of nonces draws its last 12 bytes once and then counts them up`() {
     let (source, draws) = counting()
     var nonces = NonceSequence(random: source)
     let ones = [UInt8](repeating: 1, count: 12)
@@ -153,7 +153,7 @@ import VaultCrypto
     #expect(draws() == 3)
   }
 
-  @Test func `the counter wraps around without touching the first twelve bytes`() {
+  @Test func `the nonce counter wraps around without changing the first 12 bytes`() {
     let source = RandomSource { target in
       target.initializeMemory(as: UInt8.self, repeating: 0xFF)
     }
@@ -164,8 +164,8 @@ import VaultCrypto
     #expect(Array(nonce[12..<24]) == [UInt8](repeating: 0, count: 12))
   }
 
-  @Test func `a child of fork goes on with a run of its own`() async {
-    // In a process of its own: a fork keeps one thread, and whatever locks the others hold.
+  @Test func `a forked child draws a new nonce prefix`() async {
+    // In a separate process: a fork keeps one thread, and the locks that other threads hold.
     await #expect(processExitsWith: .success) {
       typealias Fork = @convention(c) () -> Int32
       guard let symbol = dlsym(nil, "fork") else { exit(2) }
@@ -188,8 +188,8 @@ import VaultCrypto
     }
   }
 
-  @Test(arguments: ["FULL", "NORMAL"])  // NORMAL syncs nothing here: the lock alone ends a run
-  func `every transaction on a file begins a new run, and no nonce appears twice`(
+  @Test(arguments: ["FULL", "NORMAL"])  // NORMAL syncs nothing here: only the lock ends a run
+  func `every transaction begins a new run of nonces, and no nonce repeats`(
     synchronous: String
   ) throws {
     let place = try TemporaryDatabase()

@@ -2,7 +2,7 @@ import Foundation
 import SealedVFS
 import Testing
 
-/// The 16 clear bytes before page 1 in log and journal: nothing authenticates them there.
+/// The 16 clear bytes before page 1 in log and journal, which are not authenticated there.
 @Suite struct PageOneHeaderTests {
   /// A database killed with several copies of page 1 in its log.
   private func killedInLogMode() throws -> TemporaryDatabase {
@@ -19,7 +19,7 @@ import Testing
   }
 
   @Test(arguments: 0..<16)
-  func `a checkpoint writes the file's own header, whatever the log's frames of page 1 begin with`(
+  func `a checkpoint writes the file's own header, not the one in a frame of page 1`(
     byte: Int
   ) throws {
     let place = try killedInLogMode()
@@ -48,7 +48,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `a rollback writes the file's own header, whatever the journal's record begins with`()
+  @Test func `a rollback writes the file's own header, not the one in the journal's record`()
     throws
   {
     let written = try TemporaryDatabase()

@@ -5,9 +5,10 @@ import Testing
 
 @testable import SealedVFS
 
-/// Frames that are gathered in memory: what may wait, and what may not.
+/// Frames that are gathered in memory before they are written.
 @Suite struct PendingFramesTests {
-  /// Two connections on a log, whose pages leave the cache in the middle of a transaction.
+  /// A connection in WAL mode with a small cache, from which pages are spilled during a
+  /// transaction.
   private static func spilling(synchronous: String) throws -> (
     TemporaryDatabase, KeyRegistration, Connection
   ) {
@@ -21,12 +22,12 @@ import Testing
   }
 
   @Test(arguments: ["OFF", "NORMAL", "FULL"])
-  func `a commit is in the log when it returns, checksums written anew included`(
+  func `a commit is in the log when it returns, also with recomputed checksums`(
     synchronous: String
   ) throws {
     let (place, registration, connection) = try Self.spilling(synchronous: synchronous)
     for mark in ["a", "b", "c"] {
-      // Pages are written twice within the transaction, so that SQLite computes checksums anew.
+      // Pages are written twice within the transaction, so that SQLite computes checksums again.
       try connection.run(
         """
         BEGIN; UPDATE t SET text = text || 'x'; UPDATE t SET text = text || '\(mark)'; COMMIT
@@ -39,15 +40,16 @@ import Testing
   }
 
   @Test(arguments: ["ROLLBACK", "ROLLBACK TO s; RELEASE s; ROLLBACK"])
-  func `what a writer rolled back never reaches the place of the next writer's frames`(
+  func `rolled-back frames never overwrite the next writer's frames`(
     undoing: String
   ) throws {
     let (place, registration, first) = try Self.spilling(synchronous: "OFF")
     let second = try place.open()
     try second.run("PRAGMA synchronous = OFF")
     for round in 1...12 {
-      // After a checkpoint the pages come from the database, so that nothing asks about the frames of
-      // those that leave the cache. How many wait at the rollback differs from round to round.
+      // After a checkpoint SQLite reads pages from the database, so that no read asks for the
+      // frames of spilled pages. The number of pending frames at the rollback differs in each
+      // round.
       try first.run("PRAGMA wal_checkpoint(TRUNCATE)")
       try first.run(
         "BEGIN; SAVEPOINT s; UPDATE t SET text = text || 'lost' WHERE id <= \(100 + round * 8); \(undoing)"
@@ -87,9 +89,10 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  /// A transaction that goes on after its second statement failed, as SQLite lets it when a full disk
-  /// cost it no more than that: the read of a page that has left the cache is what sends off the frames
-  /// of the first one.
+  /// A transaction that continues after its second statement failed.
+  ///
+  /// SQLite allows this if a full disk failed only that statement. Reading a page that was spilled
+  /// writes the frames of the first statement.
   private static let statements = [
     "BEGIN", insertion, "UPDATE u SET text = text || 'x' WHERE id < 20", "COMMIT",
   ]
@@ -98,9 +101,9 @@ import Testing
     INSERT INTO u SELECT i, hex(zeroblob(700)) FROM n
     """
 
-  /// Runs the statements over a disk that is full for one step of theirs, and asks what is left.
+  /// Runs the statements on a disk that is full at one step, and checks the remaining rows.
   ///
-  /// - Returns: The steps of the disk that belong to the statements.
+  /// - Returns: the steps of the disk that belong to the statements.
   private func transaction(
     _ statements: [String], cachedPageCount: Int, fullAt step: Int?
   ) throws -> Range<Int> {
@@ -126,7 +129,7 @@ import Testing
     return steps
   }
 
-  @Test func `a disk that is full for one step costs no frame that SQLite goes on to commit`()
+  @Test func `a disk that is full for one step loses no frame of a later commit`()
     throws
   {
     let steps = try transaction(Self.statements, cachedPageCount: 10, fullAt: nil)
@@ -136,7 +139,7 @@ import Testing
     }
   }
 
-  /// SQLite reads page 1 while it undoes the transaction, and that read sends off what waits.
+  /// SQLite reads page 1 during the rollback, and that read writes pending frames.
   @Test func `a commit that a full disk refused never reaches the log`() throws {
     let steps = try transaction([Self.insertion], cachedPageCount: 100, fullAt: nil)
     #expect(!steps.isEmpty)

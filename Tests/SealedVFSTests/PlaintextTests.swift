@@ -5,11 +5,11 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// Every byte of every write ever made, searched for what only the database may know.
+/// Searches every byte that was ever written for plaintext of the database.
 @Suite struct PlaintextTests {
   private static let canaries = ["CanaryValue", "CanaryTable", "CanaryIndex", "CanaryColumn"]
 
-  /// Work of every kind, in both journal modes, spilled caches and a copy of everything included.
+  /// All kinds of work, in all journal modes, with spilled caches and a `VACUUM`.
   private static func work(_ connection: SQLConnection) throws {
     try connection.run("PRAGMA cache_size = 5")
     for mode in ["DELETE", "WAL", "PERSIST", "TRUNCATE", "WAL"] {
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  /// The canaries that lie in anything written, and how many bytes that was.
+  /// The canaries in the written bytes, and the number of these bytes.
   private static func search(isSealed: Bool) throws -> (found: Set<String>, byteCount: Int) {
     let place = try TemporaryDatabase()
     let recorder = FileRecorder()
@@ -47,7 +47,7 @@ import Testing
     return (Set(found), written.count)
   }
 
-  @Test func `no write holds a value or a name, and the same search finds each on a plain file`()
+  @Test func `no write contains a value or a name, but a plain file's writes contain each`()
     throws
   {
     let sealed = try Self.search(isSealed: true)

@@ -4,9 +4,9 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// Several processes on one file, and processes that are killed.
+/// Several processes with one file, and processes that are killed.
 @Suite struct ProcessTests {
-  /// Inserts rows one commit each, in a process of its own.
+  /// Inserts rows, each in its own commit; runs in a separate process.
   private static func insert(_ path: String, from first: Int, count: Int) throws {
     let registration = try SealedVFS.register(key: TemporaryDatabase.key(), at: FilePath(path))
     let connection = try Connection(path)
@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test(arguments: ["WAL", "DELETE"])
-  func `a second process reads what the first wrote, and the first what it wrote`(
+  func `two processes read each other's commits`(
     mode: String
   ) async throws {
     let place = try TemporaryDatabase()
@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test(arguments: ["WAL", "DELETE"])
-  func `what was committed before a kill is there afterwards, and nothing else`(
+  func `a killed process leaves exactly its committed rows`(
     mode: String
   ) async throws {
     let place = try TemporaryDatabase()

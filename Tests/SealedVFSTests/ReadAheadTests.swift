@@ -1,9 +1,9 @@
 import Testing
 
-/// Pages that were fetched before SQLite asked for them.
+/// Pages that are read before SQLite asks for them.
 @Suite struct ReadAheadTests {
   @Test(arguments: ["DELETE", "WAL"])
-  func `a scan sees what others committed since the last one, wherever that one ended`(
+  func `a scan sees commits made since the last scan, wherever that scan ended`(
     mode: String
   ) throws {
     let place = try TemporaryDatabase()
@@ -22,14 +22,14 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `a checkpoint copies what others wrote since the last one`() throws {
+  @Test func `a checkpoint copies pages that another connection wrote since the last one`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 600, mode: "WAL")
     let registration = try place.register()
     let (writer, checkpointer) = (try place.open(), try place.open())
     try writer.run("PRAGMA wal_autocheckpoint = 0; UPDATE t SET text = text || text")
     for round in 0..<20 {
-      // The log begins anew each time: other frames in the same places, and old ones behind them.
+      // The log restarts each time: new frames replace old ones, and old ones follow them.
       try writer.run(
         "UPDATE t SET text = 'round \(round) ' || substr(text, 1, 300) WHERE id <= 150")
       #expect(try checkpointer.first("PRAGMA wal_checkpoint(RESTART)")?.hasPrefix("0") == true)

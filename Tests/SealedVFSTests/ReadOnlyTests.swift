@@ -4,10 +4,10 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// Opens that cannot write: by flag, by URI, by the file's or the directory's permissions.
+/// Connections that cannot write: by flag, by URI, by the file's or the directory's permissions.
 @Suite struct ReadOnlyTests {
   @Test(arguments: ["DELETE", "WAL"])
-  func `a connection opened read-only reads, and is told that it cannot write`(
+  func `a read-only connection reads, and a write fails with SQLITE_READONLY`(
     mode: String
   ) throws {
     let place = try TemporaryDatabase()
@@ -38,12 +38,12 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  /// What there is in a directory that cannot be written.
+  /// The state of a database in a directory that cannot be written.
   enum Situation: String, CaseIterable {
     case journalMode, closedLog, hotLog, hotLogWithIndex, hotJournal
   }
 
-  /// Makes the files of a situation in `place`.
+  /// Creates the files of a situation in `place`.
   private static func make(_ situation: Situation, in place: TemporaryDatabase, isSealed: Bool)
     throws
   {
@@ -68,7 +68,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  /// What a reader without write permission gets: rows, or SQLite's result code.
+  /// The answer to a reader without write permission: rows, or SQLite's result code.
   private static func answer(_ path: String, _ options: String, isSealed: Bool) -> String {
     let registration =
       isSealed
@@ -92,7 +92,7 @@ import Testing
   }
 
   @Test(arguments: Situation.allCases, ["", "?immutable=1"])
-  func `a directory without write permission gives what a plain database gives there`(
+  func `a sealed database in a read-only directory behaves like a plain one`(
     situation: Situation, options: String
   ) async throws {
     let (plain, sealed) = (try TemporaryDatabase(), try TemporaryDatabase())
@@ -105,7 +105,7 @@ import Testing
     }
     defer { for place in [plain, sealed] { chmod(place.directory.string, 0o755) } }
     let before = try sealed.contents()
-    // A rollback-journal database is readable as it is; a log needs a place for its index.
+    // A database in rollback mode is readable as it is; a log needs a place for its index.
     let mustRead = situation == .journalMode || situation == .closedLog && !options.isEmpty
     let (plainPath, sealedPath) = (plain.database.string, sealed.database.string)
     await #expect(processExitsWith: .success) {
@@ -114,7 +114,7 @@ import Testing
         options = options as String,
         mustRead = mustRead as Bool
       ] in
-      // Permissions do not hold for root; in a process of its own it can become nobody.
+      // Permissions do not restrict root. In a separate process root can become the user 65534.
       if getuid() == 0 { #expect(setuid(65534) == 0) }
       let expected = ReadOnlyTests.answer(plainPath, options, isSealed: false)
       let found = ReadOnlyTests.answer(sealedPath, options, isSealed: true)

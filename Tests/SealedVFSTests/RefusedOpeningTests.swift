@@ -4,9 +4,9 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// What an opening that fails, or meets something odd, says of it and leaves behind.
+/// The error of an opening that fails, and the files that it leaves.
 @Suite struct RefusedOpeningTests {
-  /// A kill that left a log with committed frames beside a database.
+  /// The files after a kill that left a log with committed frames.
   private func killed(rowCount: Int = 300) throws -> TemporaryDatabase {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: rowCount, mode: "WAL")
@@ -30,21 +30,21 @@ import Testing
     #expect(throws: SQLiteFailure.self) { try connection.run("SELECT sum(length(text)) FROM t") }
     #expect(registration.fault?.code == .damagedPage)
     if statement == "PRAGMA journal_mode = DELETE" {
-      // Leaving the log means bringing it in.
+      // Leaving WAL mode needs a checkpoint, which must fail.
       #expect(throws: SQLiteFailure.self) { try connection.run(statement) }
     }
     connection.close()
     let changes = try killed.changes(since: before)
     #expect(changes.isEmpty)
     if statement.contains("checkpoint") {
-      // Whoever asks for a checkpoint by name gets one: the frames are whole.
+      // An explicit checkpoint works, because the frames are whole.
       try killed.open().run(statement)
       #expect(!killed.exists(killed.log))
     }
   }
 
   @Test(arguments: ["", "PRAGMA wal_checkpoint(TRUNCATE)"])
-  func `a database whose page 1 is damaged keeps its log, whatever is asked for`(
+  func `a database with a damaged page 1 keeps its log even on a checkpoint request`(
     statement: String
   ) throws {
     // The log holds no page 1: one row more changes a leaf.
@@ -70,7 +70,9 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `a whole database takes its log in when the last connection closes`() throws {
+  @Test func `closing the last connection of an intact database checkpoints and deletes the log`()
+    throws
+  {
     let killed = try killed()
     let registration = try killed.register()
     let connection = try killed.open()
@@ -80,7 +82,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `a new database takes its first log in`() throws {
+  @Test func `closing a new database checkpoints and deletes its first log`() throws {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
@@ -91,7 +93,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `a log that claims a tebibyte does not stall the opening`() throws {
+  @Test func `a sparse log of one tebibyte does not delay the opening`() throws {
     let killed = try killed()
     try killed.change(killed.log) { $0[$0.count - 2000] ^= 1 }
     let handle = try FileHandle(forUpdating: URL(fileURLWithPath: killed.log.string))
@@ -106,7 +108,8 @@ import Testing
     #expect(registration.discardedLogTail?.frameCount == 1)
   }
 
-  @Test func `a file that its log makes whole is not called truncated`() throws {
+  @Test func `a short file with its missing pages in the log is not reported as truncated`() throws
+  {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 10, mode: "WAL")
     let registration = try place.register()
@@ -115,7 +118,7 @@ import Testing
     try writer.fill(600, from: 100)
     let cut = try place.afterKill()
     try writer.run("PRAGMA wal_checkpoint(FULL)")
-    // Power went in the middle of the checkpoint: page 1 is new, the last pages are not there.
+    // A power cut during the checkpoint: page 1 is new, and the last pages are missing.
     let finished = try place.afterKill()
     try cut.write(Array(finished.bytes(finished.database).prefix(6 * 4096)), to: cut.database)
     let other = try cut.register()
@@ -127,7 +130,7 @@ import Testing
   }
 
   @Test(arguments: ["DELETE", "WAL"])
-  func `a truncated file without a log is called truncated`(mode: String) throws {
+  func `a truncated file without a log is reported as truncated`(mode: String) throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(mode: mode)
     try place.change(place.database) { $0.removeLast(4096) }
@@ -136,7 +139,7 @@ import Testing
     #expect(registration.fault?.code == .truncated)
   }
 
-  @Test func `no room for the log's index is a full disk`() throws {
+  @Test func `a disk without room for the log's index is reported as SQLITE_FULL`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     let registration = try place.register(over: FullDiskVFS.register())

@@ -6,7 +6,7 @@ import Testing
 
 /// A database that is replaced after a connection has its lock, and before it opens log or journal.
 @Suite struct ReplacedFileTests {
-  /// Puts `image`'s files in the place of another's, once.
+  /// Replaces the files of a database by those of `image`, once.
   private final class Replacement {
     var image: TemporaryDatabase?
     let suffix: String
@@ -25,7 +25,7 @@ import Testing
   func `the log or journal of the new file is neither used nor deleted`(mode: String) throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 600, mode: mode)
-    // A copy of the same database, with the same identity, killed in the middle of its work.
+    // A copy of the same database, with the same identity, killed in a transaction.
     let busy = try place.afterKill()
     let busyRegistration = try busy.register()
     let writer = try busy.open()

@@ -2,7 +2,7 @@ import CSQLite
 import SealedVFS
 import Testing
 
-/// What a sealed file answers to SQLite's questions about it.
+/// The answers of a sealed file to SQLite's queries about it.
 @Suite struct SettingsTests {
   private func control(_ connection: Connection, _ operation: Int32, _ value: Int64) -> Int64 {
     var value = value
@@ -10,7 +10,7 @@ import Testing
     return value
   }
 
-  @Test func `memory mapping stays off, whatever is asked for`() throws {
+  @Test func `memory mapping stays off even on request`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase()
     let registration = try place.register()
@@ -22,7 +22,8 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `device characteristics pass by an allow-list, safe overwrite always`() throws {
+  @Test func `device characteristics come from an allow-list that includes safe overwrite`() throws
+  {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
@@ -38,7 +39,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `a file grows by pages alone, not by chunks of zeros`() throws {
+  @Test func `a file grows by pages even if a chunk size is set`() throws {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
@@ -50,20 +51,20 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `a key leaves with its registration: later connections are not sealed`() throws {
+  @Test func `a connection opened after the registration's release is not sealed`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase()
     var registration: KeyRegistration? = try place.register()
     let connection = try place.open()
     #expect(try connection.rowCount == "300")
     registration = nil
-    // The open connection has its own hold on the key; a new one finds none.
+    // The open connection holds the key itself; a new connection finds no key.
     #expect(try connection.rowCount == "300")
     #expect(throws: SQLiteFailure.self) { try place.open().rowCount }
     #expect(registration == nil)
   }
 
-  @Test func `a wrong kind of key or VFS is refused at registration`() throws {
+  @Test func `register() refuses an invalid key, file id or VFS`() throws {
     let place = try TemporaryDatabase()
     let failures = [
       #expect(throws: SealedFileError.self) { try place.register([1, 2, 3]) },

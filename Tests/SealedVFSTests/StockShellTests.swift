@@ -2,7 +2,7 @@ import Foundation
 import SystemPackage
 import Testing
 
-/// A stock SQLite that merely opens our files must not destroy them (it used to delete the log).
+/// A stock SQLite that opens our files must not change them; an earlier version deleted the log.
 @Suite(.enabled(if: Shell.stockSQLite != nil, "needs the sqlite3 shell (apt install sqlite3)"))
 struct StockShellTests {
   private static let statements = [
@@ -11,7 +11,7 @@ struct StockShellTests {
     ".tables", ".dump", ".recover",
   ]
 
-  private func expectNoHarm(_ place: TemporaryDatabase) throws {
+  private func expectNoChange(_ place: TemporaryDatabase) throws {
     let shell = try #require(Shell.stockSQLite)
     for statement in Self.statements {
       let before = try place.contents()
@@ -21,19 +21,19 @@ struct StockShellTests {
     }
   }
 
-  @Test func `the stock shell destroys nothing of a database with a hot log`() throws {
+  @Test func `the stock shell does not change a database with a hot log`() throws {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.fill(100)
     let killed = try place.afterKill()
-    try expectNoHarm(killed)
+    try expectNoChange(killed)
     #expect(try killed.query("SELECT count(*) FROM t") == "100")
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `the stock shell destroys nothing of a database with a hot journal`() throws {
+  @Test func `the stock shell does not change a database with a hot journal`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase()
     let registration = try place.register()
@@ -41,7 +41,7 @@ struct StockShellTests {
     try connection.run("PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = upper(text) || '!'")
     let killed = try place.afterKill()
     #expect(try killed.bytes(killed.journal).count > 4096)
-    try expectNoHarm(killed)
+    try expectNoChange(killed)
     #expect(try killed.query("SELECT count(*) FROM t WHERE text LIKE '%!'") == "0")
     #expect(try killed.query("PRAGMA integrity_check") == "ok")
     withExtendedLifetime(registration) {}

@@ -3,17 +3,17 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// The pointer at the end of a hot journal, which is clear and could name any file.
+/// The pointer at the end of a hot journal, which is in the clear and could name any file.
 @Suite struct SuperJournalTests {
   private static let properSuffix = "-mj0123AB9CD"
 
-  /// A database whose transaction a kill interrupted: 400 rows, of which the file has changed ones.
+  /// A database of 400 rows after a kill in a transaction that had changed some of them on disk.
   private func interrupted() throws -> TemporaryDatabase {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 400)
     let registration = try place.register()
     let connection = try place.open()
-    // Of the same length: half of it leaves pages that agree, as the whole of it would.
+    // The text keeps its length, so that half of the change leaves consistent pages, too.
     try connection.run(
       "PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = replace(text, 'canary', 'secret')")
     let killed = try place.afterKill()
@@ -27,7 +27,7 @@ import Testing
 
   private var changedRowCount: String { "SELECT count(*) FROM t WHERE text LIKE 'secret%'" }
 
-  /// The opening is refused, verification names the journal, and no file is changed or gone.
+  /// Expects that the opening is refused, verify reports the journal, and no file changes.
   private func expectRefusal(_ place: TemporaryDatabase) throws {
     let before = try place.contents()
     let registration = try place.register()
@@ -49,7 +49,7 @@ import Testing
     "important.txt", "test.db-mj0123ab9CD", "test.db-mj0123AB8CD", "test.db-mj0123AB9CDE",
     "test.db-mk0123AB9CD", "important.txt\0-mj0123AB9CD",
   ])
-  func `a journal that names what no super-journal is called is refused, and the file stays`(
+  func `a journal that names an invalid super-journal is refused, and the file is kept`(
     name: String
   ) throws {
     for isThere in [true, false] {
@@ -72,7 +72,7 @@ import Testing
   }
 
   @Test(arguments: ["", "JOURNAL", "JOURNALx\0", "/other.db-journal\0", "JOUR\0NAL\0"])
-  func `a super-journal that does not list the journal is refused, and stays`(
+  func `a super-journal that does not list the journal is refused and kept`(
     contents: String
   ) throws {
     let place = try interrupted()
@@ -108,21 +108,22 @@ import Testing
     #expect(other.exists(FilePath(directory)))
   }
 
-  @Test func `a missing super-journal is a commit, of which verification warns`() throws {
+  @Test func `a missing super-journal counts as a commit, and verify reports it`() throws {
     let place = try interrupted()
     try append(pointerTo: place.database.string + Self.properSuffix, place)
     let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
     #expect(found.isClean && found.journal.state == .finished)
     #expect(found.journal.lacksSuperJournal && found.journal.unusedRecordCount > 3)
-    let judged =
+    let rowCount =
       ReferenceDatabaseReader.isAvailable ? try ReferenceDatabaseReader.rowCount(of: place) : "400"
-    #expect(judged == "400")
+    #expect(rowCount == "400")
     let changed = try #require(Int(try place.query(changedRowCount) ?? ""))
     #expect(changed > 0)
     #expect(!place.exists(place.journal))
   }
 
-  @Test func `a super-journal that lists the journal has it rolled back, and goes last`() throws {
+  @Test func `the journals that a super-journal lists are rolled back before it is deleted`() throws
+  {
     let (first, second) = (try interrupted(), try interrupted())
     let path = FilePath(first.database.string + Self.properSuffix)
     try first.write(Array("\(first.journal)\0\(second.journal)\0".utf8), to: path)
@@ -138,7 +139,7 @@ import Testing
     #expect(!first.exists(path) && !second.exists(second.journal))
   }
 
-  @Test func `a pointer whose sum is wrong was torn: the journal is rolled back`() throws {
+  @Test func `a super-journal pointer with a wrong sum does not stop the rollback`() throws {
     let place = try interrupted()
     try place.write([1, 2, 3], to: place.directory.appending("important.txt"))
     try append(pointerTo: place.directory.appending("important.txt").string, place)
@@ -147,27 +148,27 @@ import Testing
     #expect(place.exists(place.directory.appending("important.txt")))
   }
 
-  @Test func `a pointer that is exchanged between two reads of it is refused`() throws {
+  @Test func `a super-journal pointer that changes between two reads is refused`() throws {
     let place = try interrupted()
     let important = place.directory.appending("important.txt")
     try place.write([1, 2, 3], to: important)
-    // SQLite asks for the journal, judges it, locks the database, and asks for it again.
-    var questions = 0
+    // SQLite checks the journal, locks the database, and checks the journal again.
+    var accessCount = 0
     let hook = HookVFS(named: "super-journal-exchange") { path in
       guard path == place.journal else { return }
-      questions += 1
-      if questions == 2 { try? append(pointerTo: important.string, place) }
+      accessCount += 1
+      if accessCount == 2 { try? append(pointerTo: important.string, place) }
     }
     let registration = try place.register(over: hook.name)
     #expect(throws: SQLiteFailure.self) { try place.open().run("SELECT count(*) FROM t") }
-    #expect(questions >= 2)
+    #expect(accessCount >= 2)
     #expect(registration.fault?.code == .damagedJournal)
     #expect(try place.bytes(important) == [1, 2, 3])
     #expect(place.exists(place.journal))
   }
 
   @Test(arguments: [true, false])
-  func `verification counts the records behind a header that does not open`(
+  func `verify counts the records after a header that does not open`(
     isZeroed: Bool
   ) throws {
     let place = try interrupted()

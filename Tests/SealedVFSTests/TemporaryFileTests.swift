@@ -12,23 +12,23 @@ import Testing
 
   @Test(arguments: 1...4)
   func `any bytes at any offset are read back as from an ordinary file`(seed: UInt64) throws {
-    var dice = DamagedBytesTests.Dice(state: seed)
+    var random = DamagedBytesTests.SeededGenerator(state: seed)
     var expected: [UInt8] = []
     let file = try TemporaryHandle()
-    // Sorters write pages, journals 4 and 4096 bytes in turn, and now and then something leaps ahead.
+    // Sorters write pages, and journals write 4 and 4096 bytes in turn; some offsets leave gaps.
     let sizes = [1, 4, 8, 100, 512, 1024, 4095, 4096, 4097, 8192, 12_000, 65_536]
     for _ in 0..<600 {
-      let byteCount = sizes.randomElement(using: &dice) ?? 1
-      let isAligned = Bool.random(using: &dice)
-      var offset = Int.random(in: 0...max(1, expected.count + 9000), using: &dice)
+      let byteCount = sizes.randomElement(using: &random) ?? 1
+      let isAligned = Bool.random(using: &random)
+      var offset = Int.random(in: 0...max(1, expected.count + 9000), using: &random)
       if isAligned { offset -= offset % 4096 }
-      switch Int.random(in: 0..<12, using: &dice) {
+      switch Int.random(in: 0..<12, using: &random) {
       case 0:
-        let end = Int.random(in: 0...expected.count, using: &dice)
+        let end = Int.random(in: 0...expected.count, using: &random)
         #expect(try file.truncate(to: end) == SQLITE_OK)
         expected.removeLast(expected.count - end)
       case 1...6 where offset + byteCount < 1 << 20:
-        let bytes = (0..<byteCount).map { _ in UInt8.random(in: 0...255, using: &dice) }
+        let bytes = (0..<byteCount).map { _ in UInt8.random(in: 0...255, using: &random) }
         #expect(try file.write(bytes, at: offset) == SQLITE_OK)
         let missing = offset + byteCount - expected.count
         if missing > 0 { expected += [UInt8](repeating: 0, count: missing) }
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test(arguments: Damage.allCases)
-  func `a block that is not what was written is an error, never other bytes`(
+  func `a changed block of a temporary file is an error, never other bytes`(
     damage: Damage
   ) throws {
     let place = try TemporaryDatabase()
@@ -84,7 +84,7 @@ import Testing
     }
   }
 
-  /// Everything that makes SQLite open a file without a name, with rows that say "canary".
+  /// Statements that make SQLite open files without a name, with rows that contain "canary".
   private static let workload = """
     PRAGMA temp_store = FILE; PRAGMA cache_size = 10; PRAGMA temp.cache_size = 10;
     CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT UNIQUE, tail TEXT);
@@ -111,7 +111,7 @@ import Testing
     }
   }
 
-  @Test func `no byte that reaches the disk says what was sorted, kept or vacuumed`() throws {
+  @Test func `sorted, temporary and vacuumed rows never reach the disk as plaintext`() throws {
     let place = try TemporaryDatabase()
     let recorder = FileRecorder()
     let recording = RecordingVFS(recorder)
@@ -120,7 +120,7 @@ import Testing
     let connection = try Connection(
       place.database.string, vfs: "sealed-\(recording.name)")
     try connection.run(Self.workload)
-    // A statement that fails at its last row is undone from its statement journal.
+    // SQLite undoes a statement that fails at its last row from the statement journal.
     try connection.run("BEGIN; PRAGMA cache_size = 10")
     #expect(throws: SQLiteFailure.self) {
       try connection.run(
@@ -140,7 +140,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `the same work in the clear shows its rows, so the record can tell`() throws {
+  @Test func `the same work on a plain file writes its rows as plaintext`() throws {
     let place = try TemporaryDatabase()
     let recorder = FileRecorder()
     let connection = try Connection(place.database.string, vfs: RecordingVFS(recorder).name)
@@ -148,7 +148,7 @@ import Testing
     #expect(writes(recorder.events, unnamed: true).contains { $0.contains(text: "canary") })
   }
 
-  @Test func `temporary files of a plain database are sealed too`() throws {
+  @Test func `temporary files of a plain database are sealed, too`() throws {
     let place = try TemporaryDatabase()
     let recorder = FileRecorder()
     let recording = RecordingVFS(recorder)
@@ -164,7 +164,7 @@ import Testing
     #expect(!unnamed.contains { $0.contains(text: "canary") })
   }
 
-  @Test func `a sort by several threads gives the rows in order`() throws {
+  @Test func `a sort by several threads returns the rows in order`() throws {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
@@ -179,7 +179,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `a database without a name at all is sealed`() throws {
+  @Test func `a database without a name is sealed`() throws {
     let recorder = FileRecorder()
     let recording = RecordingVFS(recorder)
     try SealedVFS.install(as: "sealed-\(recording.name)", over: recording.name)
@@ -193,7 +193,7 @@ import Testing
     #expect(!unnamed.contains { $0.contains(text: "canary") })
   }
 
-  @Test func `a full disk under a temporary file is said to be one`() throws {
+  @Test func `a full disk under a temporary file is reported as SQLITE_FULL`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 3000)
     let recorder = FileRecorder(fault: .failure(atEvent: 6, .noSpace))

@@ -2,11 +2,10 @@ import CSQLite
 import SystemPackage
 import Testing
 
-/// What a URI may ask for in a program that takes no keys from URIs; the extension's tests have the
-/// rest.
+/// URIs in a program that does not take keys from URIs; ExtensionTests covers the other programs.
 @Suite struct URITests {
   @Test(arguments: ["", "&keyfile=key", "&keyfd=0"])
-  func `the sealed VFS is refused by name where no key is registered`(parameters: String) throws {
+  func `vfs=sealed in a URI is refused if no key is registered`(parameters: String) throws {
     let place = try TemporaryDatabase()
     let elsewhere = try place.register()  // the VFS is installed
     let uri = "file:\(place.directory.appending("other.db"))?vfs=sealed\(parameters)"
@@ -15,7 +14,7 @@ import Testing
     withExtendedLifetime(elsewhere) {}
   }
 
-  @Test func `the sealed VFS by name opens a registered database`() throws {
+  @Test func `vfs=sealed in a URI opens a registered database`() throws {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try Connection("file:\(place.database)?vfs=sealed")

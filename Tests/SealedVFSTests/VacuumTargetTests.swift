@@ -3,10 +3,10 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// What `VACUUM INTO` may write of a sealed database.
+/// The files to which `VACUUM INTO` can write a sealed database.
 @Suite struct VacuumTargetTests {
   @Test(arguments: ["DELETE", "WAL"], [true, false])
-  func `vacuum into a name without a key writes nothing and says what to do`(
+  func `VACUUM INTO a path without a key writes nothing, and the error has a hint`(
     mode: String, isFirstStatement: Bool
   ) throws {
     let (source, target) = (try TemporaryDatabase(), try TemporaryDatabase())
@@ -28,7 +28,9 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `vacuum into a target that has a key and no mark says so`(isSourceSealed: Bool) throws {
+  func `VACUUM INTO a target with a key but no mark is refused with a hint`(isSourceSealed: Bool)
+    throws
+  {
     let (source, target) = (try TemporaryDatabase(), try TemporaryDatabase())
     let registration = isSourceSealed ? try source.register() : nil
     let targetRegistration = try target.register()
@@ -44,7 +46,7 @@ import Testing
     #expect(try target.bytes(target.database).isEmpty)
   }
 
-  @Test func `vacuum into a target whose creator promised the reserve needs no mark`() throws {
+  @Test func `VACUUM INTO a target registered with setsReserve needs no mark`() throws {
     let (source, target) = (try TemporaryDatabase(), try TemporaryDatabase())
     let registrations = (
       try source.register(),
@@ -58,7 +60,7 @@ import Testing
     withExtendedLifetime(registrations) {}
   }
 
-  @Test func `a plain database vacuums into a plain file, also beside sealed ones`() throws {
+  @Test func `VACUUM INTO copies a plain database to a plain file beside a sealed one`() throws {
     let (plain, sealed, target) = (
       try TemporaryDatabase(), try TemporaryDatabase(), try TemporaryDatabase()
     )

@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test(arguments: DatabaseFixture.positives)
-  func `what opens is clean, and verifying changes and leaves nothing`(
+  func `verify reports a database that opens as clean, and changes no file`(
     _ fixture: DatabaseFixture
   ) throws {
     let place = try fixture.place()
@@ -33,7 +33,9 @@ import Testing
   }
 
   @Test(arguments: DatabaseFixture.negatives)
-  func `what does not open is named, and stays as it is`(_ fixture: DatabaseFixture) throws {
+  func `verify reports each fault that stops an opening, and changes no file`(
+    _ fixture: DatabaseFixture
+  ) throws {
     let place = try fixture.place()
     let before = try place.contents()
     guard case .refused(let code, let page) = fixture.outcome else { return }
@@ -61,10 +63,10 @@ import Testing
     #expect(try place.contents() == before)
   }
 
-  @Test func `verify calls a journal damaged exactly where an opening refuses it`() throws {
+  @Test func `verify reports a damaged journal exactly if an opening refuses it`() throws {
     let fixture = try #require(
       DatabaseFixture.forged.first { $0.name == "hot-journal-of-two-segments" })
-    let second = 9216  // where the second segment begins
+    let second = 9216  // the offset of the second segment
     let cuts = [
       1, 2, 3, 4, 67, 68, 511, 512, 4000, second, second + 68, second + 511, second + 512,
     ]
@@ -89,7 +91,7 @@ import Testing
     #expect(outcomes.count == 2)
   }
 
-  @Test func `a page damaged at any place is named, and no other`() throws {
+  @Test func `verify lists exactly the damaged page for damage at any offset`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 300)
     let image = try place.bytes(place.database)
@@ -105,7 +107,8 @@ import Testing
     }
   }
 
-  @Test func `progress ends at all pages, and memory-bound lists at a thousand`() throws {
+  @Test func `verify's progress ends at all pages, and its lists end at a thousand entries`() throws
+  {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 16_000)
     try place.change(place.database) { bytes in
@@ -155,13 +158,13 @@ import Testing
     }
   }
 
-  @Test func `SQLite uses as many frames as are said to be committed`() throws {
+  @Test func `verify's committed frame count is the number of frames that SQLite uses`() throws {
     let place = try killedInLogMode()
     let frameCount = try verify(place).log.frameCount
     for frame in stride(from: 1, through: frameCount, by: 3) {
       let copy = try place.afterKill()
       try copy.change(copy.log) { $0[32 + (frame - 1) * 4120 + 4100] ^= 1 }
-      let said = try verify(copy).log.committedFrameCount
+      let committed = try verify(copy).log.committedFrameCount
       let registration = try copy.register()
       try withExtendedLifetime(registration) {
         let connection = try copy.open()
@@ -169,7 +172,7 @@ import Testing
         var logFrames: Int32 = 0
         sqlite3_wal_checkpoint_v2(
           connection.pointer, nil, SQLITE_CHECKPOINT_PASSIVE, &logFrames, nil)
-        #expect(Int(logFrames) == said)
+        #expect(Int(logFrames) == committed)
       }
     }
   }
@@ -189,7 +192,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `a damaged page with a newer copy in the log is repaired`() throws {
+  @Test func `verify counts a damaged page with a newer copy in the log as repaired`() throws {
     let place = try killedInLogMode()
     let pageCount = try place.bytes(place.database).count / 4096
     for page in 1...pageCount { try flipByte(place, page: UInt32(page)) }
@@ -201,7 +204,7 @@ import Testing
     #expect(!found.isClean)
   }
 
-  @Test func `a file cut at any length is missing pages, until the header is gone`() throws {
+  @Test func `verify counts the missing pages of a file cut at any length`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 40)
     let image = try place.bytes(place.database)
@@ -216,7 +219,7 @@ import Testing
     #expect(throws: SealedFileError.self) { try verify(place) }
   }
 
-  @Test func `zeros are free pages where the list of free pages says so`() throws {
+  @Test func `verify accepts a page of zeros only if the list of free pages names it`() throws {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     do {
@@ -239,7 +242,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `the wrong key, and a damaged file id, are refused with a word on the header`() throws
+  @Test func `verify's wrong-key error mentions the header, and a damaged header is found`() throws
   {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 40)
@@ -256,7 +259,7 @@ import Testing
     }
   }
 
-  @Test func `a damaged file id is found again in the log`() throws {
+  @Test func `verify takes a damaged file id from the log`() throws {
     let place = try killedInLogMode()
     let registration = try place.register()
     let connection = try place.open()
@@ -268,8 +271,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `nobody verifies beside an open log, and nobody writes beside a verification`() throws
-  {
+  @Test func `verify is refused beside an open log, and locks out writers while it runs`() throws {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
@@ -286,7 +288,7 @@ import Testing
     #expect(failure?.code == .busy)
     try connection.run("UPDATE t SET text = 'y' WHERE id = 2")
     connection.close()
-    // In WAL mode, with no log on disk: it still keeps those out who would make one.
+    // In WAL mode without a log on disk, verify still locks out connections that would create one.
     let before = try place.contents()
     var other: Int32 = SQLITE_OK
     _ = try verify(place) { _ in

@@ -6,12 +6,12 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// All that SQLite does to a file, done to a sealed one and read back.
+/// Runs every kind of SQLite operation on a sealed file, and reads the result back.
 @Suite struct WholeSQLTests {
   static let modes = ["DELETE", "TRUNCATE", "PERSIST", "MEMORY", "OFF", "WAL"]
 
   @Test(arguments: modes)
-  func `every journal mode keeps what was committed, with a cache of five pages`(
+  func `every journal mode keeps committed rows with a cache of five pages`(
     mode: String
   ) throws {
     let place = try TemporaryDatabase()
@@ -38,10 +38,9 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  /// What a power cut makes of a commit over two databases, from the prefix of its steps that ends
-  /// before the `stop`th removal of a file.
+  /// The files after a power cut during a commit over two databases, before the `stop`th removal.
   @Test(arguments: 0..<4)
-  func `a super-journal brings both databases back, or neither`(stop: Int) throws {
+  func `after a power cut a super-journal restores both databases or neither`(stop: Int) throws {
     let place = try TemporaryDatabase()
     let recorder = FileRecorder()
     let vfs = RecordingVFS(recorder)
@@ -61,7 +60,7 @@ import Testing
     let removals = events.indices.filter { index in
       if case .remove = events[index] { index > start } else { false }
     }
-    // The super-journal goes first: that is the commit. Then the two journals.
+    // The super-journal is removed first, which is the commit. The two journals follow.
     try #require(removals.count >= 3)
     if case .remove(let path) = events[removals[0]] {
       #expect(path.lastComponent?.string.contains("-mj") == true)
@@ -70,7 +69,7 @@ import Testing
     let files = DiskReplay(Array(events[..<end]), initialFiles: [:])
       .files(after: .everythingUnsynchronized)
     connection.close()
-    // The journals name their super-journal by its full path: the state is put back where it was.
+    // The journals name their super-journal by its full path, so the files are restored in place.
     for name in place.fileNames {
       try FileManager.default.removeItem(atPath: place.directory.appending(name).string)
     }
@@ -78,7 +77,7 @@ import Testing
       try place.write(bytes, to: path)
     }
     if stop < 3 { #expect(place.fileNames.contains { $0.hasSuffix("-journal") }) }
-    // SQLite wrote these pointers itself, and the list that they lead to.
+    // SQLite itself wrote these pointers, and the super-journal.
     let verified = try [place.database, place.attached].map { path in
       try SealedVFS.verify(path, key: TemporaryDatabase.key())
     }
@@ -133,7 +132,7 @@ import Testing
     withExtendedLifetime((registration, targetRegistration)) {}
   }
 
-  @Test func `a plain database enters by the backup API once its pages leave room`() throws {
+  @Test func `the backup API copies a plain database once its pages have reserved bytes`() throws {
     let (plain, sealed) = (try TemporaryDatabase(), try TemporaryDatabase())
     let source = try plain.open()
     try source.fill(300)
@@ -152,7 +151,7 @@ import Testing
     #expect(try !sealed.bytes(sealed.database).contains(text: "canary"))
   }
 
-  @Test func `vacuum into leaves for a plain file that names its VFS, and comes from one`() throws {
+  @Test func `VACUUM INTO copies a sealed database to a plain file, and back`() throws {
     let (sealed, plain, back) = (
       try TemporaryDatabase(), try TemporaryDatabase(), try TemporaryDatabase()
     )
@@ -171,7 +170,7 @@ import Testing
     withExtendedLifetime(registrations) {}
   }
 
-  @Test func `incremental autovacuum gives pages back`() throws {
+  @Test func `incremental auto-vacuum shrinks the file`() throws {
     let place = try TemporaryDatabase()
     let registration = try SealedVFS.register(
       key: TemporaryDatabase.key(), at: place.database, setsReserve: true)
@@ -192,13 +191,13 @@ import Testing
   }
 
   @Test(arguments: ["DELETE", "WAL"])
-  func `another page size is refused and nothing is lost`(mode: String) throws {
+  func `VACUUM with another page size does not change a sealed database`(mode: String) throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(mode: mode)
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA page_size = 8192")
-    // In a log SQLite keeps the page size by itself; elsewhere VACUUM would change it.
+    // In WAL mode SQLite keeps the page size. In other modes VACUUM would change it.
     do {
       try connection.run("VACUUM")
       #expect(mode == "WAL")
@@ -214,7 +213,7 @@ import Testing
   }
 
   @Test(arguments: ["DELETE", "WAL"])
-  func `exclusive locking keeps others out and reads back`(mode: String) throws {
+  func `exclusive locking locks out other connections`(mode: String) throws {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
@@ -240,7 +239,7 @@ import Testing
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `a transaction larger than any cache is read back`() throws {
+  @Test func `a transaction larger than the cache reads back`() throws {
     let place = try TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
@@ -254,6 +253,6 @@ import Testing
 }
 
 extension TemporaryDatabase {
-  /// A database beside the first.
+  /// The path of a second database in the directory.
   fileprivate var attached: FilePath { directory.appending("attached.db") }
 }

@@ -2,8 +2,7 @@ internal import SealedVFS
 
 /// A page of a b-tree: <https://sqlite.org/fileformat2.html#b_tree_pages>.
 ///
-/// Whatever the bytes are, reading them stays within the page: a page may be authentic and yet hold
-/// nonsense.
+/// Any bytes can be read without leaving the page: an authentic page can still hold invalid data.
 struct BTreePage {
   enum Kind: UInt8 {
     case indexInterior = 2
@@ -15,32 +14,32 @@ struct BTreePage {
     var isTable: Bool { self == .tableInterior || self == .tableLeaf }
   }
 
-  /// The bytes of a page that SQLite uses: 4096 less the 40 reserved ones.
+  /// The bytes of a page that SQLite uses: 4096 minus the 40 reserved ones.
   static let usableByteCount = 4056
 
   let number: UInt32
   let kind: Kind
   let cells: [Cell]
-  /// Cells that the page says it has and that do not lie in it.
+  /// The number of cells that the page lists and that lie outside it.
   let brokenCellCount: Int
   /// The last child of an interior page.
   let rightChild: UInt32
 
-  /// One entry: of which parts depends on the page's kind.
+  /// One entry; the page's kind decides which parts it has.
   struct Cell {
     var child: UInt32 = 0
     var rowID: Int64 = 0
     var payload: Payload?
   }
 
-  /// Where a record lies: a beginning in the page, the rest in a chain of overflow pages.
+  /// The location of a record: a beginning in the page, and the rest in a chain of overflow pages.
   struct Payload {
     let byteCount: Int
     let local: ArraySlice<UInt8>
     let overflowPage: UInt32
   }
 
-  /// Reads a page; nil when it is no b-tree page.
+  /// Reads a page; nil if it is not a b-tree page.
   init?(_ bytes: [UInt8], number: UInt32) {
     let start = number == 1 ? 100 : 0
     guard bytes.count >= Self.usableByteCount, let kind = Kind(rawValue: bytes[start]) else {
@@ -89,7 +88,8 @@ struct BTreePage {
     return cell
   }
 
-  /// How much of a record lies in the page: <https://sqlite.org/fileformat2.html#cell_payload>.
+  /// Reads the part of a record that lies in the page:
+  /// <https://sqlite.org/fileformat2.html#cell_payload>.
   private static func payload(
     _ kind: Kind, _ byteCount: Int, _ reader: inout ByteReader
   ) -> Payload? {
@@ -109,7 +109,7 @@ struct BTreePage {
   }
 }
 
-/// Takes numbers off the front of some bytes; nil where they end.
+/// Reads numbers from the front of some bytes; nil after their end.
 struct ByteReader {
   private(set) var rest: ArraySlice<UInt8>
 
@@ -146,7 +146,7 @@ struct ByteReader {
   }
 }
 
-/// The parents of pages, which databases that can shrink write down:
+/// The parents of pages, which auto-vacuum databases store:
 /// <https://sqlite.org/fileformat2.html#pointer_map_or_ptrmap_pages>.
 struct PointerMap {
   enum Entry: Equatable {
@@ -162,7 +162,7 @@ struct PointerMap {
 
   private let source: any PageSource
 
-  /// - Returns: nil for a database that keeps no such map.
+  /// - Returns: nil for a database without such a map.
   init?(_ source: any PageSource, settings: DatabaseSettings?) {
     self.source = source
     if let settings {
@@ -178,7 +178,7 @@ struct PointerMap {
     return page == lockPage ? page + 1 : page
   }
 
-  /// What the map says of a page; nil where it is lost or says nothing.
+  /// The map's entry for a page; nil if the entry is lost or invalid.
   func entry(for number: UInt32) -> Entry? {
     let map = Self.mapPage(for: number)
     guard number > map, map >= 2, let page = source.page(map) else { return nil }
@@ -194,7 +194,7 @@ struct PointerMap {
     }
   }
 
-  /// Without page 1: whether page 2 is a map, every entry of it.
+  /// Whether page 2 is a map with only valid entries, for a database without page 1.
   private var isPlausible: Bool {
     guard source.pageCount >= 3, source.page(2) != nil else { return false }
     return (3...min(source.pageCount, Self.entriesPerPage + 2)).allSatisfy { number in

@@ -1,15 +1,15 @@
 internal import SealedVFS
 
-/// The pages with rows that no tree leads to.
+/// The pages with rows that no b-tree reaches.
 struct Orphans {
-  /// In the order of their numbers.
+  /// The numbers of the pages, in ascending order.
   private(set) var pages: [UInt32] = []
-  /// The interior pages without a tree, by the pages beneath them.
+  /// The interior pages that no b-tree reaches, by their child pages.
   private var parents: [UInt32: UInt32] = [:]
 
   /// Reads every page that is not claimed.
   ///
-  /// - Parameter isMapped: whether some of them belong to a pointer map.
+  /// - Parameter isMapped: whether the database has pages of a pointer map.
   init(_ source: any PageSource, claimed: PageSet, isMapped: Bool) {
     guard source.pageCount > 1 else { return }
     for number in 2...source.pageCount where !claimed.contains(number) {
@@ -24,7 +24,7 @@ struct Orphans {
     }
   }
 
-  /// The uppermost page over a page, itself where there is none.
+  /// The topmost ancestor of a page, or the page itself if it has none.
   func top(of number: UInt32) -> UInt32 {
     var current = number
     var visited: Set<UInt32> = [number]
@@ -33,7 +33,7 @@ struct Orphans {
   }
 }
 
-/// The table for rows whose own table is not known or does not take them; made with the first.
+/// The table for rows whose own table is unknown or refuses them; the first such row creates it.
 ///
 /// Its columns are those of the sqlite3 shell's `.recover`.
 struct LostAndFound {
@@ -85,19 +85,19 @@ struct LostAndFound {
 }
 
 extension Salvager {
-  /// A lost subtree, as a place that a page without a parent may have come from.
-  private struct TemporaryDatabase {
+  /// A lost subtree that a page without a parent could belong to.
+  private struct LostSubtree {
     let copy: Int
     let loss: Int
     let page: UInt32
   }
 
-  /// Finds the pages that hung under lost ones, and copies their rows.
+  /// Finds the pages under lost ones, and copies their rows.
   ///
-  /// Whose they are says the pointer map where there is one. Else a page belongs to a table if it
-  /// lies among the rowids of what the table lost, if its records fit the table's columns, and if no
-  /// other table could say the same. What cannot be told goes to the lost and found: a row in the
-  /// wrong table would be an invented one.
+  /// The pointer map, if there is one, gives the owner of a page. Otherwise a page belongs to a
+  /// table under three conditions: it lies among the rowids that the table lost, its records fit
+  /// the table's columns, and no other table meets both. Rows without a known owner go to the lost
+  /// and found, because a row in the wrong table would be an invented one.
   mutating func copyOrphans() throws(SealedFileError) {
     let indexesLostPages = claimIndexes()
     let free = FreePages(orEmpty: source)
@@ -121,7 +121,7 @@ extension Salvager {
         }
       }
       if rows.isEmpty && broken.isEmpty { continue }
-      // An index may hold what reads as rows of a WITHOUT ROWID table.
+      // An index can hold entries that read as rows of a WITHOUT ROWID table.
       let mayBeIndex = !page.kind.isTable && indexesLostPages && !isMapped
       let owner = mayBeIndex ? nil : owner(of: page, rows, broken, map: isMapped ? map : nil)
       let isKnownInUse = free.isComplete || isMapped
@@ -142,7 +142,7 @@ extension Salvager {
     try database.run("COMMIT")
   }
 
-  /// Whether a page without an owner may hold rows that are missing somewhere.
+  /// Whether a page without an owner can hold rows that are missing somewhere.
   private func couldBeLost(_ page: BTreePage) -> Bool {
     if !schemaLosses.isEmpty { return true }
     return copies.contains { copy in
@@ -150,7 +150,7 @@ extension Salvager {
     }
   }
 
-  /// Claims the pages of ordinary indexes, which hold nothing that their tables have not.
+  /// Claims the pages of ordinary indexes, which hold only data that their tables have, too.
   private mutating func claimIndexes() -> Bool {
     var hasLosses = false
     for entry in schema where entry.rootPage > 0 && (entry.kind == .index || entry.isInternal) {
@@ -161,11 +161,11 @@ extension Salvager {
     return hasLosses
   }
 
-  /// The lost subtree that a page belongs to; nil where that cannot be told.
+  /// The lost subtree that a page belongs to; nil if it is unknown.
   private func owner(
     of page: BTreePage, _ rows: [(Int64, [StoredValue])], _ broken: [Int64], map: PointerMap?
-  ) -> TemporaryDatabase? {
-    var places: [TemporaryDatabase] = []
+  ) -> LostSubtree? {
+    var places: [LostSubtree] = []
     for (index, copy) in copies.enumerated() {
       guard let plan = copy.plan, plan.hasRowID == page.kind.isTable,
         rows.allSatisfy({ plan.fits($0.1) })
@@ -175,7 +175,7 @@ extension Salvager {
           loss.after.map { rowID > $0 } ?? true && loss.through.map { rowID <= $0 } ?? true
         }
         if isWithin || !page.kind.isTable {
-          places.append(TemporaryDatabase(copy: index, loss: number, page: loss.page))
+          places.append(LostSubtree(copy: index, loss: number, page: loss.page))
         }
       }
     }
@@ -194,7 +194,7 @@ extension Salvager {
 }
 
 extension PointerMap {
-  /// The pages above a page, as far up as the map can be read.
+  /// The ancestors of a page, as far up as the map can be read.
   func ancestors(of number: UInt32) -> Set<UInt32> {
     var found: Set<UInt32> = []
     var current = number

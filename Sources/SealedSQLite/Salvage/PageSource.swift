@@ -2,10 +2,10 @@ internal import SealedVFS
 
 /// Opened pages of an SQLite database, some of them lost.
 protocol PageSource: AnyObject {
-  /// How many pages the database has.
+  /// The number of pages of the database.
   var pageCount: UInt32 { get }
 
-  /// 4096 bytes, the last 40 zero; nil where the page is lost.
+  /// The 4096 bytes of a page, the last 40 zero; nil if the page is lost.
   func page(_ number: UInt32) -> [UInt8]?
 }
 
@@ -25,7 +25,7 @@ struct PageSet {
     number <= pageCount && words[Int(number / 64)] & 1 << UInt64(number % 64) != 0
   }
 
-  /// Adds a page; false when it is there already, or is no page of the database.
+  /// Adds a page; returns false if the set has it already, or the database does not.
   mutating func insert(_ number: UInt32) -> Bool {
     guard number >= 1, number <= pageCount, !contains(number) else { return false }
     words[Int(number / 64)] |= 1 << UInt64(number % 64)
@@ -33,7 +33,7 @@ struct PageSet {
   }
 }
 
-/// Pages that tell how many of them were read.
+/// Pages that report how many of them were read.
 final class CountedPages: PageSource {
   private static let pagesPerStep = 128
 

@@ -1,75 +1,81 @@
 public import SealedVFS
 
-/// What was copied out of a damaged database, and what was not: `docs/reference/verify-and-salvage.md`.
+/// The result of salvaging a damaged database, table by table: `docs/reference/verify-and-salvage.md`.
 public struct SalvageReport: Sendable, Equatable, Codable {
-  /// How many ranges a table's report holds at most.
+  /// The most ranges in a table's report.
   public static let rangeLimit = 1000
 
   /// The tables, in the order of the old schema.
   public internal(set) var tables: [Table] = []
 
-  /// Rows whose table is not known or does not take them, in the table ``lostAndFoundName``.
+  /// The number of rows whose table is unknown or refuses them; they are in ``lostAndFoundName``.
   public internal(set) var lostAndFoundRowCount = 0
 
-  /// The table that holds them; nil when there are none.
+  /// The name of the table with these rows; nil if there are none.
   public internal(set) var lostAndFoundName: String?
 
   /// Whether every entry of the old schema could be read.
   public internal(set) var isSchemaWhole = true
 
-  /// Whether text encoding, user version, application id and auto-vacuum mode could be read; else
-  /// the new database has SQLite's defaults.
+  /// Whether text encoding, user version, application id and auto-vacuum mode could be read.
+  ///
+  /// If not, the new database has SQLite's defaults.
   public internal(set) var areSettingsKept = true
 
-  /// Indexes, triggers, views and tables of the old schema that could not be made again.
+  /// Indexes, triggers, views and tables of the old schema that could not be created again.
   public internal(set) var notRecreated: [Refusal] = []
 
-  /// Whether what the database needed of its hot journal was whole, and no log or journal of another
-  /// kind lay there; else the new database can have rows of a transaction that never ended, and lack
-  /// rows that it had removed.
+  /// Whether the hot journal was intact where it was needed, and no foreign log or journal was
+  /// there.
+  ///
+  /// If not, the new database can have rows of an unfinished transaction, and lack rows that the
+  /// transaction had removed.
   public internal(set) var areLogAndJournalWhole = true
 
-  /// Frames at the end of the log that were left out: what a power cut leaves, or damage.
+  /// The frames at the end of the log that were left out, after a power cut or because of damage.
   public internal(set) var discardedLogTail: DiscardedLogTail?
 
-  /// One table's share.
+  /// The report on one table.
   public struct Table: Sendable, Equatable, Codable {
     /// The table's name.
     public internal(set) var name: String
-    /// Rows that are in the new table.
+    /// The number of rows in the new table.
     public internal(set) var rowsCopied = 0
-    /// Pages of the table's b-tree that are lost.
+    /// The number of lost pages of the table's b-tree.
     public internal(set) var pagesLost = 0
-    /// Rows that are lost at least: one for each lost page of which nothing was found, and each row
-    /// of which a part is lost.
+    /// The least number of rows that are lost.
+    ///
+    /// It counts one row for each lost page of which nothing was found, and each row that is lost
+    /// in part.
     public internal(set) var rowsLostAtLeast = 0
-    /// Where the lost rows were, as far as pages around them say; the first thousand.
+    /// The rowid ranges of the lost rows, as far as the pages around them show; the first thousand.
     public internal(set) var lostRanges: [RowIDRange] = []
 
     init(name: String) { self.name = name }
   }
 
-  /// Rowids among which rows are lost; not every one of them was a row.
+  /// A range of rowids in which rows are lost; not every rowid in it was a row.
   public struct RowIDRange: Sendable, Equatable {
-    /// The first; nil when nothing says.
+    /// The first rowid; nil if it is unknown.
     public let first: Int64?
-    /// The last; nil when nothing says.
+    /// The last rowid; nil if it is unknown.
     public let last: Int64?
   }
 
   /// An entry of the schema that is not in the new database.
   public struct Refusal: Sendable, Equatable, Codable {
-    /// Its name.
+    /// The name of the entry.
     public let name: String
-    /// SQLite's words.
+    /// The reason, in SQLite's words.
     public let reason: String
   }
 
-  /// Rows in the new database, those of ``lostAndFoundName`` included.
+  /// The number of rows in the new database, those of ``lostAndFoundName`` included.
   public var rowsCopied: Int { tables.reduce(lostAndFoundRowCount) { $0 + $1.rowsCopied } }
 
-  /// Whether the new database has everything that the old one had, and nothing else; a discarded tail
-  /// of the log does not count, as a power cut leaves one too.
+  /// Whether the new database has all data of the old one, and nothing else.
+  ///
+  /// A discarded tail of the log does not count, because a power cut leaves one, too.
   public var isComplete: Bool {
     isSchemaWhole && areSettingsKept && areLogAndJournalWhole && notRecreated.isEmpty
       && lostAndFoundRowCount == 0
@@ -77,11 +83,11 @@ public struct SalvageReport: Sendable, Equatable, Codable {
   }
 }
 
-/// Rowids are coded as strings: readers of JSON that keep numbers as JavaScript does lose digits of them.
+/// Rowids are coded as strings: JSON readers that store numbers as doubles would lose digits.
 extension SalvageReport.RowIDRange: Codable {
   private enum Member: CodingKey { case first, last }
 
-  /// Makes a range of what ``encode(to:)`` has written.
+  /// Decodes a range that ``encode(to:)`` has written.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: Member.self)
     func rowID(_ member: Member) throws -> Int64? {
@@ -97,7 +103,7 @@ extension SalvageReport.RowIDRange: Codable {
     self.init(first: try rowID(.first), last: try rowID(.last))
   }
 
-  /// Writes the range.
+  /// Encodes the range.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: Member.self)
     try container.encodeIfPresent(first.map { "\($0)" }, forKey: .first)

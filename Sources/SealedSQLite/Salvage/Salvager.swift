@@ -1,9 +1,10 @@
 internal import SealedVFS
 
-/// Copies what can be reached of a database into a new one.
+/// Copies all rows that can be reached in a damaged database into a new one.
 ///
-/// First the schema, then each table from its root, then pages that no tree leads to any more, then
-/// indexes, views and triggers. Triggers and foreign keys have no say meanwhile.
+/// It copies the schema, then each table from its root, then the pages that no b-tree reaches.
+/// Indexes, views and triggers come last. Until then, triggers do not fire and foreign keys are not
+/// checked.
 struct Salvager {
   let source: any PageSource
   let database: NewDatabase
@@ -25,7 +26,7 @@ struct Salvager {
     reader = TreeReader(source)
   }
 
-  /// Does the whole work.
+  /// Copies the whole database.
   mutating func run() throws(SealedFileError) -> SalvageReport {
     readSettings()
     readSchema()
@@ -43,7 +44,7 @@ struct Salvager {
       PRAGMA application_id = \(effective.applicationID);
       PRAGMA synchronous = FULL;
       PRAGMA user_version = \(effective.userVersion);
-      """)  // the last commit, which is synchronized, takes all before it along
+      """)  // synchronizing this last commit makes all earlier ones durable
     report.lostAndFoundName = lostAndFound.name
     report.lostAndFoundRowCount = lostAndFound.rowCount
     report.isSchemaWhole = schemaLosses.isEmpty
@@ -55,10 +56,10 @@ struct Salvager {
   private mutating func copyTree(_ index: Int) throws(SealedFileError) {
     try database.run("BEGIN")
     let copy = copies[index]
-    // A table that could not be made may be of either kind.
+    // The root page shows the kind of a table that could not be created.
     let isTable = copy.plan?.hasRowID ?? isTableRoot(copy.entry.rootPage)
     var reader = reader
-    self.reader = TreeReader(EmptySource())  // one owner: the set of pages is not copied
+    self.reader = TreeReader(EmptySource())  // one owner: no copy of the set of pages
     defer { self.reader = reader }
     try reader.walk(copy.entry.rootPage, isTable: isTable) { finding throws(SealedFileError) in
       try take(finding, index)
@@ -82,7 +83,7 @@ struct Salvager {
     }
   }
 
-  /// Puts a row into its table, or, where that does not take it, to the lost and found.
+  /// Inserts a row into its table, or into the lost and found if the table refuses it.
   mutating func store(
     _ values: [StoredValue], rowID: Int64, page: UInt32, in index: Int
   ) throws(SealedFileError) {
@@ -100,13 +101,13 @@ struct Salvager {
   }
 }
 
-/// Stands in while a reader is lent out.
+/// Replaces a reader's source while the reader itself is in use.
 private final class EmptySource: PageSource {
   let pageCount: UInt32 = 0
   func page(_ number: UInt32) -> [UInt8]? { nil }
 }
 
-/// Settings and schema of the damaged database, as far as they can be read.
+/// Reads settings and schema of the damaged database, as far as possible.
 extension Salvager {
   mutating func readSettings() {
     settings = source.page(1).map { DatabaseSettings(firstPage: $0) }
@@ -141,7 +142,8 @@ extension Salvager {
     schema = entries.sorted { $0.0 < $1.0 }.map { $0.1 }
   }
 
-  /// Schema pages that no tree leads to: whatever reads as rows of `sqlite_schema` throughout.
+  /// The entries of schema pages that no b-tree reaches; all cells of such a page are valid
+  /// entries.
   private mutating func orphanSchema() -> [(Int64, SchemaEntry)] {
     var found: [(Int64, SchemaEntry)] = []
     guard source.pageCount > 1 else { return [] }
@@ -169,7 +171,7 @@ extension Salvager {
   }
 }
 
-/// What the new database is made of besides rows.
+/// Creates all of the new database except its rows.
 extension Salvager {
   mutating func makeTables() throws(SealedFileError) {
     try database.run(
@@ -191,7 +193,7 @@ extension Salvager {
     }
   }
 
-  /// What AUTOINCREMENT has counted.
+  /// The counters of AUTOINCREMENT.
   mutating func readSequences() -> [[StoredValue]] {
     guard let entry = schema.first(where: { $0.isSequence }) else { return [] }
     var rows: [[StoredValue]] = []
@@ -201,7 +203,7 @@ extension Salvager {
     return rows
   }
 
-  /// The rows that were copied have counted too, and perhaps less.
+  /// Restores the counters of AUTOINCREMENT, which the copied rows have changed.
   func restore(_ sequences: [[StoredValue]]) throws(SealedFileError) {
     guard !sequences.isEmpty,
       try !database.rows("SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'").isEmpty,
@@ -216,7 +218,8 @@ extension Salvager {
     }
   }
 
-  /// Indexes, views and triggers, and the entries of virtual tables, whose own tables are there.
+  /// Creates indexes, views and triggers, and enters virtual tables, whose shadow tables exist
+  /// already.
   mutating func makeRest() throws(SealedFileError) {
     let order: [SchemaEntry.Kind] = [.index, .view, .trigger]
     for kind in order {

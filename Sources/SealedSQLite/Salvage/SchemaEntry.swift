@@ -26,7 +26,7 @@ struct SchemaEntry {
     if case .text(let sql) = values[4] { self.sql = encoding.decode(sql) } else { sql = nil }
   }
 
-  /// Whether a record begins as a row of the schema does, judged by what lies in the page.
+  /// Whether the part of a record in its page begins as a row of the schema does.
   static func couldBegin(_ payload: BTreePage.Payload?, _ encoding: TextEncoding) -> Bool {
     guard let local = payload?.local else { return false }
     var header = ByteReader(local)
@@ -41,15 +41,17 @@ struct SchemaEntry {
     return Kind(rawValue: encoding.decode(Array(kind))) != nil
   }
 
-  /// Whether it is a table with rows of its own to copy: sqlite_sequence is, what ANALYZE made is
-  /// made again by ANALYZE.
+  /// Whether the entry is a table whose rows must be copied.
+  ///
+  /// The rows of sqlite_sequence are restored separately, and ANALYZE can make its own tables
+  /// again.
   var isOrdinaryTable: Bool { kind == .table && rootPage > 0 && !isInternal }
   var isInternal: Bool { name.lowercased().hasPrefix("sqlite_") }
   var isVirtualTable: Bool { kind == .table && rootPage == 0 }
   var isSequence: Bool { kind == .table && name.lowercased() == "sqlite_sequence" }
 }
 
-/// What the database header says beside the b-trees: <https://sqlite.org/fileformat2.html#the_database_header>.
+/// The settings in the database header: <https://sqlite.org/fileformat2.html#the_database_header>.
 struct DatabaseSettings {
   var encoding = TextEncoding.utf8
   var userVersion: Int32 = 0

@@ -1,10 +1,10 @@
 internal import SealedVFS
 
-/// How the records of an old table become rows of the new one.
+/// Converts the records of an old table to rows of the new one.
 struct TablePlan {
   struct Column {
     let name: String
-    /// False for a generated column, which the table fills itself.
+    /// Whether rows can set the column; false for a generated column.
     let isInsertable: Bool
     let isNotNull: Bool
     let holdsTextOnly: Bool
@@ -12,16 +12,16 @@ struct TablePlan {
 
   let name: String
   let rootPage: UInt32
-  /// False for a WITHOUT ROWID table, whose rows lie in an index b-tree.
+  /// Whether the table has rowids; a WITHOUT ROWID table has its rows in an index b-tree.
   let hasRowID: Bool
-  /// As the fields of a record are ordered.
+  /// The columns, in the order of a record's fields.
   let columns: [Column]
-  /// The column that is the rowid, by its place in ``columns``: its field is NULL.
+  /// The index in ``columns`` of the column that is the rowid; its field is NULL.
   let rowIDColumn: Int?
-  /// A name for the rowid that no column takes away; nil where columns have all three.
+  /// A name for the rowid that is no column's name; nil if columns have all three names.
   private let rowIDName: String?
 
-  /// Asks the new table, which is there already.
+  /// Reads the columns of the new table, which must exist.
   init(_ entry: SchemaEntry, in database: NewDatabase) throws(SealedFileError) {
     name = entry.name
     rootPage = entry.rootPage
@@ -53,7 +53,7 @@ struct TablePlan {
         ? columns[keys[0]].name : ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
     } else {
       (rowIDColumn, rowIDName) = (nil, nil)
-      // The key's columns come first in the record.
+      // In the record the key's columns come first.
       let order = try database.rows(
         "SELECT name FROM pragma_index_xinfo(?1) WHERE cid >= 0 ORDER BY seqno", keyIndex ?? "")
       columns = order.compactMap { row in columns.first { $0.name == row[0] } }
@@ -69,8 +69,9 @@ struct TablePlan {
       && (type.contains("CHAR") || type.contains("CLOB") || type.contains("TEXT"))
   }
 
-  /// The statement for records of so many fields: later columns, added when rows were there, take
-  /// their defaults.
+  /// The statement for records with this number of fields.
+  ///
+  /// Columns that were added to the table after such records get their defaults.
   func insertion(fieldCount: Int) -> String? {
     var names = inserted(fieldCount).map { columns[$0].name }
     if hasRowID, let rowIDName { names.insert(rowIDName, at: 0) }
@@ -92,7 +93,7 @@ struct TablePlan {
     }
   }
 
-  /// Whether a record could be one of this table.
+  /// Whether a record could belong to this table.
   func fits(_ values: [StoredValue]) -> Bool {
     guard !values.isEmpty, values.count <= columns.count else { return false }
     return zip(columns, values).enumerated().allSatisfy { index, pair in
@@ -108,18 +109,19 @@ struct TablePlan {
 }
 
 extension String {
-  /// The name as SQL takes it.
+  /// The name, quoted for SQL.
   var quotedName: String {
     "\"" + split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
   }
 }
 
-/// One table on its way into the new database.
+/// The state of copying one table into the new database.
 struct TableCopy {
   let entry: SchemaEntry
-  /// Nil when the table could not be made.
+  /// The conversion of records; nil if the table could not be created.
   var plan: TablePlan?
-  /// Subtrees that could not be reached, and whether pages of them were found elsewhere.
+  /// The subtrees that could not be reached; ``answeredLosses`` lists those with pages found
+  /// elsewhere.
   var losses: [TreeReader.Loss] = []
   var answeredLosses: Set<Int> = []
 
@@ -132,7 +134,7 @@ struct TableCopy {
     report = SalvageReport.Table(name: entry.name)
   }
 
-  /// Inserts a record; false where the table does not take it.
+  /// Inserts a record; returns false if the table refuses it.
   mutating func insert(
     _ values: [StoredValue], rowID: Int64, _ database: NewDatabase, _ encoding: TextEncoding
   ) throws(SealedFileError) -> Bool {
@@ -171,14 +173,14 @@ struct TableCopy {
     }
   }
 
-  /// The report, when all that will be found is found.
+  /// The final report, once all pages have been searched.
   mutating func finished() -> SalvageReport.Table {
     insertions = [:]
     report.pagesLost = losses.count
     let hasRowID = plan?.hasRowID ?? true
     for (index, loss) in losses.enumerated() {
       let isAnswered = answeredLosses.contains(index)
-      // Interior pages of a table have no rows of their own, those of an index b-tree do.
+      // Interior pages of a table have no rows of their own. Those of an index b-tree have.
       if isAnswered && hasRowID { continue }
       report.rowsLostAtLeast += 1
       if hasRowID {

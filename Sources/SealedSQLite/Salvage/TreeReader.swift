@@ -1,8 +1,9 @@
 internal import SealedVFS
 
-/// Walks b-trees over pages of which some are lost, and goes on where SQLite stops.
+/// Walks b-trees with lost pages, and continues where SQLite stops.
 ///
-/// Each page is taken once, by the first tree that leads to it: no loop, and no row twice.
+/// The first b-tree that reaches a page claims it. There is therefore no loop, and no row is read
+/// twice.
 struct TreeReader {
   let source: any PageSource
   /// Pages that a tree, an overflow chain or a list has claimed.
@@ -13,20 +14,20 @@ struct TreeReader {
     claimed = PageSet(pageCount: source.pageCount)
   }
 
-  /// A page that a tree leads to and that cannot be read as one of its pages, and so a subtree.
+  /// A page in a b-tree that cannot be read as one of its pages, and with it a subtree.
   struct Loss {
     let page: UInt32
-    /// The rowids that lie under it: above `after`, up to `through`; nil is without bound.
+    /// The rowids under the page: greater than `after`, up to `through`; nil means no bound.
     let after: Int64?
     let through: Int64?
   }
 
-  /// What a tree holds.
+  /// One result of walking a b-tree.
   enum Finding {
     case row(page: UInt32, rowID: Int64, [StoredValue])
-    /// A row whose overflow pages are lost, or which is no record.
+    /// A row whose overflow pages are lost, or whose bytes are not a record.
     case brokenRow(page: UInt32, rowID: Int64)
-    /// Cells that lie outside of their page.
+    /// Cells that lie outside their page.
     case brokenCells(page: UInt32, count: Int)
     case loss(Loss)
   }
@@ -81,12 +82,12 @@ struct TreeReader {
     }
   }
 
-  /// A record with its overflow pages; nil when one of them is lost.
+  /// A record with its overflow pages; nil if one of them is lost.
   private mutating func wholePayload(_ payload: BTreePage.Payload) -> [UInt8]? {
     let perPage = BTreePage.usableByteCount - 4
     var bytes = Array(payload.local)
     let missing = payload.byteCount - bytes.count
-    // More than the whole database could hold is no length.
+    // A length beyond the whole database is invalid.
     guard missing <= Int(source.pageCount) * perPage else { return nil }
     var next = payload.overflowPage
     while bytes.count < payload.byteCount {
@@ -99,12 +100,12 @@ struct TreeReader {
   }
 }
 
-/// A row as it lies in a b-tree: <https://sqlite.org/fileformat2.html#record_format>.
+/// A row as stored in a b-tree: <https://sqlite.org/fileformat2.html#record_format>.
 enum StoredRecord {
-  /// More columns than SQLite allows at most.
+  /// A limit above the number of columns that SQLite allows.
   static let columnLimit = 32_767
 
-  /// Reads all values; nil where the bytes are no record.
+  /// Reads all values; nil if the bytes are not a record.
   static func values(of bytes: ArraySlice<UInt8>) -> [StoredValue]? {
     var header = ByteReader(bytes)
     guard let headerByteCount = header.varint(), headerByteCount >= 1,

@@ -1,7 +1,7 @@
 internal import CSQLite
 internal import Glibc
 
-/// A file of the VFS beneath, in memory of its own: <https://sqlite.org/c3ref/io_methods.html>.
+/// An open file of the underlying VFS: <https://sqlite.org/c3ref/io_methods.html>.
 @safe final class BaseFile {
   let pointer: UnsafeMutablePointer<sqlite3_file>
 
@@ -18,7 +18,7 @@ internal import Glibc
 
   private var methods: sqlite3_io_methods { unsafe pointer.pointee.pMethods.pointee }
 
-  /// Reads; a short read fills the rest with zeros and returns `SQLITE_IOERR_SHORT_READ`.
+  /// Reads bytes; a short read fills the rest with zeros and returns `SQLITE_IOERR_SHORT_READ`.
   func read(_ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
     unsafe methods.xRead(pointer, target, Int32(byteCount), offset)
   }
@@ -29,7 +29,7 @@ internal import Glibc
 
   func truncate(to byteCount: Int64) -> Int32 { unsafe methods.xTruncate(pointer, byteCount) }
 
-  /// - Parameter namesFullDisk: whether a full disk has a result code of its own.
+  /// - Parameter namesFullDisk: whether to report a full disk as `SQLITE_FULL`.
   func synchronize(_ flags: Int32, namesFullDisk: Bool = true) -> Int32 {
     namingFullDisk(namesFullDisk) { unsafe methods.xSync(pointer, flags) }
   }
@@ -54,7 +54,7 @@ internal import Glibc
 
   var deviceCharacteristics: Int32 { unsafe methods.xDeviceCharacteristics(pointer) }
 
-  /// - Parameter namesFullDisk: whether a full disk has a result code of its own.
+  /// - Parameter namesFullDisk: whether to report a full disk as `SQLITE_FULL`.
   func mapShared(
     _ region: Int32, _ byteCount: Int32, _ isExtending: Int32,
     _ target: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, namesFullDisk: Bool = true
@@ -72,8 +72,10 @@ internal import Glibc
 
   func unmapShared(_ isDeleting: Int32) -> Int32 { unsafe methods.xShmUnmap(pointer, isDeleting) }
 
-  /// "unix" says `SQLITE_FULL` only of its writes: a disk without room for the log's index, found at
-  /// opening, or for what a sync brings out, would pass for a broken one.
+  /// Reports a full disk as `SQLITE_FULL`.
+  ///
+  /// "unix" returns that code only for writes. It reports a full disk during a sync, or while it
+  /// makes the log's index, as a general I/O error.
   private func namingFullDisk(_ isNamed: Bool = true, _ step: () -> Int32) -> Int32 {
     errno = 0
     let result = step()
@@ -81,7 +83,7 @@ internal import Glibc
     return isFull ? SQLITE_FULL : result
   }
 
-  /// Whether the file lies no longer at the path it was opened by.
+  /// Whether the path by which the file was opened no longer leads to it.
   var hasMoved: Bool {
     var answer: Int32 = 0
     return unsafe control(SQLITE_FCNTL_HAS_MOVED, &answer) == SQLITE_OK && answer != 0
@@ -95,10 +97,10 @@ internal import Glibc
 }
 
 extension BaseFile {
-  /// The length of a database file, 0 where only the room for its header is there.
+  /// The length of a database file; 0 if the file has room for its header but no header yet.
   ///
-  /// The header is the first write to a file and is synchronized before the next. A power cut
-  /// between the two may leave the file with its new length and zeros: it holds nothing yet.
+  /// The header is the first write to a file and is synchronized before the second. After a power
+  /// cut between the two, the file can have its new length and hold zeros. It is then empty.
   func sealedByteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
     let result = unsafe byteCount(target)
     guard result == SQLITE_OK, unsafe target.pointee == Int64(SealedHeader.byteCount) else {
@@ -115,14 +117,14 @@ extension BaseFile {
 
 /// SQLite's index of the log, `NAME-shm`.
 enum SharedMemoryFile {
-  /// Lets the owner of a database write its index where they may write the database.
+  /// Lets the owner of a database write its index if they can write the database.
   ///
-  /// SQLite makes it with the permissions that the database has at that moment, takes it as it finds it
-  /// later, and does not remove it as long as it cannot be written: a database that was read by itself
-  /// while it was read-only (`chmod 400`) would stay so. By name, because closing a descriptor of the file
-  /// would end the locks that this process has on it.
+  /// SQLite creates the index with the database's current permissions and reuses an existing one.
+  /// It cannot remove an index that it cannot write. An index made while the database was read-only
+  /// (`chmod 400`) would therefore stay read-only. The permissions are changed by name: closing a
+  /// descriptor of the file would release this process's locks on it.
   ///
-  /// - Parameter path: of the database.
+  /// - Parameter path: the path of the database.
   static func openToOwner(of path: UnsafePointer<CChar>) {
     var database = stat()
     var index = stat()

@@ -1,17 +1,17 @@
 internal import CSQLite
 
-/// SQLite's calls on a file that we opened: <https://sqlite.org/c3ref/io_methods.html>.
+/// SQLite's calls on a file that this VFS opened: <https://sqlite.org/c3ref/io_methods.html>.
 ///
-/// In the memory that SQLite gives for a file lie the method table and a reference to the
-/// ``OpenFile``, which goes at xClose. Version 2 of the table keeps memory mapping off.
+/// SQLite's memory for a file holds the method table and a reference to the ``OpenFile``, which
+/// xClose releases. Version 2 of the table has no memory mapping.
 enum FileCallbacks {
-  /// What SQLite's memory for one of our files holds.
+  /// The contents of SQLite's memory for one of our files.
   @unsafe struct Slot {
     var methods: UnsafePointer<sqlite3_io_methods>?
     var file: Unmanaged<OpenFile>?
   }
 
-  /// The table of every such file.
+  /// The method table that all our files share.
   // nonisolated(unsafe): written once, before the first file is opened.
   nonisolated(unsafe) static let methods: UnsafePointer<sqlite3_io_methods> = {
     let table = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
@@ -19,13 +19,13 @@ enum FileCallbacks {
     return unsafe UnsafePointer(table)
   }()
 
-  /// Puts an open file into SQLite's memory.
+  /// Stores an open file in SQLite's memory.
   static func install(_ file: OpenFile, in memory: UnsafeMutablePointer<sqlite3_file>) {
     unsafe UnsafeMutableRawPointer(memory).storeBytes(
       of: Slot(methods: methods, file: .passRetained(file)), as: Slot.self)
   }
 
-  /// Our file in SQLite's memory; nil when it is a file of the VFS beneath.
+  /// Our file in SQLite's memory; nil if the underlying VFS opened it.
   static func file(in memory: UnsafeMutablePointer<sqlite3_file>?) -> OpenFile? {
     guard let memory = unsafe memory, let found = unsafe memory.pointee.pMethods,
       unsafe found == methods
@@ -33,7 +33,7 @@ enum FileCallbacks {
     return unsafe UnsafeMutableRawPointer(memory).load(as: Slot.self).file?.takeUnretainedValue()
   }
 
-  /// Lends the file to a call without touching its reference count.
+  /// Passes the file to a call without changing its reference count.
   @inline(__always)
   private static func with(
     _ memory: UnsafeMutablePointer<sqlite3_file>?, _ body: (OpenFile) -> Int32
@@ -122,7 +122,7 @@ let SQLITE_IOERR_READ = SQLITE_IOERR | (1 << 8)
 let SQLITE_IOERR_SHORT_READ = SQLITE_IOERR | (2 << 8)
 let SQLITE_IOERR_WRITE = SQLITE_IOERR | (3 << 8)
 let SQLITE_IOERR_LOCK = SQLITE_IOERR | (15 << 8)
-/// Bytes that are not what was written: what SQLite's own checksum VFS answers.
+/// The bytes read differ from the bytes written; SQLite's checksum VFS uses this code, too.
 let SQLITE_IOERR_DATA = SQLITE_IOERR | (32 << 8)
 let SQLITE_READONLY_DBMOVED = SQLITE_READONLY | (4 << 8)
 let SQLITE_OK_SYMLINK = SQLITE_OK | (2 << 8)

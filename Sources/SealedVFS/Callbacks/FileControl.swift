@@ -1,14 +1,14 @@
 internal import CSQLite
 
-/// The answers that our files give themselves: <https://sqlite.org/c3ref/c_fcntl_begin_atomic_write.html>.
+/// File controls that our files answer: <https://sqlite.org/c3ref/c_fcntl_begin_atomic_write.html>.
 enum FileControl {
-  /// Answers an operation, or hands it to the file and the VFS beneath.
+  /// Answers an operation, or passes it to the file and the underlying VFS.
   static func answer(
     _ file: OpenFile, _ operation: Int32, _ argument: UnsafeMutableRawPointer?
   ) -> Int32 {
     switch operation {
     case SQLITE_FCNTL_VFSNAME:
-      // The VFS beneath would say its own name, and nobody could tell that we are there.
+      // The underlying VFS would give its own name, and hide that this file is sealed.
       return unsafe answerName(argument)
     case SQLITE_FCNTL_MMAP_SIZE:
       unsafe argument?.storeBytes(of: 0, as: Int64.self)
@@ -17,7 +17,7 @@ enum FileControl {
       unsafe argument?.storeBytes(of: 1, as: Int32.self)
       return SQLITE_OK
     case SQLITE_FCNTL_CHUNK_SIZE, SQLITE_FCNTL_BEGIN_ATOMIC_WRITE:
-      return SQLITE_NOTFOUND  // neither holes at the end nor batches that bypass us
+      return SQLITE_NOTFOUND  // no holes at the end, and no batches that bypass the cipher
     case SQLITE_FCNTL_PRAGMA:
       return unsafe refuseKey(argument, of: file) ?? file.control(operation, argument)
     default:
@@ -25,9 +25,10 @@ enum FileControl {
     }
   }
 
-  /// By allow-list: what the device promises of bytes need not hold of sealed pages.
+  /// The device characteristics that also hold for sealed pages, chosen from an allow-list.
   ///
-  /// Safe overwrite is always claimed, as SQLite does on Linux; without it page writes would be split.
+  /// Power-safe overwrite is always claimed, as SQLite does on Linux. Without it SQLite would split
+  /// page writes.
   static func deviceCharacteristics(of base: BaseFile) -> Int32 {
     SQLITE_IOCAP_POWERSAFE_OVERWRITE
       | base.deviceCharacteristics & SQLITE_IOCAP_UNDELETABLE_WHEN_OPEN
@@ -41,7 +42,7 @@ enum FileControl {
     return SQLITE_OK
   }
 
-  /// Says no to `PRAGMA key` and its like, which SQLite would ignore without a word.
+  /// Refuses `PRAGMA key` and similar pragmas, which SQLite would silently ignore.
   ///
   /// - Returns: nil for every other pragma.
   private static func refuseKey(_ argument: UnsafeMutableRawPointer?, of file: OpenFile) -> Int32? {

@@ -1,9 +1,9 @@
 internal import CSQLite
 
-/// One open file that SQLite's calls reach through us: what they do unless a subclass says otherwise.
+/// An open file on this VFS, and the default behaviour of SQLite's calls on it.
 ///
-/// The subclasses are ``SealedFile``, whose key was registered, and ``TemporaryFile``, which has a key
-/// of its own. SQLite calls a file from one thread at a time.
+/// The subclasses are ``SealedFile``, whose key is registered, and ``TemporaryFile``, which has its
+/// own key. SQLite calls a file from one thread at a time.
 class OpenFile {
   let base: BaseFile
 
@@ -23,7 +23,7 @@ class OpenFile {
 
   func synchronize(_ flags: Int32) -> Int32 { base.synchronize(flags) }
 
-  /// Maps a region of the log's index, which only a database has.
+  /// Maps a region of the log's index; only a database file has one.
   func mapShared(
     _ region: Int32, _ byteCount: Int32, _ isExtending: Int32,
     _ target: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
@@ -50,11 +50,12 @@ class OpenFile {
 
 /// One open file of a sealed database, with the key that was registered for it.
 ///
-/// The subclasses are ``PagedFile`` with one class a format, ``LogFile`` and ``JournalFile``.
+/// The subclasses are ``PagedFile`` (with one subclass for each format), ``LogFile`` and
+/// ``JournalFile``.
 class SealedFile: OpenFile {
   let registered: RegisteredKey
 
-  /// What was found through this connection to this database, its log and its journal.
+  /// The faults that this connection found in the database, its log and its journal.
   let faults: RecentFaults
 
   init(base: BaseFile, registered: RegisteredKey, faults: RecentFaults) {
@@ -63,13 +64,13 @@ class SealedFile: OpenFile {
     super.init(base: base)
   }
 
-  /// Records why a call fails and returns its result code.
+  /// Records the reason for a failed call and returns its result code.
   func fail(_ code: SealedFileError.Code, page: UInt32? = nil, _ result: Int32) -> Int32 {
     record(SealedFileError(code, path: registered.path, pageNumber: page), result)
     return result
   }
 
-  /// Keeps a fault for whoever asks what SQLite's result code means.
+  /// Records a fault, so that callers can ask for the reason behind SQLite's result code.
   func record(_ fault: SealedFileError, _ result: Int32) {
     faults.record(fault, result: result)
     FaultLog.record(fault)

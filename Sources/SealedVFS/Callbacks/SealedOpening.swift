@@ -4,20 +4,21 @@ internal import VaultCrypto
 
 /// Opens the files of registered databases, and every temporary file.
 enum SealedOpening {
-  /// The URI parameter that marks the target of a `VACUUM INTO`: SQLite sets its page size itself and
-  /// fails when a header is there already.
+  /// The URI parameter that marks the target of a `VACUUM INTO`.
+  ///
+  /// SQLite sets the target's page size itself, and fails if the file shows a header already.
   static let vacuumTargetParameter = "sealed_vacuum_into"
 
   /// Opens a database that is registered, a log or journal of one, or a temporary file.
   ///
-  /// - Parameter usual: the VFS beneath ours; a registration may name another.
-  /// - Returns: nil for any other file: the VFS beneath opens it, in the same memory.
+  /// - Parameter usual: the underlying VFS, unless a registration names another.
+  /// - Returns: nil for any other file: the underlying VFS opens it, in the same memory.
   static func open(
     _ path: UnsafePointer<CChar>?, _ memory: UnsafeMutablePointer<sqlite3_file>, _ flags: Int32,
     _ outFlags: UnsafeMutablePointer<Int32>?, over usual: UnsafeMutablePointer<sqlite3_vfs>
   ) -> Int32? {
     if flags & TemporaryFile.openFlags != 0 {
-      // Whose rows it will hold cannot be told from here: those of plain databases are sealed too.
+      // SQLite does not say whose rows it will hold, so those of plain databases are sealed, too.
       let file = unsafe TemporaryFile(base: BaseFile(usual))
       return unsafe open(file, path, memory, flags, outFlags, over: usual)
     }
@@ -36,7 +37,7 @@ enum SealedOpening {
       file = main
     } else if flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL) != 0 {
       let database = unsafe FileCallbacks.file(in: sqlite3_database_file_object(path))
-      // Another format's log would be written as it is, in clear.
+      // SQLite would write the log of another format in the clear.
       if let other = database as? SQLCipherFile { return other.fail(.notClosed, SQLITE_CANTOPEN) }
       guard let main = database as? MainFile else { return nil }
       if main.base.hasMoved { return main.fail(.moved, SQLITE_READONLY_DBMOVED) }
@@ -50,7 +51,7 @@ enum SealedOpening {
           base: base, main: main,
           path: Array(UnsafeRawBufferPointer(start: path, count: strlen(path))))
     } else {
-      return nil  // a super-journal, which stays clear, or a journal named in one
+      return nil  // a super-journal, which stays in the clear, or a journal named in one
     }
     return unsafe open(file, path, memory, flags, outFlags, over: file.registered.base)
   }
@@ -69,7 +70,7 @@ enum SealedOpening {
     {
       unsafe SharedMemoryFile.openToOwner(of: path)
     }
-    if let other = file as? SQLCipherFile, !other.settleAccess() {
+    if let other = file as? SQLCipherFile, !other.checkWriteAccess() {
       unsafe outFlags?.pointee &= ~SQLITE_OPEN_READWRITE
       unsafe outFlags?.pointee |= SQLITE_OPEN_READONLY
     }

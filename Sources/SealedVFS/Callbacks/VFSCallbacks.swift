@@ -2,9 +2,8 @@ internal import CSQLite
 
 /// SQLite's calls on the VFS itself: <https://sqlite.org/c3ref/vfs.html>.
 ///
-/// Everything goes to the VFS beneath, "unix", but the opening of registered databases, their logs
-/// and journals, and temporary files. Other files of the process never pass through us again after
-/// they are opened.
+/// All calls go to the underlying VFS, "unix", except the opening of registered databases, their
+/// logs and journals, and temporary files. SQLite calls other open files directly.
 enum VFSCallbacks {
   /// Makes the VFS, ready to be registered; it lives as long as the process.
   static func makeVFS(
@@ -30,7 +29,7 @@ enum VFSCallbacks {
     return unsafe memory
   }
 
-  /// The VFS beneath ours.
+  /// The underlying VFS.
   private static func base(
     _ vfs: UnsafeMutablePointer<sqlite3_vfs>?
   ) -> UnsafeMutablePointer<sqlite3_vfs> {
@@ -40,13 +39,13 @@ enum VFSCallbacks {
     return unsafe data.assumingMemoryBound(to: sqlite3_vfs.self)
   }
 
-  /// The VFS beneath for one path: a registration may name another than "unix".
+  /// The underlying VFS for one path; a registration can name another than "unix".
   private static func base(
     _ vfs: UnsafeMutablePointer<sqlite3_vfs>?, for path: UnsafePointer<CChar>?
   ) -> UnsafeMutablePointer<sqlite3_vfs> {
     let usual = unsafe base(vfs)
     guard let path = unsafe path, let found = unsafe KeyRegistry.find(databaseOrSibling: path),
-      // A file that it opens lies in memory that SQLite has measured by our own VFS.
+      // SQLite allocates the memory of its files by the size that our own VFS states.
       unsafe found.base.pointee.szOsFile <= usual.pointee.szOsFile
     else { return unsafe usual }
     return unsafe found.base

@@ -1,22 +1,23 @@
 internal import CSQLite
 
-/// The file that a `VACUUM INTO` is about to write, seen from the database that it reads.
+/// Checks the file that a `VACUUM INTO` is about to write, from the database that it reads.
 ///
-/// SQLite attaches the target by its plain name, and its xOpen is that of any new database. So a sealed
-/// file looks for it later, when SQLite locks the file to read it: nothing has been written by then.
+/// SQLite attaches the target by its plain name, and opens it like any new database. A sealed file
+/// therefore looks for a target later, when SQLite locks that file for reading. At that time SQLite
+/// has not written anything.
 enum VacuumTarget {
   /// SQLite names the schema "vacuum_db", in later versions "vacuum_" and 16 digits.
   private static let schemaPrefix = "vacuum_"
 
-  /// Why a connection must not run the `VACUUM INTO` that it has begun; nil where it runs none.
+  /// The reason to refuse the `VACUUM INTO` that a connection has begun; nil if there is none.
   static func fault(of connection: OpaquePointer) -> SealedFileError? {
-    var index: Int32 = 2  // behind main and temp
+    var index: Int32 = 2  // after main and temp
     while let schema = unsafe sqlite3_db_name(connection, index) {
       index += 1
       guard unsafe String(cString: schema).hasPrefix(schemaPrefix),
         let name = unsafe sqlite3_db_filename(connection, schema),
         let path = unsafe String(validatingCString: name), !path.isEmpty
-      else { continue }  // VACUUM alone: its copy is a temporary file
+      else { continue }  // a plain VACUUM: its copy is a temporary file
       if let reason = unsafe reason(connection, schema) {
         return SealedFileError(.vacuumTargetRefused, path: path, detail: reason)
       }
@@ -41,10 +42,10 @@ enum VacuumTarget {
       return nil
     }
     if let target = unsafe FileCallbacks.file(in: file) as? PagedFile {
-      return target.showsStandIn ? "it is not marked as the target of one" : nil
+      return target.showsStandIn ? "it is not marked with sealed_vacuum_into=1" : nil
     }
-    // Whoever names another VFS wants a plain file.
+    // A caller that names another VFS asks for a plain file.
     let isOurs = unsafe vfs == sqlite3_vfs_find(SealedVFS.name)
-    return isOurs ? "it has no key, and would hold this database in clear" : nil
+    return isOurs ? "it has no key, and would hold this database in the clear" : nil
   }
 }

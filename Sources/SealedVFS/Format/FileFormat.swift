@@ -1,26 +1,27 @@
-/// How the pages of a database file are encrypted.
+/// The encryption format of a database file's pages.
 ///
-/// Both have pages of 4096 bytes, and 16 bytes at the start that SQLite keeps constant.
+/// Both formats have pages of 4096 bytes, and use the first 16 bytes, which SQLite keeps constant.
 public struct FileFormat: Sendable, Hashable {
-  /// What errors call it.
+  /// The format's name in errors.
   public let name: String
 
-  /// How many bytes at the end of each page SQLite leaves to the format.
+  /// The number of bytes at the end of each page that SQLite reserves for the format.
   public let reservedByteCount: Int
 
-  /// Our own: `docs/reference/sealed-database-format.md`.
+  /// The sealed format of this library: `docs/reference/sealed-database-format.md`.
   public static let sealed = FileFormat(name: "sealed", reservedByteCount: 40)
 
   /// SQLCipher 4 with its default settings: `docs/reference/sqlcipher-format.md`.
   ///
-  /// Read where it lies, and written only as a whole new file: its log and journal are never opened.
+  /// Such a database is read in place, and written only as a whole new file. Its log and journal
+  /// are never opened.
   public static let sqlcipher4 = FileFormat(name: "sqlcipher4", reservedByteCount: 80)
 }
 
-/// Where things lie in a sealed page: `docs/reference/sealed-database-format.md`, "A sealed page".
+/// The offsets in a sealed page: `docs/reference/sealed-database-format.md`, "A sealed page".
 enum PageLayout {
   static let byteCount = 4096
-  /// What SQLite keeps constant at the start of a file, and every format uses for its own purpose.
+  /// The bytes at the start of a file that SQLite keeps constant and every format uses.
   static let identityByteCount = 16
   static let reservedByteCount = 40
   static let contentByteCount = 4056
@@ -29,15 +30,15 @@ enum PageLayout {
   static let tagOffset = 4080
   static let tagByteCount = 16
 
-  /// The page that holds SQLite's lock bytes, at 1 GiB: it is never written.
+  /// The page that holds SQLite's lock bytes, at 1 GiB; SQLite never writes it.
   static let lockPageNumber: UInt32 = 262_145
 
-  /// Where a page lies in the database file; pages count from 1.
+  /// The offset of a page in the database file; pages count from 1.
   static func offset(ofPage number: UInt32) -> Int64 {
     (Int64(number) - 1) * Int64(byteCount)
   }
 
-  /// The page that begins at an offset; nil where none does.
+  /// The page that begins at an offset; nil if none does.
   static func pageNumber(at offset: Int64) -> UInt32? {
     guard offset >= 0, offset % Int64(byteCount) == 0 else { return nil }
     return UInt32(exactly: offset / Int64(byteCount) + 1)

@@ -10,10 +10,11 @@ public struct SealedHeader: Sendable, Equatable {
   /// The length of a file id in bytes.
   public static let fileIDByteCount = 8
 
-  /// Tells a wrong key from a right one, but for one in 2^32; not a commitment to the key.
+  /// Distinguishes a wrong key from the right one, except once in 2^32; it does not commit to the
+  /// key.
   let keyCheck: [UInt8]
 
-  /// The file's identity: 8 random bytes, kept by a change of key.
+  /// The file's identity: 8 random bytes that a key change keeps.
   public let fileID: [UInt8]
 
   init(keyCheck: [UInt8], fileID: [UInt8]) {
@@ -27,7 +28,7 @@ public struct SealedHeader: Sendable, Equatable {
     self.fileID = fileID
   }
 
-  /// Whether the key check fits this key.
+  /// Whether the key check matches this key.
   public func matches(key: borrowing SecretBytes) -> Bool {
     guard let expected = try? DerivedKeys.keyCheck(of: key, fileID: fileID) else { return false }
     return unsafe isEqualInConstantTime(expected.span.bytes, keyCheck.span.bytes)
@@ -39,7 +40,7 @@ public struct SealedHeader: Sendable, Equatable {
   }
 }
 
-/// What the first bytes of a file say that it is.
+/// The kind of file that its first 16 bytes state.
 enum HeaderReading: Equatable {
   case zeros
   case plainSQLite
@@ -49,7 +50,7 @@ enum HeaderReading: Equatable {
 
   static let plainMagic = Array("SQLite format 3\0".utf8)
 
-  /// Reads the first 16 bytes of a file that has as many.
+  /// Reads the first 16 bytes of a file; any other length reads as `foreign`.
   init(_ bytes: [UInt8]) {
     let version = bytes.count == SealedHeader.byteCount ? Int(bytes[3]) : -1
     self =

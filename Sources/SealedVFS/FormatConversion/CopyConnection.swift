@@ -1,12 +1,12 @@
 internal import CSQLite
 
-/// A connection through SQLite's C interface, that a copy is made or an image is checked with.
+/// A connection through SQLite's C interface, for copying a database or checking an image.
 @safe final class CopyConnection {
   private let pointer: OpaquePointer
 
   /// Opens a database by URI or path.
   ///
-  /// - Parameter explain: makes an error of an extended result code and SQLite's words.
+  /// - Parameter explain: makes an error from an extended result code and SQLite's message.
   init(
     _ name: String, vfs: String, isReadOnly: Bool,
     explain: @escaping (Int32, String) -> SealedFileError
@@ -33,14 +33,14 @@ internal import CSQLite
 
   deinit { close() }
 
-  /// Closes the connection; nothing is done with it afterwards.
+  /// Closes the connection; the caller must not use it afterwards.
   func close() {
     guard isOpen else { return }
     isOpen = false
     unsafe sqlite3_close_v2(pointer)
   }
 
-  /// Sets the reserve of a new database and says what it is.
+  /// Sets the reserved bytes of a new database and returns the number that SQLite reports.
   func reserve(_ format: FileFormat) -> Int {
     unsafe SealedConnection.reserveBytes(of: pointer, for: format)
   }
@@ -48,7 +48,7 @@ internal import CSQLite
   /// The name of the VFS that the main database is on.
   var vfsName: String? { unsafe SealedConnection.vfsName(of: pointer) }
 
-  /// Runs one statement to its end; what follows it in the text is never run.
+  /// Runs the first statement of a text to its end, and ignores the rest of the text.
   ///
   /// - Returns: the first columns of each row, as text; NULL is nil.
   @discardableResult
@@ -77,7 +77,7 @@ internal import CSQLite
     try run(sql, columnCount: 1).first.flatMap { $0.first ?? nil }
   }
 
-  /// Calls `body` now and then while `work` runs statements.
+  /// Calls `body` from time to time while `work` runs statements.
   func reporting(
     _ body: () -> Void, during work: () throws(SealedFileError) -> Void
   ) throws(SealedFileError) {

@@ -3,15 +3,15 @@ internal import FileLayer
 package import SystemPackage
 package import VaultCrypto
 
-/// A database to be copied: it is opened read-only and stays as it is, nothing is left beside it.
+/// A database to copy: it is opened read-only, is not changed, and no file is left beside it.
 package final class CopySource {
-  /// How SQLite is to open it.
+  /// The URI by which SQLite opens the database.
   let uri: String
   let path: String
   let registration: KeyRegistration?
   private let base: String
 
-  /// The file, held so that nobody else can have it open; nil for a sealed one that others use.
+  /// The file, locked against every other connection; nil for a sealed database that others use.
   private let held: LockedInputFile?
 
   private init(
@@ -26,10 +26,10 @@ package final class CopySource {
     self.base = base
   }
 
-  /// A sealed database; others may have it open.
+  /// Opens a sealed database, which others can have open.
   ///
-  /// Where nobody has, it is held exclusively until this object goes: SQLite would otherwise leave
-  /// an empty log beside a database in WAL mode.
+  /// If it is not in use, it is locked exclusively until this object is released. Otherwise SQLite
+  /// would leave an empty log beside a database in WAL mode.
   package static func sealed(
     _ path: FilePath, key: borrowing SecretBytes, over base: String = "unix"
   ) throws(SealedFileError) -> CopySource {
@@ -44,7 +44,7 @@ package final class CopySource {
     }
   }
 
-  /// A closed SQLCipher 4 database.
+  /// Opens a closed SQLCipher 4 database.
   package static func sqlcipher4(
     _ path: FilePath, key: borrowing SQLCipherKey, over base: String = "unix"
   ) throws(SealedFileError) -> CopySource {
@@ -55,7 +55,7 @@ package final class CopySource {
     return CopySource(full, "immutable=1&vfs=sealed", registration, held, over: base)
   }
 
-  /// A closed plain database, of any page size.
+  /// Opens a closed plain database of any page size.
   package static func plain(
     _ path: FilePath, over base: String = "unix"
   ) throws(SealedFileError) -> CopySource {
@@ -65,21 +65,21 @@ package final class CopySource {
     case .plainSQLite: break
     case .absent: throw SealedFileError(.absent, path: full)
     case .sealed, .newerVersion:
-      throw SealedFileError(.notPlainDatabase, path: full, detail: "it is a sealed one")
+      throw SealedFileError(.notPlainDatabase, path: full, detail: "it is a sealed database")
     case .empty, .foreign: throw SealedFileError(.notPlainDatabase, path: full)
     }
     let held = try hold(full, over: base)
     return CopySource(full, "immutable=1&vfs=\(base)", nil, held, over: base)
   }
 
-  /// Makes sure that the file alone is the database, and was while it was read.
+  /// Checks that no log or journal held changes while the file was read.
   func requireClosed() throws(SealedFileError) {
     guard held != nil, let vfs = unsafe sqlite3_vfs_find(base) else { return }
     try unsafe SiblingFiles.requireNone(of: path, over: vfs)
   }
 
-  /// Takes the file for ourselves: no other connection can have it open, not even an idle one with
-  /// a log.
+  /// Locks the file exclusively: no other connection can have it open, not even an idle one with a
+  /// log.
   private static func hold(
     _ path: String, over base: String
   ) throws(SealedFileError) -> LockedInputFile {
@@ -95,12 +95,13 @@ package final class CopySource {
     return file
   }
 
-  /// An empty file would be taken for a new database, and a pipe would not let itself be opened.
+  /// Refuses an empty file, which SQLite would take for a new database, and a pipe, on which open
+  /// blocks.
   private static func requireFileWithBytes(_ path: String) throws(SealedFileError) {
     let status = try SealedFileError.translating(FilePath(path)) { () throws(FileError) in
       try LinuxFileSystem().status(of: FilePath(path))
     }
-    guard let status else { return }  // another VFS need not keep its files where the system does
+    guard let status else { return }  // the files of another VFS can be outside the file system
     guard status.kind == .regular else {
       throw SealedFileError(.notDatabaseFile, path: path, detail: "it is not a regular file")
     }
@@ -109,12 +110,12 @@ package final class CopySource {
     }
   }
 
-  /// Whether a sealed database is refused for its log alone, which SQLite can read.
+  /// Whether a sealed database is refused only because of its log, which SQLite can read.
   private static func isInTheLog(_ error: SealedFileError, _ path: String) -> Bool {
     error.code == .notClosed && error.detail?.contains(path + "-wal") == true
   }
 
-  /// A path as a URI holds it: <https://sqlite.org/uri.html>.
+  /// Escapes a path for a URI: <https://sqlite.org/uri.html>.
   private static func escaped(_ path: String) -> String {
     path.utf8.map { byte in
       switch byte {

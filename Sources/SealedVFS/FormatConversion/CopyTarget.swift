@@ -3,9 +3,9 @@ package import FileLayer
 package import SystemPackage
 package import VaultCrypto
 
-/// A database to be made: under a side name until it is whole and durable, then under its own.
+/// A database to make: written under a temporary name until it is whole and durable, then renamed.
 package final class CopyTarget {
-  /// How its pages are encrypted; nil for a plain one.
+  /// The encryption format of its pages; nil for a plain database.
   let format: FileFormat?
   let vfs: String
   package private(set) var registration: KeyRegistration?
@@ -14,7 +14,7 @@ package final class CopyTarget {
   private var isFinished = false
 
   var path: FilePath { file.place }
-  /// Where it is written.
+  /// The path of the file while it is written.
   package var side: FilePath { file.path }
 
   private init(
@@ -27,7 +27,7 @@ package final class CopyTarget {
     self.vfs = vfs
   }
 
-  /// A sealed database, with an identity of its own.
+  /// Prepares a sealed database with a new identity.
   package static func sealed(
     _ path: FilePath, key: borrowing SecretBytes, over base: String = "unix",
     fileSystem: any FileSystem = LinuxFileSystem()
@@ -38,7 +38,7 @@ package final class CopyTarget {
     return target
   }
 
-  /// An SQLCipher 4 database with default settings.
+  /// Prepares an SQLCipher 4 database with default settings.
   package static func sqlcipher4(
     _ path: FilePath, key: borrowing SQLCipherKey, over base: String = "unix",
     fileSystem: any FileSystem = LinuxFileSystem()
@@ -48,7 +48,7 @@ package final class CopyTarget {
     return target
   }
 
-  /// A plain SQLite database: everything in it is in clear.
+  /// Prepares a plain SQLite database, in which everything is in the clear.
   package static func plain(
     _ path: FilePath, over base: String = "unix",
     fileSystem: any FileSystem = LinuxFileSystem()
@@ -61,25 +61,25 @@ package final class CopyTarget {
     lock.release()
   }
 
-  /// Gives the database its name, durably; its connection is closed.
+  /// Renames the database to its final path, durably; its connection must be closed.
   package func finish() throws(SealedFileError) {
     try file.requireFreePlace()
-    isFinished = true  // or it is removed there
+    isFinished = true  // before putInPlace, which removes the file itself if it fails
     try file.putInPlace()
   }
 
-  /// How many pages are written so far.
+  /// The number of pages written so far.
   var pageCount: Int {
     let status = try? LinuxFileSystem().status(of: side)
     return Int(status?.byteCount ?? 0) / PageLayout.byteCount
   }
 }
 
-/// The log and the journal beside a database that is to be read by itself.
+/// The log and the journal beside a database that is read without them.
 enum SiblingFiles {
-  /// Makes sure that neither holds anything that belongs into the database.
+  /// Requires that neither holds changes that belong in the database.
   ///
-  /// - Throws: `notClosed`, naming the file.
+  /// - Throws: `notClosed`, with the file's name.
   static func requireNone(
     of database: String, over vfs: UnsafeMutablePointer<sqlite3_vfs>
   ) throws(SealedFileError) {
@@ -92,11 +92,12 @@ enum SiblingFiles {
     if let journal = try unsafe LockedInputFile(database + "-journal", kind: kind, over: vfs),
       try journal.byteCount() > 0, beginsWithSomething(journal)
     {
-      throw SealedFileError(.notClosed, path: database, detail: "\(journal.path) is hot")
+      throw SealedFileError(
+        .notClosed, path: database, detail: "\(journal.path) holds an unfinished transaction")
     }
   }
 
-  /// Whether a journal is one that must be rolled back: SQLite zeroes the start of one that is not.
+  /// Whether SQLite must roll a journal back; SQLite zeroes the start of a finished one.
   private static func beginsWithSomething(_ journal: LockedInputFile) -> Bool {
     let start = Scratch(byteCount: 8)
     guard unsafe journal.read(start.pointer, start.byteCount, at: 0) else { return true }

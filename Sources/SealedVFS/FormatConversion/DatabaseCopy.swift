@@ -3,9 +3,9 @@ internal import SystemPackage
 
 /// Copies a whole database by SQL: `docs/reference/exchange.md`.
 ///
-/// Neither `VACUUM INTO` nor the backup API can give a database *fewer* reserved bytes a page than it
-/// has, and SQLCipher reserves 80 where a sealed page has 40. What VACUUM does inside is done here
-/// between two files: tables, then rows, then what refers to them.
+/// Neither `VACUUM INTO` nor the backup API can *reduce* the reserved bytes of a page, and
+/// SQLCipher reserves 80 where a sealed page has 40. This type therefore repeats VACUUM's steps
+/// between two files: it copies tables, then rows, then the views, triggers and virtual tables.
 package struct DatabaseCopy {
   private let source: CopySource
   private let target: CopyTarget
@@ -17,7 +17,8 @@ package struct DatabaseCopy {
 
   /// Makes the copy, which is whole and durable under its own name on return.
   ///
-  /// - Parameter progress: pages written, of those that the source has; the last call has both equal.
+  /// - Parameter progress: receives the pages written and the pages of the source, equal in the
+  ///   last call.
   package func run(progress: (PageProgress) -> Void) throws(SealedFileError) {
     let facts = try SourceFacts(source, explain: explain)
     let connection = try CopyConnection(
@@ -40,7 +41,7 @@ package struct DatabaseCopy {
       PageProgress(completedPageCount: facts.pageCount, pageCount: facts.pageCount))
   }
 
-  /// All that must be so before the first page is written, and the source beside it.
+  /// Checks and sets all that must hold before the first page is written, and attaches the source.
   private func prepare(
     _ connection: CopyConnection, _ facts: SourceFacts
   ) throws(SealedFileError) {
@@ -54,23 +55,26 @@ package struct DatabaseCopy {
     }
     for (setting, value) in [
       ("page_size", "4096"), ("encoding", "'\(facts.encoding)'"),
-      // A file that is whole or absent needs no journal, which would hold pages a second time.
+      // A file that is either whole or absent needs no journal, which would store pages twice.
       ("journal_mode", "OFF"), ("synchronous", "FULL"),
-      ("auto_vacuum", "\(facts.autoVacuum)"),  // the first that writes
-      ("temp_store", "MEMORY"),  // no unnamed file, which nothing would encrypt
+      ("auto_vacuum", "\(facts.autoVacuum)"),  // the first pragma that writes
+      ("temp_store", "MEMORY"),  // an unnamed file would be unencrypted
       ("foreign_keys", "OFF"), ("ignore_check_constraints", "ON"),
-      // The schema is someone else's: its expressions get no functions with effects.
+      // The schema comes from somebody else: its expressions must not call functions with effects.
       ("trusted_schema", "OFF"), ("writable_schema", "ON"),
     ] {
       try connection.run("PRAGMA \(setting) = \(value)")
     }
     guard try connection.first("PRAGMA main.journal_mode") == "off",
       try connection.first("PRAGMA temp_store") == "2"
-    else { throw SealedFileError(.sqliteFailed, path: target.path.string, detail: "a setting") }
+    else {
+      throw SealedFileError(
+        .sqliteFailed, path: target.path.string, detail: "a PRAGMA has no effect")
+    }
     try connection.run("ATTACH \(source.uri.quotedAsText) AS source")
   }
 
-  /// What a failure means: the files know best, then SQLite.
+  /// Makes an error: from the fault that a file recorded, if there is one, or from SQLite's code.
   private func explain(_ result: Int32, _ words: String) -> SealedFileError {
     for registration in [source.registration, target.registration] {
       if let fault = registration?.fault(reportedAs: result) { return fault }
@@ -88,7 +92,7 @@ package struct DatabaseCopy {
   }
 }
 
-/// What a copy must know of its source before it begins.
+/// Facts about the source that a copy needs before it begins.
 private struct SourceFacts {
   let encoding: String
   let autoVacuum: Int

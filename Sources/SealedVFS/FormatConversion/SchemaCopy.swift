@@ -1,4 +1,5 @@
-/// Copies what the attached database `source` holds into the new one, in VACUUM's order.
+/// Copies the schema and rows of the attached database `source` into the new one, in VACUUM's
+/// order.
 struct SchemaCopy {
   let connection: CopyConnection
 
@@ -7,8 +8,8 @@ struct SchemaCopy {
     try makeTablesAndIndexes()
     for table in try tables() { try copyRows(of: table) }
     try copySequences()
-    // Views, triggers and virtual tables last, as text: the rows above meet no trigger, and what a
-    // virtual table needs is in its shadow tables already.
+    // Views, triggers and virtual tables come last, as text: no trigger then fires for the rows
+    // above, and the shadow tables already hold the data of the virtual tables.
     try connection.run(
       """
       INSERT INTO main.sqlite_schema (type, name, tbl_name, rootpage, sql) \
@@ -23,7 +24,8 @@ struct SchemaCopy {
     try connection.run("PRAGMA main.schema_version = \(version &+ 1)")
   }
 
-  /// Indexes too before any row: SQLite then copies their entries in order, without sorting.
+  /// Creates tables and indexes before any row: SQLite then copies index entries in order,
+  /// unsorted.
   private func makeTablesAndIndexes() throws(SealedFileError) {
     let statements = try connection.run(
       """
@@ -32,11 +34,12 @@ struct SchemaCopy {
       ORDER BY type = 'index', rowid
       """, columnCount: 1)
     for case let sql? in statements.map(\.[0]) {
-      // SQLite stores them in this form; anything else was put there by hand.
+      // SQLite stores statements in this form; any other text was written there by hand.
       guard
         ["CREATE TABLE ", "CREATE INDEX ", "CREATE UNIQUE INDEX "].contains(where: sql.hasPrefix)
       else {
-        throw SealedFileError(.sqliteFailed, path: "", detail: "an unusual statement in the schema")
+        throw SealedFileError(
+          .sqliteFailed, path: "", detail: "the schema contains an unknown statement")
       }
       try connection.run(sql)
     }
@@ -53,10 +56,10 @@ struct SchemaCopy {
 
   /// Copies the rows of one table, with their row ids.
   ///
-  /// `SELECT *` between two equal tables makes SQLite copy records as they are (xferOptimization in
-  /// insert.c): row ids and the order of indexes with them. Two kinds of table need their columns
-  /// named: those with generated columns, which cannot be inserted, and those with neither a primary
-  /// key nor an index, which would get new row ids.
+  /// `SELECT *` between two equal tables makes SQLite copy whole records (xferOptimization in
+  /// insert.c), and with them row ids and the order of indexes. Two kinds of table need their
+  /// columns named. Generated columns cannot be inserted. A table with neither a primary key nor an
+  /// index would get new row ids.
   private func copyRows(of table: String) throws(SealedFileError) {
     let (name, text) = (table.quotedAsName, table.quotedAsText)
     let columns = try connection.run(
@@ -73,7 +76,7 @@ struct SchemaCopy {
       try connection.first(
         "SELECT 1 FROM pragma_table_list WHERE schema = 'source' AND name = \(text) AND NOT wr")
       != nil
-    // Where all three names are columns, nobody can see a row id, or refer to it.
+    // If all three names are columns, no statement can see a row id or refer to it.
     if hasRowID, let rowID = ["rowid", "_rowid_", "oid"].first(where: { !taken.contains($0) }) {
       list.insert(rowID, at: 0)
     }
@@ -81,7 +84,7 @@ struct SchemaCopy {
     try connection.run("INSERT INTO main.\(name) (\(names)) SELECT \(names) FROM source.\(name)")
   }
 
-  /// The counters of AUTOINCREMENT, which the rows above have changed.
+  /// Copies the counters of AUTOINCREMENT, which the rows above have changed.
   private func copySequences() throws(SealedFileError) {
     let query = "sqlite_schema WHERE name = 'sqlite_sequence'"
     guard try connection.first("SELECT 1 FROM source.\(query)") != nil else { return }
@@ -98,13 +101,14 @@ struct SchemaCopy {
 }
 
 extension String {
-  /// As an SQL identifier.
+  /// The text as an SQL identifier.
   var quotedAsName: String { quoted(by: "\"") }
 
-  /// As an SQL string.
+  /// The text as an SQL string.
   var quotedAsText: String { quoted(by: "'") }
 
-  /// By code points: to Swift a quote with an accent on it is another character, to SQLite it is not.
+  /// Quotes by code point: Swift, unlike SQLite, takes a quote with an accent for another
+  /// character.
   private func quoted(by quote: Unicode.Scalar) -> String {
     var text = String.UnicodeScalarView([quote])
     for scalar in unicodeScalars {

@@ -19,19 +19,20 @@ extension JournalFile {
     }
   }
 
-  /// Gives SQLite the super-journal's name that was judged, not what lies in the file by now.
+  /// Gives SQLite the super-journal's name that was checked; the file can have changed since then.
   private func answer(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, with name: [UInt8]
   ) -> Int32 {
-    unsafe memset(target, 0, byteCount)  // no name: SQLite rolls back
+    unsafe memset(target, 0, byteCount)  // SQLite rolls back when it finds no name
     if name.count == byteCount { unsafe target.copyMemory(from: name, byteCount: byteCount) }
     return SQLITE_OK
   }
 
-  /// Judges the super-journal pointer, before SQLite rolls back, ignores the journal or deletes a file.
-  private func judgeSuperJournal() -> (name: [UInt8], result: Int32) {
+  /// Checks the super-journal pointer before SQLite rolls back, ignores the journal or deletes a
+  /// file.
+  private func checkSuperJournal() -> (name: [UInt8], result: Int32) {
     let superJournal = unsafe SuperJournal(endOf: base, at: path, on: registered.base)
-    guard case .refused(let reason) = superJournal.standing else {
+    guard case .refused(let reason) = superJournal.state else {
       return (superJournal.name, SQLITE_OK)
     }
     record(
@@ -39,7 +40,8 @@ extension JournalFile {
     return ([], SQLITE_IOERR_DATA)
   }
 
-  /// Whether the journal is hot: SQLite asks for its first byte, which on disk is always zero.
+  /// Answers SQLite's test for a hot journal: it reads the first byte, which on disk is always
+  /// zero.
   private func readHotByte(_ target: UnsafeMutableRawPointer) -> Int32 {
     unsafe memset(sealed.pointer, 0, JournalLayout.sealedByteCount)
     let result = unsafe base.read(sealed.pointer, JournalLayout.sealedByteCount, at: 0)
@@ -57,11 +59,11 @@ extension JournalFile {
       return SQLITE_OK
     case .hot:
       unsafe target.storeBytes(of: JournalLayout.sqliteMagic[0], as: UInt8.self)
-      return judgeSuperJournal().result
+      return checkSuperJournal().result
     }
   }
 
-  /// A header's magic, or the one at the end of a super-journal pointer.
+  /// Reads a header's magic, or the one at the end of a super-journal pointer.
   private func readMagic(_ target: UnsafeMutableRawPointer, at offset: Int64) -> Int32 {
     let result = unsafe base.read(sealed.pointer, JournalLayout.magicByteCount, at: offset)
     guard result == SQLITE_OK else {
@@ -94,9 +96,9 @@ extension JournalFile {
       && sealed.bytes(0..<JournalLayout.magicByteCount).elementsEqual(JournalLayout.sqliteMagic)
   }
 
-  /// SQLite has read length and sum of a super-journal pointer, reads its magic, and will read the name.
+  /// Answers the read of a super-journal pointer's magic, after which SQLite reads the name.
   private func endPointer(_ target: UnsafeMutableRawPointer) -> Int32 {
-    let (name, result) = judgeSuperJournal()
+    let (name, result) = checkSuperJournal()
     guard result == SQLITE_OK else { return result }
     superJournalName = name
     unsafe target.copyMemory(
@@ -104,7 +106,7 @@ extension JournalFile {
     return SQLITE_OK
   }
 
-  /// A later header without its magic ends the journal, unless it had one once.
+  /// Refuses a later header that has lost its magic; one that never had it ends the journal.
   private func refuseDamagedHeader(at offset: Int64) -> Int32 {
     let byteCount = JournalLayout.sealedByteCount
     guard unsafe base.read(sealed.pointer, byteCount, at: offset) == SQLITE_OK,
@@ -113,7 +115,7 @@ extension JournalFile {
     return fail(.damagedJournal, SQLITE_IOERR_DATA)
   }
 
-  /// Opens the header at an offset and remembers it.
+  /// Opens the header at an offset and keeps it.
   private func reveal(at offset: Int64) -> Int32 {
     let result = unsafe base.read(sealed.pointer, JournalLayout.sealedByteCount, at: offset)
     guard result == SQLITE_OK else { return result }
@@ -125,14 +127,15 @@ extension JournalFile {
     let measured = unsafe base.byteCount(&byteCount)
     guard measured == SQLITE_OK else { return measured }
     if header.vouchesForRecords && byteCount < header.end {
-      return fail(.damagedJournal, SQLITE_IOERR_DATA)  // SQLite would end its rollback half-way
+      return fail(.damagedJournal, SQLITE_IOERR_DATA)  // SQLite would end its rollback halfway
     }
     headers.removeAll { $0.offset == offset }
     headers.append(header)
     return SQLITE_OK
   }
 
-  /// Four bytes: a header's word, a checksum, a page number, or part of a super-journal pointer.
+  /// Reads four bytes: a header's word, a checksum, a page number, or part of a super-journal
+  /// pointer.
   private func readWord(_ target: UnsafeMutableRawPointer, at offset: Int64) -> Int32 {
     if let checksum, checksum.offset == offset {
       unsafe target.storeBigEndian(checksum.value, at: 0)
@@ -158,19 +161,19 @@ extension JournalFile {
       return fail(.damagedJournal, SQLITE_IOERR_DATA)
     }
     if result == SQLITE_IOERR_SHORT_READ && header.vouchesForRecords {
-      return fail(.damagedJournal, SQLITE_IOERR_DATA)  // cut: SQLite would stop half-way
+      return fail(.damagedJournal, SQLITE_IOERR_DATA)  // the file is cut: SQLite would stop halfway
     }
     guard result == SQLITE_OK else { return result }
     let number = unsafe UnsafeRawPointer(sealed.pointer).bigEndianWord(at: 0)
     let end = offset + Int64(PageLayout.byteCount)
     if number == 0 || number == JournalLayout.superJournalMark {
-      // No record that was counted has such a number.
+      // No counted record has such a number.
       if header.vouchesForRecords { return fail(.damagedJournal, SQLITE_IOERR_DATA) }
-      unsafe memset(target, 0, PageLayout.byteCount)  // SQLite stops here by itself
+      unsafe memset(target, 0, PageLayout.byteCount)  // SQLite stops here
       return SQLITE_OK
     }
     if !header.vouchesForRecords, !hasMark(of: header, at: end) {
-      // Left by an earlier journal in the same place: this one ended before it.
+      // An earlier journal left this record at the same offset; the present one ended before it.
       unsafe memset(target, 0, PageLayout.byteCount)
       checksum = (end, header.checksumSeed &+ 1)
       return SQLITE_OK
@@ -182,12 +185,13 @@ extension JournalFile {
     if hasWritten || header.vouchesForRecords {
       return fail(.damagedJournal, page: number, SQLITE_IOERR_DATA)
     }
-    // A torn tail, from before the database was touched: zeros whose checksum is wrong.
+    // A torn tail, written before the database was changed: SQLite skips zeros with a wrong
+    // checksum.
     checksum = (end, header.checksumSeed &+ 1)
     return SQLITE_OK
   }
 
-  /// Whether a record, whose page ends here, was written into this header's segment.
+  /// Whether the record whose page ends here was written into this header's segment.
   private func hasMark(of header: JournalHeader, at end: Int64) -> Bool {
     var mark: UInt32 = 0
     return unsafe base.read(&mark, 4, at: end) == SQLITE_OK

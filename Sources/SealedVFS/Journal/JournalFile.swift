@@ -1,30 +1,33 @@
 internal import CSQLite
 internal import Glibc
 
-/// The rollback journal: sealed headers and page records, no checksums of plaintext.
+/// The rollback journal: sealed headers and page records, without checksums of plaintext.
 ///
-/// What SQLite reads and writes is told apart by length and place, as pager.c does it: headers of
-/// 512 bytes at multiples of 512, their first 12 bytes again, records in three writes of 4, 4096
-/// and 4 bytes, a super-journal pointer in five. Anything else is refused.
+/// Reads and writes are distinguished by length and offset, as pager.c makes them. There are
+/// headers of 512 bytes at multiples of 512, and their first 12 bytes again. A record takes three
+/// writes of 4, 4096 and 4 bytes. A super-journal pointer takes five. Any other call is refused.
 final class JournalFile: SealedFile {
   let main: MainFile
 
-  /// The full path, as a super-journal lists it.
+  /// The full path of the journal, as a super-journal lists it.
   let path: [UInt8]
 
-  /// The name that SQLite asks for next: it has read the magic that ends a super-journal pointer.
+  /// The name that SQLite reads next, set after it read the magic that ends a super-journal
+  /// pointer.
   var superJournalName: [UInt8]?
 
-  /// One record, or a header, as on disk.
+  /// One record, or one header, as it is on disk.
   let sealed = Scratch(byteCount: JournalLayout.recordByteCount)
 
-  /// The headers met so far, by offset; a word of one is told from a page number by its place.
+  /// The headers read or written so far; the offset distinguishes a header's word from a page
+  /// number.
   var headers: [JournalHeader] = []
 
-  /// What the record read last says in place of the stored checksum, and where SQLite asks for it.
+  /// The checksum that SQLite gets for the record read last, and the offset at which it asks for
+  /// it.
   var checksum: (offset: Int64, value: UInt32)?
 
-  /// Whether this handle made the journal: then a record that does not open is an error.
+  /// Whether this handle wrote the journal: a record that does not open is then an error.
   private(set) var hasWritten = false
 
   private var hasUnsynchronizedRecords = false
@@ -60,7 +63,7 @@ final class JournalFile: SealedFile {
     case PageLayout.byteCount:
       return unsafe writePage(source, at: offset)
     case 4 where offset == pageEnd:
-      return writeMark(at: offset)  // the checksum samples plaintext: it is not stored
+      return writeMark(at: offset)  // in place of the checksum, which samples plaintext
     case 4:
       unsafe announced = (offset, source.bigEndianWord(at: 0))
       return unsafe base.write(source, 4, at: offset)
@@ -95,7 +98,7 @@ final class JournalFile: SealedFile {
     return write(header, byteCount: JournalLayout.headerByteCount)
   }
 
-  /// Magic and record count: from now on the journal is hot.
+  /// Writes magic and record count, which make the journal hot.
   private func writeCount(_ source: UnsafeRawPointer, at offset: Int64) -> Int32 {
     guard let index = headers.firstIndex(where: { $0.offset == offset }) else {
       return SQLITE_IOERR_WRITE
@@ -113,19 +116,19 @@ final class JournalFile: SealedFile {
     return unsafe base.write(sealed.pointer, byteCount, at: header.offset)
   }
 
-  /// Writes what tells the record before from one that an earlier journal left behind.
+  /// Writes a mark that distinguishes the last record from one that an earlier journal left behind.
   private func writeMark(at offset: Int64) -> Int32 {
     guard let header = header(before: offset) else { return SQLITE_IOERR_WRITE }
     unsafe sealed.pointer.storeBigEndian(header.checksumSeed, at: 0)
     return unsafe base.write(sealed.pointer, 4, at: offset)
   }
 
-  /// The header of the segment that a place lies in.
+  /// The header of the segment that contains an offset.
   func header(before offset: Int64) -> JournalHeader? {
     headers.filter { $0.offset < offset }.max { $0.offset < $1.offset }
   }
 
-  /// Writes zeros over a header or a magic.
+  /// Overwrites a header or a magic with zeros.
   private func erase(_ byteCount: Int, at offset: Int64) -> Int32 {
     headers.removeAll { $0.offset == offset }
     unsafe memset(sealed.pointer, 0, byteCount)
@@ -143,7 +146,7 @@ final class JournalFile: SealedFile {
     return unsafe base.write(sealed.pointer, PageLayout.byteCount, at: offset)
   }
 
-  /// The name of a super-journal after its mark, or the magic at the very end: both clear.
+  /// Writes a super-journal's name after its mark, or the magic at the very end, both in the clear.
   private func writeSuperJournalPart(
     _ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64
   ) -> Int32 {

@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// A header of the rollback journal, opened.
+/// A decrypted header of the rollback journal.
 struct JournalHeader {
-  /// Whether the records that a header counts were synchronized before their number was written.
+  /// Whether the records of a header were synchronized before their count was written.
   enum Count: UInt8 {
-    /// There is no number yet, and no magic: the header does not make the journal hot.
+    /// The header has no count and no magic yet, and does not make the journal hot.
     case none = 0
     case synchronized = 1
     case unsynchronized = 2
@@ -12,10 +12,10 @@ struct JournalHeader {
 
   let offset: Int64
   var count: Count
-  /// Record count, checksum seed, original page count, sector size, page size: SQLite's bytes.
+  /// SQLite's record count, checksum seed, original page count, sector size and page size.
   var words: [UInt32]
 
-  /// How SQLite says that the records reach to the end of the file.
+  /// The count by which SQLite says that the records reach to the end of the file.
   static let countByFileSize: UInt32 = 0xFFFF_FFFF
 
   var checksumSeed: UInt32 { words[1] }
@@ -23,7 +23,7 @@ struct JournalHeader {
   /// Whether every record that this header counts was on disk before the database was changed.
   var vouchesForRecords: Bool { count == .synchronized && words[0] != Self.countByFileSize }
 
-  /// Where the records that it counts end.
+  /// The offset at which the counted records end.
   var end: Int64 {
     offset + Int64(JournalLayout.headerByteCount)
       + Int64(words[0]) * Int64(JournalLayout.recordByteCount)
@@ -34,7 +34,7 @@ struct JournalHeader {
     (0..<5).map { unsafe bytes.bigEndianWord(at: 4 * $0) }
   }
 
-  /// Writes bytes 0..7: magic, version and what is known of the records; zeros before that.
+  /// Writes bytes 0..7: magic, version and count state; zeros if there is no count.
   static func writeClearPart(_ count: Count, to target: UnsafeMutableRawPointer) {
     unsafe memset(target, 0, JournalLayout.hiddenOffset)
     if count != .none {
@@ -57,7 +57,7 @@ struct JournalHeader {
       clear: target, sealing: target + JournalLayout.sealingOffset, nonces: &nonces)
   }
 
-  /// Opens 68 bytes, in place; nil where they do not authenticate.
+  /// Opens 68 bytes in place; nil if they do not authenticate.
   init?(opening bytes: UnsafeMutableRawPointer, at offset: Int64, cipher: PageCipher) {
     let hidden = unsafe bytes + JournalLayout.hiddenOffset
     guard
@@ -78,31 +78,31 @@ struct JournalHeader {
   }
 }
 
-/// Where things lie in a rollback journal: <https://sqlite.org/fileformat2.html#the_rollback_journal>
+/// The offsets in a rollback journal: <https://sqlite.org/fileformat2.html#the_rollback_journal>
 /// and `docs/reference/sealed-database-format.md`, "The rollback journal".
 enum JournalLayout {
-  /// The device characteristics that we answer keep SQLite's sector size at its least.
+  /// SQLite's smallest sector size, which our device characteristics make it use.
   static let headerByteCount = 512
   static let magicByteCount = 8
   /// Page number, page, checksum.
   static let recordByteCount = 4 + PageLayout.byteCount + 4
-  /// SQLite's own magic, shown in place of ours; on disk only at the end of a super-journal pointer.
+  /// SQLite's own magic, shown in place of ours; on disk it only ends a super-journal pointer.
   static let sqliteMagic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
-  /// The first byte is zero, so that a stock SQLite leaves the journal alone.
+  /// Our magic; its first byte is zero, so that a stock SQLite ignores the journal.
   static let magic: [UInt8] = [0x00, 0x44, 0x56, 0x4A]
   static let version: UInt8 = 1
 
-  /// What SQLite writes of a header at once, and what of it is sealed.
+  /// The part of a header that SQLite writes in one call, and the sealed part of it.
   static let fieldsByteCount = 28
   static let hiddenOffset = 8
   static let hiddenByteCount = 20
   static let sealingOffset = 28
   static let sealedByteCount = 68
 
-  /// Magic and record count, which SQLite writes again when the records are complete.
+  /// The magic and record count, which SQLite writes again when the records are complete.
   static let countedByteCount = 12
 
-  /// The page number that stands before a super-journal's name.
+  /// The page number before a super-journal's name.
   static let superJournalMark = PageLayout.lockPageNumber
 
   /// SQLite's checksum of a page: `pager_cksum` of pager.c.

@@ -1,56 +1,57 @@
 internal import CSQLite
 internal import Glibc
 
-/// The super-journal that the end of a rollback journal names, and whether SQLite may believe it:
+/// The super-journal that the end of a rollback journal names, and whether to show it to SQLite:
 /// `docs/reference/sealed-database-format.md`, "Super-journal pointer".
 ///
-/// The pointer is clear, so that anyone who can write the journal can write it. SQLite takes a
-/// missing super-journal for the sign of a commit, and deletes one that is there.
+/// The pointer is in the clear, so that anyone who can write the journal can change it. SQLite
+/// takes a missing super-journal for the sign of a commit, and deletes an existing one.
 struct SuperJournal {
-  /// What the pointer is worth.
-  enum Standing: Equatable {
-    /// There is no pointer: the journal is a transaction's over one database.
+  /// The result of checking the pointer.
+  enum State: Equatable {
+    /// There is no pointer: the transaction changed one database.
     case notNamed
-    /// The name is a super-journal's and no such file exists: the transaction has committed.
+    /// The name is a valid one and no such file exists: the transaction has committed.
     case missing
-    /// It exists and lists this journal: the transaction has not committed.
+    /// The file exists and lists this journal: the transaction has not committed.
     case listing
-    /// SQLite must not see it, for this reason.
+    /// The pointer is invalid for this reason, and SQLite must not see it.
     case refused(String)
   }
 
-  /// The name as it stands in the journal; empty where none does.
+  /// The name as stored in the journal; empty if there is none.
   let name: [UInt8]
-  let standing: Standing
+  let state: State
 
-  /// What is read of a super-journal at most: SQLite attaches 125 databases with paths of 512 bytes.
+  /// The most bytes of a super-journal to read; SQLite attaches 125 databases with paths of 512
+  /// bytes.
   private static let maximumByteCount: Int64 = 131_072
 
   /// Reads the end of a journal and looks for the file that it names.
   ///
   /// - Parameters:
   ///   - path: the journal's full path, as SQLite writes it into a super-journal.
-  ///   - vfs: the VFS beneath, which SQLite asks for the super-journal.
+  ///   - vfs: the underlying VFS, which SQLite asks for the super-journal.
   init(
     endOf journal: BaseFile, at path: [UInt8], on vfs: UnsafeMutablePointer<sqlite3_vfs>
   ) {
     guard let name = Self.name(atEndOf: journal, upTo: unsafe Int64(vfs.pointee.mxPathname)) else {
       self.name = []
-      standing = .refused("its end cannot be read")
+      state = .refused("the end of the journal cannot be read")
       return
     }
     self.name = name
     if name.isEmpty {
-      standing = .notNamed
+      state = .notNamed
     } else if Self.isProper(name) {
-      standing = unsafe Self.look(for: name + [0], listing: path, on: vfs)
+      state = unsafe Self.look(for: name + [0], listing: path, on: vfs)
     } else {
-      standing = .refused("the file that it names as its super-journal cannot be one")
+      state = .refused("the journal names a file that cannot be its super-journal")
     }
   }
 
-  /// The name, as SQLite's `readSuperJournal` takes it; empty where it finds none, nil where the
-  /// device does not give the bytes.
+  /// The name, read as SQLite's `readSuperJournal` does: empty if there is none, nil on a read
+  /// error.
   private static func name(atEndOf journal: BaseFile, upTo limit: Int64) -> [UInt8]? {
     var end: Int64 = 0
     guard unsafe journal.byteCount(&end) == SQLITE_OK else { return nil }
@@ -75,7 +76,8 @@ struct SuperJournal {
     return unsafe sum == UnsafeRawPointer(tail.pointer).bigEndianWord(at: 4) ? bytes : []
   }
 
-  /// Whether SQLite gives a super-journal such a name: vdbeaux.c, `"%s-mj%06X9%02X"` after a full path.
+  /// Whether a name has the form of SQLite's super-journals: a full path, then `"-mj%06X9%02X"`
+  /// (vdbeaux.c).
   private static func isProper(_ name: [UInt8]) -> Bool {
     let suffix = Array(name.suffix(12))
     guard name.count > suffix.count + 1, name.first == UInt8(ascii: "/"), !name.contains(0),
@@ -90,34 +92,35 @@ struct SuperJournal {
   /// - Parameter name: with the zero byte that ends it.
   private static func look(
     for name: [UInt8], listing path: [UInt8], on vfs: UnsafeMutablePointer<sqlite3_vfs>
-  ) -> Standing {
+  ) -> State {
     unsafe name.withUnsafeBufferPointer { name in
       guard let start = name.baseAddress else { return .notNamed }
       return unsafe start.withMemoryRebound(to: CChar.self, capacity: name.count) { name in
         var status = stat()
         if unsafe lstat(name, &status) == 0 {
           guard status.st_mode & S_IFMT == S_IFREG else {
-            return .refused("the super-journal that it names is not a regular file")
+            return .refused("the super-journal that the journal names is not a regular file")
           }
         } else {
           guard [ENOENT, ENOTDIR].contains(errno) else {
-            return .refused("the super-journal that it names cannot be looked for")
+            return .refused("the super-journal that the journal names cannot be read")
           }
-          // A VFS need not keep its files where the system does.
+          // Another VFS can keep its files outside the file system.
           var isThere: Int32 = 0
           let asked = unsafe vfs.pointee.xAccess(vfs, name, SQLITE_ACCESS_EXISTS, &isThere)
           guard asked == SQLITE_OK else {
-            return .refused("the super-journal that it names cannot be looked for")
+            return .refused("the super-journal that the journal names cannot be read")
           }
           if isThere == 0 { return .missing }
         }
         return unsafe lists(path, in: name, on: vfs)
-          ? .listing : .refused("the super-journal that it names does not list it")
+          ? .listing
+          : .refused("the super-journal that the journal names does not list the journal")
       }
     }
   }
 
-  /// Whether a super-journal has a journal's name among those that it holds, each ended by a zero byte.
+  /// Whether a super-journal lists a journal's path; each path ends with a zero byte.
   private static func lists(
     _ path: [UInt8], in name: UnsafePointer<CChar>, on vfs: UnsafeMutablePointer<sqlite3_vfs>
   ) -> Bool {

@@ -3,10 +3,11 @@ package import FileLayer
 package import SystemPackage
 package import VaultCrypto
 
-/// A connection that has a database to itself: EXCLUSIVE lock held, the log's index in its memory.
+/// A connection with exclusive use of a database: it holds EXCLUSIVE, and the log's index in
+/// memory.
 ///
-/// It is taken before a change of key is decided, so that "busy" is said while nothing has changed.
-/// The lock goes with the connection; the journal mode stays what it was.
+/// A key change opens it before it decides anything, so that `busy` is thrown before anything has
+/// changed. Closing the connection releases the lock. The journal mode does not change.
 @safe package final class ExclusiveConnection {
   private let connection: OpaquePointer
   let path: FilePath
@@ -15,10 +16,10 @@ package import VaultCrypto
   /// The database's own file, on the sealed VFS.
   let file: MainFile
 
-  /// Opens the database and keeps everyone else out.
+  /// Opens the database and locks all other connections out.
   ///
-  /// - Parameter patience: how long to wait for others to leave.
-  /// - Throws: `busy` when others are there; `readOnly`; nothing is changed then.
+  /// - Parameter patience: how long to wait for other connections to close.
+  /// - Throws: `busy` while another connection is open; `readOnly`. Nothing is changed then.
   package init(
     to path: FilePath, key: borrowing SecretBytes, over base: String = "unix",
     patience: Duration = .zero
@@ -53,10 +54,10 @@ package import VaultCrypto
     unsafe sqlite3_close_v2(connection)
   }
 
-  /// What the recovery of the log left out, when this connection opened it.
+  /// The frames that the log's recovery left out when this connection opened it.
   package var discardedLogTail: DiscardedLogTail? { registration.discardedLogTail }
 
-  /// Moves all that is in the log into the database, durably, and empties the log.
+  /// Moves all pages of the log into the database, durably, and empties the log.
   func checkpoint() throws(SealedFileError) {
     let result = unsafe sqlite3_wal_checkpoint_v2(
       connection, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
@@ -68,10 +69,10 @@ package import VaultCrypto
     registration.explain(unsafe max(result, sqlite3_extended_errcode(connection)), path.string)
   }
 
-  /// Takes the EXCLUSIVE lock for as long as the connection lives.
+  /// Takes the EXCLUSIVE lock for the lifetime of the connection.
   ///
-  /// Set before the first access, `locking_mode=EXCLUSIVE` means in WAL mode too the lock of the whole
-  /// file: one connection that has the log open, even an idle one, is in its way.
+  /// `locking_mode=EXCLUSIVE`, set before the first access, locks the whole file in WAL mode, too.
+  /// Any other connection with the log open, even an idle one, prevents the lock.
   private static func takeOver(
     _ connection: OpaquePointer, _ path: String, _ registration: KeyRegistration,
     _ patience: Duration
@@ -101,7 +102,7 @@ package import VaultCrypto
 }
 
 extension KeyRegistration {
-  /// The reason for a result code: what the VFS recorded, or what the code says.
+  /// The error for a result code: the fault that the VFS recorded, or one made from the code.
   func explain(_ result: Int32, _ path: String) -> SealedFileError {
     switch result & 0xFF {
     case SQLITE_BUSY, SQLITE_LOCKED: return SealedFileError(.busy, path: path)
@@ -116,7 +117,7 @@ extension KeyRegistration {
 }
 
 extension Duration {
-  /// For SQLite's busy timeout, which ends at the largest `Int32`.
+  /// The milliseconds for SQLite's busy timeout, at most the largest `Int32`.
   fileprivate var wholeMilliseconds: Int32 {
     Int32(clamping: components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
   }
@@ -125,14 +126,14 @@ extension Duration {
 extension ExclusiveConnection {
   /// Seals the whole database under a new key: `docs/reference/sealed-database-format.md`, "Change of key".
   ///
-  /// The file id stays. The new file is durable on return; killed at any moment, the database is
-  /// whole under the old key or under the new one, and the header's key check tells which. This
-  /// connection then holds the old file: let it go.
+  /// The file id stays. The new file is durable on return. If the process is killed, the database
+  /// is whole under either the old or the new key, and the header's key check tells which.
+  /// Afterwards this connection holds the old file: release it.
   ///
   /// - Parameter fileSystem: makes the new file, renames and synchronizes it.
-  /// - Throws: `damagedPage` when a page does not open, `sameKey`, `readOnly`, `diskFull`,
-  ///   `ioFailed`: the old file stands then, unless it was its directory that could not be
-  ///   synchronized.
+  /// - Throws: `damagedPage` if a page does not open, `sameKey`, `readOnly`, `diskFull`,
+  ///   `ioFailed`. The old file is then still in place, unless only the sync of its directory
+  ///   failed.
   package func reencrypt(
     to newKey: borrowing SecretBytes, fileSystem: any FileSystem = LinuxFileSystem(),
     progress: (PageProgress) -> Void = { _ in }
@@ -141,19 +142,19 @@ extension ExclusiveConnection {
     try putCopyInPlace(fileSystem: fileSystem)
   }
 
-  /// The first half of ``reencrypt(to:fileSystem:progress:)``: empties the log, and writes the whole
-  /// database under the new key to the side name, durably.
+  /// Empties the log, and writes the whole database under the new key to the temporary name,
+  /// durably.
   ///
-  /// All that can go wrong with the pages or for want of space goes wrong here, where the database
-  /// is as it was and the side file is removed again.
+  /// This is the first half of ``reencrypt(to:fileSystem:progress:)``. A damaged page or a full
+  /// disk fails here. The database is then unchanged, and the temporary file is removed.
   package func writeCopy(
     under newKey: borrowing SecretBytes, fileSystem: any FileSystem = LinuxFileSystem(),
     progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedFileError) {
     guard let header = try? SealedHeader(fileID: file.keys.header.fileID, key: newKey) else {
-      throw SealedFileError(.invalidArgument, path: path.string, detail: "a key has 32 bytes")
+      throw SealedFileError(.invalidArgument, path: path.string, detail: "a key must have 32 bytes")
     }
-    // Not the keys are compared but what tells them apart afterwards.
+    // Compares the headers, because afterwards only they tell the keys apart.
     guard header != file.keys.header else {
       throw SealedFileError(.sameKey, path: path.string)
     }
@@ -177,11 +178,11 @@ extension ExclusiveConnection {
     }
   }
 
-  /// The second half: puts the copy in the database's place, durably.
+  /// Replaces the database with the copy, durably; the second half of a key change.
   ///
-  /// The log is empty, a journal done with, and nobody shares an index: where they are there they go
-  /// first, because they do not belong to the new file. Should a power cut bring them back, they
-  /// hold nothing that opens there.
+  /// The log is empty, the journal finished, and no connection uses the index. These files do not
+  /// belong to the new file, and are removed first. If a power cut brings them back, nothing in
+  /// them opens under the new key.
   package func putCopyInPlace(
     fileSystem: any FileSystem = LinuxFileSystem()
   ) throws(SealedFileError) {
@@ -189,7 +190,7 @@ extension ExclusiveConnection {
       .putInPlace(removing: ["-wal", "-shm", "-journal"])
   }
 
-  /// Removes a copy that is not to be used.
+  /// Removes a copy that is not needed.
   package func discardCopy(fileSystem: any FileSystem = LinuxFileSystem()) {
     AtomicFileReplacement(replacing: path, fileSystem).discard()
   }

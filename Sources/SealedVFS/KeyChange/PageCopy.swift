@@ -2,16 +2,16 @@ internal import CSQLite
 internal import Glibc
 internal import VaultCrypto
 
-/// The pages of an open database, sealed anew under another key, a mebibyte at a time.
+/// The pages of an open database, sealed again under another key, one mebibyte at a time.
 ///
-/// It reads the file beneath in large pieces and costs two buffers of that size, however large the
-/// database is.
+/// It reads the underlying file in large pieces. Its memory is two buffers of that size for any
+/// size of database.
 struct PageCopy: ~Copyable {
   private static let pagesAtOnce = 256
 
-  /// How many pages there are to copy.
+  /// The number of pages to copy.
   let pageCount: UInt32
-  /// How many have been.
+  /// The number of pages copied so far.
   var completedPageCount: UInt32 { number - 1 }
 
   private let source: MainFile
@@ -43,7 +43,7 @@ struct PageCopy: ~Copyable {
     sealed = Scratch(byteCount: PageLayout.byteCount * Self.pagesAtOnce)
   }
 
-  /// The size that page 1 states; what may lie behind it in the file belongs to no database.
+  /// The size that page 1 states; bytes after it in the file do not belong to the database.
   private static func pageCount(of source: MainFile) throws(SealedFileError) -> UInt32 {
     let path = source.registered.path
     var byteCount: Int64 = 0
@@ -81,7 +81,7 @@ struct PageCopy: ~Copyable {
         result == SQLITE_IOERR_SHORT_READ ? .truncated : .ioFailed, path: source.registered.path)
     }
     if copied.count != byteCount { copied = [UInt8](repeating: 0, count: byteCount) }
-    nonces.end()  // a run for each piece, as if it were a transaction
+    nonces.end()  // one run for each piece, as for a transaction
     for index in 0..<count {
       try copyPage(at: index * PageLayout.byteCount)
       number += 1
@@ -115,10 +115,10 @@ struct PageCopy: ~Copyable {
     }
   }
 
-  /// Whether SQLite keeps nothing in a page.
+  /// Whether SQLite stores nothing in a page.
   ///
-  /// A power cut in a transaction that took a free page into use leaves it torn: the journal has no
-  /// copy of it, as nobody reads a free page before it is written.
+  /// A power cut in a transaction that allocates a free page leaves it torn. The journal has no
+  /// copy of it, because SQLite reads no free page before it writes it.
   private mutating func isFree(_ number: UInt32) -> Bool {
     if let freePages { return freePages.contains(number) }
     let (source, pageCount) = (source, pageCount)
@@ -134,10 +134,10 @@ struct PageCopy: ~Copyable {
     return found.pages.contains(number)
   }
 
-  /// The page of SQLite's lock bytes, or one where SQLite keeps nothing: it stays as it is.
+  /// Whether a page stays as it is: the page of SQLite's lock bytes, or one of zeros.
   private func isHole(_ page: UnsafeMutableRawPointer) -> Bool {
     guard number != PageLayout.lockPageNumber else { return true }
-    // A nonce of zeros is drawn once in 2^192 pages: only then is the whole page looked at.
+    // A nonce of zeros occurs once in 2^192 pages, so the whole page is compared only then.
     let nonce = unsafe UnsafeRawBufferPointer(
       start: page + PageLayout.nonceOffset, count: PageLayout.nonceByteCount)
     return unsafe nonce.isZero

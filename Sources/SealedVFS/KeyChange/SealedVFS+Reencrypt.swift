@@ -7,17 +7,19 @@ package import VaultCrypto
 extension SealedVFS {
   /// Seals a whole database under a new key: `docs/reference/sealed-database-format.md`, "Change of key".
   ///
-  /// The file id stays. All connections must be closed, in every process. The new file is durable on
-  /// return; killed at any moment, the database is whole under the old key or under the new one, and
-  /// the header's key check tells which. A database that is already under the new key stays as it is.
+  /// The file id stays. All connections must be closed, in every process. The new file is durable
+  /// on return. If the process is killed, the database is whole under either the old or the new
+  /// key, and the header's key check tells which. A database that is already under the new key
+  /// stays as it is.
   ///
   /// - Parameters:
-  ///   - base: the VFS beneath; `fileSystem` makes the new file, renames and synchronizes it.
-  ///   - patience: how long to wait for others to leave.
-  ///   - progress: told after each mebibyte, and at the end.
-  /// - Returns: what the recovery of the log left out; nil as a rule.
-  /// - Throws: `busy` when the database is open elsewhere; `readOnly`; `sameKey`; `damagedPage` when
-  ///   a page does not open; `diskFull`: the old file stands then.
+  ///   - base: the name of the underlying VFS; `fileSystem` makes the new file, renames and
+  ///     synchronizes it.
+  ///   - patience: how long to wait for other connections to close.
+  ///   - progress: called after each mebibyte, and at the end.
+  /// - Returns: the frames that the log's recovery left out; usually nil.
+  /// - Throws: `busy` if the database is open elsewhere; `readOnly`; `sameKey`; `damagedPage` if a
+  ///   page does not open; `diskFull`. The old file is then still in place.
   @discardableResult
   package static func reencrypt(
     _ path: FilePath, from oldKey: borrowing SecretBytes, to newKey: borrowing SecretBytes,
@@ -27,7 +29,7 @@ extension SealedVFS {
     let full = FilePath(try fullPath(path))
     if case .sealed(let header) = try inspect(full, over: base), header.matches(key: newKey) {
       if header.matches(key: oldKey) { throw SealedFileError(.sameKey, path: full.string) }
-      // An earlier change got this far; its rename may not be durable yet.
+      // An earlier key change got this far; its rename might not be durable yet.
       try SealedFileError.translating(full) { () throws(FileError) in
         try fileSystem.synchronizeDirectory(full.containingDirectory)
       }
@@ -40,17 +42,18 @@ extension SealedVFS {
   }
 }
 
-/// Whether a database may be replaced: asked before anything is changed, because SQLite opens a file
-/// that it may not write for reading, and says so late.
+/// Checks whether this process can replace a database, before anything is changed.
+///
+/// SQLite opens a file that it cannot write for reading, and reports the reason late.
 enum WriteAccess {
-  /// - Throws: `readOnly` when the file or its directory may not be written by this process.
+  /// - Throws: `readOnly` if this process cannot write the file or its directory.
   static func require(to path: FilePath) throws(SealedFileError) {
     for place in [path, path.containingDirectory] {
       guard unsafe faccessat(AT_FDCWD, place.string, W_OK, AT_EACCESS) != 0 else { continue }
       switch Errno(rawValue: errno) {
       case .permissionDenied, .readOnlyFileSystem, .notPermitted:
         throw SealedFileError(.readOnly, path: path.string, detail: "\(place) is read-only")
-      default: break  // what opens it next says it better
+      default: break  // the next open gives a better reason
       }
     }
   }

@@ -3,20 +3,22 @@ internal import Glibc
 public import SystemPackage
 public import VaultCrypto
 
-/// Where a database's key is kept, other than in a vault: exactly 32 raw bytes, no newline.
+/// The place of a database's key outside a vault: it holds exactly 32 raw bytes, no newline.
 public enum KeySource: Sendable, Equatable {
-  /// A regular file that nobody but its owner may read or write; a symbolic link is followed.
+  /// A regular file that only its owner can read or write; symbolic links are followed.
   case file(FilePath)
-  /// An open descriptor: a pipe is read to its end, and gives its key once; a regular file is read
-  /// from its beginning, as often as one likes. It stays open.
+  /// An open descriptor, which stays open.
+  ///
+  /// A pipe is read to its end, and gives its key once. A regular file is read from its beginning,
+  /// any number of times.
   case descriptor(Int32)
 
   /// Reads the key from the kernel straight into locked memory.
   ///
-  /// A pipe whose other end stays open makes this wait.
+  /// The call waits until the other end of a pipe is closed.
   ///
   /// - Returns: 32 bytes.
-  /// - Throws: `keyFileRefused`, with the reason in words.
+  /// - Throws: `keyFileRefused`, with the reason.
   public func read() throws(SealedFileError) -> SecretBytes {
     switch self {
     case .file(let path): try readFile(path)
@@ -25,8 +27,8 @@ public enum KeySource: Sendable, Equatable {
   }
 
   private func readFile(_ path: FilePath) throws(SealedFileError) -> SecretBytes {
-    // Looked at before it is opened: to open and close a database by mistake would drop the locks
-    // that this process holds on it (POSIX locks; see os_unix.c).
+    // Checked before the file is opened. To open and close a database by mistake would release the
+    // locks that this process holds on it (POSIX locks; see os_unix.c).
     var status = Glibc.stat()
     guard unsafe stat(path.string, &status) == 0 else { throw refusal(systemReason) }
     try requirePrivateFile(status, path.string)
@@ -54,7 +56,7 @@ public enum KeySource: Sendable, Equatable {
     return try contents(of: number, isRegularFile: kind == S_IFREG)
   }
 
-  /// Reads one byte more than a key has, at most.
+  /// Reads at most one byte more than a key has.
   private func contents(
     of descriptor: Int32, isRegularFile: Bool
   ) throws(SealedFileError) -> SecretBytes {

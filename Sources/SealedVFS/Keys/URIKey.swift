@@ -4,11 +4,11 @@ internal import SystemPackage
 internal import VaultCrypto
 
 extension SealedVFS {
-  /// Lets `file:NAME?vfs=sealed&keyfile=PATH` and `&keyfd=NUMBER` name where a key is kept, for
-  /// programs that hold nothing but SQL and file names: the loadable extension calls this.
+  /// Allows `file:NAME?vfs=sealed&keyfile=PATH` and `&keyfd=NUMBER` to name the place of a key.
   ///
-  /// The key lives as long as the open file. A program that opens names it was given by others
-  /// should not call this: such a name could point at any file of 32 bytes.
+  /// The loadable extension calls this for programs that pass nothing but SQL and file names. The
+  /// key lives as long as the open file. A program that opens file names from others should not
+  /// call this: such a name could point at any file of 32 bytes.
   package static func allowKeyFilesInURIs() {
     URIKey.isAllowed.store(true, ordering: .relaxed)
   }
@@ -18,11 +18,11 @@ extension SealedVFS {
 enum URIKey {
   fileprivate static let isAllowed = Atomic(false)
 
-  /// The key of a database that is being opened: from the registry, or else where its URI says.
+  /// The key of a database that SQLite opens: from the registry, or from the place that its URI
+  /// names.
   ///
-  /// - Returns: nil for a database that is none of ours.
-  /// - Throws: fails closed when the URI asks for this VFS without a key that can be used, or holds
-  ///   a key itself.
+  /// - Returns: nil for a database that is not sealed.
+  /// - Throws: fails closed if the URI asks for this VFS without a usable key, or contains a key.
   static func find(database path: UnsafePointer<CChar>) throws(SealedFileError) -> RegisteredKey? {
     let request = try unsafe request(in: path)
     if let registered = unsafe KeyRegistry.find(database: path) { return registered }
@@ -43,8 +43,9 @@ enum URIKey {
       emptyFile: .standIn)
   }
 
-  /// Whether a sealed database is opened as if it were a plain one, which SQLite would call "not a
-  /// database": asked only where keys come from URIs.
+  /// Whether a sealed database is opened as a plain one, which SQLite would call "not a database".
+  ///
+  /// This is checked only if keys can come from URIs.
   private static func isSealedWithoutKey(
     _ path: UnsafePointer<CChar>
   ) -> Bool {
@@ -55,7 +56,7 @@ enum URIKey {
     }
   }
 
-  /// What a URI says.
+  /// The parameters of a URI that concern this VFS.
   struct Request: Equatable {
     var namesVFS = false
     var namesKey = false
@@ -72,7 +73,7 @@ enum URIKey {
     while let name = unsafe sqlite3_uri_key(path, index) {
       index += 1
       let name = unsafe String(cString: name)
-      // Before any value is looked at: that of one of these would be the key.
+      // Refused before any value is read: the value of such a parameter would be the key.
       if isAllowed, forbiddenNames.contains(name.lowercased()) {
         throw unsafe SealedFileError(.keyInText, path: String(cString: path), detail: "\(name)=")
       }
@@ -89,7 +90,7 @@ enum URIKey {
     return request
   }
 
-  /// What other encrypting SQLites call a key in a URI.
+  /// The parameters by which other encrypting SQLite builds take a key in a URI.
   private static let forbiddenNames: Set<String> = [
     "key", "hexkey", "textkey", "passphrase", "password",
   ]
@@ -101,10 +102,11 @@ enum URIKey {
     case (let file?, nil) where !file.isEmpty: return .file(FilePath(file))
     case (nil, let number?):
       guard let number = Int32(number), number >= 0 else {
-        throw SealedFileError(.keyNotNamed, path: path, detail: "keyfd is a descriptor's number")
+        throw SealedFileError(
+          .keyNotNamed, path: path, detail: "keyfd must be the number of a descriptor")
       }
       return .descriptor(number)
-    case (_?, _?): throw SealedFileError(.keyNotNamed, path: path, detail: "two are named")
+    case (_?, _?): throw SealedFileError(.keyNotNamed, path: path, detail: "the URI names two keys")
     default: throw SealedFileError(.keyNotNamed, path: path, detail: "keyfile names no file")
     }
   }

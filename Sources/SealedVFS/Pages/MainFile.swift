@@ -2,27 +2,28 @@ internal import CSQLite
 internal import Glibc
 internal import VaultCrypto
 
-/// A sealed database's own file.
+/// The main file of a sealed database.
 ///
-/// Its log and journal, opened on the same connection, take their keys and nonces from here.
+/// The log and journal of the same connection use its keys and nonces.
 @safe final class MainFile: PagedFile {
-  /// Header and ciphers in use; replaced when the file on disk turns out to have another identity.
+  /// Header and ciphers in use; replaced if the file on disk turns out to have another identity.
   private(set) var keys: FileKeys {
     didSet { codec = keys.page }
   }
   var nonces = NonceSequence(random: .unshared())
 
-  /// The page that a checkpoint has just read from the log, still sealed; one write may use it.
+  /// The sealed page that a checkpoint has just read from the log; one write can use it.
   var checkpointed: CheckpointedPage?
   private(set) var isCheckpointing = false
 
-  /// The log, while it is open on this connection; it says so itself, as it comes and as it goes.
-  // Not weak: that costs each change of a lock more than all else that we do there.
+  /// The log, while it is open on this connection; the log sets and clears this property.
+  // Not weak: a weak reference costs each change of a lock more than all our other work there.
   unowned(unsafe) var log: LogFile?
-  /// Where SQLite keeps the connection that uses this file; it lives as long as the file is open.
+  /// The place where SQLite stores the connection that uses this file; valid while the file is
+  /// open.
   private var connection: UnsafeMutablePointer<OpaquePointer?>?
 
-  /// Whether SQLite was told of a damaged or missing page, here or in the log.
+  /// Whether SQLite got an error for a damaged or missing page, here or in the log.
   var hasMetDamage = false {
     didSet { if hasMetDamage { faults.noteDamage() } }
   }
@@ -36,7 +37,7 @@ internal import VaultCrypto
       base: base, registered: registered, codec: keys.page, showsEmptyFileBare: showsEmptyFileBare)
   }
 
-  /// Whose file this is: each answer is a different error.
+  /// Identifies the file by its header; each mismatch is a different error.
   override func validateHeader(_ identity: [UInt8]) -> Int32 {
     switch HeaderReading(identity) {
     case .plainSQLite: return fail(.plainDatabase, SQLITE_NOTADB)
@@ -85,7 +86,7 @@ internal import VaultCrypto
     let result = super.lock(level)
     guard result == SQLITE_OK else { return result }
     if level >= SQLITE_LOCK_RESERVED { nonces.end() }
-    // A change of key puts a new file in this one's place: the old one is not read any more.
+    // A key change puts a new file in this one's place: the old one must not be read any more.
     if level == SQLITE_LOCK_SHARED && base.hasMoved {
       _ = base.unlock(SQLITE_LOCK_NONE)
       return fail(.moved, SQLITE_IOERR_LOCK)
@@ -129,25 +130,24 @@ internal import VaultCrypto
     return unsafe base.control(operation, argument)
   }
 
-  /// Whether the connection has begun a `VACUUM INTO` whose target must not be written; says why.
+  /// Whether to refuse the connection's `VACUUM INTO`; records the reason.
   private var refusesVacuum: Bool {
     guard let connection = unsafe connection?.pointee,
       let fault = unsafe VacuumTarget.fault(of: connection)
     else { return false }
-    // The target itself finds it, too, and is gone with its faults by the time that SQLite reports it.
+    // The target finds the fault, too, but is closed with its faults before SQLite reports it.
     let main = unsafe SealedConnection.file(of: connection, "main")
     (main ?? self).record(fault, SQLITE_AUTH)
     return true
   }
 
-  /// Whether this connection is not the one to bring the log into the database and delete it, as the
-  /// last to close does: it has found damage, or it never got as far as page 1.
+  /// Whether this connection must not checkpoint and delete the log when it closes as the last one.
   ///
-  /// What the log holds may be all that is left of some pages; whoever was refused at opening finds
-  /// the files as they were.
+  /// This holds after it has found damage, or if it never read page 1. The log can hold the only
+  /// copy of some pages. A connection that was refused at opening leaves the files as they were.
   var mustKeepLog: Bool { unsafe log != nil && (hasMetDamage || !knowsPageOne) }
 
-  /// Takes over the identity that the file has on disk, after its key check was found right.
+  /// Takes over the identity that the file has on disk, once its key check matched.
   func adopt(_ header: SealedHeader) -> Bool {
     if header == keys.header {
       isHeaderOnDisk = true
@@ -160,18 +160,19 @@ internal import VaultCrypto
   }
 }
 
-/// A page that a checkpoint read from the log, where it authenticated, and has not written yet.
+/// A page that a checkpoint has read from the log and authenticated, and has not written yet.
 ///
-/// It lasts until the next call on the log, whose scratch memory it lies in, or the next write.
+/// It lies in the log's scratch memory. It is valid until the next call on the log or the next
+/// write.
 @safe struct CheckpointedPage {
   let number: UInt32
-  /// Where SQLite got the opened page: it writes from the same place.
+  /// The memory into which SQLite got the opened page, and from which it writes.
   let target: UnsafeRawPointer
-  /// The opened page as SQLite got it, and the sealed one.
+  /// The opened page as SQLite got it, and the sealed page.
   let opened: UnsafeRawPointer
   let sealed: UnsafeRawPointer
 
-  /// Whether what SQLite writes is this page and nothing else.
+  /// Whether SQLite writes exactly this page.
   func isWhat(_ source: UnsafeRawPointer, isWrittenAs number: UInt32) -> Bool {
     unsafe number == self.number && source == target
       && memcmp(source, opened, PageLayout.byteCount) == 0
@@ -179,7 +180,7 @@ internal import VaultCrypto
 }
 
 extension MainFile {
-  /// Seals a page and writes it, or copies it where a checkpoint has it sealed already.
+  /// Seals a page and writes it, or copies the sealed page that a checkpoint has read.
   func writeSealed(_ number: UInt32, from source: UnsafeRawPointer) -> Int32 {
     if isCheckpointing && !knowsPageOne { return SQLITE_BUSY }  // see mustKeepLog
     if !isHeaderOnDisk {
@@ -206,8 +207,8 @@ extension MainFile {
 
   /// Copies a sealed page of the log into the database.
   ///
-  /// Page 1 was opened under this file's header, whatever the 16 clear bytes of its frame say: they are
-  /// not authenticated there, and would become the header of the database.
+  /// Page 1 was opened under this file's header. The 16 clear bytes of its frame are not
+  /// authenticated there, and must not become the header of the database.
   private func write(_ page: CheckpointedPage, at offset: Int64) -> Int32 {
     guard page.number == 1 else {
       return unsafe base.write(page.sealed, PageLayout.byteCount, at: offset)
@@ -219,8 +220,8 @@ extension MainFile {
 
   /// Makes the file's identity durable before its first page is written.
   ///
-  /// Whoever rolls an interrupted first transaction back must know the file id, and a power cut may
-  /// keep any of its pages without page 1: hence the sync, once in the life of a file.
+  /// A rollback of an interrupted first transaction needs the file id. A power cut can keep any of
+  /// its pages without page 1. The sync is therefore needed, once in the life of a file.
   private func settleIdentity() -> Int32 {
     var byteCount: Int64 = 0
     var result = unsafe base.sealedByteCount(&byteCount)

@@ -4,12 +4,13 @@ internal import VaultCrypto
 
 /// The nonces of one connection: `docs/reference/sealed-database-format.md`, "Nonces".
 ///
-/// The first 12 bytes choose the derived key and stay for many transactions, so that it stays ready,
-/// here and for whoever reads the pages. The last 12 are drawn for each *run* and count up in it; what
-/// ends a run: taking a write lock, a sync. A fork and the prefix's own length end both.
+/// The first 12 bytes choose the derived key. They stay the same for many transactions, so that
+/// writers and readers of the pages can keep the derived key. The last 12 bytes are drawn for each
+/// *run* and count up in it. Taking a write lock, or a sync, ends a run. A fork, or the last nonce
+/// of a prefix, ends both.
 struct NonceSequence {
   /// The most nonces with one prefix, and so the most pages under one derived key: 4 GiB.
-  static let mostPerPrefix = 1 << 20
+  static let maximumPerPrefix = 1 << 20
 
   private let random: RandomSource
   private var prefix: (UInt64, UInt32) = (0, 0)
@@ -22,7 +23,7 @@ struct NonceSequence {
     self.random = random
   }
 
-  /// Ends the run: the next nonce counts from another place.
+  /// Ends the run: the next nonce starts from a new random value.
   mutating func end() {
     isRunning = false
   }
@@ -35,7 +36,7 @@ struct NonceSequence {
       unsafe beginRun(in: target)
     } else {
       let (low, carry) = counter.low.addingReportingOverflow(1)
-      counter = (low, counter.high &+ (carry ? 1 : 0))  // never into the first 12 bytes
+      counter = (low, counter.high &+ (carry ? 1 : 0))  // never carries into the first 12 bytes
     }
     remainingCount -= 1
     unsafe target.storeBytes(of: prefix.0, as: UInt64.self)
@@ -44,14 +45,14 @@ struct NonceSequence {
     unsafe target.storeBytes(of: counter.high, toByteOffset: 20, as: UInt32.self)
   }
 
-  /// Draws the first 12 bytes, and then the rest.
+  /// Draws all 24 bytes.
   private mutating func beginPrefix(in target: UnsafeMutableRawPointer) {
     unsafe random.fill(UnsafeMutableRawBufferPointer(start: target, count: 12))
     unsafe prefix = (
       target.loadUnaligned(as: UInt64.self),
       target.loadUnaligned(fromByteOffset: 8, as: UInt32.self)
     )
-    remainingCount = Self.mostPerPrefix
+    remainingCount = Self.maximumPerPrefix
     processID = ForkDetector.current
     unsafe beginRun(in: target)
   }
@@ -67,8 +68,10 @@ struct NonceSequence {
   }
 }
 
-/// Tells a process from its parent without a system call: memory that the kernel empties in a
-/// child (`MADV_WIPEONFORK`, madvise(2)) holds the id of the process that it is true for.
+/// Distinguishes a process from its parent without a system call.
+///
+/// The process id is stored in memory that the kernel zeroes in a child (`MADV_WIPEONFORK`,
+/// madvise(2)).
 @safe enum ForkDetector {
   /// The id of this process.
   static var current: Int32 {
@@ -80,7 +83,7 @@ struct NonceSequence {
     return id
   }
 
-  /// A page of its own, for ever; nil where the kernel cannot empty it.
+  /// A page that is never unmapped; nil if the kernel cannot wipe it on fork.
   // nonisolated(unsafe): the pointer is constant, what it points to is atomic.
   nonisolated(unsafe) private static let memory: UnsafeMutablePointer<Atomic<Int32>>? = {
     let byteCount = Int(getpagesize())

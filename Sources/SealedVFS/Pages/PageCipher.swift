@@ -2,9 +2,10 @@ internal import CSQLite
 internal import Glibc
 public import VaultCrypto
 
-/// Seals and opens pages of one role in one file: `docs/reference/sealed-database-format.md`, "A sealed page".
+/// Seals and opens pages of one role in one file.
 ///
-/// Not for two threads at once: each open file has its own.
+/// The format is in `docs/reference/sealed-database-format.md`, "A sealed page". Each open file has its own
+/// cipher: two threads must not use one at the same time.
 final class PageCipher: PageCodec {
   let format = FileFormat.sealed
   /// The header: the first 16 bytes of the file.
@@ -32,8 +33,8 @@ final class PageCipher: PageCodec {
 
   /// Seals a page whose reserved bytes are zero into `target`.
   ///
-  /// - Returns: false when the library failed, or the reserved bytes are not zero: what SQLite
-  ///   keeps there would be lost, and its log checksums would no longer fit.
+  /// - Returns: false if the library failed, or the reserved bytes are not zero. Data that SQLite
+  ///   keeps there would be lost, and its log checksums would no longer match.
   func seal(
     _ page: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer,
     nonces: inout NonceSequence
@@ -63,7 +64,7 @@ final class PageCipher: PageCodec {
 
   /// Opens a sealed page into `target` as SQLite knows it, reserved bytes zero.
   ///
-  /// - Returns: false when it does not authenticate; `target` is then all zeros.
+  /// - Returns: false if the page does not authenticate; `target` is then all zeros.
   func open(
     _ sealed: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer
   ) -> Bool {
@@ -88,9 +89,9 @@ final class PageCipher: PageCodec {
     return true
   }
 
-  /// Seals a message that is no page, in place, bound to page number 0 and to 8 clear bytes.
+  /// Seals a message that is not a page, in place, bound to page number 0 and to 8 clear bytes.
   ///
-  /// - Parameter sealing: 24 bytes of room for the nonce, then 16 for the tag.
+  /// - Parameter sealing: room for the nonce, 24 bytes, and after it the tag, 16 bytes.
   func sealRecord(
     _ message: UnsafeMutableRawBufferPointer, clear: UnsafeRawPointer,
     sealing: UnsafeMutableRawPointer, nonces: inout NonceSequence
@@ -109,7 +110,8 @@ final class PageCipher: PageCodec {
     }
   }
 
-  /// Opens in place what ``sealRecord(_:clear:sealing:nonces:)`` made; wiped where it returns false.
+  /// Opens in place what ``sealRecord(_:clear:sealing:nonces:)`` sealed; wipes it if it returns
+  /// false.
   func openRecord(
     _ message: UnsafeMutableRawBufferPointer, clear: UnsafeRawPointer, sealing: UnsafeRawPointer
   ) -> Bool {
@@ -126,13 +128,13 @@ final class PageCipher: PageCodec {
     }
   }
 
-  /// Whether a sealed page 1 begins with other bytes than the file's header, under which it opens.
+  /// Whether a sealed page 1 begins with other bytes than the header under which it opens.
   func isHeaderChanged(in sealed: UnsafeRawPointer, number: UInt32) -> Bool {
     unsafe number == 1
       && !UnsafeRawBufferPointer(start: sealed, count: identity.count).elementsEqual(identity)
   }
 
-  /// 0 for every page but 1, whose first bytes are the clear header.
+  /// 0, but for page 1 the length of the clear header.
   private func contentStart(_ number: UInt32) -> Int {
     number == 1 ? SealedHeader.byteCount : 0
   }
@@ -152,9 +154,9 @@ final class PageCipher: PageCodec {
   }
 }
 
-/// What a file format makes of a page: all that differs between the database files we know.
+/// Encrypts and decrypts the pages of one file format.
 ///
-/// Not for two threads at once: each open file has its own.
+/// Each open file has its own: two threads must not use one at the same time.
 protocol PageCodec: AnyObject {
   var format: FileFormat { get }
 
@@ -163,8 +165,9 @@ protocol PageCodec: AnyObject {
 
   /// Seals a page whose reserved bytes are zero into `target`.
   ///
-  /// - Parameter nonces: the connection's; a format with nonces of another kind draws its own.
-  /// - Returns: false when the library failed, or the reserved bytes are in use.
+  /// - Parameter nonces: the connection's nonces; a format with another kind of nonce draws its
+  ///   own.
+  /// - Returns: false if the library failed, or the reserved bytes are in use.
   func seal(
     _ page: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer,
     nonces: inout NonceSequence
@@ -172,15 +175,16 @@ protocol PageCodec: AnyObject {
 
   /// Opens a page into `target` as SQLite knows it, reserved bytes zero.
   ///
-  /// - Returns: false when it does not authenticate; `target` is then all zeros.
+  /// - Returns: false if the page does not authenticate; `target` is then all zeros.
   func open(
     _ sealed: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer
   ) -> Bool
 }
 
 extension PageCodec {
-  /// Whether page 1 says that pages have 4096 bytes and this format's reserve; SQLite writes zeros
-  /// there when it only wants the file to be longer.
+  /// Whether page 1 states pages of 4096 bytes and this format's reserved bytes.
+  ///
+  /// SQLite writes a page of zeros when it only extends the file.
   func hasRoom(in page: UnsafeRawPointer) -> Bool {
     let bytes = unsafe UnsafeRawBufferPointer(start: page, count: 100)
     if unsafe bytes.isZero { return true }
@@ -189,9 +193,9 @@ extension PageCodec {
   }
 }
 
-/// Seals and opens pages in memory over and over, for the benchmarks to time.
+/// Seals and opens pages in memory repeatedly, for the benchmarks.
 ///
-/// A new run of nonces begins every 100 pages, as a transaction of that many pages has it.
+/// A new run of nonces begins every 100 pages, as in a transaction of that many pages.
 @_spi(Testing)
 public final class SealedPageLoop {
   private static let pagesPerRun = 100
@@ -201,7 +205,7 @@ public final class SealedPageLoop {
   private let sealed = Scratch(byteCount: PageLayout.byteCount * pagesPerRun)
   private var nonces = NonceSequence()
 
-  /// Takes a key of its own, and seals a first run of pages to open.
+  /// Draws a key, and seals a first run of pages to open.
   public init() throws(CryptoError) {
     let key = SecretBytes.random(byteCount: 32)
     cipher = try PageCipher(
@@ -209,7 +213,7 @@ public final class SealedPageLoop {
     _ = seal(count: Self.pagesPerRun)
   }
 
-  /// Seals `count` pages; false if one was not.
+  /// Seals `count` pages; returns false if one failed.
   public func seal(count: Int) -> Bool {
     for index in 0..<count {
       let slot = index % Self.pagesPerRun
@@ -223,7 +227,7 @@ public final class SealedPageLoop {
     return true
   }
 
-  /// Opens `count` pages of those sealed last; false if one was not.
+  /// Opens `count` of the pages sealed last; returns false if one failed.
   public func open(count: Int) -> Bool {
     for index in 0..<count {
       let slot = index % Self.pagesPerRun

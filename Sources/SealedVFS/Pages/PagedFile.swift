@@ -1,40 +1,42 @@
 internal import CSQLite
 internal import Glibc
 
-/// A database file of any format: whole pages in, whole pages out, and the few short reads of SQLite.
+/// A database file of any format: it reads and writes whole pages, and answers SQLite's few short
+/// reads.
 ///
-/// What a page looks like on disk is its ``PageCodec``'s business; whose file it is, and what may be
-/// written, is the subclass's: ``MainFile`` and ``SQLCipherFile``.
+/// The ``PageCodec`` defines the form of a page on disk. The subclasses, ``MainFile`` and
+/// ``SQLCipherFile``, identify the file and decide what can be written.
 class PagedFile: SealedFile {
-  /// The ciphers in use; ``MainFile`` changes them when the file turns out to have another identity.
+  /// The ciphers in use; ``MainFile`` replaces them if the file turns out to have another identity.
   var codec: any PageCodec
 
-  /// Whether bytes 0..15 on disk are known to be ``codec``'s.
+  /// Whether bytes 0..15 on disk are known to match ``codec``.
   var isHeaderOnDisk = false
 
-  /// The database's size after the last commit, as page 1 says; nil before it was read.
+  /// The database's size after the last commit, as page 1 states it; nil before it was read.
   ///
-  /// SQLite reads pages beyond it that are not on disk: one that it has just moved away, to make
-  /// room for the root of a table in a database that can shrink.
+  /// SQLite also reads pages beyond it that are not on disk. Such a page has just moved, to make
+  /// room for the root of a table in an auto-vacuum database.
   var knownPageCount: UInt32?
 
   /// Whether this connection has read or written page 1, here or in the log.
   var knowsPageOne = false
 
-  /// Whether pages that the file lacks may be in its log.
+  /// Whether pages that the file lacks can be in its log.
   var hasFramesInLog: Bool { false }
 
   /// One sealed page, and one opened page for short reads.
   let sealed = Scratch(byteCount: PageLayout.byteCount)
   let opened = Scratch(byteCount: PageLayout.byteCount)
 
-  /// Sealed pages that come next in a scan.
+  /// The sealed pages that a scan reads next.
   var readAhead = ReadAhead(of: PageLayout.byteCount)
 
-  /// Whether this open of an empty file shows it as it is: the target of `VACUUM INTO`.
+  /// Whether this open shows an empty file as empty: it is the target of `VACUUM INTO`.
   let showsEmptyFileBare: Bool
 
-  /// Whether an empty file shows a header: SQLite then cannot set its page size, as `VACUUM INTO` does.
+  /// Whether an empty file shows a header; SQLite then cannot set its page size, as `VACUUM INTO`
+  /// does.
   var showsStandIn: Bool { !showsEmptyFileBare && registered.emptyFile == .standIn }
 
   init(
@@ -45,10 +47,10 @@ class PagedFile: SealedFile {
     super.init(base: base, registered: registered, faults: RecentFaults(partOf: registered.faults))
   }
 
-  /// Finds out whose file this is from its first 16 bytes, and records why it is not ours.
+  /// Identifies the file by its first 16 bytes, and records the reason if it is refused.
   func validateHeader(_ identity: [UInt8]) -> Int32 { SQLITE_NOTADB }
 
-  /// Records why a file that is too short for an identity is refused.
+  /// Records the reason for refusing a file that is too short for an identity.
   func answerNoIdentity() -> Int32 { SQLITE_NOTADB }
 
   /// Records that a page does not open.
@@ -143,8 +145,8 @@ extension PagedFile {
 
   /// Reads a few bytes of one page.
   ///
-  /// SQLite does so in two places, both on page 1: 100 bytes at 0 when it opens the file, before any
-  /// recovery, and 16 at 24 in rollback mode.
+  /// SQLite does so in two places, both on page 1. It reads 100 bytes at 0 when it opens the file,
+  /// before any recovery. It reads 16 bytes at 24 in rollback mode.
   func readPart(
     of target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
   ) -> Int32 {
@@ -163,11 +165,11 @@ extension PagedFile {
         return SQLITE_OK
       }
     case SQLITE_IOERR_DATA where offset == 0:
-      // Torn, perhaps, with a good copy in the log or journal: let SQLite get that far.
+      // The page might be torn, with a good copy in the log or journal: let SQLite open those.
       unsafe StandInHeader.write(to: target, byteCount)
       return SQLITE_OK
     case SQLITE_IOERR_DATA where number == 1:
-      // "Has the file changed?" Yes: SQLite empties its cache and reads the whole page.
+      // SQLite tests whether the file has changed. These bytes make it read the whole page again.
       unsafe memset(target, 0xFF, byteCount)
       return SQLITE_OK
     default: break
@@ -175,7 +177,7 @@ extension PagedFile {
     return result
   }
 
-  /// Remembers the size that page 1 states, when it is read or, for a commit, written.
+  /// Keeps the size that page 1 states, when it is read or, for a commit, written.
   func notePageCount(page: UnsafeRawPointer) {
     let count = unsafe page.bigEndianWord(at: 28)
     if unsafe count > 0 && page.bigEndianWord(at: 24) == page.bigEndianWord(at: 92) {
@@ -183,8 +185,10 @@ extension PagedFile {
     }
   }
 
-  /// Past the end of the file: fine in an empty one, where SQLite expects zeros; a lost page
-  /// otherwise, for which zeros would be a wrong answer.
+  /// Answers a read past the end of the file.
+  ///
+  /// In an empty file SQLite expects zeros. In any other, the page is lost, and zeros would be a
+  /// wrong answer.
   private func answerShortRead(
     of number: UInt32, into target: UnsafeMutableRawPointer
   ) -> Int32 {
@@ -199,14 +203,15 @@ extension PagedFile {
       return SQLITE_IOERR_SHORT_READ
     }
     if byteCount < PageLayout.identityByteCount { return answerNoIdentity() }
-    // What there is of page 1 says whose file it is; the rest of it is missing.
+    // The present part of page 1 identifies the file; the rest of the page is missing.
     let check = unsafe checkHeader(number == 1 ? sealed.bytes(0..<16) : nil)
     if check != SQLITE_OK { return check }
     return fail(.truncated, page: number, number == 1 ? SQLITE_IOERR_DATA : SQLITE_CORRUPT)
   }
 
-  /// Learns the identity of a file that is not empty, before its log or journal is opened: another
-  /// process may have made the file since this connection looked.
+  /// Learns the identity of a file that is not empty, before its log or journal is opened.
+  ///
+  /// Another process can have made the file since this connection looked.
   func learnIdentity() -> Int32 {
     var byteCount: Int64 = 0
     let result = unsafe base.sealedByteCount(&byteCount)
@@ -214,7 +219,7 @@ extension PagedFile {
     return unsafe checkHeader(nil)
   }
 
-  /// Finds out whose file this is, from its first 16 bytes or by reading them.
+  /// Identifies the file by its first 16 bytes, which it reads if they are not given.
   func checkHeader(_ bytes: UnsafeRawBufferPointer?) -> Int32 {
     if let bytes = unsafe bytes {
       if isHeaderOnDisk, unsafe bytes.elementsEqual(codec.identity) { return SQLITE_OK }
@@ -227,9 +232,9 @@ extension PagedFile {
     return unsafe validateHeader(Array(opened.bytes(0..<PageLayout.identityByteCount)))
   }
 
-  /// Records why SQLite will refuse a file that is shorter than page 1 says.
+  /// Records why SQLite will refuse a file that is shorter than page 1 states.
   ///
-  /// Only where it will: with frames in the log, the missing pages may be there.
+  /// Nothing is recorded if the log has frames, because the missing pages can be there.
   func noteTruncation(page: UnsafeMutableRawPointer) {
     let page = UnsafeRawPointer(page)
     let pageCount = unsafe page.bigEndianWord(at: 28)
@@ -242,7 +247,7 @@ extension PagedFile {
   }
 }
 
-/// What SQLite is shown of a page 1 that is not there yet, or torn.
+/// The header that SQLite is shown for a page 1 that is torn or does not exist yet.
 enum StandInHeader {
   /// Page size 4096, versions 1 and 1, reserve 40, payload fractions 64, 32, 32, from offset 16.
   private static let fields: [UInt8] = [0x10, 0x00, 1, 1, 40, 64, 32, 32]

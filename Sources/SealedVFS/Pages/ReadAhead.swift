@@ -1,23 +1,23 @@
 internal import CSQLite
 internal import Glibc
 
-/// The next pages or frames of a file that SQLite reads from front to back, fetched in one call.
+/// The next pages or frames of a file that SQLite reads in order, fetched in one call.
 ///
-/// Sealed as they are on disk, and kept for no longer than SQLite may keep a page of its own: whoever
-/// holds it forgets them at each change of a lock and at each write.
+/// They are kept sealed, as on disk, and no longer than SQLite can keep a page of its own. The
+/// owner discards them at each change of a lock and at each write.
 @safe struct ReadAhead: ~Copyable {
   private static let count: Int64 = 32
-  /// So many in a row make a scan.
-  private static let longEnough = 4
+  /// The number of consecutive reads that make a scan.
+  private static let scanLength = 4
 
-  /// The length of one of them, and where in the file the first one lies.
+  /// The length of one piece, and the offset of the first one in the file.
   private let byteCount: Int
   private let start: Int64
 
   private let memory: Scratch
   private var held: Range<Int64> = 0..<0
   private var next: Int64 = 0
-  private var rowCount = 0
+  private var consecutiveCount = 0
 
   init(of byteCount: Int, from start: Int64 = 0) {
     self.byteCount = byteCount
@@ -25,16 +25,16 @@ internal import Glibc
     memory = Scratch(byteCount: Int(Self.count) * byteCount)
   }
 
-  /// The one at that offset, if it is here or a scan that reaches it is worth reading ahead for.
+  /// The piece at an offset, if it is in memory or the file is being read in order; nil otherwise.
   mutating func piece(at offset: Int64, of base: BaseFile) -> UnsafeRawPointer? {
     let index = (offset - start) / Int64(byteCount)
     if !held.contains(index) {
-      rowCount = index == next ? rowCount + 1 : 0
+      consecutiveCount = index == next ? consecutiveCount + 1 : 0
       next = index + 1
-      guard rowCount >= Self.longEnough else { return nil }
+      guard consecutiveCount >= Self.scanLength else { return nil }
       guard unsafe base.read(memory.pointer, memory.byteCount, at: offset) == SQLITE_OK else {
         held = 0..<0
-        rowCount = -Int(Self.count)  // the end of the file
+        consecutiveCount = -Int(Self.count)  // the end of the file
         return nil
       }
       held = index..<index + Self.count
@@ -43,15 +43,15 @@ internal import Glibc
     return unsafe UnsafeRawPointer(memory.pointer + Int(index - held.lowerBound) * byteCount)
   }
 
-  /// Lets go of all of them: the file may have changed since.
+  /// Discards all pieces, because the file could have changed.
   mutating func forget() {
     held = 0..<0
   }
 }
 
-/// Memory of a file's own for sealed and opened bytes, wiped when the file is closed.
+/// A buffer of one file for sealed and opened bytes, wiped when the file is closed.
 ///
-/// Made once per file, so that no page costs an allocation.
+/// It is allocated once for each file, so that reading a page allocates nothing.
 @safe struct Scratch: ~Copyable {
   let pointer: UnsafeMutableRawPointer
   let byteCount: Int

@@ -2,14 +2,14 @@ internal import CSQLite
 internal import Synchronization
 
 extension SealedVFS {
-  /// The last thing that was wrong with any sealed file of this process, for callers that hold no
-  /// ``KeyRegistration``; nil when nothing was.
+  /// The last fault found in any sealed file of this process, for callers without a
+  /// ``KeyRegistration``; nil if there was none.
   package static var lastFault: SealedFileError? { FaultLog.last }
 }
 
-/// Where faults are told, beside SQLite's result codes, which cannot tell them apart.
+/// Records faults beside SQLite's result codes, which cannot tell them apart.
 ///
-/// Each goes to SQLite's error log too: <https://sqlite.org/errlog.html>.
+/// Each fault also goes to SQLite's error log: <https://sqlite.org/errlog.html>.
 enum FaultLog {
   private static let lastFault = Mutex<SealedFileError?>(nil)
 
@@ -26,27 +26,27 @@ enum FaultLog {
 }
 
 extension SealedFileError {
-  /// What, where, and what to do next, in one line.
+  /// The path, the failure and the next step, in one line.
   package var descriptionWithHint: String {
     hint.map { "\(description); \($0)" } ?? description
   }
 }
 
-/// The newest faults that the VFS found, each with the result code that it gave SQLite for it.
+/// The newest faults that the VFS found, each with the result code that it gave SQLite.
 ///
-/// One for each connection, and one for all connections of a registration: the result code that
-/// SQLite reports then tells which of them it was, so that an old fault explains no new failure.
+/// Each connection has one, and all connections of a registration share another. The result code
+/// that SQLite reports identifies the fault, so that an old fault does not explain a new failure.
 final class RecentFaults: Sendable {
   private struct Entry: Sendable {
     let fault: SealedFileError
     let result: Int32
 
-    /// Whether SQLite may report the fault by this extended code.
+    /// Whether SQLite can report the fault by this extended code.
     func fits(_ reported: Int32) -> Bool {
       if result == reported { return true }
       switch reported & 0xFF {
       case SQLITE_NOTADB, SQLITE_CORRUPT: return result & 0xFF == reported & 0xFF
-      // A log that is not a sealed one is shown to SQLite with a version that it refuses itself.
+      // A log that is not sealed is shown to SQLite with a version that SQLite refuses itself.
       case SQLITE_CANTOPEN: return result == SQLITE_OK
       default: return false
       }
@@ -62,7 +62,7 @@ final class RecentFaults: Sendable {
   private static let capacity = 16
   private let state: Mutex<State>
 
-  /// - Parameter whole: the log of the registration that a connection belongs to; it is told too.
+  /// - Parameter whole: the faults of the connection's registration; it receives every fault, too.
   init(partOf whole: RecentFaults? = nil) {
     state = Mutex(State(whole: whole))
   }
@@ -84,7 +84,7 @@ final class RecentFaults: Sendable {
     whole?.record(fault, result: result)
   }
 
-  /// Whether a connection was told of a damaged or missing page; for good.
+  /// Whether a connection got an error for a damaged or missing page; once true, it stays true.
   var hasMetDamage: Bool { state.withLock { $0.hasMetDamage } }
 
   func noteDamage() {
@@ -95,7 +95,7 @@ final class RecentFaults: Sendable {
     whole?.noteDamage()
   }
 
-  /// Tells another registration from now on.
+  /// Passes all further faults to another registration.
   func move(to whole: RecentFaults) {
     let hasMetDamage = state.withLock { state in
       state.whole = whole

@@ -17,14 +17,14 @@ enum KeyRegistry {
     }
   }
 
-  /// The key that was registered last for this database.
+  /// The key that was registered last for a database.
   static func find(database path: UnsafePointer<CChar>) -> RegisteredKey? {
     entries.withLock { entries in
       entries.isEmpty ? nil : unsafe entries[String(cString: path)]?.last
     }
   }
 
-  /// The key of the database that a log, journal or super-journal of this name belongs to.
+  /// The key of the database to which a log, journal or super-journal belongs.
   static func find(databaseOrSibling path: UnsafePointer<CChar>) -> RegisteredKey? {
     entries.withLock { entries in
       if entries.isEmpty { return nil }
@@ -44,11 +44,11 @@ enum KeyRegistry {
   }
 }
 
-/// A promise that the database at a path is sealed under a key, for as long as this object lives.
+/// Registers the key of the database at a path, for as long as this object lives.
 ///
-/// Keep it as long as connections may be *opened*: a `DatabasePool` opens readers when it needs
-/// them. Connections that are open keep the key by themselves. When this object goes, the path is
-/// no longer registered; after the last connection the key is wiped.
+/// Keep it as long as connections can be *opened*: a `DatabasePool` opens readers when it needs
+/// them. Open connections keep the key themselves. When this object is released, the path is no
+/// longer registered. After the last connection closes, the key is wiped.
 public final class KeyRegistration: Sendable {
   private let registered: RegisteredKey
 
@@ -61,65 +61,72 @@ public final class KeyRegistration: Sendable {
     KeyRegistry.remove(registered)
   }
 
-  /// Why a call on one of the database's files failed last, more precisely than SQLite's result
-  /// code says; nil when none has.
+  /// The reason for the last failed call on one of the database's files; nil if none failed.
   ///
-  /// It stays until the next one.
+  /// It is more precise than SQLite's result code. It stays until the next fault.
   public var fault: SealedFileError? { registered.faults.newest }
 
-  /// Why a call failed that SQLite reports by an extended result code, through whichever connection;
-  /// nil when the VFS found nothing that SQLite reports so.
+  /// The reason for a failed call that SQLite reports by an extended result code.
+  ///
+  /// The call can have been on any connection of this registration.
+  ///
+  /// - Returns: nil if the VFS found nothing that SQLite reports so.
   public func fault(reportedAs resultCode: Int32) -> SealedFileError? {
     registered.faults.newest(reportedAs: resultCode)
   }
 
-  /// Takes the faults of a connection for its own from now on.
+  /// Receives the faults of a connection from now on.
   ///
-  /// xOpen finds the *last* registration of a path; whoever made this connection for an earlier one
-  /// says so.
+  /// xOpen uses the *last* registration of a path. The owner of an earlier registration calls this
+  /// for each connection that it opened.
   package func adopt(_ connection: OpaquePointer) {
     unsafe SealedConnection.file(of: connection, "main")?.faults.move(to: registered.faults)
   }
 
-  /// Has a connection keep the log as it closes, where any connection of this registration has met damage: what
-  /// the log holds may be all that is left of some pages.
+  /// Makes a connection keep the log when it closes, if a connection of this registration found
+  /// damage.
+  ///
+  /// The log can then hold the only copy of some pages.
   package func keepLogAfterDamage(on connection: OpaquePointer) {
     guard registered.faults.hasMetDamage else { return }
     unsafe SealedConnection.file(of: connection, "main")?.hasMetDamage = true
   }
 
-  /// What the last recovery of the write-ahead log left out; nil when nothing.
+  /// The frames that the last recovery of the write-ahead log left out; nil if there were none.
   ///
-  /// It was written under the log's current salts: a torn tail after a power cut, or damage.
+  /// They were written under the log's current salts. They are a torn tail after a power cut, or
+  /// damage.
   public var discardedLogTail: DiscardedLogTail? { registered.discardedTail }
 }
 
-/// A path whose database is sealed, with its key: what xOpen finds.
+/// The path of a sealed database with its key, for xOpen to find.
 ///
-/// Open files hold it too, so that the key lives as long as a connection that was opened with it,
-/// and is wiped after the last.
+/// Open files hold it, too. The key lives as long as a connection that was opened with it, and is
+/// wiped after the last one closes.
 @safe final class RegisteredKey: @unchecked Sendable {
-  // Sendable: all is constant but what the mutex guards; a registered VFS is never freed.
+  // Sendable: all properties are constant, but for a mutex; a registered VFS is never freed.
 
-  /// What an empty file looks like before its first page is written.
+  /// The contents that an empty file shows before its first page is written.
   enum EmptyFile: Sendable {
-    /// A header with page size and reserve, so that anyone can create a database. SQLite then
-    /// refuses another `auto_vacuum`, and `VACUUM INTO` it.
+    /// The file shows a header with page size and reserve, so that any program can create a
+    /// database.
+    ///
+    /// SQLite then refuses a different `auto_vacuum`, and a `VACUUM INTO` it.
     case standIn
-    /// As it is: whoever creates must call `SQLITE_FCNTL_RESERVE_BYTES` with 40 first.
+    /// The file shows as empty: its creator must first call `SQLITE_FCNTL_RESERVE_BYTES` with 40.
     case bare
   }
 
   let path: String
   let format: FileFormat
-  /// The database key; of an SQLCipher file, the key of its pages.
+  /// The database key; for an SQLCipher file, the key of its pages.
   let key: SecretBytes
   let base: UnsafeMutablePointer<sqlite3_vfs>
-  /// The identity of a new file; of an SQLCipher file, new or old, the salt.
+  /// The identity of a new file; for an SQLCipher file, new or old, the salt.
   let newFileID: [UInt8]
   let emptyFile: EmptyFile
 
-  /// What was found through any connection.
+  /// The faults found through any connection.
   let faults = RecentFaults()
   private let lastDiscardedTail = Mutex<DiscardedLogTail?>(nil)
 

@@ -1,10 +1,10 @@
 internal import CSQLite
 
-/// Questions to an open SQLite connection, for those who got it from another library.
+/// Queries on an open SQLite connection, for callers that got it from another library.
 public enum SealedConnection {
-  /// The name of the VFS that the main database is on; nil when SQLite does not say.
+  /// The name of the main database's VFS; nil if SQLite does not report it.
   ///
-  /// Anything but ``SealedVFS/name`` means that the connection must not be used.
+  /// A connection must not be used if the name differs from ``SealedVFS/name``.
   public static func vfsName(of connection: OpaquePointer) -> String? {
     var name: UnsafeMutablePointer<CChar>?
     let result = unsafe sqlite3_file_control(connection, "main", SQLITE_FCNTL_VFSNAME, &name)
@@ -13,11 +13,12 @@ public enum SealedConnection {
     return unsafe String(cString: name)
   }
 
-  /// Why a call on this connection failed that SQLite reported by an extended result code.
+  /// The reason for a failed call on this connection that SQLite reported by an extended result
+  /// code.
   ///
-  /// All its databases are asked, attached ones included.
+  /// All databases of the connection are searched, attached ones included.
   ///
-  /// - Returns: nil when the VFS found nothing that SQLite reports so: the failure has another cause.
+  /// - Returns: nil if the VFS found nothing that SQLite reports so: the failure has another cause.
   public static func fault(
     of connection: OpaquePointer, reportedAs resultCode: Int32
   ) -> SealedFileError? {
@@ -31,7 +32,7 @@ public enum SealedConnection {
     return nil
   }
 
-  /// The file of one of a connection's databases; nil when it is not on the sealed VFS.
+  /// The file of one of a connection's databases; nil if it is not on the sealed VFS.
   static func file(of connection: OpaquePointer, _ schema: UnsafePointer<CChar>) -> MainFile? {
     var memory: UnsafeMutablePointer<sqlite3_file>?
     let result = unsafe sqlite3_file_control(
@@ -40,10 +41,11 @@ public enum SealedConnection {
     return unsafe FileCallbacks.file(in: memory) as? MainFile
   }
 
-  /// Reserves what a format needs of each page, 40 bytes for nonce and tag by default; before the
-  /// database's first page is written.
+  /// Reserves the bytes that a format needs in each page; by default 40 for nonce and tag.
   ///
-  /// - Returns: how many bytes each page reserves now, or will.
+  /// Call it before the database's first page is written.
+  ///
+  /// - Returns: the number of bytes that each page reserves, or will reserve once it is written.
   public static func reserveBytes(
     of connection: OpaquePointer, for format: FileFormat = .sealed
   ) -> Int {
@@ -54,8 +56,9 @@ public enum SealedConnection {
     return Int(count)
   }
 
-  /// The identity of the SQLite library that the sealed VFS is linked to, to be compared with
-  /// `sqlite_source_id()` of a connection.
+  /// The identity of the SQLite library that the sealed VFS is linked to.
+  ///
+  /// Compare it with `sqlite_source_id()` of a connection.
   public static var libraryID: String {
     unsafe sqlite3_sourceid().map { unsafe String(cString: $0) } ?? ""
   }

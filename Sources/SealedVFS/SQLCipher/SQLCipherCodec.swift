@@ -1,12 +1,13 @@
 internal import Glibc
 internal import VaultCrypto
 
-/// Seals and opens pages of SQLCipher 4: AES-256-CBC, then HMAC-SHA-512 over what came of it.
+/// Seals and opens pages of SQLCipher 4: AES-256-CBC, then HMAC-SHA-512 over the ciphertext.
 ///
-/// `docs/reference/sqlcipher-format.md`. Both keys are scheduled once for each open file.
+/// See `docs/reference/sqlcipher-format.md`. The key schedules of both keys are computed once for each open
+/// file.
 final class SQLCipherCodec: PageCodec {
   let format = FileFormat.sqlcipher4
-  /// The salt: the first 16 bytes of the file, which no code vouches for.
+  /// The salt: the first 16 bytes of the file, which no HMAC covers.
   let identity: [UInt8]
   private let cipher: AES256CBC
   private let code: KeyedHMACSHA512
@@ -33,7 +34,7 @@ final class SQLCipherCodec: PageCodec {
     else { return false }
     let start = contentStart(number)
     if number == 1 { unsafe target.copyMemory(from: identity, byteCount: identity.count) }
-    // CBC wants vectors that cannot be foreseen: no counting here.
+    // CBC needs unpredictable initialization vectors: they must not count up.
     unsafe RandomSource.system.fill(
       UnsafeMutableRawBufferPointer(
         start: target + SQLCipherLayout.ivOffset, count: SQLCipherLayout.ivByteCount))
@@ -88,7 +89,7 @@ final class SQLCipherCodec: PageCodec {
       start: sealed + SQLCipherLayout.ivOffset, count: SQLCipherLayout.ivByteCount)
   }
 
-  /// The code over ciphertext, vector and page number, the last little endian.
+  /// Writes the HMAC over ciphertext, initialization vector and page number (little endian).
   private func writeCode(
     of sealed: UnsafeRawPointer, _ number: UInt32, to target: UnsafeMutableRawPointer
   ) throws(CryptoError) {
@@ -103,7 +104,7 @@ final class SQLCipherCodec: PageCodec {
   }
 }
 
-/// Where things lie in a page of SQLCipher 4: `docs/reference/sqlcipher-format.md`.
+/// The offsets in a page of SQLCipher 4: `docs/reference/sqlcipher-format.md`.
 enum SQLCipherLayout {
   static let saltByteCount = 16
   static let contentByteCount = 4016
@@ -115,6 +116,6 @@ enum SQLCipherLayout {
   static let keyByteCount = 32
   static let iterationCount = 256_000
   static let codeKeyIterationCount = 2
-  /// What each byte of the salt is changed by for the second key.
+  /// The mask that is XORed with each byte of the salt for the HMAC key.
   static let codeSaltMask: UInt8 = 0x3A
 }

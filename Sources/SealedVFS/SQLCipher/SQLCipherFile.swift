@@ -2,15 +2,15 @@ internal import CSQLite
 public import SystemPackage
 internal import VaultCrypto
 
-/// An SQLCipher 4 database: read where it lies, or written whole into an empty file.
+/// An SQLCipher 4 database: read in place, or written whole into an empty file.
 ///
-/// Its write-ahead log and its journal are never opened. While one of them holds something, the file
-/// alone is not the database, and reading is refused.
+/// Its write-ahead log and journal are never opened. If one of them holds changes, the file alone
+/// is not the whole database, and reading is refused.
 final class SQLCipherFile: PagedFile {
-  /// Whether the file was empty when it was opened: the only kind that is written.
+  /// Whether the file was empty when it was opened; only such a file can be written.
   private var isNew = false
 
-  /// Unused: this format draws its own vectors.
+  /// Unused: this format draws its own initialization vectors.
   private var nonces = NonceSequence()
 
   init(base: BaseFile, registered: RegisteredKey) throws(CryptoError) {
@@ -20,17 +20,17 @@ final class SQLCipherFile: PagedFile {
       showsEmptyFileBare: true)
   }
 
-  /// Looks at the file after it was opened.
+  /// Finds out whether the file is new, after it was opened.
   ///
-  /// - Returns: whether SQLite may write to it.
-  func settleAccess() -> Bool {
+  /// - Returns: whether SQLite can write to it.
+  func checkWriteAccess() -> Bool {
     var byteCount: Int64 = 0
     isNew = unsafe base.byteCount(&byteCount) == SQLITE_OK && byteCount == 0
     return isNew
   }
 
   override func validateHeader(_ identity: [UInt8]) -> Int32 {
-    if isNew { return SQLITE_OK }  // page 1 is written last, when SQLite has spilled others
+    if isNew { return SQLITE_OK }  // SQLite can write other pages before page 1
     if identity == HeaderReading.plainMagic { return fail(.plainDatabase, SQLITE_NOTADB) }
     guard identity == codec.identity else { return answerNoIdentity() }
     isHeaderOnDisk = true
@@ -39,7 +39,7 @@ final class SQLCipherFile: PagedFile {
 
   override func answerNoIdentity() -> Int32 { fail(.wrongKeyOrNotSQLCipher, SQLITE_NOTADB) }
 
-  /// A page 1 that does not open says no more than that: the format has no check of the key.
+  /// Reports a page 1 that does not open as a wrong key or format: the format has no key check.
   override func answerDamage(of number: UInt32) -> Int32 {
     number == 1 ? answerNoIdentity() : super.answerDamage(of: number)
   }
@@ -48,7 +48,7 @@ final class SQLCipherFile: PagedFile {
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
   ) -> Int32 {
     let result = unsafe super.read(target, byteCount, at: offset)
-    let versions = 18..<20  // of the file format, for writing and reading; 2 means a log
+    let versions = 18..<20  // the write and read versions; 2 means WAL mode
     if result == SQLITE_OK && !isNew && offset == 0 && byteCount >= versions.upperBound {
       for index in versions { unsafe target.storeBytes(of: 1, toByteOffset: index, as: UInt8.self) }
     }
@@ -85,12 +85,12 @@ final class SQLCipherFile: PagedFile {
 extension SealedVFS {
   /// Registers a key for the SQLCipher 4 database at `path`, and installs the VFS.
   ///
-  /// SQLite then reads the database where it lies, by its plain path, and cannot write to it; a file
-  /// that is empty or absent can be written once, with `journal_mode=OFF` and the reserve of
-  /// ``FileFormat/sqlcipher4``. A passphrase is stretched here: that takes a tenth of a second or more.
+  /// SQLite then reads the database in place, by its plain path, and cannot write to it. A file
+  /// that is empty or absent can be written once, with `journal_mode=OFF` and the reserved bytes of
+  /// ``FileFormat/sqlcipher4``. Deriving a key from a passphrase takes a tenth of a second or more.
   ///
-  /// - Throws: `plainDatabase`, `wrongKeyOrNotSQLCipher` for a file shorter than a page; a key
-  ///   that does not fit shows when the database is first read. `invalidArgument`, `ioFailed`.
+  /// - Throws: `plainDatabase`; `wrongKeyOrNotSQLCipher` for a file shorter than a page;
+  ///   `invalidArgument`; `ioFailed`. A wrong key is found only when the database is first read.
   public static func register(
     sqlcipher4 key: borrowing SQLCipherKey, at path: FilePath, over base: String = "unix"
   ) throws(SealedFileError) -> KeyRegistration {
@@ -114,7 +114,7 @@ extension SealedVFS {
         emptyFile: .bare))
   }
 
-  /// The first 16 bytes of a file; nil where there are none yet.
+  /// The first 16 bytes of a file; nil if it is empty or absent.
   private static func storedSalt(
     of path: String, over vfs: UnsafeMutablePointer<sqlite3_vfs>
   ) throws(SealedFileError) -> [UInt8]? {

@@ -1,23 +1,23 @@
 public import VaultCrypto
 
-/// What opens an SQLCipher 4 database: a passphrase, or the key itself.
+/// The secret that opens an SQLCipher 4 database: a passphrase, or the raw key.
 public struct SQLCipherKey: ~Copyable, Sendable {
   private let secret: SecretBytes
   private let isRaw: Bool
 
-  /// The salt that a raw key brought with it.
+  /// The salt that was given with a raw key.
   let salt: [UInt8]?
 
-  /// Takes what SQLCipher's own `PRAGMA key` takes, byte for byte.
+  /// Takes the same bytes as SQLCipher's own `PRAGMA key`.
   ///
-  /// That is a passphrase of any bytes but none at all, or a raw key: `x'`, 64 hexadecimal digits,
-  /// `'`; or with 96 digits, of which the last 32 are the salt. Like SQLCipher it goes by the length
-  /// and the digits: such a text cannot be a passphrase.
+  /// They are a passphrase of at least one byte, or a raw key. A raw key is `x'`, 64 hexadecimal
+  /// digits and `'`; or 96 digits, of which the last 32 are the salt. As in SQLCipher, the length
+  /// and the digits decide: a text of this form cannot be a passphrase.
   ///
   /// - Throws: `invalidArgument` for no bytes, which to SQLCipher means no encryption.
   public init(_ bytes: borrowing SecretBytes) throws(SealedFileError) {
     guard bytes.byteCount > 0 else {
-      throw SealedFileError(.invalidArgument, path: "", detail: "an empty passphrase")
+      throw SealedFileError(.invalidArgument, path: "", detail: "the passphrase is empty")
     }
     let saltStart = Hexadecimal.prefixByteCount + 2 * SQLCipherLayout.keyByteCount
     if let key = Hexadecimal.key(in: bytes, totalByteCount: SQLCipherLayout.keyByteCount) {
@@ -41,10 +41,10 @@ public struct SQLCipherKey: ~Copyable, Sendable {
     }
   }
 
-  /// Takes a raw key, and the salt that a new file is to have or an old one has.
+  /// Takes a raw key, and the salt of an old file or for a new one.
   ///
-  /// - Parameter salt: 16 bytes; nil takes the file's, or draws one for a new file.
-  /// - Throws: `invalidArgument` unless the key has 32 bytes and a salt 16.
+  /// - Parameter salt: 16 bytes; nil takes the file's salt, or draws one for a new file.
+  /// - Throws: `invalidArgument` unless the key has 32 bytes and a salt has 16.
   public init(
     rawKey: consuming SecretBytes, salt: [UInt8]? = nil
   ) throws(SealedFileError) {
@@ -53,14 +53,14 @@ public struct SQLCipherKey: ~Copyable, Sendable {
         == SQLCipherLayout.saltByteCount
     else {
       throw SealedFileError(
-        .invalidArgument, path: "", detail: "a raw key has 32 bytes, its salt 16")
+        .invalidArgument, path: "", detail: "a raw key must have 32 bytes, and its salt 16")
     }
     secret = rawKey
     isRaw = true
     self.salt = salt
   }
 
-  /// The key of the pages of a file with this salt; a passphrase costs 256,000 iterations.
+  /// The page key of a file with this salt; a passphrase costs 256,000 iterations of PBKDF2.
   func pageKey(salt: [UInt8]) throws(CryptoError) -> SecretBytes {
     if isRaw { return secret.copy() }
     return try PBKDF2.sha512(
@@ -69,11 +69,11 @@ public struct SQLCipherKey: ~Copyable, Sendable {
   }
 }
 
-/// SQLCipher's `x'…'`.
+/// Decodes SQLCipher's `x'…'`.
 private enum Hexadecimal {
   static let prefixByteCount = 2
 
-  /// The bytes that such a text spells, in locked memory; nil where it is another text.
+  /// The bytes that a text of this form spells, in locked memory; nil for any other text.
   static func key(in text: borrowing SecretBytes, totalByteCount: Int) -> SecretBytes? {
     text.withBytes { span in
       guard span.byteCount == prefixByteCount + 2 * totalByteCount + 1 else { return nil }

@@ -2,15 +2,18 @@ internal import CSQLite
 package import SystemPackage
 package import VaultCrypto
 
-/// A sealed database in the making, written through SQLite's C interface: the only one that takes
-/// text as the bytes that it is, whatever they are.
+/// Writes a new sealed database through SQLite's C interface.
+///
+/// Only that interface stores text unchanged, including bytes that are not well-formed.
 @safe package final class NewDatabase {
   private let connection: OpaquePointer
   private let registration: KeyRegistration
   private let path: String
 
-  /// Makes the file; SQLite's rollback journal guards it against a statement that fails, nothing
-  /// guards it against a kill: it is put in its place when it is complete.
+  /// Makes the file.
+  ///
+  /// SQLite's rollback journal protects it against a failing statement. A kill leaves it
+  /// incomplete: the caller renames it to its final path when it is complete.
   package init(
     at path: FilePath, key: borrowing SecretBytes, over base: String = "unix"
   ) throws(SealedFileError) {
@@ -37,13 +40,13 @@ package import VaultCrypto
     unsafe sqlite3_close_v2(connection)
   }
 
-  /// Runs statements of our own.
+  /// Runs trusted statements.
   package func run(_ sql: String) throws(SealedFileError) {
     let result = unsafe sqlite3_exec(connection, sql, nil, nil, nil)
     if result != SQLITE_OK { throw registration.explain(result, path) }
   }
 
-  /// The rows of a query of our own, as text.
+  /// Returns the rows of a trusted query, as text.
   package func rows(
     _ sql: String, _ arguments: String...
   ) throws(SealedFileError) -> [[String?]] {
@@ -68,15 +71,17 @@ package import VaultCrypto
     return rows
   }
 
-  /// Runs one CREATE statement out of a schema that nobody vouches for.
+  /// Runs one CREATE statement from an untrusted schema.
   ///
-  /// Nothing but one CREATE runs, and no query within it: what a schema holds is otherwise free to
-  /// attach files, to drop, or to count forever.
+  /// An authorizer refuses queries within it, and virtual tables. Other statements of a schema
+  /// could attach files, drop tables, or count forever.
   ///
-  /// - Returns: nil, or why SQLite refuses it.
-  /// - Throws: what is no fault of the statement: a full disk.
+  /// - Returns: nil, or the reason for which SQLite refuses the statement.
+  /// - Throws: an error that the statement did not cause, such as a full disk.
   package func create(_ sql: String) throws(SealedFileError) -> String? {
-    guard sql.utf8.prefix(7).elementsEqual("CREATE ".utf8) else { return "it is no CREATE" }
+    guard sql.utf8.prefix(7).elementsEqual("CREATE ".utf8) else {
+      return "it is not a CREATE statement"
+    }
     _ = unsafe sqlite3_set_authorizer(
       connection,
       { _, action, _, _, _, _ in
@@ -94,7 +99,7 @@ package import VaultCrypto
     }
   }
 
-  /// Prepares an INSERT; nil where SQLite refuses it, for want of a function or a collation.
+  /// Prepares an INSERT; nil if SQLite refuses it because it lacks a function or a collation.
   package func insertion(_ sql: String, _ encoding: TextEncoding) -> RowInsertion? {
     var statement: OpaquePointer?
     guard unsafe sqlite3_prepare_v2(connection, sql, -1, &statement, nil) == SQLITE_OK,
@@ -103,7 +108,7 @@ package import VaultCrypto
     return unsafe RowInsertion(statement, encoding, connection, registration, path)
   }
 
-  /// Binds a value, its bytes copied.
+  /// Binds a copy of a value.
   static func bind(
     _ statement: OpaquePointer?, _ index: Int32, _ value: StoredValue, _ encoding: TextEncoding
   ) -> Int32 {
@@ -153,13 +158,13 @@ package import VaultCrypto
 
   /// Inserts a row.
   ///
-  /// - Returns: whether it is there now; a constraint of the table may not take it.
-  /// - Throws: what is no fault of the row.
+  /// - Returns: whether the table has the row now; a constraint can refuse it.
+  /// - Throws: an error that the row did not cause.
   package func insert(_ values: [StoredValue]) throws(SealedFileError) -> Bool {
     defer { _ = unsafe sqlite3_reset(statement) }
     for (index, value) in values.enumerated() {
       let result = unsafe NewDatabase.bind(statement, Int32(index + 1), value, encoding)
-      if result != SQLITE_OK { return false }  // longer than SQLite takes
+      if result != SQLITE_OK { return false }  // the value is longer than SQLite accepts
     }
     let result = unsafe sqlite3_step(statement)
     switch result & 0xFF {
@@ -181,7 +186,7 @@ package enum StoredValue: Sendable, Equatable {
   case blob([UInt8])
 }
 
-/// How a database writes its text; the values are those of SQLite and of the database header.
+/// The text encoding of a database; the raw values are those of SQLite and of the database header.
 package enum TextEncoding: UInt8, Sendable, CaseIterable {
   case utf8 = 1
   case utf16LittleEndian = 2

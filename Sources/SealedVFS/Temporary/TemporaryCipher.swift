@@ -1,8 +1,8 @@
 internal import VaultCrypto
 
-/// Seals and opens the blocks of one temporary file under a random key that nobody else ever has.
+/// Seals and opens the blocks of one temporary file under a random key of its own.
 ///
-/// The key is drawn here, goes into the cipher and is wiped; the cipher goes with the file.
+/// The key is drawn here, passed to the cipher and wiped. The cipher is released with the file.
 final class TemporaryCipher {
   private let cipher: XAES256GCM
   private var nonces = NonceSequence()
@@ -33,7 +33,7 @@ final class TemporaryCipher {
     }
   }
 
-  /// Opens a block of 4136 bytes into 4096; they are wiped where it returns false.
+  /// Opens a block of 4136 bytes into 4096, which are wiped if it returns false.
   func open(_ sealed: UnsafeRawPointer, block: Int64, into target: UnsafeMutableRawPointer) -> Bool
   {
     do throws(CryptoError) {
@@ -57,24 +57,24 @@ final class TemporaryCipher {
   }
 }
 
-/// Where things lie in a sealed temporary file: `docs/reference/sealed-database-format.md`, "Temporary files".
+/// The offsets in a sealed temporary file: `docs/reference/sealed-database-format.md`, "Temporary files".
 ///
 /// SQLite's temporary files have no pages: a sorter, a statement journal and a transient table read
-/// and write any number of bytes anywhere. So they are sealed in blocks, with nonce and tag behind
-/// each, and pages of 4096 bytes fall on blocks exactly.
+/// and write any number of bytes at any offset. They are therefore sealed in blocks, each followed
+/// by its nonce and tag. A page of 4096 bytes is exactly one block.
 enum TemporaryLayout {
   static let contentByteCount = 4096
   static let nonceOffset = contentByteCount
   static let tagOffset = nonceOffset + PageLayout.nonceByteCount
   static let blockByteCount = tagOffset + PageLayout.tagByteCount
 
-  /// The role, and the block's number in eight bytes.
+  /// One byte for the role, and eight for the block's number.
   static let additionalDataByteCount = 9
 
-  /// Where a block lies on disk; blocks count from 0.
+  /// The offset of a block on disk; blocks count from 0.
   static func offset(ofBlock number: Int64) -> Int64 { number * Int64(blockByteCount) }
 
-  /// The block that holds a byte, and where in it.
+  /// The block that holds a byte, and the byte's offset in it.
   static func place(at offset: Int64) -> (block: Int64, within: Int) {
     let (block, within) = offset.quotientAndRemainder(dividingBy: Int64(contentByteCount))
     return (block, Int(within))

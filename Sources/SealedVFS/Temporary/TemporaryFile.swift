@@ -3,27 +3,28 @@ internal import Glibc
 internal import Synchronization
 internal import VaultCrypto
 
-/// A file of SQLite's own that lives no longer than its connection: sorters, statement journals,
-/// temporary and transient tables, the copy that `VACUUM` makes.
+/// A temporary file of SQLite's, which lives no longer than its connection.
 ///
-/// SQLite opens them without a name, so that no key can be looked up: each gets a random one, and
-/// only this object can ever read it. One block is kept open between calls, so that small writes in
-/// a row are sealed once; a file that fits in one block never reaches the disk.
+/// Sorters, statement journals, temporary and transient tables use such files, and so does `VACUUM`
+/// for its copy. SQLite opens them without a name, so that no key can be looked up. Each gets a
+/// random key, and only this object can read it. One block is kept open between calls, so that
+/// consecutive small writes are sealed only once. A file that fits in one block never reaches the
+/// disk.
 ///
-/// A sorter with worker threads hands files from thread to thread: a mutex covers each call.
+/// A sorter with worker threads passes files between threads: a mutex protects each call.
 final class TemporaryFile: OpenFile {
   private let mutex = Mutex(())
-  /// Made when the first block goes to disk.
+  /// The cipher, made when the first block goes to disk.
   private var cipher: TemporaryCipher?
   private let sealed = Scratch(byteCount: TemporaryLayout.blockByteCount)
   private let content = Scratch(byteCount: TemporaryLayout.contentByteCount)
-  /// The block in ``content``, and whether it is newer than on disk.
+  /// The number of the block in ``content``, and whether it is newer than the block on disk.
   private var current: (block: Int64, isChanged: Bool)?
   private var written = WrittenBlocks()
-  /// SQLite's idea of the file's size.
+  /// The size of the file as SQLite knows it.
   private var byteCount: Int64 = 0
 
-  /// What SQLite calls its temporary files in xOpen: <https://sqlite.org/c3ref/c_open_autoproxy.html>.
+  /// SQLite's flags for temporary files in xOpen: <https://sqlite.org/c3ref/c_open_autoproxy.html>.
   static let openFlags =
     SQLITE_OPEN_TEMP_DB | SQLITE_OPEN_TRANSIENT_DB | SQLITE_OPEN_TEMP_JOURNAL
     | SQLITE_OPEN_SUBJOURNAL
@@ -71,7 +72,7 @@ final class TemporaryFile: OpenFile {
         self.current = nil
       }
       if within > 0 {
-        // What was cut off must not come back when the file grows again.
+        // The removed bytes must not reappear when the file grows again.
         let result = load(block)
         guard result == SQLITE_OK else { return result }
         unsafe memset(
@@ -85,7 +86,7 @@ final class TemporaryFile: OpenFile {
     }
   }
 
-  /// Nothing: who would read the file after a power cut has no key.
+  /// Does nothing: after a power cut no key exists for the file.
   override func synchronize(_ flags: Int32) -> Int32 { SQLITE_OK }
 
   override func byteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
@@ -121,7 +122,7 @@ final class TemporaryFile: OpenFile {
     return SQLITE_OK
   }
 
-  /// Brings a block into ``content``, after the one that is there went to disk.
+  /// Brings a block into ``content``, after writing the changed block that is there to disk.
   private func load(_ block: Int64) -> Int32 {
     if let current {
       if current.block == block { return SQLITE_OK }
@@ -145,7 +146,7 @@ final class TemporaryFile: OpenFile {
       sealed.pointer, TemporaryLayout.blockByteCount,
       at: TemporaryLayout.offset(ofBlock: block))
     guard result == SQLITE_OK else {
-      // A block that was written and is not there is no end of the file.
+      // A written block that is missing is damage, not the end of the file.
       return result == SQLITE_IOERR_SHORT_READ ? SQLITE_IOERR_DATA : result
     }
     guard unsafe cipher.open(sealed.pointer, block: block, into: target) else {
@@ -167,10 +168,10 @@ final class TemporaryFile: OpenFile {
   }
 }
 
-/// Which blocks of a temporary file were ever written: a bit each, 32 KiB for each GiB.
+/// The blocks of a temporary file that have been written: one bit each, 32 KiB for each GiB.
 ///
-/// A block that was not is a hole and reads as zeros, as in any file. Without this a block that
-/// someone overwrote with zeros could not be told from one.
+/// A block that was never written is a hole and reads as zeros, as in any file. This set
+/// distinguishes a hole from a block that someone overwrote with zeros.
 struct WrittenBlocks {
   private var words: [UInt64] = []
 
@@ -187,7 +188,7 @@ struct WrittenBlocks {
     words[word] |= 1 << UInt64(bit)
   }
 
-  /// Forgets the blocks from `block` on.
+  /// Removes all blocks from `block` on.
   mutating func removeAll(from block: Int64) {
     let (word, bit) = Int(block).quotientAndRemainder(dividingBy: 64)
     guard word < words.count else { return }

@@ -1,9 +1,10 @@
 internal import CSQLite
 
-/// SQLite's own `PRAGMA integrity_check` of a ``SealedImage``, which finds authentic pages that
-/// contradict each other: <https://sqlite.org/pragma.html#pragma_integrity_check>.
+/// Runs SQLite's `PRAGMA integrity_check` on a ``SealedImage``.
 ///
-/// Nothing on disk changes. Memory: a cache of 16 MiB, two bits for each page.
+/// It finds authentic pages that contradict each other:
+/// <https://sqlite.org/pragma.html#pragma_integrity_check>. Nothing on disk changes. Its memory is
+/// a cache of 16 MiB, and two bits for each page.
 struct ContentCheck {
   private static let faultLimit = 100
   private static let cacheKibibyteCount = 16_384
@@ -14,7 +15,7 @@ struct ContentCheck {
 
   /// Checks the contents.
   ///
-  /// - Parameter onFirstReading: called for each page that is read, once.
+  /// - Parameter onFirstReading: called once for each page that is read.
   init(_ image: SealedImage, onFirstReading: () -> Void) throws(SealedFileError) {
     var check = Self()
     try withoutActuallyEscaping(onFirstReading) { (onFirstReading) throws(SealedFileError) in
@@ -38,7 +39,7 @@ struct ContentCheck {
     for (setting, value) in [
       ("temp_store", "MEMORY"),  // there is no other file
       ("cache_size", "-\(Self.cacheKibibyteCount)"),
-      // The schema is someone else's: its expressions get no functions with effects.
+      // The schema comes from somebody else: its expressions must not call functions with effects.
       ("trusted_schema", "OFF"), ("ignore_check_constraints", "ON"),
     ] {
       try connection.run("PRAGMA \(setting) = \(value)")
@@ -46,7 +47,7 @@ struct ContentCheck {
     do throws(SealedFileError) {
       try check("", on: connection)
     } catch  where error.code == .sqliteFailed {
-      // An expression or an index cannot be compiled without the application: table by table.
+      // The application's functions or collations are missing: check table by table.
       let tables = try connection.run(
         """
         SELECT 'sqlite_schema' UNION ALL
@@ -62,14 +63,14 @@ struct ContentCheck {
     }
   }
 
-  /// - Parameter table: empty for the whole database.
+  /// - Parameter table: the table's name; empty for the whole database.
   private mutating func check(
     _ table: String, on connection: CopyConnection
   ) throws(SealedFileError) {
     let argument = table.isEmpty ? "\(Self.faultLimit)" : table.quotedAsText
     let rows = try connection.run("PRAGMA integrity_check(\(argument))", columnCount: 1)
     for case let text? in rows.compactMap(\.first) where text != "ok" {
-      // SQLite puts several faults of a b-tree into one row, under a headline.
+      // SQLite puts several faults of a b-tree into one row, under a heading.
       let lines = text.split(separator: "\n").map { String($0) }
       note(lines.filter { !$0.hasPrefix("*** in database") })
     }

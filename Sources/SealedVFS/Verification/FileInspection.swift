@@ -3,24 +3,24 @@ internal import FileLayer
 public import SystemPackage
 public import VaultCrypto
 
-/// What lies at a path, judged by its first 16 bytes.
+/// The kind of file at a path, read from its first 16 bytes.
 public enum FileInspection: Sendable, Equatable {
   /// No file.
   case absent
-  /// A file of no bytes: a database that was never written.
+  /// An empty file: a database that was never written.
   case empty
   /// An unencrypted SQLite database.
   case plainSQLite
-  /// Neither.
+  /// Any other file.
   case foreign
   /// A sealed database of this version.
   case sealed(SealedHeader)
   /// A sealed database of another version.
   case newerVersion(Int)
 
-  /// Accepts a sealed database that `key` opens, and, unless one must exist, a place for one.
+  /// Requires a sealed database that `key` opens, or, if `exists` is false, a path for a new one.
   ///
-  /// - Throws: the `SealedFileError` that names what lies there instead.
+  /// - Throws: the `SealedFileError` for the kind of file that is there instead.
   public func require(
     key: borrowing SecretBytes, at path: FilePath, exists: Bool
   ) throws(SealedFileError) {
@@ -38,12 +38,12 @@ public enum FileInspection: Sendable, Equatable {
 }
 
 extension SealedVFS {
-  /// Says what lies at a path, without a key, a lock or a change.
+  /// Inspects the file at a path, without a key, a lock or a change.
   ///
-  /// It reads through a file of SQLite's own "unix": a plain open, read and close by a process that
-  /// holds SQLite's lock on the file would drop that lock (POSIX locks; see os_unix.c).
+  /// It reads through a file of SQLite's own "unix". If this process holds SQLite's lock on the
+  /// file, a plain open and close would release that lock (POSIX locks; see os_unix.c).
   ///
-  /// - Throws: `ioFailed` when something is there that cannot be read.
+  /// - Throws: `ioFailed` if the file exists and cannot be read.
   public static func inspect(
     _ path: FilePath, over base: String = "unix"
   ) throws(SealedFileError) -> FileInspection {
@@ -52,7 +52,7 @@ extension SealedVFS {
       throw SealedFileError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
     }
     switch try status(of: full) {
-    // A VFS need not keep its files where the system does.
+    // Another VFS can keep its files outside the file system.
     case nil where unsafe !isThere(full, on: vfs): return .absent
     case nil: break
     case let status? where status.kind != .regular: return .foreign
@@ -79,7 +79,7 @@ extension SealedVFS {
       && answer != 0
   }
 
-  /// Looks without opening.
+  /// Reads the file's status without opening it.
   private static func status(of path: String) throws(SealedFileError) -> FileStatus? {
     do throws(FileError) {
       return try LinuxFileSystem().status(of: FilePath(path))

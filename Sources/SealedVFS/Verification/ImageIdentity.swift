@@ -2,21 +2,21 @@ internal import CSQLite
 package import SystemPackage
 package import VaultCrypto
 
-/// Whose database a file is, also where its first 16 bytes were damaged.
+/// The identity and keys of a database file, even if its first 16 bytes are damaged.
 ///
-/// The file id stands in each copy of page 1, and whether it and a key are right, any page of the
-/// database proves: so a damaged header costs nothing but its own bytes.
+/// Each copy of page 1 contains the file id. Any page that opens proves that the id and the key are
+/// right. A damaged header therefore loses only its own bytes.
 struct ImageIdentity {
   let keys: FileKeys
   let isHeaderDamaged: Bool
 
-  /// How many pages are tried under an id that is guessed.
+  /// The number of pages to try under a guessed id.
   private static let probedPageCount: UInt32 = 32
   private static let probedRecordCount: Int64 = 4096
 
-  /// Finds out whose file it is.
+  /// Finds the identity of the file.
   ///
-  /// - Parameter fileID: the id that the database must have; nil takes the one that it states.
+  /// - Parameter fileID: the id that the database must have; nil takes the id that the file states.
   init(
     _ file: LockedInputFile, _ siblings: ImageFiles, key: borrowing SecretBytes,
     fileID: [UInt8]? = nil
@@ -55,7 +55,7 @@ struct ImageIdentity {
     let isSealed = if case .sealed = reading { true } else { false }
     throw SealedFileError(
       isSealed ? .wrongKey : .notSealed, path: file.path,
-      detail: "or its first 16 bytes are damaged; no page opens under this key")
+      detail: "no page opens under this key, or the first 16 bytes are damaged")
   }
 
   private static func requireNoOtherFormat(
@@ -74,10 +74,10 @@ struct ImageIdentity {
     return try? FileKeys(header: header, key: key)
   }
 
-  /// Whether a file whose header is another one is the database with this id and key all the same.
+  /// Whether a file with another header is the database with this id and key nevertheless.
   ///
-  /// Page 1 alone is sealed together with the version: of what states a newer one, other pages prove
-  /// nothing. Frames of the log prove nothing about a file that begins like another database.
+  /// Only page 1 is sealed together with the version, so only page 1 can prove a file that states a
+  /// newer one. Frames of the log prove nothing about a file that begins like another database.
   private static func isProved(
     _ keys: FileKeys, _ file: LockedInputFile, _ siblings: ImageFiles, _ reading: HeaderReading
   ) throws(SealedFileError) -> Bool {
@@ -90,7 +90,7 @@ struct ImageIdentity {
     }
   }
 
-  /// Whether some frame's page opens.
+  /// Whether the page of at least one frame opens.
   private static func isProved(_ keys: FileKeys, byLog log: LockedInputFile?)
     throws(SealedFileError)
     -> Bool
@@ -112,14 +112,14 @@ struct ImageIdentity {
     return false
   }
 
-  /// Whether some page of the file opens, of so many from the first.
+  /// Whether at least one of the first pages of the file opens.
   private static func isProved(
-    _ keys: FileKeys, _ file: LockedInputFile, pageCount mostPageCount: UInt32
+    _ keys: FileKeys, _ file: LockedInputFile, pageCount maximumPageCount: UInt32
   ) throws(SealedFileError) -> Bool {
     let sealed = Scratch(byteCount: PageLayout.byteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
     let pageCount = UInt32(clamping: try file.byteCount() / Int64(PageLayout.byteCount))
-    for index in 0..<min(pageCount, mostPageCount) {
+    for index in 0..<min(pageCount, maximumPageCount) {
       let number = index + 1
       let offset = PageLayout.offset(ofPage: number)
       if unsafe file.read(sealed.pointer, PageLayout.byteCount, at: offset)
@@ -131,7 +131,7 @@ struct ImageIdentity {
     return false
   }
 
-  /// The file ids in copies of page 1 that lie in log and journal.
+  /// The file ids in copies of page 1 in the log and the journal.
   private static func fileIDs(
     beside file: LockedInputFile, _ siblings: ImageFiles
   ) -> [[UInt8]] {
@@ -160,7 +160,7 @@ struct ImageIdentity {
     return found
   }
 
-  /// Whether connections to this database may use a log, which they write to under SHARED locks.
+  /// Whether connections to this database can use a log, which they write under SHARED locks.
   func mayUseLog(_ file: LockedInputFile) throws(SealedFileError) -> Bool {
     let sealed = Scratch(byteCount: PageLayout.byteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
@@ -173,10 +173,10 @@ struct ImageIdentity {
 }
 
 extension SealedVFS {
-  /// Whether a file is the database with this id and key, though its first 16 bytes may say something
-  /// else: whether one of its pages opens.
+  /// Whether a file is the database with this id and key, even if its first 16 bytes differ.
   ///
-  /// Every page is tried: somebody else's file is read to its end.
+  /// The proof is a page that opens. Every page is tried, so that a file of another database is
+  /// read to its end.
   ///
   /// - Throws: `busy`, `ioFailed`.
   package static func recognizes(

@@ -5,21 +5,21 @@ internal import SystemPackage
 
 /// A VFS with one file, for one connection: the pages of a ``SealedImage``.
 ///
-/// The file says that it is immutable: SQLite then locks nothing, looks for neither log nor journal,
-/// whatever page 1 says, and writes nothing: <https://sqlite.org/c3ref/c_iocap_atomic.html>. There is
-/// no other file, not even an unnamed one.
+/// The file states that it is immutable. SQLite then locks nothing, ignores logs and journals for
+/// any contents of page 1, and writes nothing: <https://sqlite.org/c3ref/c_iocap_atomic.html>.
+/// There is no other file, not even an unnamed one.
 @safe final class ImageVFS {
   let name: String
   private let image: SealedImage
   private let onFirstReading: () -> Void
   private let vfs: UnsafeMutablePointer<sqlite3_vfs>
   private let page = Scratch(byteCount: PageLayout.byteCount)
-  /// A bit for each page.
+  /// One bit for each page that was read.
   private var readPages: [UInt64]
 
-  /// Registers the VFS under a name of its own, until this object goes.
+  /// Registers the VFS under a unique name, until this object is released.
   ///
-  /// - Parameter onFirstReading: called when a page is read that was not read before.
+  /// - Parameter onFirstReading: called when a page is read for the first time.
   init(
     _ image: SealedImage, onFirstReading: @escaping () -> Void
   ) throws(SealedFileError) {
@@ -30,9 +30,9 @@ internal import SystemPackage
     self.onFirstReading = onFirstReading
     readPages = Array(repeating: 0, count: Int(image.pageCount) / 64 + 1)
     unsafe vfs = .allocate(capacity: 1)
-    // Clock and randomness are those of "unix", which do not look at the structure.
+    // Clock and randomness are those of "unix", which do not use the structure.
     unsafe vfs.initialize(to: unix.pointee)
-    // Unique as long as the memory is ours.
+    // The name is unique as long as we own the memory.
     name = unsafe "sealed-image-\(UInt(bitPattern: vfs))"
     unsafe vfs.pointee.pNext = nil
     unsafe vfs.pointee.szOsFile = Int32(MemoryLayout<ImageFileCallbacks.Slot>.size)
@@ -41,7 +41,7 @@ internal import SystemPackage
     unsafe vfs.pointee.pAppData = Unmanaged.passUnretained(self).toOpaque()
     unsafe setCalls(&vfs.pointee)
     guard unsafe zName != nil, unsafe sqlite3_vfs_register(vfs, 0) == SQLITE_OK else {
-      throw SealedFileError(.ioFailed, path: image.file.path, detail: "SQLite refuses a VFS")
+      throw SealedFileError(.ioFailed, path: image.file.path, detail: "SQLite refuses the VFS")
     }
   }
 
@@ -79,7 +79,7 @@ internal import SystemPackage
 
   var byteCount: Int64 { Int64(image.pageCount) * Int64(PageLayout.byteCount) }
 
-  /// Reads a page, or a part of one.
+  /// Reads a page, or part of one.
   func read(_ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
     let start = Int(offset % Int64(PageLayout.byteCount))
     guard let number = UInt32(exactly: offset / Int64(PageLayout.byteCount) + 1),
@@ -92,7 +92,7 @@ internal import SystemPackage
     note(number)
     let isWholePage = byteCount == PageLayout.byteCount
     let reading = unsafe image.read(number, into: isWholePage ? target : page.pointer)
-    // A free page may be empty, and so is the page of the lock bytes.
+    // A free page can be empty, and so can the page of the lock bytes.
     guard reading == .whole || reading == .empty else { return SQLITE_IOERR_READ }
     if !isWholePage { unsafe target.copyMemory(from: page.pointer + start, byteCount: byteCount) }
     return SQLITE_OK
@@ -108,7 +108,7 @@ internal import SystemPackage
 
 /// SQLite's calls on the file of an ``ImageVFS``: <https://sqlite.org/c3ref/io_methods.html>.
 enum ImageFileCallbacks {
-  /// What SQLite's memory for the file holds.
+  /// The contents of SQLite's memory for the file.
   @unsafe struct Slot {
     var methods: UnsafePointer<sqlite3_io_methods>?
     var image: Unmanaged<ImageVFS>?
@@ -121,7 +121,7 @@ enum ImageFileCallbacks {
     return unsafe UnsafePointer(table)
   }()
 
-  /// Puts the open file into SQLite's memory; the image stays until it is closed.
+  /// Stores the open file in SQLite's memory, which retains the image until the file is closed.
   static func install(_ image: ImageVFS, in memory: UnsafeMutablePointer<sqlite3_file>) {
     unsafe UnsafeMutableRawPointer(memory).storeBytes(
       of: Slot(methods: methods, image: .passRetained(image)), as: Slot.self)
@@ -173,7 +173,7 @@ enum ImageFileCallbacks {
   }
 }
 
-/// The names around a database, on the VFS beneath.
+/// The files of a database on the underlying VFS.
 @safe struct ImageFiles {
   let path: String
   private let vfs: UnsafeMutablePointer<sqlite3_vfs>

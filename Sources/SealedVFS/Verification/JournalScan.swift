@@ -1,14 +1,14 @@
 internal import CSQLite
 internal import Glibc
 
-/// What a rollback journal holds, read as SQLite's playback would.
+/// The contents of a rollback journal, read as SQLite's rollback would read them.
 struct JournalScan {
   private(set) var report = VerificationReport.Journal(state: .absent)
 
   /// The database's size before the transaction; nil unless the journal is hot.
   private(set) var pageCount: UInt32?
 
-  /// Where a page's record begins, its page number not included; of a hot journal alone.
+  /// The offset of each page's record in a hot journal, after its page number.
   private(set) var records: [UInt32: Int64] = [:]
 
   private static let recordByteCount = Int64(JournalLayout.recordByteCount)
@@ -20,7 +20,7 @@ struct JournalScan {
   ) throws(SealedFileError) {
     let byteCount = try file.byteCount()
     let header = Scratch(byteCount: JournalLayout.headerByteCount)
-    // Bytes after the end count as zeros.
+    // Bytes after the end of the file count as zeros.
     unsafe memset(header.pointer, 0, header.byteCount)
     let sealedByteCount = Int(min(byteCount, Int64(JournalLayout.sealedByteCount)))
     guard sealedByteCount > 0, unsafe file.read(header.pointer, sealedByteCount, at: 0) else {
@@ -52,9 +52,9 @@ struct JournalScan {
     }
   }
 
-  /// Takes a hot journal for what the next opening will take it for.
+  /// Classifies a hot journal as the next opening will.
   private mutating func evaluate(_ superJournal: SuperJournal) {
-    switch superJournal.standing {
+    switch superJournal.state {
     case .notNamed, .listing: report = VerificationReport.Journal(state: .hot)
     case .missing:
       report = VerificationReport.Journal(state: .finished)
@@ -65,9 +65,9 @@ struct JournalScan {
     }
   }
 
-  /// How many records open, whatever the headers say of them.
+  /// The number of records that open, independent of the headers.
   ///
-  /// Where one does not, either a header lies there or it is damaged.
+  /// If a record does not open, its offset holds a header, or the record is damaged.
   private static func recordCount(in file: LockedInputFile, _ byteCount: Int64, _ keys: FileKeys)
     -> Int
   {
@@ -96,13 +96,13 @@ struct JournalScan {
     return count
   }
 
-  /// The first place for a header at or behind an offset.
+  /// The first offset for a header at or after an offset.
   private static func placeOfHeader(after offset: Int64) -> Int64 {
     let step = Int64(JournalLayout.headerByteCount)
     return (offset + step - 1) / step * step
   }
 
-  /// Reads segment after segment: a header, its records.
+  /// Reads all segments, each a header with its records.
   private mutating func read(
     _ file: LockedInputFile, _ byteCount: Int64, _ first: JournalHeader,
     _ scratch: borrowing Scratch,
@@ -130,7 +130,7 @@ struct JournalScan {
         let mark = unsafe UnsafeRawPointer(record.pointer).bigEndianWord(
           at: 4 + PageLayout.byteCount)
         if !current.vouchesForRecords && mark != current.checksumSeed {
-          report.recordCount -= 1  // an earlier journal's
+          report.recordCount -= 1  // the record of an earlier journal
           return
         }
         if unsafe keys.journal.open(record.pointer + 4, number: number, into: page.pointer) {
@@ -143,7 +143,7 @@ struct JournalScan {
         } else if current.vouchesForRecords {
           noteDamage()
         } else {
-          report.recordCount -= 1  // the torn end of a journal that was never needed
+          report.recordCount -= 1  // the torn end of a journal that no rollback needs
           return
         }
         offset += Self.recordByteCount

@@ -1,9 +1,9 @@
 internal import CSQLite
 
-/// A file of a database, open for reading on the VFS beneath.
+/// A file of a database, open for reading on the underlying VFS.
 ///
-/// Never a plain open(2): its close would drop the locks that SQLite holds in this process (POSIX
-/// locks; see os_unix.c). Nothing is written through it, and what is not there is not made.
+/// A plain open(2) is not used: its close would release the locks that SQLite holds in this process
+/// (POSIX locks; see os_unix.c). The file is never written or created.
 @safe final class LockedInputFile {
   let path: String
   let base: BaseFile
@@ -12,7 +12,7 @@ internal import CSQLite
   private let canLockExclusively: Bool
   private var isAlone = false
 
-  /// Opens a file; nil when there is none.
+  /// Opens a file; returns nil if it does not exist.
   ///
   /// - Parameter kind: `SQLITE_OPEN_MAIN_DB`, `SQLITE_OPEN_WAL` or `SQLITE_OPEN_MAIN_JOURNAL`.
   init?(
@@ -25,7 +25,7 @@ internal import CSQLite
     unsafe base = BaseFile(vfs)
     unsafe self.vfs = vfs
     self.path = path
-    // An exclusive lock needs a descriptor that could write; none is asked of log and journal.
+    // An exclusive lock needs a writable descriptor; log and journal need no such lock.
     let access = kind == SQLITE_OPEN_MAIN_DB ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
     var granted: Int32 = 0
     let result = unsafe vfs.pointee.xOpen(vfs, name, base.pointer, kind | access, &granted)
@@ -40,12 +40,12 @@ internal import CSQLite
     unsafe sqlite3_free_filename(name)
   }
 
-  /// What the end of this file says of a super-journal; the file is a rollback journal.
+  /// The super-journal that the end of this rollback journal names.
   var superJournal: SuperJournal {
     unsafe SuperJournal(endOf: base, at: Array(path.utf8), on: vfs)
   }
 
-  /// The length; 0 for a database that has no more than room for its header.
+  /// The length; 0 for a database that has only room for its header.
   func byteCount() throws(SealedFileError) -> Int64 {
     var byteCount: Int64 = 0
     guard unsafe base.sealedByteCount(&byteCount) == SQLITE_OK else {
@@ -54,12 +54,12 @@ internal import CSQLite
     return byteCount
   }
 
-  /// Reads bytes that all lie within the file; false where the device does not give them.
+  /// Reads bytes that lie within the file; returns false on a read error.
   func read(_ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64) -> Bool {
     unsafe base.read(target, byteCount, at: offset) == SQLITE_OK
   }
 
-  /// Keeps writers of a rollback-mode database out, until the file is closed.
+  /// Locks out writers of a rollback-mode database, until the file is closed.
   func lockShared() throws(SealedFileError) {
     guard base.lock(SQLITE_LOCK_SHARED) == SQLITE_OK else {
       throw SealedFileError(.busy, path: path)
@@ -67,10 +67,11 @@ internal import CSQLite
     if base.hasMoved { throw SealedFileError(.moved, path: path) }
   }
 
-  /// Keeps everyone out: a connection in WAL mode holds SHARED for as long as it is open, and
-  /// writes to log and database without any other lock on this file.
+  /// Locks out all other connections.
   ///
-  /// A process that may only read the file has SHARED alone; so may have nobody else then.
+  /// A connection in WAL mode holds SHARED as long as it is open. It writes to log and database
+  /// without any other lock on this file. A process that can only read the file keeps SHARED, which
+  /// does not exclude such writers: no other connection must then be open.
   func lockExclusively() throws(SealedFileError) {
     guard canLockExclusively else { return }
     guard base.lock(SQLITE_LOCK_EXCLUSIVE) == SQLITE_OK else {
@@ -80,9 +81,9 @@ internal import CSQLite
     isAlone = true
   }
 
-  /// Whether another connection is about to write: its journal is then not a hot one.
+  /// Whether another connection is about to write; its journal is then not hot.
   var isReservedElsewhere: Bool {
-    if isAlone { return false }  // the answer would be about ourselves
+    if isAlone { return false }  // the reserved lock would be our own
     var answer: Int32 = 0
     return unsafe base.checkReservedLock(&answer) == SQLITE_OK && answer != 0
   }

@@ -2,16 +2,16 @@ internal import CSQLite
 internal import Glibc
 internal import VaultCrypto
 
-/// What a whole write-ahead log holds, frame by frame, judged as SQLite's recovery would.
+/// The contents of a whole write-ahead log, read frame by frame as SQLite's recovery would.
 ///
-/// Memory: a block of frames, and eight bytes for each page that has a frame that counts.
+/// Its memory is a block of frames, and eight bytes for each page with a committed frame.
 struct LogScan {
   private(set) var report = VerificationReport.Log(state: .absent)
 
   /// The database's size after the last commit; nil when there is none.
   private(set) var pageCount: UInt32?
 
-  /// The frame that holds a page's newest committed copy, from 1.
+  /// The number of the frame with each page's newest committed copy, from 1.
   private(set) var frames: [UInt32: UInt32] = [:]
 
   static let framesAtOnce = 64
@@ -24,7 +24,7 @@ struct LogScan {
 
   /// Reads the log.
   ///
-  /// - Parameter advance: told how many frames were read, of how many.
+  /// - Parameter advance: receives the number of frames read, and of all frames.
   init(
     _ file: LockedInputFile, keys: FileKeys, advance: (Int, Int) -> Void
   ) throws(SealedFileError) {
@@ -72,7 +72,7 @@ struct LogScan {
         let number = next + index
         let frame = unsafe block.pointer + index * LogLayout.frameByteCount
         let offset = start + Int64(index * LogLayout.frameByteCount)
-        // A block that the device does not give is read frame by frame.
+        // A block that cannot be read as a whole is read frame by frame.
         let isThere =
           unsafe isRead || file.read(frame, LogLayout.frameByteCount, at: offset)
         let isCurrent =
@@ -131,14 +131,14 @@ struct LogScan {
   }
 }
 
-/// What makes a frame of the log follow the one before: salts and running checksum, see
+/// The chain of salts and running checksum that links the frames of a log:
 /// <https://sqlite.org/fileformat2.html#walformat>.
 struct FrameChain {
   private let salts: UInt64
   private let isBigEndian: Bool
   private var sum: (UInt32, UInt32)
 
-  /// Begins at a log header as SQLite knows it.
+  /// Begins at a decoded log header.
   init(header: UnsafeMutableRawPointer) {
     let bytes = UnsafeRawPointer(header)
     unsafe isBigEndian = bytes.bigEndianWord(at: 0) & 1 == 1
@@ -146,7 +146,7 @@ struct FrameChain {
     unsafe sum = (bytes.bigEndianWord(at: 24), bytes.bigEndianWord(at: 28))
   }
 
-  /// Begins with a frame, whatever the log's header says; nil where its page does not open.
+  /// Begins at a frame and ignores the log's header; nil if the frame's page does not open.
   init?(
     first frame: UnsafeMutableRawPointer, at offset: Int64, _ keys: FileKeys, isBigEndian: Bool,
     _ page: UnsafeMutableRawPointer
@@ -163,7 +163,7 @@ struct FrameChain {
 
   /// Decrypts a frame's header in place.
   ///
-  /// - Returns: whether it belongs to this generation.
+  /// - Returns: whether the frame belongs to this generation.
   func revealHeader(
     of frame: UnsafeMutableRawPointer, at offset: Int64, _ cipher: AES256XTS
   ) -> Bool {
@@ -183,7 +183,7 @@ struct FrameChain {
     }
   }
 
-  /// Whether a frame of this generation is the next one: its page opens and its checksum is right.
+  /// Whether a frame of this generation comes next: its page opens and its checksum is right.
   mutating func accept(
     _ frame: UnsafeMutableRawPointer, _ page: UnsafeMutableRawPointer, _ cipher: PageCipher
   ) -> Bool {

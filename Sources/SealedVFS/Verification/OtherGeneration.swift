@@ -2,17 +2,18 @@ internal import CSQLite
 internal import Glibc
 internal import VaultCrypto
 
-/// The commits of the generation that frame 1 of a log is of, where the log's header names another.
+/// The commits of frame 1's generation in a log whose header names another generation.
 ///
-/// The header's salts are clear and its checksum has no key, so a change there makes every frame look like
-/// one from before the log's last restart. SQLite restarts a log only when the database has all of it:
-/// what the database lacks tells the two apart.
+/// The header's salts are in the clear, and its checksum has no key. A change there makes every
+/// frame look like one from before the log's last restart. SQLite restarts a log only after it has
+/// copied all of it to the database. A page that the database lacks therefore shows that the header
+/// was changed.
 struct OtherGeneration {
   private(set) var frameCount = 0
   private(set) var commitCount = 0
   /// The database's size after the last commit.
   private(set) var pageCount: UInt32 = 0
-  /// The frame that holds a page's last committed copy, from 1.
+  /// The number of the frame with each page's last committed copy, from 1.
   private(set) var frames: [UInt32: UInt32] = [:]
   /// The pages of the generation's frames behind the last commit that could be followed.
   ///
@@ -22,11 +23,11 @@ struct OtherGeneration {
 
   private init() {}
 
-  /// Follows the frames from the first to the last commit; nil where frame 1 does not open.
+  /// Follows the frames from the first to the last commit; nil if frame 1 does not open.
   ///
-  /// The checksum that the first frame continues went with the header: frame 1 is taken at its word.
+  /// The checksum that precedes frame 1 was in the header, so frame 1's checksum is not verified.
   init?(_ file: LockedInputFile, frameCount: Int, keys: FileKeys) {
-    // The bit that says in which order checksums read their words stands in the header, too.
+    // The header also holds the bit for the byte order of the checksums, so both orders are tried.
     let found = [false, true].compactMap { isBigEndian in
       Self.follow(file, frameCount, keys, isBigEndian: isBigEndian)
     }
@@ -79,7 +80,7 @@ struct OtherGeneration {
 }
 
 extension SealedImage {
-  /// The commits of another generation, where the database does not hold the last copy of each page.
+  /// The commits of another generation, if the database lacks the last copy of at least one page.
   ///
   /// A page of which that generation has a later frame, whole or torn, does not count: the database can hold
   /// that frame's copy.

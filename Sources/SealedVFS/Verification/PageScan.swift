@@ -7,7 +7,7 @@ struct PageScan: ~Copyable {
   private let block = Scratch(byteCount: pagesAtOnce * PageLayout.byteCount)
   private let page = Scratch(byteCount: PageLayout.byteCount)
 
-  /// Tells what came of each page, the lock page excepted, and after each block how many were read.
+  /// Reports the result for each page but the lock page, and after each block the number of pages.
   borrowing func run(
     _ image: SealedImage, advance: (Int) -> Void, _ body: (UInt32, SealedImage.Reading) -> Void
   ) {
@@ -21,7 +21,7 @@ struct PageScan: ~Copyable {
         let number = first + UInt32(index)
         if number == PageLayout.lockPageNumber { continue }
         let place = unsafe block.pointer + index * PageLayout.byteCount
-        // A block that the device does not give is read page by page.
+        // A block that cannot be read as a whole is read page by page.
         let isThere =
           unsafe isRead
           || image.file.read(
@@ -39,7 +39,7 @@ struct PageScan: ~Copyable {
 
 /// The database's list of free pages: <https://sqlite.org/fileformat2.html#the_freelist>.
 package struct FreePages {
-  /// The pages that the list names, trunk pages included, as far as they were asked for.
+  /// The wanted pages that the list names, trunk pages included.
   package private(set) var pages: Set<UInt32> = []
 
   /// Whether the whole list could be read.
@@ -48,8 +48,8 @@ package struct FreePages {
   /// Follows the list.
   ///
   /// - Parameters:
-  ///   - isWanted: which pages to remember: the list may be as long as the database.
-  ///   - page: reads a page; nil where it is lost.
+  ///   - isWanted: selects the pages to remember, because the list can be as long as the database.
+  ///   - page: reads a page; nil if the page is lost.
   package init(
     where isWanted: (UInt32) -> Bool = { _ in true }, _ page: (UInt32) -> [UInt8]?
   ) {

@@ -3,10 +3,11 @@ internal import FileLayer
 package import SystemPackage
 package import VaultCrypto
 
-/// A sealed database as the next opening would find it, read page by page without changing a byte:
-/// the file, under the pages of its hot journal, under the committed pages of its log.
+/// A sealed database as the next opening would find it, read page by page without changing a byte.
 ///
-/// While it lives nobody writes: it holds SHARED, and EXCLUSIVE where there is, or may be, a log.
+/// A page comes from the committed frames of the log, else from the hot journal, else from the
+/// file. While the image lives, no connection can write: it holds SHARED, or EXCLUSIVE if there is
+/// or can be a log.
 package final class SealedImage {
   let file: LockedInputFile
   let keys: FileKeys
@@ -15,35 +16,35 @@ package final class SealedImage {
   let logFile: LockedInputFile?
   private let journalFile: LockedInputFile?
 
-  /// Whether the first 16 bytes of the file were not right, and the key is.
+  /// Whether the first 16 bytes of the file are wrong, although the key is right.
   package let isHeaderDamaged: Bool
 
-  /// Whole pages in the file.
+  /// The number of whole pages in the file.
   let filePageCount: UInt32
-  /// Bytes after them.
+  /// The number of bytes after the last whole page.
   let trailingByteCount: Int
 
-  /// Pages of the database, as far as anything says.
+  /// The number of pages of the database, from the best source there is.
   package private(set) var pageCount: UInt32 = 0
 
   private let sealed = Scratch(byteCount: PageLayout.byteCount)
 
-  /// What came of reading a page.
+  /// The result of reading a page.
   enum Reading: Equatable {
     case whole
     case damaged
-    /// Zeros: nothing was ever written there, or nothing is left.
+    /// The page is all zeros: nothing was written there, or nothing is left.
     case empty
-    /// Past the end of the file.
+    /// The page lies past the end of the file.
     case missing
   }
 
   /// Opens and locks the files and reads log and journal.
   ///
   /// - Parameters:
-  ///   - fileID: the id that the database must have, whatever its header states; nil takes that one.
-  ///   - readingCount: how often each page will be read.
-  ///   - progress: told of frames read, of all frames and pages.
+  ///   - fileID: the id that the database must have; nil takes the id that the header states.
+  ///   - readingCount: the number of times that each page will be read.
+  ///   - progress: receives the frames read, and the number of all frames and pages.
   package init(
     _ path: FilePath, key: borrowing SecretBytes, fileID: [UInt8]? = nil,
     over base: String = "unix", readingCount: Int = 1, progress: (PageProgress) -> Void = { _ in }
@@ -53,7 +54,7 @@ package final class SealedImage {
       throw SealedFileError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
     }
     guard key.byteCount == XAES256GCM.keyByteCount else {
-      throw SealedFileError(.invalidArgument, path: full, detail: "a key has 32 bytes")
+      throw SealedFileError(.invalidArgument, path: full, detail: "a key must have 32 bytes")
     }
     let siblings = unsafe ImageFiles(path: full, vfs: vfs)
     file = try siblings.openDatabase()
@@ -62,7 +63,7 @@ package final class SealedImage {
     let byteCount = try file.byteCount()
     guard byteCount > 0 else { throw SealedFileError(.absent, path: full) }
     guard let filePageCount = UInt32(exactly: byteCount / Int64(PageLayout.byteCount)) else {
-      throw SealedFileError(.notSealed, path: full, detail: "it is too long")
+      throw SealedFileError(.notSealed, path: full, detail: "the file is too long")
     }
     self.filePageCount = filePageCount
     trailingByteCount = Int(byteCount % Int64(PageLayout.byteCount))
@@ -87,17 +88,17 @@ package final class SealedImage {
     pageCount = countPages()
   }
 
-  /// Whether log and journal are such that the database as it is read has no page of a transaction
-  /// that never ended.
+  /// Whether log and journal are intact, so that the image has no page of an unfinished
+  /// transaction.
   package var areLogAndJournalWhole: Bool {
     log.report.state != .foreign && journal.report.state != .foreign
       && journal.report.state != .damaged && journal.report.damagedRecordCount == 0
   }
 
-  /// Frames of the log that were left out.
+  /// The frames of the log that were left out.
   package var discardedLogTail: DiscardedLogTail? { log.report.discardedTail }
 
-  /// What log, journal, page 1 or else the file's length say.
+  /// The number of pages that the log, the journal, page 1 or else the file's length states.
   private func countPages() -> UInt32 {
     if let count = log.pageCount ?? journal.pageCount { return count }
     let cutPageCount: UInt32 = trailingByteCount > 0 ? 1 : 0
@@ -112,12 +113,12 @@ package final class SealedImage {
     return filePageCount + cutPageCount
   }
 
-  /// Whether log or journal hold the copy of a page that counts.
+  /// Whether the log or the journal holds the current copy of a page.
   func isCovered(_ number: UInt32) -> Bool {
     log.frames[number] != nil || journal.records[number] != nil
   }
 
-  /// Reads and opens the copy of a page that counts, reserved bytes zero; zeros unless it is whole.
+  /// Reads and opens the current copy of a page, reserved bytes zero; all zeros unless it is whole.
   func read(_ number: UInt32, into target: UnsafeMutableRawPointer) -> Reading {
     guard number != 0 else { return .missing }
     if let frame = log.frames[number], let logFile {
@@ -151,7 +152,7 @@ package final class SealedImage {
       ? .empty : .damaged
   }
 
-  /// A page's contents, 4096 bytes with the last 40 zero; nil when nobody has them any more.
+  /// A page's contents, 4096 bytes with the last 40 zero; nil if the page is lost.
   package func page(_ number: UInt32) -> [UInt8]? {
     guard number >= 1, number <= pageCount else { return nil }
     var isWhole = false

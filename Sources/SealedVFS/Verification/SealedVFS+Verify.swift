@@ -4,14 +4,15 @@ package import VaultCrypto
 extension SealedVFS {
   /// Reads every page of a database, every frame of its log and every record of a hot journal.
   ///
-  /// Nothing on disk is changed or made. Memory stays the same whatever the size of the database.
+  /// Nothing on disk is changed or created. The memory does not grow with the size of the database.
   ///
   /// - Parameters:
-  ///   - fileID: the id that the database must have, where the caller knows it: a header that states
-  ///     another one, or none, is then damage if a page opens; otherwise the header's own is taken.
-  ///   - checksContents: whether SQLite then checks, where all is authentic, that pages agree.
-  ///   - progress: called after each block of pages or frames; a page counts once for each time that
-  ///     it is to be read.
+  ///   - fileID: the id that the database must have, if the caller knows it. A header with another
+  ///     id, or none, then counts as damage if a page opens. By default the header's own id is
+  ///     used.
+  ///   - checksContents: whether SQLite then checks that pages agree, if all of them are authentic.
+  ///   - progress: called after each block of pages or frames. A page counts once for each time
+  ///     that it is read.
   /// - Throws: `busy` while a connection in WAL mode is open, or one in rollback mode is writing;
   ///   `wrongKey`, `plainDatabase`, `notSealed`, `newerVersion`, `absent`.
   package static func verify(
@@ -31,8 +32,7 @@ extension SealedVFS {
 }
 
 extension VerificationReport {
-  /// How many empty, and damaged, pages are remembered until the list of free pages has been asked
-  /// about them.
+  /// The most empty or damaged pages to remember until the list of free pages is read.
   private static let suspectLimit = 65_536
 
   init(_ image: SealedImage, checksContents: Bool, progress: (PageProgress) -> Void) {
@@ -75,7 +75,7 @@ extension VerificationReport {
     note(damaged: damaged)
   }
 
-  /// Has SQLite look at the pages, if it can read them all.
+  /// Lets SQLite check the pages, if it can read them all.
   mutating func checkContents(
     of image: SealedImage, progress: (PageProgress) -> Void
   ) throws(SealedFileError) {
@@ -87,7 +87,7 @@ extension VerificationReport {
     }
     var done = total - Int(image.filePageCount)
     let check = try ContentCheck(image) {
-      // Log or journal may hold pages that the file has not. Rows are compared at the end.
+      // Log or journal can hold pages that the file lacks. SQLite compares rows at the end.
       guard done < total - 1 else { return }
       done += 1
       if done % 128 == 0 { progress(PageProgress(completedPageCount: done, pageCount: total)) }
@@ -97,7 +97,8 @@ extension VerificationReport {
     uncheckedTables = check.uncheckedTables
   }
 
-  /// Adds to the pages that are repaired, or were too many to remember: the lists stay in order.
+  /// Adds pages to those that are repaired or were too many to remember, and keeps the lists
+  /// sorted.
   private mutating func note(damaged numbers: Set<UInt32>) {
     damagedPageCount += numbers.count
     damagedPages = Array(
@@ -112,7 +113,7 @@ extension VerificationReport {
     if repairedPages.count < Self.listLimit { repairedPages.append(number) }
   }
 
-  /// What the database should have behind the end of the file, and the log has not.
+  /// Counts pages that belong after the end of the file and that log and journal lack.
   private mutating func noteMissing(_ image: SealedImage) {
     guard image.pageCount > image.filePageCount else { return }
     let missing = (image.filePageCount + 1)...image.pageCount

@@ -1,50 +1,50 @@
-/// What reading every page and every frame of a sealed database found:
+/// The result of verifying every page and every frame of a sealed database:
 /// `docs/reference/verify-and-salvage.md`.
 public struct VerificationReport: Sendable, Equatable, Codable {
-  /// How many entries the lists hold at most; the counts beside them are of all.
+  /// The most entries in each list; the counts beside the lists are complete.
   public static let listLimit = 1000
 
-  /// Pages in the file, a part of one at its end included.
+  /// The number of pages in the file, including an incomplete one at its end.
   public internal(set) var pageCount = 0
 
-  /// Pages of the database as SQLite would see it, log or hot journal considered.
+  /// The number of pages of the database as SQLite would see it, with its log or hot journal.
   public internal(set) var databasePageCount = 0
 
-  /// Pages that do not authenticate, or that the device does not give, from 1; the first thousand.
+  /// The first thousand pages, from 1, that do not authenticate or cannot be read.
   ///
-  /// Pages behind the end of the database, and free ones, are read but do not count.
+  /// Pages after the end of the database and free pages are read, but do not count.
   public internal(set) var damagedPages: [UInt32] = []
 
-  /// How many pages are damaged, ``repairedPageCount`` included.
+  /// The number of damaged pages, ``repairedPageCount`` included.
   public internal(set) var damagedPageCount = 0
 
-  /// Pages that do not authenticate and that the database's list of free pages names: they hold nothing.
+  /// The number of free pages that do not authenticate; they hold no data.
   ///
-  /// A power cut in a transaction that took them into use leaves them torn, as no journal has a copy of
-  /// a free page.
+  /// The database's list of free pages names them. A power cut in a transaction that allocates such
+  /// a page leaves it torn, because no journal has a copy of a free page.
   public internal(set) var damagedFreePageCount = 0
 
-  /// Pages of zeros that the database's list of free pages does not explain: their contents are lost.
+  /// Pages of zeros that are not in the database's list of free pages: their contents are lost.
   public internal(set) var emptyPages: [UInt32] = []
 
-  /// How many pages are empty without reason.
+  /// The number of pages that are empty and not free.
   public internal(set) var emptyPageCount = 0
 
-  /// Pages that the database should have and neither the file nor the log has, cut ones included.
+  /// The number of pages of the database that are in neither file nor log, incomplete ones
+  /// included.
   public internal(set) var missingPageCount = 0
 
-  /// Bytes of the file after its last whole page.
+  /// The number of bytes in the file after its last whole page.
   public internal(set) var trailingByteCount = 0
 
-  /// Damaged pages of which log or journal hold the copy that counts: the next
-  /// checkpoint or rollback repairs them.
+  /// Damaged pages whose current copy is in the log or journal; a checkpoint or rollback repairs
+  /// them.
   public internal(set) var repairedPages: [UInt32] = []
 
-  /// How many are repaired so.
+  /// The number of pages that are repaired so.
   public internal(set) var repairedPageCount = 0
 
-  /// Whether the 16 bytes at the start of the file are not what they were, and the key opens the
-  /// pages all the same.
+  /// Whether the first 16 bytes of the file are wrong, although the key opens the pages.
   public internal(set) var isHeaderDamaged = false
 
   /// The write-ahead log.
@@ -53,139 +53,148 @@ public struct VerificationReport: Sendable, Equatable, Codable {
   /// The rollback journal.
   public internal(set) var journal = Journal(state: .absent)
 
-  /// Whether SQLite was asked about the contents.
+  /// Whether SQLite checked the contents.
   public internal(set) var contentCheck = ContentCheckState.notAsked
 
-  /// Where authentic pages contradict each other, in SQLite's words; the first hundred.
+  /// The first hundred contradictions between authentic pages, in SQLite's words.
   ///
-  /// A page that was replaced by an older version of itself shows so, and a fault of a program.
+  /// They are signs of a page that was replaced by an older version of itself, or of a program's
+  /// fault.
   public internal(set) var contentFaults: [String] = []
 
-  /// Tables whose indexes or expressions need functions or collations of the application: their
-  /// contents, and the list of free pages, were not checked.
+  /// Tables whose indexes or expressions need functions or collations of the application.
+  ///
+  /// Their contents, and the list of free pages, were not checked.
   public internal(set) var uncheckedTables: [String] = []
 
-  /// How far the contents were looked at.
+  /// The extent of the check of the contents.
   public enum ContentCheckState: String, Sendable, Codable {
-    /// Nobody asked for it.
+    /// The caller did not ask for the check.
     case notAsked
-    /// Something does not authenticate or is not there: SQLite could not read on.
+    /// A page does not authenticate or is missing, so that SQLite could not read all pages.
     case notPossible
-    /// `PRAGMA integrity_check` ran, ``Verification/uncheckedTables`` aside.
+    /// `PRAGMA integrity_check` ran, except for ``VerificationReport/uncheckedTables``.
     case done
   }
 
-  /// What there is of a write-ahead log.
+  /// The state of a write-ahead log.
   public struct Log: Sendable, Equatable, Codable {
     /// The kinds of log.
     public enum State: String, Sendable, Codable {
-      /// No file.
+      /// There is no file.
       case absent
-      /// Shorter than a header, or its header is not whole: torn when it was first written, and it
-      /// holds nothing; or damaged, and its frames are a discarded tail.
+      /// The file is shorter than a header, or its header is invalid.
+      ///
+      /// A header torn at its first write belongs to an empty log. The frames after a damaged
+      /// header are a discarded tail.
       case empty
-      /// A whole log that is not a sealed one: opening the database will be refused.
+      /// The log is whole but not sealed: opening the database will fail.
       case foreign
-      /// A log of this format.
+      /// The log is a sealed one.
       case sealed
     }
 
-    /// What kind of log.
+    /// The kind of log.
     public internal(set) var state: State
-    /// Whole frames in the file.
+    /// The number of whole frames in the file.
     public internal(set) var frameCount = 0
-    /// Frames from the first on that authenticate and follow one another.
+    /// The number of frames, from the first, that authenticate and follow one another.
     public internal(set) var validFrameCount = 0
-    /// Frames up to the last commit: what SQLite uses.
+    /// The number of frames up to the last commit, which SQLite uses.
     public internal(set) var committedFrameCount = 0
-    /// Frames at the end that are older than the log's last restart: no fault.
+    /// The number of frames at the end from before the log's last restart; they are not a fault.
     public internal(set) var staleFrameCount = 0
     /// Frames of the present generation that SQLite will not use.
     ///
-    /// A torn tail after a power cut, or damage: the two cannot be told apart.
+    /// They are a torn tail after a power cut, or damage. The two cannot be told apart.
     public internal(set) var discardedTail: DiscardedLogTail?
-    /// Frames that count and whose copy of page 1 has other bytes for the file's header, from 1; the
-    /// first thousand.
+    /// The first thousand valid frames, from 1, whose copy of page 1 has a changed file header.
     ///
-    /// Somebody changed them: they are clear and not authenticated there. Nothing is lost, as every
-    /// reader takes the file's own header, and so does a checkpoint.
+    /// Somebody changed those bytes, which are in the clear and not authenticated there. Nothing is
+    /// lost: readers and checkpoints use the file's own header.
     public internal(set) var changedHeaderFrames: [Int] = []
-    /// Commits that SQLite will not use, as the log's header names another generation, and that the
-    /// database lacks: the header may have been changed.
+    /// Commits that SQLite will not use and that the database lacks.
+    ///
+    /// The log's header names another generation, and might have been changed.
     public internal(set) var otherGeneration: OtherGeneration?
 
-    /// Commits that begin at frame 1, of another generation than the log's header names.
+    /// Commits from frame 1 on, of another generation than the log's header names.
     public struct OtherGeneration: Sendable, Equatable, Codable {
-      /// Frames up to the last of these commits.
+      /// The number of frames up to the last of these commits.
       public let frameCount: Int
-      /// How many commits.
+      /// The number of commits.
       public let commitCount: Int
-      /// Pages of which the database does not hold the copy that was committed last.
+      /// The number of pages whose last committed copy is not in the database.
       public let missingPageCount: Int
     }
 
     init(state: State) { self.state = state }
   }
 
-  /// What there is of a rollback journal.
+  /// The state of a rollback journal.
   public struct Journal: Sendable, Equatable, Codable {
     /// The kinds of journal.
     public enum State: String, Sendable, Codable {
-      /// No file.
+      /// There is no file.
       case absent
-      /// Left over, and not used by anyone.
+      /// The journal is left over from a finished transaction, and is not used.
       case finished
-      /// Of a transaction that another connection is in.
+      /// Another connection is writing the journal in its transaction.
       case inUse
-      /// Of an interrupted transaction: the next opening rolls it back.
+      /// The journal belongs to an interrupted transaction, which the next opening rolls back.
       case hot
-      /// Its header does not authenticate, or its super-journal pointer is refused: the database cannot
-      /// be opened beside it.
+      /// The header does not authenticate, or the super-journal pointer is invalid.
+      ///
+      /// The database cannot be opened beside such a journal.
       case damaged
-      /// Not a sealed journal: opening the database will be refused.
+      /// The journal is not a sealed one: opening the database will fail.
       case foreign
     }
 
-    /// What kind of journal.
+    /// The kind of journal.
     public internal(set) var state: State
-    /// Page records that were read.
+    /// The number of page records that were read.
     public internal(set) var recordCount = 0
-    /// Records that do not authenticate though the journal says that they were complete, from 1; the
-    /// first thousand.
+    /// The first thousand records, from 1, that do not authenticate although the journal counts
+    /// them as complete.
     public internal(set) var damagedRecords: [Int] = []
-    /// How many do not.
+    /// The number of such records.
     public internal(set) var damagedRecordCount = 0
-    /// Records of page 1 that have other bytes for the file's header, as
-    /// ``Log/changedHeaderFrames``.
+    /// Records of page 1 with a changed file header, as in ``Log/changedHeaderFrames``.
     public internal(set) var changedHeaderRecords: [Int] = []
-    /// Why what its end names as its super-journal is refused; nil when it is not.
+    /// The reason for refusing the super-journal pointer; nil if it is valid or absent.
     public internal(set) var superJournalFault: String?
-    /// Whether it is part of a transaction over several databases whose super-journal is missing:
-    /// SQLite takes that for the sign of a commit, and rolls nothing back.
-    public internal(set) var lacksSuperJournal = false
-    /// Records that open and that no opening will use: the transaction has committed, or the header
-    /// does not open.
+    /// Whether the journal's super-journal is missing.
     ///
-    /// A journal that is kept (`journal_mode=PERSIST`) has such records; so has one whose header was
-    /// destroyed. The two cannot be told apart.
+    /// It is part of a transaction over several databases. SQLite takes the missing file for the
+    /// sign of a commit, and rolls nothing back.
+    public internal(set) var lacksSuperJournal = false
+    /// The number of records that open and that no opening will use.
+    ///
+    /// A journal that is kept after its commit (`journal_mode=PERSIST`) has such records. So has
+    /// one whose header was destroyed. The two cannot be told apart.
     public internal(set) var unusedRecordCount = 0
 
     init(state: State) { self.state = state }
   }
 
-  /// Pages whose contents nobody has any more.
+  /// The number of pages whose contents are lost.
   public var lostPageCount: Int {
     damagedPageCount + emptyPageCount + missingPageCount - repairedPageCount
   }
 
-  /// Whether everything that SQLite will read is as it was written, and its contents, as far as they
-  /// were checked, agree: ``isAuthentic`` and no ``contentFaults``.
+  /// Whether the database is authentic and no contradiction in its contents was found.
+  ///
+  /// This is ``isAuthentic`` and no ``contentFaults``. The contents count as far as they were
+  /// checked.
   public var isClean: Bool { isAuthentic && contentFaults.isEmpty }
 
-  /// Whether each page that SQLite will read is one that was written there, in whichever version.
+  /// Whether each page that SQLite will read was written at that place, in its latest or an older
+  /// version.
   ///
-  /// A discarded tail of the log, and what log or journal repair, are what a power cut leaves: they
-  /// are told, and do not count. Nor do ``Log/otherGeneration`` and ``Log/changedHeaderFrames``.
+  /// A power cut leaves a discarded tail of the log, and pages that log or journal repair. These
+  /// are reported, but do not count. ``Log/otherGeneration`` and ``Log/changedHeaderFrames`` do not
+  /// count, either.
   public var isAuthentic: Bool {
     lostPageCount == 0 && !isHeaderDamaged && log.state != .foreign
       && journal.state != .foreign && journal.state != .damaged

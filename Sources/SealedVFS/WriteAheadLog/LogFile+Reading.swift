@@ -34,7 +34,7 @@ extension LogFile {
     }
   }
 
-  /// The log header, or a part of it, as SQLite wrote it.
+  /// Reads the log header, or part of it, as SQLite wrote it.
   private func readHeader(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int
   ) -> Int32 {
@@ -52,7 +52,7 @@ extension LogFile {
     return SQLITE_OK
   }
 
-  /// A page of the log, for a reader or a checkpoint.
+  /// Reads a page of the log, for a reader or a checkpoint.
   private func readPage(
     inFrameAt start: Int64, into target: UnsafeMutableRawPointer
   ) -> Int32 {
@@ -84,7 +84,7 @@ extension LogFile {
     return SQLITE_OK
   }
 
-  /// A whole frame: in a recovery, or when SQLite computes checksums anew.
+  /// Reads a whole frame, for a recovery or when SQLite computes checksums again.
   private func readFrame(
     _ index: Int64, at start: Int64, into target: UnsafeMutableRawPointer
   ) -> Int32 {
@@ -101,7 +101,7 @@ extension LogFile {
         frame.pointer + LogLayout.frameHeaderByteCount, number: number,
         into: target + LogLayout.frameHeaderByteCount)
     if isWhole { return SQLITE_OK }
-    // Page number 0: no checksum makes such a frame valid, and recovery ends before it.
+    // The zeroed frame has page number 0, which no checksum makes valid: recovery ends before it.
     unsafe memset(target, 0, LogLayout.frameByteCount)
     if isRecovering {
       noteTail(from: index, isCurrent: isCurrent)
@@ -110,7 +110,7 @@ extension LogFile {
     return fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
   }
 
-  /// Copies a frame's header to `header`, salts and checksum decrypted.
+  /// Copies a frame's header to `header`, with salts and checksum decrypted.
   private func revealHeader(of frame: UnsafeRawPointer, at start: Int64) {
     unsafe header.pointer.copyMemory(from: frame, byteCount: LogLayout.frameHeaderByteCount)
     do throws(CryptoError) {
@@ -121,13 +121,14 @@ extension LogFile {
     }
   }
 
-  /// Whether the frame header in `header` carries the salts of the log as it is now: a frame that
-  /// was moved, or kept from before the log's last restart, does not.
+  /// Whether the frame header in `header` carries the log's current salts.
+  ///
+  /// A frame that was moved, or kept from before the log's last restart, does not.
   private func hasCurrentSalts() -> Bool {
     let found = unsafe header.pointer.loadUnaligned(
       fromByteOffset: LogLayout.hiddenOffset, as: UInt64.self)
     if found == salts { return true }
-    // SQLite writes zeros for salts and checksum while it owes the transaction its checksums.
+    // SQLite writes zeros for salts and checksum until it computes the transaction's checksums.
     if !isRecovering,
       unsafe UnsafeRawBufferPointer(
         start: header.pointer + LogLayout.hiddenOffset, count: LogLayout.hiddenByteCount
@@ -135,7 +136,7 @@ extension LogFile {
     {
       return true
     }
-    // Another connection may have started the log again since this one read its header.
+    // Another connection can have restarted the log since this one read its header.
     var onDisk: UInt64 = 0
     let result = unsafe withUnsafeMutableBytes(of: &onDisk) { bytes in
       unsafe bytes.baseAddress.map { unsafe base.read($0, 8, at: 16) }
@@ -145,8 +146,9 @@ extension LogFile {
     return found == onDisk
   }
 
-  /// Reports all frames behind a header that is not whole: SQLite takes such a log for an empty one,
-  /// and nothing else says that commits were in it.
+  /// Reports all frames after an invalid header.
+  ///
+  /// SQLite takes such a log for an empty one, and nothing else reports the commits in it.
   private func noteFramesWithoutHeader() {
     var byteCount: Int64 = 0
     guard unsafe base.byteCount(&byteCount) == SQLITE_OK else { return }
@@ -157,8 +159,10 @@ extension LogFile {
         firstFrame: 1, frameCount: min(count, DiscardedLogTail.furthestFrame)))
   }
 
-  /// Counts the frames of this generation from the first that recovery leaves out, as far as a log
-  /// reaches that SQLite wrote: a sparse file may say that it goes on for ever.
+  /// Counts the frames of this generation, from the first that recovery leaves out.
+  ///
+  /// The count ends at the furthest frame that SQLite can have written: a sparse file can claim any
+  /// length.
   private func noteTail(from index: Int64, isCurrent: Bool) {
     var frameCount = isCurrent ? 1 : 0
     var next = index

@@ -2,48 +2,49 @@ internal import CSQLite
 internal import Glibc
 internal import VaultCrypto
 
-/// The write-ahead log: pages sealed as in the database, frame headers half hidden.
+/// The write-ahead log: pages sealed as in the database, and frame headers half encrypted.
 ///
-/// SQLite reads {0,32}, {24,8}, {frame,24+4096}, {frame+16,8} and {frame+24,4096}, and writes {0,32},
-/// {frame,24} and {frame+24,4096}, in the calls of wal.c; anything else is refused.
+/// SQLite reads {0,32}, {24,8}, {frame,24+4096}, {frame+16,8} and {frame+24,4096}, and writes
+/// {0,32}, {frame,24} and {frame+24,4096}, in the calls of wal.c. Any other call is refused.
 ///
-/// New frames are gathered in memory and written together. The frame that commits sends them off before
-/// its write returns; so does any other call, for it could ask about them. What is left when the write
-/// lock goes was rolled back, and the room in the log is the next writer's.
+/// New frames are gathered in memory and written together. The frame that commits writes them
+/// before its own write returns. So does any other call, because its result could depend on them.
+/// Frames that are left when SQLite releases the write lock were rolled back; the next writer uses
+/// their place in the log.
 final class LogFile: SealedFile {
   let main: MainFile
 
   /// One frame as it is on disk.
   let frame = Scratch(byteCount: LogLayout.frameByteCount)
-  /// A header, opened or to be written.
+  /// A header, decrypted or about to be written.
   let header = Scratch(byteCount: LogLayout.headerByteCount)
-  /// One opened page: for short reads, and to tell whether SQLite writes to the database what a
-  /// checkpoint has just read.
+  /// One opened page: for short reads, and to compare with the page that a checkpoint writes next.
   let opened = Scratch(byteCount: PageLayout.byteCount)
 
-  /// The salts of the log header on disk; frames with others belong to an older generation.
+  /// The salts of the log header on disk; frames with other salts belong to an older generation.
   var salts: UInt64?
 
   /// Whether SQLite is recovering the log.
   ///
-  /// Set by a read of the log header, which begins every recovery, and ended by any write: between
-  /// the two a frame that does not open is the end of the log, not an error. `walRewriteChecksums`
+  /// A read of the log header sets it, which begins every recovery. Any write ends it. Between the
+  /// two, a frame that does not open is the end of the log, not an error. `walRewriteChecksums`
   /// reads frames in the same way, but after writing.
   var isRecovering = false
 
-  /// Where the frame begins that SQLite read whole just before: a header that it writes there now has
-  /// only another checksum.
+  /// The offset of the frame that SQLite read whole just before.
+  ///
+  /// If SQLite then writes its header, only the checksum differs.
   var lastFrameRead: Int64?
 
   private var pending = PendingFrames()
 
   /// Whether the frame that commits has reached the file and the write lock is still held.
   ///
-  /// A recovery may find it. A full disk that is met from then on keeps the code of an I/O error:
-  /// `SQLITE_FULL` says that nothing was changed.
+  /// A recovery can find the frame. From then on a full disk is reported as an I/O error, because
+  /// `SQLITE_FULL` means that nothing was changed.
   private(set) var mayHaveCommitted = false
 
-  /// Frames that a checkpoint reads next: what it copies stays as it is until it is done.
+  /// Frames that a checkpoint reads next; they do not change until it is done.
   var readAhead = ReadAhead(of: LogLayout.frameByteCount, from: Int64(LogLayout.headerByteCount))
 
   init(base: BaseFile, main: MainFile) {
@@ -105,17 +106,17 @@ final class LogFile: SealedFile {
     return result == SQLITE_OK ? unsafe base.byteCount(target) : result
   }
 
-  /// Forgets frames of a transaction that did not commit: another writer may have their place next.
+  /// Discards frames of a transaction that did not commit; another writer can use their place next.
   func endTransaction() {
     pending.removeAll()
     mayHaveCommitted = false
   }
 
-  /// Writes what waits.
+  /// Writes the pending frames.
   ///
-  /// What could not be written goes on waiting: SQLite was told that these frames are in the log, and
-  /// after a statement that failed it may yet commit what it did before. The one frame that SQLite is
-  /// told about by this result is the exception: see ``writePage(_:inFrameAt:)``.
+  /// After a failed write they stay pending. SQLite was told that these frames are in the log, and
+  /// after a failed statement it can still commit its earlier changes. The one exception is the
+  /// frame whose write gets this result: see ``writePage(_:inFrameAt:)``.
   private func writePending() -> Int32 {
     guard !pending.isEmpty else { return SQLITE_OK }
     let result = unsafe base.write(pending.pointer, pending.byteCount, at: pending.start)
@@ -141,8 +142,10 @@ final class LogFile: SealedFile {
     return unsafe conceal(pending.begin(at: start, header: source), at: start)
   }
 
-  /// Writes a header with another checksum before a page that stays: `walRewriteChecksums` does so,
-  /// last of all in a transaction, for frames that it has read just before.
+  /// Writes a header with another checksum before an unchanged page.
+  ///
+  /// `walRewriteChecksums` does so at the end of a transaction, for frames that it has read just
+  /// before.
   private func rewriteFrameHeader(_ source: UnsafeRawPointer, at start: Int64) -> Int32 {
     unsafe header.pointer.copyMemory(from: source, byteCount: LogLayout.frameHeaderByteCount)
     let result = unsafe conceal(header.pointer, at: start)
@@ -150,7 +153,7 @@ final class LogFile: SealedFile {
     return unsafe base.write(header.pointer, LogLayout.frameHeaderByteCount, at: start)
   }
 
-  /// Hides salts and checksum of the frame header that goes there.
+  /// Encrypts salts and checksum of the frame header for an offset.
   private func conceal(_ header: UnsafeMutableRawPointer, at start: Int64) -> Int32 {
     do throws(CryptoError) {
       try unsafe main.keys.frameHeader.encrypt(
@@ -161,8 +164,10 @@ final class LogFile: SealedFile {
     }
   }
 
-  /// Writes the page of the frame begun, or, when SQLite writes a page a second time within a
-  /// transaction, of one that is there.
+  /// Writes the page of the frame that was begun.
+  ///
+  /// If SQLite writes a page a second time within a transaction, this replaces the page of the
+  /// existing frame.
   private func writePage(_ source: UnsafeRawPointer, inFrameAt start: Int64) -> Int32 {
     let offset = start + Int64(LogLayout.frameHeaderByteCount)
     if let begun = pending.begun, pending.end == offset {
@@ -171,8 +176,8 @@ final class LogFile: SealedFile {
       pending.finish()
       guard pending.areDue else { return SQLITE_OK }
       result = writePending()
-      // SQLite was told that this frame is not in the log. Were it to go on waiting, a read of the
-      // rollback would send it off, and a recovery would find the commit that was refused.
+      // SQLite is told that this frame is not in the log. If the frame stayed pending, a read
+      // during the rollback would write it, and a recovery would find the refused commit.
       if result != SQLITE_OK {
         pending.removeLast()
       } else if begun.commits {
@@ -209,19 +214,21 @@ final class LogFile: SealedFile {
 
 /// Frames at the end of a write-ahead log that a recovery did not use.
 ///
-/// A torn tail after a power cut looks the same as damage in the middle of the log: SQLite opens
-/// without them in both cases. Whoever counts commits can tell.
+/// A torn tail after a power cut looks the same as damage in the middle of the log. In both cases
+/// SQLite opens the database without these frames. Only an application that counts its commits can
+/// tell the two apart.
 public struct DiscardedLogTail: Sendable, Equatable, Codable {
   /// The first frame that was not used; frames count from 1.
   public let firstFrame: Int
 
-  /// How many frames of the same generation of the log lie there, the first included; what lies more
-  /// than 65,536 frames (257 MiB) after the first is not looked at.
+  /// The number of frames of the same generation from there on, the first included.
+  ///
+  /// Frames more than 65,536 frames (257 MiB) after the first are not counted.
   public let frameCount: Int
 
   static let furthestFrame = 65_536
 
-  /// Describes a tail.
+  /// Describes a discarded tail.
   public init(firstFrame: Int, frameCount: Int) {
     self.firstFrame = firstFrame
     self.frameCount = frameCount

@@ -3,30 +3,30 @@ internal import VaultCrypto
 
 /// The 32 bytes at the start of the log: `docs/reference/sealed-database-format.md`, "The write-ahead log".
 ///
-/// On disk the version is 3007001, so that a stock SQLite refuses the log instead of deleting it;
-/// SQLite beside us sees 3007000. Each form has its own checksum.
+/// On disk the version is 3007001, so that a stock SQLite refuses the log instead of deleting it.
+/// The SQLite above this VFS sees 3007000. Each form has its own checksum.
 enum LogHeader {
   static let versionOfSQLite: UInt32 = 3_007_000
   static let versionOnDisk: UInt32 = 3_007_001
   private static let magic: UInt32 = 0x377F_0682
 
-  /// What a header read from disk is.
+  /// The kind of a header read from disk.
   enum Kind: Equatable {
-    /// Torn, or not a log at all: it holds nothing.
+    /// The header is torn, or the file is not a log: it holds nothing.
     case invalid
-    /// A log that is whole but not a sealed one.
+    /// The log is whole but not sealed.
     case foreign
     case sealed
   }
 
-  /// Turns the header as it is on disk into the one that SQLite is shown.
+  /// Changes the header from its form on disk to the form that SQLite sees.
   static func reveal(_ header: UnsafeMutableRawPointer) -> Kind {
     guard unsafe isWhole(header) else {
       unsafe memset(header, 0, LogLayout.headerByteCount)
       return .invalid
     }
     guard unsafe UnsafeRawPointer(header).bigEndianWord(at: 4) == versionOnDisk else {
-      // Shown with a version that SQLite refuses without touching the log.
+      // This version makes SQLite refuse the log without changing it.
       unsafe setVersion(versionOnDisk, header)
       return .foreign
     }
@@ -39,9 +39,9 @@ enum LogHeader {
     return .sealed
   }
 
-  /// Turns SQLite's header into the one for the disk.
+  /// Changes the header from SQLite's form to the form on disk.
   ///
-  /// - Returns: false for a header that this format cannot hold.
+  /// - Returns: false if this format cannot hold the header.
   static func conceal(_ header: UnsafeMutableRawPointer) -> Bool {
     guard unsafe isWhole(header),
       unsafe UnsafeRawPointer(header).bigEndianWord(at: 4) == versionOfSQLite,
@@ -65,7 +65,7 @@ enum LogHeader {
     unsafe header.storeBigEndian(sum.1, at: 28)
   }
 
-  /// SQLite's checksum over bytes 0..23; the magic's last bit says how it reads words.
+  /// SQLite's checksum over bytes 0..23; the magic's last bit gives the byte order of the words.
   private static func checksum(_ header: UnsafeMutableRawPointer) -> (UInt32, UInt32) {
     let bytes = UnsafeRawPointer(header)
     let isBigEndian = unsafe bytes.bigEndianWord(at: 0) & 1 == 1
@@ -80,22 +80,22 @@ enum LogHeader {
   }
 }
 
-/// Where things lie in a write-ahead log: <https://sqlite.org/fileformat2.html#walformat>.
+/// The offsets in a write-ahead log: <https://sqlite.org/fileformat2.html#walformat>.
 enum LogLayout {
   static let headerByteCount = 32
   static let frameHeaderByteCount = 24
   static let frameByteCount = frameHeaderByteCount + PageLayout.byteCount
 
-  /// Salts and checksum of a frame header: one AES block.
+  /// The salts and checksum of a frame header: one AES block.
   static let hiddenOffset = 8
   static let hiddenByteCount = AES256XTS.unitByteCount
 
-  /// Whole frames in a file of so many bytes.
+  /// The number of whole frames in a file of this length.
   static func frameCount(inFileOf byteCount: Int64) -> Int {
     Int(max(0, byteCount - Int64(headerByteCount)) / Int64(frameByteCount))
   }
 
-  /// A place in the log: the frame it lies in, from 1, and the offset in that frame.
+  /// The frame that contains an offset, from 1, with the frame's offset and the offset in it.
   static func place(at offset: Int64) -> (frame: Int64, start: Int64, within: Int)? {
     guard offset >= Int64(headerByteCount) else { return nil }
     let (frame, within) = (offset - Int64(headerByteCount))

@@ -1,38 +1,38 @@
 internal import Glibc
 
-/// Frames of the running transaction that SQLite has written and the log has not got yet, one after
-/// the other as they will lie there.
+/// Consecutive frames of the running transaction that SQLite has written and the log does not have
+/// yet.
 ///
-/// They reach the file together, at the latest with the frame that commits. Until then nobody else can
-/// want them: what ends them is in ``LogFile``.
+/// They reach the file together, at the latest with the frame that commits. Until then no other
+/// connection can need them. ``LogFile`` decides when they are written or discarded.
 @safe struct PendingFrames: ~Copyable {
-  /// More would gain nothing; 32 would be too many for one call, as `seekAndWriteFd` of os_unix.c keeps
-  /// the low 17 bits of a length.
-  private static let mostFrames = 16
+  /// More frames gain nothing, and 32 are too many for one call: `seekAndWriteFd` of os_unix.c
+  /// keeps the low 17 bits of a length.
+  private static let maximumFrameCount = 16
 
-  private let memory = Scratch(byteCount: mostFrames * LogLayout.frameByteCount)
+  private let memory = Scratch(byteCount: maximumFrameCount * LogLayout.frameByteCount)
   private(set) var start: Int64 = 0
   private(set) var byteCount = 0
 
-  /// The page whose frame has its header and not yet its contents.
+  /// The page of the frame that has its header but not yet its contents.
   private(set) var begun: (page: UInt32, commits: Bool)?
 
   var pointer: UnsafeMutableRawPointer { unsafe memory.pointer }
   var isEmpty: Bool { byteCount == 0 }
   private var isFull: Bool { byteCount == memory.byteCount }
 
-  /// Where the next piece lies in the log.
+  /// The offset in the log of the next piece.
   var end: Int64 { start + Int64(byteCount) }
 
-  /// Whether they are to be written now: the transaction commits, or there is no room.
+  /// Whether the frames must be written now: the transaction commits, or the buffer is full.
   private(set) var areDue = false
 
-  /// Whether a frame that begins there follows.
+  /// Whether a frame at this offset can be added.
   func canBegin(at offset: Int64) -> Bool {
     isEmpty || (begun == nil && offset == end && !isFull)
   }
 
-  /// Begins a frame with a header of SQLite's, and returns its place in memory.
+  /// Begins a frame with a header of SQLite's, and returns the header's copy in memory.
   mutating func begin(at offset: Int64, header: UnsafeRawPointer) -> UnsafeMutableRawPointer {
     if isEmpty { start = offset }
     let target = unsafe pointer + byteCount
@@ -42,7 +42,8 @@ internal import Glibc
     return unsafe target
   }
 
-  /// Where the sealed page of the frame begun goes; ``finish()`` says that it is there.
+  /// The memory for the sealed page of the frame that was begun; call ``finish()`` after writing
+  /// it.
   var room: UnsafeMutableRawPointer { unsafe pointer + byteCount }
 
   mutating func finish() {
@@ -51,7 +52,7 @@ internal import Glibc
     begun = nil
   }
 
-  /// Takes out the frame that was finished last.
+  /// Removes the frame that was finished last.
   mutating func removeLast() {
     byteCount -= LogLayout.frameByteCount
     areDue = false

@@ -1,16 +1,16 @@
 import Foundation
 import VaultCrypto
 
-/// A folder with key files, in which programs run that know nothing of sealed databases.
+/// A directory with key files, in which the tests run stock programs.
 final class Workbench {
-  /// What a finished program left.
+  /// The status and the output of a finished program.
   struct Outcome {
     var status: Int32
     var output: String
     var errors: String
   }
 
-  /// The extension as this build made it; SwiftPM puts it beside the tests.
+  /// The extension of this build, which SwiftPM puts beside the tests.
   static let library = Bundle.main.bundleURL.appendingPathComponent("libsealedsqlite.so").path
 
   static let canary = "canary-of-the-extension"
@@ -44,12 +44,12 @@ final class Workbench {
     try Data(contentsOf: folder.appendingPathComponent(name))
   }
 
-  /// Runs the distribution's shell in this folder, with the extension loaded.
+  /// Runs the distribution's shell in this directory, with the extension loaded.
   func shell(_ commands: String...) throws -> Outcome {
     try run("/usr/bin/sqlite3", ["-bail", ":memory:", ".load \(Self.library)"] + commands)
   }
 
-  /// Runs the distribution's Python in this folder, after three lines that load the extension.
+  /// Runs the distribution's Python in this directory, after three lines that load the extension.
   func python(_ script: String, _ arguments: String...) throws -> Outcome {
     let loading = """
       import os, sqlite3, sys
@@ -70,7 +70,7 @@ final class Workbench {
     process.standardOutput = output
     process.standardError = errors
     try process.run()
-    // Little is written to either: neither pipe fills while the other is read.
+    // Both outputs are short, so neither pipe fills while the other is read.
     let text = String(
       decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
     let words = String(
@@ -79,7 +79,7 @@ final class Workbench {
     return Outcome(status: process.terminationStatus, output: text, errors: words)
   }
 
-  /// The files of this folder in which the canary can be read.
+  /// The files of this directory that contain the canary.
   func filesWithCanary() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: folder.path).filter {
       try bytes($0).range(of: Data(Self.canary.utf8)) != nil

@@ -18,7 +18,7 @@ import VaultCrypto
   }
 
   @Test(arguments: SamplePlace.Format.allCases)
-  func `what lies at the target is never touched`(format: SamplePlace.Format) throws {
+  func `copy() never changes an existing file at the target`(format: SamplePlace.Format) throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       try place.makePlain("plain.db", rowCount: 10)
@@ -44,7 +44,7 @@ import VaultCrypto
     ("sqlcipher4", .sealed, .notSealed), ("text", .sqlcipher4, .wrongKeyOrNotSQLCipher),
     ("sealed", .sqlcipher4, .wrongKeyOrNotSQLCipher),
   ])
-  func `what is not what it was called has a name`(
+  func `copy() reports a source of another format by its own code`(
     name: String, format: SamplePlace.Format, code: SealedDatabaseError.Code
   ) throws {
     try withTemporaryDirectory { directory in
@@ -56,7 +56,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `a key that cannot be right is refused`() throws {
+  @Test func `copy() refuses a wrong or invalid key`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       try place.makeOneOfEach()
@@ -71,7 +71,7 @@ import VaultCrypto
   }
 
   @Test(arguments: SamplePlace.Format.allCases)
-  func `a damaged source leaves nothing behind`(format: SamplePlace.Format) throws {
+  func `copying a damaged source leaves no file`(format: SamplePlace.Format) throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       try place.makePlain("plain.db")
@@ -87,7 +87,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `a plain database that was not closed is refused and left alone`() throws {
+  @Test func `copy() refuses a plain database that was not closed`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       let pool = try DatabasePool(path: place.path("live.db").string)
@@ -104,7 +104,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `a database that someone has open in a log's mode is busy`() throws {
+  @Test func `copy() fails with busy for a plain database open in WAL mode`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       let pool = try DatabasePool(path: place.path("live.db").string)
@@ -115,7 +115,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `two copies to one name do not meet, and a killed one is cleared away`() throws {
+  @Test func `two copies to one path exclude each other, and a killed one is removed`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       try place.makePlain("plain.db", rowCount: 10)
@@ -133,7 +133,7 @@ import VaultCrypto
   }
 
   @Test(.enabled(if: geteuid() == 0))
-  func `a file in the making that another user has put there is refused, and kept`() throws {
+  func `copy() refuses and keeps a temporary file of another user`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       try place.makePlain("plain.db", rowCount: 10)
@@ -146,7 +146,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `a schema that needs what SQLite does not have is refused by name`() throws {
+  @Test func `copy() refuses a schema with a collation that SQLite lacks`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       let queue = try DatabaseQueue(path: place.path("plain.db").string)

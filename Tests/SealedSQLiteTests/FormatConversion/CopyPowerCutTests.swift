@@ -7,7 +7,7 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// A copy is whole or absent, whenever it ends.
+/// A copy is whole or absent, at any step at which it ends.
 @Suite struct CopyPowerCutTests {
   private func copy(_ place: SamplePlace, _ to: SamplePlace.Format, _ recorder: FileRecorder) throws
   {
@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test(arguments: SamplePlace.Format.allCases)
-  func `at every step a kill or a power cut leaves all of it or nothing`(
+  func `a kill or power cut at any step leaves the whole copy or none`(
     format: SamplePlace.Format
   ) throws {
     try withTemporaryDirectory { directory in
@@ -49,7 +49,7 @@ import Testing
   }
 
   @Test(arguments: SamplePlace.Format.allCases)
-  func `a full disk at any step is said, and leaves nothing behind`(
+  func `a full disk at any step is reported, and leaves no file`(
     format: SamplePlace.Format
   ) throws {
     try withTemporaryDirectory { directory in
@@ -64,7 +64,7 @@ import Testing
         let failure = #expect(throws: SealedDatabaseError.self, "step \(step)") {
           try copy(place, format, failing)
         }
-        // Only a write knows that the disk is full.
+        // Only a write can report a full disk.
         #expect([.diskFull, .inputOutput].contains(failure?.code), "step \(step) of \(count)")
         #expect(place.names == ["plain.db"], "step \(step) of \(count)")
       }

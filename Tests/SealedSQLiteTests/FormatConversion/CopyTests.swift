@@ -8,7 +8,7 @@ import VaultCrypto
 
 @Suite struct CopyTests {
   @Test(arguments: SamplePlace.Format.allCases, SamplePlace.Format.allCases)
-  func `everything arrives, from any format to any`(
+  func `copy() copies everything, from any format to any format`(
     from: SamplePlace.Format, to: SamplePlace.Format
   ) throws {
     try withTemporaryDirectory { directory in
@@ -29,7 +29,7 @@ import VaultCrypto
   }
 
   @Test(arguments: [512, 1024, 8192, 65536])
-  func `a plain database of any page size arrives`(pageByteCount: Int) throws {
+  func `copy() copies a plain database of any page size`(pageByteCount: Int) throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       try place.makePlain("plain.db", settings: ["page_size = \(pageByteCount)"], rowCount: 40)
@@ -46,7 +46,7 @@ import VaultCrypto
     "auto_vacuum = FULL", "auto_vacuum = INCREMENTAL", "encoding = 'UTF-16le'",
     "encoding = 'UTF-16be'", "journal_mode = WAL",
   ])
-  func `settings of the database arrive, and nothing is left beside a plain one`(
+  func `copy() copies the settings, and leaves no file beside a plain source`(
     setting: String
   ) throws {
     try withTemporaryDirectory { directory in
@@ -68,7 +68,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `an empty database arrives as one`() throws {
+  @Test func `copy() copies an empty database`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       let queue = try DatabaseQueue(path: place.path("plain.db").string)
@@ -82,7 +82,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `a copy is a database like any other, with an identity of its own`() throws {
+  @Test func `a copy can be written, and has a new identity`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       try place.makePlain("plain.db", rowCount: 20)
@@ -104,7 +104,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `a sealed database that is in use is copied as of its last commit`() throws {
+  @Test func `copy() copies a sealed database in use as of its last commit`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       let pool = try SealedDatabase.openPool(
@@ -122,7 +122,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `progress grows to the end and is told in pages`() throws {
+  @Test func `copy()'s progress counts pages and grows to the end`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       try place.makePlain("plain.db", rowCount: 2000)
@@ -138,7 +138,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `no file of an encrypted copy holds a piece of the rows or the schema`() throws {
+  @Test func `an encrypted copy contains no plaintext of rows or schema`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       try place.makePlain("plain.db")

@@ -13,7 +13,7 @@ enum ReferenceSQLCipherReader {
     .removingLastComponent().removingLastComponent().removingLastComponent()
     .removingLastComponent()
 
-  /// The first interpreter that has the library.
+  /// The first interpreter with the library.
   static let interpreter: String? = {
     let environment = ProcessInfo.processInfo.environment
     var candidates = [
@@ -29,21 +29,21 @@ enum ReferenceSQLCipherReader {
 
   static var isAvailable: Bool { interpreter != nil }
 
-  /// Has SQLCipher write a database; the program says with which options.
+  /// Writes a database with SQLCipher; the Python program describes the options.
   static func write(_ path: FilePath, key: String, _ options: [String] = []) throws {
-    _ = try judge(["write", path.string, key] + options)
+    _ = try runScript(["write", path.string, key] + options)
   }
 
-  /// What SQLCipher finds in a database: one line of JSON, equal for equal contents.
+  /// The contents that SQLCipher reads: one line of JSON, equal for equal contents.
   static func read(_ path: FilePath, key: String) throws -> String {
-    try judge(["read", path.string, key])
+    try runScript(["read", path.string, key])
   }
 
   struct Failure: Error {
     let output: String
   }
 
-  private static func judge(_ arguments: [String]) throws -> String {
+  private static func runScript(_ arguments: [String]) throws -> String {
     let script = repository.appending("Tests/ReferenceReaders/sqlcipher_reader.py").string
     return try run(interpreter ?? "python3", [script] + arguments)
   }
@@ -57,10 +57,10 @@ enum ReferenceSQLCipherReader {
     process.standardError = errors
     try process.run()
     let text = output.fileHandleForReading.readDataToEndOfFile()
-    let complaints = errors.fileHandleForReading.readDataToEndOfFile()
+    let errorText = errors.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
     guard process.terminationStatus == 0 else {
-      throw Failure(output: String(decoding: complaints, as: UTF8.self))
+      throw Failure(output: String(decoding: errorText, as: UTF8.self))
     }
     return String(decoding: text, as: UTF8.self)
   }

@@ -6,7 +6,7 @@ import SystemPackage
 import Testing
 import VaultCrypto
 
-/// Databases that SQLCipher 4.12 made once: `Fixtures/databases/README.md`.
+/// Stored databases, made by SQLCipher 4.12: `Fixtures/databases/README.md`.
 @Suite struct SQLCipherFixtureTests {
   private static let folder = ReferenceSQLCipherReader.repository.appending("Fixtures/databases")
 
@@ -18,7 +18,7 @@ import VaultCrypto
   ]
 
   @Test(arguments: keys.keys.sorted())
-  func `a database is read where it lies, by its plain path, and cannot be written`(
+  func `a registered SQLCipher database is readable by its path, and not writable`(
     name: String
   ) throws {
     try withFixture(name) { place in
@@ -48,7 +48,7 @@ import VaultCrypto
     ("sqlcipher4-first-page-missing", .wrongKeyOrNotSQLCipher),
     ("sqlcipher4-not-closed", .notClosed), ("rows", .wrongKeyOrNotSQLCipher),
   ])
-  func `one fault, one error, and no copy`(
+  func `each fault of an SQLCipher file has its own error, and leaves no copy`(
     name: String, code: SealedDatabaseError.Code
   ) throws {
     try withFixture(name) { place in
@@ -64,7 +64,7 @@ import VaultCrypto
   }
 
   @Test(arguments: ["correct horse battery stapl", "x'\(SamplePlace.rawKey)'", " "])
-  func `a wrong key is told as what it may be`(key: String) throws {
+  func `a wrong SQLCipher key fails with wrongKeyOrNotSQLCipher`(key: String) throws {
     try withFixture("sqlcipher4-passphrase") { place in
       let failure = #expect(throws: SealedDatabaseError.self) {
         try place.copy(sqlcipher: "test.db", key: key, "copy.db", .plain)

@@ -6,7 +6,7 @@ import SystemPackage
 import Testing
 import VaultCrypto
 
-/// We read what SQLCipher wrote, and SQLCipher reads what we wrote.
+/// SealedSQLite reads SQLCipher's databases, and SQLCipher reads those of SealedSQLite.
 @Suite(.enabled(if: ReferenceSQLCipherReader.isAvailable, ReferenceSQLCipherReader.skipReason))
 struct SQLCipherReferenceTests {
   private static let raw = "x'\(SamplePlace.rawKey)'"
@@ -16,7 +16,7 @@ struct SQLCipherReferenceTests {
     ("passphrase \u{E9} \u{4E16} \"quoted\"", []), (raw, ["full"]), (rawWithSalt, ["incremental"]),
     (raw, ["utf16"]), (raw, ["wal"]),
   ])
-  func `a database goes from SQLCipher through a sealed one to SQLCipher`(
+  func `a database is the same after a copy from SQLCipher to sealed and back`(
     key: String, options: [String]
   ) throws {
     try withTemporaryDirectory { directory in
@@ -39,15 +39,15 @@ struct SQLCipherReferenceTests {
     }
   }
 
-  @Test func `SQLCipher goes on writing to what we wrote`() throws {
+  @Test func `SQLCipher can write to a database that copy() made`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       try place.makePlain("plain.db", rowCount: 40)
       try place.copy("plain.db", .plain, sqlcipher: "ours.db", key: "correct horse")
-      // The judge makes its own tables beside those that are there; f5 and fts4 stay.
+      // The reference reader creates its own tables beside the existing ones; f5 and fts4 stay.
       try ReferenceSQLCipherReader.write(place.path("ours.db"), key: "correct horse", ["wal"])
       let text = try ReferenceSQLCipherReader.read(place.path("ours.db"), key: "correct horse")
-      // Its newer SQLite finds the row that breaks a CHECK, which is as it was.
+      // SQLCipher's newer SQLite reports the row that violates a CHECK, which was copied unchanged.
       #expect(text.contains("CHECK constraint failed") && text.contains(#""cipherIntegrity": 0"#))
       #expect(text.contains(#""count": 1716"#))
       try place.copy(sqlcipher: "ours.db", key: "correct horse", "end.db", .plain)
@@ -55,7 +55,7 @@ struct SQLCipherReferenceTests {
     }
   }
 
-  @Test func `a database that SQLCipher has not closed is refused and left alone`() throws {
+  @Test func `copy() refuses a database that SQLCipher has not closed`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       try ReferenceSQLCipherReader.write(

@@ -5,14 +5,14 @@ import SealedVFS
 import SystemPackage
 import VaultCrypto
 
-/// Databases in a directory, and what a copy between them is compared by.
+/// A directory of sample databases, with the means to copy and compare them.
 struct SamplePlace {
   let directory: FilePath
 
   static let rawKey = String(repeating: "7c", count: 32)
   static let salt = String(repeating: "5A", count: 16)
 
-  /// The three formats, under the keys of these tests.
+  /// The three formats, with the keys of these tests.
   enum Format: String, CaseIterable {
     case sealed, sqlcipher4, plain
   }
@@ -27,7 +27,7 @@ struct SamplePlace {
     try SQLCipherKey(SecretBytes(copying: Array(text.utf8)))
   }
 
-  /// Makes a key and lets it go.
+  /// Makes a key and releases it.
   static func requireKey(_ text: String) throws {
     let key = try key(text)
     withExtendedLifetime(key) {}
@@ -55,7 +55,7 @@ struct SamplePlace {
     try SealedDatabase.copy(from: .plain(path(source)), to: file)
   }
 
-  /// As SQLCipher is given its key.
+  /// Copies an SQLCipher database; the key has the form of `PRAGMA key`.
   func copy(sqlcipher source: String, key: String, _ target: String, _ to: Format) throws {
     let file = DatabaseFile.sqlcipher4(path(source), key: try Self.key(key))
     try SealedDatabase.copy(from: file, to: self.file(target, to))
@@ -66,12 +66,12 @@ struct SamplePlace {
     try SealedDatabase.copy(from: self.file(source, from), to: file)
   }
 
-  /// Makes a plain database of everything that a schema can hold.
+  /// Makes a plain database with every kind of schema entry.
   func makePlain(_ name: String, settings: [String] = [], rowCount: Int = 300) throws {
     try Sample.make(path(name), settings: settings, rowCount: rowCount)
   }
 
-  /// Makes `plain`, `sealed` and `sqlcipher4`, and `text`, which is none of them.
+  /// Makes `plain`, `sealed` and `sqlcipher4`, and `text`, which is not a database.
   func makeOneOfEach() throws {
     try makePlain("plain", rowCount: 10)
     try copy("plain", .plain, "sealed", .sealed)
@@ -79,7 +79,7 @@ struct SamplePlace {
     try write(Array("no database at all, only text".utf8), "text")
   }
 
-  /// All that a plain database holds, as text.
+  /// All contents of a plain database, as text.
   func dump(_ name: String) throws -> [String] {
     try Sample.dump(path(name))
   }
@@ -97,7 +97,7 @@ struct SamplePlace {
   }
 }
 
-/// A database with everything in it that SQLite can store.
+/// A database with every kind of content that SQLite can store.
 enum Sample {
   static func make(_ path: FilePath, settings: [String], rowCount: Int) throws {
     let queue = try DatabaseQueue(path: path.string)

@@ -23,7 +23,7 @@ import VaultCrypto
     return pool
   }
 
-  @Test func `a pool is copied into a sealed file under another key, and goes on`() throws {
+  @Test func `vacuum() copies a pool under another key, and the pool stays in use`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       let pool = try makePool(place, durability: .normal)
@@ -45,14 +45,13 @@ import VaultCrypto
     }
   }
 
-  @Test func `GRDB's own vacuum(into:) is refused where the path has no key, and explained`() throws
-  {
+  @Test func `GRDB's own vacuum(into:) is refused with a hint if the path has no key`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       let pool = try makePool(place)
       do {
         try pool.vacuum(into: place.path("copy.db").string)
-        Issue.record("it was written")
+        Issue.record("GRDB's vacuum(into:) wrote the copy")
       } catch let error as DatabaseError {
         let reason = SealedDatabaseError(explaining: error, in: pool)
         #expect(reason.code == .invalidArgument)
@@ -63,7 +62,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `an index on a function of the application is copied`() throws {
+  @Test func `vacuum() copies an index on a function of the application`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       var configuration = Configuration()
@@ -82,7 +81,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `what lies at the place is left alone, and a plain pool is refused`() throws {
+  @Test func `vacuum() keeps an existing file, and refuses a plain queue`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       let pool = try makePool(place)
@@ -101,7 +100,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `at every step a power cut leaves the whole copy or nothing`() throws {
+  @Test func `a power cut at any step of vacuum() leaves the whole copy or none`() throws {
     try withTemporaryDirectory { directory in
       let place = SamplePlace(directory: directory)
       let pool = try makePool(place, durability: .normal)

@@ -6,11 +6,11 @@ import SystemPackage
 import Testing
 import VaultCrypto
 
-/// What a process has of the keys in its memory while a database is open, and after.
+/// The keys in a process's memory while a database is open, and after it is closed.
 @Suite struct KeysInMemoryTests {
   private static let fileID: [UInt8] = Array(0x31...0x38)
 
-  /// No copy is made: the key is computed byte for byte into locked memory.
+  /// Computes the key byte by byte into locked memory, so that there is no copy of it.
   private static func key() -> SecretBytes {
     SecretBytes(byteCount: 32) { target in
       var state: UInt32 = 0x1234_5678
@@ -31,8 +31,8 @@ import VaultCrypto
         inputKey: key(), salt: fileID, info: Array("datavault/\(name)".utf8), byteCount: byteCount))
   }
 
-  /// Writes, sorts on disk, keeps a temporary table, checkpoints, reads; an image before and after
-  /// the closing.
+  /// Writes, sorts on disk, fills a temporary table, checkpoints and reads; stores memory images
+  /// before and after closing the pool.
   private static func use(_ directory: String) throws {
     var configuration = Configuration()
     configuration.prepareDatabase { db in
@@ -63,7 +63,7 @@ import VaultCrypto
     try pool.close()
   }
 
-  @Test func `keys are in memory while a database is open, and none after it is closed`()
+  @Test func `keys are in memory only while a database is open`()
     async throws
   {
     let directory = FileManager.default.temporaryDirectory
@@ -77,7 +77,7 @@ import VaultCrypto
     let open = try MemoryImage(readingFrom: directory + "/open")
     let closed = try MemoryImage(readingFrom: directory + "/closed")
 
-    // The control: what the search finds while the database is open.
+    // The control: the search must find the keys while the database is open.
     let databaseKey = Self.bytes(Self.key())
     #expect(open.contains(databaseKey))
     let frameHeader = try Self.derived("wal-header", byteCount: 64)
@@ -86,11 +86,11 @@ import VaultCrypto
       Array(frameHeader[..<32]), Array(frameHeader[32...]),
     ]
     let expanded = open.expandedKeys()
-    // Without AES instructions OpenSSL keeps a schedule in another form, which is not looked for.
+    // Without AES instructions OpenSSL stores key schedules in another form, which is not searched.
     let cpu = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)) ?? ""
     if cpu.contains(" aes ") {
       #expect(expanded.isSuperset(of: keys.subtracting([databaseKey])))
-      // Beside those four: keys that XAES derived, for pages and for the temporary table.
+      // The other keys are those that XAES derived, for pages and for the temporary table.
       #expect(expanded.count > 5)
     }
     keys.formUnion(expanded)

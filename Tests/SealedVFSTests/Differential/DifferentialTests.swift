@@ -4,16 +4,16 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// SQLite as the judge: the same statements on sealed and on plain files, every answer compared.
+/// Runs the same statements on a sealed and a plain file with SQLite, and compares every answer.
 ///
-/// `DATAVAULT_TWIN_SEEDS` sets how many sequences are tried; 12 by default, of 400 steps each.
+/// `DATAVAULT_TWIN_SEEDS` sets the number of sequences, 12 by default, of 400 steps each.
 @Suite struct DifferentialTests {
   private static let seedCount =
     ProcessInfo.processInfo.environment["DATAVAULT_TWIN_SEEDS"].flatMap(UInt64.init) ?? 12
   private static let stepCount = 400
 
-  /// One of the two: a database, and a second one to attach.
-  private final class Twin {
+  /// One of the two sides: a database, and a second one to attach.
+  private final class Side {
     let place: TemporaryDatabase
     let vfs: String
     private let synchronous: String
@@ -39,7 +39,7 @@ import Testing
       connection = opened
     }
 
-    /// Rows, or the error, in words that do not depend on the twin.
+    /// The rows, or the error, in words that are the same on both sides.
     func answer(_ sql: String) -> [String] {
       guard let connection else { return [] }
       var rows: [String] = []
@@ -53,10 +53,10 @@ import Testing
   }
 
   @Test(arguments: 0..<Self.seedCount)
-  func `the same statements give the same answers as on a plain file`(seed: UInt64) throws {
+  func `random statements give the same answers on a sealed and a plain file`(seed: UInt64) throws {
     let synchronous = ["OFF", "NORMAL", "FULL"][Int(seed % 3)]
-    let sealed = try Twin(isSealed: true, synchronous: synchronous)
-    let plain = try Twin(isSealed: false, synchronous: synchronous)
+    let sealed = try Side(isSealed: true, synchronous: synchronous)
+    let plain = try Side(isSealed: false, synchronous: synchronous)
     var statements = (RandomStatements(seed: seed), RandomStatements(seed: seed))
     try sealed.reopen()
     try plain.reopen()
@@ -82,8 +82,8 @@ import Testing
     try compare(sealed, plain, "the end")
   }
 
-  /// Integrity, schema and all rows of all databases.
-  private func compare(_ sealed: Twin, _ plain: Twin, _ place: Comment) throws {
+  /// Compares integrity, schema and all rows of all databases.
+  private func compare(_ sealed: Side, _ plain: Side, _ place: Comment) throws {
     let integrity = sealed.answer("PRAGMA integrity_check")
     #expect(integrity == plain.answer("PRAGMA integrity_check"), place)
     #expect(integrity.contains("'ok'") || integrity.first?.contains("SQLite") == true, place)

@@ -1,7 +1,7 @@
 import CSQLite
 import Foundation
 
-/// What SQLite answered in place of rows.
+/// The error that SQLite returned.
 struct SQLiteFailure: Error, Equatable, CustomStringConvertible {
   let code: Int32
   let message: String
@@ -10,7 +10,7 @@ struct SQLiteFailure: Error, Equatable, CustomStringConvertible {
   var primaryCode: Int32 { code & 0xFF }
 }
 
-/// A connection through SQLite's C interface: the sealed VFS without any library above it.
+/// A connection through SQLite's C interface to the sealed VFS, without a library above it.
 final class Connection {
   let pointer: OpaquePointer
   private var isOpen = true

@@ -3,18 +3,18 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// A stored database of format version 1, with what must come of it.
+/// A stored database of format version 1, with the expected outcome of opening it.
 struct DatabaseFixture: Sendable, CustomTestStringConvertible {
   enum Outcome: Sendable, Equatable {
-    /// Opens, with so many rows in `t`.
+    /// The database opens, with this number of rows in `t`.
     case rows(Int)
-    /// Is refused for this reason.
+    /// The opening is refused with this code.
     case refused(SealedFileError.Code, page: UInt32? = nil)
   }
 
   let name: String
   let outcome: Outcome
-  /// Makes the files from those of another fixture, by one change.
+  /// The fixture from whose files this one is made, by one change.
   var base: String?
   var change: (@Sendable (TemporaryDatabase) throws -> Void)?
 
@@ -32,7 +32,7 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
     },
     DatabaseFixture(name: "damaged-log-frame", outcome: .rows(70), base: "log-not-checkpointed") {
       place in
-      // In the page of the first frame of the second commit that the log holds.
+      // In the page of the first frame of the log's second commit.
       try place.change(place.log) { bytes in
         let firstCommit = LogFrames.commits(in: bytes)[0]
         bytes[32 + firstCommit * 4120 + 24 + 1000] ^= 1
@@ -47,7 +47,7 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
     DatabaseFixture(
       name: "log-first-page-header", outcome: .rows(90), base: "log-not-checkpointed"
     ) { place in
-      // A bit of the file id, which is clear there, before the first copy of page 1.
+      // One bit of the file id, which is in the clear before the log's first copy of page 1.
       let frame = try place.frames(of: 1)[0]
       try place.change(place.log) { $0[32 + (frame - 1) * 4120 + 24 + 9] ^= 1 }
     },
@@ -56,7 +56,7 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
     },
   ]
 
-  /// Those that `Fixtures/databases/make.py` makes: what only a writer with the key can do.
+  /// Fixtures made by `Fixtures/databases/make.py`, which only a writer with the key can make.
   static let forged: [DatabaseFixture] = [
     DatabaseFixture(name: "log-frame-first-salt", outcome: .rows(80)),
     DatabaseFixture(name: "log-frame-second-salt", outcome: .rows(80)),
@@ -130,14 +130,14 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
     },
   ]
 
-  /// `rows` with another version in its header.
+  /// The fixture `rows` with another version in its header.
   private static func version(_ name: String, _ version: UInt8) -> DatabaseFixture {
     DatabaseFixture(name: name, outcome: .refused(.newerVersion), base: "rows") { place in
       try place.change(place.database) { $0[3] = version }
     }
   }
 
-  /// One bit of `rows` turned over.
+  /// The fixture `rows` with one bit flipped.
   private static func flip(
     _ name: String, _ offset: Int, _ code: SealedFileError.Code, page: UInt32? = nil
   ) -> DatabaseFixture {
@@ -146,7 +146,7 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
     }
   }
 
-  /// A place that holds a copy of the stored files.
+  /// A temporary database with a copy of the stored files.
   func place() throws -> TemporaryDatabase {
     let place = try TemporaryDatabase()
     for suffix in ["", "-wal", "-journal"] {
@@ -159,7 +159,7 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
     return place
   }
 
-  /// Stores the files of a place under this name.
+  /// Stores the files of a temporary database under this fixture's name.
   func store(_ place: TemporaryDatabase) throws {
     for suffix in ["", "-wal", "-journal"] {
       let file = FilePath(place.database.string + suffix)
@@ -170,7 +170,7 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// The frames of a log as they lie on disk, whose first eight bytes are clear.
+/// The frames of a log on disk, whose first eight bytes are in the clear.
 enum LogFrames {
   /// The numbers, from 1, of the frames that end a commit.
   static func commits(in log: [UInt8]) -> [Int] {
@@ -181,7 +181,7 @@ enum LogFrames {
   }
 }
 
-/// SQLite's checksum as its page of the file format describes it.
+/// SQLite's checksum, as SQLite's description of the file format defines it.
 enum LogChecksum {
   static func littleEndian(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
     var sum: (UInt32, UInt32) = (0, 0)
@@ -199,7 +199,7 @@ enum LogChecksum {
   }
 }
 
-/// What SQLite writes at the end of a journal: pager.c, `writeSuperJournal`.
+/// The pointer that SQLite writes at the end of a journal: pager.c, `writeSuperJournal`.
 enum SuperJournalPointer {
   static func bytes(naming name: String) -> [UInt8] {
     let name = Array(name.utf8)

@@ -2,9 +2,9 @@ import CSQLite
 import Glibc
 import Synchronization
 
-/// An SQLite VFS over "unix" on whose disk there is no room for the log's index.
+/// An SQLite VFS over "unix" whose disk has no room for the log's index.
 ///
-/// It answers as "unix" does then: the result code of an I/O error, the reason in `errno`.
+/// It answers as "unix" does then: with the result code of an I/O error, and the reason in `errno`.
 enum FullDiskVFS {
   private static let count = Atomic<Int>(0)
 
@@ -13,14 +13,14 @@ enum FullDiskVFS {
     sqlite3_initialize()
     return sqlite3_vfs_find("unix")
   }()
-  /// For an index without room, and for one that has room for its first region alone.
+  /// One table for an index without room, and one for an index with room for its first region.
   nonisolated(unsafe) private static let methods = {
     let tables = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 2)
     tables.initialize(repeating: sqlite3_io_methods(), count: 2)
     return tables
   }()
 
-  // nonisolated(unsafe): "unix" has one, which every opening finds.
+  // nonisolated(unsafe): all files of "unix" have the same function, so every opening stores it.
   nonisolated(unsafe) private static var mapShared: ShmMap?
   private typealias ShmMap =
     @convention(c) (
@@ -33,7 +33,7 @@ enum FullDiskVFS {
     return SQLITE_IOERR | 19 << 8  // SQLITE_IOERR_SHMSIZE
   }
 
-  /// Registers it, and returns the name.
+  /// Registers the VFS, and returns its name.
   static func register(hasRoomForOneRegion: Bool = false) -> String {
     let name = "full-disk-\(count.add(1, ordering: .relaxed).newValue)"
     guard let unix else { return name }

@@ -2,8 +2,9 @@ import CSQLite
 import Glibc
 import SystemPackage
 
-/// An SQLite VFS over "unix" that runs a test's code when SQLite asks whether a file is there: the
-/// moment between a lock and the opening of a log or journal.
+/// An SQLite VFS over "unix" that runs a test's code when SQLite checks whether a file exists.
+///
+/// SQLite does so between taking a lock and opening a log or journal.
 final class HookVFS {
   let name: String
   private let onAccess: (FilePath) -> Void

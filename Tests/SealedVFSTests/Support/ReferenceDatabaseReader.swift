@@ -2,7 +2,7 @@ import Foundation
 import SystemPackage
 import Testing
 
-/// The Python program that reads sealed databases by the format's page alone.
+/// The Python program that reads sealed databases, written only from the format's specification.
 enum ReferenceDatabaseReader {
   static let skipReason: Comment = """
     no python3 has cryptography: `pip install cryptography`, or name one that has it in \
@@ -13,7 +13,7 @@ enum ReferenceDatabaseReader {
     .removingLastComponent().removingLastComponent().removingLastComponent()
     .removingLastComponent()
 
-  /// The first interpreter that has the library.
+  /// The first interpreter with the library.
   static let interpreter: String? = {
     let environment = ProcessInfo.processInfo.environment
     var candidates = [
@@ -30,16 +30,16 @@ enum ReferenceDatabaseReader {
 
   static var isAvailable: Bool { interpreter != nil }
 
-  /// What the judge says to a database: the rows of `t`, by a SQLite that is not on our VFS.
+  /// The number of rows in `t` that the reference reader finds, counted by a plain SQLite.
   static func rowCount(of place: TemporaryDatabase) throws -> String {
     let plain = try TemporaryDatabase()
     let script = repository.appending("Tests/ReferenceReaders/sealed_database_reader.py").string
     let key = TemporaryDatabase.keyBytes.map { byte in String(format: "%02x", byte) }.joined()
-    let judge = try Shell.run(
+    let reader = try Shell.run(
       interpreter ?? "python3",
       [script, "open", place.database.string, key, plain.database.string])
-    guard judge.status == 0 else {
-      return judge.errors.trimmingCharacters(in: .whitespacesAndNewlines)
+    guard reader.status == 0 else {
+      return reader.errors.trimmingCharacters(in: .whitespacesAndNewlines)
     }
     let connection = try plain.open()
     guard try connection.first("SELECT count(*) FROM sqlite_master") != "0" else { return "0" }

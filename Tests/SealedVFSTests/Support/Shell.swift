@@ -1,6 +1,6 @@
 import Foundation
 
-/// Another process, and what it said.
+/// A finished process, with its status and output.
 struct Shell {
   let status: Int32
   let output: String
@@ -25,7 +25,7 @@ struct Shell {
       errors: String(decoding: errorData, as: UTF8.self))
   }
 
-  /// The distribution's own sqlite3 shell, which knows nothing of us; nil where it is missing.
+  /// The distribution's own sqlite3 shell, without the sealed VFS; nil if it is not installed.
   static let stockSQLite: String? = ["/usr/bin/sqlite3", "/usr/local/bin/sqlite3"]
     .first { FileManager.default.isExecutableFile(atPath: $0) }
 }

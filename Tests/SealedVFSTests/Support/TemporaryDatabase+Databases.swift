@@ -1,7 +1,7 @@
 import SealedVFS
 
 extension TemporaryDatabase {
-  /// Makes a database with some hundred rows in `t`, in a given journal mode, and closes it.
+  /// Creates a database with rows in `t`, in a journal mode, and closes it.
   func makeDatabase(rowCount: Int = 300, mode: String = "DELETE") throws {
     let registration = try register()
     try withExtendedLifetime(registration) {
@@ -11,14 +11,14 @@ extension TemporaryDatabase {
     }
   }
 
-  /// A copy of the files as they are now: what a kill leaves.
+  /// A copy of the present files, as a kill would leave them.
   func afterKill() throws -> TemporaryDatabase {
     let copy = try TemporaryDatabase()
     try self.copy(to: copy)
     return copy
   }
 
-  /// Opens, with the right key, and runs a query.
+  /// Opens the database with the right key, and runs a query.
   func query(_ sql: String) throws -> String? {
     let registration = try register()
     return try withExtendedLifetime(registration) { try open().first(sql) }
@@ -26,7 +26,7 @@ extension TemporaryDatabase {
 }
 
 extension Connection {
-  /// Makes table `t` and puts rows with text of 100 to 500 characters into it.
+  /// Creates table `t` and inserts rows with text of 100 to 500 characters.
   func fill(_ rowCount: Int, from first: Int = 1) throws {
     try run("CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, text TEXT)")
     try run(

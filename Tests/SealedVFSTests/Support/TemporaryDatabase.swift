@@ -6,7 +6,7 @@ import SealedVFS
 import SystemPackage
 import VaultCrypto
 
-/// A directory of a test's own with a sealed database in it.
+/// A temporary directory with a sealed database.
 final class TemporaryDatabase {
   let directory: FilePath
   var database: FilePath { directory.appending("test.db") }
@@ -40,7 +40,8 @@ final class TemporaryDatabase {
     try Connection(database.string, flags: flags)
   }
 
-  /// All bytes of a file, never while this process has it open: the close would drop SQLite's locks.
+  /// All bytes of a file, which this process must not have open: the close would release SQLite's
+  /// locks.
   func bytes(_ path: FilePath) throws -> [UInt8] {
     [UInt8](try Data(contentsOf: URL(fileURLWithPath: path.string)))
   }
@@ -55,7 +56,7 @@ final class TemporaryDatabase {
     try write(changed, to: path)
   }
 
-  /// As ``change(_:_:)``, in place: whoever has the file open sees the new bytes.
+  /// Changes a file in place, so that processes with the file open see the new bytes.
   func overwrite(_ path: FilePath, _ body: (inout [UInt8]) -> Void) throws {
     var changed = try bytes(path)
     body(&changed)
@@ -78,18 +79,19 @@ final class TemporaryDatabase {
     return found
   }
 
-  /// The names of the files that are not as they were, the shared memory aside.
+  /// The names of the files that have changed, except the shared memory.
   func changes(since before: [String: [UInt8]]) throws -> [String] {
     let after = try contents()
     return Set(before.keys).union(after.keys).sorted()
       .filter { !$0.hasSuffix("-shm") && before[$0] != after[$0] }
   }
 
-  /// Copies the files as a power cut or a kill would leave them, while SQLite has them open; without
-  /// the shared memory, which does not survive either.
+  /// Copies the files as a power cut or a kill would leave them, while SQLite has them open.
+  ///
+  /// The shared memory is not copied, because it does not survive either.
   func copy(to other: TemporaryDatabase) throws {
     for name in fileNames where !name.hasSuffix("-shm") {
-      // cp is another process: its closing the file does not touch our locks.
+      // cp is another process: when it closes the file, our locks stay.
       let copying = Process()
       copying.executableURL = URL(fileURLWithPath: "/bin/cp")
       copying.arguments = [
@@ -102,7 +104,7 @@ final class TemporaryDatabase {
 }
 
 extension [UInt8] {
-  /// Whether a text lies anywhere in the bytes.
+  /// Whether the bytes contain a text.
   func contains(text: String) -> Bool {
     let wanted = Array(text.utf8)
     return withUnsafeBytes { bytes in

@@ -1,12 +1,12 @@
 import CSQLite
 import SealedVFS
 
-/// A temporary file of the sealed VFS, opened and called as SQLite does it.
+/// A temporary file of the sealed VFS, opened and called as SQLite does.
 final class TemporaryHandle {
   private let memory: UnsafeMutablePointer<sqlite3_file>
 
-  /// - Parameter path: nil for a file without a name, as SQLite opens them all; a test that wants to
-  ///   change what is on disk names one.
+  /// - Parameter path: nil for a file without a name, as SQLite opens them. A test that changes the
+  ///   file on disk passes a path.
   init(_ path: String? = nil) throws {
     try SealedVFS.install()
     let vfs = sqlite3_vfs_find("sealed")
@@ -40,7 +40,7 @@ final class TemporaryHandle {
     }
   }
 
-  /// The bytes, zeros past the end, and SQLite's result code.
+  /// The bytes, with zeros after the end of the file, and SQLite's result code.
   func read(_ byteCount: Int, at offset: Int) throws -> (bytes: [UInt8], code: Int32) {
     var bytes = [UInt8](repeating: 0xEE, count: byteCount)
     let code = try methods.xRead(memory, &bytes, Int32(byteCount), Int64(offset))

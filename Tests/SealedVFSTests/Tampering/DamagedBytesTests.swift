@@ -3,10 +3,10 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// Whatever is done to the bytes: the right rows, fewer commits, or an error, never a wrong row.
+/// Random damage to the files gives the right rows, fewer commits or an error, never a wrong row.
 @Suite struct DamagedBytesTests {
-  /// A small generator with a fixed seed: the same damage in every run.
-  struct Dice: RandomNumberGenerator {
+  /// A small random generator with a fixed seed, so that each run has the same damage.
+  struct SeededGenerator: RandomNumberGenerator {
     var state: UInt64
     mutating func next() -> UInt64 {
       state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -30,7 +30,7 @@ import Testing
       states.append(try connection.run("SELECT id || text FROM t ORDER BY id"))
     }
     let image = try place.afterKill().contents()
-    var dice = Dice(state: 0x5EED)
+    var random = SeededGenerator(state: 0x5EED)
     var (errors, fewer) = (0, 0)
     for _ in 0..<60 {
       let victim = try TemporaryDatabase()
@@ -38,22 +38,22 @@ import Testing
       for path in [victim.database, victim.log]
       where target == .both || (path == victim.log) == (target == .log) {
         try victim.change(path) { bytes in
-          for _ in 0..<Int.random(in: 1...3, using: &dice) {
-            switch Int.random(in: 0..<4, using: &dice) {
+          for _ in 0..<Int.random(in: 1...3, using: &random) {
+            switch Int.random(in: 0..<4, using: &random) {
             case 0:
-              let index = Int.random(in: 0..<bytes.count, using: &dice)
-              bytes[index] ^= UInt8(1) << UInt8.random(in: 0..<8, using: &dice)
+              let index = Int.random(in: 0..<bytes.count, using: &random)
+              bytes[index] ^= UInt8(1) << UInt8.random(in: 0..<8, using: &random)
             case 1:
-              let start = Int.random(in: 0..<bytes.count - 600, using: &dice)
+              let start = Int.random(in: 0..<bytes.count - 600, using: &random)
               for index in start..<start + 512 { bytes[index] = 0 }
             case 2:
-              // A piece of the file in another place.
+              // Copy a piece of the file over another.
               let (from, to) = (
-                Int.random(in: 0..<bytes.count - 4120, using: &dice),
-                Int.random(in: 0..<bytes.count - 4120, using: &dice)
+                Int.random(in: 0..<bytes.count - 4120, using: &random),
+                Int.random(in: 0..<bytes.count - 4120, using: &random)
               )
               bytes.replaceSubrange(to..<to + 4120, with: Array(bytes[from..<from + 4120]))
-            default: bytes.removeLast(Int.random(in: 1..<3000, using: &dice))
+            default: bytes.removeLast(Int.random(in: 1..<3000, using: &random))
             }
           }
         }
@@ -69,13 +69,13 @@ import Testing
       }
       withExtendedLifetime(other) {}
     }
-    // The damage was felt.
+    // The damage must have had an effect.
     #expect(errors + fewer > (target == .database ? 5 : 20))
     if target == .log { #expect(fewer > 0) }
     withExtendedLifetime(registration) {}
   }
 
-  @Test func `a damaged page refused in a read does not spoil the connection`() throws {
+  @Test func `a connection still works after a read failed at a damaged page`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 300)
     try place.change(place.database) { $0[4096 * 9 + 5] ^= 1 }
@@ -84,7 +84,7 @@ import Testing
     #expect(throws: SQLiteFailure.self) { try connection.run("SELECT text FROM t") }
     #expect(try connection.first("SELECT text FROM t WHERE id = 1")?.hasPrefix("canary 1 ") == true)
     #expect(registration.fault?.pageNumber == 10)
-    // A write elsewhere works, and the damage stays what it is.
+    // A write to another page works, and the damaged page stays damaged.
     try connection.run("UPDATE t SET text = 'new' WHERE id = 1")
     #expect(try connection.first("SELECT text FROM t WHERE id = 1") == "new")
   }

@@ -3,26 +3,26 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// The files of a small sealed database at some moment, and what they may say.
+/// The files of a small sealed database at one moment, and the states that they can show.
 struct TamperedFiles {
   enum Kind: String, CaseIterable, Sendable {
     /// A closed database.
     case database
-    /// A log of four commits beside it.
+    /// A log of four commits beside the database.
     case log
-    /// A hot journal of one segment, the database already changed.
+    /// A hot journal of one segment; the database is already changed.
     case journal
-    /// A hot journal of several, after the cache was spilled.
+    /// A hot journal of several segments, after the cache was spilled.
     case spilledJournal
   }
 
   let kind: Kind
   let path: FilePath
   var files: [String: [UInt8]]
-  /// What the database may say: one state, and for a log every commit before it.
+  /// The digests of the allowed states: one, or for a log the state after each commit.
   let allowed: Set<Int>
 
-  /// The file that is to be changed.
+  /// The file to change.
   var target: String {
     switch kind {
     case .database: path.string
@@ -33,7 +33,7 @@ struct TamperedFiles {
 
   var bytes: [UInt8] { files[target] ?? [] }
 
-  /// The places to be tried: all; of a long journal the headers, and every eleventh.
+  /// The offsets to change: all, but for a long journal the headers and every eleventh byte.
   var indices: [Int] {
     guard kind == .spilledJournal else { return Array(bytes.indices) }
     let headers = laterHeaders
@@ -42,7 +42,7 @@ struct TamperedFiles {
     }
   }
 
-  /// Where the segments after the first begin.
+  /// The offsets of the segments after the first.
   var laterHeaders: [Int] {
     stride(from: 512, to: bytes.count - 4, by: 512).filter { offset in
       Array(bytes[offset..<offset + 4]) == [0x00, 0x44, 0x56, 0x4A]
@@ -50,7 +50,7 @@ struct TamperedFiles {
   }
 }
 
-/// A place in memory where tampered files are opened.
+/// A directory in memory in which tampered files are opened.
 final class TamperingFixture {
   static let digestOfNothing = try? SQLConnection(":memory:").digest()
 
@@ -66,7 +66,7 @@ final class TamperingFixture {
 
   func connect() throws -> SQLConnection { try SQLConnection(path.string, vfs: SealedVFS.name) }
 
-  /// What a database says; nil when it is refused.
+  /// A digest of the database's contents; nil if the database is refused.
   func digest(_ files: [String: [UInt8]]) -> Int? {
     disk.load(files)
     return try? connect().digest()

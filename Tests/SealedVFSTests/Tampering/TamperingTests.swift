@@ -3,26 +3,27 @@ import SealedVFS
 import SystemPackage
 import Testing
 
-/// Every byte changed, every length cut: the right rows, fewer commits of a log, or an error.
+/// Changes every byte and cuts at every length: the right rows, fewer commits of a log, or an
+/// error.
 @Suite struct TamperingTests {
   @Test(arguments: TamperedFiles.Kind.allCases)
-  func `a byte changed at any place makes no wrong row`(kind: TamperedFiles.Kind) throws {
-    let bench = try TamperingFixture()
-    let image = try bench.make(kind)
-    #expect(bench.digest(image.files).map(image.allowed.contains) == true)
+  func `a changed byte at any offset makes no wrong row`(kind: TamperedFiles.Kind) throws {
+    let fixture = try TamperingFixture()
+    let image = try fixture.make(kind)
+    #expect(fixture.digest(image.files).map(image.allowed.contains) == true)
     var refused = 0
     var wrong: [Int] = []
     for index in image.indices {
       var files = image.files
       files[image.target]?[index] ^= 1 << UInt8(truncatingIfNeeded: index &* 5 >> 2 & 7)
-      guard let found = bench.digest(files) else {
+      guard let found = fixture.digest(files) else {
         refused += 1
         continue
       }
       if !image.allowed.contains(found) { wrong.append(index) }
     }
     #expect(wrong.isEmpty, "\(kind): at \(wrong.prefix(20)), \(wrong.count) in all")
-    // Each byte of the database is authenticated; of a journal all but padding and checksums.
+    // All bytes of the database are authenticated; of a journal all but padding and checksums.
     switch kind {
     case .database: #expect(refused == image.indices.count)
     case .log: break
@@ -32,17 +33,18 @@ import Testing
 
   @Test(arguments: TamperedFiles.Kind.allCases)
   func `a file cut at any length makes no wrong row`(kind: TamperedFiles.Kind) throws {
-    let bench = try TamperingFixture()
-    let image = try bench.make(kind)
+    let fixture = try TamperingFixture()
+    let image = try fixture.make(kind)
     var wrong: [Int] = []
     for length in image.indices {
       var files = image.files
       files[image.target] = Array(image.bytes.prefix(length))
-      guard let found = bench.digest(files) else { continue }
+      guard let found = fixture.digest(files) else { continue }
       if !image.allowed.contains(found) { wrong.append(length) }
     }
-    // Not to be told: a database of no bytes is a new one; a journal of none, or of one zero, is
-    // done with, and one that ends between two segments is an earlier moment of itself.
+    // Three cuts cannot be detected. An empty database is a new one. A journal of no byte, or of
+    // one zero, is finished. A journal that ends between two segments is an earlier state of
+    // itself.
     switch kind {
     case .database: #expect(wrong == [0])
     case .journal: #expect(wrong == [0, 1])

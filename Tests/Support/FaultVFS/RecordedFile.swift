@@ -3,8 +3,9 @@ import FileLayer
 import Glibc
 import SystemPackage
 
-/// An open file whose steps are logged, and fail as "unix" has them fail: only a write has a result code for
-/// a full disk, a sync has its `errno`.
+/// An open file whose steps are recorded, and fail as those of "unix" fail.
+///
+/// Only a write has a result code for a full disk. A sync reports one by `errno`.
 final class RecordedFile {
   let base: UnsafeMutablePointer<sqlite3_file>
   let path: FilePath
@@ -29,12 +30,12 @@ final class RecordedFile {
 
   var methods: sqlite3_io_methods { base.pointee.pMethods.pointee }
 
-  /// Asks the recorder, then does the step.
+  /// Asks the recorder, and performs the step if the recorder admits it.
   func perform(_ event: FileEvent, failing result: Int32, _ step: () -> Int32) -> Int32 {
     recorder.admit(event) == nil ? step() : result
   }
 
-  /// Writes; of what a full disk does not take, the first half arrives all the same.
+  /// Writes bytes; on a full disk the first half is written nevertheless.
   func write(_ source: UnsafeRawPointer?, _ byteCount: Int32, _ offset: Int64) -> Int32 {
     let bytes = Array(UnsafeRawBufferPointer(start: source, count: Int(byteCount)))
     switch recorder.admit(.write(path, offset: offset, bytes: bytes)) {
@@ -70,7 +71,7 @@ final class RecordedFile {
     return methods.xSync(base, flags)
   }
 
-  /// Everything but unlocking and closing fails once the recorded process is dead.
+  /// Performs a step unless the recorded process has crashed; unlocking and closing always work.
   func whileAlive(_ step: () -> Int32) -> Int32 {
     recorder.hasCrashed ? SQLITE_IOERR : step()
   }

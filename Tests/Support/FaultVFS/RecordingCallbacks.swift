@@ -17,10 +17,10 @@ enum RecordingCallbacks {
     return vfs
   }()
 
-  /// Makes the C structure of a VFS and hands it to SQLite, for ever.
+  /// Makes the C structure of a VFS and registers it with SQLite, until the process ends.
   static func register(_ recording: RecordingVFS) {
     let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
-    vfs.initialize(to: unix.pointee)  // all that is not replaced below needs no state
+    vfs.initialize(to: unix.pointee)  // the functions that are not replaced need no state
     vfs.pointee.iVersion = 2
     vfs.pointee.pNext = nil
     vfs.pointee.szOsFile = Int32(MemoryLayout<Slot>.size)
@@ -115,11 +115,11 @@ enum RecordingCallbacks {
     var table = sqlite3_io_methods()
     table.iVersion = 2
     setChanges(&table)
-    setQuestions(&table)
+    setQueries(&table)
     return table
   }
 
-  /// What reaches the disk.
+  /// Sets the calls that change the disk.
   private static func setChanges(_ table: inout sqlite3_io_methods) {
     table.xClose = { memory in
       guard let memory, let file = UnsafeMutableRawPointer(memory).load(as: Slot.self).file else {
@@ -146,8 +146,8 @@ enum RecordingCallbacks {
     }
   }
 
-  /// What does not; it fails after a crash, but for what lets a connection go.
-  private static func setQuestions(_ table: inout sqlite3_io_methods) {
+  /// Sets the other calls, which fail after a crash, except those that close a connection.
+  private static func setQueries(_ table: inout sqlite3_io_methods) {
     table.xRead = { memory, target, byteCount, offset in
       RecordingCallbacks.with(memory) { $0.read(target, byteCount, offset) }
     }

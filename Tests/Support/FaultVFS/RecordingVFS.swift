@@ -3,17 +3,16 @@ import CSQLite
 import Synchronization
 package import SystemPackage
 
-/// An SQLite VFS over "unix" that logs each step with a recorder, and fails where the recorder says
-/// so, in one order with the steps of a recording file system.
+/// An SQLite VFS over "unix" that records each step, and fails where its recorder decides.
 ///
-/// Register it with ``init(_:)``, name it as the VFS beneath a sealed database, and replay the
-/// recorder's events with `DiskReplay`. It stays registered until the process ends: SQLite keeps
-/// pointers to it.
+/// Its steps are in one order with those of a recording file system. Register it with ``init(_:)``,
+/// use it as the underlying VFS of a sealed database, and replay the recorder's events with
+/// `DiskReplay`. It stays registered until the process ends, because SQLite keeps pointers to it.
 package final class RecordingVFS: Sendable {
-  /// The name that SQLite finds it by; no two are equal.
+  /// The name by which SQLite finds the VFS; each one has a different name.
   package let name: String
 
-  /// What the record calls a file that SQLite opened without a name.
+  /// The path in the record for a file that SQLite opened without a name.
   package static let unnamed = FilePath("unnamed")
 
   package let recorder: FileRecorder

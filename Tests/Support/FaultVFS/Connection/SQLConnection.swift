@@ -1,6 +1,6 @@
 import CSQLite
 
-/// What SQLite answered in place of rows.
+/// The error that SQLite returned.
 package struct SQLFailure: Error, Equatable, CustomStringConvertible {
   package let code: Int32
   package let message: String
@@ -8,7 +8,7 @@ package struct SQLFailure: Error, Equatable, CustomStringConvertible {
   package var description: String { "SQLite \(code): \(message)" }
 }
 
-/// A connection through SQLite's C interface, on a VFS by name or on the process's default.
+/// A connection through SQLite's C interface, on a named VFS or the process's default.
 package final class SQLConnection {
   package let pointer: OpaquePointer
   private let isOwner: Bool
@@ -28,7 +28,7 @@ package final class SQLConnection {
     sqlite3_extended_result_codes(pointer, 1)
   }
 
-  /// Borrows a connection that another library made.
+  /// Uses a connection that another library made, without closing it.
   package init(borrowing pointer: OpaquePointer) {
     self.pointer = pointer
     isOwner = false
@@ -50,7 +50,7 @@ package final class SQLConnection {
 
   package func first(_ sql: String) throws -> String? { try run(sql).first }
 
-  /// Runs statements and hands over each row.
+  /// Runs statements and passes each row to a body.
   package func each(_ sql: String, _ body: (OpaquePointer) throws -> Void) throws {
     try sql.withCString { start in
       var next: UnsafePointer<CChar>? = start
@@ -69,7 +69,7 @@ package final class SQLConnection {
     }
   }
 
-  /// All columns of a row, types told apart.
+  /// All columns of a row, in a form that shows their types.
   package static func text(of statement: OpaquePointer) -> String {
     (0..<sqlite3_column_count(statement)).map { column in
       let text = sqlite3_column_text(statement, column).map { String(cString: $0) } ?? ""
@@ -91,10 +91,10 @@ package final class SQLConnection {
 }
 
 extension SQLConnection {
-  /// One number for all that the database says, attached ones included.
+  /// A digest of all contents, attached databases included.
   ///
-  /// It is made of the schema and of every column of every row. Equal contents have equal digests
-  /// within a process.
+  /// It covers the schema and every column of every row. Equal contents have equal digests within a
+  /// process.
   package func digest() throws -> Int {
     var hasher = Hasher()
     for schema in try names("PRAGMA database_list", column: 1) where schema != "temp" {

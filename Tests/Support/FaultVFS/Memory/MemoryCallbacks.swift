@@ -7,7 +7,7 @@ enum MemoryCallbacks {
     var file: Unmanaged<MemoryFile>?
   }
 
-  /// Makes the C structure of a VFS and hands it to SQLite, for ever.
+  /// Makes the C structure of a VFS and registers it with SQLite, until the process ends.
   static func register(_ disk: MemoryDisk) {
     guard sqlite3_initialize() == SQLITE_OK, let unix = sqlite3_vfs_find("unix") else {
       preconditionFailure("SQLite has no VFS \"unix\"")
@@ -34,7 +34,7 @@ enum MemoryCallbacks {
     }
     vfs.pointee.xAccess = { vfs, path, _, result in
       guard let path else { return SQLITE_MISUSE }
-      // As "unix" has it: an empty file is none.
+      // As on "unix", an empty file counts as absent.
       let file = MemoryCallbacks.disk(vfs).files[String(cString: path)]
       result?.pointee = file?.bytes.isEmpty == false ? 1 : 0
       return SQLITE_OK
@@ -115,11 +115,11 @@ enum MemoryCallbacks {
       target?.pointee = Int64(MemoryCallbacks.file(memory)?.bytes.count ?? 0)
       return SQLITE_OK
     }
-    setQuestions(&table)
+    setQueries(&table)
     return table
   }
 
-  private static func setQuestions(_ table: inout sqlite3_io_methods) {
+  private static func setQueries(_ table: inout sqlite3_io_methods) {
     table.xLock = { _, _ in SQLITE_OK }
     table.xUnlock = { _, _ in SQLITE_OK }
     table.xCheckReservedLock = { _, result in

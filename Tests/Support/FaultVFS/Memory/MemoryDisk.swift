@@ -1,19 +1,22 @@
 import CSQLite
 import Synchronization
 
-/// Files in memory behind an SQLite VFS: a rebuilt disk is opened in a fraction of a millisecond.
+/// Files in memory behind an SQLite VFS, so that a rebuilt disk opens in a fraction of a
+/// millisecond.
 ///
-/// For one connection at a time: there are no locks, and the shared memory of a log lies in the
-/// heap. The VFS stays registered until the process ends; ``load(_:)`` gives the disk new contents.
+/// Only one connection can use the disk at a time: it has no locks, and a log's shared memory lies
+/// in the heap. The VFS stays registered until the process ends. ``load(_:)`` gives the disk new
+/// contents.
 package final class MemoryDisk: @unchecked Sendable {
   // Sendable: a disk belongs to one test, which uses it from one thread at a time.
 
-  /// The name that SQLite finds its VFS by; no two are equal.
+  /// The name by which SQLite finds the VFS; each disk has a different one.
   package let name: String
 
   var files: [String: MemoryFile] = [:]
 
-  /// Called before a file is removed: at a commit's last step, when its journal is still there.
+  /// Called before a file is removed, as in the last step of a commit, while its journal still
+  /// exists.
   package var willRemove: (String) -> Void = { _ in }
 
   private static let count = Atomic<Int>(0)
@@ -23,12 +26,12 @@ package final class MemoryDisk: @unchecked Sendable {
     MemoryCallbacks.register(self)
   }
 
-  /// Puts these files in place of all that were there, by their full path.
+  /// Replaces all files by these, given by their full paths.
   package func load(_ contents: [String: [UInt8]]) {
     files = contents.mapValues(MemoryFile.init)
   }
 
-  /// What is there, by path.
+  /// All files, by path.
   package var contents: [String: [UInt8]] { files.mapValues(\.bytes) }
 }
 
@@ -43,7 +46,7 @@ final class MemoryFile {
 
   deinit { dropRegions() }
 
-  /// Reads what there is, and zeros after it; false for a short read.
+  /// Reads the bytes in the file, and zeros after its end; returns false for a short read.
   func read(_ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int) -> Bool {
     let found = min(max(bytes.count - offset, 0), byteCount)
     if found > 0 {
@@ -66,7 +69,7 @@ final class MemoryFile {
     bytes.resize(to: byteCount)
   }
 
-  /// A region of shared memory; nil when it is not there and not to be made.
+  /// A region of shared memory; nil if it does not exist and must not be created.
   func region(_ index: Int, byteCount: Int, isExtending: Bool) -> UnsafeMutableRawPointer? {
     while isExtending && regions.count <= index {
       let region = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 16)
@@ -83,7 +86,7 @@ final class MemoryFile {
 }
 
 extension [UInt8] {
-  /// Writes into a file's bytes, zeros between its end and the offset.
+  /// Writes into a file's bytes, with zeros between its end and the offset.
   mutating func overwrite(at offset: Int, with source: UnsafeRawBufferPointer) {
     if count < offset + source.count { resize(to: offset + source.count) }
     guard let from = source.baseAddress, !source.isEmpty else { return }
@@ -93,7 +96,7 @@ extension [UInt8] {
     }
   }
 
-  /// Cuts, or appends zeros.
+  /// Cuts the bytes, or appends zeros.
   mutating func resize(to byteCount: Int) {
     if count > byteCount {
       removeLast(count - byteCount)

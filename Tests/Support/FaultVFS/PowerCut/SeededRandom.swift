@@ -1,4 +1,4 @@
-/// A small generator with a fixed seed (SplitMix64): the same choices in every run.
+/// A small random generator (SplitMix64) with a seed, so that each run makes the same choices.
 package struct SeededRandom: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
@@ -14,7 +14,7 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
   /// A number from 0 to `bound` - 1.
   package mutating func next(_ bound: Int) -> Int { Int(next() % UInt64(max(bound, 1))) }
 
-  /// Whether one in `bound` rolls came up.
+  /// True once in `bound` calls on average.
   package mutating func oneIn(_ bound: Int) -> Bool { next(bound) == 0 }
 
   /// Spreads the bits of a number.

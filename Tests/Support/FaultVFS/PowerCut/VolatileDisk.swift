@@ -1,19 +1,19 @@
 package import FileLayer
 package import SystemPackage
 
-/// A disk that follows a recording event by event, and can say at any of them what a power cut
-/// would leave.
+/// A disk that follows a recording event by event, and shows at each event what a power cut leaves.
 ///
-/// Names and contents live apart, as in `DiskReplay`: fsync makes contents durable, fsync of the
-/// directory makes names durable. What is neither may be there or not, contents by the sector.
+/// Names and contents are separate, as in `DiskReplay`: fsync makes contents durable, and fsync of
+/// the directory makes names durable. A change that is not durable can be kept or lost, contents by
+/// the sector.
 package struct VolatileDisk: Sendable {
-  /// What the cut takes away.
+  /// The changes that a cut loses.
   package enum Loss: Sendable {
     /// Nothing: the process was killed.
     case nothing
-    /// All that was not synchronized.
+    /// All changes that were not synchronized.
     case everythingUnsynchronized
-    /// Some of it, by a die with this seed.
+    /// Some of them, chosen at random with this seed.
     case some(seed: UInt64)
   }
 
@@ -28,7 +28,7 @@ package struct VolatileDisk: Sendable {
   private var durableNames: [FilePath: Int] = [:]
   private var pendingNames: [NameChange] = []
 
-  /// Starts with files that are durable.
+  /// Starts with durable files.
   package init(_ initial: [FilePath: [UInt8]] = [:]) {
     for (path, contents) in initial.sorted(by: { $0.key.string < $1.key.string }) {
       names[path] = files.count
@@ -48,7 +48,7 @@ package struct VolatileDisk: Sendable {
     case .rename(let path, let target): change(.rename(path, to: target))
     case .remove(let path): change(.remove(path))
     case .synchronizeDirectory(let directory):
-      // Every recording here stays within one directory.
+      // Every recording in these tests stays within one directory.
       precondition(names.keys.allSatisfy { $0.removingLastComponent() == directory })
       durableNames = names
       pendingNames = []
@@ -56,10 +56,10 @@ package struct VolatileDisk: Sendable {
     }
   }
 
-  /// Whether all is durable, so that a power cut has no choice.
+  /// Whether all changes are durable, so that a power cut has only one outcome.
   package var isSettled: Bool { pendingNames.isEmpty && files.allSatisfy(\.isSettled) }
 
-  /// The files that are there after a cut at this moment, by full path.
+  /// The files after a cut at this moment, by full path.
   package func files(after loss: Loss) -> [String: [UInt8]] {
     var found: [String: [UInt8]] = [:]
     switch loss {
@@ -68,28 +68,28 @@ package struct VolatileDisk: Sendable {
     case .everythingUnsynchronized:
       for (path, file) in durableNames { found[path.string] = files[file].durable }
     case .some(let seed):
-      var dice = SeededRandom(seed: seed)
-      let names = names(&dice)
+      var random = SeededRandom(seed: seed)
+      let names = names(&random)
       for path in names.keys.sorted(by: { $0.string < $1.string }) {
         guard let file = names[path] else { continue }
-        // No file system of today shows stale bytes in a file that was just made, but a log or
-        // journal is meant to survive even that.
+        // No present file system shows stale bytes in a new file, but a log or journal must survive
+        // even that.
         let isSibling = path.string.hasSuffix("-wal") || path.string.hasSuffix("-journal")
-        found[path.string] = files[file].contents(&dice, mayShowStaleBytes: isSibling)
+        found[path.string] = files[file].contents(&random, mayShowStaleBytes: isSibling)
       }
     }
     return found
   }
 
-  /// The names that reached the disk: a beginning of their changes, or any of them.
-  private func names(_ dice: inout SeededRandom) -> [FilePath: Int] {
+  /// The names that reached the disk: after a prefix of their changes, or after any of them.
+  private func names(_ random: inout SeededRandom) -> [FilePath: Int] {
     var names = durableNames
-    if dice.oneIn(2) {
-      for change in pendingNames.prefix(dice.next(pendingNames.count + 1)) {
+    if random.oneIn(2) {
+      for change in pendingNames.prefix(random.next(pendingNames.count + 1)) {
         Self.apply(change, to: &names)
       }
     } else {
-      for change in pendingNames where dice.oneIn(2) { Self.apply(change, to: &names) }
+      for change in pendingNames where random.oneIn(2) { Self.apply(change, to: &names) }
     }
     return names
   }

@@ -1,21 +1,22 @@
-/// A file apart from its name: what of it is durable, and what was written since.
+/// The contents of a file without its name: the durable bytes, and the changes since then.
 struct VolatileFile: Sendable {
   enum Change: Sendable {
     case write(offset: Int, bytes: [UInt8])
     case truncate(Int)
   }
 
-  /// How a power cut chooses among the changes that were not synchronized.
+  /// How a power cut selects among the changes that were not synchronized.
   private enum Mode: CaseIterable {
-    /// Each sector holds what was written to it up to some moment of its own.
+    /// Each sector has the changes up to a different moment.
     case sectors
-    /// The same for the 4096 bytes that a system keeps together.
+    /// Each page of 4096 bytes, as the system caches them, has the changes up to a different
+    /// moment.
     case pages
-    /// Up to one moment in order, the last write torn.
+    /// All changes up to one moment arrive in order, and the last write is torn.
     case inOrder
-    /// Nearly every sector is up to date.
+    /// Nearly all sectors have all changes.
     case mostlyKept
-    /// Nearly none is.
+    /// Nearly all sectors have no change.
     case mostlyLost
   }
 
@@ -42,17 +43,19 @@ struct VolatileFile: Sendable {
     pending = []
   }
 
-  /// What is there after the cut: each sector in one of the states it went through, a truncated or
-  /// extended file as short or long as it ever was since the last sync.
+  /// The contents after the cut.
   ///
-  /// - Parameter mayShowStaleBytes: whether a file whose length arrived before its contents shows
-  ///   what lay there before, in place of zeros.
-  func contents(_ dice: inout SeededRandom, mayShowStaleBytes: Bool) -> [UInt8] {
+  /// Each sector is in one of its states since the last sync. A truncated or extended file has one
+  /// of its lengths since the last sync.
+  ///
+  /// - Parameter mayShowStaleBytes: whether a file whose length arrived before its contents can
+  ///   show earlier bytes of the disk in place of zeros.
+  func contents(_ random: inout SeededRandom, mayShowStaleBytes: Bool) -> [UInt8] {
     if pending.isEmpty { return durable }
-    let mode = Mode.allCases[dice.next(Mode.allCases.count)]
-    // What came after a lost truncation of the same file is lost too.
-    let count = dice.oneIn(2) ? pending.count : dice.next(pending.count + 1)
-    let seed = dice.next()
+    let mode = Mode.allCases[random.next(Mode.allCases.count)]
+    // If a truncation is lost, the later changes of the same file are lost, too.
+    let count = random.oneIn(2) ? pending.count : random.next(pending.count + 1)
+    let seed = random.next()
     var bytes = durable
     for (index, change) in pending.prefix(count).enumerated() {
       guard case .write(let offset, let source) = change else {
@@ -61,7 +64,7 @@ struct VolatileFile: Sendable {
       }
       switch mode {
       case .inOrder where index == count - 1:
-        Self.tear(source, at: offset, into: &bytes, &dice)
+        Self.tear(source, at: offset, into: &bytes, &random)
       case .inOrder:
         Self.apply(change, to: &bytes)
       default:
@@ -71,20 +74,20 @@ struct VolatileFile: Sendable {
         }
       }
     }
-    if bytes.count < contents.count, dice.oneIn(4) {
-      let filling = mayShowStaleBytes && dice.oneIn(2) ? UInt8(dice.next(256)) : 0
+    if bytes.count < contents.count, random.oneIn(4) {
+      let filling = mayShowStaleBytes && random.oneIn(2) ? UInt8(random.next(256)) : 0
       bytes += [UInt8](repeating: filling, count: contents.count - bytes.count)
     }
     return bytes
   }
 
-  /// How many of the changes are in a block: those of a beginning of time, different for each.
+  /// The number of changes in a block: a prefix of them, different for each block.
   private static func moment(of block: Int, _ mode: Mode, _ seed: UInt64, _ count: Int) -> Int {
-    let roll = SeededRandom.mix(seed ^ UInt64(block) &* 0x9E37_79B9_7F4A_7C15)
-    let usual = Int((roll >> 8) % UInt64(count + 1))
+    let choice = SeededRandom.mix(seed ^ UInt64(block) &* 0x9E37_79B9_7F4A_7C15)
+    let usual = Int((choice >> 8) % UInt64(count + 1))
     switch mode {
-    case .mostlyKept: return roll & 7 == 0 ? usual : count
-    case .mostlyLost: return roll & 7 == 0 ? usual : 0
+    case .mostlyKept: return choice & 7 == 0 ? usual : count
+    case .mostlyLost: return choice & 7 == 0 ? usual : 0
     default: return usual
     }
   }
@@ -108,14 +111,14 @@ struct VolatileFile: Sendable {
     }
   }
 
-  /// Only the first, or only the last, sectors of a write arrive.
+  /// Writes only the first, or only the last, sectors of a write.
   private static func tear(
-    _ source: [UInt8], at offset: Int, into bytes: inout [UInt8], _ dice: inout SeededRandom
+    _ source: [UInt8], at offset: Int, into bytes: inout [UInt8], _ random: inout SeededRandom
   ) {
     let first = offset / sectorByteCount
     let last = (offset + source.count - 1) / sectorByteCount
-    let edge = first + dice.next(last - first + 2)
-    let keepsBeginning = dice.oneIn(2)
+    let edge = first + random.next(last - first + 2)
+    let keepsBeginning = random.oneIn(2)
     write(source, at: offset, block: sectorByteCount, into: &bytes) { number in
       keepsBeginning ? number < edge : number >= edge
     }
