@@ -1,14 +1,14 @@
 internal import MessagingQueue
 internal import Synchronization
 
-/// Where a service puts its engine, for those who wait for it.
+/// Holds a service's engine, and lets callers wait for it.
 final class EngineHolder: Sendable {
   private typealias Caller = CheckedContinuation<Result<MessagingEngine, EngineError>, Never>
 
   private struct Content {
-    var life: EngineStateStore?
+    var stateStore: EngineStateStore?
     var engine: MessagingEngine?
-    /// Why there will be no engine any more.
+    /// Why there will be no more engine.
     var end: EngineError?
     var callers: [UInt64: Caller] = [:]
     var nextNumber: UInt64 = 0
@@ -18,14 +18,14 @@ final class EngineHolder: Sendable {
 
   private let content = Mutex(Content())
 
-  var state: EngineState { content.withLock { $0.life?.state ?? .stopped } }
+  var state: EngineState { content.withLock { $0.stateStore?.state ?? .stopped } }
 
   var runningEngine: MessagingEngine? { content.withLock(\.runningEngine) }
 
-  /// An engine is being started; the one before has ended.
-  func begin(_ life: EngineStateStore) {
+  /// Begins a start; the last engine has ended.
+  func begin(_ stateStore: EngineStateStore) {
     content.withLock { content in
-      content.life = life
+      content.stateStore = stateStore
       content.engine = nil
     }
   }
@@ -57,7 +57,7 @@ final class EngineHolder: Sendable {
     for caller in callers { caller.resume(returning: result) }
   }
 
-  /// Waits until there is an engine that runs, or never will be.
+  /// Waits until an engine runs, or none ever will.
   func engine() async throws(EngineError) -> MessagingEngine {
     let number = content.withLock { content in
       content.nextNumber += 1
@@ -66,7 +66,7 @@ final class EngineHolder: Sendable {
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { (caller: Caller) in
         if let result = enter(caller, number) { caller.resume(returning: result) }
-        // The handler may have come before the caller was there to be found.
+        // The handler can have run before the caller was in the list.
         if Task.isCancelled { cancel(number) }
       }
     } onCancel: {

@@ -4,10 +4,9 @@ public import ServiceLifecycle
 internal import Synchronization
 public import VaultedDatabase
 
-/// A message engine as a service of a `ServiceGroup`: it runs until the group shuts down, and is
-/// stopped in good order then.
+/// Runs a message engine as a service of a `ServiceGroup`, and stops it when the group shuts down.
 ///
-/// Put it before the services that use it: a group shuts down from the last to the first.
+/// List it before the services that use it, as a group shuts down from the last to the first.
 ///
 ///     let messages = MessagingService(home, configuration: configuration)
 ///     let worker = Worker(messages)   // its run() begins with: try await messages.engine()
@@ -15,15 +14,15 @@ public import VaultedDatabase
 ///       services: [messages, worker], gracefulShutdownSignals: [.sigterm], logger: logger
 ///     ).run()
 ///
-/// With an ``EngineConfiguration/unlockTimeout`` it waits for somebody to unlock the vault, also again
-/// when the vault has been locked while it ran.
+/// With an ``EngineConfiguration/unlockTimeout`` it waits for an unlock of the vault, also after
+/// the vault was locked while it ran.
 public final class MessagingService: Service {
   private let home: DataVaultHome
   private let vault: Vault?
   private let configuration: EngineConfiguration
-  private let place = EngineHolder()
+  private let holder = EngineHolder()
 
-  /// Starts nothing yet; the parameters are those of `MessagingEngine.start`.
+  /// Makes the service without starting it; the parameters are those of `MessagingEngine.start`.
   public init(
     _ home: DataVaultHome, vault: Vault? = nil,
     configuration: EngineConfiguration = EngineConfiguration()
@@ -33,61 +32,63 @@ public final class MessagingService: Service {
     self.configuration = configuration
   }
 
-  /// Where in its life the engine is.
-  public var state: EngineState { place.state }
+  /// The engine's current state.
+  public var state: EngineState { holder.state }
 
-  /// The engine, if it runs at this moment; for whoever would rather be told than wait.
-  public var runningEngine: MessagingEngine? { place.runningEngine }
+  /// The engine if it runs now, without waiting; otherwise nil.
+  public var runningEngine: MessagingEngine? { holder.runningEngine }
 
   /// The engine, as soon as it runs.
   ///
-  /// Ask again when a call of an engine has thrown `vaultLocked`: the service may be waiting for the next unlock.
-  /// Thrown by this one it is final, and the group has been cancelled.
+  /// If a call of an engine throws `vaultLocked`, call this again: the service possibly waits for
+  /// the next unlock. If this call throws `vaultLocked`, that is final, and the group has been
+  /// cancelled.
   ///
-  /// - Throws: why there will be none: what starting it has thrown, or `stopped`; `cancelled`.
+  /// - Throws: the error of starting the engine, `stopped`, or `cancelled`.
   public func engine() async throws(EngineError) -> MessagingEngine {
-    try await place.engine()
+    try await holder.engine()
   }
 
-  /// Runs the engine until the graceful shutdown of its group, or until the task is cancelled.
+  /// Runs the engine until its group shuts down gracefully or the task is cancelled.
   ///
-  /// - Throws: what `MessagingEngine.start` throws; `vaultLocked` when the vault was locked and no
-  ///   ``EngineConfiguration/unlockTimeout`` says to wait for the next unlock; what `stop()` throws.
+  /// - Throws: the errors of `MessagingEngine.start`; `vaultLocked` if the vault was locked and
+  ///   ``EngineConfiguration/unlockTimeout`` is zero; the errors of `stop()`.
   public func run() async throws {
     do throws(EngineError) {
       repeat {
         guard let engine = try await start() else { break }
         try await serve(engine)
       } while !isShuttingDown
-      place.end(nil)
+      holder.end(nil)
     } catch {
-      place.end(error)
+      holder.end(error)
       throw error
     }
   }
 
-  /// - Returns: nil when the shutdown came first.
+  /// - Returns: nil if the shutdown came first.
   private func start() async throws(EngineError) -> MessagingEngine? {
     while !isShuttingDown {
       if let engine = try await startUnlessLocked() { return engine }
       guard configuration.unlockTimeout > .zero else { throw Self.locked }
-      // What ends with a vault is closed before the vault is wiped; after that the start waits for an unlock.
+      // The engine closes before the vault is wiped; after this pause the start waits for an
+      // unlock.
       try? await Task.sleep(for: .milliseconds(20))
     }
     return nil
   }
 
-  /// - Returns: nil when the vault was locked in the middle, or the shutdown came first.
+  /// - Returns: nil if the vault was locked during the start, or the shutdown came first.
   private func startUnlessLocked() async throws(EngineError) -> MessagingEngine? {
-    let life = EngineStateStore(logger: configuration.logger)
-    place.begin(life)
+    let stateStore = EngineStateStore(logger: configuration.logger)
+    holder.begin(stateStore)
     let (home, vault, configuration) = (home, vault, configuration)
     let result = await cancelWhenGracefulShutdown {
       () async -> Result<MessagingEngine?, EngineError> in
       do throws(EngineError) {
         return .success(
           try await MessagingEngine.startUnlessLocked(
-            home, vault: vault, configuration: configuration, life: life))
+            home, vault: vault, configuration: configuration, stateStore: stateStore))
       } catch {
         return .failure(error)
       }
@@ -100,9 +101,9 @@ public final class MessagingService: Service {
     }
   }
 
-  /// Hands the engine out until it ends or is to end.
+  /// Hands the engine out until it ends or the group shuts down.
   private func serve(_ engine: MessagingEngine) async throws(EngineError) {
-    place.run(engine)
+    holder.run(engine)
     var isLockedOut = false
     for await state in engine.states.cancelOnGracefulShutdown() {
       if case .refused = state {
@@ -111,14 +112,14 @@ public final class MessagingService: Service {
       }
       if state == .stopped { break }
     }
-    // Also one that somebody else has ended: its database is closed when this returns.
+    // Also after another caller ended it: its database is closed when this returns.
     try await engine.stop()
     if isLockedOut, !isShuttingDown, configuration.unlockTimeout <= .zero { throw Self.locked }
   }
 
   private static let locked = EngineError(
     .vaultLocked, "the messaging vault was locked",
-    hint: "set an unlockTimeout to go on with the next unlock")
+    hint: "set an unlockTimeout to continue after the next unlock")
 
   private var isShuttingDown: Bool { Task.isShuttingDownGracefully || Task.isCancelled }
 }

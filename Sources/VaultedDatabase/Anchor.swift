@@ -1,20 +1,20 @@
 package import DataVault
 package import GRDB
 
-/// How a database keeps the anchors that its vault may ask it for: a part of its own tables.
+/// Stores a database's anchors in its own tables.
 package protocol AnchorStorage: Sendable {
-  /// What the database knows; nil before it has tables.
+  /// The database's anchors; nil before it has tables.
   func page(in db: Database) throws -> AnchorHistory?
 
-  /// Notes a new anchor, in a transaction that is durable on return.
+  /// Adds a new anchor, in a transaction that is durable on return.
   ///
-  /// Old ones may be dropped, but never `kept`, which is the one that the vault has.
+  /// It can drop old anchors, but never `kept`, which is the vault's.
   ///
-  /// - Returns: the number of the commit that holds it, greater than any before.
+  /// - Returns: the number of the commit that has the anchor, greater than any before.
   func add(_ id: [UInt8], keeping kept: DatabaseAnchor?, in db: Database) throws -> Int64
 }
 
-/// What a database knows of its own age.
+/// The last commit and the anchors of a database.
 package struct AnchorHistory: Sendable, Hashable {
   /// The number of its last commit.
   package let commitNumber: Int64
@@ -27,8 +27,8 @@ package struct AnchorHistory: Sendable, Hashable {
     self.anchors = anchors
   }
 
-  /// Whether a database that knows this is the one whose vault has that anchor, or a later state of
-  /// it.
+  /// Whether a database with this history has the vault's anchor, so that it is the vault's
+  /// database or a later state of it.
   package static func page(_ page: AnchorHistory?, holds anchor: DatabaseAnchor?) -> Bool {
     guard let anchor else { return true }
     guard let page else { return false }
@@ -36,29 +36,28 @@ package struct AnchorHistory: Sendable, Hashable {
   }
 }
 
-/// A rollback that somebody has accepted.
+/// A rollback that the caller has accepted.
 public struct AcceptedRollback: Sendable, Hashable {
-  /// The commit that the vault knew of.
+  /// The number of the last commit that the vault knows.
   public let expectedCommitNumber: Int64
 
-  /// The last commit that the database has.
+  /// The number of the database's last commit.
   public let foundCommitNumber: Int64
 }
 
-/// What a database knows of the last rollback anchor that its vault has: `docs/explanation/vaulted-database.md`,
-/// "Anchor".
+/// Whether a database has its vault's last rollback anchor: `docs/explanation/vaulted-database.md`, "Anchor".
 public enum AnchorState: Sendable, CustomStringConvertible {
-  /// The database knows the anchor, or the vault has none.
+  /// The database has the anchor, or the vault has none.
   case known
-  /// The database lacks the anchor: it is an older copy of itself, or has lost its last commits.
+  /// The database lacks the anchor: it is an older copy or has lost its last commits.
   ///
-  /// `expectedCommitNumber` is the commit of the anchor, `foundCommitNumber` the database's last one; 0 where it
-  /// has no tables yet.
+  /// `expectedCommitNumber` is the commit of the anchor, `foundCommitNumber` the database's last
+  /// one, or 0 if it has no tables yet.
   case missing(expectedCommitNumber: Int64, foundCommitNumber: Int64)
-  /// What the database knows cannot be read: whether it is an older copy cannot be told.
+  /// The database's anchors cannot be read, so it is unknown whether it is an older copy.
   case unreadable(any Error)
 
-  /// Compares what a database knows with the anchor of its vault.
+  /// Compares a database's anchors with its vault's.
   init(_ page: Result<AnchorHistory?, any Error>, of anchor: DatabaseAnchor) {
     switch page {
     case .success(let page) where AnchorHistory.page(page, holds: anchor): self = .known
@@ -74,16 +73,16 @@ public enum AnchorState: Sendable, CustomStringConvertible {
     if case .missing = self { true } else { false }
   }
 
-  /// What the database knows, in a few words.
+  /// The state, in a few words.
   public var description: String {
     switch self {
-    case .known: "the database knows its vault's last anchor"
+    case .known: "the database has its vault's last anchor"
     case .missing(let expected, let found) where found < expected:
       "it ends with commit \(found), the vault has seen commit \(expected)"
     case .missing(let expected, _):
-      "it does not know the vault's last anchor, of commit \(expected)"
+      "it lacks the vault's last anchor, of commit \(expected)"
     case .unreadable:
-      "what the database knows of it cannot be read, so whether this is an older copy cannot be told"
+      "its anchors cannot be read, so it is unknown whether this is an older copy"
     }
   }
 }

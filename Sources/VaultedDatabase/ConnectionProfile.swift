@@ -6,10 +6,11 @@ public import SealedVFS
 public import SystemPackage
 public import VaultCrypto
 
-/// The encryption key of an application's own database, kept by a vault under a name.
+/// The encryption key of an application's own database, which a vault keeps under a name.
 ///
-/// Any number of profiles fit into a vault; each is one item of it. Set a key before the first opening,
-/// open through the profile, and change the key whenever nobody has the database open:
+/// A vault can have any number of profiles; each is one of its items. Set a key before the first
+/// opening, and open the database through the profile. To change the key, close the database in
+/// every process first:
 ///
 ///     let profile = ConnectionProfile(vault: vault, name: "notes.key", database: path)
 ///     try await profile.setEncryptionKey(ConnectionProfile.generateEncryptionKey())
@@ -17,17 +18,17 @@ public import VaultCrypto
 ///
 /// `docs/explanation/vaulted-database.md`, "Connection profiles", has the protocol.
 public struct ConnectionProfile: Sendable {
-  /// The database that the key belongs to; need not exist yet.
+  /// The path of the database, which need not exist yet.
   public let databasePath: FilePath
 
-  private let keeper: ProfileCoordinator
+  private let coordinator: ProfileCoordinator
 
-  /// Names a profile; nothing is read or written before it is used.
+  /// Makes a profile; reads and writes nothing before it is used.
   ///
   /// - Parameters:
-  ///   - vault: unlocked, whenever the profile is used.
+  ///   - vault: must be unlocked whenever the profile is used.
   ///   - name: of the vault's item, 1 to 255 bytes.
-  ///   - path: of the database. Beside it `<path>-lock` is made, and never removed.
+  ///   - path: of the database. The profile makes `<path>-lock` beside it, and never removes it.
   public init(vault: Vault, name: String, database path: FilePath) {
     self.init(
       vault: vault, name: name, database: path, fileSystem: LinuxFileSystem(), baseVFS: "unix")
@@ -38,7 +39,7 @@ public struct ConnectionProfile: Sendable {
     baseVFS: String
   ) {
     databasePath = path
-    keeper = ProfileCoordinator(
+    coordinator = ProfileCoordinator(
       vault: vault, name: name, path: path, fileSystem: fileSystem, baseVFS: baseVFS)
   }
 
@@ -47,61 +48,61 @@ public struct ConnectionProfile: Sendable {
     SecretBytes.random(byteCount: ProfileKeys.keyByteCount)
   }
 
-  /// Keeps a key for the database; before any operation on it.
+  /// Stores a key for the database; call it before any other operation.
   ///
-  /// A database that is there already must be under this key. Setting the key that the profile has
-  /// changes nothing. Durable on return.
+  /// A database that exists must be under this key. Setting the profile's own key again changes
+  /// nothing. Durable on return.
   ///
   /// - Parameter key: 32 bytes.
-  /// - Throws: `keyExists` when the profile has another key: change it with
-  ///   ``changeEncryptionKey(_:progress:)``; `databaseMismatch` when the database is not under this
+  /// - Throws: `keyExists` if the profile has another key: change it with
+  ///   ``changeEncryptionKey(_:progress:)``; `databaseMismatch` if the database is not under this
   ///   key; `plainDatabase`, `newerVersion`; `invalidArgument`, `vaultLocked`, `vault`.
   public func setEncryptionKey(
     _ key: borrowing SecretBytes
   ) async throws(VaultedDatabaseError) {
-    try await keeper.set(key)
+    try await coordinator.set(key)
   }
 
-  /// The key that the database is under, or will be.
+  /// The key of the database, or the key under which it will be made.
   ///
-  /// - Throws: `keyMissing` when none was set; `vaultLocked`, `vault`.
+  /// - Throws: `keyMissing` if none was set; `vaultLocked`, `vault`.
   public func encryptionKey() async throws(VaultedDatabaseError) -> SecretBytes {
-    try await keeper.key()
+    try await coordinator.key()
   }
 
-  /// Seals the database under a new key and keeps that one in the profile.
+  /// Seals the database under a new key and stores that key in the profile.
   ///
-  /// Everybody must have closed the database, in every process. On return all of it is durable, and
-  /// the former key is gone from the vault. Killed between any two steps, the next opening through
-  /// the profile finishes what the vault had already stored.
+  /// All connections must be closed, in every process. On return all of it is durable, and the old
+  /// key is gone from the vault. If the process is killed between any two steps, the next opening
+  /// through the profile finishes what the vault had already stored.
   ///
   /// - Parameters:
   ///   - key: 32 bytes.
-  ///   - progress: told of the pages sealed, after each mebibyte and at the end; on a thread of the
-  ///     change's own.
-  /// - Throws: `databaseMissing`, `keyMissing`; `busy` while others hold the database; `sameKey`;
-  ///   `readOnly`, `diskFull`, `damaged` when it cannot be copied; `invalidArgument`, `vaultLocked`,
-  ///   `vault`. Profile and database are as they were then.
+  ///   - progress: called with the pages sealed, after each mebibyte and at the end, on the
+  ///     change's own thread.
+  /// - Throws: `databaseMissing`, `keyMissing`; `busy` while another connection holds it;
+  ///   `sameKey`; `readOnly`, `diskFull`, `damaged` if it cannot be copied; `invalidArgument`,
+  ///   `vaultLocked`, `vault`. After an error profile and database are unchanged.
   public func changeEncryptionKey(
     _ key: borrowing SecretBytes, progress: @escaping @Sendable (PageProgress) -> Void = { _ in }
   ) async throws(VaultedDatabaseError) {
-    try await keeper.change(to: key, progress: progress)
+    try await coordinator.change(to: key, progress: progress)
   }
 
-  /// Opens the database with the profile's key, after a change of key that a crash interrupted has
-  /// been finished.
+  /// Opens the database with the profile's key; it first finishes a change of key that a crash
+  /// interrupted.
   ///
-  /// Close the pool by `SealedDatabase.close`.
+  /// Close the pool with `SealedDatabase.close`.
   ///
   /// - Parameters: as for `SealedDatabase.openPool`.
-  /// - Throws: `keyMissing`; `databaseMissing` where `creation` is never; `databaseMismatch` when no
-  ///   key of the profile opens it; `plainDatabase`, `newerVersion`, `damaged`, `busy`,
+  /// - Throws: `keyMissing`; `databaseMissing` if `creation` is never; `databaseMismatch` if no key
+  ///   of the profile opens the database; `plainDatabase`, `newerVersion`, `damaged`, `busy`,
   ///   `vaultLocked`, `vault`.
   public func openPool(
     configuration: Configuration = Configuration(), durability: Durability = .full,
     creation: SealedDatabase.Creation = .ifAbsent
   ) async throws(VaultedDatabaseError) -> DatabasePool {
-    try await keeper.openPool(
+    try await coordinator.openPool(
       configuration: configuration, durability: durability, creation: creation)
   }
 }

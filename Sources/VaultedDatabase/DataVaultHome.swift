@@ -2,21 +2,21 @@ public import DataVault
 package import FileLayer
 public import SystemPackage
 
-/// The directory in which the vaults and the messaging database of one service lie.
+/// The directory with the vaults and the messaging database of one service.
 ///
-/// `<home>/vaults/<id>.vault` are the vaults unless another store keeps them, `<home>/messaging.db` is the database. Nothing is made
-/// before something is written; directories are 0700 and files 0600 then.
+/// `<home>/messaging.db` is the database. `<home>/vaults/<id>.vault` are the vaults, unless another
+/// store keeps them. Files and directories are made at the first write, with modes 0600 and 0700.
 public struct DataVaultHome: Sendable {
   /// The directory, an absolute path.
   public let path: FilePath
 
-  /// Where the vaults are kept.
+  /// The store that keeps the vaults.
   public let store: any VaultStore
 
   package let fileSystem: any FileSystem
   package let vaultParameters: VaultParameters
 
-  /// The VFS beneath the sealed database; tests name one that records.
+  /// The VFS below the sealed database; tests pass one that records.
   package let baseVFS: String
 
   /// A home whose vaults are files in it.
@@ -24,7 +24,8 @@ public struct DataVaultHome: Sendable {
     self.init(path, fileSystem: LinuxFileSystem(), vaultParameters: VaultParameters())
   }
 
-  /// A home whose vaults are kept elsewhere; the database, its lock and the like are in it.
+  /// A home whose vaults are in another store; the database and its lock files are in the
+  /// directory.
   public init(_ path: FilePath, store: any VaultStore) {
     self.init(
       path, store: store, fileSystem: LinuxFileSystem(), vaultParameters: VaultParameters())
@@ -50,14 +51,14 @@ public struct DataVaultHome: Sendable {
     self.baseVFS = baseVFS
   }
 
-  /// Where the messages are: `<home>/messaging.db`.
+  /// The path of the messaging database: `<home>/messaging.db`.
   public var databasePath: FilePath { path.appending("messaging.db") }
 
   package var lockPath: FilePath { path.appending("messaging.lock") }
   package var creationPath: FilePath { path.appending("messaging.db.creating") }
   package var salvagePath: FilePath { path.appending("messaging.db.salvaged") }
 
-  /// Makes the directory for a vault that is kept elsewhere, and can outlive it.
+  /// Makes the directory, if the vaults are in another store, which does not make it.
   func makeWhereTheStoreDoesNot() throws(VaultError) {
     guard !(store is FileVaultStore) else { return }
     try FileVaultStore(home: path, fileSystem: fileSystem).prepare()

@@ -5,11 +5,11 @@ internal import SealedSQLite
 internal import VaultCrypto
 
 extension DatabaseCoordinator {
-  /// Refuses a database that does not know the anchor of its vault; nothing is changed.
+  /// Throws if the database lacks the anchor of its vault; nothing is changed.
   func requireAnchor(
-    of vault: Vault, in ledger: any AnchorStorage, busyMode: Database.BusyMode
+    of vault: Vault, in anchorStorage: any AnchorStorage, busyMode: Database.BusyMode
   ) async throws {
-    let state = try await anchorState(of: vault, in: ledger, busyMode: busyMode)
+    let state = try await anchorState(of: vault, in: anchorStorage, busyMode: busyMode)
     switch state {
     case .known: return
     case .missing: throw VaultedDatabaseError.rolledBack(state, home)
@@ -17,11 +17,12 @@ extension DatabaseCoordinator {
     }
   }
 
-  /// Asks the home's database for the anchor of its vault; the caller holds `messaging.lock`.
+  /// Compares the home's database with the anchor of its vault; the caller holds `messaging.lock`.
   ///
-  /// File and log stay as they are: the last connection of a pool would carry the log over as it closes.
+  /// File and log stay unchanged, whereas closing a pool's last connection would copy the log into
+  /// the file.
   func anchorState(
-    of vault: Vault, in ledger: any AnchorStorage,
+    of vault: Vault, in anchorStorage: any AnchorStorage,
     busyMode: Database.BusyMode = .timeout(ProtocolLock.patience / .seconds(1))
   ) async throws -> AnchorState {
     guard let anchor = try await vault.anchor() else { return .known }
@@ -29,15 +30,15 @@ extension DatabaseCoordinator {
     let fileID = try await vault.binding()?.databaseID ?? []
     return try keys.withFitting(home, fileID: fileID) { key in
       try look(key: key, busyMode: busyMode) { db in
-        AnchorState(Result { try ledger.page(in: db) }, of: anchor)
+        AnchorState(Result { try anchorStorage.page(in: db) }, of: anchor)
       }
     }
   }
 
-  /// Reads the database through a connection of its own, and leaves its files as they are.
+  /// Reads the database through a connection of its own, and leaves its files unchanged.
   ///
-  /// It cannot write where a log or a journal lies there, so that neither is carried over. Where there is none,
-  /// it removes what SQLite makes beside the database.
+  /// If there is a log or a journal, the connection cannot write, so neither is applied. If there
+  /// is none, it removes the files that SQLite makes beside the database.
   func look<Finding>(
     key: borrowing SecretBytes, busyMode: Database.BusyMode, _ body: (Database) throws -> Finding
   ) throws -> Finding {
@@ -53,31 +54,31 @@ extension DatabaseCoordinator {
 
   /// Commits a new anchor, then stores it in the vault.
   ///
-  /// A kill between the two leaves an anchor that nobody asks for.
+  /// A kill between the two leaves an anchor that is never used.
   func recordAnchor(
-    of vault: Vault, in pool: DatabasePool, _ ledger: any AnchorStorage
+    of vault: Vault, in pool: DatabasePool, _ anchorStorage: any AnchorStorage
   ) async throws(VaultedDatabaseError) {
     let lock = try takeLock()
     defer { lock.release() }
     do {
       let stored = try await vault.anchor()
-      try await vault.storeAnchor(try add(to: ledger, keeping: stored, in: pool))
+      try await vault.storeAnchor(try add(to: anchorStorage, keeping: stored, in: pool))
     } catch {
       throw VaultedDatabaseError(any: error)
     }
   }
 
-  /// Takes the database as it is for the vault's own from now on.
+  /// Accepts the database in its current state as the vault's.
   ///
-  /// - Returns: nil when it was not rolled back; nothing is changed then.
+  /// - Returns: nil if it was not rolled back; nothing is changed then.
   func acceptRollback(
-    of vault: Vault, _ ledger: any AnchorStorage
+    of vault: Vault, _ anchorStorage: any AnchorStorage
   ) async throws(VaultedDatabaseError) -> AcceptedRollback? {
     let lock = try takeLock()
     defer { lock.release() }
     do {
       try await settle(vault)
-      let state = try await anchorState(of: vault, in: ledger)
+      let state = try await anchorState(of: vault, in: anchorStorage)
       if case .unreadable(let error) = state { throw error }
       guard case .missing(let expected, let found) = state else { return nil }
       let keys = try await vault.databaseKeys()
@@ -87,8 +88,9 @@ extension DatabaseCoordinator {
         at: home.databasePath, key: keys.current, configuration: configuration, creation: .never,
         over: home.baseVFS)
       defer { try? SealedDatabase.close(pool) }
-      // First in the database: until the vault has it, the rollback stays refused.
-      let accepted = try add(to: ledger, keeping: nil, in: pool)
+      // The database gets the anchor first: until the vault has it, opening still refuses the
+      // rollback.
+      let accepted = try add(to: anchorStorage, keeping: nil, in: pool)
       try await vault.storeAnchor(accepted, acceptsOlder: true)
       return AcceptedRollback(expectedCommitNumber: expected, foundCommitNumber: found)
     } catch {
@@ -97,24 +99,24 @@ extension DatabaseCoordinator {
   }
 
   private func add(
-    to ledger: any AnchorStorage, keeping stored: DatabaseAnchor?, in pool: DatabasePool
+    to anchorStorage: any AnchorStorage, keeping stored: DatabaseAnchor?, in pool: DatabasePool
   ) throws -> DatabaseAnchor {
     let id = home.vaultParameters.random.bytes(count: DatabaseAnchor.idByteCount)
     let commitNumber = try pool.writeWithoutTransaction { db in
-      try ledger.add(id, keeping: stored, in: db)
+      try anchorStorage.add(id, keeping: stored, in: db)
     }
     return DatabaseAnchor(id: id, commitNumber: commitNumber)
   }
 }
 
 extension VaultedDatabaseError {
-  /// - Parameter acceptance: the command that goes on with the database as it is.
+  /// - Parameter acceptance: the command that accepts the database as it is.
   static func rolledBack(
     _ state: AnchorState, _ home: DataVaultHome, acceptance: String = "queue accept-rollback"
   ) -> VaultedDatabaseError {
     VaultedDatabaseError(
       .rolledBack,
-      "\(home.databasePath) is an older copy, or has lost its last commits: \(state)",
+      "\(home.databasePath) is an older copy or has lost its last commits: \(state)",
       hint: "put the newest copy back with its -wal file; to go on with this one, and without what "
         + "is missing, run datavault \(acceptance)")
   }

@@ -22,7 +22,7 @@ extension DatabaseCoordinator {
     }
   }
 
-  /// First use of the home: there is nothing to re-encrypt, and never was a public password.
+  /// Makes the vault on the first use of a home: there is nothing to re-encrypt.
   private func makeSecuredVault(with credentials: borrowing Credentials) async throws {
     guard try lookAtDatabase() == .absent else {
       throw VaultedDatabaseError.refusal(.keyMissing, of: home)
@@ -35,7 +35,8 @@ extension DatabaseCoordinator {
   private func unlockWithStandardCredentials(_ vault: Vault) async throws {
     do {
       guard try await !vault.status().isSecured else { throw Self.alreadySecured }
-      // Also where the policy has come to forbid the standard credentials: this is the way out.
+      // Allowed even if the policy now forbids the standard credentials: securing must stay
+      // possible.
       try await vault.unlockToChangePassword(with: .password(.standard))
     } catch let error as VaultError where error.code == .wrongPassword {
       throw Self.alreadySecured
@@ -53,7 +54,7 @@ extension DatabaseCoordinator {
     let keys = try await vault.databaseKeys()
     let database = try exclusiveConnection(key: keys.current)
     let pending = SecretBytes.random(byteCount: 32, from: home.vaultParameters.random)
-    // The copy before the vault's write: a damaged page or a full disk ends it here.
+    // The copy comes before the vault's write: a damaged page or a full disk ends the call here.
     try database.writeCopy(under: pending, fileSystem: home.fileSystem)
     do {
       try await vault.secure(to: credentials, pendingKey: pending.copy())
@@ -67,7 +68,7 @@ extension DatabaseCoordinator {
 
   private static var alreadySecured: VaultedDatabaseError {
     VaultedDatabaseError(
-      .alreadySecured, "the messaging vault is secured already",
+      .alreadySecured, "the messaging vault is already secured",
       hint: "change its password with: datavault change-password messaging")
   }
 }
@@ -88,11 +89,11 @@ extension DatabaseCoordinator {
       let keys = try await vault.databaseKeys()
       let database = try exclusiveConnection(key: keys.current)
       guard !keys.hasPending() else {
-        // An earlier change that could not be finished: finishing it is what is asked for.
+        // An earlier change was interrupted: this call finishes it.
         return try await moveToPendingKey(database, of: vault, progress: progress)
       }
       let pending = SecretBytes.random(byteCount: 32, from: home.vaultParameters.random)
-      // The copy before the vault's write: a damaged page or a full disk ends it here.
+      // The copy comes before the vault's write: a damaged page or a full disk ends the call here.
       try database.writeCopy(under: pending, fileSystem: home.fileSystem, progress: progress)
       do {
         try await vault.storePendingKey(pending)
@@ -107,16 +108,15 @@ extension DatabaseCoordinator {
     }
   }
 
-  /// Keeps everyone else out before anything is decided: whoever has the database open is told of
-  /// with nothing changed.
+  /// Locks out every other connection before anything is changed; throws `busy` if there is one.
   func exclusiveConnection(key: borrowing SecretBytes) throws -> ExclusiveConnection {
     try ExclusiveConnection(
       to: home.databasePath, key: key, over: home.baseVFS,
       patience: ProtocolLock.connectionPatience)
   }
 
-  /// Finishes a change of key that a crash interrupted: the database's key check tells which of
-  /// the two keys it is under.
+  /// Finishes a change of key that a crash interrupted; the database's key check shows which key it
+  /// is under.
   func settleKeys(of vault: Vault) async throws {
     let keys = try await vault.databaseKeys()
     guard
@@ -126,7 +126,7 @@ extension DatabaseCoordinator {
       throw VaultedDatabaseError.refusal(.damaged, of: home)
     }
     if keys.pendingFits(header) {
-      // The rename may not be durable yet, and the key of the file before it is about to go.
+      // The rename is possibly not durable yet, and the old file's key is deleted next.
       try home.fileSystem.synchronizeDirectory(home.path)
       return try await vault.promotePendingKey()
     }
@@ -141,12 +141,12 @@ extension DatabaseCoordinator {
         to: home.databasePath, key: keys.current, over: home.baseVFS)
       try await moveToPendingKey(exclusive, of: vault)
     } catch let error as SealedFileError where error.leavesOldKeyUsable {
-      // The current key still opens it, and reading what is whole comes first. The next opening
+      // The current key still opens the database, and reading is more important. The next opening
       // tries again.
     }
   }
 
-  /// Seals the database under the vault's pending key, then promotes that.
+  /// Seals the database under the vault's pending key, then promotes the key.
   private func moveToPendingKey(
     _ database: ExclusiveConnection, of vault: Vault, progress: (PageProgress) -> Void = { _ in }
   ) async throws {
@@ -158,8 +158,8 @@ extension DatabaseCoordinator {
 }
 
 extension SealedFileError {
-  /// Whether a change of key that ends so can wait: somebody uses the database, or it cannot be
-  /// copied as it is.
+  /// Whether a change of key can wait after this error: a process uses the database, or it cannot
+  /// be copied now.
   var leavesOldKeyUsable: Bool {
     [.busy, .damagedPage, .truncated, .diskFull, .readOnly].contains(code)
   }
@@ -173,9 +173,9 @@ extension DatabaseCoordinator {
       defer { lock.release() }
       let vault = try await Vault.get(
         .messaging, in: home.store, parameters: home.vaultParameters)
-      // A database that was salvaged and is not in its place yet is one that is there.
+      // A salvaged database that is not in its place yet counts as existing.
       guard try home.fileSystem.status(of: home.salvagePath) == nil else { return nil }
-      // The clear members suffice: the vault stays whole under its side name.
+      // The clear members suffice, as the vault stays intact under its new name.
       let binding = OpeningDecision.Binding(try await vault.status().binding)
       let decision = OpeningDecision(binding: binding, database: try lookAtDatabase())
       guard decision == .refuse(.databaseMissing) else { return nil }
@@ -190,7 +190,8 @@ extension DatabaseCoordinator {
       guard id == .messaging, try await Vault.exists(id, in: home.store) else {
         return try await Vault.delete(id, in: home.store, force: force, databaseExists: false)
       }
-      // Nobody may put a database in its place between the look and the deletion of its key.
+      // The lock keeps other processes from making a database between the check and the deletion of
+      // its key.
       let lock = try takeLock()
       defer { lock.release() }
       let databaseExists =

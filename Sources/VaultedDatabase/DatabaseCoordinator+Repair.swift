@@ -7,10 +7,10 @@ internal import SystemPackage
 internal import VaultCrypto
 
 extension DatabaseCoordinator {
-  /// Verifies the home's database with its vault's key and asks it for the vault's anchor; where it is clean,
-  /// `examine` looks at its rows.
+  /// Verifies the home's database with its vault's key and anchor; if it is clean, `examine` reads
+  /// its rows.
   func verify<Finding>(
-    of vault: Vault, ledger: any AnchorStorage, checksContents: Bool,
+    of vault: Vault, anchorStorage: any AnchorStorage, checksContents: Bool,
     progress: (PageProgress) -> Void, _ examine: (Database) throws -> Finding
   ) async throws(VaultedDatabaseError) -> VerifiedDatabase<Finding> {
     do {
@@ -31,7 +31,7 @@ extension DatabaseCoordinator {
       }
       let anchor: AnchorState
       do {
-        anchor = try await anchorState(of: vault, in: ledger)
+        anchor = try await anchorState(of: vault, in: anchorStorage)
       } catch {
         anchor = .unreadable(error)
       }
@@ -41,9 +41,9 @@ extension DatabaseCoordinator {
     }
   }
 
-  /// Refuses what is not there and what is somebody else's.
+  /// Throws if the database is missing or belongs to another vault.
   ///
-  /// - Returns: the file id that the vault's database has, whatever its header states.
+  /// - Returns: the file id of the vault's database, whatever the header states.
   func requireOwnDatabase(of vault: Vault) async throws -> [UInt8] {
     let binding = try await vault.binding()
     switch try await decide(vault) {
@@ -58,17 +58,17 @@ extension DatabaseCoordinator {
   }
 }
 
-/// The protocol of `docs/explanation/vaulted-database.md`, "Salvage".
 extension DatabaseCoordinator {
-  /// Copies what is whole into a new database, has `mend` look after its rows, binds the vault to it and
-  /// puts it in the place of the damaged one, which is kept under another name.
+  /// Salvages the home's database into a new one.
   ///
-  /// The copy is asked for the vault's anchor, as the damaged database may not open.
-  func salvage<Mending: Sendable>(
-    of vault: Vault, ledger: any AnchorStorage, acceptsRollback: Bool,
+  /// It copies everything intact, has `repair` make the rows consistent, binds the vault to the copy
+  /// and renames it into place. The damaged database is kept under another name. The copy is
+  /// compared with the vault's anchor, as the damaged database possibly does not open.
+  func salvage<Repair: Sendable>(
+    of vault: Vault, anchorStorage: any AnchorStorage, acceptsRollback: Bool,
     progress: (PageProgress) -> Void,
-    _ mend: (SalvageReport, DatabasePool) throws -> Mending
-  ) async throws(VaultedDatabaseError) -> SalvagedDatabase<Mending> {
+    _ repair: (SalvageReport, DatabasePool) throws -> Repair
+  ) async throws(VaultedDatabaseError) -> SalvagedDatabase<Repair> {
     do {
       let lock = try takeLock()
       defer { lock.release() }
@@ -88,15 +88,16 @@ extension DatabaseCoordinator {
         newKey: keys.current, over: home.baseVFS, fileSystem: home.fileSystem, progress: progress)
       let anchor = try await vault.anchor()
       let state: AnchorState
-      let rows: Mending
+      let rows: Repair
       do {
-        (state, rows) = try mended(key: keys.current) { pool in
-          let state = try anchor.map { try anchorState(of: pages, in: pool, ledger, $0) } ?? .known
+        (state, rows) = try repaired(key: keys.current) { pool in
+          let state =
+            try anchor.map { try anchorState(of: pages, in: pool, anchorStorage, $0) } ?? .known
           if state.isMissing, !acceptsRollback {
             throw VaultedDatabaseError.rolledBack(
               state, home, acceptance: "queue salvage --accept-rollback")
           }
-          return (state, try mend(pages, pool))
+          return (state, try repair(pages, pool))
         }
       } catch {
         try? home.fileSystem.remove(home.salvagePath)
@@ -105,7 +106,7 @@ extension DatabaseCoordinator {
       guard case .sealed(let header) = try SealedVFS.inspect(home.salvagePath, over: home.baseVFS)
       else { throw VaultedDatabaseError.refusal(.damaged, home.salvagePath) }
       try home.fileSystem.synchronizeDirectory(home.path)
-      // From here on nothing opens but the new database, wherever it lies.
+      // From here on the vault opens only the new database, under either name.
       try await vault.rebind(databaseID: header.fileID)
       guard let aside = try await finishSalvage(of: vault) else {
         throw VaultedDatabaseError.refusal(.databaseMissing, of: home)
@@ -116,37 +117,39 @@ extension DatabaseCoordinator {
     }
   }
 
-  /// What a copy knows of the vault's anchor, before its rows are mended.
+  /// Compares a copy with the vault's anchor, before its rows are repaired.
   private func anchorState(
-    of pages: SalvageReport, in pool: DatabasePool, _ ledger: any AnchorStorage,
+    of pages: SalvageReport, in pool: DatabasePool, _ anchorStorage: any AnchorStorage,
     _ anchor: DatabaseAnchor
   ) throws -> AnchorState {
-    let page = pool.writeWithoutTransaction { db in Result { try ledger.page(in: db) } }
+    let page = pool.writeWithoutTransaction { db in Result { try anchorStorage.page(in: db) } }
     if case .success(nil) = page, !pages.isSchemaWhole {
       return .unreadable(VaultedDatabaseError.refusal(.damaged, of: home))
     }
     return AnchorState(page, of: anchor)
   }
 
-  /// Has a pool on the new database; on return it is closed, whole and on the disk.
-  private func mended<Mending>(
-    key: borrowing SecretBytes, _ mend: (DatabasePool) throws -> Mending
-  ) throws -> Mending {
+  /// Runs `repair` with a pool on the new database; on return the database is closed, complete and
+  /// on the disk.
+  private func repaired<Repair>(
+    key: borrowing SecretBytes, _ repair: (DatabasePool) throws -> Repair
+  ) throws -> Repair {
     let pool = try SealedDatabase.openPool(
       at: home.salvagePath, key: key, creation: .never, over: home.baseVFS)
-    let result = Result { try mend(pool) }
+    let result = Result { try repair(pool) }
     try SealedDatabase.close(pool)
-    let mending = try result.get()
-    // The last connection carries the log over and removes it.
+    let report = try result.get()
+    // The last connection copies the log into the database and removes it.
     guard try home.fileSystem.status(of: FilePath(home.salvagePath.string + "-wal")) == nil else {
-      throw VaultedDatabaseError(.busy, "\(home.salvagePath) is in use", hint: "try again")
+      throw VaultedDatabaseError(
+        .busy, "the database \(home.salvagePath) is in use", hint: "try again")
     }
-    return mending
+    return report
   }
 
-  /// Puts a salvaged database in its place to which the vault is bound already.
+  /// Renames a salvaged database into place, if the vault is already bound to it.
   ///
-  /// - Returns: where the damaged one lies now; nil where there was nothing to finish.
+  /// - Returns: the path of the damaged database now; nil if there was nothing to finish.
   @discardableResult
   func finishSalvage(of vault: Vault) async throws -> FilePath? {
     guard case .bound(let id) = OpeningDecision.Binding(try await vault.binding()),
@@ -154,7 +157,7 @@ extension DatabaseCoordinator {
       header.fileID == id
     else { return nil }
     let aside = try pathForDamaged()
-    // First what SQLite would take for the new database's own.
+    // The log and the journal first, which SQLite would otherwise apply to the new database.
     for suffix in ["-wal", "-journal", ""] {
       let path = FilePath(home.databasePath.string + suffix)
       guard let status = try home.fileSystem.status(of: path) else { continue }
@@ -171,7 +174,7 @@ extension DatabaseCoordinator {
     return aside
   }
 
-  /// The first free name; one of which only a log is there yet is that of a salvage to be finished.
+  /// The first free name; a name that only has a log belongs to the salvage that is being finished.
   private func pathForDamaged() throws -> FilePath {
     var number = 1
     while true {

@@ -6,10 +6,10 @@ internal import SealedVFS
 internal import SystemPackage
 internal import VaultCrypto
 
-/// Carries out the protocols of `docs/explanation/vaulted-database.md` on one home, one at a time, on a thread
-/// that may wait for locks and disks.
+/// Runs the protocols of `docs/explanation/vaulted-database.md` on one home, one at a time, on a thread that
+/// can wait for locks and disks.
 ///
-/// Across processes `messaging.lock` does the same: every protocol begins by taking it.
+/// Across processes `messaging.lock` has the same effect: every protocol takes it first.
 actor DatabaseCoordinator {
   let home: DataVaultHome
   private let executor = BlockingExecutor(label: "datavault.database-keeper")
@@ -22,7 +22,7 @@ actor DatabaseCoordinator {
     self.home = home
   }
 
-  /// Takes `messaging.lock`, which the caller gives back on every path.
+  /// Takes `messaging.lock`, which the caller must release on every path.
   func takeLock() throws(VaultedDatabaseError) -> FileLock {
     do throws(VaultError) {
       try home.makeWhereTheStoreDoesNot()
@@ -32,7 +32,7 @@ actor DatabaseCoordinator {
     return try ProtocolLock.take(home.lockPath, in: home.fileSystem)
   }
 
-  /// What lies at the path of the database, found out without changing anything.
+  /// Inspects the file at the database's path, without changing anything.
   func lookAtDatabase() throws(VaultedDatabaseError) -> OpeningDecision.Database {
     let inspection: FileInspection
     do throws(SealedFileError) {
@@ -49,10 +49,10 @@ actor DatabaseCoordinator {
     }
   }
 
-  /// What to do with the database of an unlocked vault, found out without changing anything.
+  /// Decides what to do with the database of an unlocked vault, without changing anything.
   ///
-  /// A database that the vault names and that does not begin like it is read, to its end if need be: one
-  /// page that opens tells damage from another's file.
+  /// If the file does not begin like the database that the vault names, it is read, if necessary to
+  /// its end. One page that opens distinguishes damage from another file.
   func decide(_ vault: Vault) async throws -> OpeningDecision {
     let binding = OpeningDecision.Binding(try await vault.binding())
     let found = try lookAtDatabase()
@@ -64,7 +64,7 @@ actor DatabaseCoordinator {
     return OpeningDecision(binding: binding, database: found)
   }
 
-  /// Whether a log or a journal in which something is lies at the database's place.
+  /// Whether the database's path has a log or a journal that is not empty.
   func hasLogOrJournal() throws(VaultedDatabaseError) -> Bool {
     do throws(FileError) {
       for suffix in ["-wal", "-journal"] {
@@ -79,16 +79,16 @@ actor DatabaseCoordinator {
 }
 
 extension DatabaseCoordinator {
-  /// Opens the database, after what a crash may have left unfinished has been finished.
+  /// Opens the database; it first finishes what a crash interrupted.
   func open(
-    _ vault: Vault, configuration: Configuration, ledger: (any AnchorStorage)? = nil
+    _ vault: Vault, configuration: Configuration, anchorStorage: (any AnchorStorage)? = nil
   ) async throws(VaultedDatabaseError) -> OpenedDatabase {
     let lock = try takeLock()
     defer { lock.release() }
     do {
       try await settle(vault)
-      if let ledger {
-        try await requireAnchor(of: vault, in: ledger, busyMode: configuration.busyMode)
+      if let anchorStorage {
+        try await requireAnchor(of: vault, in: anchorStorage, busyMode: configuration.busyMode)
       }
       let keys = try await vault.databaseKeys()
       let pool = try SealedDatabase.openPool(
@@ -101,14 +101,14 @@ extension DatabaseCoordinator {
     }
   }
 
-  /// Brings vault and database to the state `bound` under one key, or refuses.
+  /// Brings vault and database to the state `bound` under one key, or throws.
   func settle(_ vault: Vault) async throws {
     try await finishSalvage(of: vault)
     switch try await decide(vault) {
     case .create: try await create(under: vault, databaseID: newDatabaseID())
     case .resumeCreation(let databaseID): try await create(under: vault, databaseID: databaseID)
     case .finishCreation:
-      // The rename may not be durable yet.
+      // The rename is possibly not durable yet.
       try home.fileSystem.synchronizeDirectory(home.path)
       try await vault.completeBinding()
     case .open: try await settleKeys(of: vault)
@@ -116,13 +116,14 @@ extension DatabaseCoordinator {
     }
   }
 
-  /// Makes the database: key and id are stored, the file is built aside, renamed, and bound.
+  /// Makes the database: stores key and id, builds the file under another name, renames it, and
+  /// binds it.
   private func create(under vault: Vault, databaseID: [UInt8]) async throws {
     let key = try await vault.beginBinding(databaseID: databaseID)
     for suffix in ["", "-wal", "-shm", "-journal"] {
       try home.fileSystem.remove(FilePath(home.creationPath.string + suffix))
     }
-    // SQLite gives its log and journal the permissions of the database: all of them 0600.
+    // SQLite gives its log and journal the permissions of the database, so all of them get 0600.
     let file = try home.fileSystem.create(home.creationPath, permissions: .ownerReadWrite)
     do {
       defer { file.close() }
@@ -141,7 +142,7 @@ extension DatabaseCoordinator {
       at: home.creationPath, key: key, creation: .ifAbsent(autoVacuum: .incremental),
       newFileID: databaseID, over: home.baseVFS)
     let emptying = Result {
-      // SQLite closes without a word when the disk is full, and what is in the log then is not renamed.
+      // On a full disk SQLite closes without an error, and the log's content would not be renamed.
       try pool.writeWithoutTransaction { db in try db.checkpoint(.truncate) }
     }
     try SealedDatabase.close(pool)
@@ -153,7 +154,7 @@ extension DatabaseCoordinator {
   }
 }
 
-/// A pool, and what its opening found.
+/// A pool with the findings of its opening.
 struct OpenedDatabase: Sendable {
   let pool: DatabasePool
   let discardedLogFrameCount: Int

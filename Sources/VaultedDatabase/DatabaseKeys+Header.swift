@@ -2,10 +2,10 @@ internal import DataVault
 internal import SealedVFS
 internal import VaultCrypto
 
-/// Which of a vault's keys its database is under, and what shows that.
+/// Which of a vault's keys its database is under.
 struct KeyFit {
   let isPending: Bool
-  /// The first 16 bytes are other ones, and pages open all the same.
+  /// The first 16 bytes are damaged, but pages open.
   let isHeaderDamaged: Bool
 }
 
@@ -18,8 +18,10 @@ extension DatabaseKeys {
     }
   }
 
-  /// Which key the database at the home's path is under: its header says so, or else its pages do, under
-  /// the header that the vault's file id and keys give.
+  /// Finds the key of the database at the home's path.
+  ///
+  /// The header shows it. Otherwise the pages show it, under the header that the vault's file id
+  /// and keys give.
   ///
   /// - Returns: nil for any other file.
   borrowing func fit(_ home: DataVaultHome, fileID: [UInt8]) throws -> KeyFit? {
@@ -43,8 +45,7 @@ extension DatabaseKeys {
     }
   }
 
-  /// Runs `body` with the key that the database is under: the pending one after a change that was
-  /// interrupted.
+  /// Runs `body` with the database's key: the pending one after an interrupted change.
   borrowing func withFitting<Result>(
     _ home: DataVaultHome, fileID: [UInt8], _ body: (borrowing SecretBytes) throws -> Result
   ) throws -> Result {

@@ -4,14 +4,14 @@ internal import Glibc
 internal import GRDB
 internal import SystemPackage
 
-/// Looks for what is not as it should be with a home's files and with its messaging database.
+/// Looks for problems with a home's files and with its messaging database.
 ///
-/// It changes nothing and opens no vault. What is wrong with the vaults themselves `VaultDoctor` says.
+/// It changes nothing and opens no vault. `VaultDoctor` finds problems of the vaults themselves.
 public enum HomeDoctor {
-  /// Everything that is found: first the owners and modes of files, then whether the database is the one of
-  /// its vault.
+  /// All findings: first the owners and modes of files, then whether the database belongs to its
+  /// vault.
   ///
-  /// Root looks at a home for its owner; everybody else for themselves.
+  /// Root checks a home for its owner, any other user for himself.
   public static func examine(_ home: DataVaultHome) async -> [HomeFinding] {
     var findings: [HomeFinding] = []
     do throws(FileError) {
@@ -23,12 +23,12 @@ public enum HomeDoctor {
     return findings
   }
 
-  /// Whether the database knows the last anchor of its vault, which is unlocked.
+  /// Whether the database has the last anchor of its vault, which must be unlocked.
   package static func examineAge(
-    of home: DataVaultHome, vault: Vault, ledger: any AnchorStorage
+    of home: DataVaultHome, vault: Vault, anchorStorage: any AnchorStorage
   ) async -> [HomeFinding] {
     do throws(VaultedDatabaseError) {
-      try await DatabaseCoordinator(home: home).checkAnchor(of: vault, in: ledger)
+      try await DatabaseCoordinator(home: home).checkAnchor(of: vault, in: anchorStorage)
       return []
     } catch {
       if [.rolledBack, .damaged, .databaseMismatch].contains(error.code) {
@@ -39,7 +39,7 @@ public enum HomeDoctor {
   }
 
   private static func fileFindings(_ home: DataVaultHome) throws(FileError) -> [HomeFinding] {
-    // A home that is reached through a symbolic link counts as what it leads to.
+    // The trailing dot resolves a home that is a symbolic link.
     guard let status = try home.fileSystem.status(of: home.path.appending(".")) else { return [] }
     let owner = geteuid() == 0 ? status.owner.userID : geteuid()
     var findings: [HomeFinding] = []
@@ -47,12 +47,12 @@ public enum HomeDoctor {
     if !status.permissions.isDisjoint(with: [.groupWrite, .otherWrite]) {
       findings.append(
         HomeFinding(
-          "permissionsTooOpen", "other users may make, rename and remove files in \(home.path)",
+          "permissionsTooOpen", "other users can make, rename and remove files in \(home.path)",
           fix: "chmod go-w \(home.path)"))
     }
     let vaults = home.path.appending("vaults")
     let vaultNames = try home.fileSystem.entries(of: vaults) ?? []
-    // What their modes are the store looks at whenever it reads them.
+    // The store checks their modes whenever it reads them.
     for path in [vaults] + vaultNames.filter({ $0.hasSuffix(".vault") }).map(vaults.appending) {
       if let status = try home.fileSystem.status(of: path) {
         if let finding = foreignOwner(path, status, owner) { findings.append(finding) }
@@ -78,12 +78,12 @@ public enum HomeDoctor {
     if status.owner.userID == owner { return nil }
     return HomeFinding(
       "foreignOwner", "\(path) belongs to user \(status.owner.userID), not to user \(owner)",
-      fix: "find out who made it; if it is yours: chown \(owner) \(path)")
+      fix: "find out which user made it; if it is yours, run chown \(owner) \(path)")
   }
 }
 
 extension DatabaseCoordinator {
-  /// What the vault shows of its database without being opened, held against the database's header.
+  /// Compares the vault's clear members with the database's header, without opening the vault.
   fileprivate func bindingFindings() async -> [HomeFinding] {
     do {
       let found = try lookAtDatabase()
@@ -91,7 +91,7 @@ extension DatabaseCoordinator {
       do throws(VaultError) {
         status = try await Vault.get(.messaging, in: home.store).status()
       } catch {
-        // All else than its absence is the vault's own finding.
+        // Any error but its absence is a finding of the vault's own doctor.
         guard error.code == .doesNotExist, found != .absent else { return [] }
         return [HomeFinding(.refusal(.keyMissing, of: home))]
       }
@@ -105,34 +105,35 @@ extension DatabaseCoordinator {
     }
   }
 
-  /// As an opening does, but without finishing what was interrupted.
+  /// Like an opening, but without finishing interrupted protocols.
   fileprivate func checkAnchor(
-    of vault: Vault, in ledger: any AnchorStorage
+    of vault: Vault, in anchorStorage: any AnchorStorage
   ) async throws(VaultedDatabaseError) {
     let lock = try takeLock()
     defer { lock.release() }
     do {
       try await requireAnchor(
-        of: vault, in: ledger, busyMode: .timeout(ProtocolLock.connectionPatience / .seconds(1)))
+        of: vault, in: anchorStorage,
+        busyMode: .timeout(ProtocolLock.connectionPatience / .seconds(1)))
     } catch {
       throw VaultedDatabaseError(any: error)
     }
   }
 }
 
-/// Something about a home's files, or its database, that is not as it should be, with its fix.
+/// A problem of a home's files or its database, with its fix.
 public struct HomeFinding: Sendable {
-  /// The kind's name, stable for programs: `permissionsTooOpen`, `foreignOwner`, `rollbackNotChecked`, or the
-  /// name of the error's code.
+  /// The kind's name, stable for programs: `permissionsTooOpen`, `foreignOwner`,
+  /// `rollbackNotChecked`, or the name of the error's code.
   public let kind: String
 
-  /// The error that an engine's start would end with; nil when it would start.
+  /// The error that a start of an engine would throw; nil if it would start.
   public let error: VaultedDatabaseError?
 
-  /// What was found, for people.
+  /// The problem, as text for people.
   public let message: String
 
-  /// What to do about it.
+  /// The next step.
   public let fix: String
 
   init(_ kind: String, _ message: String, fix: String) {
@@ -149,12 +150,12 @@ public struct HomeFinding: Sendable {
     fix = error.hint ?? "see the message"
   }
 
-  /// That nobody has looked whether the database is an older copy.
+  /// The finding that the anchor was not checked, so that a rollback would not be noticed.
   ///
-  /// - Parameter reason: why not.
+  /// - Parameter reason: why it was not checked.
   public static func rollbackNotChecked(_ reason: String, fix: String) -> HomeFinding {
     HomeFinding(
-      "rollbackNotChecked", "whether the database was rolled back cannot be told: \(reason)",
+      "rollbackNotChecked", "cannot check whether the database was rolled back: \(reason)",
       fix: fix)
   }
 }

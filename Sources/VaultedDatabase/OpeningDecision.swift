@@ -1,37 +1,37 @@
-/// What to do with a database and the vault that may belong to it: facts in, action out.
+/// Decides how to open a database and the vault that possibly belongs to it: facts in, action out.
 ///
-/// The table of `docs/explanation/vaulted-database.md`, "Opening", as code. Nothing here touches a
-/// disk, so every row of the table is a test.
+/// It is the table of `docs/explanation/vaulted-database.md`, "Opening", as code. It does no I/O, so every row
+/// of the table is a test.
 enum OpeningDecision: Equatable, Sendable {
-  /// Build a new database under this vault.
+  /// Make a new database under this vault.
   case create
-  /// Go on building the database that a crash interrupted.
+  /// Continue making the database whose creation a crash interrupted.
   case resumeCreation([UInt8])
-  /// The database was renamed into place before a crash: say that it is bound, then open it.
+  /// Mark the database as bound, then open it: a crash came after the rename.
   case finishCreation
-  /// Open it; the keys decide which one fits.
+  /// Open it; the keys show which one fits.
   case open
-  /// Leave everything as it is.
+  /// Change nothing.
   case refuse(VaultedDatabaseError.Code)
 
-  /// What an unlocked vault says of its database.
+  /// The database that an unlocked vault names.
   enum Binding: Equatable, Sendable {
     case none
     case creating([UInt8])
     case bound([UInt8])
   }
 
-  /// What lies at the database's path.
+  /// The file at the database's path.
   enum Database: Equatable, Sendable {
     case absent
-    /// Only a write-ahead log or a journal is there: its database is gone.
+    /// Only a write-ahead log or a journal exists: its database is gone.
     case orphanedLog
     case sealed(fileID: [UInt8])
-    /// The first 16 bytes are not those of the vault's database, and its pages are.
+    /// The first 16 bytes differ from the vault's database, but its pages open.
     case damagedHeader
     case plain
     case newerVersion
-    /// A file that no database of ours begins with, an empty one included.
+    /// A file that does not begin like one of our databases, or an empty file.
     case unrecognized
   }
 

@@ -6,8 +6,10 @@ internal import SealedVFS
 internal import SystemPackage
 internal import VaultCrypto
 
-/// Carries out the protocols of a connection profile, one at a time, on a thread that may wait for
-/// locks and disks; across processes `<database>-lock` does the same.
+/// Runs the protocols of a connection profile, one at a time, on a thread that can wait for locks
+/// and disks.
+///
+/// Across processes `<database>-lock` has the same effect.
 actor ProfileCoordinator {
   private let vault: Vault
   private let name: String
@@ -37,8 +39,8 @@ actor ProfileCoordinator {
         let current = try currentKey(of: stored)
         guard SecretBytes.isEqual(current, key) else {
           throw VaultedDatabaseError(
-            .keyExists, "the profile of \(path) has another key already",
-            hint: "change it with changeEncryptionKey; remove the item to give the database up")
+            .keyExists, "the profile of \(path) already has another key",
+            hint: "change it with changeEncryptionKey, or remove the item to give up the database")
         }
         return
       }
@@ -66,7 +68,7 @@ actor ProfileCoordinator {
       do {
         try await settle()
       } catch let error as SealedFileError where error.leavesOldKeyUsable {
-        // The current key still opens it; the next opening tries again.
+        // The current key still opens the database; the next opening tries again.
       }
       return try SealedDatabase.openPool(
         at: path, key: try currentKey(of: try await keys()), configuration: configuration,
@@ -76,11 +78,12 @@ actor ProfileCoordinator {
     }
   }
 
-  // MARK: What the item holds and what lies at the path
+  // MARK: The item and the file
 
   static func check(_ key: borrowing SecretBytes) throws(VaultedDatabaseError) {
     guard key.byteCount == ProfileKeys.keyByteCount else {
-      throw VaultedDatabaseError(.invalidArgument, "an encryption key has 32 bytes")
+      throw VaultedDatabaseError(
+        .invalidArgument, "the encryption key has \(key.byteCount) bytes", hint: "use 32 bytes")
     }
   }
 
@@ -88,13 +91,14 @@ actor ProfileCoordinator {
     try ProtocolLock.take(FilePath(path.string + "-lock"), in: fileSystem)
   }
 
-  /// The keys that the vault has; nil when none was set.
+  /// The vault's keys; nil if none was set.
   private func storedKeys() async throws -> ProfileKeys? {
     do {
       let item = try await vault.item(name)
       guard let keys = ProfileKeys(item: item) else {
         throw VaultedDatabaseError(
-          .invalidArgument, "the item that the profile of \(path) names holds something else",
+          .invalidArgument,
+          "item '\(name)', which the profile of \(path) names, is not an encryption key",
           hint: "use another name")
       }
       return keys
@@ -111,12 +115,12 @@ actor ProfileCoordinator {
     return keys
   }
 
-  /// Keeps keys; durable on return.
+  /// Stores keys; durable on return.
   func store(_ keys: consuming ProfileKeys) async throws {
     try await vault.set(keys.itemBytes(), kind: .binary, for: name)
   }
 
-  /// The header of the database; nil when there is none yet.
+  /// The header of the database; nil if there is none yet.
   func header() throws -> SealedHeader? {
     switch try SealedVFS.inspect(path, over: baseVFS) {
     case .absent, .empty: return nil
@@ -127,7 +131,7 @@ actor ProfileCoordinator {
     }
   }
 
-  /// The key that fits the database; without one, the key that it will be made under.
+  /// The key that fits the database; without a database, the key for making it.
   private func currentKey(of keys: consuming ProfileKeys) throws -> SecretBytes {
     if keys.hasPending(), let header = try header(), keys.pendingFits(header) {
       return keys.promoted().current.copy()
@@ -143,7 +147,7 @@ actor ProfileCoordinator {
 }
 
 extension VaultedDatabaseError {
-  /// What opening through a profile failed with: here a wrong key is another's database.
+  /// The error of opening through a profile, where a wrong key means another database.
   fileprivate init(profile error: any Error) {
     self.init(any: error)
     guard let error = error as? SealedDatabaseError else { return }
@@ -167,16 +171,16 @@ extension ProfileCoordinator {
       defer { lock.release() }
       guard try header() != nil else {
         throw VaultedDatabaseError(
-          .databaseMissing, "there is no database at \(path)",
-          hint: "a change of key needs one; set the first key with setEncryptionKey")
+          .databaseMissing, "the database \(path) does not exist",
+          hint: "set the first key with setEncryptionKey")
       }
       let wasInterrupted = try await self.keys().hasPending()
       try await settle()
       let keys = try await keys()
-      // The same change, repeated after a crash, has just been finished.
+      // The same change, repeated after a crash: it has just been finished.
       if wasInterrupted, SecretBytes.isEqual(keys.current, key) { return }
       let database = try exclusiveConnection(keys.current, ProtocolLock.connectionPatience)
-      // The copy before the vault's write: a damaged page or a full disk ends it here.
+      // The copy comes before the vault's write: a damaged page or a full disk ends the call here.
       try database.writeCopy(under: key, fileSystem: fileSystem, progress: progress)
       do {
         try await store(ProfileKeys(current: keys.current.copy(), pending: key.copy()))
@@ -191,15 +195,15 @@ extension ProfileCoordinator {
     }
   }
 
-  /// Finishes a change of key that was interrupted after the vault had stored the new one.
+  /// Finishes a change of key that was interrupted after the vault had stored the new key.
   ///
-  /// - Throws: where the old key still opens the database, a `SealedFileError` that
-  ///   `leavesOldKeyUsable`.
+  /// - Throws: a `SealedFileError` with `leavesOldKeyUsable`, if the old key still opens the
+  ///   database.
   func settle() async throws {
     let keys = try await keys()
     guard keys.hasPending(), let header = try header() else { return }
     if keys.pendingFits(header) {
-      // The rename may not be durable yet, and the key of the file before it is about to go.
+      // The rename is possibly not durable yet, and the old file's key is deleted next.
       try fileSystem.synchronizeDirectory(path.containingDirectory)
     } else {
       guard header.matches(key: keys.current) else { throw databaseMismatch }

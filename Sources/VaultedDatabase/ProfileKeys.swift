@@ -2,10 +2,10 @@ internal import DataVault
 internal import SealedVFS
 internal import VaultCrypto
 
-/// What a connection profile keeps in its item: `docs/explanation/vaulted-database.md`, "Connection profiles".
+/// The content of a connection profile's item: `docs/explanation/vaulted-database.md`, "Connection profiles".
 ///
-/// 32 bytes are the key; 64 are the key, and the one that a change leads to. One item holds both, so
-/// that one write of the vault changes both.
+/// 32 bytes are the key; 64 are the key and the new key of a change under way. One item holds both,
+/// so that one write of the vault changes both.
 struct ProfileKeys: ~Copyable {
   static let keyByteCount = 32
 
@@ -17,7 +17,7 @@ struct ProfileKeys: ~Copyable {
     self.pending = pending
   }
 
-  /// Reads an item; nil when it is not a profile's.
+  /// Reads an item; nil if it is not a profile's.
   init?(item: borrowing VaultItem) {
     guard item.kind == .binary else { return nil }
     switch item.bytes.byteCount {
@@ -63,7 +63,7 @@ struct ProfileKeys: ~Copyable {
     }
   }
 
-  /// The keys when the change is done.
+  /// The keys after the change.
   consuming func promoted() -> ProfileKeys {
     switch consume pending {
     case .none: ProfileKeys(current: current)

@@ -2,15 +2,15 @@ internal import FileLayer
 internal import Glibc
 internal import SystemPackage
 
-/// The flock(2) under which a database and what keeps its key are changed together.
+/// The flock(2) that protects changes of a database together with the vault that keeps its key.
 enum ProtocolLock {
-  /// How long a protocol waits for another to finish before it says `busy`.
+  /// How long a protocol waits for another to finish before it throws `busy`.
   static let patience = Duration.seconds(5)
 
   /// How long a change of key waits for the connections that are open.
   static let connectionPatience = Duration.seconds(1)
 
-  /// Takes the lock, which the caller gives back on every path.
+  /// Takes the lock, which the caller must release on every path.
   static func take(
     _ path: FilePath, in fileSystem: any FileSystem
   ) throws(VaultedDatabaseError) -> FileLock {
@@ -26,7 +26,7 @@ enum ProtocolLock {
     }
     throw VaultedDatabaseError(
       .busy,
-      "another process is opening or changing the database in \(path.containingDirectory)",
+      "another process is opening or changing a database in \(path.containingDirectory)",
       hint: "try again when it has finished")
   }
 }

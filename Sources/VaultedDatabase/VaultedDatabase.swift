@@ -7,24 +7,25 @@ package import SystemPackage
 
 /// A sealed database whose key and identity a vault keeps.
 ///
-/// It answers for everything that spans the two files: which database belongs to which vault, how
-/// the first one is made, and how both change keys together. The protocols, and what a kill between
-/// any two of their steps leaves, are in `docs/explanation/vaulted-database.md`.
+/// This type is responsible for everything that spans the two files: which database belongs to
+/// which vault, how the first one is made, and how both change keys together.
+/// `docs/explanation/vaulted-database.md` has the protocols, and what a kill between any two of their steps
+/// leaves.
 public final class VaultedDatabase: Sendable {
   /// The database, encrypted, in WAL mode, durable at each commit (`synchronous=FULL`).
   public let pool: DatabasePool
 
-  /// Frames at the end of the write-ahead log that the opening had to leave out; 0 as a rule.
+  /// Frames at the end of the write-ahead log that the opening left out; usually 0.
   ///
-  /// They were torn by a power cut in the middle of a commit that nobody was told of, or damaged
-  /// later: then commits that were acknowledged are gone. The log alone cannot tell.
+  /// A power cut tore them in the middle of a commit that was never acknowledged, or they were
+  /// damaged later. In the second case acknowledged commits are lost. The log alone cannot tell.
   public let discardedLogFrameCount: Int
 
-  /// Opens the home's database with the key that its vault keeps; makes and binds one where the
-  /// vault has none and none is there.
+  /// Opens the home's database with the key that its vault keeps.
   ///
-  /// A creation or a change of key that a crash interrupted is finished first. On return the
-  /// binding is durable.
+  /// If the vault has no database and none exists, it makes one and binds it to the vault. It first
+  /// finishes a creation or a change of key that a crash interrupted. On return the binding is
+  /// durable.
   ///
   /// - Parameters:
   ///   - vault: the messaging vault, unlocked.
@@ -34,8 +35,8 @@ public final class VaultedDatabase: Sendable {
   public static func open(
     _ home: DataVaultHome, vault: Vault, configuration: Configuration = Configuration()
   ) async throws(VaultedDatabaseError) -> VaultedDatabase {
-    let keeper = DatabaseCoordinator(home: home)
-    let opened = try await keeper.open(vault, configuration: configuration)
+    let coordinator = DatabaseCoordinator(home: home)
+    let opened = try await coordinator.open(vault, configuration: configuration)
     return VaultedDatabase(opened)
   }
 
@@ -44,10 +45,10 @@ public final class VaultedDatabase: Sendable {
     discardedLogFrameCount = opened.discardedLogFrameCount
   }
 
-  /// Ends all connections and wipes the key.
+  /// Closes all connections and wipes the key.
   ///
-  /// Where nobody else has the database open and no damage was met, its log is brought into it and deleted: what is
-  /// left is one file.
+  /// If no other connection has the database open and no damage was met, the log is copied into the
+  /// database and deleted; one file remains.
   ///
   /// - Throws: `busy` while a statement still runs; the database is then still open.
   public func close() throws(VaultedDatabaseError) {
@@ -62,29 +63,29 @@ public final class VaultedDatabase: Sendable {
 }
 
 extension VaultedDatabase {
-  /// Moves the messaging vault from the publicly known standard credentials to the user's own, and
-  /// everything under it to new keys: the vault key, the content key and, where there is a
-  /// database, its key too, by sealing it anew.
+  /// Secures the messaging vault: moves it from the publicly known standard credentials to the
+  /// user's own, and everything under it to new keys.
   ///
-  /// A vault that does not exist is made, under the user's credentials alone. On return all of it
-  /// is durable, and nothing on disk is under a key that the standard credentials ever opened.
+  /// The vault key, the content key and the database's key are replaced; the database is sealed
+  /// again under its new key. If the vault does not exist, it is made under the user's credentials
+  /// alone. On return all of it is durable, and nothing on disk is under a key that the standard
+  /// credentials ever opened.
   ///
-  /// - Throws: `alreadySecured`; `busy` while somebody has the database open, with nothing changed;
-  ///   `databaseMissing`, `databaseMismatch`, `keyMissing` as when opening.
+  /// - Throws: `alreadySecured`; `busy` while a process has the database open, with nothing
+  ///   changed; `databaseMissing`, `databaseMismatch`, `keyMissing` as when opening.
   public static func secure(
     _ home: DataVaultHome, with credentials: borrowing Credentials
   ) async throws(VaultedDatabaseError) {
     try await DatabaseCoordinator(home: home).secure(with: credentials)
   }
 
-  /// Retires, to a side name, a messaging vault that an earlier installation left: one that is
-  /// bound to a database that is not there.
+  /// Renames a messaging vault that an earlier installation left, if its database is missing.
   ///
-  /// Only the application or an operator can know that this is a first run: an unmounted volume
+  /// Only the application or an operator can know that this is a first run, as an unmounted volume
   /// looks the same.
   ///
-  /// - Returns: the side name, or nil when there was nothing to clean up.
-  /// - Throws: when the vault or the database's directory cannot be read; nothing is changed then.
+  /// - Returns: the new name, or nil if there was nothing to clean up.
+  /// - Throws: if the vault or the database's directory cannot be read; nothing is changed then.
   @discardableResult
   public static func cleanUpFirstRun(
     _ home: DataVaultHome
@@ -94,9 +95,10 @@ extension VaultedDatabase {
 
   /// Deletes a vault of this home, without its password.
   ///
-  /// - Parameter force: also when the vault's database exists, which nothing opens afterwards.
-  /// - Throws: `databaseStillExists` unless forced; `busy` while somebody opens or changes the
-  ///   messaging database.
+  /// - Parameter force: deletes the vault also if its database exists, which then can never be
+  ///   opened.
+  /// - Throws: `databaseStillExists` unless forced; `busy` while another process opens or changes
+  ///   the messaging database.
   public static func deleteVault(
     _ id: VaultID, of home: DataVaultHome, force: Bool = false
   ) async throws(VaultedDatabaseError) {
@@ -105,19 +107,19 @@ extension VaultedDatabase {
 }
 
 extension VaultedDatabase {
-  /// Seals the home's database under a new random key, and makes the vault keep that one alone.
+  /// Seals the home's database under a new random key, and removes the old key from the vault.
   ///
-  /// Everybody must have closed the database, in every process. On return all of it is durable, and
-  /// the former key is gone from the vault. Killed between any two steps, the next opening finishes
-  /// what the vault had already stored.
+  /// All connections must be closed, in every process. On return all of it is durable. If the
+  /// process is killed between any two steps, the next opening finishes what the vault had already
+  /// stored.
   ///
   /// - Parameters:
   ///   - vault: the messaging vault, unlocked.
-  ///   - progress: told of the pages sealed, after each mebibyte and at the end; on a thread of the
-  ///     change's own.
-  /// - Throws: `busy` while others hold the database; `vaultLocked`, `databaseMissing`,
-  ///   `databaseMismatch`; `readOnly`, `diskFull`, `damaged` when it cannot be copied: vault and
-  ///   database are as they were then.
+  ///   - progress: called with the pages sealed, after each mebibyte and at the end, on the
+  ///     change's own thread.
+  /// - Throws: `busy` while another connection holds it; `vaultLocked`, `databaseMissing`,
+  ///   `databaseMismatch`; `readOnly`, `diskFull`, `damaged` if it cannot be copied. After an error
+  ///   vault and database are unchanged.
   public static func changeKey(
     of home: DataVaultHome, vault: Vault,
     progress: @escaping @Sendable (PageProgress) -> Void = { _ in }
@@ -127,98 +129,104 @@ extension VaultedDatabase {
 }
 
 extension VaultedDatabase {
-  /// Opens the home's database, as ``open(_:vault:configuration:)`` does, and refuses one that is an older
-  /// copy of itself.
+  /// Opens the home's database as ``open(_:vault:configuration:)`` does, but refuses an older copy.
   ///
-  /// - Throws: `rolledBack` when the database does not know the anchor of its vault; neither file is
+  /// - Throws: `rolledBack` if the database does not have the anchor of its vault; neither file is
   ///   changed then.
   package static func open(
     _ home: DataVaultHome, vault: Vault, configuration: Configuration = Configuration(),
-    ledger: any AnchorStorage
+    anchorStorage: any AnchorStorage
   ) async throws(VaultedDatabaseError) -> VaultedDatabase {
-    let keeper = DatabaseCoordinator(home: home)
-    let opened = try await keeper.open(vault, configuration: configuration, ledger: ledger)
+    let coordinator = DatabaseCoordinator(home: home)
+    let opened = try await coordinator.open(
+      vault, configuration: configuration, anchorStorage: anchorStorage)
     return VaultedDatabase(opened)
   }
 
-  /// Marks how far the database has come: a new anchor is committed, durably, and then stored in the
-  /// vault.
+  /// Records how far the database has come: commits a new anchor, durably, and then stores it in
+  /// the vault.
   ///
-  /// - Throws: `vaultLocked`, `vault`, `busy`, `diskFull` and the like; the anchor before is as good
-  ///   as it was.
+  /// - Throws: `vaultLocked`, `vault`, `busy`, `diskFull` and the like; the last anchor is then
+  ///   still valid.
   package func recordAnchor(
-    of home: DataVaultHome, vault: Vault, ledger: any AnchorStorage
+    of home: DataVaultHome, vault: Vault, anchorStorage: any AnchorStorage
   ) async throws(VaultedDatabaseError) {
-    try await DatabaseCoordinator(home: home).recordAnchor(of: vault, in: pool, ledger)
+    try await DatabaseCoordinator(home: home).recordAnchor(of: vault, in: pool, anchorStorage)
   }
 
-  /// Accepts a database that opening refuses as `rolledBack`: what it has lost is lost.
+  /// Accepts a database that opening refuses as `rolledBack`; its missing commits are lost.
   ///
-  /// - Returns: nil when there is nothing to accept.
-  /// - Throws: as ``open(_:vault:configuration:)``.
+  /// - Returns: nil if there is nothing to accept.
+  /// - Throws: the errors of ``open(_:vault:configuration:)``.
   package static func acceptRollback(
-    of home: DataVaultHome, vault: Vault, ledger: any AnchorStorage
+    of home: DataVaultHome, vault: Vault, anchorStorage: any AnchorStorage
   ) async throws(VaultedDatabaseError) -> AcceptedRollback? {
-    try await DatabaseCoordinator(home: home).acceptRollback(of: vault, ledger)
+    try await DatabaseCoordinator(home: home).acceptRollback(of: vault, anchorStorage)
   }
 }
 
-/// What became of a damaged database.
-package struct SalvagedDatabase<Mending: Sendable>: Sendable {
-  /// Where the damaged one lies now, under the vault's key as before.
+/// The result of salvaging a damaged database.
+package struct SalvagedDatabase<Repair: Sendable>: Sendable {
+  /// The path of the damaged database now; it is still under the vault's key.
   package let damagedPath: FilePath
-  /// What was copied; nil when an earlier salvage was only finished.
+  /// The copied rows, by table; nil if this call only finished an earlier salvage.
   package let pages: SalvageReport?
-  /// What the damaged one knew of its vault's anchor; nil when an earlier salvage was only finished.
+  /// Whether the damaged database had its vault's anchor; nil if this call only finished an earlier
+  /// salvage.
   package let anchor: AnchorState?
-  /// What came of mending its rows; nil when an earlier salvage was only finished.
-  package let rows: Mending?
+  /// The result of repairing its rows; nil if this call only finished an earlier salvage.
+  package let rows: Repair?
 }
 
-/// What verifying a database and its rows has found.
+/// The result of verifying a database and its rows.
 package struct VerifiedDatabase<Finding> {
-  /// Pages and log.
+  /// The result for pages and log.
   package let pages: VerificationReport
-  /// What the database knows of its vault's anchor.
+  /// Whether the database has its vault's anchor.
   package let anchor: AnchorState
-  /// What was found in its rows; nil where the pages are not clean.
+  /// The result for its rows; nil if the pages are not clean.
   package let rows: Finding?
 }
 
 extension VerifiedDatabase: Sendable where Finding: Sendable {}
 
 extension VaultedDatabase {
-  /// Reads every page and the log of the home's database, compares it with the vault's anchor, and, where the
-  /// pages are clean, has its rows examined.
+  /// Reads every page and the log of the home's database, compares it with the vault's anchor, and
+  /// examines the rows of clean pages.
   ///
-  /// Nothing is changed, but that an interrupted salvage is finished. Nobody may have the database open
-  /// meanwhile.
+  /// The call only finishes an interrupted salvage and changes nothing else. No process must have
+  /// the database open at the same time.
   ///
   /// - Throws: `busy`, `databaseMissing`, `databaseMismatch`, `plainDatabase`, `newerVersion`,
   ///   `vaultLocked`.
   package static func verify<Finding: Sendable>(
-    _ home: DataVaultHome, vault: Vault, ledger: any AnchorStorage, checksContents: Bool = true,
+    _ home: DataVaultHome, vault: Vault, anchorStorage: any AnchorStorage,
+    checksContents: Bool = true,
     progress: @escaping @Sendable (PageProgress) -> Void = { _ in },
     examine: @escaping @Sendable (Database) throws -> Finding
   ) async throws(VaultedDatabaseError) -> VerifiedDatabase<Finding> {
     try await DatabaseCoordinator(home: home).verify(
-      of: vault, ledger: ledger, checksContents: checksContents, progress: progress, examine)
+      of: vault, anchorStorage: anchorStorage, checksContents: checksContents, progress: progress,
+      examine)
   }
 
-  /// Puts a new database with all that is whole in the place of a damaged one, and binds the vault to
+  /// Replaces a damaged database with a new one that has everything intact, and binds the vault to
   /// it: `docs/explanation/vaulted-database.md`, "Salvage".
   ///
   /// - Parameters:
-  ///   - acceptsRollback: whether to go on where the damaged one lacks the vault's anchor.
-  ///   - mend: makes the new database's rows agree with each other before it is used.
-  /// - Throws: as ``verify(_:vault:ledger:checksContents:progress:examine:)``; `rolledBack`; `diskFull` and
-  ///   the like: the damaged one is where it was then.
-  package static func salvage<Mending: Sendable>(
-    _ home: DataVaultHome, vault: Vault, ledger: any AnchorStorage, acceptsRollback: Bool = false,
+  ///   - acceptsRollback: whether to continue if the damaged database lacks the vault's anchor.
+  ///   - repair: makes the new database's rows consistent before it is used.
+  /// - Throws: the errors of ``verify(_:vault:anchorStorage:checksContents:progress:examine:)``;
+  ///   `rolledBack`; `diskFull` and the like. After an error the damaged database is still in its
+  ///   place.
+  package static func salvage<Repair: Sendable>(
+    _ home: DataVaultHome, vault: Vault, anchorStorage: any AnchorStorage,
+    acceptsRollback: Bool = false,
     progress: @escaping @Sendable (PageProgress) -> Void = { _ in },
-    mend: @escaping @Sendable (SalvageReport, DatabasePool) throws -> Mending
-  ) async throws(VaultedDatabaseError) -> SalvagedDatabase<Mending> {
+    repair: @escaping @Sendable (SalvageReport, DatabasePool) throws -> Repair
+  ) async throws(VaultedDatabaseError) -> SalvagedDatabase<Repair> {
     try await DatabaseCoordinator(home: home).salvage(
-      of: vault, ledger: ledger, acceptsRollback: acceptsRollback, progress: progress, mend)
+      of: vault, anchorStorage: anchorStorage, acceptsRollback: acceptsRollback, progress: progress,
+      repair)
   }
 }

@@ -4,62 +4,61 @@ internal import SealedSQLite
 internal import SealedVFS
 internal import SystemPackage
 
-/// Why a database and its vault could not be used together.
+/// The error of using a database and its vault together.
 public struct VaultedDatabaseError: Error, Sendable, CustomStringConvertible {
-  /// The kinds of failure; new ones may be added.
+  /// The kinds of failure; a new version can add members.
   public struct Code: Hashable, Sendable {
     let name: String
 
     /// The vault is locked: unlock it first.
     public static let vaultLocked = Code(name: "vaultLocked")
-    /// The database is there, and no vault that could hold its key.
+    /// The database exists, but no vault that could hold its key.
     public static let keyMissing = Code(name: "keyMissing")
-    /// The vault belongs to a database that is not there.
+    /// The vault belongs to a database that is missing.
     public static let databaseMissing = Code(name: "databaseMissing")
     /// The database belongs to another vault, or to none.
     public static let databaseMismatch = Code(name: "databaseMismatch")
-    /// An unencrypted SQLite file lies where the sealed database belongs.
+    /// An unencrypted SQLite file has the path of the sealed database.
     public static let plainDatabase = Code(name: "plainDatabase")
     /// The database was written by a newer version.
     public static let newerVersion = Code(name: "newerVersion")
     /// The database is damaged.
     public static let damaged = Code(name: "damaged")
-    /// The database is an older copy, or has lost its last commits: it does not know its vault's
-    /// anchor.
+    /// The database is an older copy or has lost its last commits: it lacks its vault's anchor.
     public static let rolledBack = Code(name: "rolledBack")
-    /// The vault does not stand under the standard credentials any more.
+    /// The vault already has other credentials than the standard ones.
     public static let alreadySecured = Code(name: "alreadySecured")
-    /// Somebody else holds the database or its lock.
+    /// Another connection or process holds the database or its lock.
     public static let busy = Code(name: "busy")
-    /// The database of a vault that is to be deleted still exists.
+    /// The database of the vault to delete still exists.
     public static let databaseStillExists = Code(name: "databaseStillExists")
     /// The vault failed; ``VaultedDatabaseError/underlying`` is a `VaultError`.
     public static let vault = Code(name: "vault")
     /// The sealed database failed; ``VaultedDatabaseError/underlying`` is a `SealedDatabaseError`.
     public static let database = Code(name: "database")
-    /// The profile has a key already, and it is not the one that was to be set.
+    /// The profile already has another key.
     public static let keyExists = Code(name: "keyExists")
-    /// The new key is the one that the database has.
+    /// The new key is the database's current key.
     public static let sameKey = Code(name: "sameKey")
-    /// A key that does not have 32 bytes, or another argument that cannot be used.
+    /// The key does not have 32 bytes, or another argument is invalid.
     public static let invalidArgument = Code(name: "invalidArgument")
     /// The disk is full.
     public static let diskFull = Code(name: "diskFull")
-    /// A lock file or a file in the making is not this user's alone: another user made it, or could have.
+    /// Another user made a lock file or an unfinished file, or could have made it.
     public static let foreignFile = Code(name: "foreignFile")
-    /// A file or its directory may not be written.
+    /// A file or its directory cannot be written.
     public static let readOnly = Code(name: "readOnly")
-    /// A file or a lock could not be used.
+    /// A file or a lock failed.
     public static let inputOutput = Code(name: "inputOutput")
   }
 
-  /// What kind of failure.
+  /// The kind of failure.
   public let code: Code
-  /// What went wrong, where; lowercase, without a secret.
+  /// The failure and its place; lower case, without a secret.
   public let message: String
-  /// What to do next.
+  /// The next step, if there is one.
   public let hint: String?
-  /// The error of the module below, where there is one.
+  /// The error of the module below, if one was the cause.
   public let underlying: (any Error)?
 
   /// Makes an error.
@@ -72,11 +71,10 @@ public struct VaultedDatabaseError: Error, Sendable, CustomStringConvertible {
     self.underlying = underlying
   }
 
-  /// The message, and the hint where there is one.
+  /// The message, and the hint in brackets.
   public var description: String { hint.map { "\(message) (\($0))" } ?? message }
 }
 
-/// Errors of the modules below, in this module's terms.
 extension VaultedDatabaseError {
   init(_ error: VaultError) {
     let code: Code =
@@ -107,7 +105,7 @@ extension VaultedDatabaseError {
     self.init(code, error.message, hint: error.hint, underlying: error)
   }
 
-  /// Any error that a protocol meets.
+  /// The error for any failure in a protocol.
   init(any error: any Error) {
     switch error {
     case let error as VaultedDatabaseError: self = error
@@ -131,27 +129,27 @@ extension VaultedDatabaseError {
       self.init(.diskFull, error.description, hint: "free some space", underlying: error)
     case .readOnlyFileSystem, .permissionDenied, .notPermitted:
       self.init(
-        .readOnly, error.description, hint: "look at owner, permissions and how it is mounted",
+        .readOnly, error.description, hint: "check its owner, its permissions and its mount",
         underlying: error)
     default: self.init(.inputOutput, error.description, underlying: error)
     }
   }
 
-  /// The refusal that a row of the opening table names.
+  /// The error for a refusal of ``OpeningDecision``.
   static func refusal(_ code: Code, of home: DataVaultHome) -> VaultedDatabaseError {
     refusal(code, home.databasePath)
   }
 
-  /// The same for a database that lies elsewhere.
+  /// The same for a database at another path.
   static func refusal(_ code: Code, _ path: FilePath) -> VaultedDatabaseError {
     switch code {
     case .keyMissing:
       VaultedDatabaseError(
-        code, "the database \(path) is there, but no vault that could hold its key",
-        hint: "bring back the vault file from a backup; without it nothing opens this database")
+        code, "the database \(path) exists, but there is no vault that could hold its key",
+        hint: "restore the vault file from a backup; without it the database cannot be opened")
     case .databaseMissing:
       VaultedDatabaseError(
-        code, "the vault belongs to a database that is not at \(path)",
+        code, "the vault belongs to the database \(path), which does not exist",
         hint: "mount the volume or restore the database; if this is a first run after an earlier "
           + "installation, clean up with: datavault clean-up-first-run")
     case .databaseMismatch:
@@ -168,9 +166,10 @@ extension VaultedDatabaseError {
         hint: "use that version; nothing was written to it")
     default:
       VaultedDatabaseError(
-        code, "\(path) does not begin like the database that the vault belongs to",
+        code, "\(path) does not begin like the vault's database",
         hint:
-          "keep the files as they are, or copy them; datavault queue salvage rescues what is whole")
+          "keep the files unchanged, or copy them; run datavault queue salvage to rescue intact rows"
+      )
     }
   }
 }

@@ -245,7 +245,7 @@ import Testing
       chmod(home.path, mode)
       #expect(
         try found() == [
-          "other users may make, rename and remove files in \(home.path) | chmod go-w \(home.path)"
+          "other users can make, rename and remove files in \(home.path) | chmod go-w \(home.path)"
         ])
     }
     chmod(home.path, 0o755)

@@ -41,7 +41,7 @@ import VaultedDatabase
     return condition()
   }
 
-  @Test func `a service hands out its engine while it runs, and stops it with its group`()
+  @Test func `a service provides its engine while it runs, and stops it with its group`()
     async throws
   {
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -74,7 +74,7 @@ import VaultedDatabase
     #expect(try await !Vault.exists(.messaging, in: store))
   }
 
-  @Test func `a service whose vault is locked ends with that reason, and so do those who wait`()
+  @Test func `a service whose vault is locked throws vaultLocked, also to waiting callers`()
     async throws
   {
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -97,7 +97,8 @@ import VaultedDatabase
     let service = MessagingService(home, vault: vault, configuration: configuration)
     let running = Task { await code { try await service.run() } }
     let first = try await service.engine()
-    // Another that ends with the vault takes its time, so that the vault is wiped long after the engine's end.
+    // Another dependent of the vault takes its time, so that the vault is wiped long after the
+    // engine's end.
     let (ends, end) = AsyncStream<Void>.makeStream()
     let dependency = vault.addDependent { for await _ in ends { return } }
     let locking = Task { await vault.lock() }
@@ -112,17 +113,17 @@ import VaultedDatabase
   }
 
   @Test
-  func `a start whose vault is locked before it is over is no failure; one that is stopped is`()
+  func `a start returns nil after a lock of its vault, and throws after a stop`()
     async throws
   {
     defer { try? FileManager.default.removeItem(at: folder) }
     let vault = try await makeVault()
     func start(_ event: EngineStateMachine.Event) async throws -> (MessagingEngine?, EngineState) {
-      let life = EngineStateStore()
-      _ = (life.handle(.start), life.handle(event))
+      let stateStore = EngineStateStore()
+      _ = (stateStore.handle(.start), stateStore.handle(event))
       let engine = try await MessagingEngine.startUnlessLocked(
-        home, vault: vault, configuration: EngineConfiguration(), life: life)
-      return (engine, life.state)
+        home, vault: vault, configuration: EngineConfiguration(), stateStore: stateStore)
+      return (engine, stateStore.state)
     }
     let (engine, state) = try await start(.forcedStop(.vaultLocked))
     #expect(engine == nil)
@@ -130,7 +131,7 @@ import VaultedDatabase
     #expect(await code { _ = try await start(.stop) } == .stopped)
   }
 
-  @Test func `a service that cannot start says why, to its group and to those who wait`()
+  @Test func `a service that cannot start throws its error to its group and to waiting callers`()
     async throws
   {
     let vault = try await makeVault()
@@ -159,7 +160,7 @@ import VaultedDatabase
     #expect(await code { _ = try await service.engine() } == .stopped)
   }
 
-  @Test func `who no longer wants the engine need not wait for it`() async throws {
+  @Test func `a cancelled task stops waiting for the engine`() async throws {
     let service = MessagingService(home)
     let waiting = Task { await code { _ = try await service.engine() } }
     waiting.cancel()

@@ -2,11 +2,11 @@ import MessagingQueue
 import Testing
 
 @Suite struct AnchorScheduleTests {
-  @Test func `an anchor is due after so many commits, and again after as many more`() {
+  @Test func `an anchor is due after a number of commits, and again after as many more`() {
     var schedule = AnchorSchedule(limit: 3)
     var isDue = (1...3).map { _ in schedule.countCommit() }
     #expect(isDue == [false, false, true])
-    // While it is being recorded, none is due twice.
+    // While one is being recorded, no second one is due.
     isDue = [schedule.countCommit()]
     #expect(isDue == [false])
     _ = schedule.begin()
@@ -14,7 +14,7 @@ import Testing
     #expect(isDue == [false, false, true])
   }
 
-  @Test func `what no anchor covers is news, also when attempts fail or overlap`() {
+  @Test func `a schedule has news until an anchor covers it, also when attempts fail or overlap`() {
     var schedule = AnchorSchedule(limit: 10)
     #expect(!schedule.hasNews)
     _ = schedule.countCommit()

@@ -15,7 +15,7 @@ import VaultedDatabase
     Message(channel: .orders, payload: [byte])
   }
 
-  /// Publishes through an engine that starts and stops for it.
+  /// Publishes through an engine that it starts and stops.
   private func publish(_ bytes: UInt8..., vault: Vault) async throws {
     let engine = try await place.start(vault)
     for byte in bytes { try await engine.publish(message(byte)) }
@@ -33,7 +33,8 @@ import VaultedDatabase
     await code { try await place.start(vault).stop() }
   }
 
-  @Test func `a clean stop leaves an anchor in the vault, one without news leaves the old one`()
+  @Test
+  func `a clean stop records an anchor in the vault, or keeps the old one without new commits`()
     async throws
   {
     let vault = try await place.makeVault()
@@ -46,7 +47,7 @@ import VaultedDatabase
     #expect(second.commitNumber > first.commitNumber && second.id != first.id)
   }
 
-  @Test func `an older copy of the database is refused, untouched, until it is accepted by name`()
+  @Test func `start() refuses an older copy of the database, unchanged, until it is accepted`()
     async throws
   {
     let vault = try await place.makeVault()
@@ -63,18 +64,18 @@ import VaultedDatabase
     #expect(accepted.foundCommitNumber < accepted.expectedCommitNumber)
     #expect(try await payloads(vault) == [[1]])
     #expect(try await MessagingEngine.acceptRollback(place.home, vault: vault) == nil)
-    // And the copy that was accepted is behind in its turn once more has been published.
+    // The accepted copy is an older copy in its turn after another publication.
     try await publish(3, vault: vault)
     try place.replaceDatabase(copy)
     #expect(await startCode(vault) == .rolledBack)
   }
 
-  @Test func `a database whose log was deleted after a kill is refused`() async throws {
+  @Test func `start() refuses a database whose log was deleted after a kill`() async throws {
     let vault = try await place.makeVault()
     let engine = try await place.start(vault) { $0.anchorCommitCount = 1 }
     try await engine.publish(message(1))
     while try await vault.anchor() == nil { try await Task.sleep(for: .milliseconds(1)) }
-    // What a kill would leave now, as nothing is under way.
+    // The files that a kill would leave now, as no operation is under way.
     let killed = try place.databaseFiles()
     let vaultFile = try place.vaultFile
     #expect(killed["messaging.db-wal"]?.isEmpty == false)
@@ -87,17 +88,18 @@ import VaultedDatabase
     #expect(try await payloads(vault) == [[1]])
   }
 
-  @Test func `kills between the commit of an anchor and its way into the vault are lived with`()
+  @Test
+  func `an engine starts after kills between the commit of an anchor and its write to the vault`()
     async throws
   {
-    let store = StubbornStore(FileVaultStore(home: place.home.path, fileSystem: LinuxFileSystem()))
+    let store = RefusingStore(FileVaultStore(home: place.home.path, fileSystem: LinuxFileSystem()))
     let place = EngineHome(in: place, store: store)
     let vault = try await place.makeVault()
     let engine = try await place.start(vault)
     try await engine.publish(message(0))
     try await engine.stop()
     let anchor = try await vault.anchor()
-    // More of them than the database keeps anchors.
+    // More kills than the database keeps anchors.
     for byte in 1...17 as ClosedRange<UInt8> {
       store.refuseWrites(true)
       let engine = try await place.start(vault)
@@ -133,7 +135,7 @@ import VaultedDatabase
     #expect(try await payloads(vault).count == 40)
   }
 
-  @Test func `a vault that is locked when an anchor is due is lived without`() async throws {
+  @Test func `an engine continues without a new anchor while its vault is locked`() async throws {
     var policy = VaultPolicy()
     policy.lockTimeoutSeconds = 60
     let vault = try await place.makeVault(policy: policy)
@@ -149,7 +151,7 @@ import VaultedDatabase
     #expect(try await payloads(reopened).count == 10)
   }
 
-  @Test func `a vault that is locked on request takes the engine's last anchor`() async throws {
+  @Test func `lock() stores the engine's last anchor in the vault`() async throws {
     let vault = try await place.makeVault()
     let engine = try await place.start(vault)
     try await engine.publish(message(1))
@@ -159,7 +161,7 @@ import VaultedDatabase
     #expect(try await reopened.anchor() != nil)
   }
 
-  @Test func `an anchor comes after so much time, too`() async throws {
+  @Test func `the engine records an anchor after its interval, too`() async throws {
     let vault = try await place.makeVault()
     let engine = try await place.start(vault) { $0.anchorInterval = .milliseconds(5) }
     try await engine.publish(message(1))
@@ -168,8 +170,8 @@ import VaultedDatabase
   }
 }
 
-/// A store that refuses writes while it is told to.
-private final class StubbornStore: VaultStore {
+/// A store that refuses writes on request.
+private final class RefusingStore: VaultStore {
   private let store: FileVaultStore
   private let refuses = Atomic<Bool>(false)
 

@@ -8,12 +8,12 @@ import VaultCrypto
 
 @testable import MessagingQueue
 
-/// What callers learn when the disk fails beneath the commit that they share.
+/// The errors of callers that share a commit on a failing disk.
 @Suite struct CommitFaultTests {
   private static let texts = ["a", "b", "c"]
 
   @Test(arguments: [Errno.ioError, .noSpace])
-  func `whoever is told that nothing was changed can rely on it, at any failing step`(
+  func `an error that reports no change is true at every failing step`(
     errno: Errno
   ) async throws {
     let rehearsal = try RecordedEngine()
@@ -42,22 +42,22 @@ import VaultCrypto
     (ResultCode.SQLITE_IOERR, EngineError.Code.outcomeUnknown), (.SQLITE_NOMEM, .outcomeUnknown),
     (.SQLITE_FULL, .diskFull), (.SQLITE_BUSY, .busy),
   ])
-  func `a COMMIT that may be in the log has an unknown outcome`(
+  func `a COMMIT that is possibly in the log has an unknown outcome`(
     result: ResultCode, told: EngineError.Code
   ) {
     let failure = TransactionFailure.committing(DatabaseError(resultCode: result))
     #expect(EngineError(failure, during: "publishing").code == told)
   }
 
-  @Test func `a batch that a full disk refuses is in no log that a kill leaves`() async throws {
+  @Test func `a batch that a full disk refuses is absent from the log after a kill`() async throws {
     let steps = try await Self.publishBatch(fullAt: nil)
     #expect(steps.count > 1)
     for step in steps { _ = try await Self.publishBatch(fullAt: step) }
   }
 
-  /// Publishes a batch of many pages on a disk that is full for one step of it.
+  /// Publishes a batch of many pages on a disk that is full at one step.
   ///
-  /// - Returns: The steps of the disk that belong to the batch.
+  /// - Returns: the steps of the disk that belong to the batch.
   private static func publishBatch(fullAt step: Int?) async throws -> Range<Int> {
     let recorded = try RecordedEngine(fault: step.map { .failure(atEvent: $0, .noSpace) })
     defer { recorded.remove() }

@@ -9,7 +9,7 @@ import Testing
 import VaultCrypto
 import VaultedDatabase
 
-/// The file's header, and its copies in the log, changed on disk: on the path that production uses.
+/// Damage to the file's header and its copies in the log, on the path that production uses.
 @Suite struct DamagedHeaderTests {
   let place = EngineHome()
 
@@ -26,7 +26,7 @@ import VaultedDatabase
     }
   }
 
-  /// A home as a kill leaves it: vault, database and a log with commits.
+  /// A home after a kill: vault, database and a log with commits.
   private func killedHome(messageCount: Int) async throws -> Vault {
     let vault = try await place.makeVault()
     let engine = try await place.start(vault)
@@ -69,7 +69,8 @@ import VaultedDatabase
     }
   }
 
-  @Test func `a changed file id in the log is told, and the next checkpoint loses nothing`()
+  @Test
+  func `verify() reports a changed file id in the log, and the next checkpoint loses no message`()
     async throws
   {
     let vault = try await killedHome(messageCount: 300)
@@ -87,7 +88,7 @@ import VaultedDatabase
     let found = try await MessagingEngine.verify(place.home, vault: vault)
     #expect(found.pages.log.changedHeaderFrames == changed && found.isClean)
 
-    // The checkpoint before another commit: a commit may put a new copy of page 1 into the log.
+    // The checkpoint before another commit, as a commit can write a new copy of page 1 to the log.
     let opened = try await VaultedDatabase.open(place.home, vault: vault)
     _ = try await opened.pool.writeWithoutTransaction { db in try db.checkpoint(.truncate) }
     try opened.close()
@@ -100,7 +101,7 @@ import VaultedDatabase
   }
 
   @Test(arguments: [0, 2, 3, 4, 7, 8, 11, 15])
-  func `a header damaged anywhere is damage, and a salvage loses no message`(
+  func `start() reports a damaged header as damage, and salvage() loses no message`(
     byte: Int
   ) async throws {
     let vault = try await stoppedHome(messageCount: 60)
@@ -116,7 +117,7 @@ import VaultedDatabase
     #expect(try await messageCount(vault) == 60)
   }
 
-  @Test func `a header that became a plain database's is damage while a page opens`() async throws {
+  @Test func `a plain SQLite header is reported as damage while a page opens`() async throws {
     let vault = try await stoppedHome(messageCount: 60)
     try change(database) { $0.replaceSubrange(0..<16, with: Data("SQLite format 3\0".utf8)) }
     #expect(await startFailure(vault)?.code == .damaged)
@@ -124,7 +125,7 @@ import VaultedDatabase
     #expect(try await messageCount(vault) == 60)
   }
 
-  @Test func `one page far behind in the file is enough to tell damage from a foreign database`()
+  @Test func `one intact page near the end distinguishes damage from another database`()
     async throws
   {
     let vault = try await stoppedHome(messageCount: 1000)
@@ -138,7 +139,7 @@ import VaultedDatabase
   }
 
   @Test
-  func `after a change of key that was interrupted, the header is rebuilt from the pending key`()
+  func `the header is rebuilt from the pending key after an interrupted change of key`()
     async throws
   {
     let vault = try await stoppedHome(messageCount: 60)
@@ -156,16 +157,16 @@ import VaultedDatabase
     #expect(try await messageCount(interrupted) == 60)
   }
 
-  @Test func `another vault's whole database stays foreign, beside this vault's log too`()
+  @Test func `another vault's intact database is a mismatch, also beside this vault's log`()
     async throws
   {
     let vault = try await killedHome(messageCount: 300)
-    let stranger = EngineHome()
-    let other = try await stranger.makeVault()
-    let engine = try await stranger.start(other)
+    let otherHome = EngineHome()
+    let other = try await otherHome.makeVault()
+    let engine = try await otherHome.start(other)
     try await engine.stop()
-    let strange = try #require(try stranger.databaseFiles()["messaging.db"])
-    try strange.write(to: database)
+    let otherBytes = try #require(try otherHome.databaseFiles()["messaging.db"])
+    try otherBytes.write(to: database)
     let before = try place.databaseFiles()
     #expect(await startFailure(vault)?.code == .databaseMismatch)
     await #expect {

@@ -6,10 +6,10 @@ import VaultedDatabase
 
 @testable import MessagingQueue
 
-/// A log that was damaged after its commits were acknowledged: SQLite opens without its tail, and
-/// the operator is told.
+/// A log that was damaged after its commits were acknowledged: SQLite opens without its end, and
+/// the engine warns.
 @Suite struct DiscardedLogTests {
-  @Test func `a damaged end of the log is left out and warned about`() async throws {
+  @Test func `start() leaves a damaged end of the log out and logs a warning`() async throws {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("discarded-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
@@ -21,7 +21,7 @@ import VaultedDatabase
     for text in ["one", "two", "three"] {
       try await engine.publish(Message(channel: channel, payload: Array(text.utf8)))
     }
-    // What a kill leaves: the log is there, its index is not.
+    // The files after a kill: the log exists, its index does not.
     try FileManager.default.copyItem(at: original, to: copy)
     try FileManager.default.removeItem(at: copy.appendingPathComponent("messaging.db-shm"))
     try await engine.stop()

@@ -5,7 +5,7 @@ import SystemPackage
 import Testing
 
 @Suite struct DurabilityTests {
-  @Test func `a sync stands between the last write and each acknowledgement`() throws {
+  @Test func `every acknowledgement comes after a sync of the last write`() throws {
     let engine = try RecordedEngine()
     defer { engine.remove() }
     try engine.withDatabase(isRecorded: true) { try engine.work($0) }
@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  @Test func `a kill or a power cut at any step loses nothing that was acknowledged`() throws {
+  @Test func `a kill or a power cut at any step loses no acknowledged message`() throws {
     let engine = try RecordedEngine()
     defer { engine.remove() }
     try engine.withDatabase(isRecorded: true) { try engine.work($0) }
@@ -45,8 +45,8 @@ import Testing
     }
   }
 
-  /// Where the world may end: a power cut where it can make a difference, which is after a sync or
-  /// a note; a kill after each note and every few writes.
+  /// The moments to check: a power cut after each sync or note, where it can make a difference; a
+  /// kill after each note and every few writes.
   private static func ends(of events: [FileEvent]) -> [(count: Int, loss: DiskReplay.Loss)] {
     (1...events.count).flatMap { count -> [(Int, DiskReplay.Loss)] in
       switch events[count - 1] {
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test func `a disk that is full at any write says so and leaves nothing half-done`() throws {
+  @Test func `a full disk at any write gives an error and leaves no partial change`() throws {
     let rehearsal = try RecordedEngine()
     try rehearsal.withDatabase(isRecorded: true) { try rehearsal.work($0) }
     rehearsal.remove()
@@ -71,7 +71,7 @@ import Testing
         #expect(
           [.diskFull, .inputOutput, .outcomeUnknown].contains(error.code), "\(number): \(error)")
       } catch {
-        // Before there was an engine.
+        // The fault came before there was an engine.
       }
       try Self.check(engine.texts(), against: Self.marks(engine.recorder.events), "\(number)")
     }
@@ -81,16 +81,16 @@ import Testing
     events.compactMap { if case .mark(let note) = $0 { note } else { nil } }
   }
 
-  /// Everything acknowledged is there once and in order, a batch is there as a whole or not at all,
-  /// and what was settled is gone.
+  /// Every acknowledged message is there once and in order, a batch is complete or absent, and
+  /// acknowledged messages are gone.
   private static func check(_ texts: [String], against marks: [String], _ comment: String) throws {
     let published = marks.flatMap { mark in
       mark.hasPrefix("published ") ? mark.split(separator: " ").dropFirst().map(String.init) : []
     }
-    let mayBeGone = marks.contains("acknowledging a") ? ["a"] : []
+    let possiblyGone = marks.contains("acknowledging a") ? ["a"] : []
     let all = ["a", "b", "c"] + RecordedEngine.many
     #expect(texts == all.filter(texts.contains), "\(comment)")
-    #expect(Set(published).subtracting(texts).isSubset(of: mayBeGone), "\(comment)")
+    #expect(Set(published).subtracting(texts).isSubset(of: possiblyGone), "\(comment)")
     if marks.contains("acknowledged a") { #expect(!texts.contains("a"), "\(comment)") }
     let manyCount = texts.filter(RecordedEngine.many.contains).count
     #expect(manyCount == 0 || manyCount == RecordedEngine.many.count, "\(comment)")

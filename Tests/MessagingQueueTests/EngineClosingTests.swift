@@ -5,7 +5,7 @@ import MessagingQueue
 import Testing
 import VaultedDatabase
 
-/// Which files an engine leaves as it stops.
+/// The files that an engine leaves when it stops.
 @Suite struct EngineClosingTests {
   private let place = EngineHome()
 
@@ -19,7 +19,7 @@ import VaultedDatabase
     return vault
   }
 
-  /// The database and what SQLite keeps beside it.
+  /// The database and the files that SQLite keeps beside it.
   private var names: [String] {
     get throws {
       try FileManager.default.contentsOfDirectory(atPath: place.folder.path)
@@ -28,7 +28,7 @@ import VaultedDatabase
     }
   }
 
-  /// Reads by every way that an engine has, several at a time.
+  /// Reads in every way that an engine has, several at a time.
   private func read(_ engine: MessagingEngine) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<4 {
@@ -40,7 +40,7 @@ import VaultedDatabase
     }
   }
 
-  @Test func `the last engine that stops leaves one file, however it was read`() async throws {
+  @Test func `the last engine to stop leaves one file, whatever has read it`() async throws {
     let vault = try await filled()
     #expect(try names == ["messaging.db"])
     for _ in 0..<20 {
@@ -49,7 +49,7 @@ import VaultedDatabase
       try await engine.stop()
       #expect(try names == ["messaging.db"])
     }
-    // Which a copy of that file and of the vault shows: nothing was kept elsewhere.
+    // A copy of that file and of the vault proves it: no message is kept elsewhere.
     let copy = (try place.databaseFiles(), try place.vaultFile)
     let other = EngineHome()
     _ = try await other.makeVault()
@@ -60,7 +60,7 @@ import VaultedDatabase
     try await engine.stop()
   }
 
-  @Test func `an engine that stops under another leaves the log to it`() async throws {
+  @Test func `an engine that stops before another keeps the log`() async throws {
     let vault = try await filled()
     let first = try await place.start(vault)
     let second = try await place.start(vault)
@@ -74,7 +74,7 @@ import VaultedDatabase
     #expect(try names == ["messaging.db"])
   }
 
-  @Test func `an engine whose readers have met damage leaves the log`() async throws {
+  @Test func `an engine whose reads found damage keeps the log`() async throws {
     let vault = try await filled()
     let engine = try await place.start(vault)
     let page = try await engine.database.read { db in
@@ -94,7 +94,7 @@ import VaultedDatabase
     #expect(try place.databaseFiles()["messaging.db"] == files["messaging.db"])
   }
 
-  @Test func `who only looks at a database leaves no file beside it, and no log changed`()
+  @Test func `reading a database leaves no file beside it and changes no log`()
     async throws
   {
     let vault = try await filled()
@@ -112,7 +112,7 @@ import VaultedDatabase
     _ = try await MessagingEngine.verify(place.home, vault: vault)
     #expect(try names == ["messaging.db"])
     #expect(try place.databaseFiles() == older)
-    // With a log there, as a kill leaves it.
+    // With a log, as after a kill.
     try place.replaceDatabase(killed)
     _ = try await MessagingEngine.verify(place.home, vault: vault)
     _ = await MessagingEngine.examineAge(of: place.home, vault: vault)

@@ -6,8 +6,9 @@ import SystemPackage
 import VaultCrypto
 import VaultedDatabase
 
-/// A home in a folder of its own, gone with this object, whose vaults cost nothing and have clocks that
-/// stand still.
+/// A home in a folder of its own, which this object removes.
+///
+/// Its vaults are cheap, and its clocks stand still.
 final class EngineHome: Sendable {
   let folder: URL
   let home: DataVaultHome
@@ -20,7 +21,7 @@ final class EngineHome: Sendable {
       folder, FileVaultStore(home: FilePath(folder.path), fileSystem: LinuxFileSystem()))
   }
 
-  /// The same place, with its vaults seen through another store.
+  /// The same home, with its vaults in another store.
   convenience init(in place: EngineHome, store: any VaultStore) {
     self.init(place.folder, store)
   }
@@ -43,7 +44,7 @@ final class EngineHome: Sendable {
     try? FileManager.default.removeItem(at: folder)
   }
 
-  /// The database and what lies beside it, with the bytes of each.
+  /// The database and its log, with their bytes.
   func databaseFiles() throws -> [String: Data] {
     var files: [String: Data] = [:]
     for name in ["messaging.db", "messaging.db-wal"] {
@@ -61,7 +62,7 @@ final class EngineHome: Sendable {
     for (name, bytes) in files { try bytes.write(to: folder.appendingPathComponent(name)) }
   }
 
-  /// The vault as it lies on the disk.
+  /// The bytes of the vault on the disk.
   var vaultFile: Data {
     get throws { try Data(contentsOf: folder.appendingPathComponent("vaults/messaging.vault")) }
   }
@@ -72,14 +73,14 @@ final class EngineHome: Sendable {
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: url.path)
   }
 
-  /// The messaging vault, made and unlocked.
+  /// Makes and unlocks the messaging vault.
   func makeVault(policy: VaultPolicy? = nil) async throws -> Vault {
     try await Vault.create(
       .messaging, in: home.store, credentials: Self.credentials, policy: policy,
       parameters: home.vaultParameters)
   }
 
-  /// The same vault, as another process opens it.
+  /// The same vault, opened as by another process.
   func unlockedVault() async throws -> Vault {
     let vault = try await Vault.get(.messaging, in: home.store, parameters: home.vaultParameters)
     try await vault.unlock(with: Self.credentials)

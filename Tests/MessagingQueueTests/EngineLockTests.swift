@@ -8,8 +8,7 @@ import Testing
   private let place = EngineHome()
   private let message = Message(channel: .orders, payload: [1])
 
-  @Test func `locking the vault ends the engines that were started on it, then wipes`() async throws
-  {
+  @Test func `lock() ends the vault's engines before it wipes the vault`() async throws {
     let vault = try await place.makeVault()
     let engine = try await place.start(vault)
     let other = try await place.start(vault)
@@ -31,7 +30,7 @@ import Testing
     try await next.stop()
   }
 
-  @Test func `a lock waits for the commit that is under way`() async throws {
+  @Test func `lock() waits for the commit under way`() async throws {
     let vault = try await place.makeVault()
     let engine = try await place.start(vault)
     let gate = WriterGate(engine.database)
@@ -47,7 +46,7 @@ import Testing
     #expect(try await engine.settledState() == .refused(.vaultLocked))
   }
 
-  @Test func `who waits for messages is told of the lock`() async throws {
+  @Test func `lock() ends waits for messages with vaultLocked`() async throws {
     let vault = try await place.makeVault()
     let engine = try await place.start(vault)
     let reading = Task {
@@ -64,7 +63,7 @@ import Testing
     #expect(await receiving.value == .vaultLocked)
   }
 
-  @Test func `a vault whose engine has been stopped locks without it`() async throws {
+  @Test func `lock() ignores an engine that has stopped`() async throws {
     let vault = try await place.makeVault()
     let engine = try await place.start(vault)
     try await engine.stop()
@@ -73,7 +72,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `the end of a lock timeout ends an engine only if it asked for that`(
+  func `a lock timeout stops an engine only with stopsWhenVaultExpires`(
     stops: Bool
   ) async throws {
     var policy = VaultPolicy()
@@ -90,7 +89,7 @@ import Testing
       #expect(await code { try await engine.publish(message) } == .vaultLocked)
     } else {
       try await engine.publish(message)
-      // A lock still reaches it, though the vault is wiped already.
+      // A lock still reaches the engine, though the vault is already wiped.
       await vault.lock()
       #expect(try await engine.settledState() == .refused(.vaultLocked))
     }

@@ -4,7 +4,7 @@ import Testing
 @Suite struct EngineStateMachineTests {
   private static let refused = EngineState.refused(.vaultLocked)
 
-  /// One row: what leads to a state, an event there, what is to be done, and the state after.
+  /// One row: the events that lead to a state, an event there, the action, and the next state.
   struct Row: CustomTestStringConvertible {
     let path: [EngineStateMachine.Event]
     let event: EngineStateMachine.Event
@@ -64,52 +64,52 @@ import Testing
   ]
 
   @Test(arguments: rows) func `each event in each state has one outcome`(row: Row) {
-    var life = EngineStateMachine()
-    for event in row.path { _ = life.handle(event) }
-    #expect(life.handle(row.event) == row.action)
-    #expect(life.state == row.state)
+    var machine = EngineStateMachine()
+    for event in row.path { _ = machine.handle(event) }
+    #expect(machine.handle(row.event) == row.action)
+    #expect(machine.state == row.state)
   }
 
-  @Test func `work is taken while it runs, and refused with the reason otherwise`() {
-    var life = EngineStateMachine()
-    #expect(life.refusal == .stopped)
-    _ = life.handle(.start)
-    #expect(life.refusal == .stopped)
-    _ = life.handle(.opened)
-    #expect(life.refusal == nil)
-    var locked = life
+  @Test func `a running engine takes work, any other refuses it with the reason`() {
+    var machine = EngineStateMachine()
+    #expect(machine.refusal == .stopped)
+    _ = machine.handle(.start)
+    #expect(machine.refusal == .stopped)
+    _ = machine.handle(.opened)
+    #expect(machine.refusal == nil)
+    var locked = machine
     _ = locked.handle(.forcedStop(.vaultLocked))
     #expect(locked.refusal == .vaultLocked)
     _ = locked.handle(.closed)
     #expect(locked.refusal == .vaultLocked)
-    _ = life.handle(.stop)
-    #expect(life.refusal == .stopped)
+    _ = machine.handle(.stop)
+    #expect(machine.refusal == .stopped)
   }
 
-  @Test func `an observer sees the state now and each one after it`() async {
-    let keeper = EngineStateStore()
-    _ = keeper.handle(.start)
-    var states = keeper.states.makeAsyncIterator()
-    _ = keeper.handle(.opened)
-    _ = keeper.handle(.start)
-    _ = keeper.handle(.stop)
-    _ = keeper.handle(.closed)
+  @Test func `an observer sees the current state and each later one`() async {
+    let store = EngineStateStore()
+    _ = store.handle(.start)
+    var states = store.states.makeAsyncIterator()
+    _ = store.handle(.opened)
+    _ = store.handle(.start)
+    _ = store.handle(.stop)
+    _ = store.handle(.closed)
     var seen: [EngineState] = []
     while seen.last != .stopped, let state = await states.next() { seen.append(state) }
     #expect(seen == [.starting, .running, .stopping, .stopped])
   }
 
-  @Test func `who waits for the end is told when everything is closed`() async {
-    let keeper = EngineStateStore()
-    await keeper.awaitEnd()
-    _ = keeper.handle(.start)
-    _ = keeper.handle(.opened)
-    _ = keeper.handle(.stop)
+  @Test func `awaitEnd() returns after everything is closed`() async {
+    let store = EngineStateStore()
+    await store.awaitEnd()
+    _ = store.handle(.start)
+    _ = store.handle(.opened)
+    _ = store.handle(.stop)
     let waiter = Task {
-      await keeper.awaitEnd()
-      return keeper.state
+      await store.awaitEnd()
+      return store.state
     }
-    _ = keeper.handle(.closed)
+    _ = store.handle(.closed)
     #expect(await waiter.value == .stopped)
   }
 }

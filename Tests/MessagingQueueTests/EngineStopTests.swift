@@ -28,7 +28,7 @@ import Testing
     return Task { await code { try await engine.publish(message) } }
   }
 
-  @Test func `a stop lets those who wait for their commit have it, and then refuses everything`()
+  @Test func `stop() finishes waiting commits and then refuses every call`()
     async throws
   {
     let engine = try await engine()
@@ -47,7 +47,7 @@ import Testing
     #expect(try plain.database.receive(9, from: channel).map(\.payload) == [[1]])
   }
 
-  @Test func `a stop does not wait longer than it may`() async throws {
+  @Test func `stop() waits no longer than stopTimeout`() async throws {
     let engine = try await engine(stopTimeout: .milliseconds(20))
     let gate = WriterGate(plain.pool)
     let waiting = publishing(1, on: engine)
@@ -59,7 +59,7 @@ import Testing
     #expect(try plain.database.receive(9, from: channel) == [])
   }
 
-  @Test func `a stop whose task is cancelled closes the database all the same`() async throws {
+  @Test func `stop() closes the database even if its task is cancelled`() async throws {
     let closed = Reports()
     let engine = try await engine(closePool: { closed.note() })
     let stopping = Task {
@@ -70,7 +70,7 @@ import Testing
     #expect(closed.noteCount == 1)
   }
 
-  @Test func `a second stop waits for the first, and closes nothing again`() async throws {
+  @Test func `a second stop() waits for the first and closes nothing`() async throws {
     let closed = Reports()
     let engine = try await engine(closePool: { closed.note() })
     async let first: Void = engine.stop()
@@ -81,13 +81,13 @@ import Testing
     #expect(closed.noteCount == 1)
   }
 
-  @Test func `a database that cannot be closed is said to be, and the engine ends`() async throws {
-    let engine = try await engine(closePool: { throw EngineError(.busy, "somebody reads") })
+  @Test func `stop() reports a database that cannot be closed, and the engine ends`() async throws {
+    let engine = try await engine(closePool: { throw EngineError(.busy, "a read is active") })
     #expect(await code { try await engine.stop() } == .busy)
     #expect(engine.state == .stopped)
   }
 
-  @Test func `the database is closed under nobody who reads, and nobody begins to read meanwhile`()
+  @Test func `stop() closes the database only after all reads end, and refuses new reads`()
     async throws
   {
     let closed = Reports()
@@ -117,7 +117,7 @@ import Testing
     #expect(closed.noteCount == 1)
   }
 
-  @Test func `the states can be followed`() async throws {
+  @Test func `an observer can follow the states of an engine`() async throws {
     let engine = try await engine()
     var states = engine.states.makeAsyncIterator()
     try await engine.stop()

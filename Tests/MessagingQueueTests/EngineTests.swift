@@ -3,7 +3,7 @@ import Testing
 import VaultCrypto
 
 @Suite struct EngineTests {
-  @Test func `a stopped engine refuses every verb`() async throws {
+  @Test func `a stopped engine refuses every operation`() async throws {
     let plain = try PlainEngine()
     let channel = try Channel("orders")
     let engine = try await MessagingEngine(

@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  /// Starts callers one after the other while the writer is held, so that all of them wait.
+  /// Starts callers one after another while the writer is held, so that all of them wait.
   private func together(
     _ callers: [@Sendable () async -> EngineError.Code?]
   ) async throws -> [EngineError.Code?] {
@@ -60,11 +60,11 @@ import Testing
     let results = try await together((0..<20).map { index in { await note("\(index)") } })
     #expect(results.allSatisfy { $0 == nil })
     #expect(try notes == (0..<20).map(String.init))
-    #expect(reports.verbCounts == [20])
+    #expect(reports.operationCounts == [20])
     #expect(try plain.number("SELECT commit_number FROM engine") == 2)
   }
 
-  @Test func `messages that fail in a shared commit leave no trace in its sums`() async throws {
+  @Test func `messages that fail in a shared commit do not change its sums`() async throws {
     try await plain.pool.write { db in
       try db.execute(
         sql: """
@@ -75,7 +75,7 @@ import Testing
     let groups = [["a"], ["b", "bad"], ["bad"], ["c", "d"], ["bad"], ["e"]]
     let results = try await together(groups.map { texts in { await publish(texts) } })
     #expect(results.map { $0 == nil } == groups.map { !$0.contains("bad") })
-    #expect(reports.verbCounts == [3])
+    #expect(reports.operationCounts == [3])
     let stored = try plain.text(
       "SELECT group_concat(CAST(payload AS TEXT), '') FROM (SELECT * FROM message ORDER BY timetoken)"
     )
@@ -95,7 +95,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [0, 1, 2]) func `a verb that fails takes nothing of the others with it`(
+  @Test(arguments: [0, 1, 2]) func `an operation that fails undoes no other`(
     bad: Int
   ) async throws {
     let fault = EngineError(.invalidArgument, "no")
@@ -105,14 +105,15 @@ import Testing
     #expect(try notes == (0..<3).filter { $0 != bad }.map(String.init))
   }
 
-  @Test func `verbs whose transaction another has lost are done in one of their own`() async throws
+  @Test func `operations of a lost transaction run again, each in a transaction of its own`()
+    async throws
   {
     let results = try await together([
       { await note("a") }, { await note("b") },
       {
         await code {
           try await commits.run(during: "losing") { db in
-            // As SQLite does by itself when the disk is full.
+            // SQLite does this by itself when the disk is full.
             try db.execute(sql: "ROLLBACK")
             throw DatabaseError(resultCode: .SQLITE_FULL)
           }
@@ -124,7 +125,7 @@ import Testing
     #expect(try notes == ["a", "b", "c"])
   }
 
-  @Test func `all that waited for another process are told that it is busy`() async throws {
+  @Test func `operations that waited for another process fail with busy`() async throws {
     try await plain.pool.writeWithoutTransaction { db in
       try db.execute(sql: "PRAGMA busy_timeout = 10")
     }
@@ -136,15 +137,15 @@ import Testing
     #expect(try notes == ["c"])
   }
 
-  @Test func `a group has a limit, of verbs and of bytes`() async throws {
+  @Test func `a group has a limit of operations and of bytes`() async throws {
     _ = try await together(
       (0..<5).map { index in
         { await note(String(repeating: "\(index)", count: 2 << 20)) }
       })
-    #expect(reports.verbCounts == [2, 2, 1])
+    #expect(reports.operationCounts == [2, 2, 1])
   }
 
-  @Test func `a caller that gives up before its turn changes nothing`() async throws {
+  @Test func `a caller that is cancelled before its turn changes nothing`() async throws {
     let gate = WriterGate(plain.pool)
     let first = Task { await note("first") }
     await Self.until { commits.waitingCount == 1 }
@@ -157,7 +158,7 @@ import Testing
     #expect(try notes == ["first"])
   }
 
-  @Test func `a caller that was cancelled before it began is not served`() async throws {
+  @Test func `an operation of a cancelled task never runs`() async throws {
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }
       return await note("never")
@@ -166,7 +167,7 @@ import Testing
     #expect(try notes == [])
   }
 
-  @Test func `a caller that gives up after its turn has come gets what has come of it`()
+  @Test func `a caller that is cancelled after its turn gets the result`()
     async throws
   {
     let (entered, leave) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
@@ -186,7 +187,7 @@ import Testing
     #expect(try notes == ["late"])
   }
 
-  @Test func `a queue that closes finishes what it has, and takes nothing more`() async throws {
+  @Test func `close() finishes waiting operations and takes no more`() async throws {
     let gate = WriterGate(plain.pool)
     let waiting = Task { await note("waiting") }
     await Self.until { commits.waitingCount == 1 }

@@ -9,9 +9,9 @@ import Testing
 import VaultCrypto
 import VaultedDatabase
 
-/// Whole homes as they were once stored: `Fixtures/homes/README.md`.
+/// Complete homes that earlier versions stored: `Fixtures/homes/README.md`.
 ///
-/// `DATAVAULT_MAKE_FIXTURES=1` makes those that are missing and changes none that is there.
+/// `DATAVAULT_MAKE_FIXTURES=1` makes those that are missing and changes no existing one.
 struct HomeFixtureTests {
   private let place = EngineHome()
   private static let password = "correct horse battery staple"
@@ -19,7 +19,7 @@ struct HomeFixtureTests {
   @Test(arguments: ["secured", "not-secured"])
   func `a home of version 1 starts with all its messages`(name: String) async throws {
     try copy(Self.folder.appendingPathComponent(name), to: place.folder)
-    // Its tables are of an older schema until an engine has started on them.
+    // The tables have an older schema until an engine has started on them.
     let older = try await MessagingEngine.verify(home, vault: vault(name))
     #expect(older.pages.isClean)
     #expect(older.messages?.faults.map(\.rule) == ["schemaVersion"])
@@ -31,7 +31,7 @@ struct HomeFixtureTests {
     #expect(history.first?.headers == ["type": "order"])
     let dead = try await engine.deadLetters(of: orders, for: Consumer("audit"))
     #expect(dead.map(\.reason) == ["unreadable"])
-    // What had been received is delivered again: its lease has ended.
+    // Received messages are delivered again, as their leases have ended.
     let deliveries = try await engine.receive(from: orders, maximumCount: 100)
     #expect(
       deliveries.map { String(decoding: $0.payload, as: UTF8.self) }
@@ -49,7 +49,7 @@ struct HomeFixtureTests {
     ("foreign-database", .databaseMismatch), ("anchor-id-unknown", .rolledBack),
     ("anchor-commit-of-another", .rolledBack), ("commit-number-behind-the-anchor", .rolledBack),
   ])
-  func `a home with one fault is refused, and the fault is told`(
+  func `start() refuses a home with one fault and names the fault`(
     name: String, code: EngineError.Code
   ) async throws {
     await #expect {
@@ -87,7 +87,7 @@ struct HomeFixtureTests {
     Credentials(password: SecretBytes(copying: Array(password.utf8)))
   }
 
-  /// The vault and the database alone, private as a home is.
+  /// Only the vault and the database, with a home's permissions.
   private func copy(_ source: URL, to target: URL) throws {
     for (name, mode) in [("", 0o700), ("vaults", 0o700)] {
       try FileManager.default.createDirectory(
@@ -112,7 +112,7 @@ struct HomeFixtureTests {
     .enabled(
       if: ProcessInfo.processInfo.environment["DATAVAULT_MAKE_FIXTURES"] != nil,
       "fixtures are made only on demand: DATAVAULT_MAKE_FIXTURES=1"))
-  func `homes are made`() async throws {
+  func `missing home fixtures are made`() async throws {
     try await make("secured") { engine in try await fill(engine) }
     try await make("not-secured", isSecured: false) { engine in try await fill(engine) }
     try await make("newer-schema") { engine in

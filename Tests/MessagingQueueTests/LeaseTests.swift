@@ -15,13 +15,13 @@ import Testing
     try engine.database.publish(["a", "b", "c"], to: channel)
   }
 
-  @Test func `a leased message goes to nobody else`() throws {
+  @Test func `a leased message goes to no other receiver`() throws {
     #expect(try database.receive(2, from: channel).map(\.text) == ["a", "b"])
     #expect(try engine.secondDatabase().receive(9, from: channel).map(\.text) == ["c"])
     #expect(try database.receive(9, from: channel).isEmpty)
   }
 
-  @Test func `a lease that has ended is delivered again, before anything else`() throws {
+  @Test func `a message whose lease has ended is delivered again first`() throws {
     _ = try database.receive(1, from: channel)
     engine.time.advance(by: .seconds(29))
     #expect(try database.receive(1, from: channel).map(\.text) == ["b"])
@@ -31,7 +31,7 @@ import Testing
     #expect(again.map(\.attempt) == [2, 1])
   }
 
-  @Test func `an acknowledged message is gone, from the log too`() throws {
+  @Test func `an acknowledged message leaves the log`() throws {
     let deliveries = try database.receive(3, from: channel)
     try database.acknowledge(deliveries.map(\.token))
     engine.time.advance(by: .seconds(60))
@@ -39,7 +39,7 @@ import Testing
     #expect(try engine.number("SELECT count(*) FROM message") == 0)
   }
 
-  @Test func `a late worker cannot acknowledge what has been leased to another`() throws {
+  @Test func `a late worker cannot acknowledge a message that is leased again`() throws {
     let late = try database.receive(1, from: channel)[0]
     engine.time.advance(by: .seconds(31))
     let other = try database.receive(1, from: channel)[0]
@@ -49,14 +49,14 @@ import Testing
     try database.acknowledge([other.token])
   }
 
-  @Test func `a late worker may acknowledge what nobody else has received`() throws {
+  @Test func `a late worker can acknowledge a message that no other worker has received`() throws {
     let late = try database.receive(1, from: channel)[0]
     engine.time.advance(by: .seconds(3600))
     try database.acknowledge([late.token])
     #expect(try database.receive(9, from: channel).map(\.text) == ["b", "c"])
   }
 
-  @Test func `a receive that is full leaves what lies behind to its late worker`() throws {
+  @Test func `a full receive leaves later messages to their late worker`() throws {
     var message = Message(channel: channel, payload: Array("d".utf8))
     message.timeToLive = .seconds(40)
     _ = try database.publish([message])
@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test
-  func `an expired message that waits for its key leaves its late worker the time until its turn`()
+  func `a late worker can settle an expired message until its key's turn`()
     throws
   {
     var (first, second) = (
@@ -77,7 +77,8 @@ import Testing
     (first.orderingKey, second.orderingKey) = ("key", "key")
     second.timeToLive = .seconds(40)
     _ = try database.publish([first, second])
-    // The second is leased while the first is delayed, and its lease ends before the first is back.
+    // The second is leased while the first is delayed, and its lease ends before the first is
+    // ready.
     try database.release(
       try database.receive(9, from: first.channel).map(\.token), after: .seconds(10))
     let late = try database.receive(9, from: first.channel)
@@ -89,13 +90,13 @@ import Testing
     try database.acknowledge(late.map(\.token))
   }
 
-  @Test func `a token settles once`() throws {
+  @Test func `a token settles its delivery once`() throws {
     let token = try database.receive(1, from: channel)[0].token
     try database.acknowledge([token])
     #expect(code { try database.acknowledge([token]) } == .unknownLease)
   }
 
-  @Test func `tokens that are still good are settled beside one that is not`() throws {
+  @Test func `valid tokens are settled beside an invalid one`() throws {
     let deliveries = try database.receive(3, from: channel)
     try database.release([deliveries[1].token])
     let error = #expect(throws: EngineError.self) {
@@ -106,7 +107,7 @@ import Testing
     #expect(try database.receive(9, from: channel).map(\.text) == ["b"])
   }
 
-  @Test func `a token with one other digit settles nothing`() throws {
+  @Test func `a token with one changed digit settles nothing`() throws {
     let token = try database.receive(1, from: channel)[0].token
     let text = token.description
     let forged = String(text.dropLast()) + (text.last == "0" ? "1" : "0")
@@ -116,19 +117,19 @@ import Testing
     try database.acknowledge([token])
   }
 
-  @Test func `no two deliveries have the same secret`() throws {
+  @Test func `every delivery has a secret of its own`() throws {
     let deliveries = try database.receive(3, from: channel)
     let secrets = Set(deliveries.map { $0.token.description.suffix(32) })
     #expect(secrets.count == 3)
   }
 
-  @Test func `a released message returns at once, to its place in the order`() throws {
+  @Test func `a released message returns immediately to its place in the order`() throws {
     let deliveries = try database.receive(2, from: channel)
     try database.release(deliveries.map(\.token))
     #expect(try database.receive(9, from: channel).map(\.text) == ["a", "b", "c"])
   }
 
-  @Test func `a message released with a delay returns when it is over`() throws {
+  @Test func `a message released with a delay returns after the delay`() throws {
     let delivery = try database.receive(1, from: channel)[0]
     try database.release([delivery.token], after: .seconds(10))
     #expect(try database.receive(9, from: channel).map(\.text) == ["b", "c"])
@@ -145,7 +146,7 @@ import Testing
     #expect(try engine.secondDatabase().receive(9, from: channel).map(\.text) == ["a", "b", "c"])
   }
 
-  @Test func `a wall clock that jumps ends no lease and lengthens none`() throws {
+  @Test func `a jump of the wall clock neither ends nor extends a lease`() throws {
     _ = try database.receive(3, from: channel)
     engine.time.setNow(UnixTime(nanoseconds: 4_000_000_000_000_000_000))
     #expect(try database.receive(9, from: channel).isEmpty)
@@ -154,7 +155,7 @@ import Testing
     #expect(try database.receive(9, from: channel).count == 3)
   }
 
-  @Test func `a lease or a count of nothing is refused`() {
+  @Test func `a lease or a count of zero is refused`() {
     #expect(
       code { _ = try database.receive(from: channel, maximumCount: 0, lease: .seconds(1)) }
         == .invalidArgument)
@@ -165,7 +166,7 @@ import Testing
     }
   }
 
-  @Test func `one receive takes no more bytes into memory than it may, but always one`() throws {
+  @Test func `receive() keeps to its byte limit, but always takes one message`() throws {
     var configuration = EngineConfiguration()
     configuration.maximumReceiveByteCount = 5
     let engine = try PlainEngine(configuration: configuration)

@@ -45,7 +45,7 @@ import Testing
     ("failures", "UPDATE dead_letter SET failures = 'nonsense'"),
   ]
 
-  /// A channel of which each table has a row.
+  /// A channel with a row in each table.
   private static func engine() throws -> PlainEngine {
     let engine = try PlainEngine()
     let channel = try Channel("c")
@@ -61,7 +61,7 @@ import Testing
     return engine
   }
 
-  @Test func `what an engine has made is clean`() throws {
+  @Test func `verification finds no fault in an engine's database`() throws {
     let engine = try Self.engine()
     #expect(try ExchangeFixture.faults(engine) == [])
     let verification = try engine.pool.read { db in try MessageVerifier.run(db) }
@@ -69,7 +69,7 @@ import Testing
   }
 
   @Test(arguments: faults.indices)
-  func `each broken rule is named`(index: Int) throws {
+  func `verification names each broken rule`(index: Int) throws {
     let (rule, sql) = Self.faults[index]
     let engine = try Self.engine()
     try engine.pool.writeWithoutTransaction { db in
@@ -80,7 +80,7 @@ import Testing
     #expect(found.contains { $0.rule == rule }, "\(found)")
   }
 
-  @Test func `a database of another application is refused at its opening`() throws {
+  @Test func `opening refuses a database of another application`() throws {
     let engine = try Self.engine()
     try engine.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA application_id = 7") }
     #expect(code { _ = try engine.secondDatabase() } == .databaseMismatch)
@@ -91,14 +91,14 @@ import Testing
     #expect(code { _ = try other.secondDatabase() } == .databaseMismatch)
   }
 
-  @Test func `a recovered channel takes no name that another has`() throws {
+  @Test func `a recovered channel gets an unused name`() throws {
     let engine = try PlainEngine()
     for name in ["recovered-3", "b", "lost"] {
       try engine.database.publish(["one"], to: try Channel(name))
     }
     try engine.pool.write { db in try db.execute(sql: "DELETE FROM channel WHERE name = 'lost'") }
-    let mending = try MessageRepairer.run(engine.pool, lostDeliveries: false)
-    #expect(mending.channels.map(\.channel) == ["b", "recovered-3", "recovered-3-again"])
+    let repair = try MessageRepairer.run(engine.pool, lostDeliveries: false)
+    #expect(repair.channels.map(\.channel) == ["b", "recovered-3", "recovered-3-again"])
     #expect(try ExchangeFixture.faults(engine) == [])
   }
 }

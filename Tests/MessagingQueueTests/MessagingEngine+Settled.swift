@@ -1,7 +1,7 @@
 import MessagingQueue
 
 extension MessagingEngine {
-  /// Its state once the stop that is under way is over: on a busy machine a lock's patience may end before.
+  /// The state after the stop under way: on a busy machine the timeout of a lock can end before it.
   func settledState() async throws -> EngineState {
     while state == .stopping { try await Task.sleep(for: .milliseconds(1)) }
     return state

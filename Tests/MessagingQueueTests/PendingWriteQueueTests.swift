@@ -3,67 +3,68 @@ import Testing
 @testable import MessagingQueue
 
 @Suite struct PendingWriteQueueTests {
-  @Test func `verbs leave in the order in which they came, whatever is taken out between`() {
-    var line = PendingWriteQueue()
-    for number in 1...9 { line.append(verb(UInt64(number))) }
-    #expect(line.popFirst()?.number == 1)
-    #expect(line.popFirst()?.number == 2)
-    #expect(line.remove(5)?.number == 5)
-    #expect(line.remove(5) == nil)
-    #expect(line.remove(1) == nil, "it is gone")
-    line.append(verb(10))
-    #expect(line.count == 7)
-    #expect(line.last?.number == 10)
-    #expect(line.removeAll(through: 6).map(\.number) == [3, 4, 6])
-    #expect(line.remove(8)?.number == 8)
+  @Test func `operations leave in their order, whatever is removed in between`() {
+    var queue = PendingWriteQueue()
+    for number in 1...9 { queue.append(write(UInt64(number))) }
+    #expect(queue.popFirst()?.number == 1)
+    #expect(queue.popFirst()?.number == 2)
+    #expect(queue.remove(5)?.number == 5)
+    #expect(queue.remove(5) == nil)
+    #expect(queue.remove(1) == nil, "it was removed")
+    queue.append(write(10))
+    #expect(queue.count == 7)
+    #expect(queue.last?.number == 10)
+    #expect(queue.removeAll(through: 6).map(\.number) == [3, 4, 6])
+    #expect(queue.remove(8)?.number == 8)
     var rest: [UInt64] = []
-    while let next = line.popFirst() { rest.append(next.number) }
+    while let next = queue.popFirst() { rest.append(next.number) }
     #expect(rest == [7, 9, 10])
-    #expect(line.isEmpty)
-    #expect(line.last == nil)
-    #expect(line.removeAll(through: .max).isEmpty)
+    #expect(queue.isEmpty)
+    #expect(queue.last == nil)
+    #expect(queue.removeAll(through: .max).isEmpty)
   }
 
-  @Test func `taking all that wait moves none of them more than once`() {
-    var line = PendingWriteQueue()
-    for number in 1...1000 { line.append(verb(UInt64(number))) }
+  @Test func `removing all operations moves each of them at most once`() {
+    var queue = PendingWriteQueue()
+    for number in 1...1000 { queue.append(write(UInt64(number))) }
     var moveCount = 0
-    while !line.isEmpty {
-      let before = line.verbs.count
-      _ = line.popFirst()
-      if line.verbs.count < before { moveCount += line.verbs.count }
+    while !queue.isEmpty {
+      let before = queue.writes.count
+      _ = queue.popFirst()
+      if queue.writes.count < before { moveCount += queue.writes.count }
     }
     #expect(moveCount <= 1000)
   }
 
-  @Test func `a line that is never empty does not grow with what passes through it`() {
-    var line = PendingWriteQueue()
-    for number in 1...3 { line.append(verb(UInt64(number))) }
+  @Test func `a queue that is never empty does not grow`() {
+    var queue = PendingWriteQueue()
+    for number in 1...3 { queue.append(write(UInt64(number))) }
     for number in 4...1000 {
-      line.append(verb(UInt64(number)))
-      _ = line.popFirst()
+      queue.append(write(UInt64(number)))
+      _ = queue.popFirst()
     }
-    #expect(line.count == 3)
-    #expect(line.verbs.count < 10)
+    #expect(queue.count == 3)
+    #expect(queue.writes.count < 10)
   }
 
-  @Test func `a verb that was taken is let go, with all that it holds`() {
+  @Test func `the queue releases an operation that was taken`() {
     final class Payload: Sendable {}
     weak var held: Payload?
-    var line = PendingWriteQueue()
+    var queue = PendingWriteQueue()
     do {
       let payload = Payload()
       held = payload
-      line.append(verb(1) { withExtendedLifetime(payload) {} })
+      queue.append(write(1) { withExtendedLifetime(payload) {} })
     }
-    for number in 2...5 { line.append(verb(UInt64(number))) }
+    for number in 2...5 { queue.append(write(UInt64(number))) }
     #expect(held != nil)
-    let number = line.popFirst()?.number
+    let number = queue.popFirst()?.number
     #expect(number == 1)
     #expect(held == nil)
   }
 
-  private func verb(_ number: UInt64, _ fail: @escaping @Sendable () -> Void = {}) -> PendingWrite {
+  private func write(_ number: UInt64, _ fail: @escaping @Sendable () -> Void = {}) -> PendingWrite
+  {
     PendingWrite(
       number: number, operation: "testing", byteCount: 0, messages: nil,
       perform: { _, _ in {} }, fail: { _ in fail() })

@@ -24,7 +24,7 @@ final class PlainEngine: Sendable {
     database = try TestQueue(pool: pool, time: time, configuration: configuration)
   }
 
-  /// What a second process would have: a pool of its own on the same file.
+  /// A second pool on the same file, as another process has it.
   func secondDatabase(
     configuration: EngineConfiguration = EngineConfiguration()
   ) throws -> TestQueue {
@@ -53,7 +53,7 @@ extension TestQueue {
     try publish(texts.map { Message(channel: channel, payload: Array($0.utf8)) })
   }
 
-  /// Receives for half a minute.
+  /// Receives with a lease of half a minute.
   func receive(_ count: Int, from channel: Channel) throws -> [Delivery] {
     try receive(from: channel, maximumCount: count, lease: .seconds(30))
   }
@@ -63,7 +63,8 @@ extension Delivery {
   var text: String { String(decoding: payload, as: UTF8.self) }
 }
 
-/// The code of the error that `body` throws, nil if it throws none of the engine's.
+/// The code of the error that `body` throws; nil for none, and for errors that are not the
+/// engine's.
 func code(_ body: () throws -> Void) -> EngineError.Code? {
   do {
     try body()

@@ -13,7 +13,7 @@ import Testing
     engine = try PlainEngine()
   }
 
-  @Test func `what is published is received, byte for byte and in order`() throws {
+  @Test func `messages are received byte for byte and in order`() throws {
     let payloads: [[UInt8]] = [
       [], [0], Array(0...255), Array("a\nb".utf8), [0xFF, 0xFE],
       Array(repeating: 7, count: 1 << 20),
@@ -49,7 +49,7 @@ import Testing
     #expect(timetoken.description == "10000000000000000")
   }
 
-  @Test func `the order survives the last message being gone`() throws {
+  @Test func `timetokens rise after the last message has left the log`() throws {
     let first = try engine.database.publish(["a"], to: channel)[0]
     let delivery = try engine.database.receive(1, from: channel)[0]
     try engine.database.acknowledge([delivery.token])
@@ -58,7 +58,7 @@ import Testing
     #expect(first < second)
   }
 
-  @Test func `an error that SQLite gives holds neither the payload nor the statement`() throws {
+  @Test func `an error from SQLite contains neither the payload nor the statement`() throws {
     try engine.pool.writeWithoutTransaction { db in
       try db.execute(
         sql: """
@@ -77,7 +77,7 @@ import Testing
     #expect(!everything.contains("s3cret"))
   }
 
-  @Test func `a payload over the limit is refused with its batch, and says which`() throws {
+  @Test func `a payload over the limit refuses its batch and is named`() throws {
     var configuration = EngineConfiguration()
     configuration.maximumPayloadByteCount = 3
     let engine = try PlainEngine(configuration: configuration)
@@ -89,12 +89,12 @@ import Testing
     #expect(try engine.database.receive(10, from: channel).isEmpty)
   }
 
-  @Test func `the limit is 1 MiB unless it is set`() throws {
+  @Test func `the default payload limit is 1 MiB`() throws {
     let large = Message(channel: channel, payload: Array(repeating: 0, count: 1 << 20 | 1))
     #expect(code { _ = try engine.database.publish([large]) } == .payloadTooLarge)
   }
 
-  @Test func `another writer past the busy timeout means busy, and nothing is changed`() throws {
+  @Test func `a publish fails with busy after the busy timeout and changes nothing`() throws {
     var configuration = EngineConfiguration()
     configuration.busyTimeout = .milliseconds(50)
     let second = try engine.secondDatabase(configuration: configuration)
@@ -110,7 +110,7 @@ import Testing
     #expect(try engine.database.receive(9, from: channel).map(\.text) == ["b"])
   }
 
-  @Test func `a full disk is told as such, and the batch is not there`() throws {
+  @Test func `a full disk throws diskFull and stores no part of the batch`() throws {
     try engine.database.publish(["before"], to: channel)
     let pageCount = try #require(try engine.number("PRAGMA page_count"))
     _ = try engine.number("PRAGMA max_page_count = \(pageCount + 2)")
@@ -141,7 +141,7 @@ import Testing
     #expect(code { _ = try Channel(name) } == .invalidChannel)
   }
 
-  @Test func `channel names are bytes: no two spellings of é are one channel`() throws {
+  @Test func `two Unicode spellings of é are two channels`() throws {
     let composed = try Channel("caf\u{E9}")
     let decomposed = try Channel("cafe\u{301}")
     #expect(composed != decomposed)

@@ -14,7 +14,7 @@ import VaultedDatabase
     channel = try Channel("orders")
   }
 
-  /// Messages over many pages, a few of them acknowledged, some in hand.
+  /// Messages over many pages, some of them acknowledged, others leased.
   private func fill(_ count: Int = 200) async throws {
     let vault = try await place.makeVault()
     let engine = try await place.start(vault)
@@ -39,7 +39,7 @@ import VaultedDatabase
     try bytes.write(to: database)
   }
 
-  /// The pages of a table's b-tree, as SQLite tells them.
+  /// The leaf pages of a table, according to SQLite.
   private func pages(of table: String) async throws -> [Int] {
     let vault = try await place.unlockedVault()
     let engine = try await place.start(vault)
@@ -52,14 +52,14 @@ import VaultedDatabase
     return pages
   }
 
-  /// The databases that lie in the home; their logs may be beside them.
+  /// The databases in the home, without their logs.
   private func names() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: place.folder.path)
       .filter { $0.hasPrefix("messaging.db") && !$0.contains("-notify") && !$0.contains("-maint") }
       .filter { !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }.sorted()
   }
 
-  @Test func `what is whole verifies, and damage is named`() async throws {
+  @Test func `verify() finds no fault in an intact home, and names damage`() async throws {
     try await fill()
     let vault = try await place.unlockedVault()
     let whole = try await MessagingEngine.verify(place.home, vault: vault)
@@ -72,7 +72,7 @@ import VaultedDatabase
     #expect(damaged.messages == nil)
   }
 
-  @Test func `after a salvage the engine starts with what is whole, and the damaged file is kept`()
+  @Test func `after salvage() the engine has the intact messages, and the damaged file is kept`()
     async throws
   {
     try await fill()
@@ -92,7 +92,7 @@ import VaultedDatabase
 
     let engine = try await place.start(vault)
     #expect(try await engine.messageCount(of: channel) == 190 - lost)
-    // In hand are ten, which come when their leases end; the others at once.
+    // Ten are leased and come when their leases end; all others come now.
     let rest = try await engine.receive(from: channel, maximumCount: 1000, lease: .seconds(30))
     #expect(rest.count >= 190 - lost - 10)
     #expect(rest.allSatisfy { $0.headers.count == 1 })
@@ -102,7 +102,7 @@ import VaultedDatabase
     try await again.stop()
   }
 
-  @Test func `a salvage of what is whole loses nothing`() async throws {
+  @Test func `salvage() of an intact database loses nothing`() async throws {
     try await fill()
     let vault = try await place.unlockedVault()
     let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
@@ -113,7 +113,7 @@ import VaultedDatabase
   }
 
   @Test(arguments: ["channel", "consumer", "position", "delivery", "engine", "identity"])
-  func `a lost table of the engine is mended, and no message is lost with it`(
+  func `salvage() rebuilds a lost table of the engine without losing a message`(
     table: String
   ) async throws {
     try await fill()
@@ -126,7 +126,7 @@ import VaultedDatabase
     let engine = try await place.start(vault)
     let channels = try await engine.channels()
     #expect(channels.map(\.messageCount) == [190])
-    // Nothing that was not acknowledged is withheld.
+    // Every message that was not acknowledged is delivered.
     try await engine.stop()
     let after = try await place.start(vault)
     var count = 0
@@ -142,7 +142,7 @@ import VaultedDatabase
   }
 
   @Test(arguments: [0, 5, 100, 2000])
-  func `a first page that is damaged anywhere costs no message`(offset: Int) async throws {
+  func `salvage() loses no message to a damaged first page`(offset: Int) async throws {
     try await fill()
     var bytes = try Data(contentsOf: database)
     bytes[offset] ^= 1
@@ -157,7 +157,7 @@ import VaultedDatabase
     try await engine.stop()
   }
 
-  @Test func `a salvage that was killed before the renames is finished by the next opening`()
+  @Test func `the next opening finishes a salvage that was killed before the renames`()
     async throws
   {
     try await fill()
@@ -165,7 +165,7 @@ import VaultedDatabase
     _ = try await MessagingEngine.salvage(place.home, vault: vault)
     let files = FileManager.default
     let path = { place.folder.appendingPathComponent($0).path }
-    // As it was after the vault was bound to the new one.
+    // The files after the vault was bound to the new database.
     try files.moveItem(atPath: path("messaging.db"), toPath: path("messaging.db.salvaged"))
     try files.moveItem(atPath: path("messaging.db.damaged-1"), toPath: path("messaging.db"))
     #expect(try await VaultedDatabase.cleanUpFirstRun(place.home) == nil)
@@ -174,7 +174,7 @@ import VaultedDatabase
     try await engine.stop()
     let names = try names()
     #expect(names == ["messaging.db", "messaging.db.damaged-1"])
-    // As it was with the damaged one out of the way.
+    // The files after the damaged database was renamed.
     try files.moveItem(atPath: path("messaging.db"), toPath: path("messaging.db.salvaged"))
     #expect(try await VaultedDatabase.cleanUpFirstRun(place.home) == nil)
     let again = try await place.start(vault)
@@ -182,7 +182,7 @@ import VaultedDatabase
     try await again.stop()
   }
 
-  @Test func `a salvage that was killed before the vault knew leaves the damaged one in its place`()
+  @Test func `a salvage that was killed before the vault's write keeps the damaged database`()
     async throws
   {
     try await fill()
@@ -194,7 +194,7 @@ import VaultedDatabase
     #expect(try await MessagingEngine.salvage(place.home, vault: vault).isComplete)
   }
 
-  @Test func `nobody verifies or salvages under a running engine`() async throws {
+  @Test func `verify() and salvage() throw busy while an engine runs`() async throws {
     try await fill()
     let vault = try await place.unlockedVault()
     let engine = try await place.start(vault)

@@ -10,7 +10,7 @@ import VaultedDatabase
   private static let repository = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-  @Test func `the readme's example is the one that is compiled here`() throws {
+  @Test func `the README shows the example that is compiled here`() throws {
     let readme = try String(
       contentsOf: Self.repository.appendingPathComponent("README.md"), encoding: .utf8)
     let example = try String(

@@ -8,11 +8,11 @@ import SealedSQLite
 import SystemPackage
 import VaultCrypto
 
-/// An engine's database on a sealed file whose every step is logged, and fails where it should.
+/// An engine's database on a sealed file whose every step is recorded, and fails on request.
 struct RecordedEngine {
   static let channel = Channel.orders
 
-  /// In memory where the system has it: what is durable is decided by the record.
+  /// In memory if the system has `/dev/shm`: the record decides what is durable.
   static let base = FilePath(
     FileManager.default.isWritableFile(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory())
 
@@ -31,7 +31,7 @@ struct RecordedEngine {
     try? FileManager.default.removeItem(atPath: folder.string)
   }
 
-  /// Opens the file, over the recording VFS or plainly, for the time of `body`.
+  /// Opens the file for the time of `body`, over the recording VFS or plainly.
   func withDatabase(
     isRecorded: Bool, _ body: (TestQueue) throws -> Void
   ) throws {
@@ -47,7 +47,7 @@ struct RecordedEngine {
       over: isRecorded ? RecordingVFS(recorder).name : "unix")
   }
 
-  /// Every verb, with a note after each that says what it has acknowledged.
+  /// Runs every operation, with a note after each of what it has acknowledged.
   func work(_ database: TestQueue) throws {
     try database.publish(["a", "b"], to: Self.channel)
     recorder.mark("published a b")

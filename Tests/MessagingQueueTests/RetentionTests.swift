@@ -34,7 +34,7 @@ import Testing
     #expect(try await engine.retention(of: channel) == retention)
   }
 
-  /// The sums in the channel's row are those of its messages.
+  /// Checks that the sums in the channel's row match its messages.
   private func checkSums() throws {
     let sums = try plain.pool.read { db in
       try Row.fetchOne(
@@ -48,7 +48,9 @@ import Testing
     #expect(sums?[0] == true && sums?[1] == true)
   }
 
-  @Test func `a message goes with its acknowledgement, unless the channel keeps it`() async throws {
+  @Test func `a message leaves the log after its acknowledgement, unless the channel keeps it`()
+    async throws
+  {
     try await publish("a", "b")
     try await engine.acknowledge([try await engine.receive(from: channel)[0].token])
     #expect(try await log == ["b"])
@@ -59,7 +61,7 @@ import Testing
     try checkSums()
   }
 
-  @Test func `age, count and bytes each take the oldest`() async throws {
+  @Test func `the limits of age, count and bytes each remove the oldest messages`() async throws {
     try await publish("a", "bb", "ccc")
     plain.time.advance(by: .seconds(100))
     try await publish("dddd", "eeeee", "ffffff")
@@ -76,7 +78,7 @@ import Testing
     try checkSums()
   }
 
-  @Test func `limits spare what a consumer needs`() async throws {
+  @Test func `limits keep the messages that a consumer needs`() async throws {
     try await publish("leased", "acknowledged", "ready", "ahead")
     let deliveries = try await engine.receive(from: channel, maximumCount: 3)
     try await engine.acknowledge([deliveries[1].token])
@@ -99,7 +101,7 @@ import Testing
     try checkSums()
   }
 
-  @Test func `a sweep passes over any number of messages that are needed`() async throws {
+  @Test func `a sweep passes any number of messages that consumers need`() async throws {
     let late = try Consumer("late")
     try await engine.addConsumer(late, of: channel)
     try await retain {
@@ -115,7 +117,7 @@ import Testing
     try checkSums()
   }
 
-  @Test func `a sweep does not look at what a consumer has not come to`() async throws {
+  @Test func `a sweep does not read messages after a consumer's position`() async throws {
     try await publish("a", "b", "c")
     try await engine.addConsumer(.default, of: channel)
     try await retain { $0.maximumMessageCount = 0 }
@@ -126,8 +128,7 @@ import Testing
     #expect(try await log.count == 3)
   }
 
-  @Test func `one engine does the rounds by itself, and another after it has stopped`() async throws
-  {
+  @Test func `one engine does the maintenance, and another after it has stopped`() async throws {
     var configuration = EngineConfiguration()
     configuration.maintenanceInterval = .milliseconds(5)
     let path = FilePath(plain.pool.path + "-maintenance")
@@ -147,7 +148,7 @@ import Testing
     }
   }
 
-  @Test func `a purge takes messages from whoever has them, and lets their keys go on`()
+  @Test func `a purge takes leased messages and unblocks their keys`()
     async throws
   {
     var first = Message(channel: channel, payload: [1])
@@ -165,7 +166,7 @@ import Testing
     try checkSums()
   }
 
-  @Test func `the file gives its space back while others write`() async throws {
+  @Test func `the file gives its space back while other callers write`() async throws {
     let payload = [UInt8](repeating: 7, count: 3000)
     for _ in 0..<6 {
       try await engine.publish(

@@ -6,7 +6,7 @@ import SealedVFS
 import Testing
 import VaultedDatabase
 
-/// What verify and salvage say of a database that is behind its vault.
+/// The results of verify and salvage for a database that is behind its vault.
 @Suite struct RollbackSalvageTests {
   private let place = EngineHome()
 
@@ -17,7 +17,7 @@ import VaultedDatabase
     try await engine.stop()
   }
 
-  /// A vault, and beside it the database as it was one publication ago.
+  /// A vault, and with it the database from before the last publication.
   private func rolledBack() async throws -> Vault {
     let vault = try await place.makeVault()
     try await publish(1...100, vault)
@@ -34,7 +34,7 @@ import VaultedDatabase
     return count
   }
 
-  /// The leaf pages of a table, as SQLite tells them.
+  /// The leaf pages of a table, according to SQLite.
   private func pages(of table: String, _ vault: Vault) async throws -> [Int] {
     let engine = try await place.start(vault)
     let pages = try await engine.database.read { db in
@@ -52,7 +52,7 @@ import VaultedDatabase
     try place.replaceDatabase(files)
   }
 
-  @Test func `verify names an older copy, whose pages and messages are whole`() async throws {
+  @Test func `verify() reports an older copy with intact pages and messages`() async throws {
     let vault = try await rolledBack()
     let before = try place.databaseFiles()
     let verification = try await MessagingEngine.verify(place.home, vault: vault)
@@ -63,7 +63,7 @@ import VaultedDatabase
     #expect(found < expected && found > 0)
   }
 
-  @Test func `a salvage refuses an older copy, and changes nothing, until it is accepted`()
+  @Test func `salvage() refuses an older copy, unchanged, until it is accepted`()
     async throws
   {
     let vault = try await rolledBack()
@@ -86,7 +86,7 @@ import VaultedDatabase
     #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
   }
 
-  @Test func `a damaged database that knows its vault's anchor is salvaged`() async throws {
+  @Test func `salvage() accepts a damaged database that has its vault's anchor`() async throws {
     let vault = try await place.makeVault()
     try await publish(1...100, vault)
     try damage(try #require(await pages(of: "message", vault).dropFirst().first))
@@ -98,7 +98,7 @@ import VaultedDatabase
     #expect(try await messageCount(vault) < 100)
   }
 
-  @Test func `a salvage goes on where the engine's row is lost, and says that it cannot tell`()
+  @Test func `salvage() continues without the engine's row and reports the anchor as unreadable`()
     async throws
   {
     let vault = try await place.makeVault()
@@ -117,7 +117,7 @@ import VaultedDatabase
     #expect(try await messageCount(vault) == 100)
   }
 
-  @Test func `a schema of which a page is lost is damage, and no rollback`() async throws {
+  @Test func `a lost page of the schema is damage, not a rollback`() async throws {
     let vault = try await place.makeVault()
     try await publish(1...100, vault)
     let pages = try await pages(of: "sqlite_schema", vault)

@@ -5,7 +5,7 @@ import MessagingQueue
 import QueueFixture
 import Testing
 
-/// `docs/reference/message-database-format.md` says what the tables are, and no more than that.
+/// `docs/reference/message-database-format.md` lists all tables and their columns, and nothing else.
 @Suite struct SchemaDocumentationTests {
   let engine: PlainEngine
   let page: String
@@ -19,7 +19,7 @@ import Testing
       encoding: .utf8)
   }
 
-  /// "TABLE.COLUMN TYPE", with "or NULL" where that can be, by the sections of the page.
+  /// "TABLE.COLUMN TYPE", with "or NULL" if the column allows it, from the sections of the page.
   private var listedColumns: [String] {
     var table = ""
     var columns: [String] = []
@@ -50,8 +50,8 @@ import Testing
           """)
     }
     let listed = listedColumns
-    #expect(Set(listed).subtracting(found) == [], "listed, and not there")
-    #expect(Set(found).subtracting(listed) == [], "there, and not listed")
+    #expect(Set(listed).subtracting(found) == [], "listed, but missing in the schema")
+    #expect(Set(found).subtracting(listed) == [], "in the schema, but not listed")
     #expect(listed.count == found.count)
   }
 

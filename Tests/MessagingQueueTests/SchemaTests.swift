@@ -26,7 +26,7 @@ import Testing
     #expect(try second.statistics().commitNumber == commitNumber)
   }
 
-  @Test func `a database of a newer version is refused and left alone`() throws {
+  @Test func `a database of a newer version is refused and unchanged`() throws {
     _ = try engine.number("PRAGMA user_version = 999")
     #expect(code { _ = try engine.secondDatabase() } == .newerVersion)
     #expect(try engine.number("PRAGMA user_version") == 999)
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test(arguments: [1, 0])
-  func `a database of version 1 climbs to one that was made today, and counts on`(
+  func `a database of version 1 migrates to the current schema and continues counting`(
     version: Int
   ) throws {
     let channel = try Channel("c")
@@ -51,7 +51,7 @@ import Testing
     if version == 1 {
       _ = try engine.secondDatabase()
     } else {
-      // A salvage that found the tables, and not what their version was.
+      // As after a salvage that found the tables, but not their version.
       _ = try MessageRepairer.run(engine.pool, lostDeliveries: false)
     }
     #expect(try self.entries() == entries)

@@ -22,7 +22,7 @@ import VaultCrypto
     channel = try Channel("orders")
   }
 
-  /// A pool that is closed when `body` returns.
+  /// Runs `body` with a pool, and closes it.
   private func withPool<Result>(_ body: (DatabasePool) throws -> Result) throws -> Result {
     let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
     let pool = try SealedDatabase.openPool(at: path, key: key)
@@ -31,7 +31,7 @@ import VaultCrypto
     return try result.get()
   }
 
-  @Test func `the engine's verbs work on a sealed pool, also after it was closed`() throws {
+  @Test func `the engine's operations work on a sealed pool, also after it was closed`() throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     let texts = (0..<3000).map { "message \($0)" }
     try withPool { pool in
@@ -78,7 +78,7 @@ import VaultCrypto
     }
   }
 
-  @Test func `a damaged page is told from a failing disk`() throws {
+  @Test func `a damaged page is distinguished from a failing disk`() throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     try withPool { pool in
       let database = try TestQueue(pool: pool, time: time)

@@ -7,8 +7,8 @@ import Testing
 import VaultCrypto
 import VaultedDatabase
 
-/// Engines and the session of their vault, in the kernel's keyring.
-@Suite(.enabled(if: KernelSessions.areAvailable, "the kernel's keyring refuses us"))
+/// Engines and their vault's session in the kernel's keyring.
+@Suite(.enabled(if: KernelSessions.areAvailable, "the kernel's keyring is not available"))
 struct SessionStartTests {
   let folder = FileManager.default.temporaryDirectory
     .appendingPathComponent("session-start-\(UUID().uuidString)")
@@ -35,7 +35,7 @@ struct SessionStartTests {
     try? FileManager.default.removeItem(at: folder)
   }
 
-  /// With the clean-up that `defer` cannot wait for.
+  /// Runs `body`, and then the clean-up that `defer` cannot await.
   private func withHome(_ body: (Vault) async throws -> Void) async throws {
     do {
       try await body(secured())
@@ -57,7 +57,7 @@ struct SessionStartTests {
     }
   }
 
-  @Test func `an engine finds the session of a secured vault, and is refused without one`()
+  @Test func `start() uses the session of a secured vault, and fails without one`()
     async throws
   {
     try await withHome { vault in
@@ -72,7 +72,7 @@ struct SessionStartTests {
   }
 
   @Test(arguments: ["directly", "through a link"])
-  func `no vault is made in the place of one that a session opens`(way: String) async throws {
+  func `start() makes no vault in place of one that a session opens`(way: String) async throws {
     try await withHome { vault in
       try await vault.openSession(for: .seconds(3600))
       await vault.lock()
@@ -85,7 +85,7 @@ struct SessionStartTests {
         ? FilePath(folder.path) : FilePath(link).appending(folder.lastPathComponent)
       let home = DataVaultHome(
         path, fileSystem: LinuxFileSystem(), vaultParameters: self.home.vaultParameters)
-      // What an unmounted file system leaves.
+      // The state of a home whose file system is unmounted.
       try FileManager.default.moveItem(atPath: folder.path, toPath: folder.path + "-away")
       defer { try? FileManager.default.removeItem(atPath: folder.path + "-away") }
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
@@ -102,7 +102,7 @@ struct SessionStartTests {
     }
   }
 
-  @Test func `an engine opens a locked vault that it is given`() async throws {
+  @Test func `start() opens a locked vault that the caller gives`() async throws {
     try await withHome { vault in
       try await vault.openSession(for: .seconds(3600))
       await vault.lock()
@@ -111,8 +111,7 @@ struct SessionStartTests {
     }
   }
 
-  @Test func `an engine that waits starts when the vault is unlocked, and not before`() async throws
-  {
+  @Test func `a waiting start() starts only after the vault is unlocked`() async throws {
     try await withHome { vault in
       var configuration = EngineConfiguration()
       configuration.unlockTimeout = .seconds(3600)
@@ -128,11 +127,11 @@ struct SessionStartTests {
       try await vault.openSession(for: .seconds(3600))
       let started = try await start.value
       #expect(unlock < started)
-      // Not measured: other tests of this process may hold every thread for long.
+      // No upper limit: other tests of this process can hold every thread for long.
     }
   }
 
-  @Test func `a start that waits ends with its task`() async throws {
+  @Test func `a waiting start() ends when its task is cancelled`() async throws {
     try await withHome { _ in
       var configuration = EngineConfiguration()
       configuration.unlockTimeout = .seconds(3600)
@@ -174,6 +173,6 @@ struct SessionStartTests {
 }
 
 private enum KernelSessions {
-  /// Tried once.
+  /// Tried once for all tests.
   static let areAvailable = (try? VaultSession.checkAvailability()) != nil
 }

@@ -15,11 +15,11 @@ import Testing
     try Int.fetchOne(db, sql: "SELECT count(*) FROM message")
   }
 
-  @Test func `once it is closed it reads nothing, and the pool is not asked`() async throws {
+  @Test func `a closed reader refuses reads without using the pool`() async throws {
     #expect(try snapshots.read(Self.count) == 0)
     #expect(try await snapshots.readAside(Self.count) == 0)
     snapshots.close()
-    // The pool is open still: whoever is refused here is refused before it.
+    // The pool is still open, so the reader itself refuses.
     #expect(code { _ = try snapshots.read(Self.count) } == .stopped)
     #expect(await code { _ = try await snapshots.readAside(Self.count) } == .stopped)
     #expect(try await plain.pool.read(Self.count) == 0)

@@ -8,8 +8,10 @@ import Testing
     session: Action, required: Action
   )
 
-  /// Every combination of given, stored and whether the database exists; what follows; what follows when
-  /// a session names the vault; and when a secured vault is required, with a session or without.
+  /// Every combination of given vault, stored vault and existing database, with its action.
+  ///
+  /// Then the action if a session names the vault, and the action if a secured vault is required,
+  /// with or without a session.
   static let table: [Row] = [
     (
       .none, .absent, false, .createStandardVault, .refuse(.vaultMissing), .refuse(.vaultMissing)
@@ -62,7 +64,7 @@ import Testing
   }
 
   @Test(arguments: table.indices)
-  func `the start follows the table`(index: Int) {
+  func `the decision follows the table`(index: Int) {
     let row = Self.table[index]
     #expect(Self.decision(row).action == row.3, "\(row)")
     #expect(Self.decision(row, session: true).action == row.session, "\(row)")
@@ -80,7 +82,7 @@ import Testing
     #expect(rows.count == combinations)
   }
 
-  @Test func `a required vault never leads to the standard credentials`() {
+  @Test func `requiresSecuredVault never leads to the standard credentials`() {
     for row in Self.table {
       let action = Self.decision(row, required: true).action
       #expect(action != .createStandardVault && action != .tryStandardCredentials)

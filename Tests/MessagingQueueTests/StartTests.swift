@@ -64,7 +64,7 @@ import VaultedDatabase
     try await engine.stop()
   }
 
-  @Test func `no security is warned about once a start, and payloads are never logged`()
+  @Test func `a start on an unsecured vault logs one warning, and no payload is ever logged`()
     async throws
   {
     defer { cleanUp() }
@@ -81,7 +81,7 @@ import VaultedDatabase
     #expect(!log.messages.contains { $0.contains("attack") })
   }
 
-  @Test func `a secured vault starts with its password only, and without a warning`() async throws {
+  @Test func `a secured vault opens only with its password, and logs no warning`() async throws {
     defer { cleanUp() }
     try await publishFirst()
     try await VaultedDatabase.secure(home, with: credentials("mine alone"))
@@ -101,14 +101,14 @@ import VaultedDatabase
     #expect(log.messages.allSatisfy { !$0.hasPrefix("warning") })
   }
 
-  @Test func `a vault made and secured before the first start is simply fresh`() async throws {
+  @Test func `a vault secured before the first start works like a new one`() async throws {
     defer { cleanUp() }
     try await VaultedDatabase.secure(home, with: credentials("mine alone"))
     #expect(await startCode() == .vaultLocked)
     #expect(try await startCode(vault: unlockedVault("mine alone")) == nil)
   }
 
-  @Test func `a locked vault that is not secured is opened with the standard credentials`()
+  @Test func `start() opens a locked, unsecured vault with the standard credentials`()
     async throws
   {
     defer { cleanUp() }
@@ -118,7 +118,7 @@ import VaultedDatabase
     #expect(await startCode(vault: vault) == nil)
   }
 
-  @Test func `where a secured vault is required, none is made or opened under the public password`()
+  @Test func `requiresSecuredVault makes and opens no vault under the public password`()
     async throws
   {
     var configuration = EngineConfiguration()
@@ -145,8 +145,7 @@ import VaultedDatabase
     #expect(try await startCode(vault: unlockedVault("long secret")) == nil)
   }
 
-  @Test func `a database without its vault is refused, and no vault is made over it`() async throws
-  {
+  @Test func `start() refuses a database without its vault and makes no vault`() async throws {
     defer { cleanUp() }
     try await publishFirst()
     try await Vault.delete(.messaging, in: home.store, force: true)
@@ -154,7 +153,7 @@ import VaultedDatabase
     #expect(try await !Vault.exists(.messaging, in: home.store))
   }
 
-  @Test func `a vault without its database is refused, and no database is made`() async throws {
+  @Test func `start() refuses a vault without its database and makes no database`() async throws {
     defer { cleanUp() }
     try await publishFirst()
     try FileManager.default.removeItem(atPath: home.databasePath.string)
@@ -162,7 +161,7 @@ import VaultedDatabase
     #expect(!FileManager.default.fileExists(atPath: home.databasePath.string))
   }
 
-  @Test func `the database of another vault is refused`() async throws {
+  @Test func `start() refuses the database of another vault`() async throws {
     defer { cleanUp() }
     try await publishFirst()
     let other = Self.home(FilePath(folder.appendingPathComponent("other").path))

@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  @Test func `messages that are refused leave the caller's transaction as it was`() async throws {
+  @Test func `refused messages leave the caller's transaction unchanged`() async throws {
     try await withEngine { recorded, engine in
       let tooLarge = Message(
         channel: RecordedEngine.channel, payload: Array(repeating: 0, count: 2 << 20))
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  @Test func `publishing in a transaction needs one, and an engine that runs`() async throws {
+  @Test func `publishing in a transaction needs an open one and a running engine`() async throws {
     try await withEngine { _, engine in
       try await engine.database.writeWithoutTransaction { db in
         #expect(code { try Self.write("a", engine, db) } == .invalidArgument)
@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  @Test func `who waits for messages is woken by the commit, not before`() async throws {
+  @Test func `the commit wakes waiting receivers, not the publish before it`() async throws {
     try await withEngine { _, engine in
       let messages = try await engine.messages(of: RecordedEngine.channel)
       let next = Task {
@@ -105,7 +105,8 @@ import Testing
     }
   }
 
-  @Test func `a power cut or a kill leaves both or neither, and both once the commit has returned`()
+  @Test
+  func `a power cut or a kill leaves rows and messages or neither, and both after the commit`()
     async throws
   {
     let recorded = try RecordedEngine()

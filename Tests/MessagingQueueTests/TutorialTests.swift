@@ -2,8 +2,8 @@ import Foundation
 import Glibc
 import Testing
 
-/// The articles of `MessagingQueue.docc`; `make docs` builds them, and the tutorial in a package of its
-/// own.
+/// Tests the articles of `MessagingQueue.docc`; `make docs` builds them, and the tutorial in a
+/// package of its own.
 @Suite struct TutorialTests {
   private static let repository = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -14,7 +14,7 @@ import Testing
         "Sources/MessagingQueue/MessagingQueue.docc/\(name).md"), encoding: .utf8)
   }
 
-  @Test func `the tutorial's files are those that are compiled here`() throws {
+  @Test func `the tutorial shows the files that are compiled here`() throws {
     let folder = Self.repository.appendingPathComponent("Tests/Support/Tutorial")
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
     let article = try Self.article("TenMinutes")
@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  @Test func `every error code stands in the article on errors`() throws {
+  @Test func `the article on errors lists every error code`() throws {
     let article = try Self.article("Errors")
     let source = try String(
       contentsOf: Self.repository.appendingPathComponent(
@@ -43,7 +43,7 @@ import Testing
     #expect(try run(["secure"], in: folder) == "secured\n")
     #expect(try run(["publish", "one"], in: folder) == "on the disk: 1\n")
 
-    // Line by line, so that what it prints is there before its end.
+    // Line by line, so that the test gets the output before the program ends.
     let worker = program(["hold"], in: folder)
     worker.arguments = try ["-oL", #require(worker.executableURL).path, "hold"]
     worker.executableURL = URL(fileURLWithPath: "/usr/bin/stdbuf")

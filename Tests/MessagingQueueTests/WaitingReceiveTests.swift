@@ -8,7 +8,7 @@ import Testing
   let channel: Channel
   let plain: PlainEngine
   let engine: MessagingEngine
-  /// Longer than any machine is busy: nothing but what is waited for ends a wait.
+  /// Longer than any machine is busy, so that only the awaited event ends a wait.
   private static let longest = Duration.seconds(3600)
 
   init() async throws {
@@ -17,26 +17,27 @@ import Testing
     engine = try await Self.engine(on: plain)
   }
 
-  /// One with a pool and a notifier of its own, as another process has; leases and delays end by themselves.
+  /// An engine with a pool and a notifier of its own, as another process has; leases and delays end
+  /// by themselves.
   private static func engine(on plain: PlainEngine) async throws -> MessagingEngine {
     let pool = try DatabasePool(path: plain.pool.path)
     return try await MessagingEngine(
       pool: pool, time: SystemTimeSource(), isSecured: true, closePool: { try pool.close() })
   }
 
-  private func untilSomebodyWaits() async throws {
+  private func untilReceiverWaits() async throws {
     while engine.tables.notifier.waiterCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
   }
 
   private func received(_ publish: () async throws -> Void) async throws -> [[UInt8]] {
     async let deliveries = engine.receive(
       from: channel, maximumCount: 9, waitingUpTo: Self.longest)
-    try await untilSomebodyWaits()
+    try await untilReceiverWaits()
     try await publish()
     return try await deliveries.map(\.payload)
   }
 
-  @Test func `a receive that waits has what is published, by this engine or another`() async throws
+  @Test func `a waiting receive() gets a message published by this engine or another`() async throws
   {
     #expect(
       try await received { try await engine.publish(Message(channel: channel, payload: [1])) } == [
@@ -49,7 +50,8 @@ import Testing
       ])
   }
 
-  @Test func `a receive that waits has what is released, and what its key held back`() async throws
+  @Test func `a waiting receive() gets released messages, and those that their key held back`()
+    async throws
   {
     var message = Message(channel: channel, payload: [1])
     message.orderingKey = "key"
@@ -62,8 +64,7 @@ import Testing
     #expect(try await engine.receive(from: channel).isEmpty)
   }
 
-  @Test func `a receive that waits has what becomes due, and what a lease gives back`() async throws
-  {
+  @Test func `a waiting receive() gets messages whose delay or lease ends`() async throws {
     var message = Message(channel: channel, payload: [1])
     message.availability = .after(.milliseconds(30))
     try await engine.publish(message)
@@ -74,31 +75,31 @@ import Testing
     #expect(again.map(\.attempt) == [2])
   }
 
-  @Test func `who waits for the end of a lease learns of a sooner one`() async throws {
+  @Test func `a waiting receive() notices an earlier end of a lease`() async throws {
     try await engine.publish((0..<2).map { Message(channel: channel, payload: [$0]) })
     let held = try await engine.receive(from: channel, maximumCount: 2, lease: .seconds(600))
-    let rings = { [notifier = engine.tables.notifier] in notifier.generation }
-    var before = rings()
+    let generation = { [notifier = engine.tables.notifier] in notifier.generation }
+    var before = generation()
     try await engine.extend([held[0].token], by: .seconds(900))
-    #expect(rings() == before)
+    #expect(generation() == before)
     try await engine.extend([held[0].token], by: .seconds(300))
-    #expect(rings() > before)
-    before = rings()
+    #expect(generation() > before)
+    before = generation()
     try await engine.release([held[1].token], after: .seconds(10))
-    #expect(rings() > before)
+    #expect(generation() > before)
   }
 
-  @Test func `it waits no longer than it may, or than the engine runs`() async throws {
+  @Test func `receive() waits no longer than its timeout, or than the engine runs`() async throws {
     #expect(try await engine.receive(from: channel, waitingUpTo: .milliseconds(20)).isEmpty)
     let waiting = Task { try await engine.receive(from: channel, waitingUpTo: Self.longest) }
-    try await untilSomebodyWaits()
+    try await untilReceiverWaits()
     try await engine.stop()
     await #expect { try await waiting.value } throws: { ($0 as? EngineError)?.code == .stopped }
   }
 
-  @Test func `a cancelled wait leases nothing`() async throws {
+  @Test func `a cancelled receive() leases nothing`() async throws {
     let waiting = Task { try await engine.receive(from: channel, waitingUpTo: Self.longest) }
-    try await untilSomebodyWaits()
+    try await untilReceiverWaits()
     waiting.cancel()
     await #expect { try await waiting.value } throws: { ($0 as? EngineError)?.code == .cancelled }
     try await engine.publish(Message(channel: channel, payload: [1]))

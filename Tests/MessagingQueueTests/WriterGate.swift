@@ -8,7 +8,8 @@ final class WriterGate: Sendable {
   private let semaphore = DispatchSemaphore(value: 0)
   private let left = DispatchSemaphore(value: 0)
 
-  /// - Parameter transaction: begun first, and rolled back at the end: other connections wait too.
+  /// - Parameter transaction: begun first and rolled back at the end, so that other connections
+  ///   wait too.
   init(_ pool: any DatabaseWriter, holding transaction: String? = nil) {
     let (semaphore, left) = (semaphore, left)
     let entered = DispatchSemaphore(value: 0)
@@ -22,19 +23,19 @@ final class WriterGate: Sendable {
     entered.wait()
   }
 
-  /// On return the writer is free, and its transaction rolled back.
+  /// Releases the writer; on return its transaction is rolled back.
   func open() {
     semaphore.signal()
     left.wait()
   }
 }
 
-/// What commits were like, as they came.
+/// The reports of commits, in their order.
 final class Reports: Sendable {
   private let reports = Mutex<[CommitReport]>([])
   private let notes = Mutex(0)
 
-  var verbCounts: [Int] { reports.withLock { $0.map(\.verbCount) } }
+  var operationCounts: [Int] { reports.withLock { $0.map(\.operationCount) } }
 
   var noteCount: Int { notes.withLock { $0 } }
 
@@ -47,7 +48,8 @@ final class Reports: Sendable {
   }
 }
 
-/// The code of the error that `body` throws, nil if it throws none of the engine's.
+/// The code of the error that `body` throws; nil for none, and for errors that are not the
+/// engine's.
 func code(_ body: () async throws -> Void) async -> EngineError.Code? {
   do {
     try await body()

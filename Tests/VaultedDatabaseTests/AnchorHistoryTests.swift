@@ -10,20 +10,20 @@ import VaultedDatabase
     DatabaseAnchor(id: Array(repeating: byte, count: 16), commitNumber: commitNumber)
   }
 
-  @Test func `a database passes with the anchor of its vault, and with that alone`() {
+  @Test func `a database passes only with its vault's anchor`() {
     let page = AnchorHistory(commitNumber: 25, anchors: [Self.old, Self.new])
     #expect(AnchorHistory.page(page, holds: nil))
     #expect(AnchorHistory.page(nil, holds: nil))
     #expect(AnchorHistory.page(page, holds: Self.new))
-    // The vault is the older of the two: a crash came between the steps.
+    // The vault has the older anchor: a crash came between the steps.
     #expect(AnchorHistory.page(page, holds: Self.old))
     #expect(!AnchorHistory.page(nil, holds: Self.old))
-    // An older copy; one that went its own way since, however far.
+    // An older copy, and a copy that has had commits of its own since.
     #expect(
       !AnchorHistory.page(AnchorHistory(commitNumber: 15, anchors: [Self.old]), holds: Self.new))
     #expect(
       !AnchorHistory.page(AnchorHistory(commitNumber: 99, anchors: [Self.old]), holds: Self.new))
-    // The id alone is not enough, nor is the number.
+    // Neither the id alone nor the number alone is enough.
     #expect(!AnchorHistory.page(page, holds: Self.anchor(2, at: 21)))
     #expect(!AnchorHistory.page(page, holds: Self.anchor(3, at: 20)))
     #expect(

@@ -8,7 +8,7 @@ import Testing
 @testable import VaultedDatabase
 
 @Suite struct CleanUpTests {
-  @Test func aVaultWhoseDatabaseIsGoneIsRetiredWhole() async throws {
+  @Test func `cleanUpFirstRun() renames a vault whose database is gone`() async throws {
     let temporary = try TemporaryHome()
     _ = try await temporary.makeVault(.user)
     try await temporary.withDatabase(.user) { _ in }
@@ -21,7 +21,7 @@ import Testing
     #expect(files.values.contains { $0 == bytes })
   }
 
-  @Test func nothingElseIsEverRetired() async throws {
+  @Test func `cleanUpFirstRun() leaves every other vault in its place`() async throws {
     let temporary = try TemporaryHome()
     #expect(try await VaultedDatabase.cleanUpFirstRun(temporary.home) == nil)
     _ = try await temporary.makeVault(.user)
@@ -31,7 +31,7 @@ import Testing
     #expect(try temporary.files()["vaults/messaging.vault"] != nil)
   }
 
-  @Test func aVaultWhoseDatabaseExistsIsDeletedOnlyByForce() async throws {
+  @Test func `deleteVault() deletes a vault with a database only with force`() async throws {
     let temporary = try TemporaryHome()
     _ = try await temporary.makeVault(.user)
     try await temporary.withDatabase(.user) { _ in }
@@ -42,7 +42,9 @@ import Testing
     #expect(try temporary.files()["vaults/messaging.vault"] == nil)
   }
 
-  @Test func `a vault is not deleted while somebody may be making its database`() async throws {
+  @Test func `deleteVault() throws busy while another process can be making the database`()
+    async throws
+  {
     let temporary = try TemporaryHome()
     _ = try await temporary.makeVault(.user)
     let lock = try #require(
@@ -57,7 +59,8 @@ import Testing
   }
 
   @Test(arguments: [VaultError.Code.storeLocked, .storeUnavailable, .unreadable])
-  func `a store that cannot be looked into is never cleaned up`(code: VaultError.Code) async throws
+  func `cleanUpFirstRun() changes nothing if the store cannot be read`(code: VaultError.Code)
+    async throws
   {
     let temporary = try TemporaryHome()
     _ = try await temporary.makeVault(.user)

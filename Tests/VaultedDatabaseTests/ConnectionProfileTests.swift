@@ -20,7 +20,7 @@ import VaultCrypto
     ConnectionProfile(vault: vault, name: Self.name, database: path(temporary))
   }
 
-  /// A profile whose every step on the disk, and its vault's, is recorded.
+  /// A profile whose every step on the disk is recorded, and its vault's.
   private func profile(
     _ temporary: TemporaryHome, recordedBy recorder: FileRecorder
   ) async throws -> ConnectionProfile {
@@ -33,7 +33,7 @@ import VaultCrypto
       fileSystem: RecordingFileSystem(recorder: recorder), baseVFS: RecordingVFS(recorder).name)
   }
 
-  /// A home with a profile whose database holds rows.
+  /// A home with a profile whose database has rows.
   private func filledHome(rowCount: Int = 20) async throws -> (TemporaryHome, Vault) {
     let temporary = try TemporaryHome()
     let vault = try await temporary.makeVault(.user)
@@ -48,7 +48,7 @@ import VaultCrypto
     return (temporary, vault)
   }
 
-  /// The rows that a profile finds, and whether its key is settled afterwards.
+  /// The rows that a profile finds, and the size of its key afterwards.
   private func state(_ temporary: TemporaryHome) async throws -> String {
     let vault = try await temporary.unlockedVault(.user)
     let pool = try await profile(temporary, vault).openPool(creation: .never)
@@ -57,7 +57,7 @@ import VaultCrypto
     return "\(count ?? -1) rows, \(try await vault.item(Self.name).bytes.byteCount) bytes of key"
   }
 
-  @Test func aKeyIsSetReadAndChanged() async throws {
+  @Test func `a profile sets, returns and changes its key`() async throws {
     let (temporary, vault) = try await filledHome()
     let profile = profile(temporary, vault)
     let old = try await profile.encryptionKey()
@@ -77,14 +77,14 @@ import VaultCrypto
     #expect(opens == (false, true))
   }
 
-  @Test func settingAKeyNeverLosesOne() async throws {
+  @Test func `setEncryptionKey() never replaces another key`() async throws {
     let (temporary, vault) = try await filledHome()
     let profile = profile(temporary, vault)
     try await profile.setEncryptionKey(try await profile.encryptionKey())
     await expectRefusal(.keyExists) {
       try await profile.setEncryptionKey(ConnectionProfile.generateEncryptionKey())
     }
-    // The item is gone and the database is there: only its own key is taken.
+    // The item is gone and the database exists: setEncryptionKey() accepts only its own key.
     let key = try await profile.encryptionKey()
     try await vault.removeItem(Self.name)
     await expectRefusal(.keyMissing) { _ = try await profile.encryptionKey().byteCount }
@@ -106,7 +106,7 @@ import VaultCrypto
     }
   }
 
-  @Test func aChangeIsRefusedWithNothingChanged() async throws {
+  @Test func `a refused change of key changes nothing`() async throws {
     let (temporary, vault) = try await filledHome()
     let profile = profile(temporary, vault)
     let files = { try temporary.files().filter { !$0.key.hasSuffix("-shm") } }
@@ -130,7 +130,9 @@ import VaultCrypto
     await expectRefusal(.vaultLocked) { _ = try await profile.encryptionKey().byteCount }
   }
 
-  @Test func aFullDiskOrACrashAtEachStepLeavesAKeyThatOpens() async throws {
+  @Test func `a full disk or a crash at each step leaves a key that opens the database`()
+    async throws
+  {
     for isCrash in [false, true] {
       for step in 0... {
         let (temporary, _) = try await filledHome()
@@ -150,7 +152,7 @@ import VaultCrypto
     }
   }
 
-  @Test func aChangeThatACrashInterruptedCanBeRepeated() async throws {
+  @Test func `a change of key can be repeated after a crash`() async throws {
     var interruptedCount = 0
     for step in 0... {
       let (temporary, _) = try await filledHome()
@@ -172,7 +174,7 @@ import VaultCrypto
     #expect(interruptedCount > 0)
   }
 
-  @Test func aPowerCutAtEachStepAndAfterTheNextOpeningLosesNoKey() async throws {
+  @Test func `a power cut at each step, and after the next opening, loses no key`() async throws {
     for crashPoint in 0... {
       let (temporary, _) = try await filledHome()
       let initial = try temporary.files().map { (temporary.path.appending($0), $1) }

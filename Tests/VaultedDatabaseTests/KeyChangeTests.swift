@@ -11,7 +11,7 @@ import VaultCrypto
 @testable import VaultedDatabase
 
 @Suite struct KeyChangeTests {
-  /// A home of the user's whose database holds rows.
+  /// A home under the user's password whose database has rows.
   private func filledHome(rowCount: Int = 500) async throws -> TemporaryHome {
     let temporary = try TemporaryHome()
     _ = try await temporary.makeVault(.user)
@@ -32,7 +32,9 @@ import VaultCrypto
     }
   }
 
-  @Test func theDatabaseIsUnderAnotherKeyAndTheVaultHasThatOneAlone() async throws {
+  @Test func `changeKey() seals the database under a new key, the only one in the vault`()
+    async throws
+  {
     let temporary = try await filledHome()
     let vault = try await temporary.unlockedVault(.user)
     let old = try await vault.databaseKeys().current.copy()
@@ -56,7 +58,7 @@ import VaultCrypto
     #expect(try await count(temporary) == 500)
   }
 
-  @Test func anOpenDatabaseIsBusyAndNothingHasChanged() async throws {
+  @Test func `changeKey() throws busy for an open database and changes nothing`() async throws {
     let temporary = try await filledHome()
     try await temporary.withDatabase(.user) { _ in
       let vault = try await temporary.unlockedVault(.user)
@@ -69,7 +71,7 @@ import VaultCrypto
     #expect(try await count(temporary) == 500)
   }
 
-  @Test func aLockedVaultOrNoDatabaseIsToldOf() async throws {
+  @Test func `changeKey() refuses a locked vault and a missing database`() async throws {
     let temporary = try TemporaryHome()
     let vault = try await temporary.makeVault(.user)
     await expectRefusal(.databaseMissing) {
@@ -82,7 +84,7 @@ import VaultCrypto
     }
   }
 
-  @Test func aDamagedPageEndsItWithTheVaultAsItWas() async throws {
+  @Test func `changeKey() stops at a damaged page and leaves the vault unchanged`() async throws {
     let temporary = try await filledHome()
     let database = try FileHandle(
       forUpdating: URL(fileURLWithPath: temporary.home.databasePath.string))
@@ -99,7 +101,9 @@ import VaultCrypto
   }
 
   @Test(arguments: [Errno.noSpace, .readOnlyFileSystem])
-  func aDiskThatTakesNoMoreEndsItWithAKeyThatOpens(_ errno: Errno) async throws {
+  func `changeKey() leaves a key that opens the database if the disk refuses writes`(_ errno: Errno)
+    async throws
+  {
     for step in 0... {
       let temporary = try await filledHome(rowCount: 20)
       let before = try temporary.files()["vaults/messaging.vault"]
@@ -127,7 +131,9 @@ import VaultCrypto
     }
   }
 
-  @Test func aCrashAtEachStepLeavesAKeyThatOpens() async throws {
+  @Test func `a crash at each step of changeKey() leaves a key that opens the database`()
+    async throws
+  {
     for crashPoint in 0... {
       let temporary = try await filledHome(rowCount: 20)
       let recorder = FileRecorder(fault: .crash(atEvent: crashPoint))

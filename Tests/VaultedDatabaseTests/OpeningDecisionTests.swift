@@ -10,16 +10,16 @@ import Testing
   static let ours: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
   static let other: [UInt8] = [8, 7, 6, 5, 4, 3, 2, 1]
 
-  @Test func aFreshVaultWithoutDatabaseMakesOne() {
+  @Test func `a new vault without a database makes one`() {
     #expect(OpeningDecision(binding: .none, database: .absent) == .create)
   }
 
   @Test(arguments: [Database.sealed(fileID: ours), .unrecognized, .orphanedLog])
-  func aVaultWithoutBindingNeverTakesADatabaseThatIsThere(_ database: Database) {
+  func `an unbound vault never takes an existing database`(_ database: Database) {
     #expect(OpeningDecision(binding: .none, database: database) == .refuse(.databaseMismatch))
   }
 
-  @Test func anInterruptedCreationGoesOn() {
+  @Test func `an interrupted creation continues`() {
     #expect(
       OpeningDecision(binding: .creating(Self.ours), database: .absent)
         == .resumeCreation(Self.ours))
@@ -29,13 +29,13 @@ import Testing
   }
 
   @Test(arguments: [Database.sealed(fileID: other), .unrecognized, .orphanedLog])
-  func aCreationNeverReplacesWhatLiesInItsPlace(_ database: Database) {
+  func `a creation never replaces an existing file`(_ database: Database) {
     #expect(
       OpeningDecision(binding: .creating(Self.ours), database: database)
         == .refuse(.databaseMismatch))
   }
 
-  @Test func aBoundVaultOpensItsOwnDatabaseAlone() {
+  @Test func `a bound vault opens only its own database`() {
     #expect(
       OpeningDecision(binding: .bound(Self.ours), database: .sealed(fileID: Self.ours)) == .open)
     #expect(
@@ -44,13 +44,13 @@ import Testing
   }
 
   @Test(arguments: [Database.absent, .orphanedLog])
-  func aBoundVaultNeverMakesASecondDatabase(_ database: Database) {
+  func `a bound vault never makes a second database`(_ database: Database) {
     #expect(
       OpeningDecision(binding: .bound(Self.ours), database: database)
         == .refuse(.databaseMissing))
   }
 
-  @Test func aBoundVaultTellsDamageFromAForeignDatabase() {
+  @Test func `a bound vault distinguishes damage from another database`() {
     #expect(
       OpeningDecision(binding: .bound(Self.ours), database: .unrecognized) == .refuse(.damaged))
     #expect(
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test(arguments: [Binding.none, .creating(ours), .bound(ours)])
-  func plainAndNewerFilesAreRefusedByName(_ binding: Binding) {
+  func `plain and newer databases are refused with their own codes`(_ binding: Binding) {
     #expect(
       OpeningDecision(binding: binding, database: .plain) == .refuse(.plainDatabase))
     #expect(

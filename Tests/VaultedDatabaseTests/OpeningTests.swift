@@ -8,7 +8,7 @@ import Testing
 @testable import VaultedDatabase
 
 @Suite struct OpeningTests {
-  @Test func aFreshVaultGetsADatabaseThatOpensAgain() async throws {
+  @Test func `open() makes a database for a new vault, and it opens again`() async throws {
     let temporary = try TemporaryHome()
     let vault = try await temporary.makeVault(.user)
     await vault.lock()
@@ -23,7 +23,7 @@ import Testing
     #expect(status.binding?.state == .bound)
   }
 
-  @Test func aLockedVaultOpensNothing() async throws {
+  @Test func `open() refuses a locked vault`() async throws {
     let temporary = try TemporaryHome()
     let vault = try await temporary.makeVault(.user)
     await vault.lock()
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func everyFileBelongsToItsOwnerAlone() async throws {
+  @Test func `every file is readable and writable only by its owner`() async throws {
     let temporary = try TemporaryHome()
     _ = try await temporary.makeVault(.user)
     try await temporary.withDatabase(.user) { pool in
@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  @Test func aMissingDatabaseIsNeverMadeAnew() async throws {
+  @Test func `open() never replaces a missing database`() async throws {
     let temporary = try TemporaryHome()
     _ = try await temporary.makeVault(.user)
     try await temporary.withDatabase(.user) { _ in }
@@ -57,7 +57,7 @@ import Testing
     #expect(try temporary.files() == before)
   }
 
-  @Test func aDatabaseOfAnotherVaultIsRefused() async throws {
+  @Test func `open() refuses a database of another vault`() async throws {
     let one = try TemporaryHome()
     let other = try TemporaryHome()
     for home in [one, other] {
@@ -76,7 +76,7 @@ import Testing
     #expect(try one.files() == before)
   }
 
-  @Test func anUnboundVaultDoesNotTakeADatabaseThatIsThere() async throws {
+  @Test func `open() refuses an existing database for an unbound vault`() async throws {
     let one = try TemporaryHome()
     _ = try await one.makeVault(.user)
     try await one.withDatabase(.user) { _ in }
@@ -87,7 +87,7 @@ import Testing
     }
   }
 
-  @Test func aPlainSQLiteFileIsRefusedByName() async throws {
+  @Test func `open() refuses a plain SQLite file with a code of its own`() async throws {
     let temporary = try TemporaryHome()
     let vault = try await temporary.makeVault(.user)
     let plain = try DatabaseQueue(path: temporary.home.databasePath.string)
@@ -98,7 +98,7 @@ import Testing
     }
   }
 
-  @Test func creationSurvivesACrashAtEachOfItsFileSteps() async throws {
+  @Test func `a creation survives a crash at each of its file operations`() async throws {
     var crashPoint = 0
     while true {
       let temporary = try TemporaryHome()
@@ -124,14 +124,14 @@ import Testing
   }
 }
 
-/// Runs a body that must be refused with this code.
+/// Runs a body that must throw this code.
 func expectRefusal(
   _ code: VaultedDatabaseError.Code, sourceLocation: SourceLocation = #_sourceLocation,
   _ body: () async throws -> Void
 ) async {
   do {
     try await body()
-    Issue.record("nothing was refused", sourceLocation: sourceLocation)
+    Issue.record("no error was thrown", sourceLocation: sourceLocation)
   } catch let error as VaultedDatabaseError {
     #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
   } catch {

@@ -8,10 +8,11 @@ import Testing
 
 @testable import VaultedDatabase
 
-/// Vault and database write into one log; every prefix of it, with and without what was never
-/// synchronized, is a disk that must open.
+/// Vault and database write into one record.
+///
+/// Every prefix of it, with and without the unsynchronized writes, is a disk that must open.
 @Suite struct PowerCutTests {
-  @Test func aFirstStartSurvivesAPowerCutAtEachStep() async throws {
+  @Test func `a first start survives a power cut at each step`() async throws {
     let recording = try await Recording.of { home in
       let vault = try await Vault.create(
         .messaging, in: home.store, credentials: .user, parameters: TemporaryHome.parameters)
@@ -33,7 +34,7 @@ import Testing
     }
   }
 
-  @Test func securingSurvivesAPowerCutAtEachStep() async throws {
+  @Test func `securing survives a power cut at each step`() async throws {
     let recording = try await Recording.of { home in
       let vault = try await Vault.create(
         .messaging, in: home.store, credentials: .standard, parameters: TemporaryHome.parameters)
@@ -61,7 +62,7 @@ import Testing
     }
   }
 
-  @Test func changingTheKeySurvivesAPowerCutAtEachStep() async throws {
+  @Test func `changing the key survives a power cut at each step`() async throws {
     let recording = try await Recording.of { home in
       let vault = try await home.filledVault(rowCount: 50)
       home.mark("filled")
@@ -79,11 +80,11 @@ import Testing
     }
   }
 
-  @Test func salvagingSurvivesAPowerCutAtEachStep() async throws {
+  @Test func `salvaging survives a power cut at each step`() async throws {
     let recording = try await Recording.of { home in
       let vault = try await home.filledVault(rowCount: 50)
       home.mark("filled")
-      _ = try await VaultedDatabase.salvage(home.home, vault: vault, ledger: NoAnchors()) {
+      _ = try await VaultedDatabase.salvage(home.home, vault: vault, anchorStorage: NoAnchors()) {
         _, pool in
         try pool.write { try $0.execute(sql: "INSERT INTO t VALUES (50)") }
       }
@@ -100,9 +101,12 @@ import Testing
     }
   }
 
-  /// A rename reached the file system and not the disk when the process died; the next one finds the
-  /// new file, drops the old key, and then the power goes.
-  @Test func aPowerCutAfterTheOpeningThatFinishedAChangeLosesNoKey() async throws {
+  /// A rename reached the file system but not the disk when the process died.
+  ///
+  /// The next opening finds the new file and drops the old key, and then the power fails.
+  @Test func `a power cut after the opening that finished a change of key loses no key`()
+    async throws
+  {
     for crashPoint in 0... {
       let temporary = try TemporaryHome()
       _ = try await temporary.makeVault(.user)
@@ -141,7 +145,7 @@ import Testing
   }
 }
 
-/// A database of which no anchor is ever asked.
+/// A database that is never asked for an anchor.
 private struct NoAnchors: AnchorStorage {
   func page(in db: Database) throws -> AnchorHistory? { nil }
   func add(_ id: [UInt8], keeping kept: DatabaseAnchor?, in db: Database) throws -> Int64 { 0 }

@@ -7,7 +7,7 @@ import SystemPackage
 
 @testable import VaultedDatabase
 
-/// A home whose every step is logged.
+/// A home whose every step is recorded.
 struct RecordedHome {
   let home: DataVaultHome
   let recorder: FileRecorder
@@ -15,7 +15,7 @@ struct RecordedHome {
 
   func mark(_ note: String) { recorder.mark(note) }
 
-  /// The user's vault, unlocked, with a database of some rows that is closed.
+  /// The user's unlocked vault, with a closed database of some rows.
   func filledVault(rowCount: Int) async throws -> Vault {
     let vault = try await Vault.create(
       .messaging, in: home.store, credentials: .user, parameters: TemporaryHome.parameters)
@@ -33,7 +33,7 @@ struct Recording {
   let events: [FileEvent]
   let root: FilePath
 
-  /// Runs a body on a home whose every step is logged.
+  /// Runs a body on a home whose every step is recorded.
   static func of(
     _ body: (RecordedHome) async throws -> Void
   ) async throws -> Recording {
@@ -47,7 +47,7 @@ struct Recording {
     return Recording(events: recorder.events, root: temporary.path)
   }
 
-  /// The different disks since a note, as a kill and as a power cut leaves them.
+  /// The different disks after a note, as a kill and as a power cut leave them.
   func disks(from note: String) -> [Disk] {
     let first = events.firstIndex(of: .mark(note)).map { $0 + 1 } ?? 0
     var seen: [[FilePath: [UInt8]]: [String]] = [:]
@@ -78,7 +78,7 @@ struct Disk {
   let root: FilePath
   let files: [FilePath: [UInt8]]
 
-  /// Puts the files into a home of their own.
+  /// Copies the files into a home of their own.
   func home() throws -> TemporaryHome {
     let temporary = try TemporaryHome()
     let manager = FileManager.default

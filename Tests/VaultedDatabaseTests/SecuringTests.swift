@@ -10,7 +10,7 @@ import VaultCrypto
 @testable import VaultedDatabase
 
 @Suite struct SecuringTests {
-  /// A home whose database was made under the standard credentials and holds rows.
+  /// A home whose database was made under the standard credentials and has rows.
   private func unsecuredHome() async throws -> TemporaryHome {
     let temporary = try TemporaryHome()
     _ = try await temporary.makeVault(.standard)
@@ -41,7 +41,9 @@ import VaultCrypto
     }
   }
 
-  @Test func beforeTheFirstStartOnlyTheUsersPasswordEverOpensTheVault() async throws {
+  @Test func `secure() before the first start makes a vault that only the user's password opens`()
+    async throws
+  {
     let temporary = try TemporaryHome()
     try await VaultedDatabase.secure(temporary.home, with: .user)
     let vault = try await temporary.unlockedVault(.user)
@@ -50,7 +52,7 @@ import VaultCrypto
     await #expect(throws: VaultError.self) { _ = try await temporary.unlockedVault(.standard) }
   }
 
-  @Test func afterTheFirstStartTheDatabaseIsUnderAnotherKey() async throws {
+  @Test func `secure() after the first start seals the database under another key`() async throws {
     let temporary = try await unsecuredHome()
     let oldVault = try await temporary.unlockedVault(.standard)
     let before = try await oldVault.databaseKeys()
@@ -69,7 +71,7 @@ import VaultCrypto
     #expect(try await count(temporary, .user) == 500)
   }
 
-  @Test func aSecondTimeItSaysSo() async throws {
+  @Test func `a second secure() throws alreadySecured`() async throws {
     let temporary = try TemporaryHome()
     try await VaultedDatabase.secure(temporary.home, with: .user)
     await expectRefusal(.alreadySecured) {
@@ -77,7 +79,7 @@ import VaultCrypto
     }
   }
 
-  @Test func anOpenDatabaseIsBusyAndNothingHasChanged() async throws {
+  @Test func `secure() throws busy for an open database and changes nothing`() async throws {
     let temporary = try await unsecuredHome()
     try await temporary.withDatabase(.standard) { _ in
       let before = try temporary.files()["vaults/messaging.vault"]
@@ -89,7 +91,7 @@ import VaultCrypto
     #expect(try await count(temporary, .standard) == 500)
   }
 
-  @Test func aDamagedPageEndsItWithTheVaultAsItWas() async throws {
+  @Test func `secure() stops at a damaged page and leaves the vault unchanged`() async throws {
     let temporary = try await unsecuredHome()
     let database = try FileHandle(
       forUpdating: URL(fileURLWithPath: temporary.home.databasePath.string))
@@ -105,7 +107,8 @@ import VaultCrypto
     #expect(try temporary.files()[".messaging.db.new"] == nil)
   }
 
-  @Test func aFullDiskEndsItWithOnePasswordThatOpensEverything() async throws {
+  @Test func `secure() leaves one password that opens everything if the disk is full`() async throws
+  {
     var step = 0
     while true {
       let temporary = try await unsecuredHome()
@@ -130,7 +133,7 @@ import VaultCrypto
     #expect(step > 10)
   }
 
-  @Test func aDatabaseWithoutVaultIsNoReasonToMakeOne() async throws {
+  @Test func `secure() makes no vault for a database without one`() async throws {
     let temporary = try await unsecuredHome()
     try temporary.remove("vaults/messaging.vault")
     await expectRefusal(.keyMissing) {
@@ -138,7 +141,9 @@ import VaultCrypto
     }
   }
 
-  @Test func aCrashAtEachStepLeavesAPasswordThatOpensEverything() async throws {
+  @Test func `a crash at each step of secure() leaves a password that opens everything`()
+    async throws
+  {
     var crashPoint = 0
     while true {
       let temporary = try await unsecuredHome()

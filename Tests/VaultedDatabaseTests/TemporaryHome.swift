@@ -7,7 +7,7 @@ import VaultCrypto
 
 @testable import VaultedDatabase
 
-/// A home in a directory of its own, gone when the test ends; vaults cost few iterations there.
+/// A home in a directory that is removed at the end of the test, with cheap vaults.
 final class TemporaryHome {
   let path: FilePath
   let home: DataVaultHome
@@ -31,7 +31,7 @@ final class TemporaryHome {
     try? FileManager.default.removeItem(atPath: path.string)
   }
 
-  /// The same home, seen through a recorder.
+  /// The same home, over a recorder.
   func recorded(by recorder: FileRecorder) -> DataVaultHome {
     DataVaultHome(
       path, fileSystem: RecordingFileSystem(recorder: recorder),

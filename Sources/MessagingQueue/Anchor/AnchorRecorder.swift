@@ -1,11 +1,11 @@
 internal import Logging
 internal import Synchronization
 
-/// Records the engine's rollback anchor now and then: after so many commits, or so long after the
-/// first that it does not cover.
+/// Records the engine's rollback anchor after a number of commits, or a time after the first commit
+/// that the last anchor does not cover.
 ///
-/// An anchor that cannot be recorded, as the vault is locked or its store cannot be written, is lived
-/// without: the next is tried after as many commits or as much time again.
+/// If the vault is locked or its store cannot be written, the engine continues without a new
+/// anchor. The recorder tries again after as many commits or as much time.
 final class AnchorRecorder: Sendable {
   private struct State {
     var schedule: AnchorSchedule
@@ -42,7 +42,7 @@ final class AnchorRecorder: Sendable {
     if isDue { Task.detached { await self.recordNow() } }
   }
 
-  /// Records one if there is anything new, and returns when it is in the vault, or cannot be.
+  /// Records an anchor if there are new commits; returns when it is in the vault or has failed.
   func recordNow() async {
     let covered = state.withLock { state -> Int? in
       guard state.schedule.hasNews else { return nil }
@@ -63,12 +63,12 @@ final class AnchorRecorder: Sendable {
   private func makeTimer() -> Task<Void, Never> {
     Task.detached { [weak self, sleep, interval] in
       do { try await sleep(interval) } catch { return }
-      await self?.timeIsOver()
+      await self?.timerDidFire()
     }
   }
 
-  private func timeIsOver() async {
-    // It has done its work: cancelling it now would cancel what it is about to do.
+  private func timerDidFire() async {
+    // The timer has done its work: cancelling it now would cancel the recording that follows.
     state.withLock { $0.timer = nil }
     await recordNow()
   }
@@ -82,7 +82,7 @@ final class AnchorRecorder: Sendable {
 package struct AnchorSchedule: Sendable, Hashable {
   /// Commits of this engine.
   private var commitCount = 0
-  /// How many of them an anchor covers that is in the vault.
+  /// How many of them the last anchor in the vault covers.
   private var coveredCount = 0
   /// How many there were when the last attempt began.
   private var attemptedCount = 0
@@ -93,22 +93,22 @@ package struct AnchorSchedule: Sendable, Hashable {
     self.limit = limit
   }
 
-  /// Whether there is anything that the vault does not know of.
+  /// Whether there are commits that the last anchor does not cover.
   package var hasNews: Bool { commitCount > coveredCount }
 
-  /// Counts a commit; whether an anchor is due by the number of them.
+  /// Counts a commit, and returns whether an anchor is due by their number.
   package mutating func countCommit() -> Bool {
     commitCount += 1
     return commitCount - attemptedCount == limit
   }
 
-  /// Begins an attempt, and returns what to hand to ``succeed(_:)``.
+  /// Begins an attempt, and returns the number to pass to ``succeed(_:)``.
   package mutating func begin() -> Int {
     attemptedCount = commitCount
     return commitCount
   }
 
-  /// The anchor covers what was there when its attempt began; attempts may overlap.
+  /// Notes the commits that an anchor covers, which came before its attempt; attempts can overlap.
   package mutating func succeed(_ covered: Int) {
     coveredCount = max(coveredCount, covered)
   }

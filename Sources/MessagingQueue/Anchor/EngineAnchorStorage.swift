@@ -3,10 +3,11 @@ internal import Foundation
 internal import GRDB
 public import VaultedDatabase
 
-/// The anchors of the engine's database, in its row: 24 bytes each, the commit number and the id.
+/// Stores the anchors of the engine's database in its row: 24 bytes each, the commit number and the
+/// id.
 struct EngineAnchorStorage: AnchorStorage {
-  /// The last anchors that the row keeps.
-  static let mostAnchors = 16
+  /// How many anchors the row keeps, the latest ones.
+  static let maximumAnchorCount = 16
 
   private static let entryByteCount = 8 + DatabaseAnchor.idByteCount
 
@@ -30,12 +31,12 @@ struct EngineAnchorStorage: AnchorStorage {
   private func addInTransaction(
     _ id: [UInt8], keeping kept: DatabaseAnchor?, in db: Database
   ) throws -> Int64 {
-    // A copy from before the tables were made can be accepted too.
-    try EngineSchema.climb(db)
+    // A rollback to a copy from before the tables existed can be accepted too.
+    try EngineSchema.migrate(db)
     guard let page = try page(in: db) else { throw EngineError.engineRowMissing }
     let anchor = DatabaseAnchor(id: id, commitNumber: page.commitNumber + 1)
     var anchors = page.anchors
-    while anchors.count >= Self.mostAnchors,
+    while anchors.count >= Self.maximumAnchorCount,
       let index = anchors.firstIndex(where: { $0 != kept })
     {
       anchors.remove(at: index)
@@ -70,14 +71,15 @@ struct EngineAnchorStorage: AnchorStorage {
 }
 
 extension MessagingEngine {
-  /// Accepts messages that a start refuses as `rolledBack`: an older copy, or a database that has lost its
-  /// last commits.
+  /// Accepts messages that a start refuses as `rolledBack`: an older copy, or a database that has
+  /// lost its last commits.
   ///
-  /// What it lacks is gone; messages that had been acknowledged since the copy was made may be
-  /// delivered again. Durable on return.
+  /// The messages that the copy lacks are lost. Messages that were acknowledged after the copy was
+  /// made can be delivered again. Durable on return.
   ///
   /// - Parameter vault: the messaging vault of the home, unlocked.
-  /// - Returns: how far it was behind; nil when there is nothing to accept, and nothing was changed.
+  /// - Returns: how far the copy was behind; nil if there was nothing to accept, and nothing was
+  ///   changed.
   /// - Throws: as ``start(_:vault:configuration:)``.
   @discardableResult
   public static func acceptRollback(
@@ -85,15 +87,16 @@ extension MessagingEngine {
   ) async throws(EngineError) -> AcceptedRollback? {
     do {
       return try await VaultedDatabase.acceptRollback(
-        of: home, vault: vault, ledger: EngineAnchorStorage())
+        of: home, vault: vault, anchorStorage: EngineAnchorStorage())
     } catch {
       throw EngineError(starting: error)
     }
   }
-  /// Whether a home's messages are an older copy than its vault knows: nothing, or what `doctor` says of it.
+
+  /// Whether a home's messages are an older copy than its vault knows, as findings for `doctor`.
   ///
   /// - Parameter vault: the messaging vault of the home, unlocked.
   package static func examineAge(of home: DataVaultHome, vault: Vault) async -> [HomeFinding] {
-    await HomeDoctor.examineAge(of: home, vault: vault, ledger: EngineAnchorStorage())
+    await HomeDoctor.examineAge(of: home, vault: vault, anchorStorage: EngineAnchorStorage())
   }
 }

@@ -3,16 +3,17 @@ internal import Synchronization
 
 /// Lets callers that wait at the same time share one commit, and so one sync of the disk.
 ///
-/// A verb that comes while nothing runs is committed at once, alone. While it is, others gather and
-/// make the next transaction together, in the order in which they came; see ``CommitGroup``. The work
-/// is done on the queue of the pool's writer, between the transactions that others run there.
+/// If no transaction runs, an operation is committed immediately, alone. Operations that come
+/// during a commit form the next transaction together, in the order in which they came; see
+/// ``CommitGroup``. The work runs on the queue of the pool's writer, between the transactions of
+/// other callers.
 package final class CommitQueue: Sendable {
   private struct State {
     var waiting = PendingWriteQueue()
     var lastNumber: UInt64 = 0
-    /// Whether a transaction runs or is about to.
+    /// Whether a transaction runs or is about to run.
     var isDraining = false
-    /// Why nothing more is taken.
+    /// Why the queue takes no more operations; nil while it does.
     var refusal: EngineError?
     var drainWaiters: [CheckedContinuation<Void, Never>] = []
   }
@@ -21,8 +22,8 @@ package final class CommitQueue: Sendable {
   private let pool: DatabasePool
   private let didCommit: @Sendable (CommitReport) -> Void
 
-  /// - Parameter didCommit: told of every commit that changed something, before its callers are; on
-  ///   the writer's queue.
+  /// - Parameter didCommit: called on the writer's queue after every commit that changed something,
+  ///   before its callers resume.
   package init(
     _ pool: DatabasePool, didCommit: @escaping @Sendable (CommitReport) -> Void = { _ in }
   ) {
@@ -30,31 +31,32 @@ package final class CommitQueue: Sendable {
     self.didCommit = didCommit
   }
 
-  /// Verbs that no transaction has taken yet.
+  /// Operations that no transaction has taken yet.
   package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-  /// Whether it takes nothing more.
+  /// Whether the queue takes no more operations.
   package var isClosed: Bool { state.withLock { $0.refusal != nil } }
 
-  /// Runs a verb in a transaction that it may share, and returns when that is committed.
+  /// Runs an operation in a transaction that it can share, and returns after the commit.
   ///
-  /// Cancelled before its transaction has begun, it is never run; afterwards it is too late.
+  /// If the task is cancelled before its transaction has begun, the operation never runs. A later
+  /// cancellation has no effect.
   ///
   /// - Parameters:
   ///   - byteCount: about how much it writes.
-  ///   - verb: may run more than once, each time on a database without a trace of the one before.
-  /// - Throws: what the verb throws; `cancelled`; `outcomeUnknown` when the commit met an I/O error,
-  ///   `busy`, `diskFull` and the like when nothing was changed.
+  ///   - write: can run more than once, each time on a database without a trace of the last run.
+  /// - Throws: the error of `write`; `cancelled`; `outcomeUnknown` if the commit met an I/O error;
+  ///   `busy`, `diskFull` and the like if nothing was changed.
   package func run<Result: Sendable>(
     during operation: String, byteCount: Int = 0,
-    _ verb: @escaping @Sendable (Database) throws -> Result
+    _ write: @escaping @Sendable (Database) throws -> Result
   ) async throws(EngineError) -> Result {
     try await run(during: operation, byteCount: byteCount, publishing: nil) { db, _ in
-      try verb(db)
+      try write(db)
     }
   }
 
-  /// Publishes messages, as ``run(during:byteCount:_:)`` does anything else.
+  /// Publishes messages; see ``run(during:byteCount:_:)``.
   package func publish(
     _ messages: [Message], on tables: EngineDatabase
   ) async throws(EngineError) -> [Timetoken] {
@@ -67,7 +69,7 @@ package final class CommitQueue: Sendable {
 
   private func run<Result: Sendable>(
     during operation: String, byteCount: Int, publishing messages: [Message]?,
-    _ verb: @escaping @Sendable (Database, inout Publication?) throws -> Result
+    _ write: @escaping @Sendable (Database, inout Publication?) throws -> Result
   ) async throws(EngineError) -> Result {
     if Task.isCancelled { throw .cancelled(during: operation) }
     let number = state.withLock { state in
@@ -81,11 +83,11 @@ package final class CommitQueue: Sendable {
           PendingWrite(
             number: number, operation: operation, byteCount: byteCount, messages: messages,
             perform: { db, publication in
-              let result = try verb(db, &publication)
+              let result = try write(db, &publication)
               return { caller.resume(returning: .success(result)) }
             },
             fail: { caller.resume(returning: .failure($0)) }))
-        // The handler may have come before the verb was there to be taken out.
+        // The handler can have run before the operation was in the queue.
         if Task.isCancelled { cancel(number) }
       }
     } onCancel: {
@@ -94,7 +96,7 @@ package final class CommitQueue: Sendable {
     return try result.get()
   }
 
-  /// Takes nothing more, and returns when all that was taken before is committed or has failed.
+  /// Takes no more operations, and returns after all earlier ones are committed or have failed.
   package func close(refusing refusal: EngineError) async {
     await withCheckedContinuation { waiter in
       let isIdle = state.withLock { state in
@@ -106,31 +108,31 @@ package final class CommitQueue: Sendable {
     }
   }
 
-  /// Gives up what no transaction has taken yet.
+  /// Fails the operations that no transaction has taken yet.
   func failWaiting(_ error: EngineError) {
-    for verb in takeAll(through: .max) { verb.fail(error) }
+    for write in takeAll(through: .max) { write.fail(error) }
   }
 
-  private func enqueue(_ verb: PendingWrite) {
+  private func enqueue(_ write: PendingWrite) {
     let (refusal, isFirst) = state.withLock { state -> (EngineError?, Bool) in
       if let refusal = state.refusal { return (refusal, false) }
-      state.waiting.append(verb)
+      state.waiting.append(write)
       defer { state.isDraining = true }
       return (nil, !state.isDraining)
     }
-    if let refusal { return verb.fail(refusal) }
+    if let refusal { return write.fail(refusal) }
     if isFirst { drain() }
   }
 
   private func cancel(_ number: UInt64) {
-    if let verb = state.withLock({ $0.waiting.remove(number) }) {
-      verb.fail(.cancelled(during: verb.operation))
+    if let write = state.withLock({ $0.waiting.remove(number) }) {
+      write.fail(.cancelled(during: write.operation))
     }
   }
 
   // MARK: On the writer's queue
 
-  /// Has one transaction run, and after it the next while somebody waits.
+  /// Runs one transaction, and then the next while operations wait.
   private func drain() {
     pool.asyncWriteWithoutTransaction { db in
       self.commitNext(db)
@@ -138,7 +140,7 @@ package final class CommitQueue: Sendable {
     }
   }
 
-  /// Whether somebody waits; who waits for the end is told otherwise.
+  /// Whether operations wait; if not, the callers of ``close(refusing:)`` resume.
   private func goesOn() -> Bool {
     let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>]? in
       guard state.waiting.isEmpty else { return nil }
@@ -155,27 +157,30 @@ package final class CommitQueue: Sendable {
     guard let last = state.withLock({ $0.waiting.last?.number }) else { return }
     do throws(TransactionFailure) {
       let lost = try commit(db) { self.takeNext() }
-      // SQLite took their work along with another's fault: each gets a transaction of its own.
-      for verb in lost { commitAlone(verb, db) }
+      // SQLite undid these operations through another's fault: each gets a transaction of its own.
+      for write in lost { commitAlone(write, db) }
     } catch {
-      // Whoever came after that has not waited for the other process yet.
-      for verb in takeAll(through: last) { verb.fail(EngineError(error, during: verb.operation)) }
+      // Later operations have not waited for the other process yet.
+      for write in takeAll(through: last) {
+        write.fail(EngineError(error, during: write.operation))
+      }
     }
   }
 
-  private func commitAlone(_ verb: PendingWrite, _ db: Database) {
-    var next: PendingWrite? = verb
+  private func commitAlone(_ write: PendingWrite, _ db: Database) {
+    var next: PendingWrite? = write
     do throws(TransactionFailure) {
       _ = try commit(db) { next.take() }
     } catch {
-      verb.fail(EngineError(error, during: verb.operation))
+      write.fail(EngineError(error, during: write.operation))
     }
   }
 
-  /// Commits what `next` gives, as far as it fits, and tells all but those it returns.
+  /// Commits the operations from `next`, as far as they fit, and resumes their callers, except for
+  /// those it returns.
   ///
-  /// - Returns: verbs of a transaction that was lost to another's fault.
-  /// - Throws: when the transaction could not begin; nothing has been taken then.
+  /// - Returns: operations of a transaction that was lost through another's fault.
+  /// - Throws: if the transaction could not begin; it has then taken no operation.
   private func commit(
     _ db: Database, next: () -> PendingWrite?
   ) throws(TransactionFailure) -> [PendingWrite] {
@@ -184,14 +189,14 @@ package final class CommitQueue: Sendable {
     var end = start
     do throws(TransactionFailure) {
       try db.inImmediateTransaction {
-        while !group.isFull, let verb = next() { try group.add(verb, db) }
+        while !group.isFull, let write = next() { try group.add(write, db) }
         try group.finish(db)
         end = .now
       }
     } catch {
       switch error {
       case .beginning: throw error
-      case .working(is TransactionRolledBack): return group.done.map(\.verb)
+      case .working(is TransactionRolledBack): return group.done.map(\.write)
       case .working, .committing: group.fail { EngineError(error, during: $0.operation) }
       }
       return []
@@ -199,7 +204,7 @@ package final class CommitQueue: Sendable {
     if group.hasChanges {
       didCommit(
         CommitReport(
-          verbCount: group.done.count, workTime: start.duration(to: end),
+          operationCount: group.done.count, workTime: start.duration(to: end),
           commitTime: end.duration(to: .now)))
     }
     group.succeed()
@@ -222,78 +227,79 @@ extension EngineError {
   }
 }
 
-/// What a commit of the engine was like.
+/// The measurements of one commit of the engine.
 package struct CommitReport: Sendable {
-  /// Verbs that shared it.
-  package let verbCount: Int
+  /// Operations that shared it.
+  package let operationCount: Int
   /// From the wait for the write lock to the last statement.
   package let workTime: Duration
-  /// The commit itself: the writes and the sync.
+  /// The duration of the commit itself: its writes and its sync.
   package let commitTime: Duration
 }
 
-/// Verbs in the order in which they came; taking the first costs the same however many there are.
+/// Operations in the order in which they came; taking the first costs the same for any number.
 struct PendingWriteQueue {
-  private(set) var verbs: [PendingWrite?] = []
-  /// Where the first one is; what lies before has been taken.
+  private(set) var writes: [PendingWrite?] = []
+  /// The index of the first operation; earlier entries have been taken.
   private var start = 0
 
-  var isEmpty: Bool { start == verbs.count }
-  var count: Int { verbs.count - start }
-  var last: PendingWrite? { isEmpty ? nil : verbs[verbs.count - 1] }
+  var isEmpty: Bool { start == writes.count }
+  var count: Int { writes.count - start }
+  var last: PendingWrite? { isEmpty ? nil : writes[writes.count - 1] }
 
-  mutating func append(_ verb: PendingWrite) { verbs.append(verb) }
+  mutating func append(_ write: PendingWrite) { writes.append(write) }
 
   mutating func popFirst() -> PendingWrite? {
     if isEmpty { return nil }
-    let first = verbs[start].take()
+    let first = writes[start].take()
     start += 1
-    // Moving the rest once for each half that has gone costs a move for each verb.
-    if start * 2 >= verbs.count {
-      verbs.removeFirst(start)
+    // Removing the taken half at each doubling costs one move for each operation.
+    if start * 2 >= writes.count {
+      writes.removeFirst(start)
       start = 0
     }
     return first
   }
 
-  /// Takes out the one with this number; nil if it is not there.
+  /// Removes the operation with this number; nil if it is not in the queue.
   mutating func remove(_ number: UInt64) -> PendingWrite? {
-    guard let index = verbs[start...].firstIndex(where: { $0?.number == number }) else {
+    guard let index = writes[start...].firstIndex(where: { $0?.number == number }) else {
       return nil
     }
-    return verbs.remove(at: index)
+    return writes.remove(at: index)
   }
 
-  /// Takes out the first ones, as long as their numbers are not beyond this one.
+  /// Removes the first operations, up to this number.
   mutating func removeAll(through last: UInt64) -> [PendingWrite] {
     var taken: [PendingWrite] = []
-    while !isEmpty, let next = verbs[start], next.number <= last, let verb = popFirst() {
-      taken.append(verb)
+    while !isEmpty, let next = writes[start], next.number <= last, let write = popFirst() {
+      taken.append(write)
     }
     return taken
   }
 }
 
-/// What a caller wants done in a transaction, while it waits for the commit.
+/// An operation in a transaction, whose caller waits for the commit.
 struct PendingWrite: Sendable {
-  /// Rises with every verb that was handed in.
+  /// A number that rises with every operation.
   let number: UInt64
 
-  /// What is being done, for errors.
+  /// The name of the operation, for errors.
   let operation: String
 
   /// About how much it writes.
   let byteCount: Int
 
-  /// The messages it publishes; nil if it does anything else.
+  /// The messages that it publishes; nil for any other operation.
   let messages: [Message]?
 
-  /// Does it, and returns what tells the caller of its success once that is committed.
+  /// Does the work, and returns the closure that reports its success to the caller after the
+  /// commit.
   ///
-  /// What is published goes into the publication that the transaction's verbs share. May run again, in
-  /// another transaction, when the first one was lost to somebody else's fault.
+  /// Publications go into the one that the transaction's operations share. It can run again in
+  /// another transaction, if the first was lost through another operation's fault.
   let perform: @Sendable (Database, inout Publication?) throws -> @Sendable () -> Void
 
-  /// Tells the caller why not.
+  /// Reports the failure to the caller.
   let fail: @Sendable (EngineError) -> Void
 }

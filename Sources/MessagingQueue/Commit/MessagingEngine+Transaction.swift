@@ -1,7 +1,6 @@
 internal import FileLayer
 public import GRDB
 
-/// The engine's work as a part of the caller's own.
 extension MessagingEngine {
   /// The encrypted database, for tables of the caller's own beside the engine's.
   ///
@@ -10,16 +9,16 @@ extension MessagingEngine {
   ///       try engine.publish(Message(channel: invoices, payload: bytes), in: db)
   ///     }
   ///
-  /// Both are committed, or neither is; once `write` has returned they are on the disk. The
-  /// transactions of the writer and the engine's own take turns. Give tables names that do not collide
-  /// with the engine's (`docs/explanation/queue-semantics.md` lists them), and leave those alone. ``stop()`` closes the
-  /// database: end reads of your own before it. One that begins while GRDB closes its pool is undefined, and
-  /// can end the process.
+  /// Both are committed, or neither is; after `write` returns they are on the disk. The caller's
+  /// transactions and the engine's own take turns. Give your tables names that differ from the
+  /// engine's (`docs/explanation/queue-semantics.md` lists them), and do not change the engine's. ``stop()``
+  /// closes the database: end your own reads before it. A read that begins while GRDB closes its
+  /// pool is undefined and can crash the process.
   public nonisolated var database: any DatabaseWriter { tables.pool }
 
-  /// Publishes one message in the caller's transaction: it is committed with it, or not at all.
+  /// Publishes one message in the caller's transaction: both are committed, or neither is.
   ///
-  /// - Throws: as ``publish(_:in:)-([Message],_)``.
+  /// - Throws: the errors of ``publish(_:in:)-([Message],_)``.
   @discardableResult
   public nonisolated func publish(
     _ message: Message, in db: Database
@@ -27,17 +26,17 @@ extension MessagingEngine {
     try publish([message], in: db)[0]
   }
 
-  /// Publishes messages, all or none, in the caller's transaction: they are committed with it, or not
-  /// at all.
+  /// Publishes messages, all or none, in the caller's transaction: both are committed, or neither
+  /// is.
   ///
-  /// Nobody receives them, nor is woken, before that. A commit that fails throws GRDB's error where
-  /// the transaction ends; after an I/O error its outcome is unknown, as with
+  /// Receivers get the messages only after the commit, which wakes them. A commit that fails throws
+  /// GRDB's error where the transaction ends; after an I/O error its outcome is unknown, as with
   /// ``EngineError/Code/outcomeUnknown``.
   ///
-  /// - Parameter db: a connection of ``database`` that may write, inside a transaction.
+  /// - Parameter db: a writing connection of ``database``, inside a transaction.
   /// - Throws: `invalidArgument` outside a transaction; `payloadTooLarge`, `diskFull`, `stopped`,
-  ///   `vaultLocked`, `damaged`, `inputOutput`: none of them is published then, whatever becomes of the
-  ///   transaction.
+  ///   `vaultLocked`, `damaged`, `inputOutput`. After an error none of the messages is published,
+  ///   whether the transaction commits or not.
   @discardableResult
   public nonisolated func publish(
     _ messages: [Message], in db: Database
@@ -48,17 +47,17 @@ extension MessagingEngine {
   }
 }
 
-/// At which point a transaction failed, and with what.
+/// The step at which a transaction failed, with its error.
 ///
-/// It tells whether anything can be on the disk: only a COMMIT that met an I/O error, or had no memory left,
-/// leaves that open, because the last frame may have been written whole, and a crash from then on would
-/// find it.
+/// It tells whether changes can be on the disk. Only a COMMIT that met an I/O error or ran out of
+/// memory leaves that open. Its last frame is then possibly written whole, and a start after a
+/// crash would find it.
 enum TransactionFailure: Error {
-  /// The write lock was not to be had.
+  /// The write lock was not available.
   case beginning(any Error)
-  /// Something in it failed, and it was rolled back.
+  /// A statement failed, and the transaction was rolled back.
   case working(any Error)
-  /// Its COMMIT failed.
+  /// The COMMIT failed.
   case committing(any Error)
 }
 
@@ -85,10 +84,10 @@ extension EngineError {
 }
 
 extension Database {
-  /// Takes the write lock at once, and gives it back whatever happens.
+  /// Runs `body` with the write lock, which it takes first and always releases.
   ///
-  /// As GRDB's `inTransaction(.immediate)`, with statements that are kept: compiling them anew takes longer than
-  /// they do.
+  /// It works like GRDB's `inTransaction(.immediate)`, but with cached statements: compiling them
+  /// takes longer than running them.
   func inImmediateTransaction<Result>(
     _ body: () throws -> Result
   ) throws(TransactionFailure) -> Result {

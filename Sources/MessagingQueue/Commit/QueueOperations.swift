@@ -1,16 +1,17 @@
 internal import GRDB
 
-/// What an engine does to its messages: each operation is a function of a transaction, run through
-/// ``CommitQueue``, which has callers that wait at the same time share a commit.
+/// The engine's operations on messages.
 ///
-/// An operation checks its arguments before it waits. ``MessagingEngine`` has the same ones, for as long
-/// as it runs, and says what they promise and throw. `EngineDatabase.publish(_:in:)` alone runs in a
-/// caller's transaction.
+/// Each operation is a function of a transaction and runs through ``CommitQueue``, where callers
+/// that wait at the same time share a commit. An operation checks its arguments before it waits.
+/// ``MessagingEngine`` has the same operations while it runs, and documents their promises and
+/// errors. Only `EngineDatabase.publish(_:in:)` runs in a caller's transaction.
 package struct QueueOperations: Sendable {
   package let tables: EngineDatabase
   package let commits: CommitQueue
 
-  /// - Parameter didCommit: told of every commit that changed something, before its callers are.
+  /// - Parameter didCommit: called after every commit that changed something, before its callers
+  ///   resume.
   package init(
     _ tables: EngineDatabase, didCommit: @escaping @Sendable (CommitReport) -> Void = { _ in }
   ) {
@@ -24,7 +25,7 @@ package struct QueueOperations: Sendable {
     return try await commits.publish(messages, on: tables)
   }
 
-  /// Receives without a wait, in one transaction after the other while the log has more to pass.
+  /// Receives without waiting, in several transactions while the log has more messages to pass.
   package func receive(
     from channel: Channel, for consumer: Consumer, maximumCount: Int, lease: Duration
   ) async throws(EngineError) -> [Delivery] {
@@ -39,7 +40,7 @@ package struct QueueOperations: Sendable {
     }
   }
 
-  // MARK: What becomes of deliveries
+  // MARK: Settling deliveries
 
   package func acknowledge(_ tokens: [LeaseToken]) async throws(EngineError) {
     try await settle(tokens, during: "acknowledging") { [tables] db in
@@ -71,13 +72,13 @@ package struct QueueOperations: Sendable {
     }
   }
 
-  /// - Throws: `unknownLease` if tokens settle nothing; the others are settled.
+  /// - Throws: `unknownLease` if tokens settle nothing; all others are settled.
   private func settle(
     _ tokens: [LeaseToken], during operation: String,
-    _ verb: @escaping @Sendable (Database) throws -> [LeaseToken]
+    _ write: @escaping @Sendable (Database) throws -> [LeaseToken]
   ) async throws(EngineError) {
     if tokens.isEmpty { return }
-    let unknown = try await commits.run(during: operation, verb)
+    let unknown = try await commits.run(during: operation, write)
     try EngineDatabase.require(unknown, of: tokens, during: operation)
   }
 
@@ -126,7 +127,7 @@ package struct QueueOperations: Sendable {
     }
   }
 
-  /// Purges in many small transactions, between which others write.
+  /// Purges in many small transactions, between which other callers write.
   package func purge(
     _ channel: Channel, before end: Timetoken?
   ) async throws(EngineError) -> Int {

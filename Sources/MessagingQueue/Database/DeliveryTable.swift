@@ -1,6 +1,6 @@
 internal import GRDB
 
-/// The rows of `delivery` of one consumer: what it has before it and has not settled.
+/// The rows of `delivery` of one consumer: messages that it has received or passed and not settled.
 struct DeliveryTable {
   private let consumer: ConsumerRecord
   private let db: Database
@@ -10,9 +10,9 @@ struct DeliveryTable {
     self.db = db
   }
 
-  /// Whether an earlier message of the same key is in somebody's hands or first in line.
+  /// Whether another message with the same key is leased, or an earlier one must come first.
   ///
-  /// One that is delayed, by its publisher or by a release, holds back nothing.
+  /// A message that is delayed, by its publisher or by a release, holds back no other.
   func mustWait(_ timetoken: Timetoken, for key: String) throws -> Bool {
     let select = try db.cachedStatement(
       sql: """
@@ -78,8 +78,8 @@ struct DeliveryTable {
     ).execute(arguments: [consumer.id, timetoken.rawValue])
   }
 
-  /// Lets the first message that waits for a key come, after one of that key has left somebody's hands:
-  /// whether it is its turn shows when it is taken.
+  /// Unblocks the first message that waits for a key, after another with that key was settled or
+  /// released; taking it checks again whether it must wait.
   func unblock(_ key: String?) throws {
     guard let key else { return }
     try db.cachedStatement(
@@ -97,7 +97,7 @@ struct DeliveryTable {
     try unblock(orderingKey)
   }
 
-  /// Deletes deliveries; what waits for their keys goes on waiting.
+  /// Deletes deliveries; messages that wait for their keys still wait.
   func delete(_ timetokens: TimetokenList) throws {
     try EngineStatement(
       db,
@@ -108,7 +108,7 @@ struct DeliveryTable {
     ).execute(consumer.id, timetokens.json)
   }
 
-  /// Takes a message from the consumer, in whatever state it has it.
+  /// Takes a message from the consumer, in any state.
   func forget(_ timetoken: Timetoken) throws {
     let select = try db.cachedStatement(
       sql: "SELECT ordering_key FROM delivery WHERE consumer_id = ? AND timetoken = ?")

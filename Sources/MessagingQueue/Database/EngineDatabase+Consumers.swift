@@ -1,8 +1,8 @@
 package import GRDB
 
 extension EngineDatabase {
-  /// Makes a consumer that begins with the oldest message of its channel, or changes how often one
-  /// that is there gets a message.
+  /// Adds a consumer that begins with the oldest message of its channel, or changes its limit of
+  /// attempts.
   ///
   /// - Parameter maximumAttempts: nil for no limit.
   package func addConsumer(
@@ -10,7 +10,7 @@ extension EngineDatabase {
   ) throws {
     if let maximumAttempts, maximumAttempts < 1 {
       throw EngineError(
-        .invalidArgument, "a consumer with \(maximumAttempts) attempts", hint: "at least one")
+        .invalidArgument, "the maximum of attempts is \(maximumAttempts)", hint: "use at least 1")
     }
     try db.cachedStatement(
       sql: """
@@ -22,10 +22,10 @@ extension EngineDatabase {
     ])
   }
 
-  /// Forgets a consumer, its deliveries and its dead letters; what nobody else needs leaves the log,
-  /// unless the channel keeps it.
+  /// Removes a consumer, its deliveries and its dead letters; messages that no other consumer needs
+  /// leave the log, unless the channel keeps them.
   ///
-  /// - Returns: Whether there was one.
+  /// - Returns: whether the consumer existed.
   package func removeConsumer(
     _ consumer: Consumer, of channel: Channel, in db: Database
   ) throws -> Bool {
@@ -37,7 +37,7 @@ extension EngineDatabase {
         .execute(arguments: [record.id])
     }
     try db.cachedStatement(sql: "DELETE FROM consumer WHERE id = ?").execute(arguments: [record.id])
-    // Without another consumer the rest is a log that nobody reads yet: it stays.
+    // After the last consumer, the log stays for consumers to come.
     if record.isAlone || record.keepsAcknowledged { return true }
     let timetokens = try Int64.fetchAll(
       db, sql: "SELECT timetoken FROM message WHERE channel_id = ?", arguments: [channelID])
@@ -47,7 +47,7 @@ extension EngineDatabase {
     return true
   }
 
-  /// The consumer of a receive, which is made if it is new; nil if its channel is not there.
+  /// The consumer of a receive, added if it is new; nil if its channel does not exist.
   static func receivingConsumer(
     _ consumer: Consumer, of channel: Channel, _ db: Database
   ) throws -> ConsumerRecord? {
@@ -59,15 +59,15 @@ extension EngineDatabase {
   }
 }
 
-/// A consumer with what settling its deliveries needs to know, read once a transaction.
+/// A consumer with the settings that settling its deliveries needs, read once in a transaction.
 struct ConsumerRecord {
   let id: Int64
   let channelID: Int64
   let channel: Channel
   let consumer: Consumer
-  /// Nil: a message is delivered until it is acknowledged.
-  let mostAttempts: Int?
-  /// Whether the log keeps what every consumer has acknowledged.
+  /// Nil: the consumer gets a message until it acknowledges it.
+  let maximumAttempts: Int?
+  /// Whether the log keeps messages that every consumer has acknowledged.
   let keepsAcknowledged: Bool
   /// Whether the channel has no other consumer.
   let isAlone: Bool
@@ -96,7 +96,7 @@ struct ConsumerRecord {
     channelID = row[1]
     channel = Channel(stored: row[2])
     consumer = Consumer(stored: row[3])
-    mostAttempts = row[4]
+    maximumAttempts = row[4]
     keepsAcknowledged = row[5]
     isAlone = row[6] == 1
   }

@@ -1,7 +1,7 @@
 package import GRDB
 
 extension EngineDatabase {
-  /// A consumer's dead letters in the order of the log, from the one after `timetoken` on.
+  /// A consumer's dead letters after `timetoken`, in the order of the log.
   package func deadLetters(
     of channel: Channel, for consumer: Consumer, after timetoken: Timetoken?, maximumCount: Int,
     in db: Database
@@ -23,11 +23,11 @@ extension EngineDatabase {
     }
   }
 
-  /// Gives dead letters back to their consumer, ready at once, as if they had never been tried; what
-  /// failed before stays in their history.
+  /// Returns dead letters to their consumer: ready immediately, with no attempts counted and their
+  /// history kept.
   ///
-  /// - Parameter timetokens: which; nil for all.
-  /// - Returns: How many there were.
+  /// - Parameter timetokens: the dead letters to return; nil for all.
+  /// - Returns: how many were returned.
   package func redrive(
     _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, in db: Database
   ) throws -> Int {
@@ -46,10 +46,11 @@ extension EngineDatabase {
     return count
   }
 
-  /// Removes dead letters; what nobody else needs leaves the log, unless the channel keeps it.
+  /// Removes dead letters; their messages leave the log if no other consumer needs them, unless the
+  /// channel keeps them.
   ///
-  /// - Parameter timetokens: which; nil for all.
-  /// - Returns: How many there were.
+  /// - Parameter timetokens: the dead letters to remove; nil for all.
+  /// - Returns: how many were removed.
   package func removeDeadLetters(
     _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, in db: Database
   ) throws -> Int {

@@ -5,18 +5,18 @@ extension EngineDatabase {
   /// Publishes in the caller's transaction, all or none.
   ///
   /// - Throws: `invalidArgument` outside a transaction, `payloadTooLarge`, `diskFull`, `damaged`,
-  ///   `inputOutput`: none of them is published then.
+  ///   `inputOutput`: after an error no message is published.
   package func publish(
     _ messages: [Message], in db: Database
   ) throws(EngineError) -> [Timetoken] {
     try check(messages)
     guard db.isInsideTransaction else {
       throw EngineError(
-        .invalidArgument, "publishing in a transaction of yours, and there is none",
+        .invalidArgument, "publishing: the connection has no open transaction",
         hint: "call it inside database.write, or inTransaction")
     }
     if messages.isEmpty { return [] }
-    return try translatingErrors(during: "publishing in a transaction of yours") {
+    return try translatingErrors(during: "publishing in the caller's transaction") {
       var timetokens: [Timetoken] = []
       try db.inSavepoint {
         var publication: Publication?
@@ -30,9 +30,9 @@ extension EngineDatabase {
 
   /// Stores messages in the order given, as a part of what a transaction publishes.
   ///
-  /// They have been checked; the sums are written when the publication is finished.
-  /// A message whose deduplication id is known stores nothing and gets the timetoken of the first.
-  /// When it throws, `publication` is to be as it was before; that of a single message is.
+  /// The caller has checked them; ``Publication/finish()`` writes the sums. A message with a known
+  /// deduplication id stores nothing and gets the timetoken of the first. After an error the caller
+  /// must restore `publication`, except after a single message, which leaves it unchanged.
   func publish(
     _ messages: [Message], in publication: inout Publication?, _ db: Database
   ) throws -> [Timetoken] {
@@ -44,7 +44,7 @@ extension EngineDatabase {
     return timetokens
   }
 
-  /// Refuses messages that this engine does not take.
+  /// Throws for messages that this engine does not accept.
   func check(_ messages: [Message]) throws(EngineError) {
     for (index, message) in messages.enumerated() {
       let which = messages.count == 1 ? "the message" : "message \(index + 1) of \(messages.count)"
@@ -53,11 +53,11 @@ extension EngineDatabase {
   }
 }
 
-/// What one transaction adds to the log: a row each, and the sums of each channel once.
+/// The additions of one transaction to the log: a row for each message, and each channel's sums once.
 ///
-/// The verbs of a transaction share one, as they share its commit.
+/// The operations of a transaction share one publication, as they share its commit.
 struct Publication {
-  /// What a channel gains.
+  /// The messages and bytes that a channel gains.
   private struct Gain {
     let channelID: Int64
     var messageCount = 0
@@ -85,12 +85,12 @@ struct Publication {
     insert = try EngineStatement.messages(db)
   }
 
-  /// Whether a message takes one statement, which SQLite undoes by itself when it fails.
+  /// Whether storing a message takes one statement, which SQLite undoes by itself if it fails.
   func takesOneStatement(_ message: Message) -> Bool {
     message.deduplicationID == nil && gains[message.channel] != nil
   }
 
-  /// Stores a message; when it throws, nothing is counted.
+  /// Stores a message; counts nothing if it throws.
   mutating func store(_ message: Message) throws -> Timetoken {
     var gain = try gains[message.channel] ?? newGain(of: message.channel)
     let deduplication = Deduplication(db, channelID: gain.channelID, now: now)
@@ -112,7 +112,8 @@ struct Publication {
     return timetoken
   }
 
-  /// Writes the sums, which belong into the same transaction, and has the notifier ring after it.
+  /// Writes the sums and has the notifier wake receivers after the commit; call it in the same
+  /// transaction.
   func finish() throws {
     if timetokens.isEmpty { return }
     notifier.announce(timetokens, after: clock.start, in: Set(gains.keys))
@@ -133,7 +134,7 @@ struct Publication {
     Gain(channelID: try EngineDatabase.makeChannelID(channel, db))
   }
 
-  /// Nil for now, or the past.
+  /// When the message is due; nil for now or the past.
   private func due(_ message: Message) -> Int64? {
     let due =
       switch message.availability.moment {
@@ -145,9 +146,9 @@ struct Publication {
   }
 }
 
-/// The deduplication ids of one channel, for as long as they are remembered.
+/// The deduplication ids of one channel, for as long as the engine remembers them.
 struct Deduplication {
-  /// Ids whose time is over go a few with each new one, so that no publish waits for many.
+  /// Each new id removes a few expired ones, so that no publish waits for many.
   private static let forgottenAtOnce = 16
 
   private let db: Database
@@ -160,7 +161,7 @@ struct Deduplication {
     self.now = now
   }
 
-  /// The message that was published with this id, if that is remembered.
+  /// The message that was published with this id, if the engine remembers the id.
   func timetoken(of id: String) throws -> Timetoken? {
     let select = try db.cachedStatement(
       sql: "SELECT timetoken FROM deduplication WHERE channel_id = ? AND id = ? AND until > ?")

@@ -3,19 +3,20 @@ package import GRDB
 internal import VaultCrypto
 
 extension EngineDatabase {
-  /// What one transaction of receiving came to.
+  /// The result of one transaction of a receive.
   package struct Reception: Sendable {
     package var deliveries: [Delivery] = []
-    /// Whether it stopped before the end of the log without a delivery: more may come at once.
+    /// Whether it stopped before the end of the log without a delivery: another transaction can
+    /// find more.
     package var stoppedEarly = false
   }
 
-  /// Leases up to `maximumCount` messages of a channel to the caller: the highest priority first, the
-  /// oldest first within one.
+  /// Leases up to `maximumCount` messages of a channel to the caller: the highest priority first,
+  /// the oldest first within one.
   ///
-  /// Fewer are returned when there are no more, or when their payloads together would go over
-  /// ``EngineConfiguration/maximumReceiveByteCount``. A transaction passes over a limited number of
-  /// messages that it may not deliver. The arguments have been checked.
+  /// It returns fewer if there are no more, or if the sum of payloads would exceed
+  /// ``EngineConfiguration/maximumReceiveByteCount``. A transaction passes a limited number of
+  /// messages that it cannot deliver. The caller has checked the arguments.
   package func receive(
     from channel: Channel, for consumer: Consumer, maximumCount: Int, lease: Duration,
     in db: Database
@@ -27,16 +28,17 @@ extension EngineDatabase {
       record, db, clock: ReceptionClock(self, lease: lease), random: random,
       maximumCount: maximumCount, maximumByteCount: configuration.maximumReceiveByteCount)
     let reception = try receiver.receive()
-    commitCounter?.note { tally in
-      receiver.add(to: &tally)
-      tally.countReceived(reception.deliveries)
+    commitCounter?.note { counts in
+      receiver.add(to: &counts)
+      counts.countReceived(reception.deliveries)
     }
     return reception
   }
 
-  /// When the next lease or delay ends that keeps a message from a consumer; nil if there is none.
+  /// How long until the next lease or delay of a consumer ends; nil if there is none.
   ///
-  /// It tells of what a receive has come to: of everything, after one that found nothing.
+  /// It knows the messages that receives have passed: all of them, after a receive that found
+  /// nothing.
   func timeUntilNextReturn(
     of channel: Channel, for consumer: Consumer, _ db: Database
   ) throws -> Duration? {
@@ -61,7 +63,7 @@ extension EngineDatabase {
     return times.compactMap { $0 }.min().map { max($0, .milliseconds(1)) }
   }
 
-  // What a receive asks, for a look at SQLite's plans.
+  // For tests of SQLite's query plans.
   package static var endHolds: String { Receiver.endHolds }
   package static var selectReady: String { Receiver.selectReady }
   package static var selectNew: String { Receiver.selectNew(.normal) }
@@ -72,19 +74,20 @@ extension EngineDatabase {
   static func check(maximumCount: Int) throws(EngineError) {
     guard maximumCount > 0 else {
       throw EngineError(
-        .invalidArgument, "a receive of \(maximumCount) messages", hint: "ask for at least one")
+        .invalidArgument, "the maximum count of a receive is \(maximumCount)",
+        hint: "use at least 1")
     }
   }
 
   static func check(lease: Duration) throws(EngineError) {
     guard lease > .zero, lease <= EngineConfiguration.maximumLeaseDuration else {
       throw EngineError(
-        .invalidArgument, "a lease of \(lease)", hint: "more than nothing, at most 366 days")
+        .invalidArgument, "the lease is \(lease)", hint: "use a lease above 0 and at most 366 days")
     }
   }
 }
 
-/// The times that one receive goes by.
+/// The clock values that one receive uses.
 struct ReceptionClock {
   let bootNumber: Int64
   /// Nanoseconds of the boot clock.

@@ -3,11 +3,11 @@ internal import Foundation
 package import GRDB
 
 extension EngineDatabase {
-  /// Ends deliveries for good: a consumer never gets the message again.
+  /// Acknowledges deliveries: a consumer never gets their messages again.
   ///
-  /// The message leaves the log when no other consumer needs it, unless its channel keeps it.
+  /// A message leaves the log if no other consumer needs it, unless its channel keeps it.
   ///
-  /// - Returns: The tokens that settle nothing; the others are settled all the same.
+  /// - Returns: the tokens that settle nothing; all others are settled.
   package func acknowledge(_ tokens: [LeaseToken], in db: Database) throws -> [LeaseToken] {
     var acknowledgements: [Int64: Acknowledgement] = [:]
     let unknown = try settle(tokens, db) { consumer, leased in
@@ -20,11 +20,11 @@ extension EngineDatabase {
     return unknown
   }
 
-  /// Gives delivered messages back: at once, or when `delay` is over or the machine restarts.
+  /// Returns delivered messages to their consumer, after `delay` or when the machine restarts.
   ///
-  /// One that was delivered as often as its consumer allows becomes a dead letter.
+  /// A message that was delivered as often as its consumer allows becomes a dead letter.
   ///
-  /// - Returns: The tokens that settle nothing; the others are settled all the same.
+  /// - Returns: the tokens that settle nothing; all others are settled.
   package func release(
     _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil, in db: Database
   ) throws -> [LeaseToken] {
@@ -41,9 +41,9 @@ extension EngineDatabase {
     var deadCount = 0
     let unknown = try settle(tokens, db) { consumer, leased in
       let deliveries = DeliveryTable(consumer, db)
-      // Also with a delay: who waits for the end of the lease learns of a sooner one.
+      // Also with a delay: a receiver that waits for the end of the lease learns of an earlier one.
       notifier.announceReturn(to: consumer.channel)
-      if let mostAttempts = consumer.mostAttempts, leased.attemptCount >= mostAttempts {
+      if let maximumAttempts = consumer.maximumAttempts, leased.attemptCount >= maximumAttempts {
         deadCount += 1
         try deliveries.moveToDeadLetters(leased.timetoken, reason: reason, at: now)
         return true
@@ -62,9 +62,9 @@ extension EngineDatabase {
     return unknown
   }
 
-  /// Gives up on delivered messages: they become dead letters of their consumer, with this reason.
+  /// Rejects delivered messages: they become dead letters of their consumer, with this reason.
   ///
-  /// - Returns: The tokens that settle nothing; the others are settled all the same.
+  /// - Returns: the tokens that settle nothing; all others are settled.
   package func reject(
     _ tokens: [LeaseToken], reason: String, in db: Database
   ) throws -> [LeaseToken] {
@@ -78,9 +78,9 @@ extension EngineDatabase {
     return unknown
   }
 
-  /// Lets leases that have not ended end at `lease` from now, sooner or later than they did.
+  /// Changes the end of leases to `lease` from now, which can be earlier or later than before.
   ///
-  /// - Returns: The tokens whose leases have ended; the others are extended all the same.
+  /// - Returns: the tokens whose leases have ended; all others are changed.
   package func extend(
     _ tokens: [LeaseToken], by lease: Duration, in db: Database
   ) throws -> [LeaseToken] {
@@ -97,13 +97,13 @@ extension EngineDatabase {
     }
   }
 
-  /// The most bytes that the reason of a failure may have.
+  /// The largest reason of a failure, in bytes.
   package static let maximumReasonByteCount = 1024
 
   static func check(reason: String) throws(EngineError) {
     guard !reason.isEmpty, reason.utf8.count <= maximumReasonByteCount else {
       throw EngineError(
-        .invalidArgument, "a reason of \(reason.utf8.count) bytes",
+        .invalidArgument, "the reason has \(reason.utf8.count) bytes",
         hint: "use 1 to \(maximumReasonByteCount) bytes")
     }
   }
@@ -111,11 +111,11 @@ extension EngineDatabase {
   static func check(delay: Duration) throws(EngineError) {
     guard delay >= .zero, delay <= EngineConfiguration.maximumLeaseDuration else {
       throw EngineError(
-        .invalidArgument, "a delay of \(delay)", hint: "nothing, or at most 366 days")
+        .invalidArgument, "the delay is \(delay)", hint: "use a delay from 0 to 366 days")
     }
   }
 
-  /// - Throws: `unknownLease` unless every token has settled something.
+  /// - Throws: `unknownLease` if a token has settled nothing.
   static func require(
     _ unknown: [LeaseToken], of tokens: [LeaseToken], during operation: String
   ) throws(EngineError) {
@@ -123,25 +123,25 @@ extension EngineDatabase {
     throw EngineError(
       .unknownLease,
       "\(operation): \(unknown.count) of \(tokens.count) deliveries were no longer leased to you",
-      hint: "take a longer lease, or settle sooner", unknownLeases: unknown)
+      hint: "take a longer lease, or settle earlier", unknownLeases: unknown)
   }
 
-  /// A delivery that a token opens.
+  /// A delivery that matches its token.
   private struct Leased {
     let timetoken: Timetoken
     let attemptCount: Int
     let orderingKey: String?
     let failures: String?
-    /// When its lease ends, on the boot clock; nil once it is known to have ended.
+    /// The end of its lease on the boot clock; nil if a receive has ended the lease.
     let heldUntil: Int64?
   }
 
-  /// Does `settleOne` to each delivery that its token still opens, and returns the other tokens.
+  /// Runs `settleOne` for each delivery that still matches its token, and returns the other tokens.
   ///
-  /// A token also counts among the others when `settleOne` returns false.
+  /// A token also counts as one of the others if `settleOne` returns false.
   ///
-  /// - Parameter heldAfter: the time since boot that leases must outlast; without it one that has ended
-  ///   counts as long as nobody else has received the message.
+  /// - Parameter heldAfter: the time since boot after which leases must end. Without it, a lease
+  ///   that has ended counts until another receiver gets the message.
   private func settle(
     _ tokens: [LeaseToken], heldAfter: Int64 = -1, _ db: Database,
     _ settleOne: (ConsumerRecord, Leased) throws -> Bool
@@ -172,8 +172,9 @@ extension EngineDatabase {
   }
 }
 
-/// The deliveries of one consumer that a transaction ends for good: they, and the messages that nobody
-/// else needs, go together.
+/// The deliveries of one consumer that a transaction acknowledges.
+///
+/// They and the messages that no other consumer needs are removed together.
 struct Acknowledgement {
   private let consumer: ConsumerRecord
   private var timetokens: Set<Int64> = []
@@ -183,7 +184,7 @@ struct Acknowledgement {
     self.consumer = consumer
   }
 
-  /// - Returns: false if it was added before.
+  /// - Returns: false if the delivery was already added.
   mutating func add(_ timetoken: Timetoken, orderingKey: String?) -> Bool {
     guard timetokens.insert(timetoken.rawValue).inserted else { return false }
     if let orderingKey { orderingKeys.append(orderingKey) }

@@ -4,23 +4,23 @@ package import VaultCrypto
 
 /// The engine's tables on a database pool.
 ///
-/// Every verb is a function of a transaction and leaves the commit to its caller: ``CommitQueue``, whose
-/// transactions are immediate, or the caller of ``publish(_:in:)``. It runs on any pool, sealed or plain,
-/// and blocks the thread that calls it.
+/// Every operation is a function of a transaction and leaves the commit to its caller:
+/// ``CommitQueue``, whose transactions are immediate, or the caller of ``publish(_:in:)``. It runs
+/// on any pool, sealed or plain, and blocks the calling thread.
 package final class EngineDatabase: Sendable {
   let pool: DatabasePool
   let snapshots: SnapshotReader
   let time: any TimeSource
   let random: RandomSource
   let configuration: EngineConfiguration
-  /// Rings after a commit that published.
+  /// Wakes receivers after a commit that published.
   let notifier: ChangeNotifier
-  /// Counts what each commit has done with messages; nil when nobody wants to know.
+  /// Counts the operations of each commit; nil if no backend takes metrics.
   let commitCounter: CommitCounter?
-  /// The number of this boot: what is held under a smaller one is over.
+  /// The number of this boot; a hold with a smaller number has ended.
   let bootNumber: Int64
 
-  /// Makes the tables or brings them up to date, and sees to it that a commit is a sync.
+  /// Makes or migrates the tables, and makes SQLite sync at each commit.
   ///
   /// - Throws: `busy`, `diskFull`, `newerVersion`, `damaged`, `inputOutput`.
   package convenience init(
@@ -60,7 +60,7 @@ package final class EngineDatabase: Sendable {
         }
         do throws(TransactionFailure) {
           return try db.inImmediateTransaction {
-            try EngineSchema.climb(db)
+            try EngineSchema.migrate(db)
             return try Self.enterBoot(bootID, db)
           }
         } catch {
@@ -70,17 +70,17 @@ package final class EngineDatabase: Sendable {
     }
   }
 
-  /// Runs `body` in one snapshot; no writer waits for it.
+  /// Runs `body` in one snapshot, which blocks no writer.
   func read<Result>(
     during operation: String, _ body: (Database) throws -> Result
   ) throws(EngineError) -> Result {
     try translatingErrors(during: operation) { try snapshots.read(body) }
   }
 
-  /// Now, on the clock that neither jumps nor stops while the machine sleeps.
+  /// The time on the boot clock, which neither jumps nor stops while the machine sleeps.
   var nanosecondsSinceBoot: Int64 { time.sinceBoot.wholeNanoseconds }
 
-  /// GRDB sets NORMAL after it has opened a pool: a commit would then be durable only at the next
+  /// GRDB sets NORMAL after it has opened a pool; a commit would then be durable only at the next
   /// checkpoint.
   private static func ensureFullDurability(_ db: Database) throws {
     let full = 2
@@ -93,14 +93,15 @@ package final class EngineDatabase: Sendable {
     }
   }
 
-  /// Writes what the operations of a transaction have in common, which changed something: the sums of what
-  /// they have published, and the number of the commit.
+  /// Writes what the operations of a transaction have in common, if one changed something: the sums
+  /// of their publications, and the number of the commit.
   static func finish(_ publication: inout Publication?, _ db: Database) throws {
     try publication.take()?.finish()
     try countCommit(db)
   }
 
-  /// Every transaction changes the engine's row: an older copy of the database can be told by it.
+  /// Every transaction changes the engine's row, by which an older copy of the database is
+  /// recognised.
   private static func countCommit(_ db: Database) throws {
     try EngineStatement(db, "UPDATE engine SET commit_number = commit_number + 1").execute()
   }
@@ -118,12 +119,12 @@ package final class EngineDatabase: Sendable {
 }
 
 extension EngineDatabase {
-  /// The number of a channel that was published to or given settings.
+  /// The number of a channel that was published to or has settings; nil for any other.
   static func channelID(_ channel: Channel, _ db: Database) throws -> Int64? {
     try EngineStatement(db, "SELECT id FROM channel WHERE name = ?").number(channel.name)
   }
 
-  /// The number of a channel, which is made if it is new.
+  /// The number of a channel; adds the channel if it is new.
   static func makeChannelID(_ channel: Channel, _ db: Database) throws -> Int64 {
     if let id = try channelID(channel, db) { return id }
     try db.cachedStatement(sql: "INSERT INTO channel (name) VALUES (?)")
@@ -133,14 +134,15 @@ extension EngineDatabase {
 }
 
 extension EngineDatabase {
-  /// Counts what is there, in one snapshot; blocks no writer.
+  /// Counts messages, consumers and dead letters in one snapshot; blocks no writer.
   package func statistics() throws(EngineError) -> EngineStatistics {
     try read(during: "counting") { db in try statistics(db) }
   }
 
-  /// Counts what is there in the caller's snapshot; see ``StatisticsReader``.
+  /// Counts messages, consumers and dead letters in the caller's snapshot; see
+  /// ``StatisticsReader``.
   ///
-  /// - Parameter channel: the one to be counted; nil for all.
+  /// - Parameter channel: the one channel to count; nil for all.
   func statistics(_ db: Database, of channel: Channel? = nil) throws -> EngineStatistics {
     try StatisticsReader(
       db: db, bootNumber: bootNumber, bootNow: nanosecondsSinceBoot,

@@ -1,38 +1,39 @@
 internal import GRDB
 
-/// The tables of the engine and the ladder that leads to them.
+/// The engine's tables and the migrations that make them.
 ///
-/// The rungs are counted in SQLite's `user_version` and climbed inside one immediate transaction,
-/// so that two processes starting together cannot both make a table: GRDB's `DatabaseMigrator`
-/// looks before it takes the write lock, and the second process fails.
+/// SQLite's `user_version` counts the migrations, which run inside one immediate transaction. So
+/// two processes that start together cannot both make a table. GRDB's `DatabaseMigrator` looks
+/// before it takes the write lock, and the second process would fail.
 ///
-/// `message` is the log, in the order of its timetokens. A consumer reads a channel of it through a
-/// `position` for each priority; a row in `delivery` stands for what lies before that position and is
-/// not settled: leased, released, delayed, or waiting for its ordering key. So publishing writes one
-/// row, however many consumers there are, and receiving never steps over what is leased.
+/// `message` is the log, in the order of its timetokens. A consumer reads its channel through a
+/// `position` for each priority. A row in `delivery` is a message before that position that is not
+/// settled: leased, released, delayed, or waiting for its ordering key. So publishing writes one
+/// row for any number of consumers, and receiving never reads past leased messages.
 ///
-/// A delivery is held while `held_until` is set: by a receiver when `lease` is set too, else by a
-/// release with a delay. The time counts nanoseconds of the boot clock in the boot `held_boot`; boots
-/// are numbered in the order in which engines saw them, so that everything held before a reboot
-/// compares as over. `due` and `expires` are times of the wall clock, in units of 100 ns since 1970,
-/// as they are to outlive a reboot.
+/// A delivery is held while `held_until` is set: by a receiver if `lease` is set too, otherwise by
+/// a release with a delay. The time counts nanoseconds of the boot clock in the boot `held_boot`.
+/// Engines number the boots in the order in which they see them, so everything held before a reboot
+/// compares as ended. `due` and `expires` are times of the wall clock, in units of 100 ns since
+/// 1970, as they must survive a reboot.
 ///
-/// `published_count` of a channel only grows: by each message that was published to it or imported. A live
-/// reader compares it with what it was given, and so notices what left the log before it came.
+/// `published_count` of a channel only grows: by one for each message that is published or
+/// imported. A live reader compares it with what it was given, and so notices messages that left
+/// the log before it read them.
 ///
-/// `identity` names the database in its exports, and `import` says how far each file has come that was
-/// taken in: `docs/reference/message-export.md`.
+/// `identity` names the database in its exports. `import` records the progress of each imported
+/// file: `docs/reference/message-export.md`.
 ///
-/// Nothing refers to another table by a foreign key: each row that is written would pay for it.
-/// `queue verify` looks at what they would promise.
+/// There are no foreign keys, as every write of a row would pay for them. `queue verify` checks
+/// what they would promise.
 enum EngineSchema {
-  /// "DVMQ": tells this database from any other.
+  /// "DVMQ": distinguishes this database from any other.
   static let applicationID: Int64 = 0x4456_4D51
 
   /// The statements of each version, from version 1 on.
   ///
-  /// A rung that was released never changes.
-  static let rungs: [String] = [
+  /// A released migration never changes.
+  static let migrations: [String] = [
     """
     CREATE TABLE engine (
       id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -153,9 +154,9 @@ enum EngineSchema {
 
   /// Lets the database give space back; without this it never can.
   ///
-  /// A pool in WAL mode has written its first page by the time it is handed to us, and from then
-  /// on the setting takes effect by `VACUUM` only: nothing on a new database, a rewrite of the
-  /// whole file on one that an application has filled before. See
+  /// A pool in WAL mode has already written its first page when it comes here. From then on only
+  /// `VACUUM` applies the setting. On a new database that costs nothing; a database that an
+  /// application has filled is rewritten whole. See
   /// https://www.sqlite.org/pragma.html#pragma_auto_vacuum.
   static func ensureIncrementalVacuum(_ db: Database) throws {
     if try Int.fetchOne(db, sql: "PRAGMA auto_vacuum") == 2 { return }
@@ -163,39 +164,40 @@ enum EngineSchema {
     try db.execute(sql: "VACUUM")
   }
 
-  /// A database with tables of somebody else's, under our version numbers, is not climbed on.
+  /// Refuses a database with another application's tables, even under our version numbers.
   private static func requireApplication(_ db: Database, version: Int) throws {
     let found = try Int64.fetchOne(db, sql: "PRAGMA application_id") ?? 0
     if found == applicationID || version == 0 && found == 0 { return }
     throw EngineError(
       .databaseMismatch,
       "the database has the application id \(found), not that of messages (\(applicationID))",
-      hint: "it is another program's, or was made by one; move it away")
+      hint: "another program made it or uses it; move it away")
   }
 
-  /// Climbs to the newest version, or changes nothing.
+  /// Migrates the database to the newest version, or changes nothing.
   ///
-  /// - Throws: ``EngineError/Code/databaseMismatch`` if it is another application's,
-  ///   ``EngineError/Code/newerVersion`` if the database is beyond the ladder, ``EngineError/Code/damaged`` if it is below.
-  static func climb(_ db: Database) throws {
+  /// - Throws: ``EngineError/Code/databaseMismatch`` for another application's database,
+  ///   ``EngineError/Code/newerVersion`` for a version that this software does not know,
+  ///   ``EngineError/Code/damaged`` for a negative one.
+  static func migrate(_ db: Database) throws {
     let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
-    guard version <= rungs.count else {
+    guard version <= migrations.count else {
       throw EngineError(
         .newerVersion,
-        "the message database has schema version \(version), this software knows \(rungs.count)",
+        "the message database has schema version \(version), this software \(migrations.count)",
         hint: "use the version of datavault that wrote it")
     }
     guard version >= 0 else {
       throw EngineError(
-        .damaged, "the message database has schema version \(version), which none ever had",
+        .damaged, "the message database has schema version \(version), which no version has",
         hint: EngineError.damageHint)
     }
     try requireApplication(db, version: version)
-    guard version < rungs.count else { return }
-    for rung in rungs[version...] {
-      try db.execute(sql: rung)
+    guard version < migrations.count else { return }
+    for migration in migrations[version...] {
+      try db.execute(sql: migration)
     }
-    try db.execute(sql: "PRAGMA user_version = \(rungs.count)")
+    try db.execute(sql: "PRAGMA user_version = \(migrations.count)")
     try db.execute(sql: "PRAGMA application_id = \(applicationID)")
   }
 }
@@ -208,11 +210,11 @@ extension EngineSchema {
     return Dictionary(rows.map { ($0[0], $0[1]) }, uniquingKeysWith: { $1 })
   }
 
-  /// Those that a database of the newest version has, in the order in which they are made.
+  /// The statements of a database of the newest version, in the order in which they run.
   static func expectedEntries() throws -> [(name: String, sql: String)] {
     let model = try DatabaseQueue()
     return try model.write { db in
-      for rung in rungs { try db.execute(sql: rung) }
+      for migration in migrations { try db.execute(sql: migration) }
       return try Row.fetchAll(
         db, sql: "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid"
       ).map { ($0[0], $0[1]) }

@@ -1,24 +1,24 @@
 internal import CSQLite
 internal import GRDB
 
-/// A statement on the engine's tables, bound and run straight by SQLite.
+/// A statement on the engine's tables that is bound and run by SQLite directly.
 ///
-/// GRDB takes parameters as an array of values whose types are erased, and looks before and after each
-/// run whether anybody observes what it changes: that is much of what a row of a batch costs. Who keeps
-/// the statement, begins and commits stays GRDB; its observation does not see these rows, which are the
-/// engine's own and have an observation of theirs.
+/// GRDB takes arguments as an array of type-erased values, and looks before and after each run for
+/// observers. That is a large part of the cost of a row in a batch. GRDB still caches the
+/// statement, begins and commits. Its observation does not see these rows, which belong to the
+/// engine and have notifications of their own.
 struct EngineStatement {
   private let statement: Statement
 
-  /// - Parameter sql: its parameters are `?`, or `?1`, `?2` and so on.
+  /// - Parameter sql: with parameters `?`, or `?1`, `?2` and so on.
   init(_ db: Database, _ sql: String) throws {
     statement = try db.cachedStatement(sql: sql)
-    // From here on GRDB takes them for given.
+    // From here on GRDB does not check that the arguments are set.
     statement.setUncheckedArguments([])
   }
 
-  /// For the rows of the log: timetoken, number of the channel, priority, due, expires, ordering key,
-  /// headers, payload.
+  /// Inserts a row of the log: timetoken, number of the channel, priority, due, expires, ordering
+  /// key, headers, payload.
   static func messages(_ db: Database) throws -> EngineStatement {
     try EngineStatement(
       db,
@@ -28,7 +28,7 @@ struct EngineStatement {
       """)
   }
 
-  /// Runs it to its end with a value for each parameter, in their order.
+  /// Runs the statement to its end with a value for each parameter, in their order.
   func execute<each Value: Bindable>(_ values: repeat each Value) throws {
     let handle = unsafe statement.sqliteStatement
     defer { unsafe finish(handle) }
@@ -36,7 +36,7 @@ struct EngineStatement {
     try check(unsafe sqlite3_step(handle), expecting: SQLITE_DONE)
   }
 
-  /// The first column of its first row, which is a number; nil if it has no row.
+  /// The first column of the first row, which is a number; nil if there is no row.
   func number<each Value: Bindable>(_ values: repeat each Value) throws -> Int64? {
     let handle = unsafe statement.sqliteStatement
     defer { unsafe finish(handle) }
@@ -59,7 +59,7 @@ struct EngineStatement {
 
   private func finish(_ handle: OpaquePointer) {
     unsafe sqlite3_reset(handle)
-    // Or a payload would stay in memory until the next run.
+    // Otherwise a payload would stay in memory until the next run.
     unsafe sqlite3_clear_bindings(handle)
   }
 
@@ -68,9 +68,9 @@ struct EngineStatement {
   }
 }
 
-/// What SQLite has a type for.
+/// A value that SQLite can store.
 protocol Bindable {
-  /// Copies itself to a parameter, and returns SQLite's result.
+  /// Binds the value, as a copy, to a parameter and returns SQLite's result code.
   func bind(to statement: OpaquePointer, at index: Int32) -> Int32
 }
 
@@ -88,7 +88,7 @@ extension Int: Bindable {
 
 extension String: Bindable {
   func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
-    // The pointer is never nil: a C string ends with a zero.
+    // The pointer is never nil, as a C string ends with a zero.
     unsafe withCString { characters in
       unsafe sqlite3_bind_text64(
         statement, index, characters, UInt64(utf8.count), copiesBytes, UInt8(SQLITE_UTF8))
@@ -98,7 +98,7 @@ extension String: Bindable {
 
 extension [UInt8]: Bindable {
   func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
-    // A pointer that is nil would be NULL.
+    // SQLite would store NULL for a nil pointer.
     if isEmpty { return unsafe sqlite3_bind_zeroblob(statement, index, 0) }
     return unsafe withUnsafeBytes { bytes in
       unsafe sqlite3_bind_blob64(
@@ -116,7 +116,7 @@ extension Optional: Bindable where Wrapped: Bindable {
   }
 }
 
-/// `SQLITE_TRANSIENT`, which no importer of C understands.
+/// `SQLITE_TRANSIENT`, a macro that Swift cannot import from C.
 private var copiesBytes: sqlite3_destructor_type {
   unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 }

@@ -1,13 +1,15 @@
 internal import Foundation
 
-/// The bytes of a message's headers, in the order of their names' bytes: for each the length of the
-/// name (2 bytes, big endian), the name, the length of the value (4 bytes), the value.
+/// Encodes a message's headers in the order of their names' bytes.
+///
+/// Each header is the length of the name (2 bytes, big endian), the name, the length of the value
+/// (4 bytes, big endian) and the value.
 enum HeaderCoding {
   static func byteCount(of headers: [String: String]) -> Int {
     headers.reduce(0) { $0 + 6 + $1.key.utf8.count + $1.value.utf8.count }
   }
 
-  /// Nil for none.
+  /// The bytes of headers; nil if there are none.
   static func encode(_ headers: [String: String]) -> [UInt8]? {
     if headers.isEmpty { return nil }
     var bytes: [UInt8] = []
@@ -20,7 +22,7 @@ enum HeaderCoding {
     return bytes
   }
 
-  /// Reads what ``encode(_:)`` wrote; anything else is damage.
+  /// Reads the bytes of ``encode(_:)``; throws `damaged` for any others.
   static func decode(_ data: Data?) throws(EngineError) -> [String: String] {
     guard let data else { return [:] }
     var headers: [String: String] = [:]

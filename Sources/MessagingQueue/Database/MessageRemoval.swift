@@ -1,13 +1,14 @@
 internal import GRDB
 
-/// Takes messages out of a channel's log, and out of its sums.
+/// Removes messages from a channel's log and from its sums.
 ///
-/// What consumers are done with goes silently. What retention or a purge takes is noted in the channel,
-/// so that a reader of the log who has not come so far can be told.
+/// The channel records how far retention and purges have removed messages, so that a reader of the
+/// log that has not come so far gets an error. It records nothing about messages that every
+/// consumer has settled.
 struct MessageRemoval {
   private let db: Database
   private let channelID: Int64
-  /// Messages that were removed, and are not yet taken out of the channel's sums.
+  /// Messages that were removed and still count in the channel's sums.
   private(set) var messageCount = 0
   private var byteCount = 0
   private var removedThrough: Int64 = 0
@@ -42,19 +43,19 @@ struct MessageRemoval {
     ).execute(timetokens.json)
   }
 
-  /// Removes a message that no consumer of its channel has still before it, in hand, or among its dead
-  /// letters.
+  /// Removes a message unless a consumer of its channel still needs it: it lies after its position,
+  /// is leased to it, or among its dead letters.
   mutating func removeUnlessNeeded(_ timetoken: Timetoken) throws {
     if try !isNeeded(timetoken) { try remove(timetoken) }
   }
 
-  /// Removes a message for its age or the room it takes, and notes that.
+  /// Removes a message for its age or for a limit of its channel, and records that.
   mutating func retire(_ timetoken: Timetoken) throws {
     try remove(timetoken)
     removedThrough = max(removedThrough, timetoken.rawValue)
   }
 
-  /// The same for a message that consumers may not have settled: they lose it.
+  /// Removes a message as ``retire(_:)`` does, also from consumers that have not settled it.
   mutating func retireFromConsumers(_ timetoken: Timetoken) throws {
     let consumers = try Int64.fetchAll(
       db.cachedStatement(sql: "SELECT id FROM consumer WHERE channel_id = ?"),
@@ -66,7 +67,7 @@ struct MessageRemoval {
     try retire(timetoken)
   }
 
-  /// Writes the channel's row; belongs into the same transaction.
+  /// Writes the channel's row; call it in the same transaction.
   mutating func finish() throws {
     if messageCount == 0 { return }
     try EngineStatement(

@@ -2,13 +2,14 @@ internal import Foundation
 internal import GRDB
 internal import VaultCrypto
 
-/// One transaction of receiving.
+/// One transaction of a receive.
 ///
-/// First what was held and is over becomes ready. Then, for each priority from the highest on, it takes
-/// what is ready and then what lies beyond the consumer's position in the log. The position passes
-/// every message once: what may not be delivered yet gets a row that says why.
+/// First, leases and delays that have ended make their messages ready. Then the receiver takes, for
+/// each priority from the highest down, the ready messages and then the new ones after the
+/// consumer's position in the log. The position passes every message once: a message that cannot be
+/// delivered yet gets a row that says why.
 struct Receiver {
-  /// How many messages of the log, or rows that wait for their key, one transaction passes over.
+  /// How many messages of the log, or rows that wait for their key, one transaction passes.
   static let passedAtOnce = 10_000
 
   let consumer: ConsumerRecord
@@ -22,7 +23,7 @@ struct Receiver {
   private var isFull = false
   private var reception = EngineDatabase.Reception()
   private var removal: MessageRemoval
-  private var tally = OperationCounts()
+  private var counts = OperationCounts()
 
   init(
     _ consumer: ConsumerRecord, _ db: Database, clock: ReceptionClock, random: RandomSource,
@@ -38,7 +39,7 @@ struct Receiver {
   }
 
   mutating func receive() throws -> EngineDatabase.Reception {
-    try makeReadyWhatIsOver()
+    try endHoldsAndDelays()
     for priority in try priorities() where !isFull {
       try takeReady(priority)
       try takeNew(priority)
@@ -48,14 +49,14 @@ struct Receiver {
     return reception
   }
 
-  /// Counts what ended in it, for whoever wants to know.
-  func add(to tally: inout OperationCounts) {
-    tally.leasesExpired += self.tally.leasesExpired
-    tally.deadLettered += self.tally.deadLettered
-    tally.expired += self.tally.expired
+  /// Adds what ended in this transaction to `counts`.
+  func add(to counts: inout OperationCounts) {
+    counts.leasesExpired += self.counts.leasesExpired
+    counts.deadLettered += self.counts.deadLettered
+    counts.expired += self.counts.expired
   }
 
-  /// Those that the channel holds, the highest first.
+  /// The priorities that the channel's messages have, the highest first.
   private func priorities() throws -> [Priority] {
     let select = try db.cachedStatement(
       sql: "SELECT EXISTS (SELECT 1 FROM message WHERE channel_id = ? AND priority <> 4)")
@@ -63,14 +64,14 @@ struct Receiver {
     return others ? Priority.descending : [.normal]
   }
 
-  private mutating func makeReadyWhatIsOver() throws {
-    try buryWhatWasTriedEnough()
+  private mutating func endHoldsAndDelays() throws {
+    try moveExhaustedToDeadLetters()
     let ended = try Row.fetchAll(
       db.cachedStatement(sql: Self.endHolds),
       arguments: [consumer.id, clock.bootNumber, clock.now])
     let deliveries = DeliveryTable(consumer, db)
     for row in ended {
-      if row[1] { tally.leasesExpired += 1 }
+      if row[1] { counts.leasesExpired += 1 }
       try deliveries.unblock(row[0])
     }
     try db.cachedStatement(
@@ -78,16 +79,16 @@ struct Receiver {
     ).execute(arguments: [consumer.id, clock.wallNow])
   }
 
-  /// `IS NOT NULL` would not do: SQLite 3.40 takes it for true of every column in a RETURNING clause.
+  /// `IS NOT NULL` fails here: SQLite 3.40 takes it as true for every column in a RETURNING clause.
   static let endHolds = """
     UPDATE delivery SET held_boot = NULL, held_until = NULL
     WHERE consumer_id = ? AND held_until IS NOT NULL AND (held_boot, held_until) <= (?, ?)
     RETURNING ordering_key, typeof(lease) <> 'null'
     """
 
-  /// A lease that ends without an answer is a failed attempt.
-  private mutating func buryWhatWasTriedEnough() throws {
-    guard let mostAttempts = consumer.mostAttempts else { return }
+  /// Makes dead letters of deliveries whose last allowed lease ended without an answer.
+  private mutating func moveExhaustedToDeadLetters() throws {
+    guard let maximumAttempts = consumer.maximumAttempts else { return }
     let select = try db.cachedStatement(
       sql: """
         SELECT timetoken FROM delivery
@@ -95,14 +96,14 @@ struct Receiver {
           AND lease IS NOT NULL AND attempt_count >= ?
         """)
     let timetokens = try Int64.fetchAll(
-      select, arguments: [consumer.id, clock.bootNumber, clock.now, mostAttempts])
+      select, arguments: [consumer.id, clock.bootNumber, clock.now, maximumAttempts])
     let deliveries = DeliveryTable(consumer, db)
     for timetoken in timetokens {
       try deliveries.moveToDeadLetters(
         Timetoken(unchecked: timetoken), reason: DeliveryFailure.leaseEnded, at: clock.wallNow)
     }
-    tally.leasesExpired += timetokens.count
-    tally.deadLettered += timetokens.count
+    counts.leasesExpired += timetokens.count
+    counts.deadLettered += timetokens.count
   }
 
   private mutating func takeReady(_ priority: Priority) throws {
@@ -112,13 +113,13 @@ struct Receiver {
       let rows = try Row.fetchAll(
         select, arguments: [consumer.id, priority.rawValue, last, maximumCount])
       reading: for row in rows {
-        // A lease that has ended still counts while its message goes to nobody else.
+        // A lease that has ended still counts until its message goes to another receiver.
         if isFull { return }
         let ready = try ReadyDelivery(row)
         switch try take(ready, priority) {
         case .taken, .passed: last = ready.timetoken.rawValue
         case .dropped:
-          // Its ordering key may have let another one come, before the next of these rows.
+          // Its ordering key can have made another message ready, before the next of these rows.
           last = ready.timetoken.rawValue
           break reading
         case .refused: return
@@ -130,11 +131,11 @@ struct Receiver {
 
   private enum Outcome {
     case taken
-    /// It has to wait for its key.
+    /// It has to wait for its ordering key.
     case passed
-    /// Its time to live is over.
+    /// Its time to live has ended.
     case dropped
-    /// There is no room for it.
+    /// The batch has no room for it.
     case refused
   }
 
@@ -149,7 +150,8 @@ struct Receiver {
 
   private mutating func take(_ ready: ReadyDelivery, _ priority: Priority) throws -> Outcome {
     let deliveries = DeliveryTable(consumer, db)
-    // First of all: a lease that has ended counts until it is its message's turn, expired or not.
+    // This check comes first: a lease that has ended counts until its message's turn, expired or
+    // not.
     if let key = ready.orderingKey, try deliveries.mustWait(ready.timetoken, for: key) {
       try deliveries.block(ready.timetoken)
       passedCount += 1
@@ -217,7 +219,7 @@ struct Receiver {
     for timetoken in expired { try drop(timetoken) }
   }
 
-  /// By the index of the channel, or that of the other priorities alone.
+  /// Uses the index of the channel, or the index of the other priorities.
   static func selectNew(_ priority: Priority) -> String {
     """
     SELECT timetoken, priority, due, expires, ordering_key, headers, payload FROM message
@@ -238,7 +240,7 @@ struct Receiver {
       .execute(consumer.id, priority.rawValue, timetoken)
   }
 
-  /// Says whether one more may be taken, and that no other may if not.
+  /// Whether one more message can be taken; if not, the receive is full.
   private mutating func hasRoom(for payloadByteCount: Int) -> Bool {
     isFull =
       reception.deliveries.count == maximumCount
@@ -265,9 +267,9 @@ struct Receiver {
     isFull = reception.deliveries.count == maximumCount
   }
 
-  /// A message whose time to live is over: the log forgets it, if it forgets what is done with.
+  /// Drops a message whose time to live has ended from the log, unless the channel keeps messages.
   private mutating func drop(_ timetoken: Timetoken) throws {
-    tally.expired += 1
+    counts.expired += 1
     if !consumer.keepsAcknowledged { try removal.removeUnlessNeeded(timetoken) }
   }
 }
@@ -276,7 +278,7 @@ struct Receiver {
 struct ReadyDelivery {
   let timetoken: Timetoken
   let attemptCount: Int
-  /// Whether a lease ended without an answer, rather than a release or a delay.
+  /// Whether its last hold was a lease that ended without an answer, not a release or a delay.
   let endedLease: Bool
   let orderingKey: String?
   let failures: String?
@@ -296,7 +298,7 @@ struct ReadyDelivery {
   }
 }
 
-/// A row of ``Receiver/selectNew(_:)``, without what is read only if it is delivered.
+/// A row of ``Receiver/selectNew(_:)``, without the columns that only a delivery reads.
 struct NewMessage {
   static let headersColumn = 5
   static let payloadColumn = 6

@@ -1,11 +1,11 @@
 internal import GRDB
 
-/// One count of what is there.
+/// Counts the messages of channels and consumers in one snapshot.
 ///
-/// The logs' sums are kept by their channels. Of what a consumer has before it, the part behind its
-/// position is counted in the index of its deliveries, and the part beyond in that of the channel, or
-/// as the rest of the channel's sum, whichever is less work: a deep queue of a consumer that has
-/// received little costs no more than a shallow one.
+/// Channels store the sums of their logs. For a consumer, messages before its position are counted
+/// in the index of its deliveries. Messages after it are counted in the channel's index, or as the
+/// rest of the channel's sum, whichever costs less. So a deep queue of a consumer that has received
+/// little costs no more than a shallow one.
 struct StatisticsReader {
   let db: Database
   let bootNumber: Int64
@@ -13,7 +13,7 @@ struct StatisticsReader {
   let bootNow: Int64
   let wallNow: Int64
 
-  /// - Parameter only: the one channel to be counted; nil for all.
+  /// - Parameter only: the one channel to count; nil for all.
   func read(_ only: Channel? = nil) throws -> EngineStatistics {
     guard let commitNumber = try Int64.fetchOne(db, sql: "SELECT commit_number FROM engine") else {
       throw EngineError.engineRowMissing
@@ -53,7 +53,8 @@ struct StatisticsReader {
     return try Bool.fetchOne(select, arguments: [channel.id]) ?? false
   }
 
-  /// How long ago a message was published, by the wall clock; nothing, for one from its future.
+  /// How long ago a message was published, by the wall clock; zero if the clock has gone back
+  /// since.
   fileprivate func age(of timetoken: Int64?) -> Duration? {
     timetoken.map { .nanoseconds(100) * max(wallNow - $0, 0) }
   }
@@ -71,7 +72,7 @@ private struct ChannelRow {
   }
 }
 
-/// What one consumer has before it.
+/// Counts the messages of one consumer.
 private struct ConsumerReader {
   private let reader: StatisticsReader
   private let channel: ChannelRow
@@ -167,8 +168,10 @@ private struct ConsumerReader {
     WHERE channel_id = ? AND priority = ? AND priority <> 4 AND timetoken > ?
     """
 
-  /// Messages beyond the position of the normal priority, of whatever priority they are: counted, or
-  /// all but those before it, with ever greater steps at either end until one comes to an end.
+  /// Counts messages of any priority after the position of the normal priority.
+  ///
+  /// It counts them, or all before the position, in ever larger steps at both ends until one end is
+  /// reached.
   private func countBeyondNormal() throws -> Int {
     var most = 1_000
     while true {
@@ -189,7 +192,7 @@ private struct ConsumerReader {
     return try Int.fetchOne(select, arguments: [channel.id, normal, most]) ?? 0
   }
 
-  /// The oldest that is not delayed.
+  /// The oldest message after the positions that is not delayed.
   private func firstAhead() throws -> Int64? {
     let priorities = hasOtherPriorities ? Priority.descending : [.normal]
     return try priorities.compactMap { priority in

@@ -2,10 +2,11 @@ internal import FileLayer
 internal import Foundation
 internal import GRDB
 
-/// Hands out timetokens within one write transaction: the time, or one more than the last that was
-/// ever handed out, whichever is greater.
+/// Assigns timetokens within one write transaction.
+///
+/// A timetoken is the time, or the last assigned timetoken plus one, whichever is greater.
 struct TimetokenClock {
-  /// The greatest timetoken that was handed out before.
+  /// The greatest timetoken that was assigned before.
   let start: Int64
   private var highWater: Int64
   private let now: Int64
@@ -24,26 +25,27 @@ struct TimetokenClock {
     return Timetoken(unchecked: highWater)
   }
 
-  /// Hands out a timetoken that a message had elsewhere, if it is greater than all before; else nil.
+  /// Assigns a timetoken that a message had elsewhere, if it is greater than all before; otherwise
+  /// nil.
   mutating func keep(_ timetoken: Int64) -> Timetoken? {
     guard timetoken > highWater else { return nil }
     highWater = timetoken
     return Timetoken(unchecked: timetoken)
   }
 
-  /// Hands out none up to this one from now on.
+  /// Assigns no timetoken up to this one from now on.
   mutating func raise(to timetoken: Int64) { highWater = max(highWater, timetoken) }
 
-  /// Persists the mark; belongs into the same transaction.
+  /// Persists the high-water mark; call it in the same transaction.
   func store(_ db: Database) throws {
     try EngineStatement(db, "UPDATE engine SET timetoken_high_water = ?").execute(highWater)
   }
 }
 
-/// Times of the wall clock as the tables hold them: units of 100 ns since 1970, like timetokens.
+/// Times of the wall clock as the tables store them: units of 100 ns since 1970, like timetokens.
 ///
-/// Only what must outlive a reboot goes by this clock: delays that a publisher asked for, times to
-/// live, ages, the window of deduplication.
+/// Only times that must survive a reboot use this clock: delays of publishers, times to live, ages,
+/// and the deduplication window.
 enum WallTime {
   static func ticks(of time: UnixTime) -> Int64 { time.nanoseconds / 100 }
 
@@ -52,7 +54,7 @@ enum WallTime {
     return seconds * 10_000_000 + attoseconds / 100_000_000_000
   }
 
-  /// Dates beyond the reach of timetokens count as the nearest that is not.
+  /// Dates outside the range of timetokens become the nearest one inside.
   static func ticks(of date: Date) -> Int64 {
     let ticks = date.timeIntervalSince1970 * 1e7
     return Int64(min(max(ticks, 0), Double(Timetoken.greatest.rawValue)))

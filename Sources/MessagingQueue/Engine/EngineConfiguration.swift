@@ -5,25 +5,26 @@ internal import VaultedDatabase
 
 /// Limits of an engine.
 public struct EngineConfiguration: Sendable {
-  /// The most bytes one payload may have.
+  /// The largest payload of a message, in bytes.
   ///
   /// Default: 1 MiB.
   public var maximumPayloadByteCount: Int = 1 << 20
 
-  /// The most bytes the names and values of one message's headers may have, with 6 more for each.
+  /// The largest sum of one message's header names and values, in bytes, with 6 more for each
+  /// header.
   ///
   /// Default: 64 KiB.
   public var maximumHeaderByteCount: Int = 64 << 10
 
-  /// How long a deduplication id is remembered after its message was published, by the wall clock.
+  /// How long the engine remembers a deduplication id after its message was published, by the wall
+  /// clock.
   ///
   /// Default: 1 hour.
   public var deduplicationWindow: Duration = .seconds(3600)
 
-  /// How often one of the engines on a database, whichever is first, does its maintenance: retention,
-  /// and free space given back.
+  /// How often one of the engines on a database, whichever is first, does maintenance.
   ///
-  /// Default: 10 seconds.
+  /// Maintenance applies retention and gives free space back. Default: 10 seconds.
   public var maintenanceInterval: Duration = .seconds(10)
 
   /// How long an operation waits for another process that is writing.
@@ -31,76 +32,78 @@ public struct EngineConfiguration: Sendable {
   /// It then fails with ``EngineError/Code/busy``. Default: 5 seconds.
   public var busyTimeout: Duration = .seconds(5)
 
-  /// How long a start waits for somebody to unlock the vault with `datavault unlock`.
+  /// How long a start waits for an unlock of the vault with `datavault unlock`.
   ///
-  /// It notices within half a second; cancelling the task ends the wait. Without a session by then
-  /// the start fails with ``EngineError/Code/vaultLocked``. Default: zero, it looks once.
+  /// The start notices a session within half a second; cancelling the task ends the wait. If there
+  /// is no session by then, the start fails with ``EngineError/Code/vaultLocked``. Default: zero,
+  /// the start looks once.
   public var unlockTimeout: Duration = .zero
 
-  /// Whether the engine starts only on a vault that is secured.
+  /// Whether the engine starts only on a secured vault.
   ///
-  /// Without it a first start makes a vault under the publicly known standard password, and a vault that
-  /// is not secured is opened with it. With it the first is refused as
-  /// ``EngineError/Code/vaultMissing``, the second as ``EngineError/Code/notSecured``. Set it in every
-  /// program that is past its first look. Default: false.
+  /// If false, a first start makes a vault under the publicly known standard password, and a start
+  /// opens an unsecured vault with it. If true, the first is refused as
+  /// ``EngineError/Code/vaultMissing`` and the second as ``EngineError/Code/notSecured``. Set it in
+  /// every program that runs in production. Default: false.
   public var requiresSecuredVault = false
 
-  /// How long a stop waits for the work that is under way.
+  /// How long a stop waits for the work under way.
   ///
-  /// What still waits for its commit then fails; what reads is interrupted. Default: 10 seconds.
+  /// After that time, operations that wait for their commit fail, and reads are interrupted.
+  /// Default: 10 seconds.
   public var stopTimeout: Duration = .seconds(10)
 
-  /// Whether the engine stops when the lock timeout of its vault is over, or the time of the session
-  /// through which the vault was opened.
+  /// Whether the engine stops when the vault's lock timeout or its session expires.
   ///
-  /// Default: false, a timeout is no outage. Somebody who locks the vault always ends the engine.
+  /// Default: false, the engine continues. Locking the vault always stops the engine.
   public var stopsWhenVaultExpires = false
 
-  /// After how many commits of this engine the vault is told how far the database has come.
+  /// After how many commits this engine records an anchor in the vault: how far the database has
+  /// come.
   ///
-  /// An older copy of the database is refused up to that point: `docs/explanation/vaulted-database.md`, "Anchor".
-  /// Default: 10,000.
+  /// An engine refuses a copy of the database that is older than the last anchor:
+  /// `docs/explanation/vaulted-database.md`, "Anchor". Default: 10,000.
   public var anchorCommitCount = 10_000
 
-  /// How long after a commit the vault is told of it at the latest; a clean stop tells it too.
+  /// How long after a commit, at most, this engine records an anchor; a clean stop records one too.
   ///
   /// Default: 5 minutes.
   public var anchorInterval: Duration = .seconds(300)
 
-  /// The most payload bytes that one call of receive takes into memory.
+  /// The most payload bytes that one call of receive reads into memory.
   ///
-  /// The first message is always taken. Default: 16 MiB.
+  /// The first message is always read. Default: 16 MiB.
   public var maximumReceiveByteCount: Int = 16 << 20
 
-  /// Takes what the engine counts and measures: `docs/reference/observation.md` lists it.
+  /// Takes the engine's metrics: `docs/reference/observation.md` lists them.
   ///
-  /// Default: that of the process, `MetricsSystem.factory`, as it is when the configuration is made. With
-  /// none bootstrapped nothing is counted.
+  /// Default: `MetricsSystem.factory` at the moment when the configuration is made. Without a
+  /// bootstrapped factory the engine counts nothing.
   public var metricsFactory: any MetricsFactory = MetricsSystem.factory
 
   /// Which channels have gauges of their own.
   ///
-  /// Default: none, the gauges are over all channels together.
+  /// Default: none, the gauges are sums over all channels.
   public var channelMetrics = ChannelMetrics.none
 
-  /// How often the gauges are set; less often where the count behind them takes long.
+  /// How often the engine sets the gauges; it sets them less often if counting takes long.
   ///
   /// Default: 10 seconds.
   public var metricsInterval: Duration = .seconds(10)
 
-  /// Takes what the engine says about itself; no payload, header, key or password is ever in it.
+  /// Takes the engine's log lines, which never contain a payload, a header, a key or a password.
   ///
-  /// `docs/reference/observation.md` lists what is said at which level.
-  /// Default: one labelled `datavault.engine`.
+  /// `docs/reference/observation.md` lists the lines and their levels. Default: a logger labelled
+  /// `datavault.engine`.
   public var logger = Logger(label: "datavault.engine")
 
   /// The longest lease and the longest delay: 366 days.
   public static let maximumLeaseDuration: Duration = .seconds(366 * 86_400)
 
   /// The longest time to live: 100 years.
-  static let longestTimeToLive: Duration = .seconds(100 * 366 * 86_400)
+  static let maximumTimeToLive: Duration = .seconds(100 * 366 * 86_400)
 
-  /// Makes a configuration of the defaults.
+  /// Makes a configuration with the defaults.
   public init() {}
 }
 
@@ -109,15 +112,15 @@ extension EngineConfiguration {
     logger.warning(
       """
       the last \(frameCount) frames of \(home.databasePath)-wal are torn or damaged and were left \
-      out: after a power cut that is a commit nobody was told of, otherwise messages are missing
+      out: after a power cut only an unacknowledged commit is lost, otherwise messages are missing
       """)
   }
 
-  /// Once a process, when the system has refused to lock memory.
+  /// Once a process, if the system has refused to lock memory.
   func warnOfMemory() {
     guard LockedMemory.takeWarning() else { return }
     logger.warning(
-      "secrets cannot be locked into memory and may reach the swap: raise RLIMIT_MEMLOCK")
+      "secrets cannot be locked into memory and can reach the swap: raise RLIMIT_MEMLOCK")
   }
 
   func warnOfNoSecurity(_ home: DataVaultHome) {

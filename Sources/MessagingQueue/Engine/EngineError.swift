@@ -4,11 +4,11 @@ internal import GRDB
 internal import SystemPackage
 internal import VaultedDatabase
 
-/// Why the engine did not do what it was asked.
+/// The error that every call of the engine throws.
 ///
 /// An error never carries a payload, a password or a key.
 public struct EngineError: Error, Sendable, CustomStringConvertible {
-  /// What kind of failure, to be compared with the static members; new ones may be added.
+  /// The kind of failure, to be compared with the static members; a new version can add members.
   public struct Code: Sendable, Hashable, CustomStringConvertible {
     /// The name of the member.
     public let description: String
@@ -16,19 +16,19 @@ public struct EngineError: Error, Sendable, CustomStringConvertible {
     init(_ name: String) { description = name }
   }
 
-  /// What kind of failure.
+  /// The kind of failure.
   public let code: Code
 
-  /// What went wrong and where, in lower case.
+  /// The failure and its place, in lower case.
   public let message: String
 
-  /// What to do next, where there is something to do.
+  /// The next step, if there is one.
   public let hint: String?
 
   /// The error of the layer below, if one was the cause.
   public let underlying: (any Error)?
 
-  /// The tokens that settled nothing, with ``Code/unknownLease``; all others were settled.
+  /// With ``Code/unknownLease``, the tokens that settled nothing; all other tokens were settled.
   public let unknownLeases: [LeaseToken]
 
   /// Makes an error.
@@ -50,71 +50,72 @@ public struct EngineError: Error, Sendable, CustomStringConvertible {
 }
 
 extension EngineError.Code {
-  /// The messaging vault is locked and the user's password is needed to open it.
+  /// The messaging vault is locked, and the user's password is needed to open it.
   public static let vaultLocked = Self("vaultLocked")
-  /// The password or the salt is not the vault's.
+  /// The password or the caller's salt does not open the vault.
   public static let wrongPassword = Self("wrongPassword")
-  /// There is no vault where one was: it was handed in, a session opens it, or a secured one is required.
+  /// The vault is missing, although the caller gave it, a session opens it or a secured one is
+  /// required.
   public static let vaultMissing = Self("vaultMissing")
   /// The vault is not secured, and ``EngineConfiguration/requiresSecuredVault`` is set.
   public static let notSecured = Self("notSecured")
-  /// There is a database and no vault that could hold its key.
+  /// There is a database, but no vault that could hold its key.
   public static let keyMissing = Self("keyMissing")
-  /// The vault belongs to a database that is not there.
+  /// The vault belongs to a database that is missing.
   public static let databaseMissing = Self("databaseMissing")
   /// The database belongs to another vault, or to none.
   public static let databaseMismatch = Self("databaseMismatch")
-  /// The database is an older copy, or has lost its last commits.
+  /// The database is an older copy or has lost its last commits.
   public static let rolledBack = Self("rolledBack")
   /// The engine was stopped.
   public static let stopped = Self("stopped")
-  /// An unencrypted SQLite file lies where the encrypted database belongs.
+  /// An unencrypted SQLite file has the path of the encrypted database.
   public static let plainDatabase = Self("plainDatabase")
-  /// A payload is over ``EngineConfiguration/maximumPayloadByteCount``.
+  /// A payload is larger than ``EngineConfiguration/maximumPayloadByteCount``, or headers exceed
+  /// their limit.
   public static let payloadTooLarge = Self("payloadTooLarge")
-  /// A channel name is empty, too long or holds control characters.
+  /// A channel name is empty, too long or contains control characters.
   public static let invalidChannel = Self("invalidChannel")
-  /// A count, a lease or a delay is out of range.
+  /// A count, a lease, a delay, a name or another argument is out of range.
   public static let invalidArgument = Self("invalidArgument")
-  /// A delivery was settled already, or has been leased to another since.
+  /// A delivery is already settled, or the message has been leased again.
   public static let unknownLease = Self("unknownLease")
-  /// Another process held the database past the busy timeout; nothing was changed.
+  /// Another process held the database for longer than the busy timeout; nothing was changed.
   public static let busy = Self("busy")
   /// Retention, a purge or the consumers removed messages before a live reader saw them.
   public static let messagesRemoved = Self("messagesRemoved")
   /// The file system is full; nothing was changed.
   public static let diskFull = Self("diskFull")
-  /// The database may only be read.
+  /// The database can only be read.
   public static let readOnly = Self("readOnly")
-  /// The database is damaged, or is not one of the engine's.
+  /// The database is damaged, or another program made it.
   public static let damaged = Self("damaged")
   /// The database was written by a newer version of this software.
   public static let newerVersion = Self("newerVersion")
-  /// A commit met an I/O error: whether what it was to store is on the disk is unknown.
+  /// A commit met an I/O error: it is unknown whether its changes are on the disk.
   ///
-  /// A retry with the same deduplication id settles it.
+  /// Publish again with the same deduplication id: that stores the message exactly once.
   public static let outcomeUnknown = Self("outcomeUnknown")
-  /// The caller's task was cancelled before anything was done.
+  /// The caller's task was cancelled before the operation began.
   public static let cancelled = Self("cancelled")
-  /// Reading or writing failed in the system; nothing was changed.
+  /// The system failed to read or write; nothing was changed.
   public static let inputOutput = Self("inputOutput")
-  /// Something has the name already that a new file is to get, or messages that are to be imported are
-  /// here already.
+  /// The name of a new file is taken, or the messages of an import are already here.
   public static let alreadyExists = Self("alreadyExists")
-  /// A lock file, or an unfinished file, is not this user's alone: another user made it, or could have.
+  /// Another user made a lock file or an unfinished file, or could have made it.
   public static let foreignFile = Self("foreignFile")
-  /// There is no channel of that name.
+  /// The channel does not exist.
   public static let channelMissing = Self("channelMissing")
-  /// There is no file of messages to be imported.
+  /// The file of messages to import does not exist.
   public static let fileMissing = Self("fileMissing")
-  /// A file of messages is not what it should be; the message names the line.
+  /// A file of messages is invalid; the message names the line.
   public static let invalidFile = Self("invalidFile")
-  /// The vault could not be used; ``EngineError/underlying`` has its error.
+  /// The vault failed; ``EngineError/underlying`` has its error.
   public static let vault = Self("vault")
 }
 
 extension EngineError {
-  /// What a refusal of ``StartDecision`` says.
+  /// The error for a refusal of ``StartDecision``.
   init(refusing code: Code, _ home: DataVaultHome) {
     switch code {
     case .keyMissing:
@@ -139,7 +140,7 @@ extension EngineError {
     }
   }
 
-  /// Says what an error of the vault or of opening the database means to whoever starts an engine.
+  /// The error for a failure of the vault or of opening the database, when an engine starts.
   init(starting error: any Error) {
     switch error {
     case let error as EngineError:
@@ -188,10 +189,10 @@ extension EngineError {
     .damaged, "the message database has lost its state row",
     hint: "restore the home directory from a backup")
 
-  /// Says what an error of GRDB or SQLite means to the engine's caller.
+  /// The error for a failure of GRDB or SQLite.
   ///
-  /// SQLite's message and the statement with its arguments are left out, of the error beneath too:
-  /// they can quote what was being stored.
+  /// It leaves out SQLite's message and the statement with its arguments, also in the underlying
+  /// error: these can quote the data that was being stored.
   init(translating error: any Error, during operation: String) {
     switch error {
     case let error as EngineError:
@@ -209,7 +210,7 @@ extension EngineError {
 
   static let damageHint = "keep the files as they are and restore a backup"
 
-  /// `SQLITE_IOERR_DATA`: the sealed VFS answers it for what it cannot authenticate.
+  /// `SQLITE_IOERR_DATA`: the sealed VFS returns it for a page that it cannot authenticate.
   private static let damagedPage: Int32 = 10 | 32 << 8
 
   private init(resultCode: ResultCode, during operation: String, underlying: DatabaseError) {
@@ -229,7 +230,7 @@ extension EngineError {
         hint: "make room on the file system of the home directory", underlying: underlying)
     case .SQLITE_READONLY, .SQLITE_PERM:
       self.init(
-        .readOnly, "\(operation): the message database may not be written",
+        .readOnly, "\(operation): the message database cannot be written",
         hint: "check the owner and the permissions of the home directory", underlying: underlying)
     case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH:
       self.init(
@@ -243,7 +244,7 @@ extension EngineError {
   }
 }
 
-/// Runs `body` and speaks of its failure in the engine's terms.
+/// Runs `body` and throws its failure as an ``EngineError``.
 func translatingErrors<Result>(
   during operation: String, _ body: () throws -> Result
 ) throws(EngineError) -> Result {

@@ -1,52 +1,52 @@
 package import Logging
 internal import Synchronization
 
-/// The life of an engine as a machine: event in, action out.
+/// The states of an engine, from its start to its end: event in, action out.
 ///
-/// Nothing here waits, opens or closes anything; ``EngineStateStore`` does, as it is told. The rule behind the
-/// table: work is taken in the state `running` alone, whatever was opened is closed exactly once, and
-/// nobody is told of the end before that.
+/// This type does no I/O and never waits; the caller carries out the action that it returns. Three
+/// rules hold: an engine takes work only in the state `running`, whatever was opened is closed
+/// exactly once, and the end is announced only after that.
 package struct EngineStateMachine: Sendable, Hashable {
-  /// What has happened.
+  /// An event of an engine.
   package enum Event: Sendable, Hashable {
-    /// Somebody wants it to run.
+    /// The caller wants the engine to run.
     case start
-    /// Vault and database are open.
+    /// The vault and the database are open.
     case opened
-    /// They could not be opened, and nothing is open.
+    /// The vault or the database could not be opened, and nothing is open.
     case failed(EngineError.Code)
-    /// Somebody wants it to end.
+    /// The caller wants the engine to end.
     case stop
-    /// It must end, and this is why.
+    /// The engine must end, for this reason.
     case forcedStop(EngineError.Code)
-    /// Its work is finished and its database closed.
+    /// The engine's work is finished and its database is closed.
     case closed
   }
 
-  /// What is to be done about it.
+  /// The caller's next step.
   package enum Action: Sendable, Hashable {
     case nothing
-    /// Open vault and database; report `opened` or `failed`.
+    /// Open the vault and the database; then report `opened` or `failed`.
     case open
-    /// Give up opening; `opened` or `failed` will be reported all the same.
+    /// Give up opening; then still report `opened` or `failed`.
     case abandonOpening
-    /// Finish the work, record the anchor, close the database; report `closed`.
+    /// Finish the work, record the anchor and close the database; then report `closed`.
     case closeDown
     /// Wait for the end that is under way.
     case awaitEnd
-    /// Tell everybody who waits for the end.
+    /// Wake everyone who waits for the end.
     case announceEnd
   }
 
-  /// The state, as the world sees it.
+  /// The current state.
   package private(set) var state = EngineState.stopped
 
-  /// What comes after `stopping`.
+  /// The state that follows `stopping`.
   private(set) var end = EngineState.stopped
 
   package init() {}
 
-  /// Takes in an event; one that cannot happen in this state changes nothing.
+  /// Handles an event; an event that is impossible in this state changes nothing.
   package mutating func handle(_ event: Event) -> Action {
     switch (state, event) {
     case (.stopped, .start), (.refused, .start): enter(.starting, .open)
@@ -69,7 +69,7 @@ package struct EngineStateMachine: Sendable, Hashable {
     }
   }
 
-  /// Why no work is taken; nil while it is.
+  /// Why the engine takes no work; nil while it runs.
   package var refusal: EngineError.Code? {
     switch state == .stopping ? end : state {
     case .running: nil
@@ -89,24 +89,24 @@ package struct EngineStateMachine: Sendable, Hashable {
   }
 }
 
-/// Where in its life an engine is.
+/// The state of an engine, from its start to its end.
 public enum EngineState: Sendable, Hashable {
-  /// It has not been started, or has ended in good order.
+  /// The engine was never started, or has stopped in good order.
   case stopped
-  /// It opens the vault and the database, or waits for somebody to unlock the vault.
+  /// The engine opens the vault and the database, or waits for an unlock of the vault.
   case starting
-  /// It takes work.
+  /// The engine takes work.
   case running
-  /// It takes no more work and is finishing what it has.
+  /// The engine finishes its work and takes no more.
   case stopping
-  /// It does not run, for the reason given: a start failed, or the vault was locked.
+  /// The engine does not run, for this reason: a start failed, or the vault was locked.
   case refused(EngineError.Code)
 }
 
-/// Keeps an engine's ``EngineStateMachine`` and tells of its changes.
+/// Holds an engine's ``EngineStateMachine`` and announces its changes.
 package final class EngineStateStore: Sendable {
   private struct Kept {
-    var life = EngineStateMachine()
+    var machine = EngineStateMachine()
     var endWaiters: [CheckedContinuation<Void, Never>] = []
     var observers: [UInt64: AsyncStream<EngineState>.Continuation] = [:]
     var nextNumber: UInt64 = 0
@@ -115,62 +115,62 @@ package final class EngineStateStore: Sendable {
   private let kept = Mutex(Kept())
   private let logger: Logger?
 
-  /// - Parameter logger: told of each state; nil for nobody.
+  /// - Parameter logger: takes a line for each state; nil for none.
   package init(logger: Logger? = nil) {
     self.logger = logger
   }
 
-  /// One that has come to where these events lead.
+  /// A store in the state to which these events lead.
   convenience init(_ events: EngineStateMachine.Event...) {
     self.init()
     for event in events { _ = handle(event) }
   }
 
-  package var state: EngineState { kept.withLock { $0.life.state } }
+  package var state: EngineState { kept.withLock { $0.machine.state } }
 
-  /// Why no work is taken; nil while it is.
-  package var refusal: EngineError.Code? { kept.withLock { $0.life.refusal } }
+  /// Why the engine takes no work; nil while it runs.
+  package var refusal: EngineError.Code? { kept.withLock { $0.machine.refusal } }
 
-  /// Takes in an event, tells whom it concerns, and returns what the caller is to do about it.
+  /// Handles an event, announces the change, and returns the caller's next step.
   package func handle(_ event: EngineStateMachine.Event) -> EngineStateMachine.Action {
     let (action, state) = kept.withLock { kept -> (EngineStateMachine.Action, EngineState?) in
-      let before = kept.life.state
-      let action = kept.life.handle(event)
-      // In the lock, so that everybody sees the states in the order in which they came.
-      if kept.life.state != before {
-        for observer in kept.observers.values { observer.yield(kept.life.state) }
+      let before = kept.machine.state
+      let action = kept.machine.handle(event)
+      // In the lock, so that every observer sees the states in the same order.
+      if kept.machine.state != before {
+        for observer in kept.observers.values { observer.yield(kept.machine.state) }
       }
       if action == .announceEnd {
         for waiter in kept.endWaiters { waiter.resume() }
         kept.endWaiters = []
       }
-      return (action, kept.life.state == before ? nil : kept.life.state)
+      return (action, kept.machine.state == before ? nil : kept.machine.state)
     }
-    // Outside the lock: a log may ask for the state.
+    // Outside the lock: a log handler can ask for the state.
     if let state { logger?.log(level: state.logLevel, state.logLine) }
     return action
   }
 
-  /// Returns when `stopping` is over; at once in any other state.
+  /// Returns when `stopping` has ended; in any other state it returns immediately.
   package func awaitEnd() async {
     await withCheckedContinuation { waiter in
-      let isOver = kept.withLock { kept in
-        if kept.life.state != .stopping { return true }
+      let hasEnded = kept.withLock { kept in
+        if kept.machine.state != .stopping { return true }
         kept.endWaiters.append(waiter)
         return false
       }
-      if isOver { waiter.resume() }
+      if hasEnded { waiter.resume() }
     }
   }
 
-  /// The state now and every one after it, until the reader or this object goes.
+  /// The current state and each later one, until the reader or this object is released.
   package var states: AsyncStream<EngineState> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: EngineState.self, bufferingPolicy: .bufferingNewest(16))
     let number = kept.withLock { kept in
       kept.nextNumber += 1
       kept.observers[kept.nextNumber] = continuation
-      continuation.yield(kept.life.state)
+      continuation.yield(kept.machine.state)
       return kept.nextNumber
     }
     continuation.onTermination = { [weak self] _ in
@@ -190,9 +190,10 @@ package final class EngineStateStore: Sendable {
 }
 
 extension EngineState {
-  /// At which level it is logged that an engine has come to this state.
+  /// The level at which the engine logs this state.
   ///
-  /// A refusal that a caller is told of is no warning; one that comes from outside nobody else tells.
+  /// A refusal is a notice, not a warning: the caller of a start also gets the error. Only the log
+  /// reports a lock from outside.
   var logLevel: Logger.Level {
     switch self {
     case .starting, .stopping: .debug
@@ -201,7 +202,7 @@ extension EngineState {
     }
   }
 
-  /// The line that is logged; there is never anything but the state in it.
+  /// The line that the engine logs; it contains nothing but the state.
   var logLine: Logger.Message {
     switch self {
     case .starting: "the engine is starting"

@@ -1,6 +1,6 @@
-/// What the engine's database holds, counted in one snapshot.
+/// The contents of the engine's database, counted in one snapshot.
 public struct EngineStatistics: Sendable, Hashable {
-  /// One channel's share.
+  /// The part of one channel.
   public struct ChannelStatistics: Sendable, Hashable {
     /// The channel.
     public let channel: Channel
@@ -10,36 +10,38 @@ public struct EngineStatistics: Sendable, Hashable {
     public let byteCount: Int
     /// The oldest message in the log.
     public let oldest: Timetoken?
-    /// How long ago it was published, by the wall clock.
+    /// How long ago the oldest message was published, by the wall clock.
     public let oldestAge: Duration?
-    /// Its consumers by name; none before the first receive.
+    /// The channel's consumers by name; none before the first receive.
     public let consumers: [ConsumerStatistics]
   }
 
-  /// What one consumer has before it.
+  /// The part of one consumer.
   public struct ConsumerStatistics: Sendable, Hashable {
     /// The consumer.
     public let consumer: Consumer
     /// After how many deliveries a message becomes a dead letter; nil for no limit.
     public internal(set) var maximumAttempts: Int?
-    /// Messages that a receive would return now, those whose lease has ended included.
+    /// Messages that a receive would return now, including those whose lease has ended.
     ///
-    /// One whose time to live is over counts until a receive comes to it.
+    /// A message whose time to live has ended counts until a receive reaches it.
     public internal(set) var readyCount = 0
     /// Messages that are leased to a receiver.
     public internal(set) var leasedCount = 0
-    /// Messages that were published or released with a delay that is not over.
+    /// Messages whose delay, from publishing or from a release, has not ended.
     public internal(set) var delayedCount = 0
-    /// Messages that wait for another with their ordering key, as far as a receive has come to them.
+    /// Messages that wait for another with the same ordering key, as far as receives have read the
+    /// log.
     public internal(set) var waitingCount = 0
     /// Dead letters.
     public internal(set) var deadLetterCount = 0
     /// The oldest message that is ready, leased or waiting.
     public internal(set) var oldest: Timetoken?
-    /// How long ago that was published, by the wall clock: a delay that is over is a part of it.
+    /// How long ago that message was published, by the wall clock; this includes a delay that has
+    /// ended.
     public internal(set) var oldestAge: Duration?
 
-    /// Messages that are not acknowledged and not dead.
+    /// Messages that are neither acknowledged nor dead letters.
     public var messageCount: Int { readyCount + leasedCount + delayedCount + waitingCount }
   }
 

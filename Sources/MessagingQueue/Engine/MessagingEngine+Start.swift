@@ -10,69 +10,75 @@ public import VaultedDatabase
 extension MessagingEngine {
   /// Starts an engine on the messages of a home.
   ///
-  /// An unlocked vault gives the key. Without one, a first start makes vault and database with the
-  /// publicly known standard credentials, and a vault that is not secured is opened with them; both
-  /// are warned about in the log, and refused if ``EngineConfiguration/requiresSecuredVault`` is set. No vault
-  /// is made where a live session names one: it was there. A secured vault is opened through its session, which
-  /// `datavault unlock` begins; the standard credentials are not tried on it. When that session is
-  /// ended by `datavault lock`, or the vault locked by `Vault.lock()`, the engine ends; when their time
-  /// is over, it goes on.
+  /// An unlocked vault gives the key. Without one, a first start makes the vault and the database
+  /// with the publicly known standard credentials. A start opens an unsecured vault with the same
+  /// credentials. The log warns of both; ``EngineConfiguration/requiresSecuredVault`` refuses both.
+  ///
+  /// The start opens a secured vault through its session, which `datavault unlock` begins, and
+  /// never tries the standard credentials on it. If a live session names a vault that is missing,
+  /// the start does not make it again.
+  ///
+  /// The engine ends when `datavault lock` ends that session or `Vault.lock()` locks the vault. It
+  /// continues when a session or a lock timeout expires.
   ///
   /// - Parameters:
-  ///   - home: where vault and database are.
-  ///   - vault: the messaging vault of that home; unlocked, unless the engine is to try the
-  ///     session or the standard credentials.
+  ///   - home: the directory of the vault and the database.
+  ///   - vault: the messaging vault of that home, unlocked. If it is locked or nil, the engine
+  ///     tries the session or the standard credentials.
   ///   - configuration: its ``EngineConfiguration/unlockTimeout`` says how long to wait for a
   ///     session.
   /// - Throws: `vaultLocked`; `keyMissing`, `vaultMissing`, `notSecured`, `databaseMissing`,
-  ///   `databaseMismatch`, `plainDatabase`; `rolledBack`, to be accepted with ``acceptRollback(_:vault:)``;
-  ///   `damaged`, `newerVersion`; `busy`, `diskFull`, `inputOutput`, `vault`.
+  ///   `databaseMismatch`, `plainDatabase`; `rolledBack`, which ``acceptRollback(_:vault:)``
+  ///   resolves; `damaged`, `newerVersion`; `busy`, `diskFull`, `inputOutput`, `vault`.
   public static func start(
     _ home: DataVaultHome, vault: Vault? = nil,
     configuration: EngineConfiguration = EngineConfiguration()
   ) async throws(EngineError) -> MessagingEngine {
-    let life = EngineStateStore(logger: configuration.logger)
+    let stateStore = EngineStateStore(logger: configuration.logger)
     let engine = try await startUnlessLocked(
-      home, vault: vault, configuration: configuration, life: life)
+      home, vault: vault, configuration: configuration, stateStore: stateStore)
     guard let engine else { throw EngineError(refusing: .vaultLocked, home) }
     return engine
   }
 
-  /// Starts an engine, unless its vault is locked after it was found open.
+  /// Starts an engine, unless its vault is locked during the start.
   ///
-  /// - Parameter life: shows the start from its beginning.
-  /// - Returns: nil if it was: nobody has been waited for then.
+  /// - Parameter stateStore: shows the start from its beginning.
+  /// - Returns: nil if the vault was locked; this call does not wait for an unlock.
   package static func startUnlessLocked(
-    _ home: DataVaultHome, vault: Vault?, configuration: EngineConfiguration, life: EngineStateStore
+    _ home: DataVaultHome, vault: Vault?, configuration: EngineConfiguration,
+    stateStore: EngineStateStore
   ) async throws(EngineError) -> MessagingEngine? {
-    _ = life.handle(.start)
+    _ = stateStore.handle(.start)
     let engine: MessagingEngine?
     do throws(EngineError) {
       let vault = try await startingVault(
         home, given: vault, configuration: configuration)
       engine = try await openUnlessLocked(
-        home, vault: vault, configuration: configuration, life: life)
+        home, vault: vault, configuration: configuration, stateStore: stateStore)
     } catch {
-      _ = life.handle(.failed(error.code))
+      _ = stateStore.handle(.failed(error.code))
       throw error
     }
     guard let engine else {
-      _ = life.handle(.failed(.vaultLocked))
+      _ = stateStore.handle(.failed(.vaultLocked))
       return nil
     }
-    if life.handle(.opened) == .closeDown {
+    if stateStore.handle(.opened) == .closeDown {
       try await engine.closeDown()
-      if life.refusal == .vaultLocked { return nil }
-      throw .notRunning(life.refusal ?? .stopped)
+      if stateStore.refusal == .vaultLocked { return nil }
+      throw .notRunning(stateStore.refusal ?? .stopped)
     }
     return engine
   }
 
   private static func openUnlessLocked(
-    _ home: DataVaultHome, vault: Vault, configuration: EngineConfiguration, life: EngineStateStore
+    _ home: DataVaultHome, vault: Vault, configuration: EngineConfiguration,
+    stateStore: EngineStateStore
   ) async throws(EngineError) -> MessagingEngine? {
     do throws(EngineError) {
-      return try await open(home, vault: vault, configuration: configuration, life: life)
+      return try await open(
+        home, vault: vault, configuration: configuration, stateStore: stateStore)
     } catch {
       guard error.code == .vaultLocked else { throw error }
       return nil
@@ -80,17 +86,19 @@ extension MessagingEngine {
   }
 
   private static func open(
-    _ home: DataVaultHome, vault: Vault, configuration: EngineConfiguration, life: EngineStateStore
+    _ home: DataVaultHome, vault: Vault, configuration: EngineConfiguration,
+    stateStore: EngineStateStore
   ) async throws(EngineError) -> MessagingEngine {
-    let ties = VaultLockObserver(
-      vault, life, stopsWhenVaultExpires: configuration.stopsWhenVaultExpires)
+    let lockObserver = VaultLockObserver(
+      vault, stateStore, stopsWhenVaultExpires: configuration.stopsWhenVaultExpires)
     var databaseConfiguration = Configuration()
     databaseConfiguration.busyMode = .timeout(configuration.busyTimeout / .seconds(1))
     let database: VaultedDatabase
     let isSecured: Bool
     do {
       database = try await VaultedDatabase.open(
-        home, vault: vault, configuration: databaseConfiguration, ledger: EngineAnchorStorage())
+        home, vault: vault, configuration: databaseConfiguration,
+        anchorStorage: EngineAnchorStorage())
       isSecured = try await vault.status().isSecured
     } catch {
       throw EngineError(starting: error)
@@ -98,19 +106,20 @@ extension MessagingEngine {
     do {
       let engine = try await MessagingEngine(
         pool: database.pool, time: SystemTimeSource(), configuration: configuration,
-        isSecured: isSecured, life: life,
+        isSecured: isSecured, stateStore: stateStore,
         recordAnchor: {
-          try await database.recordAnchor(of: home, vault: vault, ledger: EngineAnchorStorage())
+          try await database.recordAnchor(
+            of: home, vault: vault, anchorStorage: EngineAnchorStorage())
         },
         isLockedOut: { vault.isLockedFromOutside },
         closePool: {
           try database.close()
-          withExtendedLifetime(ties) {}
+          withExtendedLifetime(lockObserver) {}
         })
-      ties.tie(engine)
+      lockObserver.attach(engine)
       engine.beginMaintenance {
         let path = FilePath(home.databasePath.string + "-maintenance")
-        // One that root owned would keep the daemon from its maintenance for good.
+        // A lock file that root owned would keep the daemon from maintenance for good.
         try? home.fileSystem.makeLockFile(path)
         return try? home.fileSystem.lock(path, wait: false)
       }
@@ -127,7 +136,7 @@ extension MessagingEngine {
     }
   }
 
-  /// Starts an engine on an unencrypted file, to be compared with.
+  /// Starts an engine on an unencrypted file, for comparisons in benchmarks and tests.
   @_spi(Testing)
   public static func start(
     unencryptedAt path: FilePath, configuration: EngineConfiguration = EngineConfiguration()
@@ -142,7 +151,7 @@ extension MessagingEngine {
     }
   }
 
-  /// An unlocked vault, by the rules of ``StartDecision``.
+  /// Returns an unlocked vault, by the rules of ``StartDecision``.
   private static func startingVault(
     _ home: DataVaultHome, given: Vault?, configuration: EngineConfiguration
   ) async throws(EngineError) -> Vault {
@@ -182,7 +191,7 @@ extension MessagingEngine {
     return try await Vault.get(.messaging, in: home.store, parameters: home.vaultParameters)
   }
 
-  /// Who does not wait does not mind a kernel without sessions either.
+  /// Whether a session opened the vault; only a caller that waits needs a kernel that has sessions.
   private static func isUnlockedBySession(
     _ vault: Vault, _ configuration: EngineConfiguration
   ) async throws -> Bool {
@@ -192,7 +201,7 @@ extension MessagingEngine {
     return try await vault.unlockWithSession(waitingUpTo: configuration.unlockTimeout)
   }
 
-  /// Makes the vault of a first start, or opens the one that another process has made meanwhile.
+  /// Makes the vault of a first start, or opens the one that another process made at the same time.
   private static func standardVault(_ home: DataVaultHome) async throws -> Vault {
     do {
       return try await Vault.create(
@@ -220,7 +229,7 @@ extension MessagingEngine {
     return status.isSecured ? .secured : .standard
   }
 
-  /// Where the kernel refuses sessions there is none.
+  /// Whether a session exists; if the kernel refuses sessions, there is none.
   private static func sessionExists(_ home: DataVaultHome) async throws -> Bool {
     do throws(VaultError) {
       return try await VaultSession.find(
@@ -231,7 +240,8 @@ extension MessagingEngine {
     }
   }
 
-  /// A log without its database counts: it was there.
+  /// Whether the database exists; a log without its database counts, as it shows that there was
+  /// one.
   private static func databaseExists(_ home: DataVaultHome) throws -> Bool {
     for suffix in ["", "-wal", "-journal"] {
       let path = FilePath(home.databasePath.string + suffix)

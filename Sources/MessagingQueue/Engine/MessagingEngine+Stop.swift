@@ -4,43 +4,42 @@ internal import GRDB
 internal import Logging
 internal import Synchronization
 
-/// How an engine ends.
 extension MessagingEngine {
-  /// Where in its life the engine is.
-  public nonisolated var state: EngineState { life.state }
+  /// The engine's current state.
+  public nonisolated var state: EngineState { stateStore.state }
 
-  /// The state now and each one after it, as long as anybody has the engine.
+  /// The current state and each later one, as long as the engine exists.
   ///
-  /// The last 16 wait for a slow reader.
-  public nonisolated var states: AsyncStream<EngineState> { life.states }
+  /// A slow reader gets the last 16.
+  public nonisolated var states: AsyncStream<EngineState> { stateStore.states }
 
-  /// Ends the engine: every later call throws `stopped`.
+  /// Stops the engine: every later call throws `stopped`.
   ///
-  /// Calls that wait for their commit get it first, for up to
-  /// ``EngineConfiguration/stopTimeout``; then the rollback anchor is recorded and the database
-  /// closed. What is leased stays leased until its time. A second call waits for the first.
+  /// For up to ``EngineConfiguration/stopTimeout``, calls that wait for their commit still get it.
+  /// Then the engine records the rollback anchor and closes the database. Leases keep their end. A
+  /// second call waits for the first.
   ///
-  /// - Throws: `busy` when the database is still in use after that time, `inputOutput`; the engine
-  ///   has ended all the same, and the database closes when it is free.
+  /// - Throws: `busy` if the database is still in use after that time: the engine has stopped, and
+  ///   the database closes when its last read ends. `inputOutput`.
   public nonisolated func stop() async throws(EngineError) {
     try await end(after: .stop)
   }
 
-  /// Ends the engine because of something outside it, and returns when its database is closed.
+  /// Stops the engine for a reason outside it, and returns when its database is closed.
   nonisolated func forcedStop(_ code: EngineError.Code) async throws(EngineError) {
     try await end(after: .forcedStop(code))
   }
 
   /// Carries out what ``EngineStateMachine`` says about an end.
   nonisolated func end(after event: EngineStateMachine.Event) async throws(EngineError) {
-    guard life.handle(event) == .closeDown else { return await life.awaitEnd() }
+    guard stateStore.handle(event) == .closeDown else { return await stateStore.awaitEnd() }
     try await closeDown()
   }
 
-  /// Finishes the work and closes the database: once in the life of an engine.
+  /// Finishes the work and closes the database; called once for each engine.
   nonisolated func closeDown() async throws(EngineError) {
     let deadline = ContinuousClock.now + configuration.stopTimeout
-    let refusal = EngineError.notRunning(life.refusal ?? .stopped)
+    let refusal = EngineError.notRunning(stateStore.refusal ?? .stopped)
     endMaintenance()
     endObservation()
     tables.notifier.stop()
@@ -62,7 +61,7 @@ extension MessagingEngine {
         box.error.withLock { $0 = error }
       }
     }
-    _ = life.handle(.closed)
+    _ = stateStore.handle(.closed)
     if let error = box.error.withLock({ $0 }) { throw error }
     guard isClosed else {
       throw EngineError(
@@ -72,13 +71,13 @@ extension MessagingEngine {
   }
 }
 
-/// What a piece of work that may be waited for no longer has come to.
+/// Holds the error of a task that the caller possibly no longer awaits.
 private final class Outcome: Sendable {
   let error = Mutex<EngineError?>(nil)
 }
 
 extension EngineError {
-  /// Why an engine that does not run takes no work.
+  /// The error of a call on an engine that does not run.
   static func notRunning(_ code: Code) -> EngineError {
     switch code {
     case .vaultLocked:
@@ -91,17 +90,17 @@ extension EngineError {
   }
 }
 
-/// What an engine and the vault it was started on have to do with each other.
+/// Ends an engine when its vault is locked.
 ///
-/// It is there before the engine is: a vault that is locked in the middle of a start ends that too.
+/// It exists before the engine, so that a lock during a start ends the start too.
 final class VaultLockObserver: Sendable {
-  private let life: EngineStateStore
+  private let stateStore: EngineStateStore
   private let engine = Mutex<WeakEngine?>(nil)
   private let dependency = Mutex<VaultDependency?>(nil)
   private let expiry = Mutex<Task<Void, Never>?>(nil)
 
-  init(_ vault: Vault, _ life: EngineStateStore, stopsWhenVaultExpires: Bool) {
-    self.life = life
+  init(_ vault: Vault, _ stateStore: EngineStateStore, stopsWhenVaultExpires: Bool) {
+    self.stateStore = stateStore
     dependency.withLock { dependency in
       dependency = vault.addDependent { [weak self] in await self?.forcedStop() }
     }
@@ -115,23 +114,23 @@ final class VaultLockObserver: Sendable {
     expiry.withLock { $0 = task }
   }
 
-  /// Says which engine has come of the start.
-  func tie(_ engine: MessagingEngine) {
+  /// Gives the observer the engine that the start has made.
+  func attach(_ engine: MessagingEngine) {
     self.engine.withLock { $0 = WeakEngine(engine: engine) }
   }
 
-  /// Ends the engine, or the start of it; returns when its database is closed.
+  /// Ends the engine or its start; returns when its database is closed.
   private func forcedStop() async {
     let engine = engine.withLock { $0?.engine }
-    if life.handle(.forcedStop(.vaultLocked)) == .closeDown, let engine {
-      // What a stop would have thrown stands in the log.
+    if stateStore.handle(.forcedStop(.vaultLocked)) == .closeDown, let engine {
+      // Nothing catches an error here, so the log gets it.
       do throws(EngineError) {
         try await engine.closeDown()
       } catch {
         engine.configuration.logger.warning("locking: \(error)")
       }
     } else {
-      await life.awaitEnd()
+      await stateStore.awaitEnd()
     }
   }
 

@@ -5,18 +5,18 @@ package import VaultCrypto
 
 /// Publishes and receives messages on one encrypted database.
 ///
-/// Any number of engines, in any number of processes, work on one database; each verb is one
-/// transaction. What a verb has returned is on the disk.
+/// Any number of engines, in any number of processes, can share one database. Each operation is one
+/// transaction. When an operation returns, its result is on the disk.
 ///
-/// A message that was received is leased: nobody else gets it until the lease ends, and it is gone
-/// once it is acknowledged. A lease ends at its time on the boot clock, which no change of date
-/// touches, and when the machine restarts; the message is then delivered again. Delivery is
-/// therefore at least once.
+/// A received message is leased: no other receiver of its consumer gets it until the lease ends.
+/// After it is acknowledged, it is gone for that consumer. A lease ends at its time on the boot
+/// clock, which changes of the date do not affect, and when the machine restarts. The message is
+/// then delivered again, so delivery is at least once.
 ///
-/// When its vault is locked, by `Vault.lock()` or by `datavault lock` where it was opened through a
-/// session, the engine finishes the commit that is under way, closes its database and throws
-/// `vaultLocked` from then on: start another. The end of a lock timeout or of a session's time does
-/// not concern it, unless ``EngineConfiguration/stopsWhenVaultExpires`` says so.
+/// The engine stops when its vault is locked: by `Vault.lock()`, or by `datavault lock` if a
+/// session opened the vault. It finishes the commit under way, closes its database and then throws
+/// `vaultLocked`; start another engine. It continues when a lock timeout or a session expires,
+/// unless ``EngineConfiguration/stopsWhenVaultExpires`` is set.
 public actor MessagingEngine {
   /// Whether the vault was opened with the user's own password.
   ///
@@ -26,23 +26,23 @@ public actor MessagingEngine {
   /// The limits the engine works with.
   public nonisolated let configuration: EngineConfiguration
 
-  /// Reads the log, beside the engine's own thread.
+  /// Reads the log on other threads than the engine's own.
   nonisolated let log: LogReader
 
   private let executor = BlockingExecutor(label: "datavault.engine")
   nonisolated let operations: QueueOperations
-  /// Told, on the writer's queue, of each commit of the engine's and of the caller's with messages.
+  /// Called on the writer's queue after each commit with messages, the engine's or the caller's.
   nonisolated let didCommit: @Sendable () -> Void
-  nonisolated let life: EngineStateStore
+  nonisolated let stateStore: EngineStateStore
   nonisolated let anchors: AnchorRecorder?
-  /// Why no work is taken; nil while it is.
+  /// Why the engine takes no work; nil while it runs.
   private nonisolated let refusal: @Sendable () -> EngineError?
   private let closePool: @Sendable () throws -> Void
-  /// The rounds of maintenance, if this engine does them.
+  /// The task that does rounds of maintenance, if this engine does them.
   nonisolated let upkeep = Mutex<Task<Void, Never>?>(nil)
-  /// Nil when nobody takes them.
+  /// Nil if no backend takes metrics.
   nonisolated let metrics: EngineMetrics?
-  /// The rounds in which the gauges are set.
+  /// The task that sets the gauges.
   nonisolated let sampling = Mutex<Task<Void, Never>?>(nil)
 
   /// The engine's own thread; blocking is allowed there.
@@ -53,20 +53,22 @@ public actor MessagingEngine {
   /// Runs on a pool that the caller has opened.
   ///
   /// - Parameters:
-  ///   - life: in the state `starting`, for whoever has seen it begin; the caller reports `opened`.
-  ///   - recordAnchor: marks how far the database has come; never called, unless it is given.
-  ///   - isLockedOut: whether somebody has locked the vault meanwhile; asked before each verb.
-  ///   - closePool: what ``stop()`` does about the pool; nothing, unless it is given.
+  ///   - stateStore: in the state `starting`, if the caller has followed the start; the caller then
+  ///     reports `opened`. Default: a new one in the state `running`.
+  ///   - recordAnchor: records in the vault how far the database has come. Default: nil, no anchor
+  ///     is recorded.
+  ///   - isLockedOut: whether the vault has been locked; called before each operation.
+  ///   - closePool: how ``stop()`` closes the pool. Default: it leaves the pool open.
   package init(
     pool: DatabasePool, time: any TimeSource, random: RandomSource = .system,
     configuration: EngineConfiguration = EngineConfiguration(), isSecured: Bool,
-    life: EngineStateStore? = nil, recordAnchor: (@Sendable () async throws -> Void)? = nil,
+    stateStore: EngineStateStore? = nil, recordAnchor: (@Sendable () async throws -> Void)? = nil,
     isLockedOut: @escaping @Sendable () -> Bool = { false },
     closePool: @escaping @Sendable () throws -> Void = {}
   ) async throws(EngineError) {
-    let life = life ?? EngineStateStore(.start, .opened)
+    let stateStore = stateStore ?? EngineStateStore(.start, .opened)
     let refusal: @Sendable () -> EngineError? = {
-      (life.refusal ?? (isLockedOut() ? .vaultLocked : nil)).map(EngineError.notRunning)
+      (stateStore.refusal ?? (isLockedOut() ? .vaultLocked : nil)).map(EngineError.notRunning)
     }
     let anchors = recordAnchor.map { record in
       AnchorRecorder(
@@ -89,7 +91,7 @@ public actor MessagingEngine {
     self.didCommit = didCommit
     self.anchors = anchors
     self.refusal = refusal
-    self.life = life
+    self.stateStore = stateStore
     self.closePool = closePool
     self.configuration = configuration
     self.isSecured = isSecured
@@ -98,16 +100,17 @@ public actor MessagingEngine {
   nonisolated var tables: EngineDatabase { operations.tables }
   nonisolated var commits: CommitQueue { operations.commits }
 
-  /// Verbs that wait for the commit before theirs to end.
+  /// Operations that wait for the commit before theirs to end.
   package nonisolated var waitingCount: Int { commits.waitingCount }
 
   /// Publishes one message and returns its place in the log.
   ///
-  /// On return it is on the disk. Callers that wait at the same time share one commit.
+  /// On return the message is on the disk. Callers that wait at the same time share one commit.
   ///
-  /// - Throws: `payloadTooLarge`, `busy`, `diskFull`, `stopped`, `vaultLocked`, `damaged`,
-  ///   `inputOutput`, and `cancelled` when the task was cancelled in time: the message is then not
-  ///   published. After `outcomeUnknown` it may be.
+  /// - Throws: `payloadTooLarge`, `invalidArgument`, `busy`, `diskFull`, `stopped`, `vaultLocked`,
+  ///   `damaged`, `inputOutput`; `cancelled` if the task was cancelled before the commit began. The
+  ///   message is then not published. After `outcomeUnknown` it is unknown whether it was
+  ///   published.
   @discardableResult
   public nonisolated func publish(_ message: Message) async throws(EngineError) -> Timetoken {
     try await publish([message])[0]
@@ -117,7 +120,7 @@ public actor MessagingEngine {
   ///
   /// On return they are on the disk.
   ///
-  /// - Throws: as ``publish(_:)-(Message)``, of all of them.
+  /// - Throws: the errors of ``publish(_:)-(Message)``, for all messages together.
   @discardableResult
   public nonisolated func publish(
     _ messages: [Message]
@@ -125,14 +128,15 @@ public actor MessagingEngine {
     try await running().publish(messages)
   }
 
-  /// Counts what is there.
+  /// Counts messages, consumers and dead letters of every channel in one snapshot.
   public func statistics() throws(EngineError) -> EngineStatistics {
     try running().tables.statistics()
   }
 
-  /// Counts what is there of one channel, beside the engine's own thread.
+  /// Counts messages, consumers and dead letters of one channel, without waiting for the engine's
+  /// thread.
   ///
-  /// - Returns: nil for a channel that was never published to nor given a consumer or a retention.
+  /// - Returns: nil for a channel that has never had a message, a consumer or a retention.
   /// - Throws: `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
   public nonisolated func statistics(
     of channel: Channel
@@ -143,13 +147,13 @@ public actor MessagingEngine {
     }
   }
 
-  /// The engine's operations, while it takes work.
+  /// The engine's operations; throws if the engine takes no work.
   nonisolated func running() throws(EngineError) -> QueueOperations {
     if let refusal = refusal() { throw refusal }
     return operations
   }
 
-  /// Ends all connections; waits for those who read.
+  /// Closes all connections after their reads have ended.
   func closeConnections() throws(EngineError) {
     tables.snapshots.close()
     do {
@@ -163,16 +167,18 @@ public actor MessagingEngine {
 extension MessagingEngine {
   /// Leases up to `maximumCount` messages of a channel to the caller for the time of `lease`.
   ///
-  /// The highest priority first, the oldest first within one. Fewer are returned when
-  /// there are no more, or at ``EngineConfiguration/maximumReceiveByteCount``. With a timeout it waits
-  /// for the first one, which it notices within milliseconds, whichever process publishes or releases it,
-  /// and also when a lease or a delay ends.
+  /// Messages come in order of priority, the highest first, and the oldest first within one
+  /// priority. The call returns fewer if there are no more, or at
+  /// ``EngineConfiguration/maximumReceiveByteCount``. With a timeout it waits for the first
+  /// message. It notices within milliseconds that any process publishes or releases one, or that a
+  /// lease or a delay ends.
   ///
-  /// - Parameter timeout: how long to wait if there is none; zero, the default, not at all.
-  /// - Returns: nothing if there was none in that time.
+  /// - Parameter timeout: how long to wait if there is no message. Default: zero, the call does not
+  ///   wait.
+  /// - Returns: an empty array if there was no message in that time.
   /// - Throws: `invalidArgument` for a count or a lease that is not positive; `busy`, `diskFull`,
-  ///   `stopped`, `vaultLocked`, `damaged`, `inputOutput`, `outcomeUnknown`; `cancelled`, with which
-  ///   nothing was leased.
+  ///   `stopped`, `vaultLocked`, `damaged`, `inputOutput`, `outcomeUnknown`; `cancelled`, after
+  ///   which nothing is leased.
   public nonisolated func receive(
     from channel: Channel, for consumer: Consumer = .default, maximumCount: Int = 1,
     lease: Duration = .seconds(30), waitingUpTo timeout: Duration = .zero
@@ -201,46 +207,49 @@ extension MessagingEngine {
 }
 
 extension MessagingEngine {
-  /// Ends deliveries for good.
+  /// Acknowledges deliveries: this consumer never gets these messages again.
   ///
-  /// On return that is on the disk: they are never delivered to this consumer again. A lease that
-  /// has ended still counts as long as nobody else has received the message.
+  /// On return that is on the disk. An acknowledgement after the end of the lease still counts,
+  /// unless another receiver has got the message since.
   ///
-  /// - Throws: `unknownLease` if tokens are settled already or the messages have been leased to
-  ///   another since: ``EngineError/unknownLeases`` has them, the others are acknowledged.
-  ///   `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`, `cancelled`: none is acknowledged.
-  ///   After `outcomeUnknown` all may be.
+  /// - Throws: `unknownLease` if tokens are already settled, or their messages have been leased
+  ///   again. ``EngineError/unknownLeases`` lists these tokens; all others are acknowledged. After
+  ///   `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput` or `cancelled` none is acknowledged.
+  ///   After `outcomeUnknown` it is unknown whether they are acknowledged.
   public nonisolated func acknowledge(_ tokens: [LeaseToken]) async throws(EngineError) {
     try await running().acknowledge(tokens)
   }
 
-  /// Gives delivered messages back, to be received again at once or after `delay` on the boot
-  /// clock; a delay ends early when the machine restarts.
+  /// Returns delivered messages to their consumer, to be received again after `delay`.
   ///
-  /// One that was delivered as often as its consumer allows becomes a dead letter.
+  /// The delay runs on the boot clock and ends early if the machine restarts. A message that was
+  /// delivered as often as its consumer allows becomes a dead letter.
   ///
-  /// - Parameter reason: why, for the history of a dead letter; 1 to 1,024 bytes.
-  /// - Throws: as ``acknowledge(_:)``, and `invalidArgument`.
+  /// - Parameters:
+  ///   - delay: default: zero, the messages are ready immediately.
+  ///   - reason: why, for the history of a dead letter; 1 to 1,024 bytes.
+  /// - Throws: the errors of ``acknowledge(_:)``, and `invalidArgument`.
   public nonisolated func release(
     _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil
   ) async throws(EngineError) {
     try await running().release(tokens, after: delay, reason: reason)
   }
 
-  /// Gives up on delivered messages: they become dead letters of their consumer.
+  /// Rejects delivered messages: they become dead letters of their consumer.
   ///
   /// - Parameter reason: why; 1 to 1,024 bytes.
-  /// - Throws: as ``acknowledge(_:)``, and `invalidArgument`.
+  /// - Throws: the errors of ``acknowledge(_:)``, and `invalidArgument`.
   public nonisolated func reject(
     _ tokens: [LeaseToken], reason: String
   ) async throws(EngineError) {
     try await running().reject(tokens, reason: reason)
   }
 
-  /// Lets leases that have not ended end `lease` from now, sooner or later than they did.
+  /// Changes the end of leases to `lease` from now, which can be earlier or later than before.
   ///
-  /// - Throws: `unknownLease` for those that have ended: ``EngineError/unknownLeases`` has them, the
-  ///   others are extended. Else as ``acknowledge(_:)``, and `invalidArgument`.
+  /// - Throws: `unknownLease` if leases have ended. ``EngineError/unknownLeases`` lists their
+  ///   tokens; all other leases are changed. Also the errors of ``acknowledge(_:)``, and
+  ///   `invalidArgument`.
   public nonisolated func extend(
     _ tokens: [LeaseToken], by lease: Duration
   ) async throws(EngineError) {
@@ -249,14 +258,14 @@ extension MessagingEngine {
 }
 
 extension MessagingEngine {
-  /// Makes a consumer that begins with the oldest message of a channel, or changes how often one that
-  /// is there gets a message before it becomes a dead letter.
+  /// Adds a consumer that begins with the oldest message of a channel, or changes its limit of
+  /// attempts.
   ///
-  /// Without this a consumer is made by its first receive, and gets a message until it is
-  /// acknowledged. Messages that are published before a consumer exists reach it as long as the log
-  /// still has them.
+  /// Without this call, the first receive adds the consumer, without a limit. Messages published
+  /// before a consumer exists reach it as long as the log still has them.
   ///
-  /// - Parameter maximumAttempts: at least 1; nil, the default, for no limit.
+  /// - Parameter maximumAttempts: how often the consumer gets a message before it becomes a dead
+  ///   letter; at least 1. Default: nil, no limit.
   /// - Throws: `invalidArgument`, `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`.
   public nonisolated func addConsumer(
     _ consumer: Consumer, of channel: Channel, maximumAttempts: Int? = nil
@@ -264,12 +273,12 @@ extension MessagingEngine {
     try await running().addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts)
   }
 
-  /// Forgets a consumer, its deliveries and its dead letters.
+  /// Removes a consumer, its deliveries and its dead letters.
   ///
-  /// What no other consumer needs leaves the log, unless the channel keeps it; after the last
-  /// consumer nothing does.
+  /// The log then drops the messages that no other consumer needs, unless the channel keeps them.
+  /// After the channel's last consumer is removed, the log drops none.
   ///
-  /// - Returns: Whether there was one.
+  /// - Returns: whether the consumer existed.
   @discardableResult
   public nonisolated func removeConsumer(
     _ consumer: Consumer, of channel: Channel
@@ -277,8 +286,9 @@ extension MessagingEngine {
     try await running().removeConsumer(consumer, of: channel)
   }
 
-  /// A consumer's dead letters in the order of the log, at most `maximumCount` of them, from the one
-  /// after `timetoken` on.
+  /// A consumer's dead letters in the order of the log, at most `maximumCount` of them.
+  ///
+  /// - Parameter timetoken: the list begins after this place. Default: nil, with the oldest.
   public func deadLetters(
     of channel: Channel, for consumer: Consumer = .default, after timetoken: Timetoken? = nil,
     maximumCount: Int = 100
@@ -290,10 +300,11 @@ extension MessagingEngine {
     }
   }
 
-  /// Gives dead letters back to their consumer: ready at once, as if never tried, with their history.
+  /// Returns dead letters to their consumer: ready immediately, with no attempts counted and their
+  /// history kept.
   ///
-  /// - Parameter timetokens: which; nil for all.
-  /// - Returns: How many there were.
+  /// - Parameter timetokens: the dead letters to return. Default: nil, all.
+  /// - Returns: how many were returned.
   @discardableResult
   public nonisolated func redrive(
     _ timetokens: [Timetoken]? = nil, of channel: Channel, for consumer: Consumer = .default
@@ -303,8 +314,8 @@ extension MessagingEngine {
 
   /// Removes dead letters for good.
   ///
-  /// - Parameter timetokens: which; nil for all.
-  /// - Returns: How many there were.
+  /// - Parameter timetokens: the dead letters to remove. Default: nil, all.
+  /// - Returns: how many were removed.
   @discardableResult
   public nonisolated func removeDeadLetters(
     _ timetokens: [Timetoken]? = nil, of channel: Channel, for consumer: Consumer = .default

@@ -2,39 +2,43 @@ internal import FileLayer
 internal import GRDB
 internal import VaultCrypto
 
-/// What the engine does at its start: facts in, one action out.
+/// Decides how an engine starts: facts in, one action out.
 ///
-/// Nothing here looks at a file or a clock. The rule behind the table: a database is never left
-/// without its key, and the publicly known credentials are never tried on a secured vault, nor put
-/// in its place: that opens through a session of its user, or not at all. A vault that a session names
-/// was there: it is not made again, as its file system can be unmounted. Whether database and vault
-/// belong together is decided afterwards, by `VaultedDatabase`, on what the open vault says.
+/// This type does no I/O and reads no clock. These rules hold:
+/// - A database never loses its key: the engine makes no vault beside an existing database.
+/// - The engine never tries the publicly known credentials on a secured vault, nor makes a vault in
+///   its place. A secured vault opens through its user's session or not at all.
+/// - If a session names a vault that is missing, the engine does not make it again: its file system
+///   can be unmounted.
+///
+/// `VaultedDatabase` decides later, from the open vault, whether database and vault belong
+/// together.
 package struct StartDecision: Sendable, Hashable {
-  /// What the caller handed in.
+  /// The vault that the caller gave.
   package enum GivenVault: Sendable, Hashable, CaseIterable {
     case none
     case locked
     case unlocked
   }
 
-  /// What the store holds, from the clear members: they are not authenticated before the unlock.
+  /// The stored vault, by its clear members, which are not authenticated before the unlock.
   package enum StoredVault: Sendable, Hashable, CaseIterable {
     case absent
-    /// Opens with the standard credentials, it says.
+    /// It states that it opens with the standard credentials.
     case standard
-    /// Opens with the user's credentials only.
+    /// It opens only with the user's credentials.
     case secured
   }
 
-  /// What to do.
+  /// The engine's next step.
   package enum Action: Sendable, Hashable {
-    /// The vault that was handed in is open: take the key from it.
+    /// Take the key from the vault that the caller gave: it is open.
     case useGivenVault
-    /// First start: make a vault with the standard credentials.
+    /// Make a vault with the standard credentials: this is the first start.
     case createStandardVault
     /// Try the standard credentials, once.
     case tryStandardCredentials
-    /// Look for a session that opens the vault, and refuse without one.
+    /// Look for a session that opens the vault; refuse if there is none.
     case trySession
     case refuse(EngineError.Code)
   }
@@ -42,9 +46,10 @@ package struct StartDecision: Sendable, Hashable {
   package var given: GivenVault
   package var stored: StoredVault
   package var databaseExists: Bool
-  /// Whether a live session opens the messaging vault of this very home; asked for one that is absent.
+  /// Whether a live session opens the messaging vault of this home; asked only if the vault is
+  /// absent.
   package var sessionExists: Bool
-  /// Whether a vault that is not secured must be neither made nor opened.
+  /// Whether the engine must neither make nor open an unsecured vault.
   package var requiresSecuredVault: Bool
 
   package init(
@@ -71,7 +76,7 @@ package struct StartDecision: Sendable, Hashable {
   }
 }
 
-/// Prepares the tables where blocking is allowed.
+/// Opens the tables on a thread that can block.
 actor EngineOpener {
   private let executor = BlockingExecutor(label: "datavault.engine-opener")
 

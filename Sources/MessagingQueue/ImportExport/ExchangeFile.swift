@@ -2,7 +2,7 @@ internal import FileLayer
 internal import Glibc
 public import SystemPackage
 
-/// A file of lines, open for reading or for more lines; on a thread that may block.
+/// A file of lines, open for reading or appending, on a thread that can block.
 final class ExchangeFile {
   private static let readByteCount = 1 << 18
 
@@ -10,14 +10,14 @@ final class ExchangeFile {
   private let descriptor: FileDescriptor
   private var buffer: [UInt8] = []
   private var position = 0
-  /// Up to where the buffer is known to hold no newline.
+  /// The buffer has no newline before this index.
   private var searched = 0
   private var isAtEnd = false
 
   /// Bytes of the lines that were read.
   private(set) var byteCount = 0
 
-  /// A file of this user alone, that goes on.
+  /// Opens this user's own file, to continue it.
   init(continuing path: FilePath) throws(EngineError) {
     self.path = path
     do throws(FileError) {
@@ -27,7 +27,7 @@ final class ExchangeFile {
     }
   }
 
-  /// A file to be read twice, as a pipe cannot be.
+  /// Opens a regular file: it is read twice, which a pipe does not allow.
   init(regularAt path: FilePath) throws(EngineError) {
     self.path = path
     do {
@@ -37,7 +37,8 @@ final class ExchangeFile {
     }
     guard try status().st_mode & S_IFMT == S_IFREG else {
       throw EngineError(
-        .invalidArgument, "\(path) is no regular file", hint: "it is read twice: write it to a file"
+        .invalidArgument, "\(path) is not a regular file",
+        hint: "an import reads its file twice: write the messages to a regular file"
       )
     }
   }
@@ -48,16 +49,16 @@ final class ExchangeFile {
   func status() throws(EngineError) -> stat {
     var status = stat()
     guard unsafe fstat(descriptor.rawValue, &status) == 0 else {
-      throw EngineError(file: path, Errno(rawValue: errno), "cannot be looked at")
+      throw EngineError(file: path, Errno(rawValue: errno), "cannot be examined")
     }
     return status
   }
 
-  /// What comes next.
+  /// The result of reading a line.
   enum Reading {
     /// Without its newline.
     case line([UInt8])
-    /// The last line has none.
+    /// The last line has no newline.
     case torn
     case tooLong
     case end
@@ -88,7 +89,7 @@ final class ExchangeFile {
     isAtEnd = bytes.isEmpty
   }
 
-  /// The next bytes as they are; none at the end.
+  /// The next bytes; empty at the end.
   func read(upTo count: Int) throws(EngineError) -> [UInt8] {
     do {
       return try unsafe [UInt8](unsafeUninitializedCapacity: count) { bytes, initializedCount in
@@ -99,7 +100,7 @@ final class ExchangeFile {
     }
   }
 
-  /// Begins anew, and hashes so many bytes.
+  /// Rewinds, and hashes the first `byteCount` bytes.
   func digest(ofFirst byteCount: Int) throws(EngineError) -> RunningDigest {
     let digest = RunningDigest()
     var rest = byteCount
@@ -124,7 +125,7 @@ final class ExchangeFile {
     (position, searched, byteCount, isAtEnd) = (0, 0, 0, false)
   }
 
-  /// Cuts everything behind so many bytes off, and goes on writing there.
+  /// Cuts the file off after `byteCount` bytes, to append there.
   func cut(to byteCount: Int) throws(EngineError) {
     do {
       try descriptor.resize(to: Int64(byteCount))
@@ -151,7 +152,7 @@ final class ExchangeFile {
 }
 
 extension EngineError {
-  /// What the system says of a file of messages.
+  /// The error for a system call on a file of messages.
   init(file path: FilePath, _ cause: any Error, _ what: String) {
     if let error = cause as? FileError, error.refusal != nil {
       self.init(.foreignFile, error.description, hint: error.hint, underlying: error)
@@ -162,9 +163,9 @@ extension EngineError {
     case .noSpace, .diskQuotaExceeded:
       self.init(
         .diskFull, "\(path) \(what): the disk is full",
-        hint: "make room; the same command goes on where it was", underlying: cause)
+        hint: "free some space; the same command continues where it stopped", underlying: cause)
     case .noSuchFileOrDirectory:
-      self.init(.fileMissing, "\(path) is not there", underlying: cause)
+      self.init(.fileMissing, "\(path) does not exist", underlying: cause)
     case .some(let errno):
       self.init(.inputOutput, "\(path) \(what): \(errno)", underlying: cause)
     case nil: self.init(.inputOutput, "\(path) \(what)", underlying: cause)
@@ -172,22 +173,24 @@ extension EngineError {
   }
 }
 
-/// The readers of JSON lines by themselves, for a fuzzer.
+/// Gives a fuzzer access to the readers of JSON lines.
 @_spi(Testing)
 public enum ExchangeProbe {
-  /// A line of JSON without white space, each string in its one form; nil for what is refused.
+  /// A line of JSON without white space, each string in its canonical form; nil if the reader
+  /// refuses it.
   public static func plain(_ line: [UInt8]) -> [UInt8]? {
     guard let line = try? JSONLine(line) else { return nil }
     return text(of: .object(line.members))
   }
 
-  /// What an export writes of a line that an import reads, newline included; nil for what it refuses.
+  /// The line that an export writes for a line of an import, newline included; nil if the import
+  /// refuses it.
   public static func record(_ line: [UInt8]) -> [UInt8]? { (try? ExchangeRecord(line))?.line }
 
-  /// How many lines a file has that could be imported; nil for what is refused.
+  /// How many lines an importable file has; nil if the import refuses it.
   public static func lineCount(ofFileAt path: FilePath) -> Int? {
     guard let file = try? ExchangeFile(regularAt: path) else { return nil }
-    // In 2026.
+    // A time in 2026.
     let now = UnixTime(nanoseconds: 1_790_000_000_000_000_000)
     let checked = try? ImportCheck.run(file, EngineConfiguration(), now: now) { _ in }
     return checked.map { Int($0.lineCount) }

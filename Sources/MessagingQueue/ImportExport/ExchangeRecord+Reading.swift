@@ -1,4 +1,4 @@
-/// What is wrong with a line: the end of a sentence that begins with its number.
+/// The fault in a line, as the end of a sentence that begins with the line's number.
 struct LineFault: Error, Hashable {
   let reason: String
 
@@ -6,7 +6,8 @@ struct LineFault: Error, Hashable {
 }
 
 extension ExchangeRecord {
-  /// Reads a line without its newline; what `docs/reference/message-export.md` does not name is refused.
+  /// Reads a line without its newline; refuses everything that `docs/reference/message-export.md` does not
+  /// name.
   init(_ line: [UInt8]) throws(LineFault) {
     let members: [(name: String, value: JSONValue)]
     do throws(JSONFault) {
@@ -16,7 +17,7 @@ extension ExchangeRecord {
     }
     var object = MemberReader(members)
     guard let record = try object.optionalText("record") else {
-      throw LineFault("has no member record: this is no export of messages")
+      throw LineFault("has no member record: this is not an export of messages")
     }
     switch record {
     case "export": self = .export(try ExportHeader(&object))
@@ -26,7 +27,7 @@ extension ExchangeRecord {
     case "deduplication": self = .deduplication(try ExportedDeduplication(&object))
     case "resumed": self = .resumed(try ExportMoment(&object))
     case "end": self = .end(try ExportEnd(&object))
-    default: throw LineFault("is a record of a kind that is not known")
+    default: throw LineFault("is a record of an unknown kind")
     }
     try object.requireAllRead()
   }
@@ -42,7 +43,7 @@ extension ExportHeader {
     after = try object.optionalTime("after")
     channels = try object.optionalElements("channels")?.map { value throws(LineFault) in
       guard let name = value.text else {
-        throw LineFault("has a name in channels that is no string")
+        throw LineFault("has a name in channels that is not a string")
       }
       return try checked(name: name, "channel")
     }
@@ -63,7 +64,7 @@ extension ExportedChannel {
     keepsAcknowledged = try object.flag("keepsAcknowledged")
     discardsUnacknowledged = try object.flag("discardsUnacknowledged")
     maximumAge = try object.optionalTime("longestAge")
-    mostMessages = try object.optionalNumber("mostMessages")
+    maximumMessageCount = try object.optionalNumber("mostMessages")
     maximumByteCount = try object.optionalNumber("mostBytes")
     removedThrough = try object.optionalTime("removedThrough") ?? 0
   }
@@ -73,8 +74,8 @@ extension ExportedConsumer {
   fileprivate init(_ object: inout MemberReader) throws(LineFault) {
     channel = try object.channel()
     consumer = try object.consumer()
-    mostAttempts = try object.optionalNumber("maximumAttempts")
-    if mostAttempts == 0 { throw LineFault("has maximumAttempts of 0") }
+    maximumAttempts = try object.optionalNumber("maximumAttempts")
+    if maximumAttempts == 0 { throw LineFault("has maximumAttempts of 0") }
   }
 }
 
@@ -83,7 +84,7 @@ extension ExportedMessage {
     timetoken = try object.timetoken()
     channel = try object.channel()
     if let number = try object.optionalNumber("priority") {
-      guard (0...9).contains(number) else { throw LineFault("has a priority beyond 0 to 9") }
+      guard (0...9).contains(number) else { throw LineFault("has a priority outside 0 to 9") }
       priority = Priority(stored: Int(number))
     }
     due = try object.optionalTime("due")
@@ -95,9 +96,9 @@ extension ExportedMessage {
       throw LineFault("has an ordering key and a priority")
     }
     for (name, value) in try object.optionalMembers("headers") ?? [] {
-      guard let text = value.text else { throw LineFault("has a header that is no string") }
+      guard let text = value.text else { throw LineFault("has a header that is not a string") }
       guard headers.updateValue(text, forKey: try checked(name: name, "header")) == nil else {
-        throw LineFault("has two headers of one name")
+        throw LineFault("has two headers with one name")
       }
     }
     switch (try object.optionalText("payload"), try object.optionalText("payloadBase64")) {
@@ -111,7 +112,7 @@ extension ExportedMessage {
     }
     settledBy =
       try object.optionalElements("settledBy")?.map { value throws(LineFault) in
-        guard let name = value.text else { throw LineFault("has a consumer that is no string") }
+        guard let name = value.text else { throw LineFault("has a consumer that is not a string") }
         return Consumer(stored: try checked(name: name, "consumer"))
       } ?? []
     deliveries = try object.objects("deliveries").map { value throws(LineFault) in
@@ -122,7 +123,7 @@ extension ExportedMessage {
     }
     let consumers = settledBy + deliveries.map(\.consumer) + deadLetters.map(\.consumer)
     guard Set(consumers).count == consumers.count else {
-      throw LineFault("says two things of one consumer")
+      throw LineFault("has two states for one consumer")
     }
   }
 }
@@ -189,7 +190,7 @@ extension ExportEnd {
   }
 }
 
-/// The rule for names, keys and ids.
+/// Checks a name, a key or an id by the rules for names.
 private func checked(name: String, _ what: String) throws(LineFault) -> String {
   if let fault = Name.fault(in: name) { throw LineFault("has a name of a \(what) that \(fault)") }
   return name

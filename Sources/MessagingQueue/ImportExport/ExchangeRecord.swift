@@ -1,22 +1,22 @@
-/// A line of `docs/reference/message-export.md`.
+/// A line of an export: `docs/reference/message-export.md`.
 enum ExchangeRecord: Sendable {
   case export(ExportHeader)
   case channel(ExportedChannel)
   case consumer(ExportedConsumer)
   case message(ExportedMessage)
   case deduplication(ExportedDeduplication)
-  /// The export went on here.
+  /// The export was resumed here.
   case resumed(ExportMoment)
   case end(ExportEnd)
 }
 
-/// What an export is of.
+/// The database and the selection of an export.
 struct ExportHeader: Sendable, Hashable {
   static let version = 1
 
   /// 32 hexadecimal digits.
   var id: String
-  /// The database, likewise.
+  /// The id of the database, 32 hexadecimal digits.
   var source: String
   var after: Int64?
   /// Nil for all.
@@ -24,39 +24,39 @@ struct ExportHeader: Sendable, Hashable {
   var moment: ExportMoment
 }
 
-/// What a snapshot is of.
+/// The state of the database in one snapshot.
 struct ExportMoment: Sendable, Hashable {
   /// The number of the database's last commit.
   var commitNumber: Int64 = 0
-  /// The greatest timetoken that it ever gave out.
+  /// The greatest timetoken that it ever assigned.
   var highWater: Int64 = 0
 }
 
-/// A channel and how long it keeps messages; ages in units of 100 ns.
+/// A channel and its retention; ages in units of 100 ns.
 struct ExportedChannel: Sendable, Hashable {
   var channel: Channel
   var keepsAcknowledged = false
   var discardsUnacknowledged = false
   var maximumAge: Int64?
-  var mostMessages: Int64?
+  var maximumMessageCount: Int64?
   var maximumByteCount: Int64?
-  /// 0 for nothing.
+  /// 0 for none.
   var removedThrough: Int64 = 0
 }
 
 struct ExportedConsumer: Sendable, Hashable {
   var channel: Channel
   var consumer: Consumer
-  var mostAttempts: Int64?
+  var maximumAttempts: Int64?
 }
 
 /// A message and what the consumers of its channel have done with it.
 struct ExportedMessage: Sendable, Hashable {
-  /// What a consumer has before it and has not settled.
+  /// A message that a consumer has received or passed and not settled.
   struct Delivery: Sendable, Hashable {
     var consumer: Consumer
     var attemptCount: Int64
-    /// Whether the last attempt was never answered.
+    /// Whether the last delivery had no answer.
     var isLeased: Bool
     var due: Int64?
     var failures: [DeliveryFailure]
@@ -117,14 +117,14 @@ extension ExchangeRecord {
       line.add("keepsAcknowledged", flag: channel.keepsAcknowledged)
       line.add("discardsUnacknowledged", flag: channel.discardsUnacknowledged)
       line.add("longestAge", time: channel.maximumAge)
-      line.add("mostMessages", number: channel.mostMessages)
+      line.add("mostMessages", number: channel.maximumMessageCount)
       line.add("mostBytes", number: channel.maximumByteCount)
       line.add("removedThrough", time: channel.removedThrough > 0 ? channel.removedThrough : nil)
     case .consumer(let consumer):
       line.add("record", "consumer")
       line.add("channel", consumer.channel.name)
       line.add("consumer", consumer.consumer.name)
-      line.add("maximumAttempts", number: consumer.mostAttempts)
+      line.add("maximumAttempts", number: consumer.maximumAttempts)
     case .message(let message):
       line.add("record", "message")
       message.write(to: &line)

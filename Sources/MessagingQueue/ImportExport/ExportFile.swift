@@ -1,9 +1,10 @@
 internal import FileLayer
 internal import SystemPackage
 
-/// `FILE.partial` of an export: found as an earlier attempt left it, and given its name when it is whole.
+/// The file `FILE.partial` of an export, which an earlier attempt can have begun; it gets its final
+/// name when it is complete.
 final class ExportFile {
-  /// Lines of an export have no limit of their own: the database has.
+  /// Lines of an export have no limit of their own, as the database has limits.
   private static let maximumLineByteCount = 1 << 30
 
   let path: FilePath
@@ -11,13 +12,13 @@ final class ExportFile {
   private let fileSystem = LinuxFileSystem()
   private let lock: FileLock
   private let file: ExchangeFile
-  /// Whether all of it is there, and only the name is missing.
+  /// Whether the export is complete, and only the final name is missing.
   private(set) var isWhole = false
 
-  /// Makes the file, or finds it.
+  /// Opens the file, or makes it.
   ///
-  /// - Throws: `alreadyExists` if something has the name; `foreignFile` if another user could have made
-  ///   `FILE.partial`, or could read it; `busy` while another export writes it.
+  /// - Throws: `alreadyExists` if the final name is taken; `foreignFile` if another user could have
+  ///   made or could read `FILE.partial`; `busy` while another export writes it.
   init(_ path: FilePath) throws(EngineError) {
     self.path = path
     partial = FilePath(path.string + ".partial")
@@ -30,14 +31,14 @@ final class ExportFile {
     }
     guard let lock else { throw EngineError(.busy, "another export is writing \(partial)") }
     self.lock = lock
-    // The export before may have finished while we came.
+    // The earlier export can have finished before this one got the lock.
     try Self.requireFree(path, fileSystem)
     file = try ExchangeFile(continuing: partial)
   }
 
   func write(_ lines: [UInt8]) throws(EngineError) { try file.append(lines) }
 
-  /// Gives the file its name, durably.
+  /// Gives the file its final name, durably.
   func finish() throws(EngineError) {
     try file.synchronize()
     do throws(FileError) {
@@ -50,13 +51,15 @@ final class ExportFile {
     lock.release()
   }
 
-  /// Reads what is there, cuts off what is not to stay, and says where to go on.
+  /// Reads the file, cuts off what the export must write again, and returns where to continue.
   ///
-  /// A line that a kill or a power cut has left unfinished is not to stay, nor anything behind the last
-  /// message: that is of a snapshot that is gone. Neither is what an import would refuse, nor anything behind it.
+  /// Three parts are cut off: a line that a kill or a power cut left unfinished, lines after the
+  /// last message, which belong to a lost snapshot, and everything from the first line on that an
+  /// import would refuse.
   ///
-  /// - Parameter state: the database as it is now. A file that is whole and of an older state goes on, too.
-  /// - Throws: `alreadyExists` if it is an export of something else: then nothing of it is touched.
+  /// - Parameter state: the current state of the database. A complete file of an older state is
+  ///   continued, too.
+  /// - Throws: `alreadyExists` if the file is an export of other messages; it is then unchanged.
   func findPlace(
     of selection: MessageSelection, in state: ExportState
   ) throws(EngineError) -> ExportPlace {
@@ -98,7 +101,8 @@ final class ExportFile {
     return kept.place
   }
 
-  /// Whether a line is of this database, of this state or an earlier one, and of this choice of messages.
+  /// Throws unless a line belongs to this database, to this state or an earlier one, and to this
+  /// selection.
   private func require(
     _ record: ExchangeRecord, _ place: ExportPlace, _ selection: MessageSelection,
     _ state: ExportState
@@ -106,18 +110,19 @@ final class ExportFile {
     var moment: ExportMoment?
     if case .resumed(let later) = record, place.header != nil { moment = later }
     if case .export(let header) = record, place.lineCount == 0 {
-      guard header.source == state.source else { throw EngineError.otherExport }
+      guard header.source == state.source else { throw EngineError.exportOfAnotherDatabase }
       try Self.require(header, selection, partial)
       moment = header.moment
     }
     if let moment, moment.highWater > state.moment.highWater {
       throw EngineError(
         .alreadyExists, "\(partial) is an unfinished export of a later state of this database",
-        hint: "look with datavault queue verify whether the database is an older copy")
+        hint: "run datavault queue verify to see whether the database is an older copy")
     }
   }
 
-  /// What is to be overwritten must be the torn first line of an export: others call files so too.
+  /// Only the torn first line of an export can be overwritten, as other programs use such names
+  /// too.
   private func requireBeginning() throws(EngineError) {
     let beginning = Array(#"{"record":"export","version":"#.utf8)
     try file.rewind()
@@ -129,8 +134,8 @@ final class ExportFile {
 
   private static func isNoExport(_ path: FilePath) -> EngineError {
     EngineError(
-      .alreadyExists, "\(path) is no unfinished export of messages",
-      hint: "move it away, or give another name")
+      .alreadyExists, "\(path) is not an unfinished export of messages",
+      hint: "move it away, or use another file name")
   }
 
   private static func require(
@@ -139,8 +144,8 @@ final class ExportFile {
     let channels = header.channels.map { Set($0.map { Channel(stored: $0) }) }
     guard channels == selection.channels, header.after == selection.after?.rawValue else {
       throw EngineError(
-        .alreadyExists, "\(path) is an unfinished export of another choice of messages",
-        hint: "remove it, or give another name")
+        .alreadyExists, "\(path) is an unfinished export of other messages",
+        hint: "remove it, or use another file name")
     }
   }
 
@@ -151,18 +156,18 @@ final class ExportFile {
     do throws(FileError) {
       status = try fileSystem.status(of: path)
     } catch {
-      throw EngineError(file: path, error, "cannot be looked at")
+      throw EngineError(file: path, error, "cannot be examined")
     }
     if status != nil { throw exists(path) }
   }
 
   private static func exists(_ path: FilePath) -> EngineError {
-    EngineError(.alreadyExists, "\(path) exists", hint: "give another name, or remove it")
+    EngineError(.alreadyExists, "\(path) exists", hint: "use another file name, or remove the file")
   }
 }
 
 extension EngineConfiguration {
-  /// What lies in a database already has no limit.
+  /// Messages in a database are exported whatever the limits are now.
   fileprivate static var withoutLimits: EngineConfiguration {
     var configuration = EngineConfiguration()
     configuration.maximumPayloadByteCount = .max

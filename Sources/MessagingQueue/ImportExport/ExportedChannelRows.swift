@@ -1,14 +1,14 @@
 internal import GRDB
 
-/// A channel with its consumers, as an export needs them for each of its messages.
+/// A channel with its consumers, for the export of its messages.
 struct ExportedChannelRows {
   let channel: ExportedChannel
   let messageCount: Int
   private(set) var consumers: [ConsumerRows] = []
 
-  /// By their numbers.
+  /// The channels by their numbers.
   ///
-  /// - Parameter chosen: nil for all; each must be there.
+  /// - Parameter chosen: nil for all; each channel must exist.
   static func all(_ chosen: Set<Channel>?, _ db: Database) throws -> [Int64: ExportedChannelRows] {
     var channels: [Int64: ExportedChannelRows] = [:]
     let rows = try Row.fetchCursor(
@@ -23,7 +23,8 @@ struct ExportedChannelRows {
       channels[row[0]] = ExportedChannelRows(
         channel: ExportedChannel(
           channel: channel, keepsAcknowledged: row[3], discardsUnacknowledged: row[4],
-          maximumAge: row[5], mostMessages: row[6], maximumByteCount: row[7], removedThrough: row[8]
+          maximumAge: row[5], maximumMessageCount: row[6], maximumByteCount: row[7],
+          removedThrough: row[8]
         ),
         messageCount: row[2])
     }
@@ -31,15 +32,15 @@ struct ExportedChannelRows {
       let found = Set(channels.values.map(\.channel.channel))
       let missing = chosen.subtracting(found).map(\.name).sorted()
       throw EngineError(
-        .channelMissing, "there is no channel \(missing[0])",
-        hint: "list them with datavault queue channels")
+        .channelMissing, "channel '\(missing[0])' not found",
+        hint: "list the channels with datavault queue channels")
     }
     let consumers = try Row.fetchCursor(
       db, sql: "SELECT id, channel_id, name, most_attempts FROM consumer ORDER BY id")
     while let row = try consumers.next() {
       guard let channel = channels[row[1]]?.channel.channel else { continue }
       let exported = ExportedConsumer(
-        channel: channel, consumer: Consumer(stored: row[2]), mostAttempts: row[3])
+        channel: channel, consumer: Consumer(stored: row[2]), maximumAttempts: row[3])
       channels[row[1]]?.consumers.append(
         ConsumerRows(id: row[0], exported: exported, positions: try positions(row[0], db)))
     }
@@ -55,11 +56,11 @@ struct ExportedChannelRows {
   }
 }
 
-/// One consumer, whose rows say what it has done with a message.
+/// One consumer, whose rows tell what it has done with a message.
 struct ConsumerRows {
   let id: Int64
   let exported: ExportedConsumer
-  /// How far it has come, by priority.
+  /// Its positions, by priority.
   let positions: [Int: Int64]
 
   func addState(to message: inout ExportedMessage, _ db: Database) throws {
@@ -94,19 +95,19 @@ struct ConsumerRows {
   }
 }
 
-/// Which messages an export takes.
+/// The messages of an export.
 public struct MessageSelection: Sendable, Hashable {
-  /// Those of these channels.
+  /// Only messages of these channels.
   ///
-  /// Default: nil, of all.
+  /// Default: nil, all channels.
   public var channels: Set<Channel>?
 
-  /// Those after this timetoken.
+  /// Only messages after this timetoken.
   ///
   /// Default: nil, from the oldest on.
   public var after: Timetoken?
 
-  /// Selects everything.
+  /// Selects all messages, unless a parameter limits them.
   public init(channels: Set<Channel>? = nil, after: Timetoken? = nil) {
     self.channels = channels
     self.after = after
@@ -115,19 +116,20 @@ public struct MessageSelection: Sendable, Hashable {
 
 /// How far an export or an import has come.
 public struct ExchangeProgress: Sendable, Hashable {
-  /// Messages of an export, bytes of the file of an import; never more than ``total``.
+  /// Messages of an export, or bytes of an import; never more than ``total``.
   public let completed: Int
-  /// All of them.
+  /// The sum at the end.
   public let total: Int
 }
 
-/// What an export has written.
+/// The result of an export.
 public struct ExportReport: Sendable, Hashable {
   /// Messages in the file.
   public internal(set) var messageCount = 0
-  /// How many of them an earlier attempt had written, that was interrupted; nil if there was none.
+  /// How many of them an interrupted earlier attempt had written; nil if there was none.
   public internal(set) var resumedAfter: Int?
-  /// Whether the database has changed between the attempts: what was acknowledged meanwhile may stand
-  /// in the file as not acknowledged.
+  /// Whether the database changed between the attempts.
+  ///
+  /// Messages that were acknowledged in between are then possibly in the file as not acknowledged.
   public internal(set) var databaseChanged = false
 }

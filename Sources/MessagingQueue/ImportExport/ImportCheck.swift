@@ -3,21 +3,22 @@ internal import Glibc
 internal import SystemPackage
 internal import VaultCrypto
 
-/// A file of messages whose every line has been looked at, before anything is changed.
+/// A file of messages whose every line was checked before anything is changed.
 struct CheckedImport: Sendable {
   let header: ExportHeader
   /// All lines, the last included.
   let lineCount: Int64
-  /// The greatest timetoken that its database ever gave out.
+  /// The greatest timetoken that its database ever assigned.
   let highWater: Int64
-  /// The greatest timetoken in it; 0 without messages.
+  /// The greatest timetoken in the file; 0 without messages.
   let lastTimetoken: Int64
   let byteCount: Int
   /// The chained digest of all lines: see ``LineChain``.
   let digest: [UInt8]
 }
 
-/// A digest of lines that can be stored after each of them: of the one before and the line.
+/// A chained digest of lines: each is the hash of the one before and the line, so it can be stored
+/// after any line.
 struct LineChain {
   private(set) var digest = [UInt8](repeating: 0, count: SHA256.byteCount)
 
@@ -29,10 +30,10 @@ struct LineChain {
   }
 }
 
-/// The rules of `docs/reference/message-export.md` that no line shows alone.
+/// The rules of `docs/reference/message-export.md` that concern several lines.
 struct ImportCheck {
-  /// Timetokens so far ahead of the clock would leave few for messages to come.
-  private static let longestLead: Int64 = 366 * 86_400 * 10_000_000
+  /// Timetokens further ahead of the clock would leave too few for new messages.
+  private static let maximumLead: Int64 = 366 * 86_400 * 10_000_000
 
   private let configuration: EngineConfiguration
   private let latest: Int64
@@ -42,30 +43,29 @@ struct ImportCheck {
   private var messageCount: Int64 = 0
   private var lineCount: Int64 = 0
   private var hasDeduplications = false
-  /// Channels and consumers come before the messages of their snapshot.
+  /// Channels and consumers must come before the messages of their snapshot.
   private var hasMessages = false
   private var end: ExportEnd?
 
-  /// - Parameter latest: no timetoken is greater.
+  /// - Parameter latest: the greatest timetoken that is allowed.
   init(_ configuration: EngineConfiguration, latest: Int64) {
     self.configuration = configuration
     self.latest = latest
   }
 
-  /// The longest line that a message within the limits can need, with what many consumers have done
-  /// with it.
+  /// The longest line that a message within the limits can need, with the state of many consumers.
   static func maximumLineByteCount(_ configuration: EngineConfiguration) -> Int {
     6 * (configuration.maximumPayloadByteCount + configuration.maximumHeaderByteCount) + 16 << 20
   }
 
-  /// Reads the whole file; memory does not grow with it.
+  /// Reads the whole file, in constant memory.
   ///
   /// - Throws: `invalidFile`, with the number of the line.
   static func run(
     _ file: ExchangeFile, _ configuration: EngineConfiguration, now: UnixTime,
     progress: (ExchangeProgress) -> Void
   ) throws(EngineError) -> CheckedImport {
-    var check = ImportCheck(configuration, latest: WallTime.ticks(of: now) + longestLead)
+    var check = ImportCheck(configuration, latest: WallTime.ticks(of: now) + maximumLead)
     let total = 2 * Int(try file.status().st_size)
     let digest = RunningDigest()
     var chain = LineChain()
@@ -88,10 +88,10 @@ struct ImportCheck {
     }
     if let expected = end.sha256, try digest.finalized().hexadecimal != expected {
       throw EngineError(
-        .invalidFile, "\(file.path) is not as it was exported: its digest differs",
+        .invalidFile, "\(file.path) differs from its export: the digest does not match",
         hint:
-          "copy it again; nothing was imported. Leave sha256 out of the last line of a file that "
-          + "was changed on purpose")
+          "nothing was imported; copy the file again, or remove sha256 from the last line of a "
+          + "file that you changed on purpose")
     }
     return CheckedImport(
       header: header, lineCount: check.lineCount, highWater: check.highWater,
@@ -109,11 +109,12 @@ struct ImportCheck {
     case .torn:
       throw EngineError(line: number, of: file.path, LineFault("has no end: a part is missing"))
     case .tooLong:
-      throw EngineError(line: number, of: file.path, LineFault("is longer than any message may be"))
+      throw EngineError(
+        line: number, of: file.path, LineFault("is longer than any message within the limits"))
     }
   }
 
-  /// Takes the next line, unless it breaks a rule together with those before.
+  /// Adds the next line, unless it breaks a rule together with earlier lines.
   mutating func add(_ record: ExchangeRecord) throws(LineFault) {
     try take(record)
     lineCount += 1
@@ -185,11 +186,11 @@ struct ImportCheck {
     }
   }
 
-  /// By `after` and `channels` it is told whether exports overlap.
+  /// `after` and `channels` tell whether exports overlap, so messages must keep to them.
   private func requireChosen(_ message: ExportedMessage) throws(LineFault) {
     guard let header, message.timetoken > header.after ?? 0,
       header.channels?.contains(where: { Channel(stored: $0) == message.channel }) != false
-    else { throw LineFault("has a message that the first line does not name") }
+    else { throw LineFault("has a message outside the selection of the first line") }
   }
 
   private func requireBeforeMessages() throws(LineFault) {
@@ -201,6 +202,6 @@ extension EngineError {
   init(line number: Int64, of path: FilePath, _ fault: LineFault) {
     self.init(
       .invalidFile, "\(path): line \(number) \(fault.reason)",
-      hint: "nothing of it was imported; copy the file again, or mend the line")
+      hint: "nothing was imported; copy the file again, or correct the line")
   }
 }

@@ -1,13 +1,13 @@
 internal import Foundation
 internal import GRDB
 
-/// The row in `import` that says how far a file has come.
+/// The progress of one file's import: a row of `import`.
 struct ImportProgress: Sendable, Hashable {
   /// Lines that are stored.
   var lineCount: Int64 = 0
   /// Their chained digest.
   var digest = LineChain().digest
-  /// Messages that kept their timetokens, and those that got new ones.
+  /// Messages that kept their timetokens; messages that got new ones are in `renumberedCount`.
   var keptCount: Int64 = 0
   var renumberedCount: Int64 = 0
   var isComplete = false
@@ -16,22 +16,22 @@ struct ImportProgress: Sendable, Hashable {
 
   /// Finds the row of a file, or makes it.
   ///
-  /// - Throws: `alreadyExists` for what must not be imported.
+  /// - Throws: `alreadyExists` for a file that must not be imported.
   static func begin(_ file: CheckedImport, _ db: Database) throws -> ImportProgress {
     let header = file.header
     let source = try String.fetchOne(db, sql: "SELECT source FROM identity")
     guard source != header.source else {
       throw EngineError(
-        .alreadyExists, "the file is an export of this very database",
-        hint: "its messages are here, or have been acknowledged; import it into another home")
+        .alreadyExists, "the file is an export of this database",
+        hint: "this database already had its messages; import the file into another home")
     }
-    if let ledger = try find(header.id, db) {
-      if ledger.isComplete, ledger.digest != file.digest {
+    if let progress = try find(header.id, db) {
+      if progress.isComplete, progress.digest != file.digest {
         throw EngineError(
-          .alreadyExists, "another file of this export was imported",
-          hint: "export again, with --after where it ended")
+          .alreadyExists, "another file of this export has been imported",
+          hint: "export again with --after, from where that file ended")
       }
-      return ledger
+      return progress
     }
     try requireNew(file, db)
     try db.execute(
@@ -43,8 +43,8 @@ struct ImportProgress: Sendable, Hashable {
     return ImportProgress()
   }
 
-  /// - Parameter before: what the row said when the lines were read.
-  /// - Throws: `busy` if somebody else has stored lines of the same file meanwhile.
+  /// - Parameter before: the row when the lines were read.
+  /// - Throws: `busy` if another import has stored lines of the same file since.
   func store(_ id: String, replacing before: ImportProgress, _ db: Database) throws {
     guard try Self.find(id, db) == before else {
       throw EngineError(
@@ -64,15 +64,15 @@ struct ImportProgress: Sendable, Hashable {
         SELECT line_count, digest, kept_count, renumbered_count, is_complete FROM import WHERE id = ?
         """)
     guard let row = try Row.fetchOne(select, arguments: [id]) else { return nil }
-    var ledger = ImportProgress()
-    (ledger.lineCount, ledger.digest) = (row[0], try row.bytes(at: 1))
-    (ledger.keptCount, ledger.renumberedCount, ledger.isComplete) = (row[2], row[3], row[4])
-    return ledger
+    var progress = ImportProgress()
+    (progress.lineCount, progress.digest) = (row[0], try row.bytes(at: 1))
+    (progress.keptCount, progress.renumberedCount, progress.isComplete) = (row[2], row[3], row[4])
+    return progress
   }
 
-  /// Refuses messages that an earlier export of the same database has brought.
+  /// Throws for messages that an earlier export of the same database has brought.
   private static func requireNew(_ file: CheckedImport, _ db: Database) throws {
-    // Those that were begun, and brought nothing.
+    // Removes imports that have stored no line.
     try db.execute(
       sql: "DELETE FROM import WHERE source = ? AND line_count = 0",
       arguments: [file.header.source])
@@ -90,8 +90,8 @@ struct ImportProgress: Sendable, Hashable {
       if isOtherPart || areOtherChannels { continue }
       guard row[3] else {
         throw EngineError(
-          .alreadyExists, "an earlier export of the same database is imported in part",
-          hint: "import that file again first: it goes on where it was")
+          .alreadyExists, "an earlier export of the same database is only partly imported",
+          hint: "import that file again first: the import continues where it stopped")
       }
       throw EngineError(
         .alreadyExists, "messages of this file came with an earlier export of the same database",
@@ -100,10 +100,10 @@ struct ImportProgress: Sendable, Hashable {
   }
 }
 
-/// Moves consumers forward over messages that are imported.
+/// Moves consumers forward past messages that are imported.
 ///
-/// What a consumer that was here before has not seen yet, on the way, stays before it: it gets the row
-/// in `delivery` that a receive would have given it for passing.
+/// An existing consumer still gets messages that it has not passed on the way: each gets the row in
+/// `delivery` that a receive would have added.
 struct PositionTable {
   private struct Key: Hashable {
     let consumerID: Int64

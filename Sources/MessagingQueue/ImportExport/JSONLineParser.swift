@@ -1,6 +1,6 @@
-/// Takes one line of JSON apart, from its first byte to its last.
+/// Parses one line of JSON, from its first byte to its last.
 struct JSONLineParser {
-  /// How many objects and arrays may stand in each other.
+  /// How deep objects and arrays can be nested.
   static let maximumDepth = 32
 
   private let bytes: [UInt8]
@@ -49,7 +49,7 @@ struct JSONLineParser {
       skipSpace()
       guard peek == UInt8(ascii: "\"") else { throw fault("lacks the name of a member") }
       let name = try string()
-      // By their bytes: two names that only look alike are two names.
+      // By their bytes: names that only look alike are different names.
       guard names.insert(Array(name.utf8)).inserted else { throw fault("has a member twice") }
       skipSpace()
       guard takeByte(":") else { throw fault("lacks a colon") }
@@ -75,7 +75,8 @@ struct JSONLineParser {
     return values
   }
 
-  /// What RFC 8259 calls a number: no plus sign, no leading zero, digits on both sides of a point.
+  /// A number as RFC 8259 defines it: no plus sign, no leading zero, digits on both sides of a
+  /// point.
   private mutating func number() throws(JSONFault) -> String {
     let start = position
     _ = takeByte("-")
@@ -93,7 +94,7 @@ struct JSONLineParser {
     return String(decoding: bytes[start..<position], as: UTF8.self)
   }
 
-  /// Copies runs between escapes as they are.
+  /// Copies runs between escapes unchanged.
   private mutating func string() throws(JSONFault) -> String {
     position += 1
     var text: [UInt8] = []
@@ -195,11 +196,11 @@ struct JSONLineParser {
   }
 }
 
-/// A JSON object on one line, read strictly: RFC 8259 and no more.
+/// A JSON object on one line, read strictly by RFC 8259.
 ///
-/// Refused are what readers of JSON disagree about, and what no writer means: two members of one name,
-/// commas at the end, a byte order mark, bytes that are not UTF-8, half a surrogate pair, anything after
-/// the object, and objects and arrays nested deeper than ``JSONLineParser/maximumDepth``.
+/// The parser refuses everything that readers of JSON interpret differently: two members with one
+/// name, trailing commas, a byte order mark, bytes that are not UTF-8, half a surrogate pair, bytes
+/// after the object, and nesting deeper than ``JSONLineParser/maximumDepth``.
 package struct JSONLine: Sendable {
   /// The members in their order, each name once.
   package let members: [(name: String, value: JSONValue)]
@@ -217,7 +218,7 @@ package struct JSONLine: Sendable {
     line.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
   }
 
-  /// A member that is there and is not null.
+  /// A member that exists and is not null.
   package subscript(name: String) -> JSONValue? {
     JSONValue.member(name, of: members)
   }
@@ -227,7 +228,7 @@ package struct JSONLine: Sendable {
 package indirect enum JSONValue: Sendable {
   case null
   case boolean(Bool)
-  /// As it stands in the text: what it means is for whoever wants it.
+  /// The number as it is in the text; the caller converts it.
   case number(String)
   case string(String)
   case array([JSONValue])
@@ -251,7 +252,7 @@ package indirect enum JSONValue: Sendable {
     if case .object(let members) = self { members } else { nil }
   }
 
-  /// A member of an object that is there and is not null.
+  /// A member of an object that exists and is not null.
   package subscript(name: String) -> JSONValue? {
     members.flatMap { Self.member(name, of: $0) }
   }
@@ -264,11 +265,12 @@ package indirect enum JSONValue: Sendable {
   }
 }
 
-/// Why a line is no JSON object: the end of a sentence about it, without a byte of its contents.
+/// Why a line is not a JSON object: the end of a sentence about the line, without a byte of its
+/// contents.
 package struct JSONFault: Error, Sendable, CustomStringConvertible {
-  /// What is wrong.
+  /// The reason.
   package let reason: String
-  /// The byte of the line where that was noticed; the first is 1.
+  /// The byte of the line where the fault was noticed; the first is 1.
   package let column: Int
 
   /// The reason and the place.

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// Writes a JSON object, a member at a time; one that has no value is left out.
+/// Writes a JSON object member by member; a member without a value is left out.
 struct JSONObjectWriter {
   private(set) var bytes: [UInt8] = [UInt8(ascii: "{")]
 
@@ -24,14 +24,14 @@ struct JSONObjectWriter {
   /// A time or a timetoken: a string, as it has more digits than JavaScript keeps.
   mutating func add(_ name: String, time: Int64?) { add(name, time.map { String($0) }) }
 
-  /// Left out where it is false.
+  /// The member is left out if it is false.
   mutating func add(_ name: String, flag: Bool) {
     if !flag { return }
     begin(name)
     bytes += "true".utf8
   }
 
-  /// Text if it is UTF-8, else base64 under another name.
+  /// Writes the payload as text if it is UTF-8, otherwise as base64 under another name.
   mutating func add(_ name: String, orBase64 base64Name: String, _ payload: [UInt8]) {
     if String(validating: payload, as: UTF8.self) == nil {
       return add(base64Name, Base64Text.encode(payload))
@@ -40,21 +40,21 @@ struct JSONObjectWriter {
     append(quoting: payload)
   }
 
-  /// Left out where it is empty, unless it is wanted all the same.
+  /// An empty list is left out, unless `evenEmpty` is set.
   mutating func add(_ name: String, texts: [String]?, evenEmpty: Bool = false) {
     guard let texts, evenEmpty || !texts.isEmpty else { return }
     begin(name)
     append(list: texts) { $0.append(quoting: $1.utf8) }
   }
 
-  /// Left out where it is empty.
+  /// An empty list is left out.
   mutating func add(_ name: String, objects: [JSONObjectWriter]) {
     if objects.isEmpty { return }
     begin(name)
     append(list: objects) { $0.bytes += $1.bytes + [UInt8(ascii: "}")] }
   }
 
-  /// Left out where it is empty; in the order of the names' bytes.
+  /// An empty dictionary is left out; members are in the order of the names' bytes.
   mutating func add(_ name: String, texts: [String: String]) {
     if texts.isEmpty { return }
     var object = JSONObjectWriter()
@@ -65,7 +65,7 @@ struct JSONObjectWriter {
     bytes += object.bytes + [UInt8(ascii: "}")]
   }
 
-  /// A string alone, as it stands in an object.
+  /// A string in quotation marks, as in an object.
   static func quoted(_ text: String) -> [UInt8] {
     var writer = JSONObjectWriter()
     writer.append(quoting: text.utf8)
@@ -89,7 +89,7 @@ struct JSONObjectWriter {
     bytes.append(UInt8(ascii: "]"))
   }
 
-  /// Writes UTF-8 between quotation marks; only what must be escaped is.
+  /// Writes UTF-8 between quotation marks; escapes only what must be escaped.
   private mutating func append(quoting text: some Collection<UInt8>) {
     bytes.append(UInt8(ascii: "\""))
     bytes.reserveCapacity(bytes.count + text.count + 16)
@@ -110,13 +110,13 @@ struct JSONObjectWriter {
   }
 }
 
-/// Base64 (RFC 4648, section 4) in its one canonical form: padded, without other characters, and with
-/// nothing in the bits that hold nothing.
+/// Base64 (RFC 4648, section 4) in its canonical form: padded, without other characters, and with
+/// unused bits zero.
 package enum Base64Text {
   /// The text of bytes.
   package static func encode(_ bytes: [UInt8]) -> String { Data(bytes).base64EncodedString() }
 
-  /// The bytes of a text; nil if it is not what ``encode(_:)`` writes.
+  /// The bytes of a text; nil if it differs from the output of ``encode(_:)``.
   package static func decode(_ text: String) -> [UInt8]? {
     guard let data = Data(base64Encoded: text), data.base64EncodedString() == text else {
       return nil

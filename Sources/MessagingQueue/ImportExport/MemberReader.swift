@@ -1,4 +1,4 @@
-/// Takes the members of an object that are known, so that what is left is not.
+/// Reads the known members of an object, and finds out whether there are others.
 struct MemberReader {
   private let members: [(name: String, value: JSONValue)]
   private var read: Set<[UInt8]> = []
@@ -8,10 +8,10 @@ struct MemberReader {
   }
 
   func requireAllRead() throws(LineFault) {
-    guard read.count == members.count else { throw LineFault("has a member that is not known") }
+    guard read.count == members.count else { throw LineFault("has an unknown member") }
   }
 
-  /// A member that is there; null is no value of this format.
+  /// A member that exists; null is not a value of this format.
   private mutating func take(_ name: String) -> JSONValue? {
     guard let value = members.first(where: { $0.name.utf8.elementsEqual(name.utf8) })?.value
     else { return nil }
@@ -23,7 +23,9 @@ struct MemberReader {
     _ name: String, _ kind: String, _ convert: (JSONValue) -> Value?
   ) throws(LineFault) -> Value? {
     guard let member = take(name) else { return nil }
-    guard let value = convert(member) else { throw LineFault("has a \(name) that is no \(kind)") }
+    guard let value = convert(member) else {
+      throw LineFault("has a \(name) that is not \(kind)")
+    }
     return value
   }
 
@@ -33,16 +35,16 @@ struct MemberReader {
   }
 
   mutating func optionalText(_ name: String) throws(LineFault) -> String? {
-    try value(name, "string") { $0.text }
+    try value(name, "a string") { $0.text }
   }
 
   mutating func text(_ name: String) throws(LineFault) -> String {
     try require(optionalText(name), name)
   }
 
-  /// From 0 on.
+  /// 0 or more.
   mutating func optionalNumber(_ name: String) throws(LineFault) -> Int64? {
-    try value(name, "whole number") { value in
+    try value(name, "a whole number") { value in
       value.wholeNumber.flatMap { $0 >= 0 ? Int64($0) : nil }
     }
   }
@@ -51,7 +53,7 @@ struct MemberReader {
     try require(optionalNumber(name), name)
   }
 
-  /// How often something was tried: never so often that counting on overflows.
+  /// A number of attempts, limited so that counting on does not overflow.
   mutating func attemptCount(_ name: String) throws(LineFault) -> Int64 {
     let count = try number(name)
     guard count < 1_000_000_000 else { throw LineFault("has a \(name) of more than 9 digits") }
@@ -59,12 +61,12 @@ struct MemberReader {
   }
 
   mutating func flag(_ name: String) throws(LineFault) -> Bool {
-    try value(name, "truth value") { $0.truth } ?? false
+    try value(name, "a truth value") { $0.truth } ?? false
   }
 
-  /// 1 to 18 digits, which fit with room to spare.
+  /// 1 to 18 digits, which fit into 64 bits.
   mutating func optionalTime(_ name: String) throws(LineFault) -> Int64? {
-    try value(name, "time") { value in
+    try value(name, "a time") { value in
       guard let text = value.text, (1...18).contains(text.utf8.count),
         text.utf8.allSatisfy({ (0x30...0x39).contains($0) })
       else { return nil }
@@ -79,7 +81,7 @@ struct MemberReader {
   mutating func timetoken() throws(LineFault) -> Int64 {
     let text = try text("timetoken")
     guard let timetoken = Timetoken(text) else {
-      throw LineFault("has a timetoken that has not 17 digits")
+      throw LineFault("has a timetoken without 17 digits")
     }
     return timetoken.rawValue
   }
@@ -99,7 +101,7 @@ struct MemberReader {
   mutating func optionalHexadecimal(
     _ name: String, byteCount: Int
   ) throws(LineFault) -> String? {
-    try value(name, "hexadecimal number of \(byteCount) bytes") { value in
+    try value(name, "a hexadecimal number of \(byteCount) bytes") { value in
       guard let text = value.text, text.utf8.count == 2 * byteCount,
         text.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
       else { return nil }
@@ -112,20 +114,20 @@ struct MemberReader {
   }
 
   mutating func optionalElements(_ name: String) throws(LineFault) -> [JSONValue]? {
-    try value(name, "array") { $0.elements }
+    try value(name, "an array") { $0.elements }
   }
 
   mutating func optionalMembers(
     _ name: String
   ) throws(LineFault) -> [(name: String, value: JSONValue)]? {
-    try value(name, "object") { $0.members }
+    try value(name, "an object") { $0.members }
   }
 
-  /// An array of objects; empty where it is left out.
+  /// An array of objects; empty if it is left out.
   mutating func objects(_ name: String) throws(LineFault) -> [MemberReader] {
     try (optionalElements(name) ?? []).map { element throws(LineFault) in
       guard let members = element.members else {
-        throw LineFault("has an element in \(name) that is no object")
+        throw LineFault("has an element in \(name) that is not an object")
       }
       return MemberReader(members)
     }

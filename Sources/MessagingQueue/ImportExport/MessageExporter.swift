@@ -3,7 +3,7 @@ internal import VaultCrypto
 
 /// Writes one snapshot of the messages as lines: `docs/reference/message-export.md`.
 struct MessageExporter {
-  /// Lines of so many bytes are handed on together.
+  /// Lines are written together in chunks of this size.
   private static let chunkByteCount = 1 << 18
 
   private let db: Database
@@ -17,7 +17,7 @@ struct MessageExporter {
   private var chunk: [UInt8] = []
 
   /// - Parameters:
-  ///   - place: where to go on; its digest is of what was written before.
+  ///   - place: where to continue; its digest covers what was written before.
   ///   - write: takes whole lines, in order.
   init(
     _ db: Database, _ selection: MessageSelection, from place: consuming ExportPlace,
@@ -39,7 +39,7 @@ struct MessageExporter {
     if let header = place.header {
       report.resumedAfter = Int(place.messageCount)
       report.databaseChanged = place.commitNumber != state.moment.commitNumber
-      guard header.source == state.source else { throw EngineError.otherExport }
+      guard header.source == state.source else { throw EngineError.exportOfAnotherDatabase }
       try emit(.resumed(state.moment))
     } else {
       try emit(
@@ -71,8 +71,8 @@ struct MessageExporter {
   private mutating func writeMessages() throws {
     var choice = ""
     if let ids = selection.channels.map({ _ in channels.keys.sorted() }) {
-      // More than one are picked out on the way through the whole log: by their index, SQLite would
-      // sort them all.
+      // Several channels are filtered while the whole log is read: by their index, SQLite would
+      // sort all their messages.
       let list = ids.map(String.init).joined(separator: ", ")
       choice = ids.count == 1 ? "AND channel_id = \(list)" : "AND +channel_id IN (\(list))"
     }
@@ -83,7 +83,7 @@ struct MessageExporter {
         FROM message WHERE timetoken > ? \(choice) ORDER BY timetoken
         """, arguments: [max(place.lastTimetoken, selection.after?.rawValue ?? 0)])
     while let row = try rows.next() {
-      guard let channel = channels[row[1]] else { throw EngineError.strayMessage(row[0]) }
+      guard let channel = channels[row[1]] else { throw EngineError.orphanedMessage(row[0]) }
       var message = ExportedMessage(
         timetoken: row[0], channel: channel.channel.channel, priority: Priority(stored: row[2]),
         due: row[3], expires: row[4], orderingKey: row[5],
@@ -124,11 +124,11 @@ struct MessageExporter {
   }
 }
 
-/// How far the lines of an export have come that are in its file.
+/// How far the lines in an export's file have come.
 struct ExportPlace {
   /// Nil before the first line.
   var header: ExportHeader?
-  /// The last that is known: of the header, or of the last resumption.
+  /// The last known number: of the header, or of the last resumption.
   var commitNumber: Int64 = 0
   var lastTimetoken: Int64 = 0
   var messageCount: Int64 = 0
@@ -136,7 +136,7 @@ struct ExportPlace {
   var digest = RunningDigest()
 }
 
-/// What an export wants to know of the database's row.
+/// The parts of the database's row that an export needs.
 struct ExportState {
   let moment: ExportMoment
   let source: String
@@ -151,18 +151,18 @@ struct ExportState {
 }
 
 extension EngineError {
-  static let otherExport = EngineError(
-    .alreadyExists, "the unfinished export there is of another database",
-    hint: "remove it, or give another name")
+  static let exportOfAnotherDatabase = EngineError(
+    .alreadyExists, "the unfinished export belongs to another database",
+    hint: "remove it, or use another file name")
 
-  fileprivate static func strayMessage(_ timetoken: Int64) -> EngineError {
+  fileprivate static func orphanedMessage(_ timetoken: Int64) -> EngineError {
     EngineError(
-      .damaged, "message \(timetoken) belongs to a channel that is not there",
-      hint: "look with datavault queue verify")
+      .damaged, "message \(timetoken) belongs to a channel that does not exist",
+      hint: "run datavault queue verify")
   }
 }
 
-/// A SHA-256 that goes on while it is copied about: a value for those who need one in a struct.
+/// A SHA-256 that is updated in place, as a reference for structs that are copied.
 final class RunningDigest {
   private var hash: SHA256?
 
@@ -178,7 +178,7 @@ final class RunningDigest {
     }
   }
 
-  /// The digest of everything; it begins anew afterwards.
+  /// The digest of all bytes; afterwards a new digest begins.
   func finalized() throws(EngineError) -> [UInt8] {
     do throws(CryptoError) {
       return try take().finalize()
@@ -194,7 +194,7 @@ final class RunningDigest {
 }
 
 extension [UInt8] {
-  /// Two lowercase digits a byte.
+  /// Two lowercase digits for each byte.
   var hexadecimal: String {
     let digits = Array<UInt8>("0123456789abcdef".utf8)
     return String(

@@ -3,7 +3,7 @@ internal import Foundation
 internal import GRDB
 internal import VaultCrypto
 
-/// Stores lines of an export, in one transaction: `docs/reference/message-export.md`, "Import".
+/// Stores lines of an export in one transaction: `docs/reference/message-export.md`, "Import".
 struct MessageImporter {
   private struct ChannelState {
     let id: Int64
@@ -23,15 +23,15 @@ struct MessageImporter {
   private var channels: [Channel: ChannelState] = [:]
   private var positions: PositionTable
   private var timetokens: [Timetoken] = []
-  private var ledger: ImportProgress
+  private var importProgress: ImportProgress
 
-  /// - Parameter highWater: none up to this one is given out when all of the file is stored.
+  /// - Parameter highWater: after the last line, new timetokens are greater than this one.
   init(
-    _ tables: EngineDatabase, _ ledger: ImportProgress, highWater: Int64, _ db: Database
+    _ tables: EngineDatabase, _ importProgress: ImportProgress, highWater: Int64, _ db: Database
   ) throws {
     self.highWater = highWater
     self.db = db
-    self.ledger = ledger
+    self.importProgress = importProgress
     random = tables.random
     now = WallTime.ticks(of: tables.time.now)
     insert = try EngineStatement.messages(db)
@@ -45,16 +45,17 @@ struct MessageImporter {
     case .channel(let channel): try store(channel)
     case .consumer(let consumer):
       try use(consumer.channel)
-      _ = try consumerID(consumer.consumer, consumer.channel, mostAttempts: consumer.mostAttempts)
+      _ = try consumerID(
+        consumer.consumer, consumer.channel, maximumAttempts: consumer.maximumAttempts)
     case .message(let message): try store(message)
     case .deduplication(let deduplication): try store(deduplication)
     case .end:
       clock.raise(to: highWater)
-      ledger.isComplete = true
+      importProgress.isComplete = true
     }
   }
 
-  /// Writes the sums and what is known of the file now.
+  /// Writes the sums, and returns the import's progress.
   mutating func finish(_ notifier: ChangeNotifier) throws -> ImportProgress {
     try clock.store(db)
     try positions.store()
@@ -64,7 +65,7 @@ struct MessageImporter {
           published_count = published_count + ? WHERE id = ?
         """)
     for var channel in channels.values {
-      // What comes and goes in one transaction was in the log for no reader.
+      // Messages that come and go in one transaction are never visible to a reader.
       let visibleCount = channel.messageCount - channel.removal.messageCount
       try update.execute(arguments: [
         channel.messageCount, channel.byteCount, visibleCount, channel.id,
@@ -72,10 +73,10 @@ struct MessageImporter {
       try channel.removal.finish()
     }
     notifier.announce(timetokens, after: clock.start, in: Set(channels.keys))
-    return ledger
+    return importProgress
   }
 
-  /// A channel that is there keeps its own settings.
+  /// A channel that exists keeps its own settings.
   private mutating func store(_ channel: ExportedChannel) throws {
     if try EngineDatabase.channelID(channel.channel, db) != nil { return }
     try db.execute(
@@ -85,7 +86,8 @@ struct MessageImporter {
         """,
       arguments: [
         channel.channel.name, channel.keepsAcknowledged, channel.discardsUnacknowledged,
-        channel.maximumAge, channel.mostMessages, channel.maximumByteCount, channel.removedThrough,
+        channel.maximumAge, channel.maximumMessageCount, channel.maximumByteCount,
+        channel.removedThrough,
       ])
   }
 
@@ -95,10 +97,10 @@ struct MessageImporter {
     let timetoken: Timetoken
     if let kept = clock.keep(message.timetoken) {
       timetoken = kept
-      ledger.keptCount += 1
+      importProgress.keptCount += 1
     } else {
       timetoken = clock.next()
-      ledger.renumberedCount += 1
+      importProgress.renumberedCount += 1
     }
     try insert.execute(
       timetoken.rawValue, channel.id, message.priority.rawValue, message.due, message.expires,
@@ -112,16 +114,16 @@ struct MessageImporter {
 
   private mutating func storeStates(of message: ExportedMessage, as timetoken: Timetoken) throws {
     func pass(_ consumer: Consumer, _ importer: inout MessageImporter) throws -> Int64 {
-      let id = try importer.consumerID(consumer, message.channel, mostAttempts: nil)
+      let id = try importer.consumerID(consumer, message.channel, maximumAttempts: nil)
       try importer.positions.advance(
         id, channelID: importer.channels[message.channel]?.id ?? 0, message.priority, to: timetoken)
       return id
     }
     for consumer in message.settledBy { _ = try pass(consumer, &self) }
     for delivery in message.deliveries {
-      // One that was leased is over, as after a restart of the machine.
+      // A lease has ended, as after a restart of the machine.
       let lease = delivery.isLeased ? Data(random.bytes(count: LeaseToken.secretByteCount)) : nil
-      let over: Int64? = delivery.isLeased ? 0 : nil
+      let endedHold: Int64? = delivery.isLeased ? 0 : nil
       try db.cachedStatement(
         sql: """
           INSERT INTO delivery (consumer_id, timetoken, priority, ordering_key, attempt_count, lease,
@@ -130,7 +132,7 @@ struct MessageImporter {
           """
       ).execute(arguments: [
         try pass(delivery.consumer, &self), timetoken.rawValue, message.priority.rawValue,
-        message.orderingKey, delivery.attemptCount, lease, over, over,
+        message.orderingKey, delivery.attemptCount, lease, endedHold, endedHold,
         delivery.due.flatMap { $0 > now ? $0 : nil }, DeliveryFailure.text(of: delivery.failures),
       ])
     }
@@ -147,10 +149,10 @@ struct MessageImporter {
     }
   }
 
-  /// An id that is known here keeps its message here.
+  /// A deduplication id that this database remembers keeps its message.
   private mutating func store(_ deduplication: ExportedDeduplication) throws {
     try use(deduplication.channel)
-    // All messages are stored, and the one that it names may be greater than they, and gone.
+    // All messages are stored; the message of this id can be greater than they and already removed.
     clock.raise(to: highWater)
     try db.cachedStatement(
       sql: """
@@ -164,7 +166,7 @@ struct MessageImporter {
     ])
   }
 
-  /// Sees to it that the channel is among ``channels``.
+  /// Adds the channel to ``channels``.
   private mutating func use(_ channel: Channel) throws {
     if channels[channel] != nil { return }
     let id = try EngineDatabase.makeChannelID(channel, db)
@@ -176,7 +178,7 @@ struct MessageImporter {
   }
 
   private mutating func consumerID(
-    _ consumer: Consumer, _ channel: Channel, mostAttempts: Int64?
+    _ consumer: Consumer, _ channel: Channel, maximumAttempts: Int64?
   ) throws -> Int64 {
     if let id = channels[channel]?.consumers[consumer] { return id }
     let channelID = channels[channel]?.id
@@ -184,7 +186,7 @@ struct MessageImporter {
       sql: """
         INSERT INTO consumer (channel_id, name, most_attempts) VALUES (?, ?, ?) ON CONFLICT DO NOTHING
         """
-    ).execute(arguments: [channelID, consumer.name, mostAttempts])
+    ).execute(arguments: [channelID, consumer.name, maximumAttempts])
     let select = try db.cachedStatement(
       sql: "SELECT id FROM consumer WHERE channel_id = ? AND name = ?")
     guard let id = try Int64.fetchOne(select, arguments: [channelID, consumer.name]) else {

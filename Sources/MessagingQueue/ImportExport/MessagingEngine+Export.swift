@@ -6,15 +6,17 @@ extension MessagingEngine {
   /// Writes messages, and what their consumers have done with them, into a file of JSON lines:
   /// `docs/reference/message-export.md`.
   ///
-  /// **The file is plaintext.** It is mode 0600, written as `PATH.partial`, and gets its name when it is
-  /// whole; on return it is on the disk. Killed or failed in the midst, the same call goes on behind the
-  /// last message that is whole. One snapshot is read, beside whoever works.
+  /// **The file is plaintext.** It has mode 0600 and the name `PATH.partial`, and gets its final
+  /// name when it is complete; on return it is on the disk. If the process is killed or the call
+  /// fails, the same call continues after the last complete message. The export reads one snapshot,
+  /// while other callers work.
   ///
   /// - Parameters:
-  ///   - selection: which; all by default.
-  ///   - progress: told of messages written, now and then, on a thread of the export's own.
-  /// - Throws: `alreadyExists`; `foreignFile` where `PATH.partial` is not this user's alone; `channelMissing`; `busy` while another export writes the same file;
-  ///   `diskFull`, `inputOutput`, `stopped`, `vaultLocked`, `damaged`.
+  ///   - selection: default: all messages.
+  ///   - progress: called from time to time with the messages written, on the export's own thread.
+  /// - Throws: `alreadyExists`; `foreignFile` if `PATH.partial` is not this user's own;
+  ///   `channelMissing`; `busy` while another export writes the same file; `diskFull`,
+  ///   `inputOutput`, `stopped`, `vaultLocked`, `damaged`.
   public nonisolated func exportMessages(
     _ selection: MessageSelection = MessageSelection(), to path: FilePath,
     progress: @escaping @Sendable (ExchangeProgress) -> Void = { _ in }
@@ -22,11 +24,12 @@ extension MessagingEngine {
     try await ExchangeWorker().export(selection, of: running().tables, to: path, progress: progress)
   }
 
-  /// The same lines for whoever takes them, in whole lines of about 256 KiB together; nothing can be
+  /// Passes the same lines to a closure, in chunks of whole lines of about 256 KiB; it cannot be
   /// resumed.
   ///
-  /// - Parameter write: called on a thread that may block.
-  /// - Throws: what `write` throws, if it is an ``EngineError``, and as above.
+  /// - Parameter write: called on a thread that can block.
+  /// - Throws: the ``EngineError`` of `write`, and the errors of
+  ///   ``exportMessages(_:to:progress:)``.
   public nonisolated func exportMessages(
     _ selection: MessageSelection = MessageSelection(),
     progress: @escaping @Sendable (ExchangeProgress) -> Void = { _ in },
@@ -37,7 +40,7 @@ extension MessagingEngine {
   }
 }
 
-/// Reads and writes files of messages, on a thread that may wait for the disk.
+/// Reads and writes files of messages on a thread that can wait for the disk.
 actor ExchangeWorker {
   private let executor = BlockingExecutor(label: "datavault.exchange")
   private var reading: ImportReading?
@@ -98,22 +101,24 @@ actor ExchangeWorker {
       progress: progress)
   }
 
-  /// Opens a file that was checked, behind the lines that are stored.
+  /// Opens a checked file after the lines that are already stored.
   func beginImport(
-    _ path: FilePath, _ checked: CheckedImport, after ledger: ImportProgress,
+    _ path: FilePath, _ checked: CheckedImport, after importProgress: ImportProgress,
     _ configuration: EngineConfiguration
   ) throws(EngineError) {
     let reading = ImportReading(try ExchangeFile(regularAt: path), configuration, checked)
-    while reading.lineCount < ledger.lineCount, try reading.next() != nil {}
-    guard reading.lineCount == ledger.lineCount, reading.chain.digest == ledger.digest else {
+    while reading.lineCount < importProgress.lineCount, try reading.next() != nil {}
+    guard reading.lineCount == importProgress.lineCount,
+      reading.chain.digest == importProgress.digest
+    else {
       throw EngineError(
-        .invalidFile, "\(path) differs from the file whose import was begun",
-        hint: "go on with that one: \(ledger.lineCount) of its lines are stored")
+        .invalidFile, "\(path) differs from the file whose import has begun",
+        hint: "import that file again: \(importProgress.lineCount) of its lines are stored")
     }
     self.reading = reading
   }
 
-  /// The next lines to be stored; nil after the last.
+  /// The next lines to store; nil after the last.
   func nextBatch(
     progress: (ExchangeProgress) -> Void
   ) throws(EngineError) -> ImportBatch? {

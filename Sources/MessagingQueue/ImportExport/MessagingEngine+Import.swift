@@ -1,15 +1,15 @@
 internal import GRDB
 public import SystemPackage
 
-/// What an import has come to, earlier attempts included.
+/// The result of an import, including earlier attempts.
 public struct ImportReport: Sendable, Hashable {
   /// Messages that kept their timetokens.
   public internal(set) var keptCount = 0
-  /// Messages that got new ones, as the database had given out greater ones before.
+  /// Messages that got new timetokens, as the database had already assigned greater ones.
   public internal(set) var renumberedCount = 0
   /// Lines that an earlier attempt had stored.
   public internal(set) var resumedAfterLine = 0
-  /// Whether the file had been imported before, and nothing was changed.
+  /// Whether the file had already been imported, and nothing was changed.
   public internal(set) var wasAlreadyImported = false
 
   /// All messages of the file.
@@ -17,17 +17,20 @@ public struct ImportReport: Sendable, Hashable {
 }
 
 extension MessagingEngine {
-  /// Takes the messages of a file of ``exportMessages(_:to:progress:)`` into this database, with what
-  /// their consumers have done with them: `docs/reference/message-export.md`, "Import".
+  /// Imports the messages of a file of ``exportMessages(_:to:progress:)``, with the state of their
+  /// consumers: `docs/reference/message-export.md`, "Import".
   ///
-  /// The whole file is looked at before anything is changed. It is then stored in transactions of some
-  /// 1,000 lines, each durable; killed in the midst, the same call goes on, and a file that was imported
-  /// changes nothing. Timetokens are kept while they are greater than all that were given out here.
+  /// The whole file is checked before anything is changed. It is then stored in transactions of
+  /// about 1,000 lines, each durable. If the process is killed, the same call continues; importing
+  /// a file again changes nothing. A message keeps its timetoken if that is greater than all that
+  /// this database has assigned.
   ///
-  /// - Parameter progress: told of bytes read, of twice the file, on a thread of the import's own.
-  /// - Throws: `fileMissing`, `invalidFile` with the number of the line: nothing was changed;
-  ///   `alreadyExists` for an export of this database, or of messages that came before; `busy`,
-  ///   `diskFull`, `inputOutput`, `stopped`, `vaultLocked`, `damaged`, `outcomeUnknown`: call it again.
+  /// - Parameter progress: called with the bytes read, out of twice the file's size, on the
+  ///   import's own thread.
+  /// - Throws: `fileMissing`, `invalidFile` with the number of the line: nothing was changed.
+  ///   `alreadyExists` for an export of this database, or of messages that were imported before.
+  ///   After `busy`, `diskFull`, `inputOutput`, `stopped`, `vaultLocked`, `damaged` or
+  ///   `outcomeUnknown` the call can be repeated.
   public nonisolated func importMessages(
     from path: FilePath,
     progress: @escaping @Sendable (ExchangeProgress) -> Void = { _ in }
@@ -35,32 +38,32 @@ extension MessagingEngine {
     let tables = try running().tables
     let worker = ExchangeWorker()
     let checked = try await worker.check(path, tables, progress: progress)
-    var ledger = try await commits.run(during: "importing messages") { db in
+    var importProgress = try await commits.run(during: "importing messages") { db in
       try ImportProgress.begin(checked, db)
     }
     var report = ImportReport()
-    report.resumedAfterLine = Int(ledger.lineCount)
-    report.wasAlreadyImported = ledger.isComplete
-    if !ledger.isComplete {
-      try await worker.beginImport(path, checked, after: ledger, tables.configuration)
+    report.resumedAfterLine = Int(importProgress.lineCount)
+    report.wasAlreadyImported = importProgress.isComplete
+    if !importProgress.isComplete {
+      try await worker.beginImport(path, checked, after: importProgress, tables.configuration)
       while let batch = try await worker.nextBatch(progress: progress) {
         _ = try running()
-        let before = ledger
-        ledger = try await commits.run(
+        let before = importProgress
+        importProgress = try await commits.run(
           during: "importing messages", byteCount: batch.byteCount
         ) { db in
           try tables.store(batch, of: checked, after: before, in: db)
         }
       }
     }
-    report.keptCount = Int(ledger.keptCount)
-    report.renumberedCount = Int(ledger.renumberedCount)
+    report.keptCount = Int(importProgress.keptCount)
+    report.renumberedCount = Int(importProgress.renumberedCount)
     return report
   }
 }
 
 extension MessagingEngine {
-  /// Whether there is a file at all that could be imported; for who would make an engine for it.
+  /// Throws if there is no file to import; for callers that would otherwise start an engine first.
   ///
   /// - Throws: `fileMissing`, `invalidArgument`, `inputOutput`.
   package static func requireFileToImport(at path: FilePath) throws(EngineError) {
@@ -82,21 +85,21 @@ struct ImportBatch: Sendable {
 }
 
 extension EngineDatabase {
-  /// Stores a batch, and how far the file has come with it.
+  /// Stores a batch and the import's new progress.
   func store(
     _ batch: ImportBatch, of file: CheckedImport, after before: ImportProgress, in db: Database
   ) throws -> ImportProgress {
     var importer = try MessageImporter(self, before, highWater: file.highWater, db)
     for record in batch.records { try importer.store(record) }
-    var ledger = try importer.finish(notifier)
-    ledger.lineCount += Int64(batch.records.count)
-    ledger.digest = batch.digest
-    try ledger.store(file.header.id, replacing: before, db)
-    return ledger
+    var importProgress = try importer.finish(notifier)
+    importProgress.lineCount += Int64(batch.records.count)
+    importProgress.digest = batch.digest
+    try importProgress.store(file.header.id, replacing: before, db)
+    return importProgress
   }
 }
 
-/// A file whose lines are being stored; one task at a time has it, on its worker.
+/// A file whose lines are being imported, used by one task at a time on its worker.
 final class ImportReading {
   let file: ExchangeFile
   private let configuration: EngineConfiguration
@@ -110,17 +113,17 @@ final class ImportReading {
     self.checked = checked
   }
 
-  /// What was read when the file was checked, and now.
+  /// The bytes read by the check and by the import.
   var progress: ExchangeProgress {
     let total = 2 * checked.byteCount
     return ExchangeProgress(
       completed: min(checked.byteCount + file.byteCount, total), total: total)
   }
 
-  /// The next record, whose line is counted in a batch.
+  /// The next record; its line counts in the batch.
   ///
-  /// - Throws: `invalidFile` if the file is no longer the one that was checked; at the latest for its last
-  ///   line, without which no import is complete.
+  /// - Throws: `invalidFile` if the file is not the one that was checked. That shows at the latest
+  ///   at its last line, without which no import is complete.
   func nextRecord(in batch: inout ImportBatch) throws(EngineError) -> ExchangeRecord? {
     let line: [UInt8]?
     do throws(EngineError) {
@@ -142,7 +145,7 @@ final class ImportReading {
   private var wasChanged: EngineError {
     EngineError(
       .invalidFile, "\(file.path) was changed while it was imported",
-      hint: "put it back as it was, and go on: a part of its lines is stored")
+      hint: "restore the file and import it again: some of its lines are stored")
   }
 
   func next() throws(EngineError) -> [UInt8]? {

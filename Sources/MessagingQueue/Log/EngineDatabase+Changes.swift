@@ -1,9 +1,9 @@
 internal import GRDB
 
-/// What the log has gained since a timetoken.
+/// The growth of the log since a timetoken.
 struct LogChanges: Sendable {
   var newest: [Channel: Timetoken]
-  /// The greatest timetoken that was given out in this snapshot.
+  /// The greatest timetoken that was assigned in this snapshot.
   var highWater: Int64
 }
 
@@ -13,10 +13,10 @@ extension EngineDatabase {
     WHERE id IN (SELECT channel_id FROM message WHERE timetoken > ?)
     """
 
-  /// The newest message of each channel, as far as it is beyond a timetoken.
+  /// The newest message of each channel after a timetoken.
   ///
-  /// - Parameter ranges: those whose messages do not count; asked for inside the snapshot, so that
-  ///   every own message that it shows has been noted.
+  /// - Parameter ranges: ranges of messages to ignore. It is called inside the snapshot, so that it
+  ///   includes every local message that the snapshot shows.
   static func changes(
     in channels: Set<Channel>?, after cursor: Int64, ignoring ranges: () -> [ClosedRange<Int64>],
     _ db: Database
@@ -41,7 +41,7 @@ extension EngineDatabase {
     }
   }
 
-  /// Steps over whole ranges, not over their messages.
+  /// Steps past whole ranges, not past each of their messages.
   private static func newest(
     of channelID: Int64, after cursor: Int64, ignoring ignored: [ClosedRange<Int64>],
     _ db: Database

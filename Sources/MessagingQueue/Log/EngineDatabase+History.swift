@@ -1,18 +1,17 @@
 internal import Foundation
 internal import GRDB
 
-/// What a channel's row says to readers of its log.
+/// The part of a channel's row that readers of its log use.
 struct KnownChannel: Sendable {
   let id: Int64
   let channel: Channel
   /// How far retention or a purge has removed messages.
   let removedThrough: Int64
-  /// How many messages were ever published; only its growth means something.
+  /// How many messages were ever published; only its growth has a meaning.
   let publishedCount: Int
 }
 
-/// The log as it is read: by channel and timetoken, with an index, in the transaction of the
-/// caller.
+/// Reads of the log by channel and timetoken, with an index, in the caller's transaction.
 extension EngineDatabase {
   package static let selectForward = """
     SELECT timetoken, priority, ordering_key, headers, payload, due, expires FROM message
@@ -31,7 +30,7 @@ extension EngineDatabase {
   package static let countAfter =
     "SELECT count(*) FROM message WHERE channel_id = ? AND timetoken > ? AND timetoken < ?"
 
-  /// One page, in the order of timetokens over all the channels.
+  /// One page, in the order of timetokens across all the channels.
   static func page(_ query: LogQuery, _ db: Database) throws -> LogPage {
     let channels = try knownChannels(query.channels, db)
     let cursor = query.cursor ?? (query.order == .oldestFirst ? Int64.min : .max)
@@ -60,7 +59,7 @@ extension EngineDatabase {
     return page
   }
 
-  /// Whether nothing comes after a page that was read in this snapshot, the oldest first.
+  /// Whether the log ends with a page that was read in this snapshot, the oldest first.
   static func endsLog(_ page: LogPage, of query: LogQuery, _ db: Database) throws -> Bool {
     guard let last = page.messages.last else { return true }
     let ids = try knownChannels(query.channels, db).map(\.id)
@@ -69,7 +68,7 @@ extension EngineDatabase {
     ).isEmpty
   }
 
-  /// How many messages of the channels lie between two timetokens, both exclusive.
+  /// How many messages the channels have between two timetokens, both exclusive.
   static func messageCount(
     of channels: Set<Channel>, after: Int64, before: Int64 = .max, _ db: Database
   ) throws -> Int {
@@ -79,14 +78,14 @@ extension EngineDatabase {
     }
   }
 
-  /// The greatest timetoken that was ever given out.
+  /// The greatest timetoken that was ever assigned.
   static func highWater(_ db: Database) throws -> Int64 {
     let statement = try db.cachedStatement(sql: "SELECT timetoken_high_water FROM engine")
     guard let highWater = try Int64.fetchOne(statement) else { throw EngineError.engineRowMissing }
     return highWater
   }
 
-  /// The channels that are there.
+  /// The channels that exist.
   static func knownChannels(
     _ channels: Set<Channel>, _ db: Database
   ) throws -> [KnownChannel] {
@@ -107,7 +106,7 @@ extension EngineDatabase {
   }
 }
 
-/// Where a message is, without what it carries.
+/// The place of a message, without its content.
 struct LogKey: Sendable {
   let timetoken: Int64
   let channelID: Int64
@@ -124,11 +123,11 @@ extension EngineDatabase {
     WHERE channel_id = ? AND timetoken < ? AND timetoken > ? ORDER BY timetoken DESC LIMIT ?
     """
 
-  /// The `count` keys of several channels that come first from the cursor on, in order.
+  /// The first `count` keys of several channels from the cursor on, in order.
   ///
-  /// SQLite would sort all that follows the cursor for `channel_id IN (…) ORDER BY timetoken LIMIT
-  /// n`. Here each channel gives at most `count` keys out of its index, and none beyond the worst
-  /// of those that are held already.
+  /// For `channel_id IN (…) ORDER BY timetoken LIMIT n` SQLite would sort everything after the
+  /// cursor. Here each channel gives at most `count` keys from its index, and none beyond the last
+  /// key that is already held.
   static func nearestKeys(
     in channelIDs: [Int64], from cursor: Int64, order: HistoryOrder, count: Int, _ db: Database
   ) throws -> [LogKey] {
@@ -160,7 +159,7 @@ extension EngineDatabase {
     FROM channel ORDER BY name
     """
 
-  /// Every channel that was ever published to, by name.
+  /// Every channel that was ever published to or has settings, by name.
   static func channelSummaries(_ db: Database) throws -> [ChannelSummary] {
     try Row.fetchAll(db.cachedStatement(sql: selectSummaries)).map { row in
       let oldest: Int64? = row[2]
@@ -175,24 +174,25 @@ extension EngineDatabase {
   }
 }
 
-/// A channel and what its log holds.
+/// A channel and the contents of its log.
 public struct ChannelSummary: Sendable, Hashable {
   /// The channel.
   public let channel: Channel
 
-  /// Messages in the log, whatever has become of their deliveries.
+  /// Messages in the log, whatever the state of their deliveries.
   public let messageCount: Int
 
   /// The bytes of their payloads and headers.
   public let byteCount: Int
 
-  /// The oldest of them.
+  /// The oldest message.
   public let oldest: Timetoken?
 
-  /// The newest of them.
+  /// The newest message.
   public let newest: Timetoken?
 
-  /// The newest message that retention or a purge has removed: a reader of history with an older
-  /// cursor may not have seen all.
+  /// The newest message that retention or a purge has removed.
+  ///
+  /// A reader of history with an older cursor has possibly missed messages.
   public let removedThrough: Timetoken?
 }

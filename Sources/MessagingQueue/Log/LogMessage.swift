@@ -1,9 +1,9 @@
-/// A message as a reader of the log sees it: to look at, leased to nobody.
+/// A message of the log, read without a lease.
 public struct LogMessage: Sendable, Hashable {
-  /// The message's place in the log, and the cursor to go on from.
+  /// The message's place in the log, and the cursor to continue from.
   public let timetoken: Timetoken
 
-  /// Where it was published.
+  /// The channel of the message.
   public let channel: Channel
 
   /// The bytes that were published.
@@ -12,26 +12,27 @@ public struct LogMessage: Sendable, Hashable {
   /// The headers that were published.
   public let headers: [String: String]
 
-  /// Which of the messages that are ready a receiver gets first; the log has them in their order.
+  /// The message's priority for receivers; the log keeps the order of publishing.
   public let priority: Priority
 
-  /// The key whose messages receivers get one after the other.
+  /// The message's ordering key: receivers get messages with the same key one after the other.
   public let orderingKey: String?
 
-  /// From when on receivers may have it, by the wall clock, in units of 100 ns since 1970; nil for one
-  /// that was published without a delay.
+  /// When receivers can get the message, by the wall clock, in units of 100 ns since 1970; nil if
+  /// it was published without a delay.
   public let due: Int64?
 
-  /// From when on no receiver gets it, likewise; nil for never.
+  /// When receivers stop getting the message, by the wall clock, in units of 100 ns since 1970; nil
+  /// for never.
   public let expires: Int64?
 
-  /// How many messages of the log were passed over right before this one.
+  /// How many messages of the log a live sequence skipped directly before this one.
   ///
-  /// Always 0, except in a live sequence with ``OverflowPolicy/skip(toNewest:)``.
+  /// Always 0, unless the sequence has ``OverflowPolicy/skip(toNewest:)``.
   public internal(set) var skippedCount: Int = 0
 }
 
-/// Where a live sequence begins.
+/// The place where a live sequence begins.
 public struct LogPosition: Sendable, Hashable {
   enum Kind: Sendable, Hashable {
     case beginning
@@ -42,18 +43,18 @@ public struct LogPosition: Sendable, Hashable {
 
   let kind: Kind
 
-  /// With the oldest message that is kept.
+  /// The oldest message in the log.
   public static let beginning = LogPosition(kind: .beginning)
 
-  /// With the first message that is committed after the call.
+  /// The first message that is committed after the call.
   public static let now = LogPosition(kind: .now)
 
-  /// With the first message after the one of this timetoken, which need not exist.
+  /// The first message after the one with this timetoken, which need not exist.
   public static func after(_ timetoken: Timetoken) -> LogPosition {
     LogPosition(kind: .after(timetoken))
   }
 
-  /// With the newest `count` messages that are kept.
+  /// The newest `count` messages in the log.
   ///
   /// - Parameter count: at least 1.
   public static func newest(_ count: Int) -> LogPosition {
@@ -61,7 +62,7 @@ public struct LogPosition: Sendable, Hashable {
   }
 }
 
-/// In which order a page of history is read.
+/// The order of a page of history.
 public enum HistoryOrder: Sendable, Hashable {
   /// From the cursor on towards newer messages, the oldest first.
   case oldestFirst
@@ -69,26 +70,27 @@ public enum HistoryOrder: Sendable, Hashable {
   case newestFirst
 }
 
-/// What a live sequence does when its reader is slower than the publishers.
+/// The behaviour of a live sequence whose reader is slower than the publishers.
 ///
-/// The log is the buffer: what waits is on the disk, not in memory, and no publisher is held up.
+/// The log is the buffer: waiting messages are on the disk, not in memory, and publishers do not
+/// wait.
 public struct OverflowPolicy: Sendable, Hashable {
-  /// nil: waits.
+  /// nil: the sequence waits.
   let newestCount: Int?
 
-  /// The reader lags and gets everything that the log still has.
+  /// The reader falls behind and gets everything that the log still has.
   public static let wait = OverflowPolicy(newestCount: nil)
 
-  /// A reader with more than `count` messages before it jumps to the newest `count`;
-  /// ``LogMessage/skippedCount`` of the next message says how many it passed over.
+  /// A reader with more than `count` messages before it skips to the newest `count`.
   ///
-  /// It looks whenever it has worked off what it has read: `count` messages at most.
+  /// ``LogMessage/skippedCount`` of the next message says how many it skipped. The sequence checks
+  /// after each page, which has at most `count` messages.
   public static func skip(toNewest count: Int) -> OverflowPolicy {
     OverflowPolicy(newestCount: count)
   }
 }
 
-/// What one page of the log is to hold.
+/// The page of the log to read.
 struct LogQuery: Sendable {
   var channels: Set<Channel>
   var order = HistoryOrder.oldestFirst
@@ -97,17 +99,18 @@ struct LogQuery: Sendable {
   var maximumCount: Int
   var maximumByteCount: Int
 
-  /// - Throws: `invalidArgument` unless both limits are positive.
+  /// - Throws: `invalidArgument` if a limit is not positive.
   func check() throws(EngineError) {
     guard maximumCount > 0, maximumByteCount > 0 else {
       throw EngineError(
-        .invalidArgument, "a page of \(maximumCount) messages and \(maximumByteCount) bytes",
-        hint: "ask for at least one of each")
+        .invalidArgument,
+        "the limits of a page are \(maximumCount) messages and \(maximumByteCount) bytes",
+        hint: "use at least 1 for each")
     }
   }
 }
 
-/// What was read.
+/// A page of the log.
 struct LogPage: Sendable {
   var messages: [LogMessage] = []
   /// How far retention or a purge has removed messages of the channels, in the same snapshot.
@@ -123,7 +126,7 @@ struct LogPage: Sendable {
     maximumByteCount = query.maximumByteCount
   }
 
-  /// Takes a message if it is within the limits; the first always is.
+  /// Appends a message if the limits allow; they always allow the first.
   mutating func append(_ message: LogMessage) -> Bool {
     let total = byteCount + message.payload.count + HeaderCoding.byteCount(of: message.headers)
     if messages.count == maximumCount || !messages.isEmpty && total > maximumByteCount {

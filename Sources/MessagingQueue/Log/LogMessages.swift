@@ -1,21 +1,22 @@
 internal import GRDB
 
-/// The messages of one or several channels, from a place in the log on, for as long as the engine
-/// runs: first those that are there, then each as it is committed.
+/// The messages of one or several channels: first those in the log from a place on, then each new
+/// one after its commit.
 ///
-/// None is missing between the two and none comes twice: both are reads of the log by a cursor, and
-/// only a reader that has come to its end waits. Messages come in the order of their timetokens.
-/// Each iterator starts where the sequence does. Nothing but the page that was read last is in
-/// memory; ``OverflowPolicy`` says what a slow reader can do about its lag.
+/// The sequence runs as long as the engine. It neither loses nor repeats a message, as both parts
+/// are reads of the log by a cursor, and only a reader at the end waits. Messages come in the order
+/// of their timetokens. Each iterator starts where the sequence does. Only the current page is in
+/// memory; ``OverflowPolicy`` says what a slow reader does about its lag.
 ///
 /// A message that every consumer has acknowledged leaves the log, unless its channel keeps it
-/// (``Retention/keepsAcknowledged``). A reader that comes too late for some is told, and of how many.
+/// (``Retention/keepsAcknowledged``). A reader that comes too late for messages gets an error with
+/// their number.
 ///
 /// Cancelling the task ends the sequence. Stopping the engine ends it with `stopped`.
 public struct LogMessages: AsyncSequence, Sendable {
-  /// What it yields.
+  /// The element: a message of the log.
   public typealias Element = LogMessage
-  /// What it throws.
+  /// The error that ends the sequence.
   public typealias Failure = EngineError
 
   let reader: LogReader
@@ -27,36 +28,36 @@ public struct LogMessages: AsyncSequence, Sendable {
   /// The most messages that one read takes into memory.
   static let pageCount = 256
 
-  /// Starts at the place the sequence was made for.
+  /// Starts at the place for which the sequence was made.
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
-  /// Reads page by page.
+  /// Reads the log page by page.
   public struct Iterator: AsyncIteratorProtocol {
     private let sequence: LogMessages
     private var cursor: Int64?
     private var page: ArraySlice<LogMessage> = []
-    private var isOver = false
-    /// What had been removed before the reader began: it was not to see that.
+    private var hasEnded = false
+    /// The removals before the reader began, which are not reported to it.
     private var removedBefore: [Channel: Int64]?
     private var account: ReadingAccount?
-    /// Messages that were gone when the last page was read, which ended the log.
+    /// Messages that were missing when the last page was read, which ended the log.
     private var missedCount = 0
 
     init(_ sequence: LogMessages) {
       self.sequence = sequence
       cursor = sequence.start.cursor
       account = sequence.start.account
-      if !sequence.start.forgivesRemovals { removedBefore = [:] }
+      if !sequence.start.ignoresEarlierRemovals { removedBefore = [:] }
     }
 
-    /// The next message, as soon as there is one; nil once the task is cancelled.
+    /// The next message, as soon as there is one; nil after the task is cancelled.
     ///
-    /// - Throws: `stopped`, `vaultLocked`; `messagesRemoved` if messages were removed from the log
-    ///   that this reader has not seen; `damaged`, `inputOutput`. The sequence is over then.
+    /// - Throws: `stopped`, `vaultLocked`; `messagesRemoved` if messages were removed before this
+    ///   reader saw them; `damaged`, `inputOutput`. The sequence has then ended.
     public mutating func next(
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws(EngineError) -> LogMessage? {
-      if isOver || Task.isCancelled { return end() }
+      if hasEnded || Task.isCancelled { return end() }
       do throws(EngineError) {
         while page.isEmpty {
           if missedCount > 0 { throw missed }
@@ -71,7 +72,7 @@ public struct LogMessages: AsyncSequence, Sendable {
           }
         }
       } catch {
-        isOver = true
+        hasEnded = true
         throw error
       }
       let message = page.removeFirst()
@@ -79,7 +80,7 @@ public struct LogMessages: AsyncSequence, Sendable {
       return message
     }
 
-    /// Takes a page, and looks what was gone before it was read.
+    /// Takes a page, and counts the messages that were missing before it was read.
     private mutating func take(_ read: LogRead) {
       page = read.page.messages[...]
       var account = read.account
@@ -88,7 +89,7 @@ public struct LogMessages: AsyncSequence, Sendable {
       if read.endsLog {
         missedCount = account.missedCount(publishedCount: read.page.publishedCount)
         if sequence.overflow.newestCount != nil {
-          // A reader that skips is told with the next message.
+          // A reader that skips gets the number with the next message.
           if !page.isEmpty {
             skippedCount += missedCount
             account.give(missedCount)
@@ -100,7 +101,7 @@ public struct LogMessages: AsyncSequence, Sendable {
       self.account = account
     }
 
-    /// - Throws: `messagesRemoved` if some were taken away before this reader.
+    /// - Throws: `messagesRemoved` if messages were removed before this reader saw them.
     private mutating func checkRemovals(_ page: LogPage) throws(EngineError) {
       let before = removedBefore ?? page.removedThrough
       removedBefore = before
@@ -109,7 +110,7 @@ public struct LogMessages: AsyncSequence, Sendable {
         throw EngineError(
           .messagesRemoved,
           "messages of \(channel) up to \(removed) were removed before this reader saw them",
-          hint: "begin again behind \(removed), or keep messages longer than readers lag")
+          hint: "begin again after \(removed), or keep messages longer than readers lag")
       }
     }
 
@@ -122,11 +123,11 @@ public struct LogMessages: AsyncSequence, Sendable {
         "\(missedCount) messages of \(place) were acknowledged or expired, and left the log, before "
           + "this reader saw them",
         hint: "let the channel keep acknowledged messages, and begin again"
-          + (cursor.map { " behind \($0)" } ?? ""))
+          + (cursor.map { " after \($0)" } ?? ""))
     }
 
     private mutating func end() -> LogMessage? {
-      isOver = true
+      hasEnded = true
       page = []
       return nil
     }
@@ -152,24 +153,25 @@ public struct LogMessages: AsyncSequence, Sendable {
   }
 }
 
-/// One look at the log for a live reader.
+/// One read of the log for a live reader.
 private struct LogRead: Sendable {
   let page: LogPage
   /// Messages that the reader skips before the page.
   let skippedCount: Int
-  /// Whether nothing came after the page.
+  /// Whether the log ended with the page.
   let endsLog: Bool
-  /// As it was before the page.
+  /// The account before the page.
   let account: ReadingAccount
 }
 
-/// Where a live sequence begins, as its place was found in the log.
+/// The place in the log where a live sequence begins.
 struct LogStart: Sendable {
   /// The first message comes after it; nil is the beginning.
   var cursor: Int64?
-  /// Whether the reader is not told of what retention or a purge had removed when it began.
-  var forgivesRemovals = false
-  /// Of a reader that is also told of what comes and goes before its first read; nil for another.
+  /// Whether the reader gets no error for removals before it began.
+  var ignoresEarlierRemovals = false
+  /// For a reader that must also notice messages that come and go before its first read; nil for
+  /// others.
   var account: ReadingAccount?
 }
 
@@ -180,7 +182,7 @@ extension EngineDatabase {
   ) throws -> LogStart {
     switch position.kind {
     case .beginning:
-      return LogStart(cursor: nil, forgivesRemovals: true)
+      return LogStart(cursor: nil, ignoresEarlierRemovals: true)
     case .after(let timetoken):
       return LogStart(cursor: timetoken.rawValue)
     case .now:
@@ -192,40 +194,41 @@ extension EngineDatabase {
       let ids = try knownChannels(channels, db).map(\.id)
       let keys = try nearestKeys(in: ids, from: .max, order: .newestFirst, count: count, db)
       return LogStart(
-        cursor: keys.last.map { $0.timetoken - 1 }, forgivesRemovals: true,
+        cursor: keys.last.map { $0.timetoken - 1 }, ignoresEarlierRemovals: true,
         account: ReadingAccount(
           aheadCount: keys.count, publishedCount: try publishedCount(channels, db)))
     }
   }
 
-  /// How many messages were ever published to the channels; only its growth means something.
+  /// How many messages were ever published to the channels; only its growth has a meaning.
   static func publishedCount(_ channels: Set<Channel>, _ db: Database) throws -> Int {
     try knownChannels(channels, db).reduce(0) { $0 + $1.publishedCount }
   }
 }
 
-/// What a live reader was given, against what there was for it.
+/// Compares the messages that a live reader was given with those that it should have been given.
 ///
-/// What consumers have acknowledged, and what has expired, leaves the log and no trace of its place. So
-/// each channel counts what was ever published to it: a reader that has come to the end of the log has
-/// been given what was there when it began, and as many as the count has grown by since, or it has
-/// missed some.
+/// Messages that are acknowledged or expired leave the log without a trace of their place. So each
+/// channel counts what was ever published to it. A reader at the end of the log must have been
+/// given the messages that were there when it began, plus the growth of that count; otherwise it
+/// has missed some.
 struct ReadingAccount: Sendable {
-  /// What there would have been for the reader if nothing had ever been published before.
+  /// The messages for the reader, minus those ever published, when it began.
   private let offset: Int
-  /// Messages that it was given, or was told of otherwise.
+  /// Messages that the reader was given, or that were reported as skipped.
   private var givenCount = 0
 
   /// - Parameters:
-  ///   - aheadCount: the messages before the reader where it begins.
-  ///   - publishedCount: how many were ever published to its channels, in the same snapshot.
+  ///   - aheadCount: the messages after the reader's place when it begins.
+  ///   - publishedCount: how many messages were ever published to its channels, in the same
+  ///     snapshot.
   init(aheadCount: Int, publishedCount: Int) {
     offset = aheadCount - publishedCount
   }
 
-  /// Begins where `query` does, in the caller's snapshot.
+  /// Begins at the place of `query`, in the caller's snapshot.
   ///
-  /// It takes time in proportion to the messages before the reader, and reads the index alone.
+  /// The time is proportional to the messages after that place; only the index is read.
   init(_ query: LogQuery, _ db: Database) throws {
     self.init(
       aheadCount: try EngineDatabase.messageCount(
@@ -233,19 +236,19 @@ struct ReadingAccount: Sendable {
       publishedCount: try EngineDatabase.publishedCount(query.channels, db))
   }
 
-  /// Takes in messages that the reader is given, or is told of.
+  /// Adds messages that the reader is given, or that are reported as skipped.
   mutating func give(_ count: Int) { givenCount += count }
 
-  /// How many messages are gone that the reader was not given; it has come to the end of the log.
+  /// How many messages a reader at the end of the log has missed.
   ///
-  /// Software of an older schema does not count what it publishes: there can seem to be fewer.
+  /// Software with an older schema does not count what it publishes, so the count can be too low.
   func missedCount(publishedCount: Int) -> Int {
     max(0, offset + publishedCount - givenCount)
   }
 }
 
 extension OverflowPolicy {
-  /// Moves the cursor to before the newest messages that are kept, and says how many it passed.
+  /// Moves the cursor to the newest messages that are kept, and returns how many it skipped.
   func skip(_ query: inout LogQuery, _ db: Database) throws -> Int {
     guard let newestCount else { return 0 }
     let ids = try EngineDatabase.knownChannels(query.channels, db).map(\.id)

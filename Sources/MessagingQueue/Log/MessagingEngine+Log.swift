@@ -1,20 +1,21 @@
 internal import GRDB
 
 extension MessagingEngine {
-  /// What wakes whoever waits for messages.
+  /// Wakes callers that wait for messages.
   package nonisolated var notifier: ChangeNotifier { log.notifier }
 
-  /// Reads a page of a channel's log, leased or not, without holding up who publishes.
+  /// Reads a page of a channel's log, leased messages included, without blocking publishers.
   ///
   /// It reads one snapshot. The timetoken of the last message is the cursor for the next page; an
-  /// empty page is the end. A channel that nobody has published to is empty.
+  /// empty page is the end. A channel without messages gives an empty page.
   ///
   /// - Parameters:
-  ///   - order: oldest first by default.
-  ///   - cursor: the page begins with the message after this timetoken, before it when reading
-  ///     back; nil begins with the oldest, or the newest.
+  ///   - order: default: oldest first.
+  ///   - cursor: the page begins after this timetoken, or before it when reading back. Default:
+  ///     nil, at the oldest or the newest message.
   ///   - maximumCount: default: 100.
-  ///   - maximumByteCount: for the payloads together; the first is always taken. Default: 1 MiB.
+  ///   - maximumByteCount: the most bytes of all payloads together; the first message is always
+  ///     read. Default: 1 MiB.
   /// - Throws: `invalidArgument`; `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
   public nonisolated func history(
     of channel: Channel, in order: HistoryOrder = .oldestFirst, from cursor: Timetoken? = nil,
@@ -25,9 +26,9 @@ extension MessagingEngine {
       maximumByteCount: maximumByteCount)
   }
 
-  /// Reads a page of several channels together, in the order of timetokens over all of them.
+  /// Reads a page of several channels together, in the order of timetokens across all of them.
   ///
-  /// - Throws: as the one for a single channel.
+  /// - Throws: the errors for a single channel.
   public nonisolated func history(
     of channels: Set<Channel>, in order: HistoryOrder = .oldestFirst,
     from cursor: Timetoken? = nil, maximumCount: Int = 100, maximumByteCount: Int = 1 << 20
@@ -41,9 +42,9 @@ extension MessagingEngine {
     }
   }
 
-  /// Counts the messages of a channel after a timetoken; nil counts all that the log has.
+  /// Counts the messages of a channel after a timetoken; nil counts all in the log.
   ///
-  /// It takes time in proportion to the count, and reads the index alone.
+  /// The time is proportional to the count; only the index is read.
   public nonisolated func messageCount(
     of channel: Channel, after cursor: Timetoken? = nil
   ) async throws(EngineError) -> Int {
@@ -52,7 +53,7 @@ extension MessagingEngine {
     }
   }
 
-  /// Every channel that was ever published to, by name, with what its log holds.
+  /// Every channel that was published to or has settings, by name, with the contents of its log.
   public nonisolated func channels() async throws(EngineError) -> [ChannelSummary] {
     try await log.read(during: "listing the channels") { try EngineDatabase.channelSummaries($0) }
   }
@@ -60,29 +61,30 @@ extension MessagingEngine {
   /// The messages of a channel, from a place in the log on: see ``LogMessages``.
   ///
   /// - Parameters:
-  ///   - start: default: what is published after this call.
-  ///   - overflow: default: nothing is passed over.
-  /// - Throws: `invalidArgument` for a skip to fewer than one message, or a beginning with fewer; `stopped`, `vaultLocked`,
-  ///   `damaged`, `inputOutput`.
+  ///   - start: default: messages committed after this call.
+  ///   - overflow: default: the sequence skips no message.
+  /// - Throws: `invalidArgument` if `start` or `overflow` asks for fewer than one message;
+  ///   `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
   public nonisolated func messages(
     of channel: Channel, after start: LogPosition = .now, overflow: OverflowPolicy = .wait
   ) async throws(EngineError) -> LogMessages {
     try await messages(of: [channel], after: start, overflow: overflow)
   }
 
-  /// The messages of several channels together, in the order of timetokens over all of them.
+  /// The messages of several channels together, in the order of timetokens across all of them.
   ///
-  /// - Throws: as the one for a single channel.
+  /// - Throws: the errors for a single channel.
   public nonisolated func messages(
     of channels: Set<Channel>, after start: LogPosition = .now, overflow: OverflowPolicy = .wait
   ) async throws(EngineError) -> LogMessages {
     if let count = overflow.newestCount, count < 1 {
       throw EngineError(
-        .invalidArgument, "a skip to the newest \(count) messages", hint: "keep at least one")
+        .invalidArgument, "the overflow policy keeps the newest \(count) messages",
+        hint: "keep at least 1")
     }
     if case .newest(let count) = start.kind, count < 1 {
       throw EngineError(
-        .invalidArgument, "a beginning with the newest \(count) messages", hint: "at least one")
+        .invalidArgument, "the start is the newest \(count) messages", hint: "use at least 1")
     }
     let place = try await log.read(during: "reading the log") { db in
       try EngineDatabase.find(start, in: channels, db)
@@ -94,15 +96,16 @@ extension MessagingEngine {
 }
 
 extension MessagingEngine {
-  /// Tells when something is published, once for all that comes close together: see
+  /// Notifications of publications, one for all that come close together: see
   /// ``ChangeNotifications``.
   ///
-  /// It counts from this call on.
+  /// They begin with this call.
   ///
   /// - Parameters:
-  ///   - channels: nil, the default, for all, also those that are not there yet.
-  ///   - delay: how long it has to be quiet before it tells. Default: 100 ms.
-  ///   - maximumLatency: how long a publication waits at most. Default: 1 second.
+  ///   - channels: default: nil, all channels, also those that do not exist yet.
+  ///   - delay: how long no publication must come before a notification. Default: 100 ms.
+  ///   - maximumLatency: how long after a publication, at most, its notification comes. Default: 1
+  ///     second.
   ///   - ignoresOwnChanges: whether publications through this engine are left out. Default: false.
   /// - Throws: `invalidArgument` for a negative delay, or a latency below the delay; `stopped`,
   ///   `vaultLocked`, `damaged`, `inputOutput`.
@@ -112,10 +115,10 @@ extension MessagingEngine {
   ) async throws(EngineError) -> ChangeNotifications {
     guard delay >= .zero, maximumLatency >= delay else {
       throw EngineError(
-        .invalidArgument, "a delay of \(delay) with a maximum latency of \(maximumLatency)",
-        hint: "the latency is at least the delay, and neither is negative")
+        .invalidArgument, "the delay is \(delay) and the maximum latency is \(maximumLatency)",
+        hint: "use a delay of 0 or more, and a latency that is not below it")
     }
-    // Before the place is taken, so that no own change is between the two.
+    // Before the start is read, so that no publication of this engine comes between the two.
     let ignored = ignoresOwnChanges ? LocalPublicationList(log.notifier.localPublications) : nil
     let start = try await log.read(during: "reading the log") { try EngineDatabase.highWater($0) }
     return ChangeNotifications(
@@ -124,13 +127,13 @@ extension MessagingEngine {
   }
 }
 
-/// Reads the log beside the engine's own thread, in snapshots that hold up no writer.
+/// Reads the log on other threads than the engine's own, in snapshots that block no writer.
 package final class LogReader: Sendable {
   let notifier: ChangeNotifier
   private let snapshots: SnapshotReader
   private let refusal: @Sendable () -> EngineError?
 
-  /// - Parameter refusal: why no work is taken; nil while it is.
+  /// - Parameter refusal: why the engine takes no work; nil while it runs.
   package init(
     _ snapshots: SnapshotReader, notifier: ChangeNotifier,
     refusal: @escaping @Sendable () -> EngineError?
@@ -140,9 +143,9 @@ package final class LogReader: Sendable {
     self.refusal = refusal
   }
 
-  /// Runs `body` in one snapshot, on a thread of the pool that may block.
+  /// Runs `body` in one snapshot, on a thread of the pool that can block.
   ///
-  /// - Throws: `stopped`, `vaultLocked`, and what reading throws.
+  /// - Throws: `stopped`, `vaultLocked`, and the errors of reading.
   func read<Value: Sendable>(
     during operation: String, _ body: @escaping @Sendable (Database) throws -> Value
   ) async throws(EngineError) -> Value {
@@ -150,7 +153,7 @@ package final class LogReader: Sendable {
     do {
       return try await snapshots.readAside(body)
     } catch {
-      // The pool was closed under the read.
+      // A stop can close the pool during the read.
       throw refusal() ?? EngineError(translating: error, during: operation)
     }
   }

@@ -2,13 +2,13 @@ internal import Foundation
 
 /// A message as a receiver gets it, leased to that receiver until it is settled or the lease ends.
 public struct Delivery: Sendable, Hashable {
-  /// What settles this delivery.
+  /// The token that settles this delivery.
   public let token: LeaseToken
 
   /// The message's place in the log.
   public let timetoken: Timetoken
 
-  /// Where it was published.
+  /// The channel of the message.
   public let channel: Channel
 
   /// The bytes that were published.
@@ -17,33 +17,34 @@ public struct Delivery: Sendable, Hashable {
   /// The headers that were published.
   public let headers: [String: String]
 
-  /// How urgent it is.
+  /// The message's priority.
   public let priority: Priority
 
-  /// The key whose messages come one after the other.
+  /// The message's ordering key; messages with the same key come one after the other.
   public let orderingKey: String?
 
-  /// From when on no receiver gets it, by the wall clock, in units of 100 ns since 1970; nil for never.
+  /// When receivers stop getting the message, by the wall clock, in units of 100 ns since 1970; nil
+  /// for never.
   public let expires: Int64?
 
-  /// How often it has been delivered, this time included: 1 at first.
+  /// How often the message has been delivered, this time included: 1 for the first.
   public let attempt: Int
 }
 
-/// An attempt at a message that did not end in its acknowledgement.
+/// A delivery that ended without an acknowledgement.
 public struct DeliveryFailure: Sendable, Hashable, Codable {
-  /// The reason of a lease that ended without an answer.
+  /// The reason for a lease that ended without an answer.
   static let leaseEnded = "its lease ended"
-  /// The reason of a release that gave none.
+  /// The reason for a release that gave none.
   static let released = "released"
-  /// The last ones are kept.
+  /// How many failures are kept, the latest ones.
   static let keptCount = 16
 
-  /// Which attempt it was: 1 is the first.
+  /// The number of the attempt: 1 is the first.
   public let attempt: Int
-  /// When it was known to have failed, by the wall clock, in units of 100 ns since 1970.
+  /// When the failure was noticed, by the wall clock, in units of 100 ns since 1970.
   public let time: Int64
-  /// What the receiver said, or what happened.
+  /// The reason that the receiver gave, or the event that ended the delivery.
   public let reason: String
 
   init(attempt: Int, time: Int64, reason: String) {
@@ -52,35 +53,37 @@ public struct DeliveryFailure: Sendable, Hashable, Codable {
     self.reason = reason
   }
 
-  /// The text of a list of failures with this one as its last.
+  /// The stored text of a list of failures, with this one appended.
   func appended(to list: String?) -> String? {
     Self.text(of: (Self.list(list) + [self]).suffix(Self.keptCount)) ?? list
   }
 
-  /// The text of a list; nil for none.
+  /// The stored text of a list; nil for an empty list.
   static func text(of failures: [DeliveryFailure]) -> String? {
     if failures.isEmpty { return nil }
     let encoder = JSONEncoder()
-    // Equal histories are equal bytes.
+    // Sorted keys, so that equal histories are equal bytes.
     encoder.outputFormatting = .sortedKeys
     return (try? encoder.encode(failures)).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// What a text of ``appended(to:)`` says; nothing, if it is none.
+  /// Reads a text of ``appended(to:)``; an invalid text gives an empty list.
   static func list(_ text: String?) -> [DeliveryFailure] {
     guard let text else { return [] }
     return (try? JSONDecoder().decode([DeliveryFailure].self, from: Data(text.utf8))) ?? []
   }
 }
 
-/// A message that a consumer does not get any more, until it is given back by
-/// ``MessagingEngine/redrive(_:of:for:)`` or removed.
+/// A message that its consumer no longer gets.
+///
+/// ``MessagingEngine/redrive(_:of:for:)`` returns it to the consumer;
+/// ``MessagingEngine/removeDeadLetters(_:of:for:)`` removes it.
 public struct DeadLetter: Sendable, Hashable {
   /// The message's place in the log.
   public let timetoken: Timetoken
-  /// Where it was published.
+  /// The channel of the message.
   public let channel: Channel
-  /// Whose dead letter it is; other consumers get the message as ever.
+  /// The consumer that has this dead letter; other consumers still get the message.
   public let consumer: Consumer
   /// The bytes that were published.
   public let payload: [UInt8]
@@ -88,10 +91,10 @@ public struct DeadLetter: Sendable, Hashable {
   public let headers: [String: String]
   /// How often it was delivered.
   public let attemptCount: Int
-  /// Why it died: what the last receiver said, or what happened.
+  /// Why the message became a dead letter: what the last receiver said, or what happened.
   public let reason: String
-  /// When it died, by the wall clock, in units of 100 ns since 1970.
+  /// When it became a dead letter, by the wall clock, in units of 100 ns since 1970.
   public let died: Int64
-  /// The attempts that failed, the last 16 of them.
+  /// The failed attempts, the last 16 of them.
   public let failures: [DeliveryFailure]
 }

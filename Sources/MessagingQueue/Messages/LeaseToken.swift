@@ -1,10 +1,12 @@
 internal import VaultCrypto
 
-/// The right to settle one delivery: to acknowledge, release or reject it, once, and to extend it.
+/// The right to settle one delivery: to acknowledge, release or reject it once, and to extend its
+/// lease.
 ///
-/// It names the message and its consumer and carries 16 random bytes drawn for this delivery alone, so that it
-/// cannot be guessed and a worker that is late cannot settle what has since been leased to another.
-/// Whoever has it can settle the delivery; it says nothing about the payload.
+/// It names the message and its consumer and carries 16 random bytes drawn for this delivery alone.
+/// These bytes cannot be guessed, and a late worker cannot settle a message that has been leased
+/// again. Anyone who has the token can settle the delivery; the token contains nothing of the
+/// payload.
 public struct LeaseToken: Sendable, Hashable, LosslessStringConvertible {
   static let secretByteCount = 16
 
@@ -36,8 +38,8 @@ public struct LeaseToken: Sendable, Hashable, LosslessStringConvertible {
     self.init(consumerID: consumerID, timetoken: timetoken, secret: secret)
   }
 
-  /// The printed form: the timetoken, the consumer's number and 32 lowercase hexadecimal digits, with
-  /// hyphens between them.
+  /// The printed form: the timetoken, the consumer's number and 32 lowercase hexadecimal digits,
+  /// joined by hyphens.
   public var description: String {
     var text = "\(timetoken)-\(consumerID)-"
     for byte in secret {

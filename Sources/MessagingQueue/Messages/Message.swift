@@ -1,50 +1,52 @@
 public import Foundation
 
-/// What is handed to ``MessagingEngine/publish(_:)-(Message)``: bytes for a channel.
+/// A message to publish with ``MessagingEngine/publish(_:)-(Message)``: bytes for a channel.
 ///
-/// What a message asks for beyond that concerns its receivers; history and live subscribers see it in
-/// its place as soon as it is published.
+/// Priority, delay, time to live and ordering key concern receivers only. History and live
+/// subscribers see a message in its place as soon as it is published.
 public struct Message: Sendable, Hashable {
-  /// Where it goes.
+  /// The channel to publish to.
   public var channel: Channel
 
-  /// What it carries: any bytes, none included, returned exactly as they were given.
+  /// The content: any bytes, or none; receivers get exactly these bytes.
   public var payload: [UInt8]
 
-  /// What is said about it: names of 1 to 255 bytes with any values.
+  /// Values by name that describe the payload; a name has 1 to 255 bytes.
   ///
-  /// All together at most ``EngineConfiguration/maximumHeaderByteCount``. Default: none.
+  /// Their sum is at most ``EngineConfiguration/maximumHeaderByteCount``. Default: none.
   public var headers: [String: String]
 
-  /// Which of the messages that are ready a receiver gets first.
+  /// The priority: of the messages that are ready, a receiver gets the highest first.
   ///
   /// Default: 4, normal.
   public var priority = Priority.normal
 
-  /// When receivers may have it.
+  /// When receivers can get the message.
   ///
-  /// Default: at once.
+  /// Default: immediately.
   public var availability = Availability.immediately
 
-  /// After how long, from publishing, no receiver gets it any more.
+  /// How long after publishing receivers can get the message, by the wall clock.
   ///
-  /// By the wall clock. Default: nil, it waits for ever.
+  /// Default: nil, for ever.
   public var timeToLive: Duration?
 
-  /// In place of a time to live, when it ends, in units of 100 ns since 1970: a copy ends with its
-  /// original.
+  /// The end of the time to live, in units of 100 ns since 1970, in place of ``timeToLive``: an
+  /// imported copy ends with its original.
   package var expires: Int64?
 
-  /// What its order hangs on.
+  /// The key that orders messages.
   ///
-  /// Of the messages with the same key, a consumer has at most one at a time, in the order of
-  /// publishing. A message that is delayed holds back no other. 1 to 255 bytes, not together with a priority. Default: nil, it waits for no other.
+  /// A consumer has at most one message with the same key at a time, in the order of publishing. A
+  /// delayed message holds back no other. 1 to 255 bytes; not together with a priority. Default:
+  /// nil, the message waits for no other.
   public var orderingKey: String?
 
-  /// Publishing another message with this id to this channel, within
-  /// ``EngineConfiguration/deduplicationWindow``, stores nothing and returns the first one's timetoken.
+  /// The id by which the engine recognises a message that is published twice.
   ///
-  /// 1 to 255 bytes. Default: nil.
+  /// If another message with this id was published to this channel within
+  /// ``EngineConfiguration/deduplicationWindow``, publishing stores nothing and returns the first
+  /// message's timetoken. 1 to 255 bytes. Default: nil.
   public var deduplicationID: String?
 
   /// Makes a message.
@@ -54,7 +56,7 @@ public struct Message: Sendable, Hashable {
     self.headers = headers
   }
 
-  /// When receivers may have a message, by the wall clock, so that it outlives a restart.
+  /// When receivers can get a message, by the wall clock, so that it survives a restart.
   public struct Availability: Sendable, Hashable {
     enum Moment: Hashable {
       case after(Duration)
@@ -64,27 +66,28 @@ public struct Message: Sendable, Hashable {
 
     let moment: Moment
 
-    /// As soon as it is published.
+    /// As soon as the message is published.
     public static let immediately = Availability(moment: .after(.zero))
 
-    /// When `delay` is over, at most ``EngineConfiguration/maximumLeaseDuration``.
+    /// After `delay`, at most ``EngineConfiguration/maximumLeaseDuration``.
     public static func after(_ delay: Duration) -> Availability {
       Availability(moment: .after(delay))
     }
 
-    /// From `date` on; at once, if that is past.
+    /// From `date` on; immediately if that is past.
     public static func at(_ date: Date) -> Availability { Availability(moment: .at(date)) }
 
-    /// The same in units of 100 ns since 1970, exactly.
+    /// From a time in units of 100 ns since 1970, exactly.
     package static func at(ticks: Int64) -> Availability { Availability(moment: .atTicks(ticks)) }
   }
 }
 
 extension Message {
-  /// Bytes that count against a channel's limit.
+  /// Bytes that count towards a channel's limit.
   var byteCount: Int { payload.count + HeaderCoding.byteCount(of: headers) }
 
-  /// Refuses what no engine of this configuration takes; `which` names the message.
+  /// Throws if an engine with this configuration refuses the message; `which` names it in the
+  /// error.
   package func check(_ configuration: EngineConfiguration, as which: String) throws(EngineError) {
     guard payload.count <= configuration.maximumPayloadByteCount else {
       throw EngineError(
@@ -108,12 +111,13 @@ extension Message {
       delay < .zero || delay > EngineConfiguration.maximumLeaseDuration
     {
       throw EngineError(
-        .invalidArgument, "\(which) has a delay of \(delay)", hint: "nothing, or at most 366 days")
+        .invalidArgument, "\(which) has a delay of \(delay)", hint: "use a delay from 0 to 366 days"
+      )
     }
-    if let timeToLive, timeToLive <= .zero || timeToLive > EngineConfiguration.longestTimeToLive {
+    if let timeToLive, timeToLive <= .zero || timeToLive > EngineConfiguration.maximumTimeToLive {
       throw EngineError(
         .invalidArgument, "\(which) has a time to live of \(timeToLive)",
-        hint: "more than nothing, at most 100 years")
+        hint: "use a time above 0 and at most 100 years")
     }
   }
 
@@ -137,14 +141,14 @@ extension Message {
   }
 }
 
-/// How urgent a message is to receivers: 0 to 9, as in JMS, 4 unless said otherwise.
+/// The priority of a message: 0 to 9, as in JMS; 4 is normal.
 ///
-/// Of what is ready, a receiver gets the highest priority first, and the oldest first within one. The
-/// log keeps the order of publishing.
+/// Of the messages that are ready, a receiver gets the highest priority first, and the oldest first
+/// within one. The log keeps the order of publishing.
 public struct Priority: Sendable, Hashable, Comparable {
   /// Priority 4.
   public static let normal = Priority(stored: 4)
-  /// All of them, the highest first.
+  /// All priorities, the highest first.
   static let descending = (0...9).reversed().map(Priority.init(stored:))
 
   /// The number.

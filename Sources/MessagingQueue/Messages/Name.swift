@@ -1,16 +1,16 @@
-/// The name messages are published under and received from.
+/// The name under which messages are published and received.
 ///
-/// 1 to 255 bytes of UTF-8 without control characters: a name appears on a line of its own in
-/// output for people. Two channels are the same if their names are the same bytes; no Unicode
-/// normalisation is applied.
+/// 1 to 255 bytes of UTF-8 without control characters, as output for people puts a name on a line
+/// of its own. Two channels are the same if their names are the same bytes; there is no Unicode
+/// normalisation.
 public struct Channel: Sendable, Hashable, CustomStringConvertible {
-  /// The most bytes a name may have.
+  /// The largest name, in bytes.
   public static let maximumByteCount = Name.maximumByteCount
 
   /// The name as it was given.
   public let name: String
 
-  /// Checks a name.
+  /// Checks a name and makes a channel of it.
   ///
   /// - Throws: ``EngineError/Code/invalidChannel``.
   public init(_ name: String) throws(EngineError) {
@@ -39,20 +39,20 @@ public struct Channel: Sendable, Hashable, CustomStringConvertible {
   }
 }
 
-/// One of the readers that share the work of a channel, or each do their own with all of it.
+/// The name of a reader of a channel.
 ///
-/// Receivers under the same name divide the messages among them; every name gets all of them. A
-/// consumer exists from its first receive on, or from ``MessagingEngine/addConsumer(_:of:maximumAttempts:)``,
-/// and begins with the oldest message that is there then. Names are 1 to 255 bytes of UTF-8 without
-/// control characters.
+/// Each consumer gets all messages of the channel; receivers under the same consumer name divide
+/// them. A consumer exists from its first receive on, or from
+/// ``MessagingEngine/addConsumer(_:of:maximumAttempts:)``. It begins with the oldest message in the
+/// log. Names are 1 to 255 bytes of UTF-8 without control characters.
 public struct Consumer: Sendable, Hashable, CustomStringConvertible {
-  /// The one that is meant where none is named: `default`.
+  /// The consumer that a call uses if it names none: `default`.
   public static let `default` = Consumer(stored: "default")
 
   /// The name as it was given.
   public let name: String
 
-  /// Checks a name.
+  /// Checks a name and makes a consumer of it.
   ///
   /// - Throws: ``EngineError/Code/invalidArgument``.
   public init(_ name: String) throws(EngineError) {
@@ -81,13 +81,13 @@ public struct Consumer: Sendable, Hashable, CustomStringConvertible {
   }
 }
 
-/// What the names of channels and consumers, ordering keys and deduplication ids have in common: 1 to
-/// 255 bytes of UTF-8 without control characters, compared byte by byte.
+/// The rules for the names of channels and consumers, ordering keys and deduplication ids: 1 to 255
+/// bytes of UTF-8 without control characters, compared byte by byte.
 enum Name {
   static let maximumByteCount = 255
   static let rule = "use 1 to \(maximumByteCount) bytes of UTF-8 without control characters"
 
-  /// What is wrong with a name, as the end of a sentence about it.
+  /// The fault in a name, as the end of a sentence; nil for a valid name.
   static func fault(in name: String) -> String? {
     let bytes = name.utf8
     if bytes.isEmpty { return "is empty" }

@@ -1,17 +1,17 @@
 /// The place of a message in the log: 17 digits, the time of its commit in units of 100 ns since
 /// 1970.
 ///
-/// Timetokens of one database are unique and rise with every message. A wall clock that jumps
-/// back does not change that: they then go on from the last one.
+/// Timetokens of one database are unique and rise with every message. If the wall clock jumps back,
+/// they continue from the last one.
 public struct Timetoken: Sendable, Hashable, Comparable, RawRepresentable, LosslessStringConvertible
 {
   /// Units of 100 ns since 1970-01-01 00:00 UTC.
   public let rawValue: Int64
 
-  /// The least timetoken, in September 2001: what a clock without a date is lifted to.
+  /// The smallest timetoken, in September 2001; a clock before that date is raised to it.
   static let smallest = Timetoken(unchecked: 10_000_000_000_000_000)
 
-  /// The greatest number of 17 digits, in the year 2286.
+  /// The largest number of 17 digits, in the year 2286.
   static let greatest = Timetoken(unchecked: 99_999_999_999_999_999)
 
   /// Takes a number of 17 digits; any other gives nil.
@@ -20,7 +20,7 @@ public struct Timetoken: Sendable, Hashable, Comparable, RawRepresentable, Lossl
     self.rawValue = rawValue
   }
 
-  /// A value that comes from the database, or was computed above one that does.
+  /// Takes a value from the database, or one computed from it.
   init(unchecked rawValue: Int64) {
     self.rawValue = rawValue
   }

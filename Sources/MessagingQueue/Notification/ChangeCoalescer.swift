@@ -1,16 +1,16 @@
-/// Decides when changes are told: events in, one action out, no clock and no database.
+/// Decides when a notification is due: events in, one action out, without a clock or a database.
 ///
-/// The first event arms a timer; each further one puts it off, so that a burst is told once it is
-/// over, but never beyond the longest latency from the first on. All times are those of one clock
-/// that does not jump.
+/// The first event starts a timer; each further one restarts it. So a burst gives one notification
+/// after its end, but never later than the maximum latency after its first event. All times are of
+/// one clock that does not jump.
 package struct ChangeCoalescer: ~Copyable {
-  /// What to do.
+  /// The caller's next step.
   package enum Action: Sendable, Hashable {
-    /// Wait for an event, for as long as it takes.
+    /// Wait for an event, without a limit.
     case waitForEvent
     /// Wait for an event, until this time at most.
     case waitForEventOrTime(Duration)
-    /// Tell of everything since the last time.
+    /// Send a notification of everything since the last one.
     case tell
   }
 
@@ -24,20 +24,20 @@ package struct ChangeCoalescer: ~Copyable {
   private var state = State.idle
 
   /// - Parameters:
-  ///   - delay: how long it has to be quiet.
-  ///   - maximumLatency: how long the first event waits at most; no less than `delay`.
+  ///   - delay: how long no event must come.
+  ///   - maximumLatency: how long the first event waits at most; at least `delay`.
   package init(delay: Duration, maximumLatency: Duration) {
     self.delay = delay
     self.maximumLatency = max(delay, maximumLatency)
   }
 
-  /// Something changed, or may have.
+  /// Something changed, or possibly changed.
   package mutating func changed(at now: Duration) -> Action {
     let first: Duration
     switch state {
     case .idle: first = now
     case .armed(let earlier, let due):
-      // Who comes back late tells first what is overdue.
+      // A caller that comes back late first gets the notification that is overdue.
       if now >= due { return time(now) }
       first = earlier
     }
@@ -46,7 +46,7 @@ package struct ChangeCoalescer: ~Copyable {
     return due <= now ? time(now) : .waitForEventOrTime(due)
   }
 
-  /// It has become this time; nothing is said about changes.
+  /// The clock has reached this time; whether something changed is unknown.
   package mutating func time(_ now: Duration) -> Action {
     switch state {
     case .idle:

@@ -1,31 +1,32 @@
 internal import FileLayer
 
-/// What has been published since the last notification.
+/// The messages published since the last notification.
 public struct ChangeNotification: Sendable, Hashable {
-  /// The channels that have new messages, each with the newest of them.
+  /// The channels with new messages, each with its newest one.
   ///
-  /// A message that was removed from the log before the notification is not counted.
+  /// A message that left the log before the notification does not count.
   public let newest: [Channel: Timetoken]
 
-  /// Everything up to here has been told; the next notification tells what is beyond.
+  /// The end of this notification: it covers everything up to here, the next one what comes after.
   public let through: Timetoken
 
-  /// The channels that have new messages.
+  /// The channels with new messages.
   public var channels: Set<Channel> { Set(newest.keys) }
 }
 
-/// Tells that something was published, once for all that was published close together.
+/// Notifications of publications, one for all that come close together.
 ///
-/// The first publication arms a timer; each further one puts it off, up to the maximum latency. It
-/// then tells what the log has gained since, by any process; who is slow to take the notification is
-/// told all at once when they do. No payload is read.
+/// The first publication starts a timer; each further one restarts it, up to the maximum latency.
+/// The notification then names what the log has gained since the last one, from any process. A slow
+/// subscriber gets one notification for everything in between. No payload is read.
 ///
-/// It is for one subscriber, who counts from the call that made it: each other one asks for a
-/// sequence of its own. Cancelling the task ends it; stopping the engine ends it with `stopped`.
+/// A sequence is for one subscriber and begins with the call that made it; another subscriber needs
+/// a sequence of its own. Cancelling the task ends the sequence; stopping the engine ends it with
+/// `stopped`.
 public struct ChangeNotifications: AsyncSequence, Sendable {
-  /// What it yields.
+  /// The element: one notification.
   public typealias Element = ChangeNotification
-  /// What it throws.
+  /// The error that ends the sequence.
   public typealias Failure = EngineError
 
   let reader: LogReader
@@ -37,30 +38,30 @@ public struct ChangeNotifications: AsyncSequence, Sendable {
   let maximumLatency: Duration
   let ignored: LocalPublicationList?
 
-  /// Starts where the sequence was made.
+  /// Starts at the call that made the sequence.
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
   /// Waits for the notifier and for the timer.
   public struct Iterator: AsyncIteratorProtocol {
     private let sequence: ChangeNotifications
     private var cursor: Int64
-    private var isOver = false
+    private var hasEnded = false
 
     init(_ sequence: ChangeNotifications) {
       self.sequence = sequence
       cursor = sequence.start
     }
 
-    /// The next notification; nil once the task is cancelled.
+    /// The next notification; nil after the task is cancelled.
     ///
-    /// - Throws: `stopped`, `vaultLocked`, `damaged`, `inputOutput`. The sequence is over then.
+    /// - Throws: `stopped`, `vaultLocked`, `damaged`, `inputOutput`. The sequence has then ended.
     public mutating func next(
       isolation actor: isolated (any Actor)? = #isolation
     ) async throws(EngineError) -> ChangeNotification? {
       do {
-        while !isOver, !Task.isCancelled {
+        while !hasEnded, !Task.isCancelled {
           let count = sequence.reader.notifier.generation
-          // What is there already is as good as a ring.
+          // A change that is already there counts like a notification.
           let first = try await sequence.changes(after: cursor)
           if first.newest.isEmpty {
             cursor = first.highWater
@@ -68,7 +69,7 @@ public struct ChangeNotifications: AsyncSequence, Sendable {
               after: count, in: sequence.channels)
             if wake != .changed { continue }
           }
-          guard await sequence.waitForTheBurst() else { continue }
+          guard await sequence.waitForQuiet() else { continue }
           let changes = try await sequence.changes(after: cursor)
           cursor = changes.highWater
           if changes.newest.isEmpty { continue }
@@ -76,10 +77,10 @@ public struct ChangeNotifications: AsyncSequence, Sendable {
             newest: changes.newest, through: Timetoken(unchecked: changes.highWater))
         }
       } catch {
-        isOver = true
+        hasEnded = true
         throw error
       }
-      isOver = true
+      hasEnded = true
       return nil
     }
   }
@@ -93,8 +94,8 @@ public struct ChangeNotifications: AsyncSequence, Sendable {
     }
   }
 
-  /// Returns when it is time to tell; false if the wait was cut off.
-  private func waitForTheBurst() async -> Bool {
+  /// Returns true when the notification is due; false if the wait was stopped or cancelled.
+  private func waitForQuiet() async -> Bool {
     var coalescer = ChangeCoalescer(delay: delay, maximumLatency: maximumLatency)
     var count = reader.notifier.generation
     var action = coalescer.changed(at: time.sinceBoot)

@@ -4,8 +4,8 @@ internal import Glibc
 internal import Synchronization
 internal import SystemPackage
 
-/// What the notifier's thread sees of the database: when it differs, somebody committed.
-package struct BellProbe: Sendable, Hashable {
+/// The values that the notifier's thread reads from the database; they differ after every commit.
+package struct DatabaseProbe: Sendable, Hashable {
   let commitNumber: Int64
   let isLockedOut: Bool
 
@@ -16,7 +16,7 @@ package struct BellProbe: Sendable, Hashable {
 }
 
 extension ChangeNotifier {
-  /// Starts the thread with the first waiter, or wakes it if it has gone to sleep.
+  /// Starts the thread with the first waiter, or wakes it if it sleeps.
   func ensureListening() {
     guard device != nil else { return }
     let (starts, sleeper) = state.withLock { state in
@@ -28,7 +28,8 @@ extension ChangeNotifier {
     }
     sleeper?.interrupt()
     guard starts else { return }
-    // The thread holds the notifier between two waits only: an engine that is dropped ends it.
+    // The thread holds the notifier only between two waits: when the engine is released, the thread
+    // ends.
     let thread = Thread { [weak self] in
       var rounds = Rounds()
       while let wait = self?.prepare(&rounds) {
@@ -40,11 +41,11 @@ extension ChangeNotifier {
     thread.start()
   }
 
-  /// What the thread remembers from one wait to the next.
+  /// The thread's state between two waits.
   struct Rounds {
     var listener: (any NotificationListener)?
     var isPolling = false
-    var seen: BellProbe?
+    var seen: DatabaseProbe?
   }
 
   struct Wait {
@@ -52,7 +53,7 @@ extension ChangeNotifier {
     let limit: Duration?
   }
 
-  /// Listens, if it does not already, and says for how long; nil when the engine has stopped.
+  /// Returns a listener and how long to wait on it; nil after the engine has stopped.
   func prepare(_ rounds: inout Rounds) -> Wait? {
     let listener = rounds.listener ?? listen(&rounds)
     let limit = rounds.isPolling ? intervals.polling : intervals.fallbackCheck
@@ -73,14 +74,14 @@ extension ChangeNotifier {
       rounds.isPolling = true
     }
     let listener = rounds.listener ?? PollingListener()
-    // Whoever rang before now was not heard.
+    // Notifications before this moment are lost, so the waiters look again.
     rounds.seen = probe()
     wake(in: nil)
     return listener
   }
 
-  /// Acts on what the wait ended with; false when the engine has stopped.
-  func heard(_ event: BellEvent, _ rounds: inout Rounds) -> Bool {
+  /// Handles the end of a wait; false after the engine has stopped.
+  func heard(_ event: NotificationEvent, _ rounds: inout Rounds) -> Bool {
     switch event {
     case .changed:
       wake(in: nil)
@@ -90,7 +91,7 @@ extension ChangeNotifier {
       break
     case .timedOut:
       look(&rounds)
-      // The reason for the refusal may have gone.
+      // The reason for the refusal can be gone.
       if rounds.isPolling { tryAgain(&rounds) }
     }
     return state.withLock { state in
@@ -113,7 +114,7 @@ extension ChangeNotifier {
   }
 }
 
-/// Watches a notifier's file with inotify(7).
+/// Watches the notification file with inotify(7).
 final class InotifyListener: NotificationListener {
   private let events: CInt
   private let interruptionReader: CInt
@@ -121,7 +122,7 @@ final class InotifyListener: NotificationListener {
 
   /// - Throws: at the limits of inotify (`fs.inotify.max_user_instances`) or of descriptors.
   init(_ path: FilePath) throws(NotificationError) {
-    // A pair of sockets, and not a pipe: it can be closed on exec from the first moment on.
+    // A pair of sockets instead of a pipe, as it can be made close-on-exec atomically.
     var pair: [CInt] = [-1, -1]
     let kind = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     let isPaired = unsafe socketpair(AF_UNIX, kind, 0, &pair) == 0
@@ -142,13 +143,13 @@ final class InotifyListener: NotificationListener {
     }
   }
 
-  func wait(upTo timeout: Duration?) -> BellEvent {
+  func wait(upTo timeout: Duration?) -> NotificationEvent {
     var descriptors = [events, interruptionReader].map {
       pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
     }
     let milliseconds = timeout.map { CInt(clamping: $0.roundedUpMilliseconds) } ?? -1
     let count = unsafe poll(&descriptors, 2, milliseconds)
-    // A signal ends the wait early: whoever waits looks at the database and waits again.
+    // A signal ends the wait early; the waiter then looks at the database and waits again.
     if count <= 0 { return .timedOut }
     let isInterrupted = drain(interruptionReader).count > 0
     let mask = Self.union(ofMasksIn: drain(events))
@@ -158,7 +159,7 @@ final class InotifyListener: NotificationListener {
   }
 
   func interrupt() {
-    // A full pipe interrupts as well.
+    // If the buffer is full, the wait ends as well.
     _ = unsafe write(interruptionWriter, [1], 1)
   }
 
@@ -174,8 +175,10 @@ final class InotifyListener: NotificationListener {
     }
   }
 
-  /// What happened at all: `struct inotify_event` is `wd`, `mask`, `cookie`, `len`, four bytes
-  /// each, and `len` bytes of a name.
+  /// The union of the masks of all events.
+  ///
+  /// `struct inotify_event` is `wd`, `mask`, `cookie`, `len`, four bytes each, and `len` bytes of a
+  /// name.
   private static func union(ofMasksIn bytes: [UInt8]) -> UInt32 {
     var mask: UInt32 = 0
     var offset = 0
@@ -195,7 +198,7 @@ final class InotifyListener: NotificationListener {
 }
 
 extension Duration {
-  /// Milliseconds for poll(2), which must not return before the time.
+  /// Milliseconds for poll(2), rounded up so that it does not return too early.
   var roundedUpMilliseconds: Int64 {
     let (seconds, attoseconds) = components
     let perMillisecond: Int64 = 1_000_000_000_000_000
@@ -203,11 +206,11 @@ extension Duration {
   }
 }
 
-/// Where nobody can be heard: it only waits, so that its thread looks at the database in between.
+/// Waits without a transport: its thread reads the database after each wait.
 final class PollingListener: NotificationListener {
   private let interruption = DispatchSemaphore(value: 0)
 
-  func wait(upTo timeout: Duration?) -> BellEvent {
+  func wait(upTo timeout: Duration?) -> NotificationEvent {
     let deadline: DispatchTime =
       timeout.map { .now() + .milliseconds(Int(clamping: $0.roundedUpMilliseconds)) }
       ?? .distantFuture

@@ -2,12 +2,13 @@ internal import GRDB
 internal import Synchronization
 internal import SystemPackage
 
-/// Wakes whoever waits for messages after a commit that published some: in this process at once,
-/// in others through a ``NotificationTransport``.
+/// Wakes callers that wait for messages, after a commit that published some.
 ///
-/// A wait is a continuation, no thread and no poll. One thread of its own listens to the device as
-/// long as somebody waits. What no ring can tell, that a publisher was killed between its commit
-/// and its ring, that thread finds by looking at the database now and then.
+/// It wakes callers in this process directly, and those in other processes through a
+/// ``NotificationTransport``. A wait is a continuation: it uses no thread and does not poll. One
+/// thread of the notifier listens to the transport while there is a waiter. If a publisher is
+/// killed between its commit and its notification, that thread finds the change by reading the
+/// database from time to time.
 package final class ChangeNotifier: Sendable {
   struct Waiter {
     let channels: Set<Channel>?
@@ -21,18 +22,18 @@ package final class ChangeNotifier: Sendable {
     var nextWaiter: UInt64 = 0
     var isStopped = false
     var hasThread = false
-    /// Whether the thread waits without a limit, because nobody waited when it last looked.
+    /// Whether the thread waits without a limit, because there was no waiter when it last looked.
     var isThreadAsleep = false
     var listener: (any NotificationListener)?
   }
 
-  /// How often the thread looks at the database.
+  /// How often the thread reads the database.
   package struct Intervals: Sendable {
-    /// While it hears rings.
+    /// While it receives notifications.
     ///
     /// Default: 1 second.
     package var fallbackCheck: Duration = .seconds(1)
-    /// While the device refuses.
+    /// While the transport refuses.
     ///
     /// Default: 250 milliseconds.
     package var polling: Duration = .milliseconds(250)
@@ -41,21 +42,21 @@ package final class ChangeNotifier: Sendable {
   }
 
   let state = Mutex(State())
-  /// What the transaction that this engine's only writer has open will ring for.
+  /// The announcement of the open transaction of this engine's only writer.
   let announced = Mutex(Announcement())
   let device: (any NotificationTransport)?
   let intervals: Intervals
-  let probe: @Sendable () -> BellProbe?
+  let probe: @Sendable () -> DatabaseProbe?
   private let sleep: @Sendable (Duration) async throws -> Void
   package let localPublications = LocalPublications()
 
   /// - Parameters:
-  ///   - device: nil for a notifier that is heard in this process only.
-  ///   - probe: looks at the database, on a thread that may block; nil if that failed.
+  ///   - device: nil for a notifier of this process only.
+  ///   - probe: reads the database, on a thread that can block; nil if that failed.
   ///   - sleep: ends the waits that have a limit.
   package init(
     device: (any NotificationTransport)? = nil, intervals: Intervals = Intervals(),
-    probe: @escaping @Sendable () -> BellProbe? = { nil },
+    probe: @escaping @Sendable () -> DatabaseProbe? = { nil },
     sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
   ) {
     self.device = device
@@ -68,27 +69,27 @@ package final class ChangeNotifier: Sendable {
     state.withLock { $0.listener }?.interrupt()
   }
 
-  /// How often it has rung: to be read before looking at the database.
+  /// How often the notifier has woken waiters; read it before you read the database.
   package var generation: NotificationGeneration {
     NotificationGeneration(rawValue: state.withLock { $0.count })
   }
 
-  /// Who waits for it.
+  /// How many callers wait.
   package var waiterCount: Int { state.withLock { $0.waiters.count } }
 
   /// Whether the engine has stopped.
   package var isStopped: Bool { state.withLock { $0.isStopped } }
 
-  /// Wakes who waits for one of the channels; belongs behind the commit, and never fails.
+  /// Wakes callers that wait for one of the channels; call it after the commit, it never fails.
   ///
-  /// - Parameter channels: nil for all: what happened concerns them, or is not known.
+  /// - Parameter channels: nil for all, if the change concerns all or the channels are unknown.
   package func notify(in channels: Set<Channel>? = nil) {
     wake(in: channels)
-    // Who cannot be told looks by itself before long.
+    // A process that gets no notification reads the database soon by itself.
     try? device?.notify()
   }
 
-  /// Ends every wait, now and later, with ``Wake/stopped``.
+  /// Ends every wait, now and later, with ``WaitResult/stopped``.
   package func stop() {
     let (waiters, listener) = state.withLock { state in
       state.isStopped = true
@@ -99,10 +100,11 @@ package final class ChangeNotifier: Sendable {
     listener?.interrupt()
   }
 
-  /// Waits until it has rung more often than `count`, which may have happened already.
+  /// Waits until ``generation`` is greater than `count`, which can already be true.
   ///
   /// - Parameters:
-  ///   - channels: what one waits for; nil for everything. Rings of other processes wake all.
+  ///   - channels: the channels to wait for; nil for all. Notifications of other processes wake all
+  ///     waiters.
   ///   - limit: how long to wait at most, for a lease or a delay that ends; nil for ever.
   package func waitForChange(
     after count: NotificationGeneration, in channels: Set<Channel>? = nil,
@@ -127,7 +129,7 @@ package final class ChangeNotifier: Sendable {
     }
   }
 
-  /// Puts a waiter on the list, or says why it need not wait.
+  /// Adds a waiter, or returns why it need not wait.
   private func enter(
     _ waiter: Waiter, _ id: UInt64, after count: NotificationGeneration, limit: Duration?
   ) -> WaitResult? {
@@ -159,7 +161,7 @@ package final class ChangeNotifier: Sendable {
     state.withLock { $0.waiters.removeValue(forKey: id) }?.end(wake)
   }
 
-  /// Wakes who waits in this process.
+  /// Wakes the waiters of this process.
   func wake(in channels: Set<Channel>?) {
     let woken = state.withLock { state in
       state.count += 1
@@ -172,9 +174,9 @@ package final class ChangeNotifier: Sendable {
 }
 
 extension ChangeNotifier.Waiter {
-  func isConcerned(by rung: Set<Channel>?) -> Bool {
-    guard let rung, let channels else { return true }
-    return !channels.isDisjoint(with: rung)
+  func isConcerned(by changed: Set<Channel>?) -> Bool {
+    guard let changed, let channels else { return true }
+    return !channels.isDisjoint(with: changed)
   }
 
   func end(_ wake: WaitResult) {
@@ -184,22 +186,22 @@ extension ChangeNotifier.Waiter {
 }
 
 extension ChangeNotifier {
-  /// What a transaction that is not committed yet will ring for.
+  /// The changes that an open transaction announces when it commits.
   struct Announcement: Sendable {
     var channels: Set<Channel> = []
     var publications: [LocalPublications.Publication] = []
   }
 
-  /// Has the notifier ring when the transaction commits, whoever commits it, and not if it is rolled
-  /// back: ``PublicationObserver`` sees to that.
+  /// Has the notifier wake waiters when the transaction commits, but not if it is rolled back:
+  /// ``PublicationObserver`` sees both.
   ///
-  /// It belongs into the transaction. What is rolled back to a savepoint rings all the same, which
-  /// wakes for nothing and harms nobody.
+  /// Call it inside the transaction. A rollback to a savepoint does not undo it; waiters then wake
+  /// and find nothing.
   ///
   /// - Parameters:
   ///   - timetokens: of the messages that were just stored.
-  ///   - previous: the greatest timetoken that was given out before them.
-  ///   - channels: where they were published.
+  ///   - previous: the greatest timetoken that was assigned before them.
+  ///   - channels: the channels of these messages.
   func announce(_ timetokens: [Timetoken], after previous: Int64, in channels: Set<Channel>) {
     guard let first = timetokens.first, let last = timetokens.last else { return }
     let publication = LocalPublications.Publication(
@@ -211,12 +213,12 @@ extension ChangeNotifier {
     }
   }
 
-  /// The same for messages that were published before and can be received again.
+  /// Announces messages that were published before and can be received again.
   func announceReturn(to channel: Channel) {
     announced.withLock { _ = $0.channels.insert(channel) }
   }
 
-  /// Rings for what was announced, now that it is committed.
+  /// Notifies waiters of what was announced, after its commit.
   func notifyAnnounced() {
     let announcement = takeAnnounced()
     if announcement.channels.isEmpty { return }
@@ -224,7 +226,7 @@ extension ChangeNotifier {
     notify(in: announcement.channels)
   }
 
-  /// Forgets what was announced, and rolled back.
+  /// Drops what was announced, after its rollback.
   func rollBackAnnounced() {
     for publication in takeAnnounced().publications { localPublications.rollBack(publication) }
   }
@@ -249,14 +251,15 @@ extension ChangeNotifier {
           try Int64.fetchOne(db, sql: "SELECT commit_number FROM engine")
         }
         guard let commitNumber else { return nil }
-        return BellProbe(commitNumber: commitNumber, isLockedOut: isLockedOut())
+        return DatabaseProbe(commitNumber: commitNumber, isLockedOut: isLockedOut())
       })
   }
 }
 
-/// How often a ``ChangeNotifier`` has rung: read before one looks at the database, and handed to
-/// ``ChangeNotifier/waitForChange(after:in:within:)`` when nothing was found there, so that what happened in
-/// between is not missed.
+/// Counts how often a ``ChangeNotifier`` has woken waiters.
+///
+/// Read it before you read the database. If nothing is found there, pass it to
+/// ``ChangeNotifier/waitForChange(after:in:within:)``, so that no change in between is missed.
 package struct NotificationGeneration: Sendable, Hashable, Comparable {
   let rawValue: UInt64
 
@@ -265,11 +268,11 @@ package struct NotificationGeneration: Sendable, Hashable, Comparable {
   }
 }
 
-/// Why a wait for the notifier is over.
+/// Why a wait has ended.
 package enum WaitResult: Sendable, Hashable {
-  /// Somebody rang: look again. There may be nothing.
+  /// Something changed: look again. There can be nothing.
   case changed
-  /// The time that one wanted to wait is over.
+  /// The time limit has passed.
   case timedOut
   /// The engine has stopped.
   case stopped

@@ -1,14 +1,14 @@
 internal import GRDB
 internal import Synchronization
 
-/// Which timetokens were published through this engine, for those who do not want to be told.
+/// The timetokens that were published through this engine, for subscribers that ignore them.
 ///
-/// Nothing is kept while nobody asks. Ranges that nobody else's message can lie between are joined,
-/// so that what is kept grows with the turns that engines take, not with the messages.
+/// Nothing is stored without such a subscriber. Ranges with no other engine's message between them
+/// are joined, so the size grows with the turns that engines take, not with the messages.
 package final class LocalPublications: Sendable {
-  /// What one publishing transaction added: from its first message to its last there is no other's.
+  /// The messages of one publishing transaction: from its first to its last there is no other's.
   package struct Publication: Sendable, Hashable {
-    /// The greatest timetoken that was given out before.
+    /// The greatest timetoken that was assigned before.
     let previous: Int64
     let first: Int64
     let last: Int64
@@ -29,7 +29,7 @@ package final class LocalPublications: Sendable {
 
   package init() {}
 
-  /// Begins to keep a list, and returns its number.
+  /// Begins a list, and returns its number.
   package func begin() -> UInt64 {
     state.withLock { state in
       state.nextID += 1
@@ -43,14 +43,15 @@ package final class LocalPublications: Sendable {
     state.withLock { $0.lists[id] = nil }
   }
 
-  /// Notes a publication; before its commit, so that nobody sees the messages and not this.
+  /// Notes a publication; call it before the commit, so that no reader sees the messages without
+  /// this note.
   package func note(_ publication: Publication) {
     state.withLock { state in
       for id in state.lists.keys { state.lists[id]?.add(publication) }
     }
   }
 
-  /// Takes back what was rolled back: others may be given its timetokens.
+  /// Removes a publication that was rolled back: its timetokens can be assigned again.
   package func rollBack(_ publication: Publication) {
     state.withLock { state in
       for id in state.lists.keys {
@@ -60,14 +61,14 @@ package final class LocalPublications: Sendable {
     }
   }
 
-  /// Joins what can be joined, once the publication cannot be taken back any more.
+  /// Joins neighbouring ranges, after a publication was committed.
   package func settle() {
     state.withLock { state in
       for id in state.lists.keys { state.lists[id]?.joinNeighbours() }
     }
   }
 
-  /// The ranges of a list beyond a timetoken, in their order; the others are forgotten.
+  /// The ranges of a list after a timetoken, in their order; all others are dropped.
   package func ranges(_ id: UInt64, after timetoken: Int64) -> [ClosedRange<Int64>] {
     state.withLock { state in
       state.lists[id]?.removeAll { $0.last <= timetoken }
@@ -77,13 +78,13 @@ package final class LocalPublications: Sendable {
 }
 
 extension [LocalPublications.Publication] {
-  /// What lies beyond the last timetoken before this was undone by a savepoint.
+  /// Publications after the last timetoken before this one were undone by a savepoint.
   fileprivate mutating func add(_ publication: LocalPublications.Publication) {
     while let last, last.last > publication.previous { removeLast() }
     append(publication)
   }
 
-  /// All but the newest have met each other already.
+  /// All but the newest two are already joined.
   fileprivate mutating func joinNeighbours() {
     while count >= 2, self[count - 1].previous == self[count - 2].last {
       let last = removeLast().last
@@ -94,7 +95,7 @@ extension [LocalPublications.Publication] {
   }
 }
 
-/// The own changes that one subscriber is not told of; they are kept as long as this is.
+/// The publications that one subscriber ignores; they are stored as long as this object exists.
 final class LocalPublicationList: Sendable {
   private let changes: LocalPublications
   private let id: UInt64
@@ -111,13 +112,14 @@ final class LocalPublicationList: Sendable {
   }
 }
 
-/// Tells the notifier how each transaction of the engine's connection ends, the caller's own included.
+/// Tells the notifier how each transaction of the engine's connection ends, the caller's own
+/// included.
 ///
-/// It asks for no event of a row, so that writing is not slowed down.
+/// It observes no events of rows, so it does not slow writing down.
 final class PublicationObserver: TransactionObserver {
   private weak let notifier: ChangeNotifier?
 
-  /// - Parameter notifier: not kept alive; it knows the pool, which keeps its observers.
+  /// - Parameter notifier: held weakly, as it references the pool, which retains its observers.
   init(_ notifier: ChangeNotifier) { self.notifier = notifier }
 
   func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }

@@ -2,56 +2,56 @@ internal import FileLayer
 internal import Glibc
 package import SystemPackage
 
-/// What carries the ring of a ``ChangeNotifier`` to other processes, and theirs to it.
+/// Carries notifications of a ``ChangeNotifier`` to other processes, and theirs to it.
 package protocol NotificationTransport: Sendable {
-  /// Wakes everyone who listens, this process included.
+  /// Wakes all listeners, in this process too.
   func notify() throws(NotificationError)
 
-  /// Begins to listen: whoever rings after the return is heard.
+  /// Begins to listen: the listener gets every notification after the return.
   ///
-  /// - Throws: where the system refuses, for want of descriptors, watches or permissions.
+  /// - Throws: if the system refuses, for lack of descriptors, watches or permissions.
   func listen() throws(NotificationError) -> any NotificationListener
 }
 
 /// One listener on a ``NotificationTransport``, for one thread.
 package protocol NotificationListener: AnyObject, Sendable {
   /// Blocks until something happens, at most for `timeout`; nil waits for ever.
-  func wait(upTo timeout: Duration?) -> BellEvent
+  func wait(upTo timeout: Duration?) -> NotificationEvent
 
-  /// Lets the wait of another thread, or the next one, return at once.
+  /// Ends the wait of another thread, or the next one.
   func interrupt()
 }
 
 /// Why a listener returned.
-package enum BellEvent: Sendable, Hashable {
+package enum NotificationEvent: Sendable, Hashable {
   case changed
   case timedOut
   case interrupted
-  /// The notifier is gone or has been replaced: listen anew.
+  /// The transport is gone or was replaced: call `listen()` again.
   case lost
 }
 
-/// A call to the system that was refused.
+/// A system call that was refused.
 package struct NotificationError: Error, Sendable, CustomStringConvertible {
   package let description: String
 
   package init(_ description: String) { self.description = description }
 }
 
-/// A notifier beside the database: an empty file that is rung by being opened for writing and closed.
+/// Notifies through an empty file beside the database, which is opened for writing and closed.
 ///
-/// Nothing is written, so that ringing costs no sync and no space, works on a full disk and tells
-/// nobody anything. inotify(7) reports the closing, `IN_CLOSE_WRITE`, to every process that watches.
+/// Nothing is written, so a notification costs no sync and no space, works on a full disk and
+/// reveals nothing. inotify(7) reports the close, `IN_CLOSE_WRITE`, to every process that watches.
 /// The write-ahead log cannot serve: it is written before the commit is visible, and the sync that
-/// makes it so raises no event.
+/// makes the commit durable raises no event.
 ///
-/// The file is looked up by its name at each ring, and made where it is missing, with the mode and
-/// the owner of the database: whoever may write the one may ring the other.
+/// Each notification looks the file up by its name. If the file is missing, it is made with the
+/// mode and the owner of the database, so that everyone who can write the database can also notify.
 package struct NotificationFile: NotificationTransport {
   private let path: FilePath
   private let database: FilePath
 
-  /// The notifier of the database at `path`: the same name with `-notifier` behind it.
+  /// The file of the database at `path`: the same name with `-notify` appended.
   package init(besideDatabase path: FilePath) {
     database = path
     self.path = FilePath(path.string + "-notify")
@@ -59,7 +59,7 @@ package struct NotificationFile: NotificationTransport {
 
   package func notify() throws(NotificationError) {
     let descriptor = try open()
-    // The event is the closing.
+    // Closing the file raises the event.
     _ = close(descriptor.rawValue)
   }
 
@@ -78,7 +78,7 @@ package struct NotificationFile: NotificationTransport {
     }
     do throws(FileError) {
       let created = try OwnFile.create(path, permissions: .ownerReadWrite)
-      // Only what this call has made: a file that somebody puts there first must not get another owner.
+      // Only for a file that this call made: another user's file must not get another owner.
       resembleDatabase(created.rawValue)
       return created
     } catch {
@@ -87,7 +87,7 @@ package struct NotificationFile: NotificationTransport {
     return try openOthers()
   }
 
-  /// The notifier that another process has made in between.
+  /// Opens the file that another process made in between.
   private func openOthers() throws(NotificationError) -> FileDescriptor {
     do throws(FileError) {
       return try OwnFile.open(path, .notification, for: .write)
@@ -96,7 +96,8 @@ package struct NotificationFile: NotificationTransport {
     }
   }
 
-  /// A notifier that root made must not shut out the daemon that the database belongs to.
+  /// Gives the file the owner and mode of the database, as a file that root made must not shut out
+  /// the daemon.
   private func resembleDatabase(_ descriptor: CInt) {
     var status = stat()
     guard unsafe lstat(database.string, &status) == 0 else { return }

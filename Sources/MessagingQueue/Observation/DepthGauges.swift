@@ -1,10 +1,10 @@
 internal import CoreMetrics
 internal import Synchronization
 
-/// The gauges of what a database holds: set from a count of it, given up with the engine.
+/// The gauges of a database's contents, set from a count and removed with the engine.
 ///
-/// Those of a channel or a consumer are made when they are first set, and given up when they are no
-/// longer: nothing goes on showing the depth of what is gone.
+/// Gauges of a channel or a consumer are made when they are first set, and removed when the channel
+/// or the consumer is gone.
 final class DepthGauges: Sendable {
   private struct Key: Hashable {
     let name: MetricName
@@ -41,7 +41,7 @@ final class DepthGauges: Sendable {
     }
   }
 
-  /// Gives all of them up, for good: an engine that has ended knows of no depth.
+  /// Removes all gauges for good, as an ended engine knows no depth.
   func retire() {
     state.withLock { state in
       state.isRetired = true
@@ -83,7 +83,7 @@ final class DepthGauges: Sendable {
     return values
   }
 
-  /// What is told of each consumer, and of all together.
+  /// A value of each consumer, and how the values of all are combined.
   private struct Figure: Sendable {
     let total: MetricName
     let single: MetricName

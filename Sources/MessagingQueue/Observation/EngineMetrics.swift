@@ -3,17 +3,17 @@ internal import FileLayer
 internal import Logging
 internal import Synchronization
 
-/// What an engine counts and measures, made once; nil in an engine whose metrics nobody takes.
+/// The metrics of an engine, made once; nil if no backend takes them.
 ///
-/// Counters and timers follow each commit. The gauges are set by ``DepthGauges``, now and then.
+/// Counters and timers follow each commit. ``DepthGauges`` sets the gauges from time to time.
 final class EngineMetrics: Sendable {
   let gauges: DepthGauges
   private let counters: [(counter: Counter, count: @Sendable (OperationCounts) -> Int)]
-  private let commitVerbs: Recorder
+  private let commitOperations: Recorder
   private let commitWork: Timer
   private let commitSync: Timer
 
-  /// - Returns: nil for the factory that throws everything away, so that nothing is counted for it.
+  /// - Returns: nil for the factory that discards everything, so that nothing is counted for it.
   init?(_ configuration: EngineConfiguration) {
     let factory = configuration.metricsFactory
     if factory is NOOPMetricsHandler { return nil }
@@ -27,32 +27,32 @@ final class EngineMetrics: Sendable {
       (.leasesExpired, { $0.leasesExpired }),
     ]
     counters = counts.map { (Counter(label: $0.rawValue, factory: factory), $1) }
-    commitVerbs = Recorder(label: MetricName.commitVerbs.rawValue, factory: factory)
+    commitOperations = Recorder(label: MetricName.commitOperations.rawValue, factory: factory)
     commitWork = Timer(
       label: MetricName.commitWork.rawValue, preferredDisplayUnit: .seconds, factory: factory)
     commitSync = Timer(
       label: MetricName.commitSync.rawValue, preferredDisplayUnit: .seconds, factory: factory)
   }
 
-  func count(_ tally: OperationCounts) {
+  func count(_ counts: OperationCounts) {
     for (counter, count) in counters {
-      let number = count(tally)
+      let number = count(counts)
       if number > 0 { counter.increment(by: number) }
     }
   }
 
   func record(_ report: CommitReport) {
-    commitVerbs.record(report.verbCount)
+    commitOperations.record(report.operationCount)
     commitWork.recordNanoseconds(report.workTime.wholeNanoseconds)
     commitSync.recordNanoseconds(report.commitTime.wholeNanoseconds)
   }
 }
 
-/// Which channels have gauges of their own, with their names and those of their consumers.
+/// Which channels have gauges of their own, labelled with their names and those of their consumers.
 ///
-/// A name may tell what a channel is about, and each one is a series more in whatever keeps the
-/// metrics. So none is named unless it is asked for, and never more than a limit. The gauges over all
-/// channels count everything, whatever is chosen here.
+/// A name can reveal what a channel is for, and each one adds a series to the metrics backend. So
+/// no channel is named by default, and never more than a limit. The gauges over all channels count
+/// everything, whatever is chosen here.
 public struct ChannelMetrics: Sendable, Hashable {
   enum Choice: Hashable {
     case none
@@ -60,7 +60,7 @@ public struct ChannelMetrics: Sendable, Hashable {
     case all
   }
 
-  /// The most pairs of channel and consumer, unless said otherwise.
+  /// The default limit of pairs of channel and consumer.
   public static let standardLimit = 100
 
   let choice: Choice
@@ -69,24 +69,25 @@ public struct ChannelMetrics: Sendable, Hashable {
   /// No channel.
   public static let none = ChannelMetrics(choice: .none, limit: 0)
 
-  /// These channels alone, as far as they are within the limit.
+  /// These channels, as far as the limit allows.
   ///
-  /// - Parameter limit: the most pairs of channel and consumer; a channel without a consumer counts
+  /// - Parameter limit: the most pairs of channel and consumer; a channel without consumers counts
   ///   as one. Default: 100.
   public static func only(_ channels: Set<Channel>, limit: Int = standardLimit) -> ChannelMetrics {
     ChannelMetrics(choice: .only(channels), limit: limit)
   }
 
-  /// Every channel, in the order of their names, as far as they are within the limit; how many are
-  /// left out is a gauge too.
+  /// Every channel, in the order of their names, as far as the limit allows.
   ///
-  /// - Parameter limit: the most pairs of channel and consumer; a channel without a consumer counts
+  /// A gauge counts the channels that are left out.
+  ///
+  /// - Parameter limit: the most pairs of channel and consumer; a channel without consumers counts
   ///   as one. Default: 100.
   public static func all(limit: Int = standardLimit) -> ChannelMetrics {
     ChannelMetrics(choice: .all, limit: limit)
   }
 
-  /// Those that have gauges of their own: a channel has all of them or none.
+  /// The channels that have gauges of their own; a channel has all its gauges or none.
   func named(
     _ channels: [EngineStatistics.ChannelStatistics]
   ) -> [EngineStatistics.ChannelStatistics] {
@@ -105,10 +106,10 @@ public struct ChannelMetrics: Sendable, Hashable {
   }
 }
 
-/// The names of the engine's metrics; `docs/reference/observation.md` has what they mean.
+/// The names of the engine's metrics; `docs/reference/observation.md` has their meanings.
 ///
-/// One scheme for all: `datavault_`, what is measured, and as the last word its unit, or `total` for a
-/// counter. It suits Prometheus, and other systems take it as it is.
+/// The scheme is `datavault_`, what is measured, and as the last word its unit, or `total` for a
+/// counter. It suits Prometheus and works in other systems.
 enum MetricName: String, CaseIterable {
   // Counters.
   case published = "datavault_messages_published_total"
@@ -124,7 +125,7 @@ enum MetricName: String, CaseIterable {
   case leasesExpired = "datavault_leases_expired_total"
 
   // A recorder and timers.
-  case commitVerbs = "datavault_commit_verbs"
+  case commitOperations = "datavault_commit_verbs"
   case commitWork = "datavault_commit_work_seconds"
   case commitSync = "datavault_commit_sync_seconds"
 
@@ -153,12 +154,12 @@ enum MetricName: String, CaseIterable {
 }
 
 extension MessagingEngine {
-  /// How much longer than a count of what is there the pause behind it is at least: counting a deep
-  /// database takes no more than a hundredth of a processor.
+  /// The pause after a count, as a multiple of its duration: counting a deep database takes at most
+  /// a hundredth of a processor.
   private static let pauseFactor = 100
 
-  /// Sets the gauges at each ``EngineConfiguration/metricsInterval`` for as long as the engine runs, if
-  /// anybody takes its metrics.
+  /// Sets the gauges at each ``EngineConfiguration/metricsInterval`` while the engine runs, if a
+  /// backend takes its metrics.
   nonisolated func beginObservation() {
     guard metrics != nil else { return }
     let interval = configuration.metricsInterval
@@ -177,14 +178,14 @@ extension MessagingEngine {
     sampling.withLock { $0 = task }
   }
 
-  /// Counts what is there and sets the gauges; nothing, if nobody takes them.
+  /// Counts the contents and sets the gauges; does nothing if no backend takes them.
   package nonisolated func observe() async throws(EngineError) {
     guard let metrics else { return }
     let tables = try running().tables
     metrics.gauges.set(try await log.read(during: "counting") { try tables.statistics($0) })
   }
 
-  /// Ends that, and gives the gauges up.
+  /// Stops setting the gauges, and removes them.
   nonisolated func endObservation() {
     sampling.withLock { $0.take() }?.cancel()
     metrics?.gauges.retire()

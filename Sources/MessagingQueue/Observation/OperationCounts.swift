@@ -1,16 +1,16 @@
 internal import GRDB
 internal import Synchronization
 
-/// What transactions have done with messages: numbers, and nothing of the messages.
+/// Counts what transactions did with messages; contains nothing of the messages.
 struct OperationCounts: Sendable, Hashable {
   var published = 0
   var received = 0
-  /// Of those received, the ones that had been delivered before.
+  /// Received messages that had been delivered before.
   var redelivered = 0
   var acknowledged = 0
   var released = 0
   var leasesExpired = 0
-  /// Messages whose time to live was over before a consumer had them.
+  /// Messages whose time to live ended before a consumer got them.
   var expired = 0
   var deadLettered = 0
   var redriven = 0
@@ -24,20 +24,21 @@ struct OperationCounts: Sendable, Hashable {
   }
 }
 
-/// Keeps the tally of the transaction that is open, and hands it on when that is committed.
+/// Counts the operations of the open transaction, and reports them when it is committed.
 ///
-/// A verb notes what it did at its very end, so that one that fails in a transaction it shares has
-/// noted nothing. What a caller's own savepoint takes back afterwards is counted all the same.
+/// An operation notes its counts as its last step, so that a failed operation in a shared
+/// transaction notes nothing. If a caller rolls back a savepoint of its own later, the operation is
+/// still counted.
 final class CommitCounter: TransactionObserver, Sendable {
   private let open = Mutex(OperationCounts())
   private let didCommit: @Sendable (OperationCounts) -> Void
 
-  /// - Parameter didCommit: told of each commit with anything to count, on the writer's queue.
+  /// - Parameter didCommit: called on the writer's queue after each commit with counts.
   init(didCommit: @escaping @Sendable (OperationCounts) -> Void) {
     self.didCommit = didCommit
   }
 
-  /// Notes what a verb did in the transaction that the writer has open.
+  /// Notes what an operation did in the writer's open transaction.
   func note(_ change: (inout OperationCounts) -> Void) {
     open.withLock { change(&$0) }
   }
@@ -49,14 +50,14 @@ final class CommitCounter: TransactionObserver, Sendable {
     }
   }
 
-  // MARK: How the transaction ends
+  // MARK: The end of the transaction
 
   func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
   func databaseDidChange(with event: DatabaseEvent) {}
 
   func databaseDidCommit(_ db: Database) {
-    let tally = take()
-    if tally != OperationCounts() { didCommit(tally) }
+    let counts = take()
+    if counts != OperationCounts() { didCommit(counts) }
   }
 
   func databaseDidRollback(_ db: Database) { _ = take() }

@@ -2,8 +2,8 @@ internal import FileLayer
 package import GRDB
 
 extension EngineDatabase {
-  /// Sets how long a channel keeps messages; takes effect with the next sweep, and with the next
-  /// acknowledgement.
+  /// Sets how long a channel keeps messages; it applies from the next sweep and the next
+  /// acknowledgement on.
   package func setRetention(
     _ retention: Retention, of channel: Channel, in db: Database
   ) throws {
@@ -20,7 +20,7 @@ extension EngineDatabase {
     ])
   }
 
-  /// The default for a channel that is not there.
+  /// The retention of a channel; the default if the channel does not exist.
   package static func retention(of channel: Channel, _ db: Database) throws -> Retention {
     let select = try db.cachedStatement(
       sql: """
@@ -37,10 +37,10 @@ extension EngineDatabase {
     return retention
   }
 
-  /// Looks at up to `count` of a channel's oldest messages after `start`, and removes those over its
-  /// limits.
+  /// Looks at up to `count` of a channel's oldest messages after `start`, and removes those over
+  /// its limits.
   ///
-  /// - Returns: where to go on; nil when all that is over the limits has been looked at.
+  /// - Returns: where to continue; nil after all messages over the limits.
   package func sweep(
     _ channel: Channel, after start: Timetoken?, count: Int, in db: Database
   ) throws -> RetentionSweep.Step {
@@ -69,7 +69,7 @@ extension EngineDatabase {
 }
 
 extension EngineDatabase {
-  /// What the file holds and what of it is free.
+  /// The pages of the file, and the free ones among them.
   package struct FileUse: Sendable, Equatable {
     package let pageCount: Int
     package let freePageCount: Int
@@ -83,16 +83,16 @@ extension EngineDatabase {
 
   /// Gives up to `pageCount` free pages back; the file shrinks with the next checkpoint.
   ///
-  /// - Returns: How many are free still.
+  /// - Returns: how many pages are still free.
   package static func giveBack(pageCount: Int, _ db: Database) throws -> Int {
-    // Each step of the statement frees one page: it has to be run to its end.
+    // Each step of the statement frees one page, so it must run to its end.
     _ = try Row.fetchAll(db, sql: "PRAGMA incremental_vacuum(\(pageCount))")
     return try fileUse(db).freePageCount
   }
 
-  /// Copies the log into the database and empties it, as far as readers let it.
+  /// Copies the log into the database and truncates it, as far as readers allow.
   ///
-  /// Outside a transaction.
+  /// Call it outside a transaction.
   package static func emptyLog(_ db: Database) throws {
     try db.checkpoint(.truncate)
   }
@@ -100,10 +100,10 @@ extension EngineDatabase {
 
 extension EngineDatabase {
   /// Removes up to `count` of a channel's messages, the oldest first, from the log and from every
-  /// consumer, whoever has them in hand.
+  /// consumer, leased or not.
   ///
-  /// - Parameter end: the first message to be kept; nil for none.
-  /// - Returns: How many there were; fewer than `count` at the end.
+  /// - Parameter end: the first message to keep; nil for none.
+  /// - Returns: how many were removed; fewer than `count` at the end.
   package func purge(
     _ channel: Channel, before end: Timetoken?, count: Int, in db: Database
   ) throws -> Int {

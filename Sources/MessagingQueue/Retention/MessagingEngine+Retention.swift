@@ -6,8 +6,8 @@ internal import Synchronization
 extension MessagingEngine {
   /// Sets how long a channel keeps messages.
   ///
-  /// On return it is on the disk; one of the engines on the database removes what is over the limits
-  /// before long (``EngineConfiguration/maintenanceInterval``).
+  /// On return the setting is on the disk. One of the engines on the database then removes messages
+  /// over the limits, within ``EngineConfiguration/maintenanceInterval``.
   ///
   /// - Throws: `invalidArgument`; `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`,
   ///   `outcomeUnknown`, `cancelled`.
@@ -17,24 +17,24 @@ extension MessagingEngine {
     try await running().setRetention(retention, of: channel)
   }
 
-  /// How long a channel keeps messages; the default for one that is not there.
+  /// How long a channel keeps messages; the default if the channel does not exist.
   public nonisolated func retention(of channel: Channel) async throws(EngineError) -> Retention {
     try await log.read(during: "reading a retention") { db in
       try EngineDatabase.retention(of: channel, db)
     }
   }
 
-  /// Removes a channel's messages, the oldest first, from the log and from every consumer, whoever has
-  /// them in hand.
+  /// Removes a channel's messages, the oldest first, from the log and from every consumer, leased
+  /// or not.
   ///
-  /// It does so in many small transactions, between which others write. What was removed is overwritten
-  /// (SQLite's `secure_delete`), in the database by the checkpoint at the end, which also empties its log
-  /// if no reader is in the way.
+  /// It uses many small transactions, between which other callers write. SQLite's `secure_delete`
+  /// overwrites what was removed, in the database by the checkpoint at the end. That checkpoint
+  /// also empties the log if no reader is active.
   ///
-  /// - Parameter end: the first message to be kept; nil, the default, for none.
-  /// - Returns: How many there were.
-  /// - Throws: `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`, `outcomeUnknown`, `cancelled`:
-  ///   what was removed before that stays removed.
+  /// - Parameter end: the first message to keep. Default: nil, none is kept.
+  /// - Returns: how many were removed.
+  /// - Throws: `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`, `outcomeUnknown`,
+  ///   `cancelled`: messages removed before the error stay removed.
   @discardableResult
   public nonisolated func purge(
     _ channel: Channel, before end: Timetoken? = nil
@@ -44,11 +44,11 @@ extension MessagingEngine {
     return total
   }
 
-  /// Gives the space of removed messages back to the file system, in small steps between which others
-  /// write.
+  /// Gives the space of removed messages back to the file system, in small steps between which
+  /// other callers write.
   ///
-  /// - Returns: How many bytes the database gave back.
-  /// - Throws: as ``purge(_:before:)``.
+  /// - Returns: how many bytes the database gave back.
+  /// - Throws: the errors of ``purge(_:before:)``.
   @discardableResult
   public nonisolated func compact() async throws(EngineError) -> Int {
     let maintenance = Maintenance(operations: try running())
@@ -57,11 +57,13 @@ extension MessagingEngine {
     return pageCount * 4096
   }
 
-  /// One round of what the engine does by itself now and then: retention, and space given back when
-  /// more is free than messages to come will soon take.
+  /// Does one round of the maintenance that the engine also does by itself: it applies retention
+  /// and gives free space back.
   ///
-  /// - Returns: How many messages went.
-  /// - Throws: as ``purge(_:before:)``.
+  /// It keeps a reserve of free pages for new messages.
+  ///
+  /// - Returns: how many messages were removed.
+  /// - Throws: the errors of ``purge(_:before:)``.
   @discardableResult
   public nonisolated func maintain() async throws(EngineError) -> Int {
     let maintenance = Maintenance(operations: try running())
@@ -70,7 +72,7 @@ extension MessagingEngine {
     return count
   }
 
-  /// Copies the log into the database and empties it, as far as readers let it.
+  /// Copies the log into the database and truncates it, as far as readers allow.
   nonisolated func emptyLog() async throws(EngineError) {
     let pool = try running().tables.pool
     let outcome: Result<Void, EngineError> = await withCheckedContinuation { continuation in
@@ -81,7 +83,7 @@ extension MessagingEngine {
               do {
                 try EngineDatabase.emptyLog(db)
               } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
-                // A reader is in its way: a later checkpoint does it.
+                // A reader is active: a later checkpoint does it.
               }
             }
           })
@@ -92,10 +94,10 @@ extension MessagingEngine {
 }
 
 extension MessagingEngine {
-  /// Has this engine do a round of ``maintain()`` at each interval for as long as it runs, if it is the
-  /// one that gets the lock.
+  /// Has this engine do a round of ``maintain()`` at each interval while it runs, if it holds the
+  /// lock.
   ///
-  /// - Parameter lock: takes the lock, or returns nil at once while another engine has it.
+  /// - Parameter lock: takes the lock, or returns nil without waiting while another engine has it.
   nonisolated func beginMaintenance(_ lock: @escaping @Sendable () -> FileLock?) {
     let interval = configuration.maintenanceInterval
     let task = Task { [weak self] in
@@ -107,7 +109,7 @@ extension MessagingEngine {
           let count = try await self.maintain()
           self.configuration.logger.debug("maintenance: removed \(count) messages")
         } catch {
-          // A full disk or a busy database: the next round finds what this one has left.
+          // A full disk or a busy database: the next round does what this one left.
           self.configuration.logger.debug("maintenance: \(error)")
         }
       }
@@ -116,7 +118,7 @@ extension MessagingEngine {
     upkeep.withLock { $0 = task }
   }
 
-  /// Ends the rounds; one that is under way ends with its transaction.
+  /// Ends the rounds; a round under way ends with its transaction.
   nonisolated func endMaintenance() {
     upkeep.withLock { $0.take() }?.cancel()
   }

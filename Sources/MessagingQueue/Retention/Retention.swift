@@ -1,9 +1,9 @@
 /// How long a channel's log keeps messages.
 ///
-/// Without limits, the default, a message stays until every consumer of its channel has acknowledged
-/// it, and then goes. A limit takes the oldest messages first, and only what no consumer needs any more,
-/// unless ``discardsUnacknowledged`` says otherwise. A channel that nobody has received from yet has no
-/// consumers: add those whose messages the limits are to spare with
+/// Without limits, the default, a message stays until every consumer of its channel has
+/// acknowledged it. A limit removes the oldest messages first, but only those that no consumer
+/// needs, unless ``discardsUnacknowledged`` is set. A channel without a receive has no consumers.
+/// To protect messages for consumers to come, add these with
 /// ``MessagingEngine/addConsumer(_:of:maximumAttempts:)``.
 public struct Retention: Sendable, Hashable {
   /// Whether the log keeps messages that every consumer has acknowledged, up to the limits.
@@ -11,31 +11,31 @@ public struct Retention: Sendable, Hashable {
   /// Default: false.
   public var keepsAcknowledged = false
 
-  /// The age from which a message may go, by the wall clock.
+  /// The age from which messages are removed, by the wall clock.
   ///
-  /// Default: nil, at any age.
+  /// Default: nil, no limit.
   public var maximumAge: Duration?
 
-  /// The most messages of the log; those beyond may go.
+  /// The most messages in the log; older ones are removed.
   ///
   /// Default: nil, no limit.
   public var maximumMessageCount: Int?
 
-  /// The most bytes of the log's payloads and headers; messages beyond may go.
+  /// The most bytes of payloads and headers in the log; older messages are removed.
   ///
   /// Default: nil, no limit.
   public var maximumByteCount: Int?
 
-  /// Whether the limits also take messages that a consumer has not received, has in hand, or has among
-  /// its dead letters.
+  /// Whether the limits also remove messages that a consumer has not received, has leased, or has
+  /// among its dead letters.
   ///
   /// Default: false.
   public var discardsUnacknowledged = false
 
-  /// Makes the default: gone when every consumer has acknowledged it.
+  /// Makes the default: a message leaves the log after every consumer has acknowledged it.
   public init() {}
 
-  /// Whether there is anything for a sweep to do.
+  /// Whether a sweep has limits to apply.
   var hasLimits: Bool {
     maximumAge != nil || maximumMessageCount != nil || maximumByteCount != nil
   }
@@ -44,12 +44,13 @@ public struct Retention: Sendable, Hashable {
     for (limit, what) in [(maximumMessageCount, "messages"), (maximumByteCount, "bytes")] {
       if let limit, limit < 0 {
         throw EngineError(
-          .invalidArgument, "a limit of \(limit) \(what)", hint: "use nothing or more")
+          .invalidArgument, "the retention limit is \(limit) \(what)", hint: "use 0 or more")
       }
     }
-    if let maximumAge, maximumAge < .zero || maximumAge > EngineConfiguration.longestTimeToLive {
+    if let maximumAge, maximumAge < .zero || maximumAge > EngineConfiguration.maximumTimeToLive {
       throw EngineError(
-        .invalidArgument, "a longest age of \(maximumAge)", hint: "nothing, or at most 100 years")
+        .invalidArgument, "the maximum age is \(maximumAge)", hint: "use an age from 0 to 100 years"
+      )
     }
   }
 }

@@ -1,23 +1,23 @@
 internal import GRDB
 
-/// What keeps a database in shape while engines work on it: retention, and space given back.
+/// Applies retention and gives space back while engines work on a database.
 ///
-/// Everything happens in small transactions on the writer's queue, between which others write.
+/// It uses small transactions on the writer's queue, between which other callers write.
 struct Maintenance: Sendable {
   /// Messages that one transaction looks at.
   static let messagesAtOnce = 500
   /// Pages that one transaction gives back.
   static let pagesAtOnce = 256
-  /// Free pages that are kept for messages to come; more than a tenth of the file is too many, too.
+  /// Free pages to keep for new messages, unless a tenth of the file is more.
   static let sparePageCount = 1024
 
   let operations: QueueOperations
 
   private var commits: CommitQueue { operations.commits }
 
-  /// Removes what is over the limits of its channel.
+  /// Removes messages over the limits of their channels.
   ///
-  /// - Returns: How many messages.
+  /// - Returns: how many messages were removed.
   func sweep() async throws(EngineError) -> Int {
     let channels = try await commits.run(during: "looking for limits") { db in
       try EngineDatabase.limitedChannels(db)
@@ -39,7 +39,7 @@ struct Maintenance: Sendable {
 
   /// Gives free pages back until `spare` are left.
   ///
-  /// - Returns: How many pages.
+  /// - Returns: how many pages.
   func giveBack(sparing spare: @escaping @Sendable (EngineDatabase.FileUse) -> Int)
     async throws(EngineError) -> Int
   {
@@ -56,7 +56,7 @@ struct Maintenance: Sendable {
     }
   }
 
-  /// What is left free after an ordinary round.
+  /// The free pages that maintenance keeps.
   @Sendable static func spare(_ use: EngineDatabase.FileUse) -> Int {
     max(sparePageCount, use.pageCount / 10)
   }
@@ -64,11 +64,11 @@ struct Maintenance: Sendable {
 
 /// One transaction's part of a sweep through the oldest messages of a channel.
 package struct RetentionSweep {
-  /// What it came to.
+  /// The result of the transaction.
   package struct Step: Sendable {
     /// Messages removed.
     package var removedCount = 0
-    /// Where to go on; nil at the end.
+    /// Where to continue; nil at the end.
     package var last: Timetoken?
   }
 
@@ -76,7 +76,7 @@ package struct RetentionSweep {
   private let retention: Retention
   private let oldestKept: Int64
   private let db: Database
-  /// What the log would hold without the messages that were looked at and may go.
+  /// The contents of the log without the messages that were found removable.
   private var messageCount: Int
   private var byteCount: Int
 
@@ -128,8 +128,10 @@ package struct RetentionSweep {
     WHERE channel_id = ? AND timetoken > ? AND timetoken <= ? ORDER BY timetoken LIMIT ?
     """
 
-  /// The last message that may go: what a consumer has not come to is needed, however much it is, and
-  /// looking at each of it would take the writers' time in every round.
+  /// The last message that can be removed.
+  ///
+  /// A consumer still needs every message after its position. Looking at each of them would take
+  /// the writers' time in every round.
   private func end() throws -> Int64 {
     if retention.discardsUnacknowledged { return .max }
     let select = try db.cachedStatement(

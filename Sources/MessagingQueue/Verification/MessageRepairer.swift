@@ -1,50 +1,49 @@
 internal import Foundation
 package import GRDB
 
-/// Makes the rows of a salvaged database agree with each other, in one transaction.
+/// Makes the rows of a salvaged database consistent, in one transaction.
 ///
-/// In doubt a message is delivered again rather than never.
+/// In case of doubt, it has a message delivered again rather than lost.
 package struct MessageRepairer {
   private let db: Database
   private var result = MessageRepairReport()
 
   private init(_ db: Database) { self.db = db }
 
-  /// Mends what a salvage has made.
+  /// Repairs the rows that a salvage has copied.
   ///
-  /// - Parameter lostDeliveries: whether rows of `delivery` are lost, so that a message behind a
-  ///   position may be one of theirs.
-  /// - Throws: `damaged` if there are neither messages nor channels: then the damaged database is all
-  ///   there is.
+  /// - Parameter lostDeliveries: whether rows of `delivery` are lost; a message before a position
+  ///   is then possibly unsettled.
+  /// - Throws: `damaged` if neither the table of messages nor that of channels is readable.
   package static func run(_ pool: DatabasePool, lostDeliveries: Bool) throws -> MessageRepairReport
   {
     try pool.writeWithoutTransaction { db in
       var result = MessageRepairReport()
       try db.inTransaction(.immediate) {
-        var mender = MessageRepairer(db)
-        try mender.remakeSchema()
-        try mender.dropUnreadable()
-        try mender.recoverChannels()
-        try mender.dropStrays()
-        try mender.mendPositions(lostDeliveries: lostDeliveries)
-        try mender.mendEngineRow()
-        try mender.countChannels()
-        result = mender.result
+        var repairer = MessageRepairer(db)
+        try repairer.rebuildSchema()
+        try repairer.dropUnreadable()
+        try repairer.recoverChannels()
+        try repairer.dropOrphans()
+        try repairer.repairPositions(lostDeliveries: lostDeliveries)
+        try repairer.repairEngineRow()
+        try repairer.countChannels()
+        result = repairer.result
         return .commit
       }
       return result
     }
   }
 
-  /// Makes again what is missing of tables and indexes, and brings the rest up to date.
-  private mutating func remakeSchema() throws {
+  /// Makes missing tables and indexes, and migrates the rest.
+  private mutating func rebuildSchema() throws {
     let names = try EngineSchema.entries(of: db)
     guard names["message"] != nil, names["channel"] != nil else {
       throw EngineError(
         .damaged, "neither the table of messages nor that of channels could be read",
-        hint: "keep the files as they are; datavault database salvage copies single rows")
+        hint: "keep the files unchanged; run datavault database salvage to copy single rows")
     }
-    // Where the version is lost, the table tells it.
+    // If the version is lost, the columns show it.
     let columns = try db.columns(in: "channel").map(\.name)
     if !columns.contains("published_count") {
       try db.execute(
@@ -52,7 +51,7 @@ package struct MessageRepairer {
           PRAGMA user_version = 1;
           PRAGMA application_id = \(EngineSchema.applicationID);
           """)
-      try EngineSchema.climb(db)
+      try EngineSchema.migrate(db)
     }
     let found = try EngineSchema.entries(of: db)
     for (name, sql) in try EngineSchema.expectedEntries() where found[name] == nil {
@@ -61,7 +60,7 @@ package struct MessageRepairer {
     }
     try db.execute(
       sql: """
-        PRAGMA user_version = \(EngineSchema.rungs.count);
+        PRAGMA user_version = \(EngineSchema.migrations.count);
         PRAGMA application_id = \(EngineSchema.applicationID);
         """)
   }
@@ -83,7 +82,7 @@ package struct MessageRepairer {
     result.unreadableMessageCount = Set(unreadable).count
   }
 
-  /// Messages whose channel is lost get one of another name, which nobody has.
+  /// Gives messages whose channel is lost a channel with a new, unused name.
   private mutating func recoverChannels() throws {
     let lost = try Int64.fetchAll(
       db,
@@ -103,7 +102,7 @@ package struct MessageRepairer {
     }
   }
 
-  private mutating func dropStrays() throws {
+  private mutating func dropOrphans() throws {
     for (table, condition) in [
       ("consumer", "channel_id NOT IN (SELECT id FROM channel)"),
       ("position", "consumer_id NOT IN (SELECT id FROM consumer)"),
@@ -130,8 +129,9 @@ package struct MessageRepairer {
     """
   }
 
-  /// A position is at least where its consumer's rows are; what it passes so is delivered.
-  private mutating func mendPositions(lostDeliveries: Bool) throws {
+  /// Moves a position to where its consumer's rows reach; messages that it thereby passes are
+  /// delivered.
+  private mutating func repairPositions(lostDeliveries: Bool) throws {
     let behind = try Row.fetchAll(
       db,
       sql: """
@@ -165,7 +165,7 @@ package struct MessageRepairer {
         try redeliver(to: row[0], row[1], row[2], after: 0, through: row[3])
       }
     }
-    // Whether a message has to wait for its key shows when it is taken.
+    // Taking a message checks again whether it must wait for its key.
     try db.execute(sql: "UPDATE delivery SET is_blocked = 0 WHERE is_blocked <> 0")
   }
 
@@ -185,7 +185,7 @@ package struct MessageRepairer {
     result.redeliveredCount += db.changesCount
   }
 
-  private mutating func mendEngineRow() throws {
+  private mutating func repairEngineRow() throws {
     if try Int.fetchOne(db, sql: "SELECT count(*) FROM engine") == 0 {
       result.rebuiltEngineRow = true
       try db.execute(
@@ -232,33 +232,33 @@ package struct MessageRepairer {
   }
 }
 
-/// What was done to the rows of a salvaged database so that they agree with each other:
-/// `docs/reference/verify-and-salvage.md`, "Messages".
+/// The changes of a repair to the rows of a salvaged database: `docs/reference/verify-and-salvage.md`,
+/// "Messages".
 public struct MessageRepairReport: Sendable, Hashable, Codable {
-  /// A channel's share.
+  /// The part of one channel.
   public struct Channel: Sendable, Hashable, Codable {
-    /// Its name; `recovered-N` where the name is lost.
+    /// The name; `recovered-N` if the name is lost.
     public let channel: String
-    /// Messages that are there.
+    /// Messages in the repaired database.
     public let messageCount: Int
-    /// Messages that are lost, by what the channel had counted; nil where its row is lost too.
+    /// Messages that are lost, by the channel's own count; nil if its row is lost too.
     public let lostMessageCount: Int?
   }
 
   /// The channels, by name.
   public internal(set) var channels: [Channel] = []
-  /// Messages that nobody could have read.
+  /// Messages that were dropped because they cannot be read.
   public internal(set) var unreadableMessageCount = 0
-  /// Rows of consumers, deliveries, dead letters and the like that referred to what is lost.
+  /// Rows of consumers, deliveries, dead letters and the like that referred to lost rows.
   public internal(set) var orphanedRowCount = 0
-  /// Messages that a consumer gets, perhaps again, as it is lost whether it had them.
+  /// Messages that a consumer gets, possibly again, as the record of its deliveries is lost.
   public internal(set) var redeliveredCount = 0
-  /// Whether the engine's row was lost, and was made anew from what is there.
+  /// Whether the engine's row was lost and was rebuilt from the other rows.
   public internal(set) var rebuiltEngineRow = false
-  /// Tables of the engine that were lost, with all of their rows.
+  /// Tables of the engine that were lost with all their rows, and were made again.
   public internal(set) var rebuiltTables: [String] = []
 
-  /// Whether nothing of the messages is lost, as far as the rows tell.
+  /// Whether no message is lost, as far as the rows show.
   public var isComplete: Bool {
     unreadableMessageCount == 0 && orphanedRowCount == 0 && redeliveredCount == 0
       && !rebuiltEngineRow

@@ -1,7 +1,7 @@
 internal import Foundation
 package import GRDB
 
-/// Looks at every row of the engine's tables, in one snapshot; changes nothing.
+/// Checks every row of the engine's tables in one snapshot; changes nothing.
 package struct MessageVerifier {
   private let db: Database
   private var result = MessageVerification()
@@ -14,7 +14,7 @@ package struct MessageVerifier {
     self.progress = progress
   }
 
-  /// Verifies what a connection sees; memory grows with the number of channels only.
+  /// Verifies what a connection sees; memory grows only with the number of channels.
   package static func run(
     _ db: Database, progress: @escaping (ExchangeProgress) -> Void = { _ in }
   ) throws -> MessageVerification {
@@ -27,14 +27,14 @@ package struct MessageVerifier {
     return verifier.result
   }
 
-  /// - Returns: whether the tables are such that their rows can be asked.
+  /// - Returns: whether the tables have the expected schema, so that their rows can be checked.
   private mutating func checkSchema() throws -> Bool {
     let applicationID = try Int64.fetchOne(db, sql: "PRAGMA application_id") ?? 0
     if applicationID != EngineSchema.applicationID {
       result.note("applicationID", "it is \(applicationID)")
     }
     let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
-    guard version == EngineSchema.rungs.count else {
+    guard version == EngineSchema.migrations.count else {
       result.note(
         "schemaVersion", "it is \(version); the next start of an engine brings it up to date")
       return false
@@ -42,7 +42,7 @@ package struct MessageVerifier {
     let found = try EngineSchema.entries(of: db)
     var isWhole = true
     for (name, sql) in try EngineSchema.expectedEntries() where found[name] != sql {
-      result.note("schema", found[name] == nil ? "\(name) is missing" : "\(name) is another")
+      result.note("schema", found[name] == nil ? "\(name) is missing" : "\(name) differs")
       isWhole = false
     }
     return isWhole
@@ -65,7 +65,7 @@ package struct MessageVerifier {
     }
   }
 
-  /// Each message by itself, and the sums of its channel.
+  /// Checks each message, and the sums of its channel.
   private mutating func checkMessages() throws {
     var sums: [Int64: (count: Int64, byteCount: Int64)] = [:]
     let total = try Int.fetchOne(db, sql: "SELECT sum(message_count) FROM channel") ?? 0
@@ -113,11 +113,11 @@ package struct MessageVerifier {
     }
     for (id, sum) in sums.sorted(by: { $0.key < $1.key }) {
       result.note(
-        "messageChannel", "\(sum.count) messages of channel number \(id), which is not there")
+        "messageChannel", "\(sum.count) messages of channel number \(id), which does not exist")
     }
   }
 
-  /// Each gives the rows that break a rule, as text for a person.
+  /// Each rule with a query for the rows that break it, as text for people.
   private var rowRules: [(String, String)] {
     let consumer = "'consumer ' || consumer_id"
     let message = "\(consumer) || ', message ' || timetoken"
@@ -230,7 +230,7 @@ package struct MessageVerifier {
     while let place = try places.next() { result.note(rule, place) }
   }
 
-  /// Names by the rule for names, and histories of failures that can be read.
+  /// Checks that names follow the rules for names, and that histories of failures can be read.
   private mutating func checkTexts() throws {
     let names = try Row.fetchCursor(
       db,
@@ -258,7 +258,7 @@ package struct MessageVerifier {
   }
 }
 
-/// What the messages' own rules say of a database whose pages are authentic:
+/// The result of checking the messages' own rules in a database whose pages are authentic:
 /// `docs/reference/verify-and-salvage.md`, "Messages".
 public struct MessageVerification: Sendable, Hashable, Codable {
   /// How many faults of one rule are described; all are counted.
@@ -266,21 +266,21 @@ public struct MessageVerification: Sendable, Hashable, Codable {
 
   /// A rule that is broken.
   public struct Fault: Sendable, Hashable, Codable {
-    /// The rule's name; stable.
+    /// The stable name of the rule.
     public internal(set) var rule: String
     /// How many rows break it.
     public internal(set) var count: Int
-    /// Where, for the first of them: channels, consumers, timetokens; never contents.
+    /// The places of the first of them: channels, consumers, timetokens; never contents.
     public internal(set) var places: [String]
   }
 
-  /// The rules that are broken; none, if all is well.
+  /// The rules that are broken; empty for a clean database.
   public internal(set) var faults: [Fault] = []
 
-  /// Messages that were looked at.
+  /// Messages that were checked.
   public internal(set) var messageCount = 0
 
-  /// Whether nothing is wrong.
+  /// Whether no rule is broken.
   public var isClean: Bool { faults.isEmpty }
 
   mutating func note(_ rule: String, _ place: @autoclosure () -> String) {

@@ -4,51 +4,54 @@ public import SealedVFS
 public import SystemPackage
 public import VaultedDatabase
 
-/// What ``MessagingEngine/verify(_:vault:checksContents:progress:)`` has found.
+/// The result of ``MessagingEngine/verify(_:vault:checksContents:progress:)``.
 public struct QueueVerification: Sendable {
-  /// Pages and log: `docs/reference/verify-and-salvage.md`.
+  /// The result for pages and log: `docs/reference/verify-and-salvage.md`.
   public let pages: VerificationReport
   /// Whether the database knows its vault's rollback anchor: `docs/explanation/vaulted-database.md`, "Anchor".
   public let anchor: AnchorState
-  /// The messages' own rules; nil where the pages are not clean, and were not asked.
+  /// The result for the messages' own rules; nil if the pages are not clean, as the rows were then
+  /// not checked.
   public let messages: MessageVerification?
 
-  /// Whether nothing is wrong.
+  /// Whether the verification found no fault.
   public var isClean: Bool {
     pages.isClean && messages?.isClean == true && !anchor.isMissing
   }
 
-  /// Whether the pages are whole, and the database is an older copy or has lost its last commits.
+  /// Whether the pages are clean, but the database is an older copy or has lost its last commits.
   public var isRolledBack: Bool { pages.isClean && anchor.isMissing }
 }
 
-/// What ``MessagingEngine/salvage(_:vault:acceptsRollback:progress:)`` has done.
+/// The result of ``MessagingEngine/salvage(_:vault:acceptsRollback:progress:)``.
 public struct QueueSalvage: Sendable {
-  /// Where the damaged database lies now, under the vault's key as before.
+  /// The path of the damaged database now; it is still under the vault's key.
   public let damagedPath: FilePath
-  /// What was copied, by table; nil when an earlier salvage was only finished.
+  /// The copied rows, by table; nil if this call only finished an earlier salvage.
   public let pages: SalvageReport?
-  /// Whether the damaged one knew its vault's rollback anchor, `missing` when that was accepted; nil when an
-  /// earlier salvage was only finished.
+  /// Whether the damaged database knew its vault's rollback anchor; `missing` if that was accepted.
+  ///
+  /// Nil if this call only finished an earlier salvage.
   public let anchor: AnchorState?
-  /// What was done about rows that lacked others; nil when an earlier salvage was only finished.
+  /// The repairs of rows that lacked others; nil if this call only finished an earlier
+  /// salvage.
   public let messages: MessageRepairReport?
 
-  /// Whether nothing is lost, as far as anything tells.
+  /// Whether nothing is lost, as far as the report shows.
   public var isComplete: Bool { pages?.isComplete == true && messages?.isComplete == true }
 }
 
 extension MessagingEngine {
-  /// Verifies a home's messages: every page and the log, whether they are an older copy, then the messages'
+  /// Verifies a home's messages: every page and the log, the rollback anchor, then the messages'
   /// own rules.
   ///
-  /// Nothing is changed, but that an interrupted salvage is finished. No engine may run on the home
-  /// meanwhile.
+  /// The call only finishes an interrupted salvage and changes nothing else. No engine must run on
+  /// the home at the same time.
   ///
   /// - Parameters:
   ///   - vault: the messaging vault of the home, unlocked.
   ///   - checksContents: whether SQLite also compares the pages with each other. Default: true.
-  ///   - progress: told of pages, on a thread of the verification's own.
+  ///   - progress: called with the pages done, on the verification's own thread.
   /// - Throws: `busy`; `databaseMissing`, `databaseMismatch`, `plainDatabase`, `newerVersion`;
   ///   `vaultLocked`, `vault`, `inputOutput`.
   public static func verify(
@@ -57,7 +60,7 @@ extension MessagingEngine {
   ) async throws(EngineError) -> QueueVerification {
     do {
       let found = try await VaultedDatabase.verify(
-        home, vault: vault, ledger: EngineAnchorStorage(), checksContents: checksContents,
+        home, vault: vault, anchorStorage: EngineAnchorStorage(), checksContents: checksContents,
         progress: progress
       ) { db in try MessageVerifier.run(db) }
       return QueueVerification(pages: found.pages, anchor: found.anchor, messages: found.rows)
@@ -66,29 +69,29 @@ extension MessagingEngine {
     }
   }
 
-  /// Puts a new database with all messages that are still whole in the place of a damaged one:
+  /// Replaces a damaged database with a new one that has all intact messages:
   /// `docs/reference/verify-and-salvage.md`, "Messages".
   ///
-  /// On return engines start on the new one, and the damaged one lies beside it under another name. Killed
-  /// in the midst, either the damaged one is in its place, or the next opening finishes the rest. No
-  /// engine may run on the home meanwhile.
+  /// On return engines start on the new database, and the damaged one is beside it under another
+  /// name. If the process is killed, either the damaged database is still in its place, or the next
+  /// opening finishes the rest. No engine must run on the home at the same time.
   ///
   /// - Parameters:
   ///   - vault: the messaging vault of the home, unlocked.
-  ///   - acceptsRollback: whether to go on where the database lacks the vault's rollback anchor: what it
-  ///     has lost is then accepted as lost. Default: false. Where what it knows of the anchor cannot be read,
-  ///     the salvage goes on, and ``QueueSalvage/anchor`` is `unreadable`.
-  ///   - progress: told of pages, on a thread of the salvage's own.
-  /// - Throws: `rolledBack` unless that is accepted, and what
-  ///   ``verify(_:vault:checksContents:progress:)`` throws; `damaged` if no messages can be read, `diskFull`: the
-  ///   damaged database is where it was then.
+  ///   - acceptsRollback: whether to continue if the database lacks the vault's rollback anchor;
+  ///     the commits that it lacks are then accepted as lost. If its anchors cannot be read, the
+  ///     salvage continues anyway, and ``QueueSalvage/anchor`` is `unreadable`. Default: false.
+  ///   - progress: called with the pages done, on the salvage's own thread.
+  /// - Throws: `rolledBack` unless accepted; the errors of
+  ///   ``verify(_:vault:checksContents:progress:)``; `damaged` if no messages can be read;
+  ///   `diskFull`. After an error the damaged database is still in its place.
   public static func salvage(
     _ home: DataVaultHome, vault: Vault, acceptsRollback: Bool = false,
     progress: @escaping @Sendable (PageProgress) -> Void = { _ in }
   ) async throws(EngineError) -> QueueSalvage {
     do {
       let salvaged = try await VaultedDatabase.salvage(
-        home, vault: vault, ledger: EngineAnchorStorage(), acceptsRollback: acceptsRollback,
+        home, vault: vault, anchorStorage: EngineAnchorStorage(), acceptsRollback: acceptsRollback,
         progress: progress
       ) { pages, pool in
         let deliveries = pages.tables.first { $0.name == "delivery" }

@@ -3,26 +3,27 @@ import FileLayer
 import SealedVFS
 import SystemPackage
 
-/// Rebuilds what power cuts could have left of a recorded work, and opens each.
+/// Rebuilds states that power cuts can leave of a recorded workload, and opens each.
 struct CrashEnumeration {
   let work: RecordedWork
   let form: FileForm
-  /// Whether an acknowledged step may be missing: durability was waived, not consistency.
-  let mayForget: Bool
+  /// Whether an acknowledged step can be missing, as durability was waived, but not consistency.
+  let canForget: Bool
 
-  /// What was found.
+  /// The results of an enumeration.
   struct Totals: Sendable {
     var states = 0
-    /// States in which something acknowledged is missing, or that do not open.
+    /// States that lack an acknowledged step, or that do not open.
     var lost = 0
-    /// States that say what was never there.
+    /// States with contents that never existed.
     var wrong = 0
-    /// The first few, in words.
+    /// The first few findings, as text.
     var findings: [String] = []
   }
 
-  /// Tries every prefix with nothing and with everything unsynchronized lost, then, round after
-  /// round, other choices by the die, until `stateCount` different states were opened.
+  /// Tries every prefix with no unsynchronized write lost and with all of them lost.
+  ///
+  /// Then it tries other random choices in rounds, until `stateCount` different states were opened.
   func callAsFunction(stateCount: Int, seed: UInt64) throws -> Totals {
     var totals = Totals()
     var seen: Set<Int> = []
@@ -32,7 +33,7 @@ struct CrashEnumeration {
         try check(disk, moment, loss, checker, &seen, &totals)
       }
     }
-    // Several choices at each moment in one pass: following the events is work too.
+    // Several choices at each moment in one pass, as following the events costs time too.
     let choiceCount = UInt64(min(64, max(1, stateCount / (4 * work.events.count))))
     var round: UInt64 = 0
     var fruitlessRounds = 0
@@ -51,7 +52,7 @@ struct CrashEnumeration {
     return totals
   }
 
-  /// A place between two events.
+  /// A moment between two events.
   private struct Moment {
     let eventCount: Int
     let acknowledged: Int
@@ -76,7 +77,7 @@ struct CrashEnumeration {
     guard seen.insert(Self.hash(files, moment.acknowledged)).inserted else { return }
     totals.states += 1
     let place = "after event \(moment.eventCount) of \(work.events.count), \(loss)"
-    switch checker.check(files, acknowledged: moment.acknowledged, mayForget: mayForget) {
+    switch checker.check(files, acknowledged: moment.acknowledged, canForget: canForget) {
     case .right: return
     case .lost(let what):
       totals.lost += 1

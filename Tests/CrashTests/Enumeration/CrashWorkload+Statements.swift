@@ -42,9 +42,10 @@ extension CrashWorkload {
     self == .incrementalVacuum ? ["PRAGMA auto_vacuum = INCREMENTAL", "VACUUM"] : []
   }
 
-  /// What is set before the first step, and leaves the contents alone.
+  /// The settings before the first step, which do not change the contents.
   ///
-  /// Without a log, FULL leaves a commit's last step, the journal's removal, to the system: EXTRA.
+  /// Without a log, FULL leaves the last step of a commit, the removal of the journal, to the
+  /// system; EXTRA does not.
   func settings(_ recording: WorkRecording) -> [String] {
     var settings = ["PRAGMA temp_store = MEMORY"]
     switch self {
@@ -86,7 +87,7 @@ extension CrashWorkload {
     case .creationInLog: ["PRAGMA journal_mode = WAL"] + Self.start + Self.commits.prefix(3)
     case .logSpills, .journalSpills: (1...3).map(Self.spill)
     case .persistentJournal:
-      // Behind the records of the shorter transactions lie those of the longer one.
+      // After the records of the shorter transactions lie those of the longer one.
       Self.commits + [
         Self.spill(1), "UPDATE t SET body = zeroblob(200) WHERE id < 12",
         "BEGIN; UPDATE t SET name = name || 'x' WHERE id < 40; DELETE FROM t WHERE id < 9; ROLLBACK",

@@ -4,7 +4,7 @@ import SealedVFS
 import SystemPackage
 import VaultCrypto
 
-/// Something done to a database whose every step is recorded.
+/// A workload on a database whose every step is recorded.
 enum CrashWorkload: String, CaseIterable, Sendable {
   case creation, creationInLog
   case log, logSpills, checkpoints, logVacuum, normalLog
@@ -13,11 +13,11 @@ enum CrashWorkload: String, CaseIterable, Sendable {
   case publish, lease, keyChange
   case together, settling, retention, ownRows
 
-  /// How far behind the last acknowledgement a state may be: only where durability was waived.
-  var mayForget: Bool { self == .normalLog }
+  /// How far a state can be behind the last acknowledgement: only if durability was waived.
+  var canForget: Bool { self == .normalLog }
 
-  /// Whether plain SQLite can do the same.
-  var hasPlainTwin: Bool { self != .keyChange }
+  /// Whether plain SQLite can run the same workload.
+  var runsOnPlainSQLite: Bool { self != .keyChange }
 
   func record(_ form: FileForm) async throws -> RecordedWork {
     let recording = try WorkRecording(form)
@@ -81,7 +81,7 @@ enum CrashWorkload: String, CaseIterable, Sendable {
 }
 
 extension RecordedWork {
-  /// Forgets what was recorded before the work began.
+  /// Drops what was recorded before the workload began.
   mutating func dropEvents(_ count: Int) {
     self = RecordedWork(
       events: Array(events.dropFirst(count)), initial: initial, contents: contents,

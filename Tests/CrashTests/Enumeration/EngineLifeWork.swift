@@ -8,10 +8,10 @@ import SealedSQLite
 import SystemPackage
 import VaultCrypto
 
-/// What a whole engine does to its database: shared commits, two consumers, retention, the caller's own
-/// rows, a clean stop.
+/// The work of a whole engine on its database: shared commits, two consumers, retention, the
+/// caller's own rows, a clean stop.
 ///
-/// Each commit is noted as it happens, before anybody who waits for it is told.
+/// Each commit is noted before a caller that waits for it resumes.
 struct EngineLifeWork {
   private let recording: WorkRecording
   private let time = ManualTimeSource()
@@ -84,12 +84,12 @@ struct EngineLifeWork {
         (0..<5).map { message("\(round) batch \($0)", size: 200) },
       ]
       let (orders, audit) = (orders, audit)
-      var verbs: [@Sendable () async throws -> Void] = publications.map { messages in
+      var operations: [@Sendable () async throws -> Void] = publications.map { messages in
         { try await engine.publish(messages) }
       }
-      verbs.append { _ = try await engine.receive(from: orders, for: audit, maximumCount: 3) }
-      verbs.append { [urgent] in try await engine.publish(urgent) }
-      try await Self.atOnce(verbs, engine, pool)
+      operations.append { _ = try await engine.receive(from: orders, for: audit, maximumCount: 3) }
+      operations.append { [urgent] in try await engine.publish(urgent) }
+      try await Self.atOnce(operations, engine, pool)
       let deliveries = try await engine.receive(from: orders, maximumCount: 4)
       try await Self.atOnce(
         deliveries.map { delivery in { try await engine.acknowledge([delivery.token]) } }, engine,
@@ -98,20 +98,21 @@ struct EngineLifeWork {
   }
 
   private static func atOnce(
-    _ verbs: [@Sendable () async throws -> Void], _ engine: MessagingEngine, _ pool: DatabasePool
+    _ operations: [@Sendable () async throws -> Void], _ engine: MessagingEngine,
+    _ pool: DatabasePool
   ) async throws {
     let leave = DispatchSemaphore(value: 0)
     pool.asyncWriteWithoutTransaction { _ in leave.wait() }
     var callers: [Task<Void, any Error>] = []
-    for verb in verbs {
-      callers.append(Task { try await verb() })
+    for operation in operations {
+      callers.append(Task { try await operation() })
       while engine.waitingCount < callers.count { try await Task.sleep(for: .microseconds(200)) }
     }
     leave.signal()
     for caller in callers { try await caller.value }
   }
 
-  /// Everything that becomes of a delivery.
+  /// Settles deliveries in every way.
   private func settle(_ engine: MessagingEngine) async throws {
     try await engine.addConsumer(audit, of: orders, maximumAttempts: 2)
     for number in 0..<3 { try await engine.publish(message("keyed \(number)", key: "k")) }
@@ -177,7 +178,7 @@ struct EngineLifeWork {
   }
 }
 
-/// Notes what the database says after each commit of a pool's writer.
+/// Notes the contents of the database after each commit of a pool's writer.
 private final class CommitNotes: TransactionObserver {
   private let recording: WorkRecording
   private(set) var failure: (any Error)?

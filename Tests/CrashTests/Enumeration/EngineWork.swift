@@ -5,7 +5,7 @@ import MessagingQueue
 import QueueFixture
 import SystemPackage
 
-/// What the messaging engine does to its database: publish, receive, acknowledge, release.
+/// The work of the messaging engine on its database: publish, receive, acknowledge, release.
 struct EngineWork {
   private let recording: WorkRecording
   private let time = ManualTimeSource()

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `make crash STATES=100000` tries that many states of each workload; here 300.
+/// `make crash STATES=100000` tries that many states of each workload; the default is 300.
 @Suite struct EnumerationTests {
   private static let environment = ProcessInfo.processInfo.environment
   private static let stateCount = environment["DATAVAULT_CRASH_STATES"].flatMap(Int.init) ?? 300
@@ -9,14 +9,14 @@ import Testing
     environment["DATAVAULT_CRASH_SEED"].flatMap(UInt64.init) ?? 0x5EED
 
   @Test(arguments: CrashWorkload.allCases)
-  func `no power cut loses what was acknowledged or shows what was not committed`(
+  func `a power cut loses no acknowledged step and shows no uncommitted one`(
     workload: CrashWorkload
   ) async throws {
-    // What plain SQLite survives is not lost by us: the same cuts are tried on its own files.
-    let forms = workload.hasPlainTwin ? FileForm.allCases : [.sealed]
+    // The same cuts are tried on plain SQLite's own files, to compare.
+    let forms = workload.runsOnPlainSQLite ? FileForm.allCases : [.sealed]
     for form in forms {
       let enumeration = CrashEnumeration(
-        work: try await workload.record(form), form: form, mayForget: workload.mayForget)
+        work: try await workload.record(form), form: form, canForget: workload.canForget)
       let totals = try enumeration(stateCount: Self.stateCount, seed: Self.seed)
       print(
         """
@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  @Test func `an engine starts from every state that a cut leaves, with all that was acknowledged`()
+  @Test func `an engine starts after every cut with all acknowledged messages`()
     async throws
   {
     let asked = Self.stateCount / 10
@@ -36,19 +36,19 @@ import Testing
     print("crash starts: \(totals.states), lost: \(totals.lost), wrong: \(totals.wrong)")
     #expect(totals.lost == 0, "\(totals.findings.prefix(5))")
     #expect(totals.wrong == 0, "\(totals.findings.prefix(5))")
-    // Homes that are equal after neighbouring cuts count once.
+    // Equal homes after neighbouring cuts count once.
     #expect(totals.states >= min(asked * 2 / 3, 40))
   }
 
-  @Test func `a log that lacks, repeats or swaps a message, or brings one back, is noticed`() {
+  @Test func `the check notices a log that lacks, repeats, swaps or restores a message`() {
     let notes = [
       "made", "publishing a", "published a", "publishing b", "published b", "publishing c",
       "acknowledging a", "acknowledged a",
     ]
-    #expect(StartEnumeration.judge(["b"], notes) == nil)
-    #expect(StartEnumeration.judge(["b", "c"], notes) == nil)
+    #expect(StartEnumeration.finding(["b"], notes) == nil)
+    #expect(StartEnumeration.finding(["b", "c"], notes) == nil)
     for wrong in [[], ["c"], ["b", "b"], ["c", "b"], ["a", "b"], ["b", "d"]] {
-      #expect(StartEnumeration.judge(wrong, notes) != nil, "\(wrong)")
+      #expect(StartEnumeration.finding(wrong, notes) != nil, "\(wrong)")
     }
   }
 }

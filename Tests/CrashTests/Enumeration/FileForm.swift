@@ -3,13 +3,13 @@ import SealedVFS
 import SystemPackage
 import VaultCrypto
 
-/// Whether the same work is done on our files or, to compare, on SQLite's own.
+/// Whether a workload runs on sealed files or, to compare, on plain SQLite's.
 enum FileForm: String, CaseIterable, Sendable {
   case sealed, plain
 
   static let keyBytes = [UInt8](repeating: 0x4B, count: 32)
 
-  /// Promises the key of a database, where there is one.
+  /// Registers the key of a sealed database.
   func register(
     _ path: FilePath, over vfs: String, key: [UInt8] = keyBytes, setsReserve: Bool = false
   ) throws -> KeyRegistration? {

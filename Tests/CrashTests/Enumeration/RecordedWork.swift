@@ -5,7 +5,7 @@ import Foundation
 import SealedVFS
 import SystemPackage
 
-/// What a workload did to the disk, and what the database said after each acknowledged step.
+/// The steps of a workload on the disk, and the database's contents after each acknowledged step.
 struct RecordedWork {
   /// The steps, with a mark after each acknowledged one: its number in `contents`.
   let events: [FileEvent]
@@ -14,11 +14,11 @@ struct RecordedWork {
   let contents: [Int]
   let database: FilePath
   var attached: FilePath?
-  /// The keys that may open a state, by the first bytes of the file.
+  /// The keys that can open a state, by the first bytes of the file.
   var keys: [[UInt8]] = [FileForm.keyBytes]
 }
 
-/// A workload while it is recorded, in a directory of its own.
+/// A workload under recording, in a directory of its own.
 final class WorkRecording {
   let form: FileForm
   let recorder = FileRecorder()
@@ -40,7 +40,7 @@ final class WorkRecording {
     try? FileManager.default.removeItem(atPath: directory.string)
   }
 
-  /// Notes that a step has returned, and what the database says then.
+  /// Notes that a step has returned, and the database's contents at that moment.
   func acknowledge(_ connection: SQLConnection) throws {
     contents.append(try connection.digest())
     if contents.count > 1 { recorder.mark("\(contents.count - 1)") }
@@ -55,7 +55,7 @@ final class WorkRecording {
     }
   }
 
-  /// The files as they are, while no connection has them open.
+  /// The current files, while no connection has them open.
   func image() throws -> [FilePath: [UInt8]] {
     var image: [FilePath: [UInt8]] = [:]
     for name in try FileManager.default.contentsOfDirectory(atPath: directory.string) {

@@ -7,8 +7,9 @@ import SystemPackage
 import VaultCrypto
 import VaultedDatabase
 
-/// Records a home from its first start on, vault and database in one log, and starts an engine on what a
-/// kill or a power cut at each step of it leaves.
+/// Records a home from its first start on, vault and database in one record.
+///
+/// Then it starts an engine on what a kill or a power cut at each step leaves.
 struct StartEnumeration {
   struct Totals: Sendable {
     var states = 0
@@ -17,7 +18,7 @@ struct StartEnumeration {
     var findings: [String] = []
   }
 
-  /// A home as a cut leaves it.
+  /// A home after a cut.
   private struct State {
     let place: String
     let files: [FilePath: [UInt8]]
@@ -41,7 +42,7 @@ struct StartEnumeration {
     root = Self.freshFolder()
   }
 
-  /// - Parameter stateCount: about so many of the states.
+  /// - Parameter stateCount: about how many of the states to try.
   func callAsFunction(stateCount: Int) async throws -> Totals {
     defer { Self.remove(root) }
     try await record()
@@ -50,7 +51,7 @@ struct StartEnumeration {
       totals.states += 1
       do {
         let texts = try await texts(state)
-        if let finding = Self.judge(texts, state.notes) {
+        if let finding = Self.finding(texts, state.notes) {
           totals.wrong += 1
           totals.findings.append("\(state.place): \(finding): \(texts), \(state.notes)")
         }
@@ -62,7 +63,8 @@ struct StartEnumeration {
     return totals
   }
 
-  /// Two lives of an engine that records an anchor with every second commit; the first ends cleanly.
+  /// Two starts of an engine that records an anchor with every second commit; the first ends
+  /// cleanly.
   private func record() async throws {
     let home = DataVaultHome(
       root, fileSystem: RecordingFileSystem(recorder: recorder),
@@ -92,7 +94,7 @@ struct StartEnumeration {
     }
   }
 
-  /// Evenly chosen, and of equal homes with equal notes one.
+  /// Evenly chosen states; equal homes with equal notes count once.
   private func states(atMost stateCount: Int) -> [State] {
     let losses: [(String, DiskReplay.Loss)] = [
       ("killed", .nothing), ("power cut", .everythingUnsynchronized),
@@ -153,16 +155,16 @@ struct StartEnumeration {
     return texts
   }
 
-  /// What is wrong with a log, by what callers had been told.
-  static func judge(_ texts: [String], _ notes: [String]) -> String? {
+  /// The fault of a log, compared with the results that callers got; nil for none.
+  static func finding(_ texts: [String], _ notes: [String]) -> String? {
     func noted(_ word: String) -> [String] {
       notes.filter { $0.hasPrefix(word + " ") }.map { String($0.dropFirst(word.count + 1)) }
     }
     let begun = noted("publishing")
     if texts != begun.filter(texts.contains) { return "not what was published, in its order" }
-    let mayBeGone = Set(noted("acknowledging"))
+    let possiblyGone = Set(noted("acknowledging"))
     if let missing = noted("published").first(where: {
-      !texts.contains($0) && !mayBeGone.contains($0)
+      !texts.contains($0) && !possiblyGone.contains($0)
     }) {
       return "\(missing) is lost"
     }

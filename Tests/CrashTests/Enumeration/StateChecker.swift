@@ -3,8 +3,8 @@ import SealedVFS
 import SystemPackage
 import VaultCrypto
 
-/// Opens a disk as a power cut left it and compares what the database says with what it said when
-/// it was alive.
+/// Opens a disk after a power cut and compares the database's contents with those noted during the
+/// work.
 final class StateChecker {
   enum Verdict {
     case right
@@ -20,7 +20,7 @@ final class StateChecker {
   private let attachedRegistration: KeyRegistration?
   private var stateCount = 0
 
-  /// Of so many states one is verified, before and after SQLite recovers it.
+  /// One in this many states is verified, before and after SQLite recovers it.
   private static let verifiedShare = 4
 
   init(work: RecordedWork, form: FileForm) throws {
@@ -30,8 +30,8 @@ final class StateChecker {
     attachedRegistration = try work.attached.flatMap { try form.register($0, over: name) }
   }
 
-  /// The state must be the acknowledged one, or the one that was being made.
-  func check(_ files: [String: [UInt8]], acknowledged: Int, mayForget: Bool) -> Verdict {
+  /// The state must be the last acknowledged one or the next one.
+  func check(_ files: [String: [UInt8]], acknowledged: Int, canForget: Bool) -> Verdict {
     disk.load(files)
     defer { disk.load([:]) }
     do {
@@ -51,7 +51,7 @@ final class StateChecker {
       let allowed = work.contents[acknowledged...min(acknowledged + 1, work.contents.count - 1)]
       if allowed.contains(found) { return .right }
       let isEarlier = work.contents[..<acknowledged].contains(found)
-      if isEarlier { return mayForget ? .right : .lost("an earlier state is there") }
+      if isEarlier { return canForget ? .right : .lost("an earlier state is there") }
       return .wrong("this was never a state")
     } catch let failure {
       return .lost("\(failure)")
@@ -62,18 +62,19 @@ final class StateChecker {
     let description: String
   }
 
-  /// What verification has against a state from which nothing is lost; nil where it is clean.
+  /// The faults that verification finds in a state that lost nothing; nil for none.
   private func verify(_ files: [String: [UInt8]], key: [UInt8], _ when: String) throws -> String? {
     for path in [work.database, work.attached].compactMap(\.self) {
-      // Nothing was written yet, or the database is all in the journal's promise to remove it.
+      // The file was not written yet, or the journal promises to remove it.
       guard let file = files[path.string], !file.isEmpty else { continue }
       switch verification(of: path, key) {
       case .success(let found):
-        // A cut never looks like an attack.
+        // Verification must not report a cut as an attack.
         let hasWarning = found.log.otherGeneration != nil || !found.log.changedHeaderFrames.isEmpty
         if !found.isClean || hasWarning { return "\(when), verification is not clean: \(found)" }
       case .failure(let error):
-        // A hot journal from before the first page: whether that may be is asked of the contents.
+        // A hot journal from before the first page; the check of the contents decides whether it is
+        // correct.
         if error.code != .absent { throw error }
       }
     }

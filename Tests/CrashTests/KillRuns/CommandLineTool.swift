@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
 
-/// The `datavault` that was built beside these tests, on a home of its own.
+/// The `datavault` that was built with these tests, on a home of its own.
 struct CommandLineTool: Sendable {
-  /// What a finished process left.
+  /// The result of a finished process.
   struct Outcome {
     var status: Int32
     var output: [UInt8]
@@ -20,12 +20,12 @@ struct CommandLineTool: Sendable {
   var database: URL { home.appendingPathComponent("messaging.db") }
   private var passwordFile: URL { folder.appendingPathComponent("password") }
   private var keyFile: URL { folder.appendingPathComponent("key") }
-  /// What opens the vault: its password, or a key file that spares the derivation.
+  /// Whether a key file opens the vault instead of the password, which saves the derivation.
   private var usesKeyFile = false
 
   static let password = "correct horse battery staple"
 
-  /// Beside the test bundle, or where `DATAVAULT_EXECUTABLE` says.
+  /// The executable beside the test bundle, or the one that `DATAVAULT_EXECUTABLE` names.
   static let executable: URL = {
     if let path = ProcessInfo.processInfo.environment["DATAVAULT_EXECUTABLE"] {
       return URL(fileURLWithPath: path)
@@ -63,7 +63,7 @@ struct CommandLineTool: Sendable {
     usesKeyFile = true
   }
 
-  /// The arguments that say where the home is and open its vault.
+  /// The arguments that name the home and open its vault.
   private var opening: [String] {
     ["--home", home.path]
       + (usesKeyFile
@@ -111,7 +111,7 @@ struct CommandLineTool: Sendable {
   }
 }
 
-/// A run that could not be made, as against one that broke a promise.
+/// An error of the test itself, not a broken promise.
 struct CrashTestError: Error, CustomStringConvertible {
   let description: String
 

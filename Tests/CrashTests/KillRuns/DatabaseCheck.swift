@@ -5,9 +5,9 @@ import SystemPackage
 import VaultCrypto
 import VaultedDatabase
 
-/// Opens the database as an engine would and looks at all of it.
+/// Opens the database as an engine does and checks all of it.
 enum DatabaseCheck {
-  /// What `integrity_check` finds, and the first page that does not open.
+  /// The findings of `integrity_check`, and the first page that does not open.
   static func findings(home: URL) async throws -> [String] {
     let home = DataVaultHome(FilePath(home.path))
     let vault = try await Vault.get(.messaging, in: home.store)
@@ -19,7 +19,7 @@ enum DatabaseCheck {
       try String.fetchAll(db, sql: "PRAGMA integrity_check").filter { $0 != "ok" }
         + Row.fetchAll(db, sql: "PRAGMA foreign_key_check").map { "foreign key: \($0)" }
     }
-    // A backup reads every page there is, those of the free list too.
+    // A backup reads every page, also those of the free list.
     try database.pool.backup(to: DatabaseQueue())
     try database.close()
     await vault.lock()

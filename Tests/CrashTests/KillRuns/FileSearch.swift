@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// Looks into files for texts that must not be there.
+/// Searches files for texts that must not be there.
 struct FileSearch {
   let texts: [[UInt8]]
 

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `make crash` runs these with `DATAVAULT_KILL_RUNS=200`; here a few each time.
+/// `make crash` runs these with `DATAVAULT_KILL_RUNS=200`; the default is a few.
 @Suite struct KillRunTests {
   private static let environment = ProcessInfo.processInfo.environment
 
@@ -21,7 +21,7 @@ import Testing
     #expect(totals.runs == count)
   }
 
-  @Test func `the search finds a text that is in a file, wherever it is`() throws {
+  @Test func `the search finds a text at any place in a file`() throws {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("datavault-search-\(UUID().uuidString)")
     let nested = folder.appendingPathComponent("vaults")

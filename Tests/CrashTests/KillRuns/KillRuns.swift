@@ -2,11 +2,11 @@ import FileLayer
 import Foundation
 import GRDB
 
-/// Kills publishing processes at random moments and looks at what is left, again and again.
+/// Kills publishing processes at random moments and checks what is left, many times.
 ///
-/// After each kill: sometimes a stock SQLite meddles; no file shows plaintext; the database opens, is
-/// whole, and every page of it opens; what is received is what was sent, from the first line on, and
-/// no acknowledged message is missing.
+/// After some kills, a stock SQLite writes to the files. After each kill, no file shows plaintext,
+/// the database opens, it is intact, and every page of it opens. The received messages are the sent
+/// ones from the first line on, and no acknowledged message is missing.
 actor KillRuns {
   struct Totals: Sendable {
     var runs = 0
@@ -35,7 +35,7 @@ actor KillRuns {
   private var random: SplitMix
   private var totals = Totals()
 
-  /// Processes are waited for here, and the cooperative pool is no place for that.
+  /// An executor of its own, as waiting for processes would block the cooperative pool.
   nonisolated var unownedExecutor: UnownedSerialExecutor {
     unsafe executor.asUnownedSerialExecutor()
   }
@@ -53,7 +53,7 @@ actor KillRuns {
       }
       try await once(NumberedLines(run: run), tool!)
       guard totals.findings.isEmpty else {
-        totals.findings.append("what is left is in \(tool!.folder.path)")
+        totals.findings.append("the files are in \(tool!.folder.path)")
         return totals
       }
     }

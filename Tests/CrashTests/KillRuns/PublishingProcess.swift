@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import Glibc
 
-/// A `datavault queue publish` that is fed lines until it is killed.
+/// A `datavault queue publish` that gets lines until it is killed.
 final class PublishingProcess {
   private struct Progress: Decodable {
     var published: Int
@@ -13,13 +13,14 @@ final class PublishingProcess {
   private let errors: URL
   private let fed = DispatchSemaphore(value: 0)
 
-  /// Starts it, and a thread that writes lines in bursts of random size with pauses between some.
+  /// Starts the process, and a thread that writes lines in bursts of random size with pauses
+  /// between some.
   ///
   /// - Parameters:
-  ///   - name: tells it from others at the same tool.
-  ///   - burst: most lines of one.
+  ///   - name: distinguishes the process from others with the same tool.
+  ///   - burst: the most lines of one burst.
   ///   - pauseEvery: after how many bursts it pauses, on average.
-  ///   - count: lines after which it waits for the kill.
+  ///   - count: after this number of lines it waits for the kill.
   ///   - line: the line of a number, without its newline.
   init(
     tool: CommandLineTool, channel: String, name: String = "", options: [String] = [],
@@ -36,7 +37,7 @@ final class PublishingProcess {
     process.standardError = try CommandLineTool.fresh(errors)
     signal(SIGPIPE, SIG_IGN)
     try process.run()
-    // Its own copy of the reading end would keep the pipe alive after the kill.
+    // The parent's copy of the reading end would keep the pipe open after the kill.
     try input.fileHandleForReading.close()
     let descriptor = dup(input.fileHandleForWriting.fileDescriptor)
     try input.fileHandleForWriting.close()
@@ -58,7 +59,7 @@ final class PublishingProcess {
     }
   }
 
-  /// Returns once a first commit was acknowledged.
+  /// Returns after the first acknowledged commit.
   func waitForFirstAcknowledgement() throws {
     let deadline = DispatchTime.now() + .seconds(60)
     while try acknowledgedCount == 0 {
@@ -71,7 +72,7 @@ final class PublishingProcess {
     }
   }
 
-  /// kill -9, and the end of the feeding thread.
+  /// Sends SIGKILL, and ends the feeding thread.
   func kill() {
     Glibc.kill(process.processIdentifier, SIGKILL)
     process.waitUntilExit()
@@ -94,7 +95,7 @@ final class PublishingProcess {
       guard writeAll(burst, to: descriptor) else { return }
       if random.next(below: pauseEvery) == 0 { usleep(UInt32(random.next(below: 30_000))) }
     }
-    // Input that ends would let the process end: it waits for the kill instead.
+    // The end of the input would let the process end, so the thread waits for the kill instead.
     var closed = pollfd(fd: descriptor, events: 0, revents: 0)
     poll(&closed, 1, -1)
   }

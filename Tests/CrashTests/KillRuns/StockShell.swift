@@ -1,6 +1,6 @@
 import Foundation
 
-/// The distribution's own `sqlite3`, pointed at a sealed database by somebody who does not know better.
+/// The distribution's own `sqlite3`, run on a sealed database by mistake.
 enum StockShell {
   static let executable = URL(fileURLWithPath: "/usr/bin/sqlite3")
 
@@ -11,7 +11,7 @@ enum StockShell {
 
   /// Runs one statement, and returns the names of files it changed.
   ///
-  /// The shared-memory index is left out: it holds nothing that the log does not.
+  /// The shared-memory index is left out, as it contains nothing that the log does not.
   static func changedFiles(running statement: String, on tool: CommandLineTool) throws -> [String] {
     let before = try contents(of: tool)
     _ = try tool.run([tool.database.path, statement], executable: executable)

@@ -1,6 +1,6 @@
-/// What the workers on one channel have seen, and whether a queue may behave like that.
+/// Checks what the workers on one channel have seen against the promises of a queue.
 struct DeliveryChecker: Sendable {
-  /// A message: a publisher's number, and its own.
+  /// A message: its publisher's number, and its own.
   struct Label: Hashable, Sendable, Comparable, CustomStringConvertible {
     let publisher: Int
     let number: Int
@@ -12,10 +12,10 @@ struct DeliveryChecker: Sendable {
     }
   }
 
-  /// What is known of a delivery's acknowledgement.
+  /// The knowledge about a delivery's acknowledgement.
   enum Settlement: Hashable, Sendable {
     case none
-    /// Whoever acknowledged was killed over it.
+    /// The receiver was killed during the acknowledgement.
     case perhaps
     /// The acknowledgement had returned by then.
     case certain(at: Duration)
@@ -29,15 +29,15 @@ struct DeliveryChecker: Sendable {
     var deliveries: [(label: Label, key: String?, settlement: Settlement)] = []
   }
 
-  /// Messages of each publisher that were acknowledged to it.
+  /// How many messages each publisher got acknowledged.
   var acknowledged: [Int]
   var visits: [Visit] = []
-  /// The last visit: it takes all that is left.
+  /// The last visit, which receives everything that is left.
   var drain: Visit?
 
   private var all: [Visit] { visits + (drain.map { [$0] } ?? []) }
 
-  /// Messages that are neither there nor acknowledged by a receiver.
+  /// Messages that are neither in the queue nor acknowledged by a receiver.
   var lost: [Label] {
     var settled: Set<Label> = []
     var counts = acknowledged
@@ -45,7 +45,7 @@ struct DeliveryChecker: Sendable {
       for delivery in visit.deliveries {
         let label = delivery.label
         guard counts.indices.contains(label.publisher) else { continue }
-        // Commits are in order: what is before a message that was seen is there too.
+        // Commits are in order, so a message that was seen proves those before it.
         counts[label.publisher] = max(counts[label.publisher], label.number + 1)
         if delivery.settlement != .none { settled.insert(label) }
       }
@@ -55,10 +55,11 @@ struct DeliveryChecker: Sendable {
     }
   }
 
-  /// Deliveries that should not have been, in words.
+  /// Deliveries that break a promise, as text.
   var wrong: [String] { twice + again + early + outOfOrder }
 
-  /// A process that acknowledges what it prints prints it once, and nobody prints a message twice.
+  /// A process that acknowledges what it prints prints it once, and no process prints a message
+  /// twice.
   private var twice: [String] {
     all.flatMap { visit in
       Dictionary(grouping: visit.deliveries, by: \.label).filter { $1.count > 1 }
@@ -66,7 +67,7 @@ struct DeliveryChecker: Sendable {
     }
   }
 
-  /// What was acknowledged before a process began is not for that process.
+  /// A message that was acknowledged before a process began is not delivered to it.
   private var again: [String] {
     var end: [Label: Duration] = [:]
     for delivery in all.flatMap(\.deliveries) {
@@ -80,7 +81,7 @@ struct DeliveryChecker: Sendable {
     }
   }
 
-  /// A lease begins no sooner than its process.
+  /// A lease begins no earlier than its process.
   private var early: [String] {
     pairs { first, second in
       guard second.end < first.start + first.lease else { return [] }
@@ -90,7 +91,7 @@ struct DeliveryChecker: Sendable {
     }
   }
 
-  /// Of a key no message comes before an earlier one is acknowledged.
+  /// No message of a key comes before an earlier one is acknowledged.
   private var outOfOrder: [String] {
     let within = all.flatMap { visit in
       var last: [String: Label] = [:]
@@ -117,7 +118,7 @@ struct DeliveryChecker: Sendable {
       }
   }
 
-  /// Every two visits of which one had ended when the other began.
+  /// Every two visits of which one ended before the other began.
   private func pairs(_ findings: (Visit, Visit) -> [String]) -> [String] {
     all.flatMap { first in
       all.flatMap { second in first.end < second.start ? findings(first, second) : [] }

@@ -1,11 +1,12 @@
 import Foundation
 
-/// A line that a publisher sends as JSON: it says who sent it and as which, and mostly hangs on one of five keys.
+/// A line that a publisher sends as JSON, with its sender and number; most lines have one of five
+/// keys.
 struct KeyedLine: Sendable {
   let run: Int
   let publisher: Int
 
-  /// What the payload of a number is: mostly short, now and then longer than a page.
+  /// The payload of a number: mostly short, sometimes longer than a page.
   func payload(_ number: Int) -> [UInt8] {
     let line = NumberedLines(run: run << 4 | publisher).line(number)
     return Array("\(run) \(publisher) ".utf8) + line.prefix(number % 16 == 0 ? 6_000 : 300)
@@ -26,7 +27,7 @@ struct KeyedLine: Sendable {
     let token: String?
   }
 
-  /// What a received line is; nil for one that nobody sent.
+  /// The label of a received line; nil for a line that no publisher sent.
   static func label(of received: Received, run: Int, publisherCount: Int) -> DeliveryChecker.Label?
   {
     let words = received.payload.split(separator: " ", maxSplits: 4)

@@ -2,25 +2,25 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A thread that runs one `datavault queue receive` after the other until it is killed with the process
-/// of that moment.
+/// A thread that runs one `datavault queue receive` after another, until it is killed together with
+/// the current process.
 final class ReceivingWorker: Sendable {
-  /// How it acknowledges.
+  /// How the worker acknowledges.
   enum Habit: Sendable {
-    /// The receiver does, what it has printed.
+    /// The receiver acknowledges what it has printed.
     case byPrinting
-    /// A process of its own does, for some of what was received; the rest is left to its lease.
+    /// Another process acknowledges some of what was received; the leases of the rest end.
     case some
   }
 
   private struct State {
     var process: Process?
     var isKilled = false
-    var ledger: [DeliveryChecker.Visit] = []
+    var visits: [DeliveryChecker.Visit] = []
     var findings: [String] = []
   }
 
-  /// Long enough for a delivery to be seen as held, short enough to be waited for.
+  /// Long enough to notice that a delivery is held, short enough to wait for its end.
   static let lease = Duration.milliseconds(400)
 
   private let tool: CommandLineTool
@@ -47,16 +47,16 @@ final class ReceivingWorker: Sendable {
     }
   }
 
-  /// Returns when it has received for the first time.
+  /// Returns after the first receive.
   func waitForFirstVisit() throws {
     let deadline = Self.now + .seconds(60)
-    while state.withLock({ $0.ledger.isEmpty && $0.findings.isEmpty }) {
+    while state.withLock({ $0.visits.isEmpty && $0.findings.isEmpty }) {
       guard Self.now < deadline else { throw CrashTestError("nothing was received") }
       usleep(2_000)
     }
   }
 
-  /// kill -9 of whatever runs; what it saw, and what it should not have.
+  /// Sends SIGKILL to the current process; returns the visits and the findings.
   func kill() -> (visits: [DeliveryChecker.Visit], findings: [String]) {
     state.withLock { state in
       state.isKilled = true
@@ -65,7 +65,7 @@ final class ReceivingWorker: Sendable {
       }
     }
     isOver.wait()
-    return state.withLock { ($0.ledger, $0.findings) }
+    return state.withLock { ($0.visits, $0.findings) }
   }
 
   private func visit(_ random: inout SplitMix) {
@@ -82,7 +82,9 @@ final class ReceivingWorker: Sendable {
       guard let received = try? JSONDecoder().decode(KeyedLine.Received.self, from: Data(line)),
         let label = KeyedLine.label(of: received, run: run, publisherCount: publisherCount)
       else {
-        find("received what nobody sent: \(String(decoding: line.prefix(80), as: UTF8.self))")
+        find(
+          "received an unknown message: \(String(decoding: line.prefix(80), as: UTF8.self))"
+        )
         continue
       }
       tokens.append(received.token ?? "")
@@ -92,10 +94,10 @@ final class ReceivingWorker: Sendable {
     }
     if outcome.status != 0 && !outcome.isKilled { find("receive: \(outcome.error)") }
     if habit == .some, outcome.status == 0 { acknowledge(&visit, tokens, &random) }
-    state.withLock { [visit] in $0.ledger.append(visit) }
+    state.withLock { [visit] in $0.visits.append(visit) }
   }
 
-  /// Acknowledges a beginning of what was received.
+  /// Acknowledges the first part of what was received.
   private func acknowledge(
     _ visit: inout DeliveryChecker.Visit, _ tokens: [String], _ random: inout SplitMix
   ) {
@@ -104,7 +106,7 @@ final class ReceivingWorker: Sendable {
     guard let outcome = run(tool.settlingArguments("ack", tokens: Array(tokens.prefix(count))))
     else { return }
     for index in 0..<count {
-      // Some may have been leased to another meanwhile: which, is not asked.
+      // Some can have been leased to another since; the test does not ask which.
       visit.deliveries[index].settlement =
         outcome.status == 0 ? .certain(at: outcome.end) : .perhaps
     }
@@ -114,18 +116,18 @@ final class ReceivingWorker: Sendable {
     state.withLock { $0.findings.append(finding) }
   }
 
-  /// What a process has come to, whether it ended by itself or not.
+  /// The result of a process, whether it ended by itself or was killed.
   struct Outcome {
     let start: Duration
     let end: Duration
     let status: Int32
     let isKilled: Bool
-    /// The whole ones.
+    /// The complete lines.
     let lines: [[UInt8]]
     let error: String
   }
 
-  /// Nil when it could not be started any more.
+  /// Nil if the worker was killed before the start.
   private func run(_ arguments: [String]) -> Outcome? {
     let folder = tool.folder
     let output = folder.appendingPathComponent("output-\(UUID().uuidString)")
@@ -159,7 +161,7 @@ final class ReceivingWorker: Sendable {
       error: (try? String(contentsOf: errors, encoding: .utf8)) ?? "")
   }
 
-  /// The clock by which leases go.
+  /// The clock of leases.
   static var now: Duration {
     var time = timespec()
     clock_gettime(CLOCK_BOOTTIME, &time)

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// `make crash RUNS=1000` runs these with `DATAVAULT_KILL_RUNS=1000`; here 12.
+/// `make crash RUNS=1000` runs these with `DATAVAULT_KILL_RUNS=1000`; the default is 12.
 @Suite struct SharedRunTests {
   private static let environment = ProcessInfo.processInfo.environment
-  /// Most of a run's time is waiting: several at a time, each on a home of its own.
+  /// Most of a run's time is waiting, so several run at a time, each on a home of its own.
   private static let laneCount = 3
 
   @Test func `kill -9 of several publishers and receivers loses, repeats and reorders nothing`()
@@ -30,7 +30,7 @@ import Testing
     #expect(totals.acknowledged > 0 && totals.received > 0)
   }
 
-  // MARK: The judge
+  // MARK: The checker
 
   private static func label(_ number: Int) -> DeliveryChecker.Label {
     DeliveryChecker.Label(publisher: 0, number: number)
@@ -48,29 +48,29 @@ import Testing
     visit(2000, 2100, numbers.map { ($0, .certain(at: .milliseconds(2100))) })
   }
 
-  @Test func `a queue that keeps its promises is not accused`() {
+  @Test func `the checker accepts a correct queue`() {
     let visits = [
       Self.visit(0, 100, [(0, .certain(at: .milliseconds(100))), (1, .none)]),
       Self.visit(600, 700, [(1, .perhaps)]),
     ]
     for last in [[1, 2, 3], [2, 3], [2, 3, 4]] {
-      let ledger = DeliveryChecker(acknowledged: [4], visits: visits, drain: Self.drain(last))
-      #expect(ledger.lost == [] && ledger.wrong == [], "\(last)")
+      let checker = DeliveryChecker(acknowledged: [4], visits: visits, drain: Self.drain(last))
+      #expect(checker.lost == [] && checker.wrong == [], "\(last)")
     }
   }
 
-  @Test func `a message that is missing, at the end or between, is lost`() {
+  @Test func `the checker reports a missing message as lost`() {
     let visits = [Self.visit(0, 100, [(0, .none)])]
     for (last, lost) in [([0, 1], [2]), ([0, 2], [1]), ([1, 2], [0]), ([], [0, 1, 2])] {
-      let ledger = DeliveryChecker(acknowledged: [3], visits: visits, drain: Self.drain(last))
-      #expect(ledger.lost == lost.map(Self.label), "\(last)")
+      let checker = DeliveryChecker(acknowledged: [3], visits: visits, drain: Self.drain(last))
+      #expect(checker.lost == lost.map(Self.label), "\(last)")
     }
-    // One that was seen proves those before it, acknowledged to their publisher or not.
-    let ledger = DeliveryChecker(acknowledged: [0], drain: Self.drain([0, 2]))
-    #expect(ledger.lost == [Self.label(1)])
+    // A message that was seen proves those before it, acknowledged to their publisher or not.
+    let checker = DeliveryChecker(acknowledged: [0], drain: Self.drain([0, 2]))
+    #expect(checker.lost == [Self.label(1)])
   }
 
-  @Test func `what comes twice, again, early or out of order is wrong`() {
+  @Test func `the checker reports repeated, early and misordered messages`() {
     let held = Self.visit(0, 100, [(0, .none)])
     let taken = Self.visit(0, 100, [(0, .certain(at: .milliseconds(100)))])
     for (visits, last) in [
@@ -78,8 +78,8 @@ import Testing
       ([held, Self.visit(200, 300, [(0, .perhaps)])], []), ([], [1, 0]),
       ([Self.visit(0, 100, [(1, .perhaps)])], [0]),
     ] as [([DeliveryChecker.Visit], [Int])] {
-      let ledger = DeliveryChecker(acknowledged: [0], visits: visits, drain: Self.drain(last))
-      #expect(!ledger.wrong.isEmpty, "\(visits) \(last)")
+      let checker = DeliveryChecker(acknowledged: [0], visits: visits, drain: Self.drain(last))
+      #expect(!checker.wrong.isEmpty, "\(visits) \(last)")
     }
   }
 }

@@ -2,11 +2,12 @@ import FileLayer
 import Foundation
 import Glibc
 
-/// Kills publishers and receivers that work on one home at the same time, each at a random moment, and
-/// looks at what a last receiver finds.
+/// Kills publishers and receivers that work on one home, each at a random moment, and checks what a
+/// last receiver finds.
 ///
-/// What was acknowledged to a publisher is there once, or a receiver has acknowledged it; what was
-/// acknowledged is not delivered again, what was not, after its lease and not before; keys are in order.
+/// A message that was acknowledged to its publisher is in the queue once, or a receiver has
+/// acknowledged it. Acknowledged messages are not delivered again; all others are, but not before
+/// their leases end. Messages of a key are in order.
 actor SharedRuns {
   struct Totals: Sendable {
     var runs = 0
@@ -40,7 +41,7 @@ actor SharedRuns {
   private var random: SplitMix
   private var totals = Totals()
 
-  /// Processes are waited for here, and the cooperative pool is no place for that.
+  /// An executor of its own, as waiting for processes would block the cooperative pool.
   nonisolated var unownedExecutor: UnownedSerialExecutor {
     unsafe executor.asUnownedSerialExecutor()
   }
@@ -49,7 +50,7 @@ actor SharedRuns {
     random = SplitMix(seed: seed)
   }
 
-  /// - Parameter runs: their numbers.
+  /// - Parameter runs: the numbers of the runs.
   func callAsFunction(_ runs: some Sequence<Int> & Sendable) async throws -> Totals {
     var tool: CommandLineTool?
     for (index, run) in runs.enumerated() {
@@ -60,7 +61,7 @@ actor SharedRuns {
       guard let tool else { break }
       try await once(run, tool)
       guard totals.findings.isEmpty else {
-        totals.findings.append("what is left is in \(tool.folder.path)")
+        totals.findings.append("the files are in \(tool.folder.path)")
         return totals
       }
       if index % Self.runsPerHome == Self.runsPerHome / 2 {
@@ -85,42 +86,42 @@ actor SharedRuns {
       ReceivingWorker(
         tool, channel: channel, run: run, publisherCount: Self.publisherCount, habit: habit)
     }
-    // Before the first message has made the channel, a receiver has nothing to do.
+    // A receiver has nothing to do before the first message has made the channel.
     let beginsAtOnce = random.next(below: 6) == 0
     if !beginsAtOnce { try publishers[0].waitForFirstAcknowledgement() }
     for receiver in receivers { receiver.start(seed: random.next()) }
     if !beginsAtOnce { for receiver in receivers { try receiver.waitForFirstVisit() } }
 
-    var ledger = DeliveryChecker(
+    var checker = DeliveryChecker(
       acknowledged: Array(repeating: 0, count: Self.publisherCount))
     var findings: [String] = []
     for worker in Array(0..<Self.publisherCount + receivers.count).shuffled(using: &random) {
       usleep(UInt32(random.next(below: 180_000)))
       if worker < Self.publisherCount {
         publishers[worker].kill()
-        ledger.acknowledged[worker] = try publishers[worker].acknowledgedCount
+        checker.acknowledged[worker] = try publishers[worker].acknowledgedCount
       } else {
         let seen = receivers[worker - Self.publisherCount].kill()
-        ledger.visits += seen.visits
+        checker.visits += seen.visits
         findings += seen.findings
       }
       totals.killed += 1
     }
     usleep(UInt32(ReceivingWorker.lease / .microseconds(1)) + 20_000)
-    try drain(run, channel, tool, &ledger, &findings)
-    judge(ledger, findings, run)
+    try drain(run, channel, tool, &checker, &findings)
+    record(checker, findings, run)
   }
 
   private func drain(
-    _ run: Int, _ channel: String, _ tool: CommandLineTool, _ ledger: inout DeliveryChecker,
+    _ run: Int, _ channel: String, _ tool: CommandLineTool, _ checker: inout DeliveryChecker,
     _ findings: inout [String]
   ) throws {
     var visit = DeliveryChecker.Visit(
       start: ReceivingWorker.now, end: .zero, lease: .seconds(30))
     let outcome = try tool.run(tool.queueArguments("receive", channel: channel) + ["--ndjson"])
     visit.end = ReceivingWorker.now
-    // Killed before anything was published, there may be no database at all.
-    let isAbsent = outcome.status == 66 && ledger.acknowledged.allSatisfy { $0 == 0 }
+    // After a kill before the first publication there is possibly no database.
+    let isAbsent = outcome.status == 66 && checker.acknowledged.allSatisfy { $0 == 0 }
     if outcome.status != 0 && !isAbsent {
       findings.append("the last receive ended with \(outcome.status): \(outcome.error)")
     }
@@ -129,20 +130,20 @@ actor SharedRuns {
         let label = KeyedLine.label(
           of: received, run: run, publisherCount: Self.publisherCount)
       else {
-        findings.append("the last receive got what nobody sent")
+        findings.append("the last receive got a message that no publisher sent")
         continue
       }
       visit.deliveries.append((label, received.orderingKey, .certain(at: visit.end)))
     }
-    ledger.drain = visit
+    checker.drain = visit
   }
 
-  private func judge(_ ledger: DeliveryChecker, _ findings: [String], _ run: Int) {
-    let lost = ledger.lost
-    let wrong = ledger.wrong + findings
+  private func record(_ checker: DeliveryChecker, _ findings: [String], _ run: Int) {
+    let lost = checker.lost
+    let wrong = checker.wrong + findings
     totals.runs += 1
-    totals.acknowledged += ledger.acknowledged.reduce(0, +)
-    let deliveries = (ledger.visits + [ledger.drain].compactMap(\.self)).flatMap(\.deliveries)
+    totals.acknowledged += checker.acknowledged.reduce(0, +)
+    let deliveries = (checker.visits + [checker.drain].compactMap(\.self)).flatMap(\.deliveries)
     totals.received += deliveries.count
     totals.again += deliveries.count - Set(deliveries.map(\.label)).count
     totals.lost += lost.count

@@ -6,7 +6,7 @@ import MessagingQueue
 import QueueFixture
 import Testing
 
-/// A wall clock that jumps by years, forward and back, in the middle of everything.
+/// A wall clock that jumps by years, forward and back, during every operation.
 @Suite struct ClockJumpTests {
   private let plain: PlainEngine
   private let channel = Channel.orders
@@ -15,26 +15,26 @@ import Testing
     plain = try PlainEngine()
   }
 
-  /// From before 1970 to the last moment that 64 bits of nanoseconds can tell.
+  /// From before 1970 to the last time that fits 64 bits of nanoseconds.
   private static let moments: [Int64] = [
     -1_000_000_000_000_000_000, 0, 1, 1_000_000_000_000_000_000, 1_600_000_000_000_000_000,
     1_700_000_000_000_000_000, 1_800_000_000_000_000_000, 4_000_000_000_000_000_000, .max,
   ]
 
   @Test(arguments: 0..<4 as Range<UInt64>)
-  func `a wall clock that jumps by years loses nothing and changes no order`(
+  func `a jump of the wall clock by years loses no message and keeps the order`(
     seed: UInt64
   ) async throws {
     let engine = try await MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)
     let live = try await engine.messages(of: channel, after: .beginning)
-    var dice = SeededRandom(seed: seed)
+    var random = SeededRandom(seed: seed)
     var published: [String] = []
     var timetokens: [Timetoken] = []
     var received: [String] = []
     for step in 0..<200 {
-      let moment = Self.moments[dice.next(Self.moments.count)]
+      let moment = Self.moments[random.next(Self.moments.count)]
       plain.time.setNow(UnixTime(nanoseconds: moment))
-      if dice.oneIn(3) {
+      if random.oneIn(3) {
         for delivery in try await engine.receive(from: channel, maximumCount: 2) {
           received.append(delivery.text)
           try await engine.acknowledge([delivery.token])
@@ -49,7 +49,7 @@ import Testing
       try await engine.maintain()
     }
     #expect(timetokens == timetokens.sorted() && Set(timetokens).count == timetokens.count)
-    // Every place in the log can be printed and read back.
+    // Every timetoken can be printed and read back.
     #expect(timetokens.allSatisfy { Timetoken($0.description) == $0 })
     while let delivery = try await engine.receive(from: channel).first {
       #expect(LeaseToken(delivery.token.description) == delivery.token)
@@ -62,7 +62,7 @@ import Testing
     try await engine.stop()
   }
 
-  @Test func `leases and the delays of releases do not care what the wall clock says`() throws {
+  @Test func `leases and delays of releases do not depend on the wall clock`() throws {
     try plain.database.publish(["a", "b"], to: channel)
     let held = try plain.database.receive(2, from: channel)
     try plain.database.release([held[1].token], after: .seconds(20))
@@ -77,7 +77,7 @@ import Testing
     #expect(try plain.database.receive(9, from: channel).map(\.text) == ["a"])
   }
 
-  @Test func `what waits for a date comes when the clock is right again`() throws {
+  @Test func `a message for a date comes after the clock is corrected`() throws {
     let noon = plain.time.now
     var message = Message(channel: channel, payload: Array("later".utf8))
     message.availability = .after(.seconds(60))
@@ -89,7 +89,7 @@ import Testing
     #expect(try plain.database.receive(9, from: channel).map(\.text) == ["later"])
   }
 
-  @Test func `messages of years to come are as old as they are when the clock has come back`()
+  @Test func `retention keeps a message from the future after the clock is corrected`()
     async throws
   {
     let engine = try await MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)

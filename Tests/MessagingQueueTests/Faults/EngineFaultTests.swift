@@ -5,14 +5,16 @@ import MessagingQueue
 import SystemPackage
 import Testing
 
-/// Every write, sync, truncation, removal and read of a working engine, each failing once, and each the
-/// first of many until somebody has been told.
+/// Every write, sync, truncation, removal and read of a working engine fails, once alone and once
+/// as the first of many until an operation gets an error.
 @Suite struct EngineFaultTests {
-  /// `DATAVAULT_FAULTS=all` has every kind of fault at every point, not one in turn.
+  /// `DATAVAULT_FAULTS=all` tries every kind of fault at every point; the default is one kind at
+  /// each point, in turn.
   private static let isExhaustive =
     ProcessInfo.processInfo.environment["DATAVAULT_FAULTS"] == "all"
 
-  @Test func `no failing disk loses or doubles anything, and the same engine goes on`() async throws
+  @Test func `a failing disk loses and repeats no message, and the same engine continues`()
+    async throws
   {
     let start = try Self.start()
     defer { start.remove() }
@@ -22,32 +24,32 @@ import Testing
     #expect(first.codes.isEmpty && first.findings.isEmpty, "\(first.codes) \(first.findings)")
     let rehearsal = first.rehearsal
     let faults = Self.faults(rehearsal)
-    var (struck, told, lost) = (0, 0, 0)
+    var (hit, told, lost) = (0, 0, 0)
     for fault in faults {
-      let play = try await FaultScenario(on: start, fault: fault, rehearsal: rehearsal)
+      let scenario = try await FaultScenario(on: start, fault: fault, rehearsal: rehearsal)
       do {
-        try await play.run()
-        try await play.finish()
+        try await scenario.run()
+        try await scenario.finish()
       } catch {
-        play.find("\(error)")
+        scenario.find("\(error)")
       }
-      let strange = play.codes.filter { !Self.allowed(fault).contains($0) }
-      #expect(strange.isEmpty, "\(fault)")
-      #expect(play.findings.isEmpty, "\(fault)")
-      if play.disk.recorder.hasOccurred { struck += 1 }
-      if !play.codes.isEmpty { told += 1 }
-      if !play.findings.isEmpty { lost += 1 }
+      let unexpected = scenario.codes.filter { !Self.allowed(fault).contains($0) }
+      #expect(unexpected.isEmpty, "\(fault)")
+      #expect(scenario.findings.isEmpty, "\(fault)")
+      if scenario.disk.recorder.hasOccurred { hit += 1 }
+      if !scenario.codes.isEmpty { told += 1 }
+      if !scenario.findings.isEmpty { lost += 1 }
     }
     print(
       """
       engine faults: \(rehearsal.writeCount + rehearsal.readCount) interruption points, \
-      \(rehearsal.steps.count) operations, \(faults.count) plays, \(told) told, lost: \(lost)
+      \(rehearsal.steps.count) operations, \(faults.count) runs, \(told) told, lost: \(lost)
       """)
-    #expect(struck == faults.count)
+    #expect(hit == faults.count)
     #expect(rehearsal.steps.count == 22)
   }
 
-  /// Each write and each third read, by each kind in turn.
+  /// Each write and each third read, with the kinds of fault in turn.
   private static func faults(_ rehearsal: FaultScenario.BaselineRun) -> [FileRecorder.Fault] {
     var faults: [FileRecorder.Fault] = []
     for number in 0..<rehearsal.writeCount {
@@ -67,7 +69,8 @@ import Testing
     return faults
   }
 
-  /// A disk that fails is never called damaged, and a full one is called full where it is known to be.
+  /// The allowed codes: a failing disk is never called damaged, and a full one is called full if
+  /// that is known.
   private static func allowed(_ fault: FileRecorder.Fault) -> Set<EngineError.Code?> {
     switch fault {
     case .failure(_, .noSpace), .failures(_, .noSpace):
@@ -76,7 +79,7 @@ import Testing
     }
   }
 
-  /// A database with a table of the caller's, closed.
+  /// A closed database with a table of the caller's.
   private static func start() throws -> RecordedEngine {
     let start = try RecordedEngine()
     let pool = try start.openPool(isRecorded: false)

@@ -4,7 +4,7 @@ import GRDB
 import MessagingQueue
 
 extension FaultScenario {
-  /// Has every kind of verb have its turn.
+  /// Runs every kind of operation.
   func run() async throws {
     let (engine, time) = (engine, disk.time)
     let orders = Channel.orders
@@ -58,7 +58,7 @@ extension FaultScenario {
     return message
   }
 
-  /// Three publishers whose verbs share a commit; who fails tries again alone.
+  /// Three publishers whose operations share a commit; one that fails tries again alone.
   private func publishTogether() async throws {
     var keyed = ["first", "second"].map { Self.message($0, to: .orders) }
     for index in keyed.indices { keyed[index].orderingKey = "key" }
@@ -93,7 +93,7 @@ extension FaultScenario {
       let image = try disk.imagePayloads()
       for (message, error) in refused
       where error.code != .outcomeUnknown && image.contains(message.payload) {
-        find("publishing together: told \(error.code), and it is there")
+        find("publishing together: told \(error.code), but the message is stored")
       }
       waiting = refused.map(\.message)
       throw first.error
@@ -103,7 +103,7 @@ extension FaultScenario {
   private func settle(_ orders: Channel, _ audit: Consumer) async throws {
     let (engine, time) = (engine, disk.time)
     let held = try await step("receiving") {
-      // What an attempt before has leased without saying so is over.
+      // Leases of an earlier attempt with an unknown outcome have ended.
       time.advance(by: .seconds(60))
       return try await engine.receive(from: orders, maximumCount: 3)
     }
@@ -130,13 +130,13 @@ extension FaultScenario {
     }
   }
 
-  /// A read that fails harms nobody.
+  /// A failed read changes nothing.
   private func read(_ orders: Channel) async throws {
     let engine = engine
     let texts = try await step("reading the log") {
       try await engine.history(of: orders).map { String(decoding: $0.payload, as: UTF8.self) }
     }
-    // Who had to try again alone comes after the others.
+    // Messages of publishers that tried again come after the others.
     if texts.sorted() != ["first", "fourth", "invoice", "later", "second", "third", "urgent"] {
       find("the log has \(texts)")
     }

@@ -6,13 +6,13 @@ import MessagingQueue
 import SystemPackage
 import VaultCrypto
 
-/// All that an engine does, on a disk that fails somewhere.
+/// Runs every operation of an engine on a disk that fails at one step.
 ///
-/// Whoever is told of it has the disk mended and does the same again, with the same engine: then all
-/// must end as if nothing had happened. At the first failure the files are also looked at as a kill in
-/// that moment would leave them.
+/// After a failure the scenario repairs the disk and repeats the operation with the same engine.
+/// The end must be as without a failure. At the first failure it also checks the files that a kill
+/// would leave.
 final class FaultScenario {
-  /// What each step finds and leaves when nothing fails.
+  /// The results of each step without a fault.
   struct BaselineRun {
     var steps: [(name: String, before: Int, after: Int)] = []
     var writeCount = 0
@@ -33,19 +33,19 @@ final class FaultScenario {
   let disk: RecordedEngine
   let pool: DatabasePool
   let engine: MessagingEngine
-  /// What callers were told.
+  /// The codes that callers got.
   private(set) var codes: [EngineError.Code?] = []
-  /// What no caller may be told, and what no disk may show.
+  /// The codes and disk states that must not occur.
   private(set) var findings: [String] = []
   private(set) var rehearsal: BaselineRun
   private let isRehearsal: Bool
-  /// A pool is closed by one at a time.
+  /// One thread closes pools, one at a time.
   private let closing = DispatchQueue(label: "fault-play.closing")
   private var stepCount = 0
 
   /// - Parameters:
-  ///   - start: the files it begins with.
-  ///   - rehearsal: nil to be the first, without a fault.
+  ///   - start: the files to begin with.
+  ///   - rehearsal: the run without a fault; nil to make that run.
   init(
     on start: RecordedEngine, fault: FileRecorder.Fault? = nil, rehearsal: BaselineRun? = nil
   ) async throws {
@@ -54,7 +54,7 @@ final class FaultScenario {
     self.rehearsal = rehearsal ?? BaselineRun()
     isRehearsal = rehearsal == nil
     let (recorder, recorded) = (disk.recorder, disk)
-    // A start that fails is LifeFaultTests' business; here it is done again once the disk works.
+    // LifeFaultTests covers a start that fails; this one is repeated after the disk is repaired.
     do {
       pool = try recorded.openPool(isRecorded: true)
     } catch {
@@ -78,9 +78,9 @@ final class FaultScenario {
 
   deinit { disk.remove() }
 
-  /// Does one thing until it is done, and looks at what a failure has left.
+  /// Repeats one step until it succeeds, and checks the files after the first failure.
   ///
-  /// - Parameter known: what it comes to when a retry finds that it was done the first time.
+  /// - Parameter known: the result if a retry finds that the first attempt succeeded.
   func step<Result>(
     _ name: String, _ extent: Extent = .one, known: Result? = nil,
     _ body: () async throws -> Result
@@ -109,14 +109,14 @@ final class FaultScenario {
     throw Stuck(description: "\(name) fails still: \(codes)")
   }
 
-  /// What a kill at the first failure would leave.
+  /// Checks the files that a kill at the first failure would leave.
   private func look(_ number: Int, _ extent: Extent, _ code: EngineError.Code?) throws {
     guard extent == .one, number < rehearsal.steps.count else { return }
     let step = rehearsal.steps[number]
     let found = try disk.imageDigest()
     let isRight = found == step.before || code == .outcomeUnknown && found == step.after
     if !isRight {
-      findings.append("\(step.name): told \(code?.description ?? "?"), and something was changed")
+      findings.append("\(step.name): told \(code?.description ?? "?"), but the files changed")
     }
   }
 
@@ -124,14 +124,15 @@ final class FaultScenario {
     findings.append(finding)
   }
 
-  /// Ends the engine; what the disk holds then, seen without a fault after a restart of the machine.
+  /// Stops the engine, and compares the disk's contents after a restart of the machine with the run
+  /// without a fault.
   func finish() async throws {
     do throws(EngineError) {
       try await engine.stop()
     } catch {
       codes.append(error.code)
     }
-    // A stop whose time was over still closes it.
+    // After a stop that timed out, the pool is still closed.
     try? closing.sync { try pool.close() }
     rehearsal.writeCount = disk.recorder.failableEventCount
     rehearsal.readCount = disk.recorder.readCount
@@ -154,9 +155,9 @@ final class FaultScenario {
   }
 }
 
-/// Bytes that are the same in every play.
+/// Random bytes that are the same in every run.
 private final class CountingSource: @unchecked Sendable {
-  // Sendable: only the writer of one pool draws from it.
+  // Sendable: only the writer of one pool uses it.
   private var next: UInt64 = 0
 
   var source: RandomSource {

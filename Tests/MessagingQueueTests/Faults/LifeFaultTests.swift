@@ -8,19 +8,19 @@ import Testing
 import VaultCrypto
 import VaultedDatabase
 
-/// The life of an engine, from the first start over its stop to the next, on a home that fails at each of
+/// An engine from its first start over its stop to the next start, on a home that fails at each of
 /// its steps, those of the vault included.
 @Suite struct LifeFaultTests {
   private static let isExhaustive =
     ProcessInfo.processInfo.environment["DATAVAULT_FAULTS"] == "all"
 
-  @Test func `a start or a stop that fails can be done again, and nothing is lost`() async throws {
+  @Test func `a failed start or stop can be repeated, and no message is lost`() async throws {
     let start = EngineHome()
     await (try start.makeVault()).lock()
     let vaultFile = try start.vaultFile
     let firstLife = try await Self.rehearse(vaultFile, lives: 1)
     let bothLives = try await Self.rehearse(vaultFile, lives: 2)
-    var (plays, lost) = (0, 0)
+    var (runs, lost) = (0, 0)
     for number in 0..<bothLives {
       let isFirst = number < firstLife
       let kinds: [FileRecorder.Fault] = [
@@ -30,37 +30,37 @@ import VaultedDatabase
       ]
       let turn = isFirst || number % 2 == 0 ? [kinds[number % 5]] : []
       for fault in Self.isExhaustive ? kinds : turn {
-        let play = try LifePlay(vaultFile, lives: isFirst ? 1 : 2, fault: fault)
-        plays += 1
+        let run = try LifeRun(vaultFile, lives: isFirst ? 1 : 2, fault: fault)
+        runs += 1
         do {
-          let isRight = try await play.run() == play.expected
+          let isRight = try await run.run() == run.expected
           #expect(isRight, "\(fault)")
           if !isRight { lost += 1 }
         } catch {
           lost += 1
           Issue.record("\(fault): \(error)")
         }
-        #expect(play.told.isDisjoint(with: LifePlay.wrongAnswers), "\(fault)")
+        #expect(run.told.isDisjoint(with: LifeRun.wrongAnswers), "\(fault)")
       }
     }
-    print("life faults: \(bothLives) interruption points, \(plays) plays, lost: \(lost)")
+    print("life faults: \(bothLives) interruption points, \(runs) runs, lost: \(lost)")
     #expect(firstLife > 60 && bothLives > firstLife)
   }
 
-  /// How many steps a disk has that may fail.
+  /// How many steps of the disk can fail.
   private static func rehearse(_ vaultFile: Data, lives: Int) async throws -> Int {
-    let play = try LifePlay(vaultFile, lives: lives)
-    #expect(try await play.run() == play.expected)
-    #expect(play.told.isEmpty)
-    return play.recorder.failableEventCount
+    let run = try LifeRun(vaultFile, lives: lives)
+    #expect(try await run.run() == run.expected)
+    #expect(run.told.isEmpty)
+    return run.recorder.failableEventCount
   }
 }
 
-/// One or two lives of an engine: the first publishes two messages, the second acknowledges one.
-private final class LifePlay {
+/// One or two starts of an engine: the first publishes two messages, the second acknowledges one.
+private final class LifeRun {
   let recorder: FileRecorder
   private let lives: Int
-  /// The texts that are there at the end.
+  /// The texts at the end.
   var expected: [String] { lives == 1 ? ["a", "b"] : ["b"] }
   /// The codes of all failures.
   private(set) var told: Set<String> = []
@@ -68,7 +68,7 @@ private final class LifePlay {
   private let home: DataVaultHome
   private let cleanHome: DataVaultHome
 
-  /// What a failing disk must not be taken for.
+  /// Codes that a failing disk must not give.
   static let wrongAnswers: Set = [
     "damaged", "rolledBack", "databaseMissing", "databaseMismatch", "keyMissing", "wrongPassword",
     "plainDatabase", "newerVersion", "vaultMissing", "vaultLocked", "doesNotExist",
@@ -97,7 +97,7 @@ private final class LifePlay {
 
   deinit { try? FileManager.default.removeItem(at: folder) }
 
-  /// The texts that are left for a receiver at the end.
+  /// Runs the starts and returns the texts that a receiver finds at the end.
   func run() async throws -> [String] {
     let vault = try await again { [home] in try await Self.vault(home) }
     var engine = try await again { [home] in
@@ -124,7 +124,7 @@ private final class LifePlay {
   private func acknowledgeOne(_ engine: MessagingEngine) async throws {
     let token = try await again {
       while true {
-        // What a failed attempt has leased comes back at once.
+        // A message that a failed attempt has leased is ready again.
         let deliveries = try await engine.receive(from: .orders, lease: .milliseconds(1))
         if let first = deliveries.first { return first.token }
         try await Task.sleep(for: .milliseconds(1))
@@ -134,7 +134,7 @@ private final class LifePlay {
       do throws(EngineError) {
         try await engine.acknowledge([token])
       } catch {
-        // Done already, by the attempt of which nobody knew.
+        // The earlier attempt, whose outcome was unknown, succeeded.
         if error.code != .unknownLease || told.isEmpty { throw error }
       }
     }
@@ -146,7 +146,7 @@ private final class LifePlay {
     return vault
   }
 
-  /// An engine that could not end cleanly has ended all the same.
+  /// Stops the engine; after an error it has stopped, too.
   private func stop(_ engine: MessagingEngine) async {
     do throws(EngineError) {
       try await engine.stop()

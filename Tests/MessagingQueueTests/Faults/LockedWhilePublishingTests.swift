@@ -4,11 +4,11 @@ import MessagingQueue
 import Synchronization
 import Testing
 
-/// A vault that is locked while publishers are at work.
+/// A vault that is locked while publishers work.
 @Suite struct LockedWhilePublishingTests {
   private let place = EngineHome()
 
-  /// What publishers were told.
+  /// The results that publishers got.
   private final class Account: Sendable {
     private struct State {
       var kept: Set<String> = []
@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 2, 5, 10, 30])
-  func `what was published before the lock is there, and of the rest nothing`(
+  func `a lock keeps the messages published before it, and stores no others`(
     count: Int
   ) async throws {
     let vault = try await place.makeVault()

@@ -7,7 +7,7 @@ import QueueFixture
 import SystemPackage
 
 extension RecordedEngine {
-  /// Database and log, as they lie on the disk.
+  /// Copies the database and its log.
   func copyFiles(to other: RecordedEngine) throws {
     for name in ["messaging.db", "messaging.db-wal"] {
       let path = folder.appending(name).string
@@ -16,7 +16,7 @@ extension RecordedEngine {
     }
   }
 
-  /// What a kill in this moment would leave, in one number.
+  /// A digest of the state that a kill now would leave.
   func imageDigest() throws -> Int {
     try withImage { db in
       guard let pointer = db.sqliteConnection else { return 0 }
@@ -24,7 +24,7 @@ extension RecordedEngine {
     }
   }
 
-  /// The payloads that a kill in this moment would leave.
+  /// The payloads that a kill now would leave.
   func imagePayloads() throws -> Set<[UInt8]> {
     try withImage { db in
       Set(try Data.fetchAll(db, sql: "SELECT payload FROM message").map { [UInt8]($0) })
@@ -40,7 +40,7 @@ extension RecordedEngine {
     return try pool.writeWithoutTransaction(body)
   }
 
-  /// All that can be seen of the messages after a restart of the machine, when all that was delayed is due.
+  /// The visible state of the messages after a restart of the machine, with all delays ended.
   func view() throws -> [String] {
     time.reboot(as: "boot-2")
     time.advance(by: .seconds(10_000))
@@ -78,7 +78,7 @@ extension RecordedEngine {
     return view
   }
 
-  /// What a consumer gets until there is no more; in order, what has a key.
+  /// Everything that a consumer gets; messages with a key in their order.
   private func drain(
     _ database: TestQueue, _ channel: Channel, _ consumer: Consumer
   ) throws -> String {

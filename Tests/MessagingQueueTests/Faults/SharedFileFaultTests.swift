@@ -6,7 +6,7 @@ import MessagingQueue
 import SystemPackage
 import Testing
 
-/// Several engines on one file, one of which is in trouble.
+/// Several engines on one file, one of them with a fault.
 @Suite struct SharedFileFaultTests {
   private let plain: PlainEngine
   private let channel = Channel.orders
@@ -15,8 +15,8 @@ import Testing
     plain = try PlainEngine()
   }
 
-  /// An engine with connections of its own, as another process has them; over a failing disk, if one is
-  /// given.
+  /// An engine with connections of its own, as another process has them; over a failing disk, if
+  /// `recorder` is given.
   private func engine(
     _ recorder: FileRecorder? = nil, busyTimeout: Duration = .seconds(5)
   ) async throws -> MessagingEngine {
@@ -40,10 +40,10 @@ import Testing
   }
 
   @Test(arguments: [Errno.noSpace, .ioError, .readOnlyFileSystem])
-  func `an engine whose disk fails harms no other, and goes on when it works again`(
+  func `an engine with a failing disk affects no other, and continues after the repair`(
     errno: Errno
   ) async throws {
-    // As many steps as its start takes.
+    // As many steps as its start needs.
     let quiet = FileRecorder()
     try await engine(quiet).stop()
     let recorder = FileRecorder(fault: .failures(fromEvent: quiet.failableEventCount + 3, errno))
@@ -69,7 +69,7 @@ import Testing
     #expect(kept.filter { $0.hasPrefix("healthy") }.count == 10)
     #expect(kept.suffix(2) == ["failing 9", "healthy 9"])
     #expect(try log().filter { !unknown.contains($0) } == kept)
-    // Both receive what the other has published.
+    // Each receives what the other has published.
     let first = try await failing.receive(from: channel, maximumCount: 3)
     let rest = try await healthy.receive(from: channel, maximumCount: 100)
     #expect(try (first + rest).map(\.text) == log())
@@ -77,7 +77,7 @@ import Testing
     try await healthy.stop()
   }
 
-  @Test func `who waits too long for another's transaction is told so, and is served after it`()
+  @Test func `a publish fails with busy during another's transaction, and succeeds after it`()
     async throws
   {
     let waiting = try await engine(busyTimeout: .milliseconds(10))
@@ -87,7 +87,7 @@ import Testing
     #expect(await code { try await waiting.publish(message("lost")) } == .busy)
     #expect(await code { _ = try await waiting.receive(from: channel) } == .busy)
     #expect(await code { try await waiting.setRetention(Retention(), of: channel) } == .busy)
-    // Readers wait for nobody.
+    // Readers wait for no writer.
     #expect(try await waiting.history(of: channel).count == 1)
     gate.open()
     try await waiting.publish(message("b"))
@@ -96,7 +96,7 @@ import Testing
     try await other.stop()
   }
 
-  @Test func `many engines publish and receive everything once`() async throws {
+  @Test func `many engines publish and receive every message once`() async throws {
     let engines = try await [engine(), engine(), engine()]
     let (perPublisher, channel) = (40, channel)
     let received = try await withThrowingTaskGroup(of: [String].self) { group in

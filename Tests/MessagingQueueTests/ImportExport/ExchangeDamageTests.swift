@@ -8,58 +8,58 @@ import Testing
 @Suite struct ExchangeDamageTests {
   /// A file of a few messages with all kinds of records.
   private static func small() async throws -> (ExchangeFixture, [UInt8]) {
-    let bench = try await ExchangeFixture()
+    let fixture = try await ExchangeFixture()
     let channel = try Channel("c")
-    try await bench.sourceEngine.addConsumer(.default, of: channel, maximumAttempts: 2)
+    try await fixture.sourceEngine.addConsumer(.default, of: channel, maximumAttempts: 2)
     for index in 0..<3 {
       var message = Message(channel: channel, payload: Array("payload \(index)".utf8))
       message.headers = ["n": "\(index)"]
       message.deduplicationID = "id \(index)"
-      try await bench.sourceEngine.publish(message)
+      try await fixture.sourceEngine.publish(message)
     }
-    let taken = try await bench.sourceEngine.receive(
+    let taken = try await fixture.sourceEngine.receive(
       from: channel, maximumCount: 2, lease: .seconds(30))
-    try await bench.sourceEngine.reject([taken[0].token], reason: "no")
-    _ = try await bench.sourceEngine.exportMessages(to: bench.path)
-    return (bench, try bench.bytes())
+    try await fixture.sourceEngine.reject([taken[0].token], reason: "no")
+    _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    return (fixture, try fixture.bytes())
   }
 
   private static func isEmpty(_ engine: PlainEngine) throws -> Bool {
     try engine.number("SELECT (SELECT count(*) FROM message) + (SELECT count(*) FROM import)") == 0
   }
 
-  @Test func `a file that is cut anywhere is refused with a line, and changes nothing`()
+  @Test func `an import refuses a file cut at any byte, names the line and changes nothing`()
     async throws
   {
-    let (bench, whole) = try await Self.small()
+    let (fixture, whole) = try await Self.small()
     for count in 0..<whole.count {
-      try bench.write(whole[..<count])
+      try fixture.write(whole[..<count])
       let error = await #expect(throws: EngineError.self) {
-        _ = try await bench.targetEngine.importMessages(from: bench.path)
+        _ = try await fixture.targetEngine.importMessages(from: fixture.path)
       }
       #expect(error?.code == .invalidFile, "\(count)")
       #expect(error?.message.contains("line ") == true, "\(count): \(error?.message ?? "")")
     }
-    #expect(try Self.isEmpty(bench.target))
-    try bench.write(whole)
-    #expect(try await bench.targetEngine.importMessages(from: bench.path).messageCount == 3)
+    #expect(try Self.isEmpty(fixture.target))
+    try fixture.write(whole)
+    #expect(try await fixture.targetEngine.importMessages(from: fixture.path).messageCount == 3)
   }
 
-  @Test func `a byte that is changed anywhere is refused, and nothing is changed`() async throws {
-    let (bench, whole) = try await Self.small()
+  @Test func `an import refuses a file with any changed byte and changes nothing`() async throws {
+    let (fixture, whole) = try await Self.small()
     for (index, bit) in zip(whole.indices, (0..<8).cycled(whole.count)) {
       var bytes = whole
       bytes[index] ^= 1 << UInt8(bit)
-      try bench.write(bytes)
-      #expect(await bench.importCode() == .invalidFile, "byte \(index), bit \(bit)")
+      try fixture.write(bytes)
+      #expect(await fixture.importCode() == .invalidFile, "byte \(index), bit \(bit)")
     }
-    #expect(try Self.isEmpty(bench.target))
+    #expect(try Self.isEmpty(fixture.target))
   }
 
-  @Test func `without its digest a changed file is refused or makes a database that is whole`()
+  @Test func `a changed file without its digest is refused or gives a consistent database`()
     async throws
   {
-    let (bench, whole) = try await Self.small()
+    let (fixture, whole) = try await Self.small()
     let text = String(decoding: whole, as: UTF8.self)
     let digest = try #require(
       text.range(of: #","sha256":"[0-9a-f]{64}""#, options: .regularExpression))
@@ -70,9 +70,9 @@ import Testing
       bytes[index] ^= 1
       let target = try PlainEngine()
       let engine = try await MessagingEngine(pool: target.pool, time: target.time, isSecured: false)
-      try bench.write(bytes)
+      try fixture.write(bytes)
       do throws(EngineError) {
-        _ = try await engine.importMessages(from: bench.path)
+        _ = try await engine.importMessages(from: fixture.path)
         taken += 1
       } catch {
         #expect(error.code == .invalidFile)
@@ -87,14 +87,15 @@ import Testing
     (#"{"record":"message","timetoken":"17000000000000000","channel":"c"}"#, "needs exactly one"),
     (#"{"record":"message","timetoken":"1700","channel":"c","payload":""}"#, "17 digits"),
     (
-      #"{"record":"message","timetoken":17000000000000000,"channel":"c","payload":""}"#, "no string"
+      #"{"record":"message","timetoken":17000000000000000,"channel":"c","payload":""}"#,
+      "not a string"
     ),
     (
       #"{"record":"message","timetoken":"17000000000000000","channel":"","payload":""}"#, "is empty"
     ),
     (
       #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","more":1}"#,
-      "not known"
+      "unknown member"
     ),
     (
       #"{"record":"resumed","commitNumber":0,"highWater":"99999999999999999"}"#,
@@ -106,7 +107,7 @@ import Testing
     ),
     (
       #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","settledBy":["a","a"]}"#,
-      "two things"
+      "two states"
     ),
     (
       #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","deliveries":[{"consumer":"a","attempts":9223372036854775807}]}"#,
@@ -132,15 +133,15 @@ import Testing
       #"{"record":"deduplication","channel":"c","id":"a","timetoken":"17000000000000001","until":"1"}"#,
       "greater than highWater"
     ),
-    (#"{"record":"letter"}"#, "not known"), (#"{"payload":"a"}"#, "no export"),
+    (#"{"record":"letter"}"#, "unknown kind"), (#"{"payload":"a"}"#, "not an export"),
     ("", "not a JSON object"), (#"{"record":"channel","channel":"c",}"#, "lacks the name"),
     (#"{"record":"export","version":1}"#, "id"),
   ]
 
   @Test(arguments: refusals.indices)
-  func `a line that is not as it should be is refused with its number`(index: Int) async throws {
+  func `an import refuses an invalid line with its number`(index: Int) async throws {
     let (line, reason) = Self.refusals[index]
-    let bench = try await ExchangeFixture()
+    let fixture = try await ExchangeFixture()
     let id = String(repeating: "0f", count: 16)
     let text = """
       {"record":"export","version":1,"id":"\(id)","source":"\(id)","commitNumber":0,"highWater":"17000000000000000"}
@@ -148,22 +149,22 @@ import Testing
       {"record":"end","messages":1,"lines":2}
 
       """
-    try bench.write(text.utf8)
+    try fixture.write(text.utf8)
     let error = await #expect(throws: EngineError.self) {
-      _ = try await bench.targetEngine.importMessages(from: bench.path)
+      _ = try await fixture.targetEngine.importMessages(from: fixture.path)
     }
     #expect(error?.code == .invalidFile)
     #expect(error?.message.contains("line 2 ") == true, "\(error?.message ?? "")")
     #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
-    #expect(try Self.isEmpty(bench.target))
+    #expect(try Self.isEmpty(fixture.target))
   }
 
   @Test(
     arguments: [
       (#","after":"16999999999999999""#, "", nil),
-      (#","after":"17000000000000000""#, "", "line 2 has a message that the first line"),
+      (#","after":"17000000000000000""#, "", "line 2 has a message outside the selection"),
       (#","channels":["c"]"#, "", nil),
-      (#","channels":["d"]"#, "", "line 2 has a message that the first line"),
+      (#","channels":["d"]"#, "", "line 2 has a message outside the selection"),
       ("", #"{"record":"channel","channel":"c"}"#, "line 3 comes after its messages"),
       ("", #"{"record":"consumer","channel":"c","consumer":"a"}"#, "line 3 comes after"),
       ("", #"{"record":"resumed","commitNumber":0,"highWater":"0"}"#, nil),
@@ -180,10 +181,10 @@ import Testing
           + #"{"record":"channel","channel":"c"}"#, "line 5 comes after its messages"
       ),
     ] as [(String, String, String?)])
-  func `what the lines say together is looked at, too`(
+  func `an import checks the rules that span several lines`(
     choice: String, line: String, reason: String?
   ) async throws {
-    let bench = try await ExchangeFixture()
+    let fixture = try await ExchangeFixture()
     let id = String(repeating: "0f", count: 16)
     let lines =
       [
@@ -192,170 +193,173 @@ import Testing
         #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":""}"#,
       ] + line.split(separator: "\n").map(String.init)
     let end = #"{"record":"end","messages":1,"lines":\#(lines.count)}"#
-    try bench.write((lines + [end]).map { $0 + "\n" }.joined().utf8)
+    try fixture.write((lines + [end]).map { $0 + "\n" }.joined().utf8)
     do throws(EngineError) {
-      _ = try await bench.targetEngine.importMessages(from: bench.path)
+      _ = try await fixture.targetEngine.importMessages(from: fixture.path)
       #expect(reason == nil)
     } catch {
       #expect(error.code == .invalidFile)
       #expect(reason.map(error.message.contains) == true, "\(error.message)")
-      #expect(try Self.isEmpty(bench.target))
+      #expect(try Self.isEmpty(fixture.target))
     }
   }
 
-  @Test func `a payload over the limit is refused with its line, before anything is changed`()
+  @Test func `an import refuses a payload over the limit with its line and changes nothing`()
     async throws
   {
-    let (bench, _) = try await Self.small()
+    let (fixture, _) = try await Self.small()
     var configuration = EngineConfiguration()
     configuration.maximumPayloadByteCount = 8
     let engine = try await MessagingEngine(
-      pool: bench.target.pool, time: bench.target.time, configuration: configuration,
+      pool: fixture.target.pool, time: fixture.target.time, configuration: configuration,
       isSecured: false)
     let error = await #expect(throws: EngineError.self) {
-      _ = try await engine.importMessages(from: bench.path)
+      _ = try await engine.importMessages(from: fixture.path)
     }
     #expect(error?.message.contains("has a payload of 9 bytes, the limit is 8") == true)
-    #expect(try Self.isEmpty(bench.target))
+    #expect(try Self.isEmpty(fixture.target))
   }
 
-  @Test func `an export that was cut anywhere goes on without a gap or a double`() async throws {
-    let (bench, whole) = try await Self.small()
-    let partial = FilePath(bench.path.string + ".partial")
-    let expected = try ExchangeFixture.dump(bench.source)
+  @Test func `an export cut at any byte continues without a gap or a duplicate`() async throws {
+    let (fixture, whole) = try await Self.small()
+    let partial = FilePath(fixture.path.string + ".partial")
+    let expected = try ExchangeFixture.dump(fixture.source)
     for count in stride(from: 0, through: whole.count, by: 23) {
-      try FileManager.default.removeItem(atPath: bench.path.string)
-      try bench.write(whole[..<count], to: partial)
-      let report = try await bench.sourceEngine.exportMessages(to: bench.path)
+      try FileManager.default.removeItem(atPath: fixture.path.string)
+      try fixture.write(whole[..<count], to: partial)
+      let report = try await fixture.sourceEngine.exportMessages(to: fixture.path)
       #expect(report.messageCount == 3)
       #expect(!report.databaseChanged)
       let target = try PlainEngine()
       let engine = try await MessagingEngine(pool: target.pool, time: target.time, isSecured: false)
-      _ = try await engine.importMessages(from: bench.path)
+      _ = try await engine.importMessages(from: fixture.path)
       let found = try ExchangeFixture.dump(target)
       try #require(found == expected, "\(count): \(found.difference(from: expected))")
     }
   }
 
-  @Test func `an unfinished export goes on before a line that no import takes`() async throws {
-    let (bench, whole) = try await Self.small()
-    let partial = FilePath(bench.path.string + ".partial")
-    let expected = try ExchangeFixture.dump(bench.source)
-    try FileManager.default.removeItem(atPath: bench.path.string)
-    // The second message's timetoken is beyond all: what came before it stays, it and the third come again.
+  @Test func `an unfinished export continues before a line that an import would refuse`()
+    async throws
+  {
+    let (fixture, whole) = try await Self.small()
+    let partial = FilePath(fixture.path.string + ".partial")
+    let expected = try ExchangeFixture.dump(fixture.source)
+    try FileManager.default.removeItem(atPath: fixture.path.string)
+    // The second message's timetoken is too great: the first message stays, the second and third
+    // are written again.
     let place = whole.indices.filter { whole[$0...].starts(with: #"{"record":"message""#.utf8) }[1]
     let digit = place + Array(#"{"record":"message","timetoken":""#.utf8).count
     var changed = whole
     changed[digit] = UInt8(ascii: "9")
-    try bench.write(changed, to: partial)
-    let report = try await bench.sourceEngine.exportMessages(to: bench.path)
+    try fixture.write(changed, to: partial)
+    let report = try await fixture.sourceEngine.exportMessages(to: fixture.path)
     #expect(report.messageCount == 3)
     #expect(report.resumedAfter == 1)
-    _ = try await bench.targetEngine.importMessages(from: bench.path)
-    #expect(try ExchangeFixture.dump(bench.target) == expected)
+    _ = try await fixture.targetEngine.importMessages(from: fixture.path)
+    #expect(try ExchangeFixture.dump(fixture.target) == expected)
   }
 
-  @Test func `an unfinished export of a later state of the database is refused, and kept`()
+  @Test func `an export refuses and keeps an unfinished file of a later state of the database`()
     async throws
   {
-    let (bench, whole) = try await Self.small()
-    let partial = FilePath(bench.path.string + ".partial")
-    try FileManager.default.removeItem(atPath: bench.path.string)
+    let (fixture, whole) = try await Self.small()
+    let partial = FilePath(fixture.path.string + ".partial")
+    try FileManager.default.removeItem(atPath: fixture.path.string)
     let digit = try #require(whole.firstRange(of: Array(#""highWater":""#.utf8))).upperBound
     var later = whole
     later[digit] = UInt8(ascii: "9")
-    try bench.write(later, to: partial)
+    try fixture.write(later, to: partial)
     let error = await #expect(throws: EngineError.self) {
-      _ = try await bench.sourceEngine.exportMessages(to: bench.path)
+      _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
     }
     #expect(error?.message.contains("of a later state of this database") == true)
     #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial.string))) == later)
   }
 
-  @Test func `a file that only has the name of an unfinished export is refused, and kept`()
+  @Test func `an export refuses and keeps another file named like an unfinished export`()
     async throws
   {
-    let bench = try await ExchangeFixture()
-    let partial = FilePath(bench.path.string + ".partial")
+    let fixture = try await ExchangeFixture()
+    let partial = FilePath(fixture.path.string + ".partial")
     let other = Array("{\"record\":\"other\"}\nsomebody else's\n".utf8)
-    try bench.write(other, to: partial)
+    try fixture.write(other, to: partial)
     await #expect {
-      _ = try await bench.sourceEngine.exportMessages(to: bench.path)
+      _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
     } throws: { ($0 as? EngineError)?.code == .alreadyExists }
     #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial.string))) == other)
   }
 
-  @Test func `an unfinished export of something else is refused, and kept`() async throws {
-    let (bench, whole) = try await Self.small()
-    let partial = FilePath(bench.path.string + ".partial")
-    try FileManager.default.removeItem(atPath: bench.path.string)
-    try bench.write(whole[..<(whole.count / 2)], to: partial)
+  @Test func `an export refuses and keeps an unfinished export of other messages`() async throws {
+    let (fixture, whole) = try await Self.small()
+    let partial = FilePath(fixture.path.string + ".partial")
+    try FileManager.default.removeItem(atPath: fixture.path.string)
+    try fixture.write(whole[..<(whole.count / 2)], to: partial)
     let channel = try Channel("c")
     await #expect {
-      _ = try await bench.sourceEngine.exportMessages(
-        MessageSelection(channels: [channel]), to: bench.path)
+      _ = try await fixture.sourceEngine.exportMessages(
+        MessageSelection(channels: [channel]), to: fixture.path)
     } throws: { ($0 as? EngineError)?.code == .alreadyExists }
     await #expect {
-      _ = try await bench.targetEngine.exportMessages(to: bench.path)
+      _ = try await fixture.targetEngine.exportMessages(to: fixture.path)
     } throws: { ($0 as? EngineError)?.code == .alreadyExists }
     #expect(FileManager.default.fileExists(atPath: partial.string))
   }
 
-  @Test func `a whole export of something else that only lacks its name is refused, and kept`()
+  @Test func `an export refuses and keeps a complete, unnamed export of other messages`()
     async throws
   {
-    let (bench, whole) = try await Self.small()
-    let partial = FilePath(bench.path.string + ".partial")
-    try FileManager.default.moveItem(atPath: bench.path.string, toPath: partial.string)
+    let (fixture, whole) = try await Self.small()
+    let partial = FilePath(fixture.path.string + ".partial")
+    try FileManager.default.moveItem(atPath: fixture.path.string, toPath: partial.string)
     await #expect {
-      _ = try await bench.targetEngine.exportMessages(to: bench.path)
+      _ = try await fixture.targetEngine.exportMessages(to: fixture.path)
     } throws: { ($0 as? EngineError)?.code == .alreadyExists }
     #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial.string))) == whole)
   }
 
-  @Test func `a whole export that only lacks its name takes what came since, and says so`()
+  @Test func `a complete, unnamed export takes the messages since then and reports it`()
     async throws
   {
-    let (bench, _) = try await Self.small()
-    let partial = FilePath(bench.path.string + ".partial")
-    try FileManager.default.moveItem(atPath: bench.path.string, toPath: partial.string)
-    let unchanged = try await bench.sourceEngine.exportMessages(to: bench.path)
+    let (fixture, _) = try await Self.small()
+    let partial = FilePath(fixture.path.string + ".partial")
+    try FileManager.default.moveItem(atPath: fixture.path.string, toPath: partial.string)
+    let unchanged = try await fixture.sourceEngine.exportMessages(to: fixture.path)
     #expect(unchanged.messageCount == 3)
     #expect(!unchanged.databaseChanged)
-    try FileManager.default.moveItem(atPath: bench.path.string, toPath: partial.string)
-    try await bench.sourceEngine.publish(Message(channel: try Channel("c"), payload: [1]))
-    let report = try await bench.sourceEngine.exportMessages(to: bench.path)
+    try FileManager.default.moveItem(atPath: fixture.path.string, toPath: partial.string)
+    try await fixture.sourceEngine.publish(Message(channel: try Channel("c"), payload: [1]))
+    let report = try await fixture.sourceEngine.exportMessages(to: fixture.path)
     #expect(report.messageCount == 4)
     #expect(report.databaseChanged)
-    #expect(try await bench.targetEngine.importMessages(from: bench.path).messageCount == 4)
-    #expect(try ExchangeFixture.faults(bench.target) == [])
+    #expect(try await fixture.targetEngine.importMessages(from: fixture.path).messageCount == 4)
+    #expect(try ExchangeFixture.faults(fixture.target) == [])
   }
 
-  @Test func `a pipe that has the name of an unfinished export is refused`() async throws {
-    let (bench, _) = try await Self.small()
-    try FileManager.default.removeItem(atPath: bench.path.string)
-    let pipe = bench.path.string + ".partial"
+  @Test func `an export refuses a pipe named like an unfinished export`() async throws {
+    let (fixture, _) = try await Self.small()
+    try FileManager.default.removeItem(atPath: fixture.path.string)
+    let pipe = fixture.path.string + ".partial"
     #expect(mkfifo(pipe, 0o600) == 0)
-    // Who reads it gets something, and does not wait for ever.
+    // A writer gives the reader of the pipe some bytes, so that it does not block.
     let writing = open(pipe, O_RDWR)
     defer { close(writing) }
     #expect(write(writing, "x\n", 2) == 2)
     await #expect {
-      _ = try await bench.sourceEngine.exportMessages(to: bench.path)
+      _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
     } throws: { ($0 as? EngineError)?.code == .foreignFile }
   }
 
   @Test(arguments: ["mode", "owner", "hard link", "symbolic link"])
-  func `an unfinished export that another user could have made is refused, and kept`(
+  func `an export refuses and keeps an unfinished file that another user could have made`(
     _ planted: String
   ) async throws {
-    let (bench, whole) = try await Self.small()
-    let partial = bench.path.string + ".partial"
-    let victim = bench.path.string + ".victim"
-    try FileManager.default.removeItem(atPath: bench.path.string)
-    // What an export of the same messages has left: nothing but its file is wrong.
+    let (fixture, whole) = try await Self.small()
+    let partial = fixture.path.string + ".partial"
+    let victim = fixture.path.string + ".victim"
+    try FileManager.default.removeItem(atPath: fixture.path.string)
+    // The beginning of an export of the same messages: only its owner or its mode is wrong.
     let beginning = whole[..<(whole.count / 2)]
-    try bench.write(beginning, to: FilePath(victim))
+    try fixture.write(beginning, to: FilePath(victim))
     switch planted {
     case "hard link": #expect(link(victim, partial) == 0)
     case "symbolic link": #expect(symlink(victim, partial) == 0)
@@ -368,17 +372,17 @@ import Testing
       #expect(chown(partial, 65534, 65534) == 0)
     }
     let error = await #expect(throws: EngineError.self) {
-      _ = try await bench.sourceEngine.exportMessages(to: bench.path)
+      _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
     }
     #expect(error?.code == .foreignFile)
     #expect(error?.hint?.contains("remove it") == true)
     #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial))) == Array(beginning))
-    #expect(!FileManager.default.fileExists(atPath: bench.path.string))
+    #expect(!FileManager.default.fileExists(atPath: fixture.path.string))
   }
 }
 
 extension Range<Int> {
-  /// The numbers again and again, so many of them.
+  /// The numbers of the range, repeated `count` times.
   fileprivate func cycled(_ count: Int) -> [Int] {
     (0..<count).map { lowerBound + $0 % self.count }
   }

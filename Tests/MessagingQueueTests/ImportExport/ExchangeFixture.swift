@@ -5,7 +5,7 @@ import MessagingQueue
 import SystemPackage
 import Testing
 
-/// Two engines on plain files of their own, and a folder for what goes from one to the other.
+/// Two engines on plain files of their own, and a folder for the file between them.
 struct ExchangeFixture {
   let source: PlainEngine
   let target: PlainEngine
@@ -33,7 +33,7 @@ struct ExchangeFixture {
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
   }
 
-  /// A little of everything that a database can hold.
+  /// Fills the source with every kind of row.
   func fill() async throws {
     let (a, b, kept) = (try Channel("a"), try Channel("b \"quoted\""), try Channel("kept"))
     var retention = Retention()
@@ -70,7 +70,7 @@ struct ExchangeFixture {
     try await sourceEngine.publish(Message(channel: b, payload: []))
   }
 
-  /// Everything of the tables that is to move, in terms that do not hang on row numbers.
+  /// The exported contents of the tables, without row numbers.
   static func dump(_ engine: PlainEngine, withTimetokens: Bool = true) throws -> [String] {
     try engine.pool.read { db in
       var lines: [String] = []
@@ -86,7 +86,7 @@ struct ExchangeFixture {
     }
   }
 
-  /// Whatever the order of the members is in.
+  /// In a canonical order of the members.
   private static let failures = """
     (SELECT group_concat(value ->> 'attempt' || ' ' || (value ->> 'time') || ' ' || (value ->> 'reason'))
       FROM json_each(failures))
@@ -117,7 +117,7 @@ struct ExchangeFixture {
     SELECT channel.name, deduplication.id, timetoken, until FROM deduplication
     JOIN channel ON channel.id = channel_id ORDER BY 1, 2
     """,
-    // What each consumer is still to get from the log.
+    // The messages that each consumer still gets from the log.
     """
     SELECT consumer.name, timetoken AS timetoken FROM consumer
     JOIN message USING (channel_id) WHERE timetoken > ifnull((SELECT position.timetoken FROM position
@@ -125,7 +125,7 @@ struct ExchangeFixture {
     """,
   ]
 
-  /// Everything that a consumer gets after the machine was started anew, and acknowledges.
+  /// Receives and acknowledges everything for a consumer, after a restart of the machine.
   static func drain(
     _ engine: MessagingEngine, _ channel: String, for consumer: String
   ) async throws -> [[UInt8]] {
@@ -140,7 +140,7 @@ struct ExchangeFixture {
     }
   }
 
-  /// The code of what an import of the file fails with; nil if it succeeds.
+  /// The code of the error of an import; nil if it succeeds.
   func importCode() async -> EngineError.Code? {
     do throws(EngineError) {
       _ = try await targetEngine.importMessages(from: path)

@@ -4,11 +4,11 @@ import MessagingQueue
 import SystemPackage
 import Testing
 
-/// Imports that stop in the midst, and what may follow them.
+/// Imports that stop in the middle, and the imports that follow them.
 @Suite struct ExchangeResumptionTests {
   private static let id = String(repeating: "1f", count: 16)
 
-  /// A file of many lines, whose channel and ids speak of timetokens behind its only message.
+  /// A file of many lines; its channel and ids name timetokens after its only message.
   private static func lines() -> [String] {
     var lines = [
       #"{"record":"export","version":1,"id":"\#(id)","source":"\#(id)","commitNumber":0,"highWater":"17000000000009999"}"#,
@@ -25,24 +25,24 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `a file that changes while it is imported is refused, and goes on when it is as it was`(
+  func `an import refuses a file that changes and continues after it is restored`(
     isCut: Bool
   ) async throws {
-    let bench = try await ExchangeFixture()
+    let fixture = try await ExchangeFixture()
     let whole = Array(Self.lines().map { $0 + "\n" }.joined().utf8)
-    try bench.write(whole)
+    try fixture.write(whole)
     let text = String(decoding: whole, as: UTF8.self)
-    // Its last lines are gone, or one has another id.
+    // The last lines are missing, or one line has another id.
     let changed =
       isCut
       ? Self.lines().dropLast(10).map { $0 + "\n" }.joined()
       : text.replacing("id 4999", with: "id 4xxx")
-    let path = bench.path
+    let path = fixture.path
     let error = await #expect(throws: EngineError.self) {
-      _ = try await bench.targetEngine.importMessages(from: path) { progress in
+      _ = try await fixture.targetEngine.importMessages(from: path) { progress in
         // The first lines are read for the second time.
         guard progress.completed > progress.total / 2 else { return }
-        // In place: the file that is read is another then.
+        // Written in place, so that the open file changes.
         if let handle = FileHandle(forWritingAtPath: path.string) {
           try? handle.write(contentsOf: Data(changed.utf8))
           try? handle.truncate(atOffset: UInt64(changed.utf8.count))
@@ -53,26 +53,26 @@ import Testing
     #expect(error?.code == .invalidFile)
     #expect(error?.message.contains("was changed while it was imported") == true)
     #expect(
-      try bench.target.number(
+      try fixture.target.number(
         "SELECT count(*) FROM import WHERE is_complete = 0 AND line_count > 0") == 1)
-    #expect(try ExchangeFixture.faults(bench.target) == [])
+    #expect(try ExchangeFixture.faults(fixture.target) == [])
 
-    try bench.write(whole)
-    let report = try await bench.targetEngine.importMessages(from: path)
+    try fixture.write(whole)
+    let report = try await fixture.targetEngine.importMessages(from: path)
     #expect(report.messageCount == 1)
     #expect(report.resumedAfterLine > 0)
-    #expect(try ExchangeFixture.faults(bench.target) == [])
-    let next = try await bench.targetEngine.publish(
+    #expect(try ExchangeFixture.faults(fixture.target) == [])
+    let next = try await fixture.targetEngine.publish(
       Message(channel: try Channel("c"), payload: [2]))
     #expect(next.rawValue > 17_000_000_000_009_999)
   }
 
-  /// As if an import of an earlier export of the source had been begun.
-  private static func begin(_ bench: ExchangeFixture, lineCount: Int) throws {
-    let source = try bench.source.pool.read { db in
+  /// Leaves the state of an unfinished import of an earlier export of the source.
+  private static func begin(_ fixture: ExchangeFixture, lineCount: Int) throws {
+    let source = try fixture.source.pool.read { db in
       try String.fetchOne(db, sql: "SELECT source FROM identity")
     }
-    try bench.target.pool.write { db in
+    try fixture.target.pool.write { db in
       try db.execute(
         sql:
           "INSERT INTO import VALUES (?, ?, NULL, 0, 99999999999999999, ?, zeroblob(32), 0, 0, 0)",
@@ -80,25 +80,25 @@ import Testing
     }
   }
 
-  @Test func `an import that was begun and brought nothing is in nobody's way`() async throws {
-    let bench = try await ExchangeFixture()
-    try await bench.fill()
-    _ = try await bench.sourceEngine.exportMessages(to: bench.path)
-    try Self.begin(bench, lineCount: 0)
-    let report = try await bench.targetEngine.importMessages(from: bench.path)
+  @Test func `an import that stored nothing blocks no other`() async throws {
+    let fixture = try await ExchangeFixture()
+    try await fixture.fill()
+    _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    try Self.begin(fixture, lineCount: 0)
+    let report = try await fixture.targetEngine.importMessages(from: fixture.path)
     #expect(report.messageCount > 0)
   }
 
-  @Test func `an import that brought a part is to be finished first`() async throws {
-    let bench = try await ExchangeFixture()
-    try await bench.fill()
-    _ = try await bench.sourceEngine.exportMessages(to: bench.path)
-    try Self.begin(bench, lineCount: 1000)
+  @Test func `a partial import must be finished first`() async throws {
+    let fixture = try await ExchangeFixture()
+    try await fixture.fill()
+    _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    try Self.begin(fixture, lineCount: 1000)
     let error = await #expect(throws: EngineError.self) {
-      _ = try await bench.targetEngine.importMessages(from: bench.path)
+      _ = try await fixture.targetEngine.importMessages(from: fixture.path)
     }
     #expect(error?.code == .alreadyExists)
-    // The rest of what is there in part would leave a gap.
-    #expect(error?.message.contains("in part") == true)
+    // The rest of the unfinished import would leave a gap.
+    #expect(error?.message.contains("partly imported") == true)
   }
 }

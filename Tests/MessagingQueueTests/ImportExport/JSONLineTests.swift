@@ -21,7 +21,7 @@ import Testing
   ]
 
   @Test(arguments: refusedTexts.indices)
-  func `a line that readers of JSON could take in two ways is refused`(index: Int) throws {
+  func `the parser refuses a line that readers of JSON interpret differently`(index: Int) throws {
     let (line, reason) = Self.refusedTexts[index]
     let fault = #expect(throws: JSONFault.self) { try JSONLine(Array(line.utf8)) }
     #expect(fault?.reason.contains(reason) == true, "\(fault?.reason ?? "accepted")")
@@ -33,7 +33,7 @@ import Testing
     #expect(throws: JSONFault.self) { try JSONLine(line) }
   }
 
-  @Test func `every cut of a line is refused`() throws {
+  @Test func `the parser refuses every cut of a line`() throws {
     let line = Array(#" {"a":"ü\ud83d\ude00","b":[1,-2.5e+3,{"c":null}],"d":true}"#.utf8)
     _ = try JSONLine(line)
     for count in 0..<line.count {
@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  @Test func `what a line says is read as Foundation reads it`() throws {
+  @Test func `the parser reads values as Foundation does`() throws {
     let text =
       #" { "t" : "a\"\\\/\b\f\n\r\t\u00e4\ud83d\ude00€\u0000" , "n":-0.5E-2,"l":[],"o":{ } } "#
     let line = try JSONLine(Array(text.utf8))
@@ -54,18 +54,18 @@ import Testing
     #expect(line["absent"] == nil)
   }
 
-  @Test func `names that only look alike are two names`() throws {
+  @Test func `names that only look alike are different names`() throws {
     let line = try JSONLine(Array("{\"\u{E9}\":\"one\",\"e\u{301}\":\"two\"}".utf8))
     #expect(line["\u{E9}"]?.text == "one")
     #expect(line["e\u{301}"]?.text == "two")
   }
 
   @Test(arguments: ["QQ", "QR==", "Q Q==", "QQ==\n", "_-==", "QQ=", "QQ===", "="])
-  func `base64 has one form`(text: String) {
+  func `base64 is accepted only in its canonical form`(text: String) {
     #expect(Base64Text.decode(text) == nil)
   }
 
-  @Test func `base64 gives back what it was given`() {
+  @Test func `base64 decodes to the encoded bytes`() {
     for count in 0..<70 {
       let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37) }
       #expect(Base64Text.decode(Base64Text.encode(bytes)) == bytes)

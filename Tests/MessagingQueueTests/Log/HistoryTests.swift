@@ -14,7 +14,9 @@ import Testing
     channel = try Channel("orders")
   }
 
-  @Test func `history pages forward and back meet every message once, in order`() async throws {
+  @Test func `pages of history in both directions return every message once, in order`()
+    async throws
+  {
     let texts = (0..<25).map { "\($0)" }
     try await engine.publish(texts, to: channel)
     try await engine.publish(["other"], to: Channel("other"))
@@ -34,7 +36,7 @@ import Testing
     }
   }
 
-  @Test func `a cursor is exclusive and need not be a message's`() async throws {
+  @Test func `a cursor is exclusive and need not be the timetoken of a message`() async throws {
     let timetokens = try await engine.publish(["a", "b", "c"], to: channel)
     let after = try await engine.history(of: channel, from: timetokens[0])
     #expect(after.map(\.text) == ["b", "c"])
@@ -46,7 +48,7 @@ import Testing
     #expect(try await engine.history(of: channel, in: .newestFirst, from: future).count == 3)
   }
 
-  @Test func `a page ends at its bytes, but for its first message`() async throws {
+  @Test func `a page keeps to its byte limit, but always has one message`() async throws {
     try await engine.publish(["aaaa", "bb", "cc", "d"], to: channel)
     func page(_ byteCount: Int) async throws -> [String] {
       try await engine.history(of: channel, maximumByteCount: byteCount).map(\.text)
@@ -105,7 +107,7 @@ import Testing
     #expect(try await engine.receive(from: channel).isEmpty)
   }
 
-  @Test func `messages are counted from a timetoken on`() async throws {
+  @Test func `messageCount() counts from a timetoken on`() async throws {
     let timetokens = try await engine.publish(["a", "b", "c"], to: channel)
     #expect(try await engine.messageCount(of: channel) == 3)
     #expect(try await engine.messageCount(of: channel, after: timetokens[0]) == 2)
@@ -113,7 +115,7 @@ import Testing
     #expect(try await engine.messageCount(of: Channel("none")) == 0)
   }
 
-  @Test func `a page of nothing is refused`() async throws {
+  @Test func `history() refuses a page with a limit of zero`() async throws {
     #expect(
       await code { _ = try await engine.history(of: channel, maximumCount: 0) } == .invalidArgument)
     #expect(

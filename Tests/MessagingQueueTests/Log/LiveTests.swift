@@ -24,7 +24,7 @@ import Testing
     return texts
   }
 
-  @Test func `a live sequence begins where it is told`() async throws {
+  @Test func `a live sequence begins at its start position`() async throws {
     let timetokens = try await engine.publish(["a", "b"], to: channel)
     var all = try await engine.messages(of: channel, after: .beginning).makeAsyncIterator()
     var some = try await engine.messages(of: channel, after: .after(timetokens[0]))
@@ -36,7 +36,8 @@ import Testing
     #expect(try await take(1, from: &new) == ["c"])
   }
 
-  @Test func `no message is missing or doubled between history and live`() async throws {
+  @Test func `a live sequence neither misses nor repeats a message after its history`() async throws
+  {
     let other = try await logged.neighbour()
     let publishers = [engine, other]
     let total = 400
@@ -46,7 +47,7 @@ import Testing
         try await publishers[index % 2].publish(["\(index)"], to: channel)
       }
     }
-    // Readers that begin while messages are being published.
+    // Readers that begin while messages are published.
     try await withThrowingTaskGroup(of: [String].self) { group in
       for _ in 0..<4 {
         group.addTask {
@@ -84,7 +85,7 @@ import Testing
     #expect(try await reading.value <= 1)
   }
 
-  @Test func `stopping the engine ends the sequence with an error of its own`() async throws {
+  @Test func `stop() ends a live sequence with stopped`() async throws {
     let sequence = try await engine.messages(of: channel)
     let reading = Task { for try await _ in sequence {} }
     try await Task.sleep(for: .milliseconds(50))
@@ -109,7 +110,7 @@ import Testing
     #expect(try await take(1000, from: &iterator) == texts)
   }
 
-  @Test func `a reader that retention overtakes is told, one that begins later is not`()
+  @Test func `retention gives an error to a slow reader, but not to one that begins later`()
     async throws
   {
     let timetokens = try await engine.publish(["a", "b", "c"], to: channel)
@@ -134,7 +135,7 @@ import Testing
     #expect(try await engine.channels().map(\.removedThrough) == [timetokens[1]])
   }
 
-  @Test func `a slow reader that skips jumps to the newest and says over how many`() async throws {
+  @Test func `a skipping reader gets the newest messages and the number it skipped`() async throws {
     var iterator = try await engine.messages(of: channel, overflow: .skip(toNewest: 3))
       .makeAsyncIterator()
     try await engine.publish((0..<10).map { "\($0)" }, to: channel)

@@ -2,8 +2,8 @@ import GRDB
 import Foundation
 import MessagingQueue
 
-/// An engine on a plain file in a folder of its own; more engines on the same file are what other
-/// processes would have.
+/// An engine on a plain file in a folder of its own; further engines on the same file act as other
+/// processes.
 final class LoggedEngine: Sendable {
   let plain: PlainEngine
   let engine: MessagingEngine
@@ -13,14 +13,14 @@ final class LoggedEngine: Sendable {
     engine = try await MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)
   }
 
-  /// An engine with a pool of its own, that publishes beside the first.
+  /// Another engine with a pool of its own on the same file.
   func neighbour() async throws -> MessagingEngine {
     let pool = try DatabasePool(path: plain.pool.path)
     return try await MessagingEngine(
       pool: pool, time: plain.time, isSecured: true, closePool: { try pool.close() })
   }
 
-  var bellPath: String { plain.pool.path + "-notify" }
+  var notificationPath: String { plain.pool.path + "-notify" }
 }
 
 extension MessagingEngine {

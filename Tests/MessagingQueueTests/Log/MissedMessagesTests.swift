@@ -3,9 +3,9 @@ import GRDB
 import MessagingQueue
 import Testing
 
-/// Live readers of channels whose consumers are faster, so that messages leave the log unseen.
+/// Live readers of channels whose consumers are faster, so that messages leave the log unread.
 ///
-/// A reader that should be told and is not waits for ever: hence the limit.
+/// A failing test would wait for ever, hence the time limit.
 @Suite(.timeLimit(.minutes(1))) struct MissedMessagesTests {
   let logged: LoggedEngine
   let engine: MessagingEngine
@@ -27,7 +27,7 @@ import Testing
     }
   }
 
-  /// How many messages a reader is given until it is told of missing ones, and what it is told.
+  /// How many messages a reader gets until its error, and the text of the error.
   private func readOn(
     _ iterator: inout LogMessages.AsyncIterator
   ) async throws -> (count: Int, told: String) {
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test(arguments: ["beginning", "now", "after", "newest"])
-  func `a reader that acknowledgements overtake is given the rest, and told how many are missing`(
+  func `a slow reader gets the remaining messages, then the number that it missed`(
     start: String
   ) async throws {
     let first = try await engine.publish(["before"], to: channel)
@@ -60,14 +60,14 @@ import Testing
     try await acknowledge(channel)
     try await engine.publish(["last"], to: channel)
     let (count, told) = try await readOn(&iterator)
-    // A page of 256, and the last.
+    // A page of 256, and the last message.
     #expect(count == 256)
     let seesFirst = start == "beginning" || start == "newest"
     #expect(told.hasPrefix("\(seesFirst ? 744 : 743) messages of orders were acknowledged"))
     #expect(try await iterator.next() == nil)
   }
 
-  @Test func `a reader is told of what comes and goes before its first read`() async throws {
+  @Test func `a reader learns of messages that came and went before its first read`() async throws {
     let sequence = try await engine.messages(of: channel)
     try await engine.publish(["a", "b"], to: channel)
     try await acknowledge(channel, count: 1)
@@ -78,7 +78,9 @@ import Testing
     #expect(told.hasPrefix("1 messages of orders "))
   }
 
-  @Test func `a reader that has seen all is told nothing, whatever leaves the log`() async throws {
+  @Test func `a reader that has seen all messages gets no error when they leave the log`()
+    async throws
+  {
     try await engine.publish(["gone before"], to: channel)
     try await acknowledge(channel)
     var iterator = try await engine.messages(of: channel, after: .beginning).makeAsyncIterator()
@@ -86,7 +88,8 @@ import Testing
       var message = Message(channel: channel, payload: Array("\(round)".utf8))
       message.deduplicationID = "round \(round)"
       message.timeToLive = .seconds(1)
-      // Once by its id, once delayed, and once not at all.
+      // Published three ways: with a known id, with a delay, and in a transaction that is rolled
+      // back.
       try await engine.publish([message, message])
       message.deduplicationID = nil
       message.timeToLive = nil
@@ -112,7 +115,8 @@ import Testing
     }
   }
 
-  @Test func `several channels are counted together, and others are not`() async throws {
+  @Test func `missed messages are counted over the reader's channels, and no others`() async throws
+  {
     let channels = try (0..<3).map { try Channel("channel \($0)") }
     try await engine.publish(["old"], to: channels[0])
     var iterator = try await engine.messages(of: [channels[0], channels[1]], after: .beginning)
@@ -128,7 +132,9 @@ import Testing
     #expect(told.hasPrefix("4 messages of 2 channels "))
   }
 
-  @Test func `a reader that skips is told with its next message, and goes on`() async throws {
+  @Test func `a skipping reader gets the number of missed messages with its next message`()
+    async throws
+  {
     var iterator = try await engine.messages(of: channel, overflow: .skip(toNewest: 2))
       .makeAsyncIterator()
     try await engine.publish((0..<6).map { "\($0)" }, to: channel)
@@ -144,20 +150,21 @@ import Testing
     #expect(last?.skippedCount == 1)
   }
 
-  @Test func `what an import stores and removes in one step is missing to no reader`() async throws
+  @Test func `messages that an import stores and removes in one step are missed by no reader`()
+    async throws
   {
-    let bench = try await ExchangeFixture()
-    try await bench.fill()
+    let fixture = try await ExchangeFixture()
+    try await fixture.fill()
     let kept = try Channel("kept")
-    try await bench.targetEngine.publish(["here"], to: kept)
-    _ = try await bench.sourceEngine.exportMessages(to: bench.path)
-    var iterator = try await bench.targetEngine.messages(of: kept).makeAsyncIterator()
-    _ = try await bench.targetEngine.importMessages(from: bench.path)
+    try await fixture.targetEngine.publish(["here"], to: kept)
+    _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    var iterator = try await fixture.targetEngine.messages(of: kept).makeAsyncIterator()
+    _ = try await fixture.targetEngine.importMessages(from: fixture.path)
     for payload: [UInt8] in [[3], [4]] {
       #expect(try await iterator.next()?.payload == payload)
     }
-    try await bench.targetEngine.publish(["there"], to: kept)
+    try await fixture.targetEngine.publish(["there"], to: kept)
     #expect(try await iterator.next()?.text == "there")
-    #expect(try ExchangeFixture.faults(bench.target) == [])
+    #expect(try ExchangeFixture.faults(fixture.target) == [])
   }
 }

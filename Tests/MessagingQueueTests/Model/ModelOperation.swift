@@ -2,7 +2,7 @@ import GRDB
 import MessagingQueue
 import QueueFixture
 
-/// An operation of ``ModelRun``: what the engine does, and what the model says about its answer.
+/// An operation of ``ModelRun``: the engine's part, and the comparison with the model.
 struct ModelOperation {
   enum Answer: Sendable {
     case timetokens([Timetoken])
@@ -12,16 +12,16 @@ struct ModelOperation {
   }
 
   let work: @Sendable (QueueOperations) async throws -> Answer
-  /// Says whether the answer was the model's.
-  let judge: (inout ModelRun, Result<Answer, any Error>) throws -> Bool
+  /// Compares the answer with the model's.
+  let compare: (inout ModelRun, Result<Answer, any Error>) throws -> Bool
 
-  /// Makes a message fail, as a part of a transaction that others share.
+  /// Makes a message fail inside a transaction that others share.
   static let refusal = """
     CREATE TRIGGER refusal BEFORE INSERT ON message WHEN NEW.payload = CAST('refused' AS BLOB)
     BEGIN SELECT RAISE(ABORT, 'no'); END
     """
 
-  /// One whose answer is a count.
+  /// An operation whose answer is a count.
   fileprivate static func count(
     _ name: String, _ expected: @escaping (inout ModelRun) -> Int,
     _ work: @escaping @Sendable (QueueOperations) async throws -> Int
@@ -131,7 +131,7 @@ extension ModelRun {
   }
 
   private mutating func settle(
-    _ verb: String,
+    _ kind: String,
     _ work: @escaping @Sendable (QueueOperations, LeaseToken) async throws -> Void
   ) throws -> ModelOperation {
     guard let token = tokens.randomElement(using: &random) else { return try publish() }
@@ -141,24 +141,25 @@ extension ModelRun {
     }) { run, result in
       let failure = code { _ = try result.get() }
       let now = run.model.now
-      let isKnown = run.model.settle(token, evenIfOver: verb != "extend") { record, mostAttempts in
-        let isLast = record.attempts >= mostAttempts ?? .max
-        switch verb {
+      let isKnown = run.model.settle(token, evenIfOver: kind != "extend") {
+        record, maximumAttempts in
+        let isLast = record.attempts >= maximumAttempts ?? .max
+        switch kind {
         case "acknowledge": record.phase = .done
         case "reject": record.phase = .dead
         case "extend": record.phase = .leased(until: now + 20)
         case "delay": record.phase = isLast ? .dead : .released(until: now + 7)
         default: record.phase = isLast ? .dead : .waiting
         }
-        if verb != "extend" { record.token = nil }
+        if kind != "extend" { record.token = nil }
       }
       let found = failure?.description ?? "settled"
-      run.history.append("\(verb) \(token.description.prefix(19)): \(found)")
+      run.history.append("\(kind) \(token.description.prefix(19)): \(found)")
       return run.check([found], [isKnown ? "settled" : EngineError.Code.unknownLease.description])
     }
   }
 
-  /// Fails in the transaction, as its first statement, its only one, or after others.
+  /// Fails in the transaction: in its first statement, its only one, or after others.
   private mutating func fail() -> ModelOperation {
     let (channel, kind) = (channel, Int.random(in: 0..<3, using: &random))
     let refused = Message(channel: channel, payload: Array("refused".utf8))
@@ -190,7 +191,7 @@ extension ModelRun {
         return .nothing
       }) { run, result in
         _ = try result.get()
-        run.model.readers[consumer, default: .init()].mostAttempts = most
+        run.model.readers[consumer, default: .init()].maximumAttempts = most
         run.channelExists = true
         run.history.append("most attempts of \(consumer): \(most)")
         return true
@@ -225,7 +226,7 @@ extension ModelRun {
         })
     }) { run, result in
       guard case .timetokens(let timetokens) = try result.get() else { return false }
-      // The engine drops what has expired when it is its turn, the model at once.
+      // The engine drops an expired message at its turn, the model immediately.
       let known = Set(run.model.log.map(\.timetoken))
       let count = timetokens.count { known.contains($0) }
       run.history.append("purge: \(count)")

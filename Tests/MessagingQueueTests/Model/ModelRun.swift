@@ -12,7 +12,7 @@ struct ModelRun {
   var tokens: [LeaseToken] = []
   var history: [String] = []
   var published = 0
-  /// Whether anything has made the channel.
+  /// Whether an operation has made the channel.
   var channelExists = false
   let channel: Channel
   let consumers: [Consumer]
@@ -38,7 +38,7 @@ struct ModelRun {
     try start()
   }
 
-  /// An engine, without syncs.
+  /// Starts an engine without syncs.
   private mutating func start() throws {
     let reports = reports
     queue = try TestQueue(
@@ -59,7 +59,7 @@ struct ModelRun {
     return true
   }
 
-  /// Does them, together if they are several, and asks the model in the same order.
+  /// Runs operations, several together, and asks the model in the same order.
   private mutating func perform(_ operations: [ModelOperation]) throws -> Bool {
     let results =
       operations.count == 1
@@ -67,7 +67,7 @@ struct ModelRun {
       : queue.together(operations.map(\.work))
     if operations.count > 1 { history.append("\(operations.count) together:") }
     for (operation, result) in zip(operations, results) {
-      guard try operation.judge(&self, result) else { return false }
+      guard try operation.compare(&self, result) else { return false }
     }
     return true
   }
@@ -86,7 +86,7 @@ struct ModelRun {
     history.append("reboot")
   }
 
-  /// All is received and acknowledged in the end, but what is dead.
+  /// At the end every message is received and acknowledged, except for dead letters.
   mutating func finish() throws -> Bool {
     try engine.pool.writeWithoutTransaction { try $0.execute(sql: "DROP TRIGGER refusal") }
     let faults = try engine.pool.read { db in try MessageVerifier.run(db).faults }

@@ -1,15 +1,15 @@
 import Foundation
 import Testing
 
-/// The queue against ``QueueModel``: the same operations at random, the same answers.
+/// Compares the queue with ``QueueModel``: the same random operations, the same answers.
 ///
-/// `DATAVAULT_MODEL_STEPS` asks for more of them.
+/// `DATAVAULT_MODEL_STEPS` sets the number of steps.
 @Suite struct ModelTests {
   private static let stepsEach = 250
   private static let seedCount =
     (Int(ProcessInfo.processInfo.environment["DATAVAULT_MODEL_STEPS"] ?? "") ?? 5_000) / stepsEach
 
-  @Test func `every answer is the model's, also of operations that share a commit`() throws {
+  @Test func `every result equals the model's, also for operations that share a commit`() throws {
     var steps = 0
     let reports = Reports()
     for seed in 0..<Self.seedCount {
@@ -22,6 +22,6 @@ import Testing
     }
     print("model: \(steps) steps equal")
     #expect(steps == Self.seedCount * Self.stepsEach)
-    #expect(reports.verbCounts.contains { $0 > 3 })
+    #expect(reports.operationCounts.contains { $0 > 3 })
   }
 }

@@ -1,7 +1,9 @@
 import MessagingQueue
 
-/// What a queue does, in the plainest words: every message in a list, every consumer with a state for
-/// each, and each receive looking at all of them.
+/// The simplest model of a queue: a list of all messages, and each consumer with a state for each
+/// of them.
+///
+/// A receive looks at all of them.
 struct QueueModel {
   struct Entry {
     let timetoken: Timetoken
@@ -24,12 +26,12 @@ struct QueueModel {
     }
     var phase = Phase.waiting
     var attempts = 0
-    /// The lease that still settles it.
+    /// The lease that still settles the message.
     var token: LeaseToken?
   }
 
   struct Reader {
-    var mostAttempts: Int?
+    var maximumAttempts: Int?
     var records: [Timetoken: Record] = [:]
   }
 
@@ -48,7 +50,7 @@ struct QueueModel {
     for (timetoken, record) in reader.records {
       switch record.phase {
       case .leased(let until) where until <= now:
-        let isDead = record.attempts >= reader.mostAttempts ?? .max
+        let isDead = record.attempts >= reader.maximumAttempts ?? .max
         reader.records[timetoken]?.phase = isDead ? .dead : .over
         if isDead { reader.records[timetoken]?.token = nil }
       case .released(let until) where until <= now:
@@ -61,7 +63,7 @@ struct QueueModel {
       if taken.count == count { break }
       var record = reader.records[entry.timetoken] ?? Record()
       guard record.phase == .waiting || record.phase == .over else { continue }
-      // A lease that has ended counts until it is its message's turn.
+      // A lease that has ended counts until its message's turn.
       if record.phase == .over, mustWait(entry, reader) { continue }
       if entry.expires <= now {
         record.phase = .done
@@ -81,7 +83,7 @@ struct QueueModel {
     return taken
   }
 
-  /// An earlier message of the key that could come, or any that is in somebody's hands.
+  /// Whether an earlier message of the key is ready, or any is leased.
   private func mustWait(_ entry: Entry, _ reader: Reader) -> Bool {
     guard let key = entry.key else { return false }
     return log.contains { other in
@@ -97,7 +99,7 @@ struct QueueModel {
     }
   }
 
-  /// What every reader is done with leaves the log.
+  /// Removes messages that every reader has settled from the log.
   mutating func forget() {
     if readers.isEmpty { return }
     log.removeAll { entry in
@@ -105,7 +107,7 @@ struct QueueModel {
     }
   }
 
-  /// Whose delivery a token still settles.
+  /// The delivery that a token still settles.
   func holder(of token: LeaseToken) -> (Consumer, Timetoken)? {
     for (consumer, reader) in readers {
       for (timetoken, record) in reader.records where record.token == token {
@@ -123,7 +125,7 @@ struct QueueModel {
     if !evenIfOver {
       guard case .leased(let until) = record.phase, until > now else { return false }
     }
-    change(&record, readers[consumer]?.mostAttempts)
+    change(&record, readers[consumer]?.maximumAttempts)
     readers[consumer]?.records[timetoken] = record
     forget()
     return true
@@ -131,7 +133,7 @@ struct QueueModel {
 
   /// Adds a message, unless its id is known.
   ///
-  /// - Returns: Whether it has the timetoken that it should have.
+  /// - Returns: whether it has the expected timetoken.
   mutating func publish(_ entry: Entry, id: String?) -> Bool {
     if let id, let known = known[id], known.until > now { return known.first == entry.timetoken }
     if let id { known[id] = (entry.timetoken, now + Self.window) }
@@ -139,7 +141,7 @@ struct QueueModel {
     return log.allSatisfy { $0.timetoken < entry.timetoken }
   }
 
-  /// - Returns: How many messages there were.
+  /// - Returns: how many messages were removed.
   mutating func purge(before end: Timetoken?) -> Int {
     let gone = log.filter { entry in end.map { entry.timetoken < $0 } ?? true }
     for entry in gone {
@@ -150,18 +152,18 @@ struct QueueModel {
     return gone.count
   }
 
-  /// - Returns: Whether there was one.
+  /// - Returns: whether the consumer existed.
   mutating func remove(_ consumer: Consumer) -> Bool {
     defer { forget() }
     return readers.removeValue(forKey: consumer) != nil
   }
 
-  /// - Returns: How many there were.
+  /// - Returns: how many were returned.
   mutating func redrive(_ consumer: Consumer) -> Int {
     endDeath(of: consumer, as: Record())
   }
 
-  /// - Returns: How many there were.
+  /// - Returns: how many were removed.
   mutating func removeDeadLetters(_ consumer: Consumer) -> Int {
     defer { forget() }
     return endDeath(of: consumer, as: Record(phase: .done))
@@ -177,7 +179,7 @@ struct QueueModel {
     log.filter { readers[consumer]?.records[$0.timetoken]?.phase == .dead }.map(\.text)
   }
 
-  /// A restart of the machine ends what is held.
+  /// Ends all holds, as a restart of the machine does.
   mutating func endHolds() {
     for consumer in readers.keys {
       for (timetoken, record) in readers[consumer]?.records ?? [:] {

@@ -6,7 +6,7 @@ import Testing
   let clock = ManualTimeSource(sinceBoot: .zero)
   var now: Duration { clock.sinceBoot }
 
-  @Test func `the first event arms the timer, and at its end everything is told`() {
+  @Test func `the first event starts the timer, and its end sends one notification`() {
     var coalescer = ChangeCoalescer(delay: .milliseconds(100), maximumLatency: .seconds(1))
     #expect(coalescer.time(now) == .waitForEvent)
     #expect(coalescer.changed(at: now) == .waitForEventOrTime(.milliseconds(100)))
@@ -17,7 +17,7 @@ import Testing
     #expect(coalescer.time(now) == .waitForEvent)
   }
 
-  @Test func `a further event puts the timer off, the maximum latency holds all the same`() {
+  @Test func `a further event restarts the timer, within the maximum latency`() {
     var coalescer = ChangeCoalescer(delay: .milliseconds(100), maximumLatency: .milliseconds(250))
     var due: [Duration] = []
     for _ in 0..<5 {
@@ -33,7 +33,7 @@ import Testing
     #expect(coalescer.time(now) == .tell)
   }
 
-  @Test func `an event behind the time tells at once, and is told with the rest`() {
+  @Test func `an event after the due time sends the notification immediately`() {
     var coalescer = ChangeCoalescer(delay: .milliseconds(100), maximumLatency: .seconds(1))
     _ = coalescer.changed(at: now)
     clock.advance(by: .seconds(3))
@@ -41,12 +41,12 @@ import Testing
     #expect(coalescer.changed(at: now) == .waitForEventOrTime(.milliseconds(3100)))
   }
 
-  @Test func `without a delay each event is told at once`() {
+  @Test func `without a delay each event sends a notification immediately`() {
     var coalescer = ChangeCoalescer(delay: .zero, maximumLatency: .zero)
     for _ in 0..<3 { #expect(coalescer.changed(at: now) == .tell) }
   }
 
-  @Test func `a latency below the delay is lifted to it`() {
+  @Test func `a latency below the delay is raised to the delay`() {
     var coalescer = ChangeCoalescer(delay: .milliseconds(100), maximumLatency: .zero)
     #expect(coalescer.changed(at: now) == .waitForEventOrTime(.milliseconds(100)))
   }

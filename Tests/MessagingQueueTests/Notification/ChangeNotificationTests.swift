@@ -22,7 +22,7 @@ import Testing
     ).makeAsyncIterator()
   }
 
-  @Test func `one notification tells of everything since the last`() async throws {
+  @Test func `one notification covers everything since the last`() async throws {
     try await engine.publish(["before"], to: a)
     var iterator = try await changes()
     try await engine.publish(["1", "2"], to: a)
@@ -35,14 +35,14 @@ import Testing
     #expect(try await iterator.next()?.newest == [a: next])
   }
 
-  @Test func `only the channels that were asked for are told of`() async throws {
+  @Test func `notifications cover only the selected channels`() async throws {
     var iterator = try await changes(in: [b])
     try await engine.publish(["1"], to: a)
     let last = try await engine.publish(["2"], to: b)[0]
     #expect(try await iterator.next()?.newest == [b: last])
   }
 
-  @Test func `nobody is told of their own changes if they ask so`() async throws {
+  @Test func `ignoresOwnChanges leaves out publications of the same engine`() async throws {
     let other = try await logged.neighbour()
     var iterator = try await changes(ignoresOwnChanges: true)
     try await engine.publish(["own"], to: a)
@@ -56,7 +56,9 @@ import Testing
     try await other.stop()
   }
 
-  @Test func `cancelling the task ends the sequence, stopping the engine says so`() async throws {
+  @Test func `cancelling the task ends the notifications, and stop() ends them with stopped`()
+    async throws
+  {
     let sequence = try await engine.changes()
     let reading = Task { for try await _ in sequence {} }
     try await Task.sleep(for: .milliseconds(20))

@@ -4,14 +4,14 @@ import Synchronization
 import Testing
 
 @Suite struct ChangeNotifierTests {
-  @Test func `a notify before the wait is not missed`() async {
+  @Test func `a notification before the wait is not missed`() async {
     let notifier = ChangeNotifier()
     let count = notifier.generation
     notifier.notify()
     #expect(await notifier.waitForChange(after: count) == .changed)
   }
 
-  @Test func `a notify wakes everyone who waits`() async throws {
+  @Test func `a notification wakes every waiter`() async throws {
     let notifier = ChangeNotifier()
     let count = notifier.generation
     let waits = (0..<100).map { _ in Task { await notifier.waitForChange(after: count) } }
@@ -20,7 +20,7 @@ import Testing
     for wait in waits { #expect(await wait.value == .changed) }
   }
 
-  @Test func `a notify in one channel leaves those who wait for others asleep`() async throws {
+  @Test func `a notification in one channel does not wake the waiters of others`() async throws {
     let notifier = ChangeNotifier()
     let (a, b) = (try Channel("a"), try Channel("b"))
     let count = notifier.generation
@@ -52,8 +52,8 @@ import Testing
     #expect(await notifier.waitForChange(after: count) == .stopped)
   }
 
-  @Test func `a notify of another process wakes who waits`() async {
-    let device = TestBell()
+  @Test func `a notification of another process wakes waiters`() async {
+    let device = TestTransport()
     let notifier = ChangeNotifier(device: device)
     let other = ChangeNotifier(device: device)
     await settle(notifier)
@@ -63,17 +63,17 @@ import Testing
     #expect(await wake == .changed)
   }
 
-  @Test func `where the device refuses, the database is looked at, until it does not`()
+  @Test func `the notifier polls the database while the transport refuses`()
     async throws
   {
-    let device = TestBell()
+    let device = TestTransport()
     device.refuses = true
     let commits = Atomic<Int64>(1)
     var intervals = ChangeNotifier.Intervals()
     intervals.polling = .milliseconds(10)
     let notifier = ChangeNotifier(
       device: device, intervals: intervals,
-      probe: { BellProbe(commitNumber: commits.load(ordering: .relaxed)) })
+      probe: { DatabaseProbe(commitNumber: commits.load(ordering: .relaxed)) })
     await settle(notifier)
     let count = notifier.generation
     #expect(await notifier.waitForChange(after: count, within: .milliseconds(100)) == .timedOut)
@@ -87,21 +87,21 @@ import Testing
     #expect(await wait.value == .changed)
   }
 
-  @Test func `a commit whose notify was lost is found by looking`() async {
+  @Test func `polling finds a commit whose notification was lost`() async {
     let commits = Atomic<Int64>(1)
     var intervals = ChangeNotifier.Intervals()
     intervals.fallbackCheck = .milliseconds(10)
     let notifier = ChangeNotifier(
-      device: TestBell(), intervals: intervals,
-      probe: { BellProbe(commitNumber: commits.load(ordering: .relaxed)) })
+      device: TestTransport(), intervals: intervals,
+      probe: { DatabaseProbe(commitNumber: commits.load(ordering: .relaxed)) })
     await settle(notifier)
     let count = notifier.generation
     commits.add(1, ordering: .relaxed)
     #expect(await notifier.waitForChange(after: count) == .changed)
   }
 
-  @Test func `a notifier that is lost is listened to anew, and counts as a notify`() async {
-    let device = TestBell()
+  @Test func `a lost listener is replaced, and waiters are woken`() async {
+    let device = TestTransport()
     let notifier = ChangeNotifier(device: device)
     await settle(notifier)
     let count = notifier.generation
@@ -110,8 +110,8 @@ import Testing
     #expect(device.listenCount == 2)
   }
 
-  @Test func `a notify never fails, whatever the device does`() async {
-    let device = TestBell()
+  @Test func `notify() never fails, whatever the transport does`() async {
+    let device = TestTransport()
     device.refuses = true
     let notifier = ChangeNotifier(device: device)
     let count = notifier.generation
@@ -123,7 +123,7 @@ import Testing
     while notifier.waiterCount < count { try await Task.sleep(for: .milliseconds(1)) }
   }
 
-  /// The first wait starts the thread, which rings once when it listens.
+  /// The first wait starts the thread, which wakes waiters when it begins to listen.
   private func settle(_ notifier: ChangeNotifier) async {
     let count = notifier.generation
     #expect(await notifier.waitForChange(after: count) == .changed)

@@ -18,10 +18,10 @@ import Testing
       previous: previous, first: range.lowerBound, last: range.upperBound)
   }
 
-  @Test func `own publications are joined, unless another's lie between`() {
+  @Test func `local publications are joined unless others lie between`() {
     note(0, 1...4)
     changes.settle()
-    // Three that shared a commit.
+    // Three operations that shared a commit.
     note(4, 7...9)
     note(9, 10...10)
     note(10, 12...12)
@@ -31,20 +31,20 @@ import Testing
     #expect(changes.ranges(list, after: 0) == [1...12, 16...16])
   }
 
-  @Test func `what one has passed is forgotten`() {
+  @Test func `ranges before the reader's place are dropped`() {
     note(0, 1...4)
     note(9, 10...12)
     #expect(changes.ranges(list, after: 4) == [10...12])
     #expect(changes.ranges(list, after: 0) == [10...12])
   }
 
-  @Test func `what is rolled back is not one's own: another may be given its timetokens`() {
+  @Test func `a rolled-back publication is removed, as its timetokens can be assigned again`() {
     note(0, 1...4)
     changes.settle()
     note(4, 5...9)
     changes.rollBack(publication(4, 5...9))
     #expect(changes.ranges(list, after: 0) == [1...4])
-    // A savepoint: the next publication of the transaction begins where that began.
+    // After a rollback to a savepoint, the next publication begins at the same place.
     note(4, 5...9)
     note(4, 5...6)
     changes.settle()

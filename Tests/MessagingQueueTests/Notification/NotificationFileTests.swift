@@ -12,7 +12,7 @@ import Testing
 
   init() throws {
     folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("bell-\(UUID().uuidString)")
+      .appendingPathComponent("notification-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     database = FilePath(folder.appendingPathComponent("messaging.db").path)
     notifier = FilePath(database.string + "-notify")
@@ -25,10 +25,10 @@ import Testing
     try body()
   }
 
-  @Test func `every listener hears every notify, and nothing is written`() throws {
+  @Test func `every listener gets every notification, and nothing is written`() throws {
     try withFolder {
       let listeners = try [file.listen(), file.listen()]
-      // The second began with a ring of its own.
+      // The second listener sent a notification when it began.
       _ = listeners[0].wait(upTo: .milliseconds(1))
       for _ in 0..<3 {
         try file.notify()
@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  @Test func `the notifier has the permissions of the database`() throws {
+  @Test func `the notification file has the permissions of the database`() throws {
     try withFolder {
       chmod(database.string, 0o640)
       try file.notify()
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test func `a notifier that is deleted, moved or replaced is noticed and made again`() throws {
+  @Test func `a deleted, moved or replaced notification file is noticed and made again`() throws {
     try withFolder {
       for damage: () -> CInt in [
         { unlink(notifier.string) },
@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  @Test func `a link, a pipe or a missing directory in its place is refused at once`() throws {
+  @Test func `a link, a pipe or a missing directory in its place is refused`() throws {
     withFolder {
       symlink("elsewhere", notifier.string)
       #expect(throws: NotificationError.self) { try file.notify() }
@@ -80,14 +80,14 @@ import Testing
     }
   }
 
-  @Test func `a notify is heard by another engine's notifier at once`() async throws {
+  @Test func `a notification reaches another engine's notifier immediately`() async throws {
     defer { try? FileManager.default.removeItem(at: folder) }
     var never = ChangeNotifier.Intervals()
     never.fallbackCheck = .seconds(3600)
     never.polling = .seconds(3600)
     let near = ChangeNotifier(device: file, intervals: never)
     let far = ChangeNotifier(device: NotificationFile(besideDatabase: database), intervals: never)
-    // The first wait begins to listen, which rings.
+    // The first wait begins to listen, which sends a notification.
     #expect(await far.waitForChange(after: far.generation, within: .seconds(600)) == .changed)
     for _ in 0..<20 {
       try await Task.sleep(for: .milliseconds(1))

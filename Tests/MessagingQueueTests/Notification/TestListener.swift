@@ -1,20 +1,20 @@
 import Foundation
 import MessagingQueue
 
-/// Hands one event after another to the thread that waits.
+/// Passes one event after another to the thread that waits.
 final class TestListener: NotificationListener, @unchecked Sendable {
-  // Guarded by the condition.
+  // The condition guards them.
   private let condition = NSCondition()
-  private var events: [BellEvent] = []
+  private var events: [NotificationEvent] = []
 
-  func post(_ event: BellEvent) {
+  func post(_ event: NotificationEvent) {
     condition.withLock {
       events.append(event)
       condition.signal()
     }
   }
 
-  func wait(upTo timeout: Duration?) -> BellEvent {
+  func wait(upTo timeout: Duration?) -> NotificationEvent {
     condition.withLock {
       let deadline = Date(timeIntervalSinceNow: timeout.map { $0 / .seconds(1) } ?? 1e9)
       while events.isEmpty {

@@ -12,11 +12,11 @@ import Testing
     try await iterator.next()?.text
   }
 
-  @Test func `a notifier that cannot be made fails no publish, and others still get the message`()
+  @Test func `a publish succeeds without a notification file, and other engines get the message`()
     async throws
   {
     let plain = try PlainEngine()
-    // A directory in the notifier's place: it can neither be opened nor replaced.
+    // A directory with the file's name cannot be opened or replaced.
     try FileManager.default.createDirectory(
       atPath: plain.pool.path + "-notify", withIntermediateDirectories: false)
     let engine = try await MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)
@@ -34,7 +34,7 @@ import Testing
     try await other.stop()
   }
 
-  @Test func `a notifier that is deleted meanwhile keeps nobody from hearing`() async throws {
+  @Test func `receivers get messages after the notification file was deleted`() async throws {
     let logged = try await LoggedEngine()
     let other = try await logged.neighbour()
     let messages = try await logged.engine.messages(of: channel)
@@ -43,17 +43,17 @@ import Testing
     var iterator = texts.makeAsyncIterator()
     for index in 0..<5 {
       try await Task.sleep(for: .milliseconds(5))
-      try? FileManager.default.removeItem(atPath: logged.bellPath)
+      try? FileManager.default.removeItem(atPath: logged.notificationPath)
       try await other.publish(["\(index)"], to: channel)
       #expect(await iterator.next() == "\(index)")
     }
     reading.cancel()
     try await reading.value
-    #expect(FileManager.default.fileExists(atPath: logged.bellPath))
+    #expect(FileManager.default.fileExists(atPath: logged.notificationPath))
     try await other.stop()
   }
 
-  @Test func `what is rolled back wakes nobody`() async throws {
+  @Test func `a rollback wakes no waiter`() async throws {
     let notifier = ChangeNotifier()
     let plain = try PlainEngine()
     let database = try EngineDatabase(pool: plain.pool, time: plain.time, notifier: notifier)
@@ -75,10 +75,10 @@ import Testing
     #expect(notifier.generation > count)
   }
 
-  @Test func `an engine that is dropped takes its thread along`() async throws {
+  @Test func `releasing an engine ends its notification thread`() async throws {
     weak var dropped: ChangeNotifier?
     do {
-      let notifier = ChangeNotifier(device: TestBell())
+      let notifier = ChangeNotifier(device: TestTransport())
       dropped = notifier
       let count = notifier.generation
       #expect(await notifier.waitForChange(after: count) == .changed)
@@ -87,7 +87,7 @@ import Testing
     #expect(dropped == nil)
   }
 
-  @Test func `a publication wakes before its publisher is told`() async throws {
+  @Test func `a publication wakes waiters before publish() returns`() async throws {
     let logged = try await LoggedEngine()
     let notifier = logged.engine.notifier
     let count = notifier.generation

@@ -12,7 +12,7 @@ import Testing
     orders = try Channel("orders")
   }
 
-  @Test func `each verb counts what it has done`() async throws {
+  @Test func `each operation counts its messages`() async throws {
     let observed = try await ObservedEngine()
     let engine = observed.engine
     try await engine.addConsumer(consumer, of: orders, maximumAttempts: 3)
@@ -41,7 +41,7 @@ import Testing
     #expect(observed.count("messages_purged") == 4)
   }
 
-  @Test func `attempts that are used up make dead letters, by release and by the end of a lease`()
+  @Test func `the last attempt makes a dead letter, by release or by the end of a lease`()
     async throws
   {
     let observed = try await ObservedEngine()
@@ -57,7 +57,7 @@ import Testing
     #expect(observed.count("leases_expired") == 1)
   }
 
-  @Test func `the end of a release's delay is no expired lease`() async throws {
+  @Test func `the end of a release's delay does not count as an expired lease`() async throws {
     let observed = try await ObservedEngine()
     let engine = observed.engine
     try await observed.publish("a", "b", "c", "d", "e", to: orders)
@@ -72,7 +72,7 @@ import Testing
     #expect(observed.count("leases_expired") == 5)
   }
 
-  @Test func `a message is counted once that is published twice under one deduplication id`()
+  @Test func `a message published twice with one deduplication id counts once`()
     async throws
   {
     let observed = try await ObservedEngine()
@@ -83,8 +83,7 @@ import Testing
     #expect(observed.count("messages_published") == 1)
   }
 
-  @Test func `what no consumer gets any more is counted: time to live and retention`() async throws
-  {
+  @Test func `messages removed by time to live and retention are counted`() async throws {
     let observed = try await ObservedEngine()
     var message = Message(channel: orders, payload: [1])
     message.timeToLive = .seconds(1)
@@ -103,7 +102,7 @@ import Testing
     #expect(observed.count("messages_purged") == 0)
   }
 
-  @Test func `what settles nothing is not counted`() async throws {
+  @Test func `tokens that settle nothing are not counted`() async throws {
     let observed = try await ObservedEngine()
     try await observed.publish("a", to: orders)
     let token = try await observed.engine.receive(from: orders)[0].token
@@ -116,7 +115,7 @@ import Testing
     #expect(observed.count("messages_dead_lettered") == 0)
   }
 
-  @Test func `what a transaction rolls back is never counted, what it commits is`() async throws {
+  @Test func `committed messages are counted, and rolled-back ones never`() async throws {
     struct Fault: Error {}
     let observed = try await ObservedEngine()
     let engine = observed.engine
@@ -135,7 +134,7 @@ import Testing
     #expect(observed.count("messages_published") == 2)
   }
 
-  @Test func `a verb that fails among others, and one that is done again, count once or never`()
+  @Test func `a failed operation never counts, and a repeated one counts once`()
     async throws
   {
     let observed = try await ObservedEngine()
@@ -158,7 +157,7 @@ import Testing
     #expect(observed.count("messages_published") == 3)
   }
 
-  @Test func `a commit tells how many verbs shared it and what its time went on`() async throws {
+  @Test func `commit metrics report the operations and the times of a commit`() async throws {
     let observed = try await ObservedEngine()
     let engine = observed.engine
     let message = Message(channel: orders, payload: [1])

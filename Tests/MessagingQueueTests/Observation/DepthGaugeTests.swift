@@ -13,7 +13,7 @@ import Testing
     audit = try Consumer("audit")
   }
 
-  @Test func `gauges show what is there, over all channels`() async throws {
+  @Test func `gauges show the sums over all channels`() async throws {
     let observed = try await ObservedEngine()
     try await observed.engine.addConsumer(audit, of: orders)
     try await observed.publish("a", "b", "c", to: orders)
@@ -23,14 +23,15 @@ import Testing
     try await observed.engine.observe()
     #expect(observed.gauge("log_messages") == 4)
     #expect(observed.gauge("log_bytes") == 5)
-    // The consumer "default" has one in hand and two before it, "audit" all three.
+    // The consumer "default" has one leased message and two ready ones, "audit" has three ready
+    // ones.
     #expect(observed.gauge("ready_messages") == 5)
     #expect(observed.gauge("leased_messages") == 1)
     #expect(observed.gauge("oldest_age_seconds") == 7)
     #expect(observed.gauge("unnamed_channels") == 2)
   }
 
-  @Test func `no channel and no consumer is named unless it is asked for`() async throws {
+  @Test func `gauges name no channel and no consumer by default`() async throws {
     let observed = try await ObservedEngine()
     try await observed.publish("a", to: orders)
     _ = try await observed.engine.receive(from: orders, for: audit)
@@ -39,7 +40,7 @@ import Testing
     #expect(observed.metrics.recorders.allSatisfy { $0.dimensions.isEmpty })
   }
 
-  @Test func `a channel that is chosen has gauges of its own, by consumer`() async throws {
+  @Test func `a selected channel has gauges of its own, by consumer`() async throws {
     let channel = orders
     let observed = try await ObservedEngine { $0.channelMetrics = .only([channel]) }
     try await observed.publish("a", "b", to: orders)
@@ -54,7 +55,7 @@ import Testing
     #expect(observed.gauge("unnamed_channels") == 1)
   }
 
-  @Test func `however many channels there are, no more are named than the limit`() async throws {
+  @Test func `gauges name no more channels than the limit`() async throws {
     let observed = try await ObservedEngine { $0.channelMetrics = .all(limit: 3) }
     for name in ["a", "b", "c", "d", "e"] { try await observed.publish("1", to: Channel(name)) }
     _ = try await observed.engine.receive(from: Channel("b"))
@@ -68,7 +69,7 @@ import Testing
     #expect(observed.gauge("log_messages") == 5)
   }
 
-  @Test func `a consumer that goes takes its gauges with it`() async throws {
+  @Test func `the gauges of a removed consumer are removed`() async throws {
     let observed = try await ObservedEngine { $0.channelMetrics = .all() }
     try await observed.publish("a", to: orders)
     try await observed.engine.addConsumer(audit, of: orders)
@@ -79,7 +80,7 @@ import Testing
     #expect(observed.metrics.recorders(label: "datavault_consumer_ready_messages").isEmpty)
   }
 
-  @Test func `an engine that has ended shows no depth any more`() async throws {
+  @Test func `a stopped engine has no gauges`() async throws {
     let observed = try await ObservedEngine { $0.channelMetrics = .all() }
     try await observed.publish("a", to: orders)
     try await observed.engine.observe()
@@ -98,7 +99,7 @@ import Testing
     try await engine.stop()
   }
 
-  @Test func `nothing is made for an engine whose metrics nobody takes`() async throws {
+  @Test func `an engine without a metrics backend makes no metrics`() async throws {
     let observed = try await ObservedEngine { $0.metricsFactory = NOOPMetricsHandler.instance }
     try await observed.publish("a", to: orders)
     try await observed.engine.observe()

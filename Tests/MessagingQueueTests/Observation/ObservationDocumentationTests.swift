@@ -5,7 +5,7 @@ import MessagingQueue
 import MetricsTestKit
 import Testing
 
-/// `docs/reference/observation.md` says what an engine counts, measures and logs, and no more than that.
+/// `docs/reference/observation.md` lists all metrics and log lines of an engine, and nothing else.
 @Suite struct ObservationDocumentationTests {
   private static let page = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -44,8 +44,8 @@ import Testing
         .joined(separator: " ")
     }
     #expect(Set(listed).count == listed.count)
-    #expect(Set(listed).subtracting(emitted) == [], "listed, and not there")
-    #expect(emitted.subtracting(listed) == [], "there, and not listed")
+    #expect(Set(listed).subtracting(emitted) == [], "listed, but not emitted")
+    #expect(emitted.subtracting(listed) == [], "emitted, but not listed")
   }
 
   @Test func `the unit of each metric is the last word of its name`() throws {
@@ -56,7 +56,7 @@ import Testing
     }
   }
 
-  @Test func `whatever an engine logs stands on the page, with its level`() async throws {
+  @Test func `the page lists every line that an engine logs, with its level`() async throws {
     let place = EngineHome()
     let log = RecordingLog()
     let vault = try await place.makeVault()
@@ -73,7 +73,7 @@ import Testing
       if isLocked { await vault.lock() } else { try await engine.stop() }
     }
     let rows = try ["debug", "info", "notice", "warning"].map { try Self.rows($0) }.joined()
-    // What varies stands as an ellipsis.
+    // An ellipsis stands for a variable part.
     let listed = rows.map { cells -> (level: String, parts: [String]) in
       let parts = cells[1].dropFirst().dropLast().components(separatedBy: "…")
       return (cells[0], parts.filter { !$0.isEmpty })

@@ -7,7 +7,7 @@ import MetricsTestKit
 import Synchronization
 import Testing
 
-/// What must appear in no log, no metric and no error: it stands in everything of a message.
+/// A text in every part of a message that no log, metric or error must contain.
 private let canary = "canary-7f3a"
 
 @Suite struct ObservationSecrecyTests {
@@ -22,7 +22,7 @@ private let canary = "canary-7f3a"
     func append(_ text: String) { texts.withLock { $0.append(text) } }
   }
 
-  /// Runs what is to fail, and keeps all that its error says.
+  /// Runs a call that must fail, and keeps the texts of its error.
   private func failing(_ body: () async throws -> Void) async {
     do {
       try await body()
@@ -44,7 +44,7 @@ private let canary = "canary-7f3a"
     return message
   }
 
-  @Test func `no verb and no error tells anything of a message to a log or to metrics`()
+  @Test func `logs, metrics and errors contain nothing of a message`()
     async throws
   {
     let vault = try await place.makeVault()
@@ -133,7 +133,7 @@ private let canary = "canary-7f3a"
     await failing { _ = try await engine.receive(from: channel, maximumCount: 0) }
   }
 
-  /// Errors of SQLite, which quote the statement and its arguments where GRDB makes them.
+  /// Causes errors of SQLite, for which GRDB quotes the statement and its arguments.
   private func breakTables(of engine: MessagingEngine, _ channel: Channel) async {
     await failing {
       try await engine.database.write { db in

@@ -3,7 +3,7 @@ import FileLayer
 import MessagingQueue
 import MetricsTestKit
 
-/// An engine on a plain file with clocks that stand still, whose metrics are kept for the test.
+/// An engine on a plain file with clocks that stand still, whose metrics the test keeps.
 struct ObservedEngine {
   let plain: PlainEngine
   let engine: MessagingEngine
@@ -23,12 +23,12 @@ struct ObservedEngine {
     try await engine.publish(texts.map { Message(channel: channel, payload: Array($0.utf8)) })
   }
 
-  /// What a counter has come to.
+  /// The total of a counter.
   func count(_ name: String) -> Int64 {
     metrics.counterTotal(label: "datavault_\(name)_total")
   }
 
-  /// What a gauge shows; nil if it is not there.
+  /// The value of a gauge; nil if the gauge does not exist.
   func gauge(_ name: String, _ dimensions: [(String, String)] = []) -> Double? {
     metrics.recorders(label: "datavault_\(name)", dimensions: dimensions).first?.lastValue
   }

@@ -22,7 +22,7 @@ import Testing
         .first { $0.consumer == consumer })
   }
 
-  @Test func `a consumer's oldest message is the oldest that it may have or has`() throws {
+  @Test func `a consumer's oldest message is the oldest that is ready or leased`() throws {
     let first = try database.publish(["a", "b"], to: orders)
     #expect(try database.statistics().channels.first?.oldest == first[0])
     let deliveries = try database.receive(2, from: orders)
@@ -31,7 +31,7 @@ import Testing
     #expect(try consumer().oldestAge == .seconds(5))
     try database.acknowledge([deliveries[0].token])
     #expect(try consumer().oldest == first[1])
-    // One that is delayed is not waited for.
+    // A delayed message does not count as the oldest.
     try database.release([deliveries[1].token], after: .seconds(60))
     #expect(try consumer().oldest == nil)
     #expect(try consumer().oldestAge == nil)
@@ -41,7 +41,7 @@ import Testing
     #expect(try consumer().oldest == first[1])
   }
 
-  @Test func `a delayed message is the oldest once its time has come`() throws {
+  @Test func `a delayed message counts as the oldest after its delay`() throws {
     var message = Message(channel: orders, payload: [1])
     message.availability = .after(.seconds(10))
     let delayed = try database.publish([message])[0]
@@ -54,7 +54,7 @@ import Testing
     #expect(try consumer().readyCount == 2)
   }
 
-  @Test func `all priorities count, wherever the consumer has come to in each`() throws {
+  @Test func `all priorities count, whatever the consumer's positions`() throws {
     for (number, count) in [(9, 3), (4, 4), (0, 2)] {
       let messages = try (0..<count).map { _ in
         var message = Message(channel: orders, payload: [1])
@@ -70,9 +70,9 @@ import Testing
     }
   }
 
-  /// However the log lies before and beyond the position, the count is the same.
+  /// The count does not depend on how many messages lie before and after the position.
   @Test(arguments: [0, 10, 1_000, 1_300, 2_500, 2_600])
-  func `a deep queue is counted right from either end`(received: Int) throws {
+  func `a deep queue is counted correctly from both ends`(received: Int) throws {
     try database.publish((0..<2_600).map { "\($0)" }, to: orders)
     try database.addConsumer(.default, of: orders)
     if received > 0 { #expect(try database.receive(received, from: orders).count == received) }

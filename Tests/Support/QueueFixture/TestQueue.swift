@@ -4,9 +4,10 @@ package import GRDB
 package import MessagingQueue
 import Synchronization
 
-/// A database of messages and the operations of ``MessagingEngine`` on it, for a test that waits for each.
+/// A database of messages with the operations of ``MessagingEngine``, for a test that waits for
+/// each.
 ///
-/// What an operation does runs on threads of its own: a test may block the one it was called on.
+/// An operation runs on threads of its own, so a test can block the thread that calls it.
 package final class TestQueue: Sendable {
   package let tables: EngineDatabase
   package let operations: QueueOperations
@@ -59,7 +60,7 @@ package final class TestQueue: Sendable {
   }
 }
 
-/// The operations, by the names that ``MessagingEngine`` has for them.
+/// The operations, under their names in ``MessagingEngine``.
 extension TestQueue {
   @discardableResult
   package func publish(_ messages: [Message]) throws -> [Timetoken] {
@@ -116,7 +117,7 @@ private final class Call<Answer: Sendable>: Sendable {
   }
 }
 
-/// Runs tasks beside the cooperative pool, whose threads the tests may all hold.
+/// Runs tasks outside the cooperative pool, as the tests can hold all of its threads.
 private final class Threads: TaskExecutor {
   static let shared = Threads()
   private let queue = DispatchQueue(label: "test-queue", attributes: .concurrent)

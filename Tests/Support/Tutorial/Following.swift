@@ -2,7 +2,7 @@
 import MessagingQueue
 
 extension Shop {
-  /// Prints what is in the log and then what is published, by any process.
+  /// Prints the messages in the log, and then each new one, from any process.
   func follow() async throws {
     let engine = try await open()
     for try await message in try await engine.messages(of: orders, after: .beginning) {

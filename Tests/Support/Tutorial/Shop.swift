@@ -4,7 +4,7 @@ import MessagingQueue
 import VaultCrypto
 import VaultedDatabase
 
-/// A folder with a vault and messages, and what opens it.
+/// A directory with a vault and messages, and the password of the vault.
 struct Shop {
   let home = DataVaultHome("shop-home")
   let orders: Channel
@@ -13,12 +13,12 @@ struct Shop {
     orders = try Channel("orders")
   }
 
-  /// In a program of yours it comes from a person, a file or systemd, and is never in the source.
+  /// In your program the password comes from a person, a file or systemd, never from the source.
   private var credentials: Credentials {
     Credentials(password: SecretBytes(copying: Array("correct horse battery".utf8)))
   }
 
-  /// Makes the vault: from here on the messages open with the password alone.
+  /// Makes the vault: from here on only the password opens the messages.
   func secure() async throws {
     try await VaultedDatabase.secure(home, with: credentials)
     print("secured")

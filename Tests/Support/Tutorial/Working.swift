@@ -2,7 +2,7 @@
 import MessagingQueue
 
 extension Shop {
-  /// Works until nothing has come for three seconds.
+  /// Works until no order has come for three seconds.
   func work() async throws {
     let engine = try await open()
     while let delivery = try await engine.receive(
@@ -14,7 +14,7 @@ extension Shop {
     try await engine.stop()
   }
 
-  /// Takes an order, and does not answer.
+  /// Takes an order and never settles it.
   func hold() async throws {
     let engine = try await open()
     let deliveries = try await engine.receive(from: orders, lease: .seconds(2))

@@ -1,8 +1,8 @@
 import MessagingQueue
 import Synchronization
 
-/// A notifier without files, for any number of listeners; it can be made to refuse.
-final class TestBell: NotificationTransport {
+/// A transport in memory, for any number of listeners; it can refuse on request.
+final class TestTransport: NotificationTransport {
   private struct State {
     var listeners: [TestListener] = []
     var refuses = false
@@ -11,16 +11,16 @@ final class TestBell: NotificationTransport {
 
   private let state = Mutex(State())
 
-  /// Whether ringing and listening throw.
+  /// Whether notify() and listen() throw.
   var refuses: Bool {
     get { state.withLock { $0.refuses } }
     set { state.withLock { $0.refuses = newValue } }
   }
 
-  /// How many listen.
+  /// The number of listeners.
   var listenerCount: Int { state.withLock { $0.listeners.count } }
 
-  /// How often somebody tried to listen.
+  /// How often listen() was called.
   var listenCount: Int { state.withLock { $0.listenCount } }
 
   func notify() throws(NotificationError) {
@@ -39,8 +39,8 @@ final class TestBell: NotificationTransport {
     return listener
   }
 
-  /// What its listeners are told next.
-  func post(_ event: BellEvent) {
+  /// Posts an event to all listeners.
+  func post(_ event: NotificationEvent) {
     for listener in state.withLock({ $0.listeners }) { listener.post(event) }
   }
 }
