@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-// Nested, so that whoever depends on DataVault does not build it.
+// A package of its own, so that packages that depend on DataVault do not build it.
 let package = Package(
   name: "Benchmarks",
   dependencies: [
@@ -11,7 +11,7 @@ let package = Package(
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
   ],
   targets: [
-    // mallinfo(3), which Swift's Glibc leaves out.
+    // For mallinfo(3), which Swift's Glibc module lacks.
     .target(name: "CHeapUse"),
     .executableTarget(
       name: "Benchmarks",
@@ -27,7 +27,7 @@ let package = Package(
         .product(name: "VaultCrypto", package: "DataVault"),
         .product(name: "VaultedDatabase", package: "DataVault"),
       ]),
-    // `make soak`: the engine at full load for as long as it is told.
+    // `make soak`: the engine at full load for a given time.
     .executableTarget(
       name: "Soak",
       dependencies: [

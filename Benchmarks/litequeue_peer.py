@@ -1,8 +1,7 @@
-"""A queue on a plain SQLite file at its own kind of work: each worker puts a message, takes one, marks it done.
+"""Runs litequeue, a queue on a plain SQLite file: each worker puts a message, takes one, and marks it done.
 
-Arguments: the file, the number of workers, how often each does it. Prints the seconds that took, and
-those of the processor. `synchronous` is FULL, as what it is compared with is durable too; the rest is
-litequeue's own.
+Arguments: the file, the number of workers, the number of rounds of each. Prints the seconds of wall time and
+of processor time. `synchronous` is FULL, because our engine is durable too. All other settings are litequeue's.
 """
 
 import sys

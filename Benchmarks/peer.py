@@ -1,4 +1,4 @@
-"""Runs the workloads of the benchmarks on another encrypting SQLite: a JSON line in, one out.
+"""Runs the workloads of the benchmarks on another encrypting SQLite. It answers each JSON line with one.
 
 Arguments: the module (sqlcipher3 or apsw), the cipher ("plain" for none), the folder.
 """
@@ -16,7 +16,7 @@ counters = {}
 
 
 def connect(path):
-    """Opens a database; the statement caches hold every statement of a workload."""
+    """Opens a database. The statement caches are large enough for every statement of a workload."""
     if module == "sqlcipher3":
         import sqlcipher3
 
@@ -39,7 +39,7 @@ def path_of(recipe):
 
 
 def parameters(planned, first):
-    """The parameters of each run, made before the clock starts."""
+    """Makes the parameters of each run, before the clock starts."""
     random = 1
     rows = []
     for index in range(planned["count"]):
@@ -140,6 +140,6 @@ def answer(request):
 for line in sys.stdin:
     try:
         result = answer(json.loads(line))
-    except Exception as error:  # The other side says it and stops.
+    except Exception as error:  # The other process reports it and stops.
         result = {"error": f"{module}, {cipher}: {error}"}
     print(json.dumps(result), flush=True)

@@ -2,8 +2,8 @@
 
 import PackageDescription
 
-// Nested: a program with libFuzzer's own main cannot be linked by a normal build.
-// `make fuzz` builds it with `--sanitize=fuzzer`.
+// A package of its own, because libFuzzer brings its own main function, which a normal build cannot
+// link. `make fuzz` builds it with `--sanitize=fuzzer`.
 let package = Package(
   name: "Fuzz",
   dependencies: [

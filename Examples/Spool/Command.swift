@@ -2,22 +2,24 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// A command that is run once for each message.
+/// A command that the daemon runs once for each message.
 struct Command: Sendable {
   /// The program, found in $PATH, and its arguments.
   let arguments: [String]
-  /// How long it may take; then it is killed, with all that it has started.
+  /// How long the command can run.
+  ///
+  /// Then it is killed with all processes that it has started.
   let limit: Duration
 
-  /// How often it is looked whether a command has ended that does not read.
+  /// How often the daemon checks whether a command that does not read has ended.
   private static let endLookMilliseconds: Int32 = 100
 
-  /// Runs it to its end, whatever becomes of the task.
+  /// Runs the command to its end, even if the task is cancelled.
   ///
-  /// What the message is stands in its environment; the payload goes through a pipe to its standard input, and
+  /// The environment describes the message. The payload goes through a pipe to standard input. It
   /// is never an argument, a variable or a file.
   ///
-  /// - Returns: why it failed; nil when it has exited with 0.
+  /// - Returns: why the command failed; nil if it exited with 0.
   func run(
     _ payload: [UInt8], id: String?, attempt: Int, timetoken: String
   ) async -> String? {
@@ -25,7 +27,7 @@ struct Command: Sendable {
       "MESSAGE_ID": id ?? "", "MESSAGE_ATTEMPT": String(attempt), "MESSAGE_TIMETOKEN": timetoken,
     ]
     return await withCheckedContinuation { continuation in
-      // Waiting blocks, and the cooperative pool is no place for that.
+      // Waiting blocks the thread, so it must not run on the cooperative pool.
       Thread.detachNewThread { continuation.resume(returning: runToEnd(payload, variables)) }
     }
   }
@@ -42,7 +44,7 @@ struct Command: Sendable {
     let killer = Killer(of: child, after: limit)
     Self.write(input, to: pipe.writing, of: child)
     close(pipe.writing)
-    // Not reaped yet, so that its number is still its own when it is killed.
+    // WNOWAIT does not reap the process, so that its id cannot be reused before it is killed.
     var information = unsafe siginfo_t()
     while unsafe waitid(P_PID, id_t(child), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
     let wasKilled = killer.stop()
@@ -54,7 +56,7 @@ struct Command: Sendable {
     return signal != 0 ? "ended by signal \(signal)" : code != 0 ? "exited with \(code)" : nil
   }
 
-  /// In a process group of its own, with the pipe as its standard input.
+  /// Starts the command in its own process group, with the pipe as standard input.
   private func spawn(
     _ child: inout pid_t, input: Int32, _ variables: [String: String]
   ) -> Int32 {
@@ -65,7 +67,7 @@ struct Command: Sendable {
     var attributes = posix_spawnattr_t()
     unsafe posix_spawnattr_init(&attributes)
     defer { unsafe posix_spawnattr_destroy(&attributes) }
-    // What the daemon ignores, or its threads block, ends a command as it ends any other.
+    // Signals that the daemon ignores or blocks must still end a command.
     var signals = sigset_t()
     for signal in [SIGPIPE, SIGTERM, SIGINT] { unsafe sigaddset(&signals, signal) }
     unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
@@ -76,7 +78,7 @@ struct Command: Sendable {
       &attributes,
       Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
 
-    // What the service manager says to the daemon is not the command's.
+    // These variables are for the daemon, not for the command.
     let inherited = ProcessInfo.processInfo.environment.filter {
       !["NOTIFY_SOCKET", "CREDENTIALS_DIRECTORY"].contains($0.key)
     }
@@ -93,9 +95,10 @@ struct Command: Sendable {
     }
   }
 
-  /// A command need not read it all: one that closes its input has said so by its exit code.
+  /// Writes the payload, until the command closes its input or ends.
   ///
-  /// So has one that has ended, though what it has left behind may hold the pipe open, full, for ever.
+  /// A command does not have to read the whole payload: only its exit code counts. A process that
+  /// it leaves behind can keep the full pipe open, so the end of the command also ends the write.
   private static func write(_ input: [UInt8], to descriptor: Int32, of child: pid_t) {
     _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
     var rest = input[...]
@@ -115,7 +118,9 @@ struct Command: Sendable {
     }
   }
 
-  /// It is not reaped yet.
+  /// Whether the command has ended.
+  ///
+  /// It does not reap the process.
   private static func hasEnded(_ child: pid_t) -> Bool {
     var information = unsafe siginfo_t()
     return unsafe waitid(P_PID, id_t(child), &information, WEXITED | WNOWAIT | WNOHANG) == 0
@@ -127,7 +132,7 @@ struct Command: Sendable {
   }
 }
 
-/// Kills a process group when its time is over, unless it has ended.
+/// Kills a process group after a time limit, unless it is stopped before.
 private final class Killer: Sendable {
   private enum State { case armed, stopped, killed }
 
@@ -143,7 +148,9 @@ private final class Killer: Sendable {
     }
   }
 
-  /// - Returns: whether it has killed.
+  /// Cancels the kill.
+  ///
+  /// - Returns: whether the process group was already killed.
   func stop() -> Bool {
     state.withLock { state in
       defer { if state == .armed { state = .stopped } }

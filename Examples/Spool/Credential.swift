@@ -2,14 +2,15 @@ internal import Foundation
 internal import Glibc
 internal import VaultCrypto
 
-/// A secret that the service manager hands in, systemd.exec(5), `LoadCredentialEncrypted=`: a file in
-/// $CREDENTIALS_DIRECTORY, in memory that is never swapped.
+/// A secret that systemd passes to the service as a file in $CREDENTIALS_DIRECTORY.
+///
+/// The file is in memory that is never swapped. See systemd.exec(5), `LoadCredentialEncrypted=`.
 enum Credential {
   private static let maximumByteCount = 64 << 10
 
-  /// Reads it into locked memory; nil if there is none.
+  /// Reads a credential into locked memory; nil if it does not exist.
   ///
-  /// One final newline is not part of it.
+  /// One final newline is removed.
   static func read(_ name: String) throws(DaemonError) -> SecretBytes? {
     guard let directory = ProcessInfo.processInfo.environment["CREDENTIALS_DIRECTORY"] else {
       return nil

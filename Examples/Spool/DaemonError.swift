@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// What keeps the daemon itself from starting.
+/// An error that prevents the daemon from starting.
 struct DaemonError: Error, CustomStringConvertible {
-  /// After sysexits.h.
+  /// The exit code, from sysexits.h.
   let status: Int32
   let description: String
 
@@ -11,7 +11,7 @@ struct DaemonError: Error, CustomStringConvertible {
     self.description = description
   }
 
-  /// What the system has just said.
+  /// An error with the system's message for the current `errno`.
   static func current(_ status: Int32, _ description: String) -> DaemonError {
     DaemonError(status, "\(description): \(unsafe String(cString: strerror(errno)))")
   }

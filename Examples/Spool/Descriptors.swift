@@ -3,14 +3,15 @@ internal import Synchronization
 
 /// Makes descriptors that no command inherits.
 ///
-/// Where the flag comes only after the descriptor, no command may be started between the two.
+/// The close-on-exec flag is set after the descriptor is made. A lock ensures that no command
+/// starts in between.
 enum Descriptors {
   private static let starting = Mutex(())
 
-  /// Starts a command.
+  /// Starts a command under the lock.
   static func spawn(_ body: () -> Int32) -> Int32 { starting.withLock { _ in body() } }
 
-  /// Waits for a client and takes it; negative, with `errno`, if there is none.
+  /// Waits for a client and accepts it; negative, with `errno`, on an error.
   static func accept(on listener: Int32) -> Int32 {
     var entry = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
     if unsafe poll(&entry, 1, -1) < 0 { return -1 }
@@ -21,7 +22,7 @@ enum Descriptors {
     }
   }
 
-  /// A pipe's ends; nil, with `errno`, if there is none to be had.
+  /// Makes a pipe and returns its ends; nil, with `errno`, on an error.
   static func pipe() -> (reading: Int32, writing: Int32)? {
     starting.withLock { _ in
       var ends: [Int32] = [-1, -1]

@@ -3,12 +3,12 @@ internal import Foundation
 internal import Glibc
 internal import MessagingQueue
 
-/// How the process ends, after sysexits.h and as `datavault` does.
+/// The exit codes of the daemon, from sysexits.h and equal to those of `datavault`.
 ///
-/// The unit file restarts after some and not after others: another start with the same wrong password
-/// would be one more wrong attempt.
+/// The unit file restarts the daemon only after some of them. Another start with the same wrong
+/// password would be another wrong attempt.
 enum ExitStatus {
-  /// Says why on standard error.
+  /// Writes the error to standard error and returns its exit code.
   static func report(_ error: any Error) -> Int32 {
     try? FileHandle.standardError.write(contentsOf: Data("spoold: \(error)\n".utf8))
     return of(error)

@@ -2,17 +2,19 @@ internal import DataVault
 internal import MessagingQueue
 internal import MessagingQueueLifecycle
 
-/// Keeps what clients hand in.
+/// Publishes the messages of clients.
 struct Ingest: Sendable {
   let messages: MessagingService
   let channel: Channel
   let vault: Vault
 
-  /// Publishes requests that came together in one commit; they are on the disk when it returns.
+  /// Publishes requests in one commit.
+  ///
+  /// They are on the disk when it returns.
   ///
   /// - Returns: their timetokens.
   func publish(_ requests: [Request]) async throws(Refusal) -> [String] {
-    // Not `engine()`, which waits for the unlock: a client is told at once.
+    // `engine()` would wait for the unlock, but a client needs an immediate answer.
     guard let engine = messages.runningEngine else {
       throw Refusal(await vault.isLocked ? "locked" : "starting")
     }
@@ -26,7 +28,7 @@ struct Ingest: Sendable {
   private func message(_ request: Request) -> Message {
     var message = Message(
       channel: channel, payload: request.payload, headers: ["id": request.id])
-    // Who has lost an answer sends the line again, and it is kept once.
+    // A client that has lost an answer sends the line again. The message is stored once.
     message.deduplicationID = request.id
     return message
   }

@@ -1,14 +1,14 @@
-/// What a client has sent, without its newline.
+/// A line of a client, without its newline.
 struct Line: Equatable {
   var bytes: [UInt8]
-  /// Whether it was longer than is taken, and has lost its end.
+  /// Whether the line was longer than the limit and was truncated.
   var isCut = false
 }
 
-/// Makes lines of the pieces in which they arrive.
+/// Assembles lines from the pieces that arrive.
 ///
-/// A line ends with its newline: a client that dies in the middle of one has sent none. What is too long is
-/// not kept in memory, but passed over up to its newline.
+/// A line without its newline is discarded, for example if a client dies. The rest of a line that
+/// is too long is skipped up to its newline and not kept in memory.
 struct LineBuffer {
   private let maximumByteCount: Int
   private var line = Line(bytes: [])
@@ -17,7 +17,7 @@ struct LineBuffer {
     self.maximumByteCount = maximumByteCount
   }
 
-  /// The lines that this piece completes.
+  /// Adds a piece and returns the lines that it completes.
   mutating func take(_ piece: ArraySlice<UInt8>) -> [Line] {
     var lines: [Line] = []
     var rest = piece

@@ -4,13 +4,14 @@ internal import Synchronization
 
 /// A Unix socket on which clients send lines and get an answer to each, in order.
 ///
-/// A thread for each client, which may block: plain, and enough for the programs of one machine. For
-/// thousands of clients SwiftNIO would stand here, and nothing else would change.
+/// Each client has its own thread, which can block. That is simple, and enough for the programs of
+/// one machine. For thousands of clients, SwiftNIO would replace this type, and nothing else would
+/// change.
 final class LineListener: Sendable {
   typealias Answering = @Sendable ([Line]) async -> [String]
 
   private static let maximumClientCount = 256
-  /// For a client that takes no answers.
+  /// The timeout for a client that does not read its answers.
   private static let sendTimeoutSeconds = 10
 
   private struct Clients {
@@ -22,10 +23,12 @@ final class LineListener: Sendable {
   private let listener: Int32
   private let file: SocketFile?
   private let clients = Mutex(Clients())
-  /// Entered by each client's thread.
+  /// Each client's thread enters this group.
   private let threads = DispatchGroup()
 
-  /// Binds and listens; owner and group may connect.
+  /// Binds the socket and listens.
+  ///
+  /// Its owner and its group can connect.
   init(path: String, maximumLineByteCount: Int) throws(DaemonError) {
     self.maximumLineByteCount = maximumLineByteCount
     let kind = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
@@ -34,7 +37,7 @@ final class LineListener: Sendable {
     guard let address = UnixAddress(path) else {
       throw DaemonError(EX_USAGE, "\(path) is too long for a socket")
     }
-    // What a killed daemon has left is in the way; what another one listens on is not ours.
+    // The socket file of a killed daemon is removed. The socket of a running daemon is an error.
     if unsafe address.withAddress({ unsafe connect(descriptor, $0, $1) }) == 0 {
       throw DaemonError(EX_TEMPFAIL, "another daemon listens on \(path)")
     }
@@ -46,7 +49,9 @@ final class LineListener: Sendable {
     file = SocketFile(path)
   }
 
-  /// Serves clients until ``stop()``; returns when each has the answers to what it had sent.
+  /// Serves clients until ``stop()``.
+  ///
+  /// It returns when every client has the answers to its lines.
   func serve(_ answering: @escaping Answering) async {
     await withCheckedContinuation { continuation in
       Thread.detachNewThread { [self] in
@@ -58,12 +63,14 @@ final class LineListener: Sendable {
     }
   }
 
-  /// No client may connect or send any more; may be called from anywhere.
+  /// Stops accepting clients and lines.
+  ///
+  /// It can be called from any thread.
   func stop() {
     clients.withLock { clients in
       clients.isStopping = true
       shutdown(listener, Int32(SHUT_RDWR))
-      // What has arrived before this can still be read.
+      // Lines that have already arrived can still be read.
       for client in clients.descriptors { shutdown(client, Int32(SHUT_RD)) }
     }
   }
@@ -72,7 +79,8 @@ final class LineListener: Sendable {
     while true {
       let client = Descriptors.accept(on: listener)
       if client < 0 {
-        // Shut down; else out of descriptors, or a client that gave up, which passes.
+        // The listener was shut down. Other errors are temporary: no descriptors, or a client that
+        // closed its connection.
         if clients.withLock({ $0.isStopping }) { return }
         usleep(10_000)
         continue
@@ -103,7 +111,7 @@ final class LineListener: Sendable {
     }
   }
 
-  /// In the lock, so that `stop` never shuts down what has been given to another.
+  /// Closes under the lock, so that `stop` never shuts down a reused descriptor.
   private func dismiss(_ client: Int32) {
     clients.withLock { clients in
       clients.descriptors.remove(client)
@@ -138,7 +146,7 @@ final class LineListener: Sendable {
     return true
   }
 
-  /// Blocks this thread, which is a client's own, until asynchronous work is done.
+  /// Blocks this thread, which serves one client, until asynchronous work is done.
   private static func wait(for work: @escaping @Sendable () async -> [String]) -> [String] {
     let outcome = Outcome()
     Task.detached {
@@ -153,7 +161,7 @@ final class LineListener: Sendable {
   deinit { close(listener) }
 }
 
-/// Where a client's thread finds its answers.
+/// The answers for a client's thread.
 private final class Outcome: Sendable {
   let isThere = DispatchSemaphore(value: 0)
   let answers = Mutex<[String]>([])

@@ -1,50 +1,53 @@
 internal import ArgumentParser
 internal import Foundation
 
-/// The command line.
+/// The options and arguments of the daemon.
 struct Options: ParsableArguments {
-  @Option(help: ArgumentHelp("Where vault and messages are; $STATE_DIRECTORY.", valueName: "dir"))
+  @Option(
+    help: ArgumentHelp(
+      "The directory of the vault and the queue. Default: $STATE_DIRECTORY.", valueName: "dir"))
   var home = environment("STATE_DIRECTORY") ?? ""
 
-  @Option(help: "The socket to listen on; ingest.sock in $RUNTIME_DIRECTORY.")
+  @Option(help: "The socket to listen on. Default: ingest.sock in $RUNTIME_DIRECTORY.")
   var socket = environment("RUNTIME_DIRECTORY").map { $0 + "/ingest.sock" } ?? ""
 
   @Option(help: "The channel of the messages.")
   var channel = "spool"
 
-  @Option(help: "The systemd credential that holds the vault's password, if there is one.")
+  @Option(help: "The systemd credential with the vault's password. It is optional.")
   var credential = "messaging-password"
 
   @Option(
-    name: .customLong("workers"), help: ArgumentHelp("Commands at once.", valueName: "n"))
+    name: .customLong("workers"),
+    help: ArgumentHelp("How many commands run concurrently.", valueName: "n"))
   var workerCount = 4
 
   @Option(
     name: .customLong("attempts"),
-    help: ArgumentHelp("After how many a message is a dead letter.", valueName: "n"))
+    help: ArgumentHelp("Attempts after which a message becomes a dead letter.", valueName: "n"))
   var maximumAttempts = 5
 
   @Option(
     name: .customLong("lease"),
     help: ArgumentHelp(
-      "How long a worker has a message; its command is killed after nine tenths.",
+      "How long a worker leases a message. Its command is killed after nine tenths.",
       valueName: "seconds"))
   var leaseSeconds = 60.0
 
   @Option(
     name: .customLong("retry-delay"),
     help: ArgumentHelp(
-      "How long a message waits after its first failure; then twice as long each time, an hour at most.",
+      "The delay after a message's first failure. It doubles each time, up to an hour.",
       valueName: "seconds"))
   var firstDelaySeconds = 1.0
 
   @Flag(
-    help: "Refuse a vault under the publicly known password; also $DATAVAULT_REQUIRE_SECURED=1.")
+    help: "Refuse a vault with the publicly known password, as DATAVAULT_REQUIRE_SECURED=1 does.")
   var requireSecured = false
 
   @Argument(
     parsing: .postTerminator,
-    help: "The command, after --: it has the payload on its standard input, and exits with 0.")
+    help: "The command, after --. It reads the payload on standard input and exits with 0.")
   var commandLine: [String] = []
 
   var requiresSecuredVault: Bool {
@@ -52,7 +55,7 @@ struct Options: ParsableArguments {
   }
 
   var lease: Duration { .seconds(leaseSeconds) }
-  /// It is over before the lease is.
+  /// The command's time limit is shorter than the lease.
   var command: Command { Command(arguments: commandLine, limit: lease * 9 / 10) }
 
   func delay(afterAttempt attempt: Int) -> Duration {
@@ -74,7 +77,7 @@ struct Options: ParsableArguments {
   }
 }
 
-/// A variable that is set and not empty.
+/// An environment variable; nil if it is not set or empty.
 private func environment(_ name: String) -> String? {
   ProcessInfo.processInfo.environment[name].flatMap { $0.isEmpty ? nil : $0 }
 }

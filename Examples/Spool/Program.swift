@@ -2,13 +2,14 @@ internal import ArgumentParser
 internal import Glibc
 internal import Logging
 
-/// A spool: takes messages on a Unix socket, keeps them encrypted, and runs a command with each.
+/// A spool daemon: it accepts messages on a Unix socket, stores them encrypted, and runs a command
+/// for each.
 ///
-/// `Spool`, `Ingest` and `Workers` are what links DataVault; `Examples/README.md`.
+/// Only `Spool`, `Ingest` and `Workers` use DataVault: see `Examples/README.md`.
 @main struct Program {
   static func main() async {
     let options = Options.parseOrExit()
-    // A command that does not read its input is told by its exit code.
+    // With SIGPIPE ignored, a command that does not read its input does not end the daemon.
     signal(SIGPIPE, SIG_IGN)
     LoggingSystem.bootstrap(StreamLogHandler.standardError)
     do {

@@ -1,22 +1,23 @@
-/// One line of a client, `ID PAYLOAD`, and what becomes of it.
+/// One line of a client, `ID PAYLOAD`, and its result.
 ///
-/// The id is the client's own name for the message: 1 to 64 letters, digits and `.:_-`. The payload is
-/// everything behind the first space, byte for byte; it may be empty and cannot hold a newline.
+/// The client chooses the id: 1 to 64 letters, digits and `.:_-`. The payload is everything after
+/// the first space, byte for byte. It can be empty and cannot contain a newline.
 struct Request {
   private static let maximumIDByteCount = 64
-  /// An id and its space.
+  /// The maximum length of an id and its space, in bytes.
   static let longestPrefix = maximumIDByteCount + 1
 
   let id: String
   let payload: [UInt8]
   var timetoken = ""
-  /// The word that says why it was not taken; nil if it was.
+  /// The reason of a refusal, as one word; nil if the line was accepted.
   var refusal: String?
 
   init(_ line: Line, maximumPayloadByteCount: Int) {
     let id = line.bytes.prefix { $0 != UInt8(ascii: " ") }
     let isNamed = (1...Self.maximumIDByteCount).contains(id.count) && id.allSatisfy(Self.isAllowed)
-    // What cannot be told from an answer's own words is not repeated in it.
+    // The answer does not repeat an invalid id, because it could look like other parts of the
+    // answer.
     self.id = isNamed ? String(decoding: id, as: UTF8.self) : "-"
     payload = Array(line.bytes.dropFirst(id.count + 1))
     if !isNamed || (id.count == line.bytes.count && !line.isCut) {
@@ -26,7 +27,7 @@ struct Request {
     }
   }
 
-  /// `ok ID TIMETOKEN`, or `no ID WORD`.
+  /// The answer: `ok ID TIMETOKEN` or `no ID WORD`.
   var answer: String {
     if let refusal { "no \(id) \(refusal)" } else { "ok \(id) \(timetoken)" }
   }

@@ -1,8 +1,8 @@
 internal import ServiceLifecycle
 
-/// Answers each line of a client once it has been kept, or with a word that says why it was not.
+/// Answers each line of a client when it is stored, or with the reason of the refusal.
 struct RequestListener: Service {
-  /// Keeps requests, all or none, and returns their timetokens.
+  /// Stores all requests or none, and returns their timetokens.
   typealias Keeping = @Sendable ([Request]) async throws(Refusal) -> [String]
 
   private let maximumPayloadByteCount: Int
@@ -20,7 +20,7 @@ struct RequestListener: Service {
 
   func run() async throws {
     ServiceManager.notify("READY=1")
-    // Cancelled when the engine cannot start: without it there is nothing to listen for.
+    // The service group cancels this service if the engine cannot start.
     await withTaskCancellationOrGracefulShutdownHandler {
       await listener.serve { await answers(to: $0) }
     } onCancelOrGracefulShutdown: {
@@ -44,7 +44,7 @@ struct RequestListener: Service {
   }
 }
 
-/// Why requests were not kept.
+/// The reason for which requests were not stored.
 struct Refusal: Error {
   let word: String
 

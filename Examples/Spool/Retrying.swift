@@ -1,9 +1,9 @@
 internal import Logging
 internal import ServiceLifecycle
 
-/// Does something until it succeeds, as long as its errors are of a kind that passes.
+/// Repeats an operation until it succeeds, as long as its errors are temporary.
 ///
-/// A graceful shutdown ends the patience.
+/// During a graceful shutdown, it throws the error instead of trying again.
 func retrying<T>(
   every pause: Duration, _ logger: Logger, _ body: () async throws -> T,
   after passes: (any Error) -> Bool

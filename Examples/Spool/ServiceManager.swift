@@ -1,9 +1,11 @@
 internal import Foundation
 internal import Glibc
 
-/// Tells systemd how the service is, sd_notify(3): a datagram to the socket that it names.
+/// Reports the state of the service to systemd: a datagram to its socket, sd_notify(3).
 enum ServiceManager {
-  /// Nothing where nobody listens; a report that is lost changes nothing.
+  /// Sends a report.
+  ///
+  /// Without a service manager it does nothing, and a lost report is ignored.
   static func notify(_ report: String) {
     guard let name = ProcessInfo.processInfo.environment["NOTIFY_SOCKET"],
       let address = UnixAddress(name)

@@ -1,8 +1,8 @@
 internal import ServiceLifecycle
 
-/// Does something that a graceful shutdown gives up, without an error: nil then.
+/// Runs an operation that a graceful shutdown cancels without an error; nil in that case.
 ///
-/// An error would cancel the tasks beside this one, which have work to finish.
+/// An error would cancel the other tasks, which must finish their work.
 func unlessShuttingDown<T: Sendable>(
   _ body: @Sendable @escaping () async throws -> T
 ) async throws -> T? {

@@ -7,7 +7,7 @@ internal import SystemPackage
 internal import UnixSignals
 internal import VaultedDatabase
 
-/// The daemon: an engine, what goes into it, and what comes out.
+/// The daemon: an engine, a listener that publishes messages, and workers that receive them.
 struct Spool {
   let options: Options
   let logger: Logger
@@ -16,7 +16,7 @@ struct Spool {
   func run() async throws {
     let home = DataVaultHome(FilePath(options.home))
     let vault = try await Vault.get(.messaging, in: home.store)
-    // What the service manager hands in opens it; without that it is for somebody to unlock.
+    // A systemd credential unlocks the vault. Without one, the daemon waits for `datavault unlock`.
     if let password = try Credential.read(options.credential) {
       try await vault.unlock(with: Credentials(password: password))
     }
@@ -30,8 +30,8 @@ struct Spool {
     let listener = try RequestListener(
       path: options.socket, maximumPayloadByteCount: configuration.maximumPayloadByteCount,
       keep: ingest.publish)
-    // They stop from the last to the first: no more is taken in, what has begun is finished, and the
-    // engine closes its database.
+    // Services stop from the last to the first: the listener accepts no more lines, the workers
+    // finish their messages, and the engine closes its database.
     try await ServiceGroup(
       services: [messages, workers, listener], gracefulShutdownSignals: [.sigterm, .sigint],
       logger: logger

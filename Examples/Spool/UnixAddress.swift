@@ -5,10 +5,10 @@ struct UnixAddress {
   private var address = sockaddr_un()
   private let byteCount: Int
 
-  /// Nil for what is too long to be one.
+  /// Nil if the name is empty or too long.
   init?(_ name: String) {
     let bytes = Array(name.utf8)
-    // With the zero byte at the end of a path.
+    // A path needs a zero byte at its end.
     guard !bytes.isEmpty, bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
       return nil
     }
@@ -17,13 +17,13 @@ struct UnixAddress {
       unsafe path.copyBytes(from: bytes)
       if bytes[0] == UInt8(ascii: "@") { unsafe path[0] = 0 }
     }
-    // An abstract name has no end but its length.
+    // Only the length ends an abstract name.
     byteCount =
       MemoryLayout<sockaddr_un>.offset(of: \.sun_path).map { $0 + bytes.count }
       ?? MemoryLayout<sockaddr_un>.size
   }
 
-  /// Lends it to bind(2), connect(2) or sendto(2).
+  /// Calls `body` with a pointer for bind(2), connect(2) or sendto(2).
   func withAddress<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
     unsafe withUnsafePointer(to: address) { pointer in
       unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {

@@ -3,10 +3,10 @@ internal import MessagingQueue
 internal import MessagingQueueLifecycle
 internal import ServiceLifecycle
 
-/// Runs the command with each message.
+/// Receives messages and runs the command for each.
 ///
-/// What it has done is acknowledged, what failed is tried again later, and what failed too often becomes a
-/// dead letter.
+/// A successful message is acknowledged. A failed one is tried again later, and becomes a dead
+/// letter after too many attempts.
 struct Workers: Service {
   let messages: MessagingService
   let channel: Channel
@@ -16,7 +16,7 @@ struct Workers: Service {
   func run() async throws {
     while !Task.isShuttingDownGracefully && !Task.isCancelled {
       do {
-        // Waits while the vault is locked, at the start and whenever somebody locks it.
+        // Waits while the vault is locked, at the start and after every lock.
         guard let engine = try await unlessShuttingDown(messages.engine) else { return }
         try await engine.addConsumer(
           .default, of: channel, maximumAttempts: options.maximumAttempts)
@@ -25,7 +25,7 @@ struct Workers: Service {
           for _ in 0..<options.workerCount { group.addTask { try await work(engine) } }
         }
       } catch let error as EngineError where error.code == .vaultLocked {
-        ServiceManager.notify("STATUS=locked: datavault unlock lets it go on")
+        ServiceManager.notify("STATUS=locked: run datavault unlock to continue")
       }
     }
   }
@@ -38,7 +38,7 @@ struct Workers: Service {
             from: channel, lease: options.lease, waitingUpTo: .seconds(3600))
         }
       }
-      // What has been received is finished, shutdown or not.
+      // Received messages are finished even during a shutdown.
       for delivery in deliveries ?? [] {
         let failure = await options.command.run(
           delivery.payload, id: delivery.headers["id"], attempt: delivery.attempt,
@@ -56,11 +56,13 @@ struct Workers: Service {
       try await engine.release([delivery.token], after: delay, reason: fault)
     } catch {
       guard error.code == .unknownLease else { throw error }
-      logger.warning("\(delivery.timetoken) took longer than its lease: it is done again")
+      logger.warning("\(delivery.timetoken) took longer than its lease: it runs again")
     }
   }
 
-  /// A full disk or a busy database has changed nothing: the same is tried again, until a shutdown.
+  /// Repeats an operation after temporary errors, such as a full disk or a busy database.
+  ///
+  /// Such errors have changed nothing. A shutdown ends the repetition.
   private func untilItPasses<T>(_ body: () async throws -> T) async throws -> T {
     try await retrying(every: .seconds(1), logger, body) { error in
       [.busy, .diskFull, .inputOutput, .outcomeUnknown].contains((error as? EngineError)?.code)

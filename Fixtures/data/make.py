@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the fixtures in this folder, by docs/reference/sealed-data-format.md alone; README.md says what they are.
+"""Writes the fixtures of this folder, only from docs/reference/sealed-data-format.md. README.md describes them.
 
-usage: make.py    with the package cryptography; makes those that are missing and changes none
+usage: make.py    needs the package cryptography; creates missing files and changes no existing one
 """
 import os
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the fixtures whose one fault needs the key, by docs/reference/sealed-database-format.md alone.
+"""Writes the fixtures whose one fault needs the key, only from docs/reference/sealed-database-format.md.
 
-usage: make.py    with the package cryptography; makes those that are missing and changes none
+usage: make.py    needs the package cryptography; creates missing files and changes no existing one
 
-README.md says what each is. All that does not depend on the fault is right: checksums are computed
-again, tags fit. Tests/ReferenceReaders has what opens and seals.
+README.md describes each file. Everything that does not depend on the fault is correct: checksums are computed
+again, and tags match. The code that opens and seals is in Tests/ReferenceReaders.
 """
 import os, sqlite3, struct, sys, tempfile
 
@@ -21,8 +21,8 @@ FRAME = 24 + PAGE
 def with_last_frame(name, change, checksums=False):
     """`log-not-checkpointed`, whose last commit is one frame: 80 rows without it, 90 with it.
 
-    `change` gets the frame header as SQLite knows it and the sealed page, and gives both back;
-    `checksums` says whether the checksum is made to fit then.
+    `change` takes the decrypted frame header and the sealed page, and returns both. `checksums` says whether
+    the checksum is then computed again.
     """
     database, log = (read(os.path.join(HERE, "log-not-checkpointed.db" + end)) for end in ("", "-wal"))
     sealed, offset = SealedForge(name, KEY, database[:16]), len(log) - FRAME
@@ -39,13 +39,13 @@ def with_last_frame(name, change, checksums=False):
 
 
 def log_with(name, at):
-    """`log-not-checkpointed` with a bit of the log turned over."""
+    """`log-not-checkpointed` with one flipped bit in the log."""
     database, log = (read(os.path.join(HERE, "log-not-checkpointed.db" + end)) for end in ("", "-wal"))
     return {"": database, "-wal": flipped(log, at)}
 
 
 def pages_after(statement):
-    """The pages of `rows`, and what they become by a statement."""
+    """The pages of `rows` before and after a statement."""
     before = open_database(os.path.join(HERE, "rows.db"), KEY)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "plain.db")
@@ -61,9 +61,9 @@ def pages_after(statement):
 
 
 def hot_journal(name, statement, segments):
-    """`rows` with a statement carried out on all pages, and a journal that takes it back.
+    """`rows` after a statement, with a journal that rolls it back.
 
-    `segments` gets the numbers of the changed pages, makes the journal, and gives it back.
+    `segments` takes the numbers of the changed pages and returns the journal.
     """
     header = read(os.path.join(HERE, "rows.db"))[:16]
     before, after = pages_after(statement)
@@ -88,7 +88,7 @@ def two_segments(sealed, before, changed):
 
 
 def record_of_an_earlier_journal(sealed, before, changed):
-    """Not synchronized; behind its own records an earlier transaction's, which opens."""
+    """A journal that is not synchronized. After its own records it has an authentic record of an earlier one."""
     _, stale = pages_after("DELETE FROM t WHERE id > 57")
     other = [number for number in before if number not in changed and before[number] != stale[number]]
     assert len(other) == 1, other

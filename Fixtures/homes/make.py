@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes homes whose anchor has one fault, from `secured`; README.md says what they are.
+"""Writes homes whose anchor has one fault, from `secured`. README.md describes them.
 
-usage: make.py    with the packages cryptography and joserfc; makes those that are missing and changes none
+usage: make.py    needs the packages cryptography and joserfc; creates missing files and changes no existing one
 """
 import json, os, sqlite3, sys, tempfile
 
@@ -33,7 +33,7 @@ def earlier_commit(anchor):
 
 
 def with_earlier_commit_number(name):
-    """The database still has the anchor, but says that it is at the commit before."""
+    """A database that has the anchor, but the commit number before it."""
     vault = VaultFileBuilder.opening(name, read(VAULT), PASSWORD)
     key = decode(json.loads(vault.plaintext)["databases"]["current"])
     with tempfile.TemporaryDirectory() as folder:
@@ -45,14 +45,14 @@ def with_earlier_commit_number(name):
         connection.close()
         plain = read(path)
     before = open_database(DATABASE, key)
-    # Only pages that differ are sealed again: no other byte of the file changes.
+    # Only pages that differ are sealed again, so that no other byte of the file changes.
     forge, sealed = SealedForge(name, key, read(DATABASE)[:16]), bytearray(read(DATABASE))
     for start in range(0, len(plain), 4096):
         if plain[start:start + 4096] != before[start:start + 4096]:
             number = start // 4096 + 1
             page = bytearray(plain[start:start + 4096])
             if number == 1:
-                page[18:20] = b"\2\2"  # in WAL mode, as it was; the judge's copy is not
+                page[18:20] = b"\2\2"  # WAL mode, as before; the copy of the reference reader is not in WAL mode
             sealed[start:start + 4096] = forge.seal_page(1, number, bytes(page))
     return read(VAULT), bytes(sealed)
 

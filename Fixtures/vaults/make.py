@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes vaults with one fault that Tests/ReferenceReaders/forge.py makes, by docs/reference/vault-format.md alone.
+"""Writes vaults with one fault with Tests/ReferenceReaders/forge.py, only from docs/reference/vault-format.md.
 
-usage: make.py           makes those of negative/ that are missing and changes none
-       make.py FOLDER    makes those that are too large to keep, in FOLDER; README.md has their SHA-256
+usage: make.py           creates missing files of negative/ and changes no existing one
+       make.py FOLDER    creates the files that are too large to store in FOLDER; README.md has their SHA-256
 
-with the packages cryptography and joserfc
+needs the packages cryptography and joserfc
 """
 import os, sys
 
@@ -19,7 +19,7 @@ DATA_KEYS = encode(b"\xda" * 32)
 
 
 def plaintext(items, data_keys=DATA_KEYS):
-    """`items` is JSON text, so that it can have escapes that no writer needs."""
+    """Makes the plaintext. `items` is JSON text, so that it can contain unnecessary escapes."""
     head = compact({"generation": 1, "passwordSetAt": 0, "policy": POLICY, "databases": None,
                     "dataKeys": data_keys})
     return (head[:-1] + ',"items":{' + items + "}}").encode()
@@ -40,14 +40,14 @@ def with_tag_flipped(name, part):
 
 
 def with_a_bit_of_the_digest(name):
-    """A bit of the digest that base64url does not leave out: of its first character."""
+    """A flipped bit in the digest's first character, because base64url ignores some bits of the last one."""
     file = forge(name).file()
     at = len(file) - 46
     return file[:at] + (b"B" if file[at:at + 1] == b"A" else b"A") + file[at + 1:]
 
 
 def too_long_a_plaintext(name):
-    """32 MiB and a byte, most of it escapes, so that names and values are small enough."""
+    """A plaintext of 32 MiB and a byte. Most of it are escapes, so that names and values are within their limits."""
     items = ",".join(item("k%d" % n, "\\u0061" * (900 << 10)) for n in range(6))
     missing = 32 * MEBIBYTE + 1 - len(plaintext(items)) - len(',"z":{"string":""}')
     return forge(name, items + "," + item("z", "v" * missing)).file()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the compact tables in this folder; README.md says from which sources.
+"""Writes the compact tables of this folder. README.md lists the sources.
 
 usage: make.py FOLDER-WITH-WYCHEPROOF-JSON
 """
@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def wycheproof(name, pick, fields):
-    """The cases of one file that `pick(group, test)` wants, reduced to `fields`."""
+    """The cases of one file that `pick(group, test)` selects, reduced to `fields`."""
     with open(os.path.join(WYCHEPROOF, name + ".json")) as file:
         groups = json.load(file)["testGroups"]
     chosen = [(g, t) for g in groups for t in g["tests"]]
@@ -30,7 +30,7 @@ def write(name, sources, vectors):
 
 
 def first(limit, wanted):
-    """Of each kind that `wanted` names, the first `limit` cases."""
+    """Selects the first `limit` cases of each kind that `wanted` names."""
     seen = {}
 
     def pick(group, test):

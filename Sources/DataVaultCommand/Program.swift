@@ -2,41 +2,62 @@ internal import ArgumentParser
 internal import Glibc
 internal import Logging
 
-/// `datavault`.
+/// The program `datavault`: its root command and its main function.
 @main
 struct Program: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "datavault",
-    abstract: "Keeps secrets in vaults and messages in an encrypted queue.",
+    abstract: "Keep secrets in encrypted vaults and messages in an encrypted queue.",
     discussion: """
-      Exit codes: 64 usage; 65 bad data; 66 no such vault, item or database; 69 store unavailable; \
-      73 exists already; 74 input or output; 75 busy or backing off, try again; 77 wrong password, locked, or no \
-      password source; 78 policy.
+      Examples:
+        datavault secure
+        datavault set messaging api-token < token.txt
+        datavault get messaging api-token
+        echo hello | datavault queue publish greetings
+        datavault queue receive greetings
+
+      Exit codes:
+        64  The command line is wrong.
+        65  The data is damaged, foreign, plain or of a newer version.
+        66  The vault, item or database does not exist.
+        69  The vault store or the kernel's keyring is unavailable.
+        73  The target exists already.
+        74  Input or output failed.
+        75  Busy, or waiting after wrong passwords: try again later.
+        77  Wrong password, locked vault, or no source for a password.
+        78  A policy forbids it.
       """,
     version: "0.1.0",
     groupedSubcommands: [
       CommandGroup(
+        name: "Getting started",
+        subcommands: [
+          SecureCommand.self, UnlockCommand.self, LockCommand.self, DoctorCommand.self,
+        ]),
+      CommandGroup(
         name: "Vaults",
         subcommands: [
-          CreateCommand.self, ListCommand.self, StatusCommand.self, UnlockCommand.self,
-          LockCommand.self, SecureCommand.self, ChangePasswordCommand.self, PolicyCommand.self,
-          DeleteCommand.self, CleanUpFirstRunCommand.self, VerifyCommand.self, DoctorCommand.self,
-          ExportCommand.self, ImportCommand.self,
+          CreateCommand.self, ListCommand.self, StatusCommand.self, VerifyCommand.self,
+          ExportCommand.self, ImportCommand.self, DeleteCommand.self, CleanUpFirstRunCommand.self,
         ]),
-      CommandGroup(name: "Keys", subcommands: [SlotsCommand.self, RotateCommand.self]),
+      CommandGroup(
+        name: "Passwords and keys",
+        subcommands: [
+          ChangePasswordCommand.self, PolicyCommand.self, SlotsCommand.self, RotateCommand.self,
+        ]),
       CommandGroup(
         name: "Items",
         subcommands: [
           SetCommand.self, GetCommand.self, NamesCommand.self, RemoveCommand.self,
         ]),
-      CommandGroup(name: "Messages", subcommands: [QueueCommand.self]),
-      CommandGroup(name: "Files", subcommands: [DatabaseCommand.self]),
+      CommandGroup(name: "Queue", subcommands: [QueueCommand.self]),
+      CommandGroup(name: "Databases", subcommands: [DatabaseCommand.self]),
     ])
 
   static func main() async {
     StandardDescriptors.occupy()
     CrashTraces.forbid()
-    // A closed pipe is an error of write(2), not the end of the process.
+    // With SIGPIPE ignored, a write to a closed pipe fails with an error and the process continues.
     signal(SIGPIPE, SIG_IGN)
     LoggingSystem.bootstrap { _ in StandardErrorLog() }
     do {
@@ -67,7 +88,7 @@ struct Program: AsyncParsableCommand {
       }
     case .validationFailure:
       failure = CommandFailure(
-        .usage, message(for: error), hint: "datavault help shows every command")
+        .usage, message(for: error), hint: "run 'datavault help' to list the commands")
     default:
       failure = CommandFailure(translating: error)
     }

@@ -13,7 +13,7 @@ import Testing
     try Tool.run(["queue"] + arguments + ["--home", home.path], input: Array(input.utf8))
   }
 
-  @Test func `consumers are made, listed and forgotten by name`() throws {
+  @Test func `consumers are added, listed and removed by name`() throws {
     #expect(
       try run("consumers", "list", "c", "--json").text == #"{"channel":"c","consumers":[]}"# + "\n")
     #expect(try run("consumers", "add", "c", "audit", "--attempts", "3").status == 0)
@@ -24,7 +24,7 @@ import Testing
         #"{"consumer":"audit","deadLetters":0,"delayed":0,"leased":0,"maximumAttempts":3,"#))
     #expect(
       json.contains(#"{"consumer":"default","deadLetters":0,"delayed":0,"leased":0,"ready":0"#))
-    // Without a verb it lists.
+    // Without a subcommand, `consumers` lists them.
     let table = try run("consumers", "c").text.split(separator: "\n")
       .map { $0.split(separator: " ") }
     #expect(
@@ -32,12 +32,12 @@ import Testing
         ["CONSUMER", "ATTEMPTS", "READY"], ["audit", "3", "2"], ["default", "any", "0"],
       ])
     #expect(try run("consumers", "remove", "c", "audit").status == 0)
-    // Nobody needs the messages any more.
+    // No consumer needs the messages, so the log is empty.
     #expect(try run("history", "c").output.isEmpty)
     #expect(try !run("consumers", "c").text.contains("audit"))
   }
 
-  @Test func `a limit of attempts makes dead letters, and can be lifted`() throws {
+  @Test func `an attempt limit creates dead letters, and can be removed`() throws {
     #expect(try run("consumers", "add", "c", "default", "--attempts", "1").status == 0)
     _ = try run("receive", "c", "--max", "1", "--no-ack", "--lease", "1ms")
     #expect(try run("receive", "c").text == "b\n")
@@ -46,9 +46,9 @@ import Testing
     #expect(try !run("consumers", "c", "--json").text.contains("maximumAttempts"))
   }
 
-  @Test func `a consumer that is not there, or cannot be, has its exit code and its hint`() throws {
+  @Test func `a missing or invalid consumer ends with its exit code and a hint`() throws {
     for (arguments, status) in [
-      (["remove", "c", "nobody"], 66), (["remove", "none", "default"], 66),
+      (["remove", "c", "unknown"], 66), (["remove", "none", "default"], 66),
       (["add", "c", "x", "--attempts", "0"], 64), (["add", "c", "a\nb"], 64), (["add", "c"], 64),
     ] as [([String], Int32)] {
       let outcome = try Tool.run(["queue", "consumers"] + arguments + ["--home", home.path])
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  @Test func `a channel's retention is shown and changed, a field at a time`() throws {
+  @Test func `retention shows and changes each setting of a channel`() throws {
     #expect(
       try run("retention", "show", "c", "--json").text
         == #"{"channel":"c","discardsUnacknowledged":false,"keepsAcknowledged":false}"# + "\n")
@@ -91,7 +91,7 @@ import Testing
     [], ["--age", "7"], ["--count", "-1"], ["--count", "many"], ["--bytes", "1MB"],
     ["--age", "40000d"],
   ])
-  func `a retention that is none is a wrong command line`(options: [String]) throws {
+  func `an invalid retention ends with 64`(options: [String]) throws {
     let outcome = try Tool.run(
       ["queue", "retention", "set", "c", "--home", home.path] + options)
     #expect(outcome.status == 64)
@@ -102,7 +102,9 @@ import Testing
     ["consumers", "c"], ["consumers", "add", "c", "n"], ["retention", "c"],
     ["retention", "set", "c", "--count", "1"],
   ])
-  func `in a home in which nothing is nothing is made`(arguments: [String]) throws {
+  func `consumers and retention in an empty home end with 66 and create nothing`(
+    arguments: [String]
+  ) throws {
     let empty = try TestHome.fresh()
     #expect(try Tool.run(["queue"] + arguments + ["--home", empty.path]).status == 66)
     #expect(!FileManager.default.fileExists(atPath: empty.path))

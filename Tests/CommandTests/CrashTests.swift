@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// What a `datavault` that crashes leaves behind.
+/// The files and the output that a crashed `datavault` leaves.
 @Suite struct CrashTests {
   @Test(arguments: [SIGSEGV, SIGABRT])
   func `a crash writes no core file, and no memory to standard error`(signal: Int32) throws {
@@ -27,7 +27,7 @@ import Testing
     let core = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }
     #expect(core?.split(separator: " ").dropFirst(4).first == "1", "\(limits)")
     kill(child.id, signal)
-    // One that survives would be waited for as long as it likes.
+    // Ends the wait if the process survives the signal.
     let last = DispatchWorkItem { kill(child.id, SIGKILL) }
     DispatchQueue.global().asyncAfter(deadline: .now() + 60, execute: last)
     #expect(child.wait() == 128 + signal)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite struct DamageTests {
-  /// One thing that is wrong with a home, and how a command then ends.
+  /// One damage of a home, and the exit code that it causes.
   struct Damage: CustomTestStringConvertible {
     let testDescription: String
     let status: Int32
@@ -21,16 +21,16 @@ import Testing
   }
 
   static let damages: [Damage] = [
-    Damage(testDescription: "a vault cut short", status: 65) {
+    Damage(testDescription: "a truncated vault", status: 65) {
       try change($0.vault("messaging")) { $0.removeLast(100) }
     },
-    Damage(testDescription: "a vault with one other bit", status: 65) {
+    Damage(testDescription: "a vault with one flipped bit", status: 65) {
       try change($0.vault("messaging")) { $0[$0.count / 2] ^= 1 }
     },
     Damage(testDescription: "an empty vault file", status: 65) {
       try change($0.vault("messaging")) { $0.removeAll() }
     },
-    Damage(testDescription: "a vault that others may read", status: 77) {
+    Damage(testDescription: "a vault that other users can read", status: 77) {
       try FileManager.default.setAttributes(
         [.posixPermissions: 0o644], ofItemAtPath: $0.vault("messaging"))
     },
@@ -62,24 +62,24 @@ import Testing
       try FileManager.default.setAttributes(
         [.posixPermissions: 0o600], ofItemAtPath: $0.vault("messaging"))
     },
-    Damage(testDescription: "something else in the database's place", status: 65) {
+    Damage(testDescription: "a file of another kind in the database's place", status: 65) {
       try change($0.database) { bytes in bytes = Data(repeating: 0x41, count: 8192) }
     },
-    Damage(testDescription: "a database page with one other bit", status: 65) {
+    Damage(testDescription: "a database page with one flipped bit", status: 65) {
       try change($0.database) { $0[2000] ^= 1 }
     },
   ]
 
   @Test(arguments: damages)
-  func `what is wrong has its exit code and its hint, and nothing is changed`(
+  func `publish and receive end with the damage's exit code and a hint, and change nothing`(
     damage: Damage
   ) throws {
     let home = try TestHome.secured()
     try damage.apply(home)
     let before = try home.contents()
-    for verb in [["queue", "publish", "c"], ["queue", "receive", "c"]] {
-      let outcome = try home.unlocked(verb, input: Array("a message\n".utf8))
-      #expect(outcome.status == damage.status, "\(verb): \(outcome.errors)")
+    for command in [["queue", "publish", "c"], ["queue", "receive", "c"]] {
+      let outcome = try home.unlocked(command, input: Array("a message\n".utf8))
+      #expect(outcome.status == damage.status, "\(command): \(outcome.errors)")
       #expect(outcome.errors.hasPrefix("datavault: "))
       #expect(outcome.errors.contains("\nhint: "), "\(outcome.errors)")
       #expect(outcome.output.isEmpty)
@@ -87,7 +87,7 @@ import Testing
     #expect(try home.contents() == before)
   }
 
-  @Test func `a vault whose database is gone is put aside on request only`() throws {
+  @Test func `only clean-up-first-run sets aside a vault whose database is missing`() throws {
     let home = try TestHome.secured()
     try FileManager.default.removeItem(atPath: home.database)
     #expect(try home.unlocked("queue", "publish", "c", input: "a\n").status == 66)
@@ -96,14 +96,14 @@ import Testing
     #expect(try home.run("queue", "publish", "c", input: "a\n").status == 0)
   }
 
-  @Test func `clean-up leaves a vault that has its database`() throws {
+  @Test func `clean-up-first-run keeps a vault that has its database`() throws {
     let home = try TestHome.secured()
     let before = try home.contents()
     #expect(try home.run("clean-up-first-run").status == 0)
     #expect(try home.contents() == before)
   }
 
-  @Test func `no vault is made beside messages that have lost theirs`() throws {
+  @Test func `no command creates a vault beside a queue that has lost its vault`() throws {
     let home = try TestHome.secured()
     try FileManager.default.removeItem(atPath: home.vault("messaging"))
     let before = try home.contents()
@@ -113,15 +113,15 @@ import Testing
     #expect(try home.run("queue", "publish", "c", input: "a\n").status == 66)
     let outcome = try home.unlocked("queue", "publish", "c", input: "a\n")
     #expect(outcome.status == 66)
-    #expect(outcome.errors.contains("hint: there are messages: restore vaults/messaging.vault"))
+    #expect(outcome.errors.contains("hint: a queue exists: restore vaults/messaging.vault"))
     #expect(try home.contents() == before)
   }
 
-  @Test func `a password on a home without a vault makes none`() throws {
+  @Test func `publish with a password creates no vault in a home without one`() throws {
     let home = try TestHome.fresh()
     let outcome = try home.unlocked("queue", "publish", "c", input: "a\n")
     #expect(outcome.status == 66)
-    #expect(outcome.errors.contains("make the vault with datavault secure"))
+    #expect(outcome.errors.contains("create the vault with datavault secure"))
     #expect(try home.contents().isEmpty)
   }
 }

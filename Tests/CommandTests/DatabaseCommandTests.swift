@@ -3,8 +3,8 @@ import SystemPackage
 import Testing
 
 @Suite struct DatabaseCommandTests {
-  /// A plain database, keys, and what was made of them, in one folder.
-  private struct Bench {
+  /// A folder with a plain database, keys and the files that commands make from them.
+  private struct Fixture {
     let folder: ScratchFolder
 
     init() throws {
@@ -27,7 +27,7 @@ import Testing
       try Tool.run(["database"] + arguments)
     }
 
-    /// A sealed copy of the plain database.
+    /// Makes a sealed copy of the plain database and returns its path.
     func sealed(_ name: String = "sealed") throws -> String {
       let outcome = try run(
         "import", folder.path("plain"), folder.path(name), "--format", "plain", "--new-key-file",
@@ -43,70 +43,70 @@ import Testing
     var key: String { folder.path("key") }
   }
 
-  @Test func `plain in, plain out: equal dumps, and no plaintext between`() throws {
-    let bench = try Bench()
-    let sealed = try bench.sealed()
-    #expect(!(try bench.folder.bytes("sealed").contains(Array("row 17".utf8))))
-    let outcome = try bench.run(
-      "export", sealed, bench.folder.path("out"), "--format", "plain", "--key-file", bench.key)
+  @Test func `import and export give equal dumps, with no plaintext in the sealed file`() throws {
+    let fixture = try Fixture()
+    let sealed = try fixture.sealed()
+    #expect(!(try fixture.folder.bytes("sealed").contains(Array("row 17".utf8))))
+    let outcome = try fixture.run(
+      "export", sealed, fixture.folder.path("out"), "--format", "plain", "--key-file", fixture.key)
     #expect(outcome.status == 0, "\(outcome.errors)")
-    #expect(try bench.folder.shell("out", ".dump") == bench.folder.shell("plain", ".dump"))
-    #expect(try bench.folder.shell("out", "SELECT count(*) FROM t") == "2000\n")
+    #expect(try fixture.folder.shell("out", ".dump") == fixture.folder.shell("plain", ".dump"))
+    #expect(try fixture.folder.shell("out", "SELECT count(*) FROM t") == "2000\n")
   }
 
   @Test(arguments: ["correct horse\n", "x'" + String(repeating: "0f", count: 32) + "'"])
-  func `through SQLCipher 4 and back`(passphrase: String) throws {
-    let bench = try Bench()
-    try bench.folder.secret("passphrase", Array(passphrase.utf8))
-    let sealed = try bench.sealed()
-    let cipher = bench.folder.path("cipher")
-    let export = try bench.run(
-      "export", sealed, cipher, "--format", "sqlcipher4", "--key-file", bench.key,
-      "--new-key-file", bench.folder.path("passphrase"))
+  func `export to SQLCipher 4 and import back give equal dumps`(passphrase: String) throws {
+    let fixture = try Fixture()
+    try fixture.folder.secret("passphrase", Array(passphrase.utf8))
+    let sealed = try fixture.sealed()
+    let cipher = fixture.folder.path("cipher")
+    let export = try fixture.run(
+      "export", sealed, cipher, "--format", "sqlcipher4", "--key-file", fixture.key,
+      "--new-key-file", fixture.folder.path("passphrase"))
     #expect(export.status == 0, "\(export.errors)")
-    let wrong = try bench.run(
-      "import", cipher, bench.folder.path("no"), "--format", "sqlcipher4", "--key-file",
-      bench.key, "--new-key-file", bench.key)
+    let wrong = try fixture.run(
+      "import", cipher, fixture.folder.path("no"), "--format", "sqlcipher4", "--key-file",
+      fixture.key, "--new-key-file", fixture.key)
     #expect(wrong.status == 77)
-    #expect(!FileManager.default.fileExists(atPath: bench.folder.path("no")))
-    let back = try bench.run(
-      "import", cipher, bench.folder.path("back"), "--format", "sqlcipher4", "--key-file",
-      bench.folder.path("passphrase"), "--new-key-file", bench.folder.path("other"))
+    #expect(!FileManager.default.fileExists(atPath: fixture.folder.path("no")))
+    let back = try fixture.run(
+      "import", cipher, fixture.folder.path("back"), "--format", "sqlcipher4", "--key-file",
+      fixture.folder.path("passphrase"), "--new-key-file", fixture.folder.path("other"))
     #expect(back.status == 0, "\(back.errors)")
-    let out = try bench.run(
-      "export", bench.folder.path("back"), bench.folder.path("out"), "--format", "plain",
-      "--key-file", bench.folder.path("other"))
+    let out = try fixture.run(
+      "export", fixture.folder.path("back"), fixture.folder.path("out"), "--format", "plain",
+      "--key-file", fixture.folder.path("other"))
     #expect(out.status == 0, "\(out.errors)")
-    #expect(try bench.folder.shell("out", ".dump") == bench.folder.shell("plain", ".dump"))
+    #expect(try fixture.folder.shell("out", ".dump") == fixture.folder.shell("plain", ".dump"))
   }
 
-  @Test func `verify says that all is whole, or which page is damaged`() throws {
-    let bench = try Bench()
-    let sealed = try bench.sealed()
-    let whole = try bench.run("verify", sealed, "--key-file", bench.key, "--json")
+  @Test func `database verify reports an intact database, or the damaged page`() throws {
+    let fixture = try Fixture()
+    let sealed = try fixture.sealed()
+    let whole = try fixture.run("verify", sealed, "--key-file", fixture.key, "--json")
     #expect(whole.status == 0, "\(whole.errors)")
     #expect(whole.text.contains("\"isClean\":true"))
     #expect(whole.text.contains("\"contentCheck\":\"done\""))
-    let full = try bench.run("verify", sealed, "--key-file", bench.key).text
-    #expect(full.hasSuffix("contents   in agreement\n"))
-    let quick = try bench.run("verify", sealed, "--key-file", bench.key, "--quick")
+    let full = try fixture.run("verify", sealed, "--key-file", fixture.key).text
+    #expect(full.hasSuffix("contents   consistent\n"))
+    let quick = try fixture.run("verify", sealed, "--key-file", fixture.key, "--quick")
     #expect(quick.status == 0 && quick.text.hasSuffix("contents   not checked\n"))
-    try bench.damage("sealed", page: 7)
-    let before = try bench.folder.bytes("sealed")
-    let damaged = try bench.run("verify", sealed, "--key-file", bench.key, "--json")
+    try fixture.damage("sealed", page: 7)
+    let before = try fixture.folder.bytes("sealed")
+    let damaged = try fixture.run("verify", sealed, "--key-file", fixture.key, "--json")
     #expect(damaged.status == 65)
     #expect(damaged.text.contains("\"damagedPages\":[7]"))
     #expect(damaged.errors.contains("hint: "))
-    let text = try bench.run("verify", sealed, "--key-file", bench.key).text
+    let text = try fixture.run("verify", sealed, "--key-file", fixture.key).text
     #expect(text.contains("damaged    7\n"))
-    #expect(try bench.folder.bytes("sealed") == before)
+    #expect(try fixture.folder.bytes("sealed") == before)
   }
 
   @Test(arguments: [
     ("log-first-page-header", "copies of page 1 have another file header, in frames"),
     ("log-header-salts", "holds 3 commits of another generation, of which the database lacks"),
   ])
-  func `verify warns of a log that somebody changed, and ends with 0`(
+  func `database verify warns of a changed log and ends with 0`(
     fixture: String, warning: String
   ) throws {
     let folder = try ScratchFolder()
@@ -122,17 +122,17 @@ import Testing
     #expect(outcome.text.contains("warning    ") && outcome.text.contains(warning))
   }
 
-  @Test func `verify warns of a missing super-journal, and refuses one that cannot be one`() throws
+  @Test func `database verify warns of a missing super-journal, and refuses an invalid one`() throws
   {
-    let bench = try Bench()
-    try bench.folder.secret("fixture-key", [UInt8](repeating: 0x4B, count: 32))
-    let fixture = FilePath(#filePath).removingLastComponent().removingLastComponent()
+    let fixture = try Fixture()
+    try fixture.folder.secret("fixture-key", [UInt8](repeating: 0x4B, count: 32))
+    let stored = FilePath(#filePath).removingLastComponent().removingLastComponent()
       .removingLastComponent().appending("Fixtures/databases/super-journal-name.db").string
-    let path = bench.folder.path("hot.db")
+    let path = fixture.folder.path("hot.db")
     for suffix in ["", "-journal"] {
-      try FileManager.default.copyItem(atPath: fixture + suffix, toPath: path + suffix)
+      try FileManager.default.copyItem(atPath: stored + suffix, toPath: path + suffix)
     }
-    let refused = try bench.run("verify", path, "--key-file", bench.folder.path("fixture-key"))
+    let refused = try fixture.run("verify", path, "--key-file", fixture.folder.path("fixture-key"))
     #expect(refused.status == 65)
     #expect(refused.text.contains("journal    damaged, and the database needs it: "))
     try DamageTests.change(path + "-journal") { bytes in
@@ -142,109 +142,118 @@ import Testing
       bytes += name + [0, 0, 0, 14, 0, 0, UInt8(sum >> 8), UInt8(sum & 0xFF)]
       bytes += [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
     }
-    let warned = try bench.run("verify", path, "--key-file", bench.folder.path("fixture-key"))
+    let warned = try fixture.run("verify", path, "--key-file", fixture.folder.path("fixture-key"))
     #expect(warned.status == 0, "\(warned.errors)")
     #expect(warned.text.contains("whose super-journal is missing: taken for committed"))
   }
 
-  @Test func `salvage copies what is whole and says what is not`() throws {
-    let bench = try Bench()
-    let sealed = try bench.sealed()
-    try bench.damage("sealed", page: 7)
-    let salvaged = try bench.run(
-      "salvage", sealed, bench.folder.path("new"), "--key-file", bench.key, "--json")
+  @Test func `database salvage copies the intact rows and reports the lost ones`() throws {
+    let fixture = try Fixture()
+    let sealed = try fixture.sealed()
+    try fixture.damage("sealed", page: 7)
+    let salvaged = try fixture.run(
+      "salvage", sealed, fixture.folder.path("new"), "--key-file", fixture.key, "--json")
     #expect(salvaged.status == 65)
     #expect(salvaged.text.contains("\"isComplete\":false"))
-    let verified = try bench.run("verify", bench.folder.path("new"), "--key-file", bench.key)
+    let verified = try fixture.run("verify", fixture.folder.path("new"), "--key-file", fixture.key)
     #expect(verified.status == 0, "\(verified.errors)")
-    let again = try bench.run(
-      "salvage", sealed, bench.folder.path("new"), "--key-file", bench.key)
+    let again = try fixture.run(
+      "salvage", sealed, fixture.folder.path("new"), "--key-file", fixture.key)
     #expect(again.status == 73)
-    _ = try bench.run(
-      "export", bench.folder.path("new"), bench.folder.path("out"), "--format", "plain",
-      "--key-file", bench.key)
+    _ = try fixture.run(
+      "export", fixture.folder.path("new"), fixture.folder.path("out"), "--format", "plain",
+      "--key-file", fixture.key)
     let count = try #require(
-      Int(try bench.folder.shell("out", "SELECT count(*) FROM t").trimmingCharacters(in: .newlines))
+      Int(
+        try fixture.folder.shell("out", "SELECT count(*) FROM t").trimmingCharacters(in: .newlines))
     )
     #expect((1800..<2000).contains(count))
   }
 
   @Test func `a key can be an item of a vault`() throws {
-    let bench = try Bench()
+    let fixture = try Fixture()
     let home = try TestHome.secured()
     let stored = try home.unlocked(
-      ["set", "messaging", "database-key", "--binary"], input: bench.folder.bytes("key"))
+      ["set", "messaging", "database-key", "--binary"], input: fixture.folder.bytes("key"))
     #expect(stored.status == 0, "\(stored.errors)")
     let verified = try home.unlocked(
-      "database", "verify", bench.sealed(), "--key-item", "messaging/database-key")
+      "database", "verify", fixture.sealed(), "--key-item", "messaging/database-key")
     #expect(verified.status == 0, "\(verified.errors)")
     let absent = try home.unlocked(
-      "database", "verify", bench.folder.path("sealed"), "--key-item", "messaging/none")
+      "database", "verify", fixture.folder.path("sealed"), "--key-item", "messaging/none")
     #expect(absent.status == 66)
   }
 
-  @Test func `what is wrong with a file or a key has its exit code`() throws {
-    let bench = try Bench()
-    let sealed = try bench.sealed()
-    #expect(try bench.run("verify", sealed).status == 77)
-    #expect(try bench.run("verify", sealed, "--key-file", bench.folder.path("other")).status == 77)
+  @Test func `each wrong file or key ends with its exit code`() throws {
+    let fixture = try Fixture()
+    let sealed = try fixture.sealed()
+    #expect(try fixture.run("verify", sealed).status == 77)
     #expect(
-      try bench.run("verify", sealed, "--key-file", bench.folder.path("passphrase")).status == 77)
+      try fixture.run("verify", sealed, "--key-file", fixture.folder.path("other")).status == 77)
     #expect(
-      try bench.run("verify", bench.folder.path("plain"), "--key-file", bench.key).status == 65)
+      try fixture.run("verify", sealed, "--key-file", fixture.folder.path("passphrase")).status
+        == 77)
     #expect(
-      try bench.run(
-        "import", sealed, bench.folder.path("no"), "--format", "plain", "--new-key-file", bench.key
+      try fixture.run("verify", fixture.folder.path("plain"), "--key-file", fixture.key).status
+        == 65)
+    #expect(
+      try fixture.run(
+        "import", sealed, fixture.folder.path("no"), "--format", "plain", "--new-key-file",
+        fixture.key
       ).status == 65)
     #expect(
-      try bench.run("verify", bench.folder.path("none"), "--key-file", bench.key).status == 66)
+      try fixture.run("verify", fixture.folder.path("none"), "--key-file", fixture.key).status == 66
+    )
     #expect(
-      try bench.run("verify", sealed, "--key-file", bench.key, "--key-fd", "3").status == 64)
+      try fixture.run("verify", sealed, "--key-file", fixture.key, "--key-fd", "3").status == 64)
     #expect(
-      try bench.run(
-        "export", sealed, bench.folder.path("plain"), "--format", "plain", "--key-file",
-        bench.key
+      try fixture.run(
+        "export", sealed, fixture.folder.path("plain"), "--format", "plain", "--key-file",
+        fixture.key
       ).status == 73)
   }
 
   @Test(arguments: ["empty", "/dev/null", "pipe", "directory"])
-  func `what holds no bytes is no SQLCipher database`(name: String) throws {
-    let bench = try Bench()
-    _ = try bench.folder.file("empty", [])
-    #expect(mkfifo(bench.folder.path("pipe"), 0o600) == 0)
-    #expect(mkdir(bench.folder.path("directory"), 0o700) == 0)
-    let source = name.hasPrefix("/") ? name : bench.folder.path(name)
-    let outcome = try bench.run(
-      "import", source, bench.folder.path("new"), "--format", "sqlcipher4", "--key-file",
-      bench.folder.path("passphrase"), "--new-key-file", bench.key)
+  func `database import refuses a SQLCipher source without bytes`(name: String) throws {
+    let fixture = try Fixture()
+    _ = try fixture.folder.file("empty", [])
+    #expect(mkfifo(fixture.folder.path("pipe"), 0o600) == 0)
+    #expect(mkdir(fixture.folder.path("directory"), 0o700) == 0)
+    let source = name.hasPrefix("/") ? name : fixture.folder.path(name)
+    let outcome = try fixture.run(
+      "import", source, fixture.folder.path("new"), "--format", "sqlcipher4", "--key-file",
+      fixture.folder.path("passphrase"), "--new-key-file", fixture.key)
     #expect(outcome.status == 65, "\(outcome.errors)")
     #expect(outcome.errors.contains("\(source): this is not a database file"))
-    #expect(!FileManager.default.fileExists(atPath: bench.folder.path("new")))
+    #expect(!FileManager.default.fileExists(atPath: fixture.folder.path("new")))
   }
 
-  @Test func `an empty path is no path`() throws {
-    let bench = try Bench()
-    let new = bench.folder.path("new")
+  @Test func `an empty path ends with 64`() throws {
+    let fixture = try Fixture()
+    let new = fixture.folder.path("new")
     for arguments in [
-      ["verify", "", "--key-file", bench.key],
-      ["salvage", "", new, "--key-file", bench.key],
-      ["salvage", bench.folder.path("plain"), "", "--key-file", bench.key],
-      ["export", "", new, "--format", "plain", "--key-file", bench.key],
-      ["import", bench.folder.path("plain"), "", "--format", "plain", "--new-key-file", bench.key],
+      ["verify", "", "--key-file", fixture.key],
+      ["salvage", "", new, "--key-file", fixture.key],
+      ["salvage", fixture.folder.path("plain"), "", "--key-file", fixture.key],
+      ["export", "", new, "--format", "plain", "--key-file", fixture.key],
+      [
+        "import", fixture.folder.path("plain"), "", "--format", "plain", "--new-key-file",
+        fixture.key,
+      ],
     ] {
       let outcome = try Tool.run(["database"] + arguments)
       #expect(outcome.status == 64, "\(arguments): \(outcome.errors)")
     }
   }
 
-  @Test func `an export of what a symbolic link names is for its owner alone`() throws {
-    let bench = try Bench()
-    _ = try bench.sealed()
-    let (link, out) = (bench.folder.path("link"), bench.folder.path("out"))
+  @Test func `an export through a symbolic link is accessible only to its owner`() throws {
+    let fixture = try Fixture()
+    _ = try fixture.sealed()
+    let (link, out) = (fixture.folder.path("link"), fixture.folder.path("out"))
     #expect(symlink("sealed", link) == 0)
-    if geteuid() == 0 { #expect(chown(bench.folder.url.path, 65534, 65534) == 0) }
-    let outcome = try bench.run(
-      "export", link, out, "--format", "plain", "--key-file", bench.key)
+    if geteuid() == 0 { #expect(chown(fixture.folder.url.path, 65534, 65534) == 0) }
+    let outcome = try fixture.run(
+      "export", link, out, "--format", "plain", "--key-file", fixture.key)
     #expect(outcome.status == 0, "\(outcome.errors)")
     var status = stat()
     #expect(lstat(out, &status) == 0)
@@ -253,14 +262,14 @@ import Testing
   }
 
   @Test(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))
-  func `who is not the owner of a database salvages it into a file of their own`() throws {
-    let (bench, user) = (try ExchangeFixture(rowCount: 3), OtherUser())
+  func `a user who does not own a database salvages it into a file of their own`() throws {
+    let (fixture, user) = (try ExchangeFixture(rowCount: 3), OtherUser())
     let (sealed, key, new) = (
-      bench.folder.path("sealed"), bench.folder.path("their key"), bench.folder.path("new")
+      fixture.folder.path("sealed"), fixture.folder.path("their key"), fixture.folder.path("new")
     )
-    try bench.folder.secret("their key", try bench.folder.bytes("key"))
+    try fixture.folder.secret("their key", try fixture.folder.bytes("key"))
     #expect(chown(key, user.id, user.id) == 0)
-    #expect(chmod(sealed, 0o644) == 0 && chmod(bench.folder.url.path, 0o777) == 0)
+    #expect(chmod(sealed, 0o644) == 0 && chmod(fixture.folder.url.path, 0o777) == 0)
     let outcome = try Tool.run(
       ["database", "salvage", sealed, new, "--key-file", key], through: user.wrapper)
     #expect(outcome.status == 0, "\(outcome.errors)")
@@ -270,7 +279,7 @@ import Testing
   }
 
   @Test(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))
-  func `a database that was read-only for a while is written again`() throws {
+  func `a database that was temporarily read-only is written again`() throws {
     let (user, home) = (OtherUser(), try TestHome.unsecured())
     try user.take(home)
     #expect(chmod(home.database, 0o400) == 0)
@@ -281,7 +290,7 @@ import Testing
     #expect(outcome.text == "first\n")
   }
 
-  @Test func `rekey seals all messages anew, and the password stays`() throws {
+  @Test func `queue rekey re-encrypts all messages and keeps the password`() throws {
     let home = try TestHome.secured()
     let before = try #require(FileManager.default.contents(atPath: home.database))
     let rekeyed = try home.unlocked("queue", "rekey")

@@ -1,59 +1,63 @@
 import Foundation
 import Testing
 
-/// A disk that is really full: exit 74, nothing half-written, and the next try works.
+/// Commands on a full disk: they end with 74, leave no partial file, and succeed when there is
+/// space.
 @Suite(.enabled(if: SmallDisk.isAvailable, SmallDisk.skipReason))
 struct DatabaseFullDiskTests {
   @Test(arguments: ["sealed", "sqlcipher4", "plain"])
-  func `an export to a full disk leaves nothing, and works when there is room`(
+  func `an export to a full disk leaves no file, and succeeds when there is space`(
     format: String
   ) throws {
-    let bench = try ExchangeFixture(rowCount: 1500)
-    let source = try bench.folder.bytes("sealed")
-    let disk = try SmallDisk(at: bench.folder.path("disk"), byteCount: source.count / 2)
-    let full = try bench.export("disk/new", format)
+    let fixture = try ExchangeFixture(rowCount: 1500)
+    let source = try fixture.folder.bytes("sealed")
+    let disk = try SmallDisk(at: fixture.folder.path("disk"), byteCount: source.count / 2)
+    let full = try fixture.export("disk/new", format)
     #expect(full.status == 74, "\(full.errors)")
     #expect(full.errors.contains("hint: "))
     #expect(disk.names == [])
-    #expect(try bench.folder.bytes("sealed") == source)
+    #expect(try fixture.folder.bytes("sealed") == source)
     try disk.resize(byteCount: source.count * 2)
-    let roomy = try bench.export("disk/new", format)
+    let roomy = try fixture.export("disk/new", format)
     #expect(roomy.status == 0, "\(roomy.errors)")
     #expect(disk.names == ["new"])
   }
 
-  @Test func `an import to a full disk leaves nothing, and works when there is room`() throws {
-    let bench = try ExchangeFixture(rowCount: 1500)
-    let source = try bench.folder.bytes("plain")
-    let disk = try SmallDisk(at: bench.folder.path("disk"), byteCount: source.count / 2)
-    let full = try bench.importPlain("disk/new")
+  @Test func `an import to a full disk leaves no file, and succeeds when there is space`() throws {
+    let fixture = try ExchangeFixture(rowCount: 1500)
+    let source = try fixture.folder.bytes("plain")
+    let disk = try SmallDisk(at: fixture.folder.path("disk"), byteCount: source.count / 2)
+    let full = try fixture.importPlain("disk/new")
     #expect(full.status == 74, "\(full.errors)")
     #expect(disk.names == [])
-    #expect(try bench.folder.bytes("plain") == source)
+    #expect(try fixture.folder.bytes("plain") == source)
     try disk.resize(byteCount: source.count * 2)
-    #expect(try bench.importPlain("disk/new").status == 0)
+    #expect(try fixture.importPlain("disk/new").status == 0)
     #expect(disk.names == ["new"])
   }
 
-  @Test func `a salvage to a full disk leaves nothing, and works when there is room`() throws {
-    let bench = try ExchangeFixture(rowCount: 1500)
-    let source = try bench.folder.bytes("sealed")
-    let disk = try SmallDisk(at: bench.folder.path("disk"), byteCount: source.count / 2)
-    let full = try bench.run(
-      "salvage", bench.folder.path("sealed"), bench.folder.path("disk/new"), "--key-file", bench.key
+  @Test func `a salvage to a full disk leaves no file, and succeeds when there is space`() throws {
+    let fixture = try ExchangeFixture(rowCount: 1500)
+    let source = try fixture.folder.bytes("sealed")
+    let disk = try SmallDisk(at: fixture.folder.path("disk"), byteCount: source.count / 2)
+    let full = try fixture.run(
+      "salvage", fixture.folder.path("sealed"), fixture.folder.path("disk/new"), "--key-file",
+      fixture.key
     )
     #expect(full.status == 74, "\(full.errors)")
     #expect(disk.names == [])
-    #expect(try bench.folder.bytes("sealed") == source)
+    #expect(try fixture.folder.bytes("sealed") == source)
     try disk.resize(byteCount: source.count * 3)
-    let roomy = try bench.run(
-      "salvage", bench.folder.path("sealed"), bench.folder.path("disk/new"), "--key-file", bench.key
+    let roomy = try fixture.run(
+      "salvage", fixture.folder.path("sealed"), fixture.folder.path("disk/new"), "--key-file",
+      fixture.key
     )
     #expect(roomy.status == 0, "\(roomy.errors)")
     #expect(disk.names == ["new"])
   }
 
-  @Test func `a rekey on a full disk keeps every message, and works when there is room`() throws {
+  @Test func `a rekey on a full disk keeps every message, and succeeds when there is space`() throws
+  {
     let home = try TestHome.secured()
     let lines = (1...1000).map { "\($0) " + String(repeating: "m", count: 1000) }
     let published = try home.unlocked(

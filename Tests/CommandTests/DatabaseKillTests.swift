@@ -2,30 +2,30 @@ import Foundation
 import Glibc
 import Testing
 
-/// An export that is really killed.
+/// Database exports that SIGKILL ends.
 @Suite struct DatabaseKillTests {
   @Test(arguments: ["sealed", "sqlcipher4", "plain"])
-  func `killed in the midst, an export leaves no new file, and the next one works`(
+  func `a killed database export leaves no new file, and the next export succeeds`(
     format: String
   ) throws {
-    let bench = try ExchangeFixture(rowCount: 20_000)
-    let (source, before) = (try bench.folder.bytes("sealed"), bench.names)
-    let dump = try bench.folder.shell("plain", ".sha3sum")
-    let side = bench.folder.path(".new.new")
+    let fixture = try ExchangeFixture(rowCount: 20_000)
+    let (source, before) = (try fixture.folder.bytes("sealed"), fixture.names)
+    let dump = try fixture.folder.shell("plain", ".sha3sum")
+    let side = fixture.folder.path(".new.new")
     var killCount = 0
     for part in [0, 1, 3, 6] {
       let child = try Child(
-        bench.exportArguments("new", format), environment: [:],
+        fixture.exportArguments("new", format), environment: [:],
         descriptors: [
           0: .reading("/dev/null"), 1: .writing("/dev/null"), 2: .writing("/dev/null"),
         ])
       Self.wait(for: side, toReach: source.count * part / 8, of: child.id)
       kill(child.id, SIGKILL)
       killCount += child.wait() == 128 + SIGKILL ? 1 : 0
-      #expect(try bench.folder.bytes("sealed") == source)
-      let left = bench.names.filter { !before.contains($0) }
-      if left == ["new"] {  // it was quicker than we
-        try FileManager.default.removeItem(atPath: bench.folder.path("new"))
+      #expect(try fixture.folder.bytes("sealed") == source)
+      let left = fixture.names.filter { !before.contains($0) }
+      if left == ["new"] {  // the export finished before the signal
+        try FileManager.default.removeItem(atPath: fixture.folder.path("new"))
         continue
       }
       #expect(left == [".new.new"])
@@ -37,13 +37,13 @@ import Testing
     }
     #expect(killCount >= 2)
 
-    let again = try bench.export("new", format)
+    let again = try fixture.export("new", format)
     #expect(again.status == 0, "\(again.errors)")
-    #expect(bench.names == (before + ["new"]).sorted())
-    if format == "plain" { #expect(try bench.folder.shell("new", ".sha3sum") == dump) }
+    #expect(fixture.names == (before + ["new"]).sorted())
+    if format == "plain" { #expect(try fixture.folder.shell("new", ".sha3sum") == dump) }
   }
 
-  /// Waits until a file has so many bytes or the process has ended.
+  /// Waits until the file has reached this size or the process has ended.
   private static func wait(for path: String, toReach byteCount: Int, of id: pid_t) {
     var status = stat()
     var exit = siginfo_t()

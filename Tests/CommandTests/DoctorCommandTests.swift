@@ -3,7 +3,7 @@ import Glibc
 import PrivateKeyring
 import Testing
 
-/// `datavault doctor`, provoked into each of its findings.
+/// `datavault doctor` on homes that cause each of its findings.
 @Suite struct DoctorCommandTests {
   private struct Report: Decodable {
     struct Finding: Decodable {
@@ -16,8 +16,9 @@ import Testing
     let findings: [Finding]
   }
 
-  /// The findings but those about this machine, and what is only said because no password is given, each
-  /// as "kind vault".
+  /// The findings, each as "kind vault".
+  ///
+  /// Findings that depend on this machine, or on the missing password, are omitted.
   private func kinds(_ outcome: Tool.Outcome) throws -> [String] {
     let findings = try JSONDecoder().decode(Report.self, from: Data(outcome.output)).findings
     for finding in findings { #expect(!finding.message.isEmpty && !finding.fix.isEmpty) }
@@ -38,14 +39,14 @@ import Testing
     chmod(home.vault(id), 0o600)
   }
 
-  @Test func `a home in order gives nothing to report`() throws {
+  @Test func `doctor reports nothing for a healthy home`() throws {
     let home = try TestHome.secured()
     #expect(try kinds(try home.run("doctor", "--json")) == [])
     #expect(try home.run("doctor").status == 0)
     #expect(try kinds(try TestHome.fresh().run("doctor", "--json")) == [])
   }
 
-  @Test func `warnings name the vault and end with 0`() throws {
+  @Test func `doctor ends with 0 if it has only warnings, and they name the vault`() throws {
     let home = try TestHome.unsecured()
     let before = try home.contents()
     let old = try fixture("positive/password.vault")
@@ -60,11 +61,11 @@ import Testing
     #expect(text.contains("warning: vault 'messaging' opens with the publicly known password"))
     #expect(text.contains("  fix: run `datavault secure`\n"))
     #expect(text.contains("put-aside.vault.retired-1"))
-    // Nothing was changed by looking.
+    // The command changed nothing.
     #expect(try home.contents().filter { before[$0.key] != nil } == before)
   }
 
-  @Test func `a vault that waits after wrong passwords says for how long`() throws {
+  @Test func `doctor reports a vault that waits after wrong passwords`() throws {
     let home = try TestHome.secured()
     for _ in 0..<3 {
       let wrong = home.folder.path("wrong")
@@ -75,7 +76,7 @@ import Testing
     #expect(try kinds(outcome) == ["tooManyAttempts messaging"])
   }
 
-  @Test func `what keeps a vault from being used is an error with its own exit code`() throws {
+  @Test func `doctor ends with the exit code of the error that makes a vault unusable`() throws {
     let home = try TestHome.secured()
     try put(try fixture("negative/newer-version.vault"), as: "a", in: home)
     var outcome = try home.run("doctor", "--json")
@@ -96,7 +97,7 @@ import Testing
   }
 
   @Test(.enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)))
-  func `no bus, no service, no collection and a locked one are told apart`() throws {
+  func `doctor distinguishes no bus, no service, no collection and a locked collection`() throws {
     let home = try TestHome.fresh()
     let keyring = try PrivateKeyring()
     var seen: [String] = []
@@ -124,7 +125,7 @@ import Testing
   }
 
   @Test(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))
-  func `memory that cannot be locked is reported, and lived without`() throws {
+  func `doctor reports memory that cannot be locked, and other commands warn once`() throws {
     let (user, home) = (OtherUser(), try TestHome.secured())
     try user.take(home)
     let limited = ["prlimit", "--memlock=0:0"] + user.wrapper
@@ -132,7 +133,7 @@ import Testing
     #expect(outcome.status == 0)
     #expect(outcome.text.contains(#""kind":"memoryNotLocked""#))
     #expect(outcome.errors.isEmpty)
-    // Commands of their own, an engine's, and one that fails: each warns once.
+    // A vault command, an engine command and a failing command each warn once.
     for (arguments, file, status) in [
       (["names", "messaging"], "password", 0), (["queue", "stats"], "password", 0),
       (["names", "messaging"], "wrong", 77),
@@ -148,7 +149,7 @@ import Testing
   }
 
   @Test(.enabled(if: SmallDisk.isAvailable, SmallDisk.skipReason))
-  func `a full disk, on which no wrong attempt is counted, is reported`() throws {
+  func `doctor reports a full disk, which prevents counting wrong attempts`() throws {
     let home = try TestHome.fresh()
     let disk = try SmallDisk(at: home.path, byteCount: 1 << 20)
     let password = home.folder.path("password")
@@ -168,7 +169,7 @@ import Testing
   }
 
   @Test(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))
-  func `a directory that may not be written, and a lock file of somebody else's, are reported`()
+  func `doctor reports a read-only directory and a lock file of another user`()
     throws
   {
     let (user, home) = (OtherUser(), try TestHome.secured())
@@ -179,7 +180,7 @@ import Testing
       try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
     }
     #expect(try kinds(try user.run(home, "doctor", "--json")) == [])
-    #expect(try names() == before, "nothing stays of the look")
+    #expect(try names() == before, "the command left a file")
     func look(_ fix: String = "run as the owner of") throws {
       let outcome = try user.run(home, "doctor", "--json")
       #expect(outcome.status == 0)
@@ -190,14 +191,14 @@ import Testing
     try look()
     chmod(directory, 0o700)
     #expect(try names() == before)
-    // What a look that was killed has left shows nothing of the next one.
+    // A probe file that a killed command left does not affect the next command.
     let leftover = directory + "/.messaging.retry.probe"
     #expect(FileManager.default.createFile(atPath: leftover, contents: nil))
     chmod(directory, 0o500)
     try look()
     chmod(directory, 0o700)
     #expect(try kinds(try user.run(home, "doctor", "--json")) == [])
-    #expect(try names() == before, "it is gone")
+    #expect(try names() == before, "the probe file is still there")
     let lock = directory + "/messaging.retry.lock"
     unlink(lock)
     #expect(FileManager.default.createFile(atPath: lock, contents: nil))
@@ -206,16 +207,16 @@ import Testing
   }
 
   @Test(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))
-  func `where nobody can guess wrong, nothing is said of attempts`() throws {
+  func `doctor omits attempts for a vault that opens with the publicly known password`() throws {
     let (user, home) = (OtherUser(), try TestHome.unsecured())
     try user.take(home)
     chmod(home.path + "/vaults", 0o500)
     #expect(try kinds(try user.run(home, "doctor", "--json")) == ["standardPassword messaging"])
   }
 
-  @Test func `a process that may write no files, and so opens no vault, is told so`() throws {
+  @Test func `doctor reports a file size limit of 0, which prevents opening a vault`() throws {
     let home = try TestHome.secured()
-    // Such a process can write its report to no file.
+    // With this limit the process cannot write its report to a file, only to a pipe.
     let output = Pipe()
     let child = try Child(
       ["doctor", "--json", "--home", home.path], environment: [:],
@@ -231,7 +232,7 @@ import Testing
     #expect(outcome.text.contains("ulimit -f"))
   }
 
-  @Test func `a home and files that other users may write, or own, are reported`() throws {
+  @Test func `doctor reports a home and files that other users can write or own`() throws {
     let home = try TestHome.secured()
     func found() throws -> [String] {
       let outcome = try home.run("doctor", "--json")
@@ -271,7 +272,8 @@ import Testing
     #expect(try found().map { $0.hasPrefix(message) } == [true])
   }
 
-  @Test func `a database that is missing beside its vault ends with 66, one without a vault too`()
+  @Test
+  func `doctor ends with 66 for a vault without its database and for a database without its vault`()
     throws
   {
     let home = try TestHome.secured()
@@ -289,7 +291,7 @@ import Testing
     #expect(try kinds(outcome) == ["keyMissing -"])
   }
 
-  @Test func `a rolled-back database is named where the vault opens, else that it cannot be told`()
+  @Test func `doctor reports a rollback if the vault opens, otherwise that it cannot tell`()
     throws
   {
     let home = try TestHome.secured()
@@ -307,7 +309,8 @@ import Testing
     chmod(home.path, 0o777)
     let wrong = try home.run("doctor", "--json", "--password-file", home.folder.path("wrong"))
     #expect(wrong.status == 77)
-    #expect(try kinds(wrong) == ["permissionsTooOpen -"], "what was found is said before")
+    #expect(
+      try kinds(wrong) == ["permissionsTooOpen -"], "the findings are not printed before the error")
     chmod(home.path, 0o700)
     let opened = try home.unlocked("doctor", "--json")
     #expect(opened.status == 65)
@@ -316,7 +319,7 @@ import Testing
     #expect(try home.contents() == before)
   }
 
-  @Test func `sessions that the kernel refuses are reported`() throws {
+  @Test func `doctor reports a kernel that refuses sessions`() throws {
     let home = try TestHome.secured()
     let outcome = try Tool.run(
       ["doctor", "--json", "--home", home.path], through: Keyrings.refused(with: EPERM))

@@ -9,14 +9,14 @@ import Testing
     try String(contentsOf: repository.appendingPathComponent(path), encoding: .utf8)
   }
 
-  @Test func `every command and every option stands in docs/reference/command-line.md`() throws {
+  @Test func `docs/reference/command-line.md describes every command and every option`() throws {
     let page = try Self.text("docs/reference/command-line.md")
     var commands: [[String]] = [[]]
     var options: Set<String> = []
     while let command = commands.popLast() {
       let help = try Tool.run(command + ["--help"]).text
       for line in help.split(separator: "\n") {
-        // Subcommands stand at two spaces in their sections, options at two spaces too.
+        // Subcommands and options are indented by two spaces in their sections.
         let word = line.dropFirst(2).prefix { $0 != " " }
         guard line.hasPrefix("  "), !word.isEmpty else { continue }
         if word.first!.isLowercase, Self.isInSection("SUBCOMMANDS:", line, of: help) {
@@ -36,11 +36,11 @@ import Testing
     "docs/development/testing.md", "docs/explanation/supdatavault.md",
     "docs/explanation/queue-semantics.md",
   ])
-  func `every test that a page names is there`(page: String) throws {
+  func `every test that a page names exists`(page: String) throws {
     let tests = Self.repository.appendingPathComponent("Tests").path
     let sources = try FileManager.default.subpathsOfDirectory(atPath: tests)
       .filter { $0.hasSuffix(".swift") }.map { try Self.text("Tests/\($0)") }
-    // Sentences in quotation marks, in the rows of tables.
+    // Quoted names in the rows of tables.
     let names = try Self.text(page).split(separator: "\n")
       .filter { $0.hasPrefix("| ") }
       .flatMap { $0.matches(of: /"([^"]+)"/).map { String($0.output.1) } }

@@ -1,17 +1,17 @@
 import Foundation
 import Testing
 
-/// The rule for `--json`, tried on every command that has it: `docs/reference/command-line.md`, "Output".
+/// The rules for `--json` on every command that has it: `docs/reference/command-line.md`, "Output".
 @Suite struct JSONReportTests {
   let home: TestHome
-  let bench: ExchangeFixture
+  let fixture: ExchangeFixture
 
   init() throws {
     home = try TestHome.unsecured()
-    bench = try ExchangeFixture(rowCount: 20)
+    fixture = try ExchangeFixture(rowCount: 20)
   }
 
-  /// Every command with the arguments under which it has something to report.
+  /// Every command with `--json`, and arguments that make it report something.
   private static let invocations: [String: [String]] = [
     "list": [], "doctor": [], "status": ["v"], "verify": ["messaging"],
     "names": ["messaging"], "policy show": ["messaging"], "slots list": ["messaging"],
@@ -23,13 +23,14 @@ import Testing
     "database salvage": ["$sealed", "$folder/salvaged", "--key-file", "$key"],
   ]
 
-  /// Commands whose work makes the next ones impossible come last.
+  /// The commands that run last, because the others fail after them.
   private static let order = ["queue import", "queue salvage"]
 
   private func report(_ command: String, _ arguments: [String]) throws -> [[String: Any]] {
     let arguments = arguments.map {
       $0.replacing("$folder", with: home.folder.url.path)
-        .replacing("$sealed", with: bench.folder.path("sealed")).replacing("$key", with: bench.key)
+        .replacing("$sealed", with: fixture.folder.path("sealed")).replacing(
+          "$key", with: fixture.key)
     }
     let words = command.split(separator: " ").map(String.init)
     let place = words[0] == "database" ? [] : ["--home", home.path]
@@ -41,7 +42,7 @@ import Testing
     }
   }
 
-  /// A vault that was opened, dead letters with two attempts, a log that retention has shortened.
+  /// Makes an opened vault, dead letters with two attempts, and a log that retention has shortened.
   private func fill() throws {
     _ = try home.run("create", "v", "--new-password-file", home.folder.path("password"))
     _ = try home.unlocked("set", "v", "token", input: "t0ken")
@@ -76,7 +77,7 @@ import Testing
     #expect(dateCount >= 4)
   }
 
-  @Test func `dead letters are reported with their attempts, and when each failed`() throws {
+  @Test func `queue dead-letters reports each attempt and when it failed`() throws {
     try fill()
     let report = try #require(report("queue dead-letters", ["c"]).first)
     #expect(report["channel"] as? String == "c")
@@ -91,8 +92,8 @@ import Testing
     #expect(failure["time"] is String)
   }
 
-  /// A log with timetokens as rowids that are lost.
-  @Test func `a salvage reports lost rowids as strings`() throws {
+  /// The lost rows have timetokens as rowids.
+  @Test func `queue salvage reports lost rowids as strings`() throws {
     let many = (0..<400).map { "message \($0) " + String(repeating: "x", count: 200) + "\n" }
     _ = try home.run("queue", "publish", "c", input: many.joined())
     var bytes = try Data(contentsOf: URL(fileURLWithPath: home.database))
@@ -107,7 +108,7 @@ import Testing
     #expect(ranges.contains { ($0["first"] as? String)?.count == 17 })
   }
 
-  // MARK: The rule
+  // MARK: The rules
 
   private static func check(_ value: Any, of command: String, _ dateCount: inout Int) {
     switch value {

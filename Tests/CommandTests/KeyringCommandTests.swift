@@ -23,7 +23,7 @@ struct KeyringCommandTests {
 
   private var password: String { home.folder.path("password") }
 
-  @Test func `messages are kept with a vault in the keyring`() throws {
+  @Test func `a queue works with its vault in the keyring`() throws {
     #expect(try run("secure", "--new-password-file", password).status == 0)
     #expect(
       try run("queue", "publish", "c", "--password-file", password, input: "one\n").status == 0)
@@ -33,12 +33,12 @@ struct KeyringCommandTests {
     #expect(try run("status", "messaging", "--json").text.contains(#""state":"bound""#))
     #expect(try run("verify", "messaging", "--password-file", password).status == 0)
     #expect(!FileManager.default.fileExists(atPath: home.vault("messaging")))
-    // The files' store finds messages that have lost their vault.
+    // The file store finds a queue without its vault.
     #expect(
       try run("queue", "receive", "c", "--password-file", password, store: "file").status == 66)
   }
 
-  @Test func `a vault moves from files into the keyring, and opens its messages`() throws {
+  @Test func `a vault moved from files into the keyring opens its queue`() throws {
     let secure = try run("secure", "--new-password-file", password, store: "file")
     #expect(secure.status == 0)
     #expect(
@@ -51,11 +51,11 @@ struct KeyringCommandTests {
     #expect(try run("queue", "receive", "c", "--password-file", password).text == "one\n")
   }
 
-  @Test func `first-run clean-up refuses while the keyring is locked or gone`() throws {
+  @Test func `clean-up-first-run is refused while the keyring is locked or unavailable`() throws {
     #expect(try run("secure", "--new-password-file", password).status == 0)
     #expect(
       try run("queue", "publish", "c", "--password-file", password, input: "one\n").status == 0)
-    // A new installation: the home is empty, the keyring is not.
+    // A new installation has an empty home, but the keyring still has the vault.
     try FileManager.default.removeItem(atPath: home.path)
 
     keyring.stopKeyring()

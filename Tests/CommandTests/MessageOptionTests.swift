@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  @Test func `headers, key and time to live reach each message`() throws {
+  @Test func `publish gives each message the headers, the key and the time to live`() throws {
     #expect(
       try run(
         "publish", "c", "--header", "type=order", "--header", "note=a=b", "--header", "empty=",
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test func `the most urgent message is received first`() throws {
+  @Test func `receive prints the most urgent message first`() throws {
     for (text, priority) in [("low", "0"), ("normal", "4"), ("high", "9")] {
       #expect(try run("publish", "c", "--priority", priority, input: text).status == 0)
     }
@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(arguments: [["--delay", "1h"], ["--at", "2199-01-01T00:00:00Z"]])
-  func `a message with a delay is in the log, and not received yet`(option: [String]) throws {
+  func `a delayed message is in the history and is not received yet`(option: [String]) throws {
     #expect(
       try Tool.run(
         ["queue", "publish", "c", "--home", home.path] + option, input: Array("later".utf8)
@@ -58,14 +58,14 @@ import Testing
     if option[0] == "--at" { #expect(date == option[1]) }
   }
 
-  @Test func `a date that is past delays nothing, whatever its offset`() throws {
+  @Test func `a date in the past delays no message, with any offset`() throws {
     for date in ["2020-02-29T23:59:59.1234567+01:30", "1970-01-01T00:00:00Z"] {
       #expect(try run("publish", "c", "--at", date, input: "now").status == 0)
     }
     #expect(try run("receive", "c").text == "now\nnow\n")
   }
 
-  @Test func `a deduplication id publishes once, and is for one message`() throws {
+  @Test func `a deduplication id publishes one message once`() throws {
     for text in ["one", "again"] {
       #expect(try run("publish", "c", "--deduplication-id", "7", input: text).status == 0)
     }
@@ -86,7 +86,7 @@ import Testing
     ["--at", "2026-01-01T00:00:00.12345678Z"], ["--at", "2026-01-01T00:00:00"],
     ["--delay", "400d"], ["--time-to-live", "0s"], ["--deduplication-id", ""],
   ])
-  func `an option that no message can have is a wrong command line`(options: [String]) throws {
+  func `an invalid message option ends with 64`(options: [String]) throws {
     let outcome = try Tool.run(
       ["queue", "publish", "c", "--home", home.path] + options, input: Array("a".utf8))
     #expect(outcome.status == 64)
@@ -94,7 +94,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: home.path))
   }
 
-  @Test func `what receive and history print is published again without a loss`() throws {
+  @Test func `messages printed by receive and history are published again without loss`() throws {
     let input = [
       #"{"payload":"a","headers":{"ä":"x\u0000","b":""},"orderingKey":"k","#
         + #""expires":"2199-12-31T23:59:59.9999999Z"}"#,
@@ -121,7 +121,7 @@ import Testing
     #expect(received.contains(#""ä":"x\u0000""#))
   }
 
-  @Test func `a delay in the log is published again to the digit`() throws {
+  @Test func `a delay in the history is published again exactly`() throws {
     let date = "2199-06-01T12:00:00.0000001Z"
     let input = #"{"payload":"a","at":"\#(date)"}"#
     #expect(try run("publish", "first", "--ndjson", input: input).status == 0)
@@ -131,7 +131,7 @@ import Testing
     #expect(try run("history", "second", "--ndjson").text.contains(#""at":"\#(date)""#))
   }
 
-  @Test func `a line of JSON goes before the options`() throws {
+  @Test func `a line of JSON overrides the options`() throws {
     let input = """
       {"payload":"a"}
       {"payload":"b","headers":{"type":"line","own":"1"},"orderingKey":"line","timeToLive":"2h"}
@@ -157,7 +157,7 @@ import Testing
     #""timeToLive":"1s","expires":"2020-01-01T00:00:00Z""#, #""timeToLive":"0s""#,
     #""orderingKey":"k","priority":9"#, #""deduplicationID":"""#,
   ])
-  func `a line whose members no message can have is refused with its number`(
+  func `publish refuses a line with invalid members and names its number`(
     members: String
   ) throws {
     let input = "{\"payload\":\"good\"}\n{\"payload\":\"bad\",\(members)}\n"
@@ -169,12 +169,12 @@ import Testing
     #expect(try run("receive", "c").text == "good\n")
   }
 
-  @Test func `no header is lost because its name looks like another's`() throws {
+  @Test func `publish loses no header whose name is equivalent to another`() throws {
     let twins = #"{"payload":"p","headers":{"\u00e9":"1","e\u0301":"2"}}"# + "\n"
     let refused = try run("publish", "c", "--ndjson", input: twins)
     #expect(refused.status == 65)
     #expect(refused.errors.contains("line 1 has two headers whose names are equivalent"))
-    // The line's own goes before the option's, name and all.
+    // The line's header replaces the option's, including its name.
     let line = #"{"payload":"p","headers":{"e\u0301":"2"}}"# + "\n"
     #expect(
       try run("publish", "c", "--ndjson", "--header", "\u{E9}=1", input: line).status == 0)
@@ -187,12 +187,13 @@ import Testing
     #"{"record":"export","version":1,"highWater":"17000000000000000"}"#,
     #"{"record":"message","timetoken":"17000000000000000","channel":"c","due":"9","payload":"p"}"#,
   ])
-  func `a line of an export is refused with a word that says what takes it`(line: String) throws {
+  func `publish refuses a line of an export and names queue import`(line: String) throws {
     let refused = try run("publish", "c", "--ndjson", input: line + "\n")
     #expect(refused.status == 65)
-    #expect(refused.errors.contains("line 1 is of an export of messages; nothing was published"))
-    #expect(refused.errors.contains("hint: datavault queue import"))
-    // Others may have a member of that name.
+    #expect(
+      refused.errors.contains("line 1 belongs to an export of messages; nothing was published"))
+    #expect(refused.errors.contains("run datavault queue import"))
+    // Other lines can have a member of that name.
     #expect(
       try run("publish", "c", "--ndjson", input: #"{"record":"message","payload":"p"}"# + "\n")
         .status == 0)

@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 @Suite struct OutputTests {
-  /// Runs `queue receive` with this standard output.
+  /// Runs `queue receive` with this descriptor as standard output.
   private func receive(
     from home: TestHome, into output: Child.Descriptor
   ) throws -> (status: Int32, errors: String) {
@@ -21,7 +21,7 @@ import Testing
     return (status, String(decoding: try files.bytes("errors"), as: UTF8.self))
   }
 
-  @Test func `a closed pipe ends with 74 and the message is released`() throws {
+  @Test func `receive into a closed pipe ends with 74 and releases the message`() throws {
     let home = try TestHome.secured()
     var ends: [Int32] = [0, 0]
     #expect(pipe(&ends) == 0)
@@ -33,24 +33,29 @@ import Testing
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
   }
 
-  @Test func `a full disk beneath standard output ends with 74 and loses nothing`() throws {
+  @Test func `receive to a full disk ends with 74 and loses no message`() throws {
     let home = try TestHome.secured()
     let outcome = try receive(from: home, into: .writing("/dev/full"))
     #expect(outcome.status == 74)
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
   }
 
-  @Test func `without standard output nothing is printed into the database`() throws {
+  @Test
+  func `receive with closed standard output ends with 74 and prints nothing into the database`()
+    throws
+  {
     let home = try TestHome.secured()
     let outcome = try receive(from: home, into: .closed)
     #expect(outcome.status == 74)
-    // And not that of whatever else had got the number 1.
+    // No other file must have received the descriptor number 1.
     #expect(outcome.errors.contains("bad file descriptor"))
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
   }
 
   @Test(arguments: [["--help"], ["--version"], ["help", "queue", "publish"]])
-  func `help that nobody can read is no success`(arguments: [String]) throws {
+  func `help and version end with 74 if standard output cannot be written`(arguments: [String])
+    throws
+  {
     let child = try Child(
       arguments, environment: [:],
       descriptors: [
@@ -59,7 +64,7 @@ import Testing
     #expect(child.wait() == 74)
   }
 
-  @Test func `standard input that is slow and does not block is waited for`() throws {
+  @Test func `set waits for slow standard input that does not block`() throws {
     let home = try TestHome.secured()
     var ends: [Int32] = [0, 0]
     #expect(pipe(&ends) == 0)
@@ -82,7 +87,7 @@ import Testing
     #expect(try home.unlocked("get", "messaging", "slow").text == "late")
   }
 
-  @Test func `a pipe that closes half way keeps what it did not take`() throws {
+  @Test func `receive keeps the messages that a closing pipe did not accept`() throws {
     let home = try TestHome.secured()
     let line = String(repeating: "x", count: 999)
     let input = (1...500).map { _ in line + "\n" }.joined()
@@ -106,12 +111,13 @@ import Testing
     close(ends[0])
     #expect(child.wait() == 74)
     let rest = try home.unlocked("queue", "receive", "c").text.split(separator: "\n")
-    // The pipe took something, and whatever it did not take whole is still there.
+    // The pipe accepted some messages. Messages that it did not accept completely are still in the
+    // queue.
     #expect((1...500).contains(rest.count))
     #expect(rest.allSatisfy { $0 == line })
   }
 
-  /// What a running `queue publish --json` says, within half a minute.
+  /// Reads the next output of a running `queue publish --json`, for at most 30 seconds.
   private static func report(from descriptor: Int32) throws -> String {
     var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     try #require(poll(&entry, 1, 30_000) == 1, "no report while the input is open")
@@ -120,7 +126,7 @@ import Testing
     return String(decoding: bytes[..<max(count, 0)], as: UTF8.self)
   }
 
-  @Test func `what was published is reported while the input is still open`() throws {
+  @Test func `publish reports each commit while its input is still open`() throws {
     let home = try TestHome.secured()
     var input: [Int32] = [0, 0]
     var output: [Int32] = [0, 0]
@@ -148,7 +154,9 @@ import Testing
     close(output[0])
   }
 
-  @Test func `securing while somebody has the messages open ends with 75, unchanged`() throws {
+  @Test func `secure ends with 75 and changes nothing while another process has the queue open`()
+    throws
+  {
     let home = try TestHome.unsecured()
     var input: [Int32] = [0, 0]
     var output: [Int32] = [0, 0]

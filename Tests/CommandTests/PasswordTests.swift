@@ -7,7 +7,7 @@ import Testing
     ["names", "messaging"], ["get", "messaging", "x"], ["set", "messaging", "x"],
     ["remove", "messaging", "x"], ["change-password", "messaging"],
   ])
-  func `without a source and without a terminal a secured vault ends with 77, unchanged`(
+  func `a secured vault without a source or a terminal ends with 77 and does not change`(
     arguments: [String]
   ) throws {
     let home = try TestHome.secured()
@@ -23,7 +23,7 @@ import Testing
   @Test(arguments: [
     ["queue", "publish", "c"], ["queue", "receive", "c"], ["names", "messaging"],
   ])
-  func `a wrong password ends with 77, unchanged`(arguments: [String]) throws {
+  func `a wrong password ends with 77 and changes nothing`(arguments: [String]) throws {
     let home = try TestHome.secured()
     let before = try home.contents()
     let outcome = try Tool.run(
@@ -33,7 +33,7 @@ import Testing
     #expect(try home.contents() == before)
   }
 
-  @Test func `a process that may write no files makes no attempt, and so none that is not counted`()
+  @Test func `a process with a file size limit of 0 makes no uncounted attempt`()
     throws
   {
     let home = try TestHome.secured()
@@ -43,13 +43,13 @@ import Testing
         ["names", "messaging", "--home", home.path, "--password-file", home.folder.path(password)],
         through: ["prlimit", "--fsize=0"])
       #expect(outcome.status == 74)
-      // Standard error is a file here, and takes nothing either.
+      // Standard error is a file here, so the limit prevents writing to it too.
       #expect(outcome.output.isEmpty)
     }
     #expect(try home.contents() == before)
   }
 
-  @Test func `a source that is named is used, also when the standard password would do`() throws {
+  @Test func `a named source is used even if the standard password opens the vault`() throws {
     let home = try TestHome.unsecured()
     let outcome = try home.run(
       "queue", "receive", "c", "--password-file", home.folder.path("wrong"))
@@ -57,7 +57,7 @@ import Testing
     #expect(outcome.output.isEmpty)
   }
 
-  @Test func `without security the standard password is used, with a warning`() throws {
+  @Test func `an unsecured vault opens with the standard password and a warning`() throws {
     let home = try TestHome.unsecured()
     let outcome = try home.run("queue", "receive", "c")
     #expect(outcome.status == 0)
@@ -75,7 +75,7 @@ import Testing
     #expect(outcome.errors.isEmpty)
   }
 
-  @Test func `a password comes from a descriptor, with or without a final newline`() throws {
+  @Test func `a password is read from a descriptor, with or without a final newline`() throws {
     let home = try TestHome.secured()
     for password in [TestHome.password, TestHome.password + "\n"] {
       let outcome = try Tool.run(
@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  @Test func `only one newline is taken off`() throws {
+  @Test func `only one final newline is removed from a password`() throws {
     let home = try TestHome.secured()
     let outcome = try Tool.run(
       ["names", "messaging", "--password-fd", "3", "--home", home.path],
@@ -93,7 +93,7 @@ import Testing
     #expect(outcome.status == 77)
   }
 
-  @Test func `a password comes from a systemd credential`() throws {
+  @Test func `a password is read from a systemd credential`() throws {
     let home = try TestHome.secured()
     let arguments = ["names", "messaging", "--credential", "password"]
     let found = try Tool.run(
@@ -107,7 +107,7 @@ import Testing
 
   @Test(
     arguments: ["password", "salt", "new password", "recovery code"], [0o644, 0o640, 0o606, 0o620])
-  func `a secret is not taken from a file that other users may read or write`(
+  func `a secret in a file that other users can read or write is refused`(
     what: String, mode: Int
   ) throws {
     let home = try TestHome.secured()
@@ -128,7 +128,7 @@ import Testing
     #expect(try home.contents() == before)
   }
 
-  @Test func `a descriptor, a pipe and a credential that systemd granted are taken as they are`()
+  @Test func `secrets from descriptors, pipes and systemd credentials are accepted`()
     throws
   {
     let home = try TestHome.secured()
@@ -145,7 +145,7 @@ import Testing
       names,
       through: ["bash", "-c", #"exec "$@" --password-file <(cat "$0")"#, file])
     #expect(substituted.status == 0, "\(substituted.errors)")
-    // systemd grants it by an access control list, whose mask the group's bits are.
+    // systemd grants access by an access control list. The group's mode bits are its mask.
     let environment = ["CREDENTIALS_DIRECTORY": home.folder.url.path]
     for (mode, status) in [(0o400, 0), (0o440, 0), (0o444, 77)] as [(mode_t, Int32)] {
       chmod(file, mode)
@@ -156,7 +156,7 @@ import Testing
     }
   }
 
-  @Test func `a credential's name leads nowhere else`() throws {
+  @Test func `a credential name that is a path is refused`() throws {
     let home = try TestHome.secured()
     let outcome = try home.run(
       "names", "messaging", "--credential", "../password",
@@ -164,12 +164,12 @@ import Testing
     #expect(outcome.status == 64)
   }
 
-  @Test func `a password file that is not there ends with 77`() throws {
+  @Test func `a missing password file ends with 77`() throws {
     let outcome = try TestHome.secured().run("names", "messaging", "--password-file", "/nowhere/x")
     #expect(outcome.status == 77)
   }
 
-  @Test func `what was closed with a salt opens with it only`() throws {
+  @Test func `a vault created with a salt opens only with that salt`() throws {
     let home = try TestHome.fresh()
     let salt = try home.folder.file("salt", Array("some salt".utf8))
     let created = try home.run(

@@ -1,9 +1,10 @@
 import Foundation
 import Testing
 
-/// Names, reasons and paths with what a terminal obeys.
+/// Names, reasons and paths with characters that control a terminal.
 @Suite struct PeopleTextTests {
-  /// ESC, C1, DEL, overrides and isolates, marks, line and paragraph separators; and a harmless umlaut.
+  /// ESC, C1, DEL, overrides and isolates, marks, line and paragraph separators, and a harmless
+  /// umlaut.
   private static let hostile =
     "a\u{1B}[2J\u{9B}31m\u{7F}\u{202E}\u{202A}\u{2066}\u{2069}"
     + "\u{200E}\u{200F}\u{61C}\u{2028}\u{2029}ä"
@@ -11,7 +12,7 @@ import Testing
     #"a\u{1b}[2J\u{9b}31m\u{7f}\u{202e}\u{202a}\u{2066}\u{2069}"#
     + #"\u{200e}\u{200f}\u{61c}\u{2028}\u{2029}ä"#
 
-  /// Whether a terminal would obey something in it, but for the ends of lines and columns.
+  /// Whether the text has no control characters except newlines and tabs.
   private func isClean(_ text: String) -> Bool {
     !text.unicodeScalars.contains {
       $0.properties.isBidiControl || [0x2028, 0x2029].contains($0.value)
@@ -20,7 +21,7 @@ import Testing
   }
 
   @Test
-  func `names of items and arguments in errors are escaped, and machines get them as they are`()
+  func `item names and arguments are escaped in text and errors, but not in JSON`()
     throws
   {
     let home = try TestHome.secured()
@@ -53,14 +54,14 @@ import Testing
     }
   }
 
-  @Test func `a line break in an argument begins no line of an error`() throws {
+  @Test func `a line break in an argument starts no new line of an error`() throws {
     let outcome = try Tool.run(["database", "verify", "a\nhint: trust me", "--key-file", "b\nc"])
     #expect(outcome.status != 0)
     #expect(!outcome.errors.contains("\nhint: trust me"))
     #expect(outcome.errors.contains(#"\u{a}"#))
   }
 
-  @Test func `tables for people are escaped, payloads are not`() throws {
+  @Test func `tables are escaped, payloads are not`() throws {
     let home = try TestHome.secured()
     let channel = "c\u{202E}\u{2066}"
     let payload = "p\u{1B}\u{202E}\n"

@@ -15,7 +15,7 @@ import Testing
     try Data("\(record)\n".utf8).write(to: URL(fileURLWithPath: home.path + "/vaults/v.retry"))
   }
 
-  @Test func `every field of a policy is set by its option and shown`() throws {
+  @Test func `policy set changes each rule, and policy show reports it`() throws {
     let home = try home()
     #expect(
       try home.unlocked("policy", "show", "v", "--json").text == """
@@ -43,7 +43,7 @@ import Testing
     #expect(try home.unlocked("policy", "show", "v", "--json").text.contains(#""lower":false"#))
   }
 
-  @Test func `nothing to set, or a number out of its bounds, is a wrong command line`() throws {
+  @Test func `policy set without a rule or with an invalid number ends with 64`() throws {
     let home = try home()
     #expect(try home.unlocked("policy", "set", "v").status == 64)
     #expect(try home.unlocked("policy", "set", "v", "--lock-timeout", "500ms").status == 64)
@@ -51,7 +51,7 @@ import Testing
     #expect(try home.unlocked("policy", "set", "v", "--minimum-length", "-1").status == 64)
   }
 
-  @Test func `a password that breaks a rule ends with 78, and is changed all the same`() throws {
+  @Test func `a password that breaks a rule ends with 78, and can still be changed`() throws {
     let home = try home()
     #expect(try home.unlocked("policy", "set", "v", "--digit").status == 0)
     let refused = try home.unlocked("names", "v")
@@ -68,7 +68,7 @@ import Testing
     #expect(try home.run("names", "v", "--password-file", better).status == 0)
   }
 
-  @Test func `a vault is not made with a password that is too short`() throws {
+  @Test func `create and secure refuse a password that is too short`() throws {
     let home = try TestHome.fresh()
     let short = try home.folder.file("short", Array("1234567\n".utf8))
     #expect(try home.run("create", "v", "--new-password-file", short).status == 78)
@@ -76,7 +76,8 @@ import Testing
     #expect(try home.contents().isEmpty)
   }
 
-  @Test func `while a vault backs off even the right password ends with 75`() throws {
+  @Test func `a vault that waits after wrong passwords refuses the right password with 75`() throws
+  {
     let home = try home()
     try putRecord(9, waitingSeconds: 60, in: home)
     let refused = try home.unlocked("names", "v")
@@ -88,7 +89,7 @@ import Testing
     #expect(try home.unlocked("names", "v").status == 0)
   }
 
-  @Test func `status shows failures, and the opening after them`() throws {
+  @Test func `status shows failed attempts and the last opening`() throws {
     let home = try home()
     #expect(try home.run("status", "v").text.contains("opened     not known\nfailures   0"))
     #expect(try home.run("names", "v", "--password-file", home.folder.path("wrong")).status == 77)
@@ -100,7 +101,7 @@ import Testing
     #expect(status.contains(#""lastOpening":"\#(year)-"#))
   }
 
-  @Test func `past the retry limit the vault is gone`() throws {
+  @Test func `a wrong password beyond the retry limit deletes the vault`() throws {
     let home = try home()
     #expect(try home.unlocked("policy", "set", "v", "--retry-limit", "1").status == 0)
     let wrong = home.folder.path("wrong")

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite struct QueueCommandTests {
-  @Test func `lines come back byte for byte and in order`() throws {
+  @Test func `receive returns published lines byte for byte and in order`() throws {
     let home = try TestHome.fresh()
     let input: [UInt8] = Array("a\n\n\u{0}\r\n ".utf8) + [0xFF, 0xC0, 0x0A] + Array("last".utf8)
     #expect(
@@ -13,33 +13,35 @@ import Testing
     #expect(try home.run("queue", "receive", "lines").output.isEmpty)
   }
 
-  @Test func `five thousand lines come back equal`() throws {
+  @Test func `receive returns five thousand published lines unchanged`() throws {
     let home = try TestHome.secured()
     let input = Array((1...5000).map { "line \($0)\n" }.joined().utf8)
     #expect(try home.unlocked(["queue", "publish", "many"], input: input).status == 0)
     #expect(try home.unlocked("queue", "receive", "many").output == input)
   }
 
-  @Test func `no input publishes nothing`() throws {
+  @Test func `publish without input publishes nothing`() throws {
     let home = try TestHome.secured()
     let outcome = try home.unlocked("queue", "publish", "c", "--json")
     #expect(outcome.status == 0)
     #expect(outcome.output.isEmpty)
   }
 
-  @Test func `a line over the limit is refused with its number, what came before is there`() throws
+  @Test
+  func `publish refuses a line over the limit, names its number and keeps the lines before it`()
+    throws
   {
     let home = try TestHome.secured()
     let tooLong = String(repeating: "x", count: 1 << 20 | 1)
     let outcome = try home.unlocked("queue", "publish", "d", input: "a\nb\n\(tooLong)\nc\n")
     #expect(outcome.status == 65)
-    #expect(outcome.errors.contains("line 3 is over the limit of 1048576 bytes"))
+    #expect(outcome.errors.contains("line 3 exceeds the limit of 1048576 bytes"))
     #expect(outcome.errors.contains("lines 1 to 2 are published"))
     #expect(outcome.errors.contains("\nhint: "))
     #expect(try home.unlocked("queue", "receive", "d").text == "a\nb\n")
   }
 
-  @Test func `a line of exactly the limit is a message`() throws {
+  @Test func `publish accepts a line of exactly the limit`() throws {
     let home = try TestHome.secured()
     let line = String(repeating: "x", count: 1 << 20)
     #expect(try home.unlocked("queue", "publish", "d", input: line).status == 0)
@@ -69,7 +71,9 @@ import Testing
     #"{"payload":"a",}"#, #"{"payload":"a","payload":"b"}"#, "\u{FEFF}{\"payload\":\"a\"}",
     #"{"payload":"a"} {}"#, #"{"payloadBase64":"YR=="}"#, #"{"payload":"\ud800"}"#,
   ])
-  func `a JSON line without one payload is refused with its number`(line: String) throws {
+  func `publish refuses a JSON line without exactly one payload and names its number`(line: String)
+    throws
+  {
     let home = try TestHome.secured()
     let outcome = try home.unlocked(
       "queue", "publish", "j", "--ndjson", input: "{\"payload\":\"good\"}\n\(line)\n")
@@ -78,7 +82,7 @@ import Testing
     #expect(try home.unlocked("queue", "receive", "j").text == "good\n")
   }
 
-  @Test func `a payload with a newline is released, not printed, and points to ndjson`() throws {
+  @Test func `receive releases a payload with a newline and suggests --ndjson`() throws {
     let home = try TestHome.secured()
     let input = #"{"payload":"a"}"# + "\n" + #"{"payload":"b\nc"}"# + "\n" + #"{"payload":"d"}"#
     #expect(try home.unlocked("queue", "publish", "j", "--ndjson", input: input).status == 0)
@@ -90,14 +94,14 @@ import Testing
     #expect(Self.payloads(rest.text) == [#"b\nc"#, "d"])
   }
 
-  @Test func `max bounds what is printed, the rest stays`() throws {
+  @Test func `receive prints at most --max messages and keeps the rest`() throws {
     let home = try TestHome.secured()
     #expect(try home.unlocked("queue", "publish", "m", input: "1\n2\n3\n").status == 0)
     #expect(try home.unlocked("queue", "receive", "m", "--max", "2").text == "1\n2\n")
     #expect(try home.unlocked("queue", "receive", "m", "--max", "2").text == "3\n")
   }
 
-  @Test func `what is not acknowledged comes again when the lease ends`() throws {
+  @Test func `an unacknowledged message is delivered again when its lease ends`() throws {
     let home = try TestHome.secured()
     let arguments = ["queue", "receive", "c", "--no-ack"]
     let leased = try home.unlocked(arguments + ["--lease", "1h"], input: [])
@@ -110,7 +114,7 @@ import Testing
     #expect(try other.unlocked("queue", "receive", "c").text == "first\n")
   }
 
-  @Test func `statistics are a table for people and JSON for programs`() throws {
+  @Test func `queue stats prints a table, or JSON with --json`() throws {
     let home = try TestHome.secured()
     func row() throws -> [Substring] {
       let table = try home.unlocked("queue", "stats").text.split(separator: "\n")
@@ -130,7 +134,9 @@ import Testing
   }
 
   @Test(arguments: [["queue", "receive", "c"], ["queue", "stats"]])
-  func `reading from a home in which nothing is makes nothing`(arguments: [String]) throws {
+  func `receive and stats in an empty home end with 66 and create nothing`(arguments: [String])
+    throws
+  {
     let home = try TestHome.fresh()
     let outcome = try Tool.run(arguments + ["--home", home.path])
     #expect(outcome.status == 66)

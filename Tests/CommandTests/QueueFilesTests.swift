@@ -1,9 +1,11 @@
 import Foundation
 import Testing
 
-/// Which files a command on the messages leaves in the home.
+/// The database files that each queue command leaves in the home.
 @Suite struct QueueFilesTests {
-  /// Each command that opens the messages; TOKEN is that of a leased message, EXPORT a file of another home's.
+  /// Every command that opens the queue.
+  ///
+  /// TOKEN stands for the token of a leased message, EXPORT for an export of another home.
   static let commands = [
     "publish c", "receive c", "receive c --no-ack", "ack TOKEN", "release TOKEN",
     "reject TOKEN --reason r", "extend TOKEN --lease 1h", "history c", "channels", "stats",
@@ -25,7 +27,7 @@ import Testing
     return try #require(line?["token"] as? String)
   }
 
-  /// The messages of another home, in a file.
+  /// Exports the queue of another home, and returns the path of the file.
   private static func export(beside home: TestHome) throws -> String {
     let file = home.folder.path("export")
     let other = try TestHome.fresh()
@@ -35,7 +37,7 @@ import Testing
   }
 
   @Test(arguments: commands)
-  func `a command that is the last on the messages leaves them in one file`(
+  func `the last command that uses a queue leaves one database file`(
     command: String
   ) throws {
     let home = try TestHome.secured()
@@ -53,7 +55,7 @@ import Testing
     #expect(outcome.status == 0, "\(outcome.errors)")
     #expect(try Self.databaseFiles(home) == ["messaging.db"])
 
-    // That file and the vault are all that a copy needs.
+    // A copy of this file and of the vault is complete.
     let copy = try TestHome.fresh()
     try FileManager.default.createDirectory(
       atPath: copy.path, withIntermediateDirectories: false,

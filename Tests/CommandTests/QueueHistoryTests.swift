@@ -17,7 +17,7 @@ import Testing
     #expect(try home.run("queue", "receive", "c").text == "first\nsecond\nthird\n")
   }
 
-  @Test func `history goes on behind a timetoken, and says each as JSON`() throws {
+  @Test func `history starts after a timetoken, and prints timetokens as JSON`() throws {
     let home = try TestHome.unsecured()
     _ = try home.run("queue", "publish", "c", "--ndjson", input: #"{"payload":"a\nb"}"#)
     let lines = try home.run("queue", "history", "c", "--ndjson").text.split(separator: "\n")
@@ -35,7 +35,7 @@ import Testing
     #expect(plain.errors.contains("hint: give --ndjson"))
   }
 
-  @Test func `history that follows prints what another process publishes`() throws {
+  @Test func `history --follow prints the messages that another process publishes`() throws {
     let home = try TestHome.unsecured()
     let output = home.folder.path("followed")
     let follower = try Child(
@@ -60,14 +60,14 @@ import Testing
     #expect(follower.wait() == 128 + SIGTERM)
   }
 
-  @Test func `history that follows says how many messages were acknowledged before it saw them`()
+  @Test func `history --follow reports how many messages were acknowledged before it printed them`()
     throws
   {
     let home = try TestHome.unsecured()
     let total = 12_000
     _ = try home.run(
       "queue", "publish", "c", input: (1..<total).map { "message \($0)\n" }.joined())
-    // A pipe that nobody empties holds the follower up.
+    // A full pipe blocks the follower.
     let pipe = Pipe()
     let follower = try Child(
       ["queue", "history", "c", "--follow", "--home", home.path], environment: [:],
@@ -97,7 +97,7 @@ import Testing
         "datavault: \(total - printedCount) messages of c were acknowledged or expired"))
   }
 
-  @Test func `history follows from the newest messages, or from a timetoken`() throws {
+  @Test func `history --follow starts at the newest messages or after a timetoken`() throws {
     let home = try TestHome.unsecured()
     _ = try home.run("queue", "publish", "c", input: "second\nthird\n")
     let lines = try home.run("queue", "history", "c", "--ndjson").text.split(separator: "\n")
@@ -129,14 +129,14 @@ import Testing
     #expect(try follow("--newest", "--after", second) == "third\n")
   }
 
-  @Test func `a limit of nothing, and one that would leave a gap, is refused`() throws {
+  @Test func `history refuses a limit of 0, and a limit that would leave a gap`() throws {
     let home = try TestHome.unsecured()
     #expect(try home.run("queue", "history", "c", "--limit", "0").status == 64)
     #expect(try home.run("queue", "history", "c", "--limit", "1", "--follow").status == 64)
     #expect(try home.run("queue", "history", "c", "--after", "yesterday").status == 64)
   }
 
-  @Test func `channels are a table for people and JSON for programs`() throws {
+  @Test func `queue channels prints a table, or JSON with --json`() throws {
     let home = try TestHome.unsecured()
     _ = try home.run("queue", "publish", "d", input: "1\n2\n")
     let table = try home.run("queue", "channels").text.split(separator: "\n")
@@ -149,7 +149,9 @@ import Testing
   }
 
   @Test(arguments: ["history", "channels"])
-  func `reading where nothing is makes nothing`(command: String) throws {
+  func `history and channels in an empty home end with 66 and create nothing`(command: String)
+    throws
+  {
     let home = try TestHome.fresh()
     let channel = command == "history" ? ["c"] : []
     let outcome = try Tool.run(["queue", command] + channel + ["--home", home.path])

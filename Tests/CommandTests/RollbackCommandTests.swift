@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite struct RollbackCommandTests {
-  @Test func `an older copy of the messages is refused with 65 until it is accepted by name`()
+  @Test func `an older copy of the queue is refused with 65 until accept-rollback accepts it`()
     throws
   {
     let home = try TestHome.secured()
@@ -23,7 +23,7 @@ import Testing
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
   }
 
-  @Test func `queue verify and queue salvage name an older copy with 65`() throws {
+  @Test func `queue verify and queue salvage report an older copy with 65`() throws {
     let home = try TestHome.secured()
     let older = try Self.rollBack(home)
     let before = try home.contents()
@@ -56,7 +56,7 @@ import Testing
     #expect(whole.text.contains("\nanchor     known: "), "\(whole.text)")
   }
 
-  /// Puts the database back to where it was before another message; what it holds then.
+  /// Publishes a message, restores the older database, and returns its bytes.
   private static func rollBack(_ home: TestHome) throws -> Data {
     let older = try #require(FileManager.default.contents(atPath: home.database))
     #expect(try home.unlocked("queue", "publish", "c", input: "second\n").status == 0)

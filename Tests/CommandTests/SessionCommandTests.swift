@@ -32,11 +32,11 @@ struct SessionCommandTests {
     #expect(try home.run("lock", "messaging").status == 0)
     #expect(try home.run("get", "messaging", "token").status == 77)
     #expect(try home.run("queue", "receive", "c").status == 77)
-    // Locked is locked.
+    // Locking a locked vault succeeds.
     #expect(try home.run("lock", "messaging").status == 0)
   }
 
-  @Test func `a session ends with its time`() throws {
+  @Test func `a session ends after its duration`() throws {
     try unlock("--for", "1s")
     defer { lock() }
     let deadline = Date().addingTimeInterval(120)
@@ -46,21 +46,21 @@ struct SessionCommandTests {
     }
   }
 
-  @Test func `a password that was given is used, and no session in its place`() throws {
+  @Test func `a given password is used instead of the session`() throws {
     try unlock()
     defer { lock() }
     let wrong = home.folder.path("wrong")
     #expect(try home.run("names", "messaging", "--password-file", wrong).status == 77)
-    // Nor does a session prolong itself.
+    // A session cannot extend itself.
     #expect(try home.run("unlock", "messaging", "--for", "7d").status == 77)
   }
 
-  @Test func `no vault is made where a session says that one was`() throws {
+  @Test func `no command creates a missing vault that a session opens`() throws {
     try unlock()
     defer { lock() }
     let vaults = home.path + "/vaults"
     let (database, away) = (home.database, home.folder.path("away"))
-    // What an unmounted file system leaves: the directory.
+    // An unmounted file system leaves an empty directory.
     try FileManager.default.moveItem(atPath: home.path, toPath: away)
     try FileManager.default.createDirectory(atPath: home.path, withIntermediateDirectories: false)
     let password = home.folder.path("password")
@@ -80,7 +80,7 @@ struct SessionCommandTests {
     #expect(try home.run("queue", "history", "c").text == "first\nsecond\n")
   }
 
-  @Test func `a wrong password begins no session`() throws {
+  @Test func `unlock with a wrong password starts no session`() throws {
     let outcome = try home.run(
       "unlock", "messaging", "--password-file", home.folder.path("wrong"))
     #expect(outcome.status == 77)
@@ -92,25 +92,25 @@ struct SessionCommandTests {
     ["unlock", "messaging", "--for", "367d"], ["unlock", "messaging", "--for", "soon"],
     ["unlock"], ["lock"], ["lock", "messaging", "--all"],
   ])
-  func `a session that makes no sense is refused`(arguments: [String]) throws {
+  func `unlock and lock refuse invalid arguments with 64`(arguments: [String]) throws {
     let source =
       arguments.first == "unlock" ? ["--password-file", home.folder.path("password")] : []
     #expect(try Tool.run(arguments + source + ["--home", home.path]).status == 64)
   }
 
-  @Test func `a vault that is not there is neither unlocked nor locked`() throws {
+  @Test func `unlock and lock of a missing vault end with 66`() throws {
     #expect(try home.unlocked("unlock", "no").status == 66)
     #expect(try home.run("lock", "no").status == 66)
   }
 
-  @Test func `what is not secured has no session`() throws {
+  @Test func `unlock refuses a vault that is not secured`() throws {
     let home = try TestHome.unsecured()
     let outcome = try home.run("unlock", "messaging")
     #expect(outcome.status == 78)
     #expect(outcome.errors.contains("hint: run datavault secure"))
   }
 
-  @Test func `a vault made anew is not opened by the session of the old one`() throws {
+  @Test func `the session of a deleted vault does not open a new vault of the same name`() throws {
     let password = home.folder.path("password")
     #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
     #expect(try home.unlocked("unlock", "v").status == 0)
@@ -122,7 +122,7 @@ struct SessionCommandTests {
     #expect(!after.errors.contains("session"))
   }
 
-  @Test func `new keys end the session at once`() throws {
+  @Test func `rotate ends the session of the vault`() throws {
     let password = home.folder.path("password")
     #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
     #expect(try home.unlocked("unlock", "v").status == 0)
@@ -133,7 +133,7 @@ struct SessionCommandTests {
     #expect(!after.errors.contains("session"))
   }
 
-  @Test func `status says until when a session lasts`() throws {
+  @Test func `status shows when the session ends`() throws {
     struct Report: Decodable {
       struct Session: Decodable {
         let until: Date
@@ -159,7 +159,9 @@ struct SessionCommandTests {
     #expect(try report().session == nil)
   }
 
-  @Test func `a session is found from a session keyring that leads nowhere`() throws {
+  @Test func `a session is found from a session keyring without a link to the user's keyring`()
+    throws
+  {
     let source = ["--home", home.path, "--password-file", home.folder.path("password")]
     #expect(try Tool.run(["unlock", "messaging"] + source, through: Keyrings.fresh).status == 0)
     defer { lock() }
@@ -169,7 +171,7 @@ struct SessionCommandTests {
   }
 
   @Test(arguments: [EPERM, ENOSYS, EACCES])
-  func `a kernel that refuses sessions is lived without, but for who asks for one`(
+  func `commands work if the kernel refuses sessions, but unlock and lock fail`(
     number: Int32
   ) throws {
     let refused = Keyrings.refused(with: number)

@@ -2,10 +2,10 @@ import Foundation
 import Glibc
 import Testing
 
-/// What the end of a session does to a program that has opened its vault through it.
+/// Programs whose vault was opened through a session that ends.
 @Suite(.enabled(if: Keyrings.isAvailable, Keyrings.skipReason))
 struct SessionEndTests {
-  /// A `queue publish` whose standard input stays open.
+  /// A running `queue publish` with an open standard input.
   private final class Publisher {
     let files: ScratchFolder
     let child: Child
@@ -13,7 +13,7 @@ struct SessionEndTests {
 
     init(_ home: TestHome, _ arguments: [String] = []) throws {
       files = try ScratchFolder()
-      // No other test's child inherits this end, so that closing it is the end of the input.
+      // No other test's child process inherits this descriptor, so closing it ends the input.
       try #require(mkfifo(files.path("input"), 0o600) == 0)
       input = open(files.path("input"), O_RDWR | O_CLOEXEC)
       child = try Child(
@@ -28,7 +28,7 @@ struct SessionEndTests {
       _ = write(input, line + "\n", line.utf8.count + 1)
     }
 
-    /// How many commits it has reported.
+    /// The number of commits that the process has reported.
     var commitCount: Int {
       (try? files.bytes("output").count { $0 == UInt8(ascii: "\n") }) ?? 0
     }
@@ -62,7 +62,7 @@ struct SessionEndTests {
     try home.unlocked("queue", "receive", "live").text
   }
 
-  @Test func `locking reaches a running engine`() throws {
+  @Test func `lock stops a running engine that uses the session`() throws {
     let home = try unlocked(for: "60s")
     let publisher = try Publisher(home)
     publisher.publish("one")
@@ -75,8 +75,8 @@ struct SessionEndTests {
     #expect(try received(home) == "one\n")
   }
 
-  @Test func `a session that expires is no outage of a running engine`() throws {
-    // Time enough to start, also on a busy machine.
+  @Test func `a running engine continues after its session expires`() throws {
+    // Long enough for the process to start on a busy machine.
     let home = try unlocked(for: "5s")
     let publisher = try Publisher(home)
     publisher.publish("one")
@@ -89,7 +89,7 @@ struct SessionEndTests {
     #expect(try received(home) == "one\ntwo\n")
   }
 
-  @Test func `locking does not concern who was given the password`() throws {
+  @Test func `lock does not affect an engine that has the password`() throws {
     let home = try unlocked(for: "60s")
     let publisher = try Publisher(home, ["--password-file", home.folder.path("password")])
     publisher.publish("one")

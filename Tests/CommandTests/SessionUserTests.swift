@@ -1,7 +1,9 @@
 import Foundation
 import Testing
 
-/// Sessions of a user who is not root, in session keyrings that lead nowhere: a systemd service.
+/// Sessions of a user who is not root, as in a systemd service.
+///
+/// Their session keyring has no link to the user's keyring.
 @Suite(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))
 struct SessionUserTests {
   let user = OtherUser()
@@ -18,7 +20,7 @@ struct SessionUserTests {
     ).status
   }
 
-  @Test func `a service finds the session that its user began elsewhere, until it ends`() throws {
+  @Test func `a service uses the session that its user started elsewhere, until it ends`() throws {
     #expect(try user.run(home, "names", "messaging").status == 77)
     #expect(try unlock("messaging", "60s") == 0)
     #expect(try user.run(home, "names", "messaging").status == 0)
@@ -27,19 +29,19 @@ struct SessionUserTests {
     #expect(try user.run(home, "names", "messaging").status == 77)
   }
 
-  @Test func `the kernel ends a service's session too`() throws {
+  @Test func `the kernel ends a service's session after its duration`() throws {
     #expect(try unlock("messaging", "1s") == 0)
     let deadline = Date().addingTimeInterval(120)
     while try user.run(home, "names", "messaging").status != 77 {
       try #require(Date() < deadline)
     }
-    // Seen by root: the kernel's own word.
+    // Root reads the kernel's list of keys.
     let rows = try String(contentsOfFile: "/proc/keys", encoding: .utf8).split(separator: "\n")
     let mine = rows.filter { $0.contains(" \(user.id) ") && $0.contains("datavault:") }
     #expect(mine.allSatisfy { $0.contains(" expd ") }, "\(mine)")
   }
 
-  @Test func `root has no session of this user, and does not disturb it`() throws {
+  @Test func `root can neither use nor end another user's session by default`() throws {
     #expect(try unlock("messaging", "60s") == 0)
     #expect(try home.run("names", "messaging").status == 77)
     #expect(try home.run("lock", "messaging").status == 0)
@@ -47,7 +49,7 @@ struct SessionUserTests {
     #expect(try user.run(home, "lock", "messaging").status == 0)
   }
 
-  @Test func `every session of the user is ended at once`() throws {
+  @Test func `lock --all ends every session of the user`() throws {
     let password = home.folder.path("password")
     #expect(try user.run(home, "create", "v", "--new-password-file", password).status == 0)
     #expect(try unlock("v", "60s") == 0)
@@ -58,10 +60,10 @@ struct SessionUserTests {
     #expect(try user.run(home, "names", "messaging").status == 77)
   }
 
-  @Test func `another user reads nothing, even one who possesses the keyring`() throws {
+  @Test func `another user who possesses the keyring cannot read the session's key`() throws {
     #expect(try unlock("messaging", "60s") == 0)
     defer { _ = try? user.run(home, "lock", "messaging") }
-    // The control has a key of the usual permissions beside the session's.
+    // The control is a key with the usual permissions, beside the session's key.
     let script = """
       keyctl link @u @s
       keyctl add user control control-payload @s > control

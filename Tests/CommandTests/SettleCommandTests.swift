@@ -22,14 +22,14 @@ import Testing
     return try #require(line?["token"] as? String)
   }
 
-  @Test func `an acknowledged lease is settled, once`() throws {
+  @Test func `a lease can be acknowledged only once`() throws {
     let token = try lease("--lease", "1h")
     #expect(try run("ack", token).status == 0)
     #expect(try run("ack", token).status == 66)
     #expect(try run("receive", "c").text == "b\n")
   }
 
-  @Test func `a released message is back at once, an extended one is not`() throws {
+  @Test func `a released message is ready immediately, an extended one is not`() throws {
     let first = try lease("--lease", "1h")
     #expect(try run("release", first).status == 0)
     let again = try lease("--lease", "1h")
@@ -40,7 +40,7 @@ import Testing
     #expect(try run("receive", "c").text == "")
   }
 
-  @Test func `a rejected message is a dead letter, until it is given back`() throws {
+  @Test func `a rejected message is a dead letter until redrive returns it`() throws {
     #expect(try run("reject", lease(), "--reason", "no such order").status == 0)
     let table = try run("dead-letters", "c").text.split(separator: "\n")
     #expect(table.count == 2)
@@ -52,7 +52,7 @@ import Testing
     #expect(try run("receive", "c").text == "a\nb\n")
   }
 
-  @Test func `each consumer gets every message, and a purge takes them from all`() throws {
+  @Test func `each consumer gets every message, and purge deletes them for all`() throws {
     for name in ["one", "two"] {
       _ = try lease("--consumer", name, "--lease", "1ms")
     }
@@ -65,7 +65,7 @@ import Testing
     #expect(try run("compact").status == 0)
   }
 
-  @Test func `a token that is none is refused as usage`() throws {
+  @Test func `an invalid lease token ends with 64`() throws {
     #expect(try run("ack", "17000000000000000-1-00").status == 64)
   }
 }

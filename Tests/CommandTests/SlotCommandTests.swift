@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite struct SlotCommandTests {
-  /// A home with the vault `v`, which holds an item, and its recovery code in the file `code`.
+  /// Makes a home with the vault `v`, which has one item, and its recovery code in the file `code`.
   private func homeWithCode() throws -> TestHome {
     let home = try TestHome.fresh()
     let password = home.folder.path("password")
@@ -15,7 +15,7 @@ import Testing
     return home
   }
 
-  /// A file that only its owner may read.
+  /// Makes a key file that only its owner can read.
   private func keyFile(
     _ name: String, _ bytes: [UInt8] = Array(0x20...0x3F), in home: TestHome, mode: Int = 0o600
   ) throws -> String {
@@ -29,7 +29,7 @@ import Testing
       arguments + ["--home", home.path, "--recovery-code-file", home.folder.path("code")])
   }
 
-  @Test func `a recovery code is printed once, nothing else, and opens the vault`() throws {
+  @Test func `slots add prints only the recovery code, which opens the vault`() throws {
     let home = try homeWithCode()
     let code = String(decoding: try home.folder.bytes("code"), as: UTF8.self)
     #expect(code.wholeMatch(of: /([0-9A-HJKMNP-TV-Z]{4}-){8}[0-9A-HJKMNP-TV-Z]{4}\n/) != nil)
@@ -43,7 +43,7 @@ import Testing
     }
   }
 
-  @Test func `a forgotten password is replaced by who has the code`() throws {
+  @Test func `a recovery code replaces a forgotten password`() throws {
     let home = try homeWithCode()
     let new = try home.folder.file("new", Array("new password".utf8))
     #expect(try byCode(home, "change-password", "v", "--new-password-file", new).status == 0)
@@ -52,7 +52,7 @@ import Testing
     #expect(try byCode(home, "get", "v", "name").text == "value")
   }
 
-  @Test func `a mistyped code is said to be one, and is not repeated`() throws {
+  @Test func `an error reports a mistyped code without repeating it`() throws {
     let home = try homeWithCode()
     let code = String(decoding: try home.folder.bytes("code"), as: UTF8.self)
     let last = code.dropLast().last == "0" ? "1" : "0"
@@ -76,9 +76,9 @@ import Testing
     #expect(outcome.errors.contains("does not open vault 'v'"))
   }
 
-  @Test func `a key file opens the vault, all its bytes counting`() throws {
+  @Test func `a key file opens the vault with all of its bytes`() throws {
     let home = try homeWithCode()
-    // A last byte that is a newline is no newline at the end of a line.
+    // A newline as the last byte is part of the key.
     let bytes = Array(0x20...0x3E) + [0x0A] as [UInt8]
     let key = try keyFile("key", bytes, in: home)
     #expect(try byCode(home, "slots", "add", "v", "usb", "--new-slot-key-file", key).status == 0)
@@ -97,7 +97,7 @@ import Testing
     #expect(try home.run("get", "v", "name", "--slot-key-file", other).text == "value")
   }
 
-  @Test func `a key file of another length, or open to others, ends with 77, unchanged`() throws {
+  @Test func `a key file of the wrong length or with open permissions ends with 77`() throws {
     let home = try homeWithCode()
     let short = try keyFile("short", Array(1...31), in: home)
     let loose = try keyFile("loose", in: home, mode: 0o640)
@@ -111,7 +111,7 @@ import Testing
     #expect(try home.contents() == before)
   }
 
-  @Test func `slots are listed without a password, and removed by name`() throws {
+  @Test func `slots list needs no password, and slots remove takes a name`() throws {
     let home = try homeWithCode()
     let key = try keyFile("key", in: home)
     #expect(try byCode(home, "slots", "add", "v", "usb", "--new-slot-key-file", key).status == 0)
@@ -131,7 +131,7 @@ import Testing
     let last = try byCode(home, "slots", "remove", "v", "paper")
     #expect(last.status == 78)
     #expect(last.errors.contains("hint: "))
-    // No terminal to ask at.
+    // There is no terminal to ask at.
     let unnamed = try home.run("get", "v", "name")
     #expect(unnamed.status == 77)
     #expect(unnamed.errors.contains("hint: give --recovery-code-file"))
@@ -139,7 +139,7 @@ import Testing
     #expect(try byCode(home, "get", "v", "name").text == "value")
   }
 
-  @Test func `a code that nobody could read is taken back`() throws {
+  @Test func `slots add removes a recovery code that could not be printed`() throws {
     let home = try homeWithCode()
     let files = try ScratchFolder()
     let child = try Child(
@@ -154,7 +154,7 @@ import Testing
     #expect(try !home.run("slots", "list", "v").text.contains("lost"))
   }
 
-  @Test func `rotating keeps what is given and drops what is named`() throws {
+  @Test func `rotate keeps the given slots and drops the named ones`() throws {
     let home = try homeWithCode()
     let key = try keyFile("key", in: home)
     #expect(try byCode(home, "slots", "add", "v", "usb", "--new-slot-key-file", key).status == 0)
@@ -184,7 +184,7 @@ import Testing
     #expect(try byCode(home, "get", "v", "name").status == 66)
   }
 
-  @Test func `under the publicly known password there are no slots to add, and no keys to rotate`()
+  @Test func `slots add and rotate refuse a vault with the publicly known password`()
     throws
   {
     let home = try TestHome.unsecured()
@@ -196,7 +196,7 @@ import Testing
     #expect(rotated.errors.contains("hint: run datavault secure"))
   }
 
-  @Test func `messages are read by a recovery code, before and after new keys`() throws {
+  @Test func `a recovery code opens the queue before and after rotate`() throws {
     let home = try TestHome.secured()
     let added = try home.unlocked("slots", "add", "messaging", "paper", "--recovery-code")
     _ = try home.folder.file("code", added.output)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite struct StoreCommandTests {
-  @Test func `verify opens nothing without a password, and everything with one`() throws {
+  @Test func `verify does not open the vault without a password, and opens it with one`() throws {
     let home = try TestHome.secured()
     let before = try home.contents()
     let closed = try home.run("verify", "messaging", "--json")
@@ -21,7 +21,7 @@ import Testing
     #expect(try home.contents() == before)
   }
 
-  @Test func `verify opens a vault that anybody opens`() throws {
+  @Test func `verify opens a vault that is not secured`() throws {
     let home = try TestHome.unsecured()
     let outcome = try home.run("verify", "messaging", "--json")
     #expect(outcome.text.contains(#""authentic":true"#))
@@ -40,7 +40,7 @@ import Testing
     #expect(outcome.errors.contains("\nhint: "))
   }
 
-  @Test func `a vault goes through a file into another home, and replaces none`() throws {
+  @Test func `export and import copy a vault to another home and overwrite none`() throws {
     let home = try TestHome.secured()
     let other = try TestHome.fresh()
     let file = home.folder.path("exported")
@@ -58,7 +58,7 @@ import Testing
     #expect(try other.run("import", other.folder.path("password")).status == 65)
   }
 
-  @Test func `under another name a vault needs its password, and keeps it`() throws {
+  @Test func `import under another name needs the vault's password, and keeps it`() throws {
     let home = try TestHome.secured()
     let file = home.folder.path("exported")
     #expect(try home.unlocked("set", "messaging", "token", input: "s3cret").status == 0)
@@ -73,7 +73,7 @@ import Testing
     #expect(try home.unlocked("get", "copy", "token").text == "s3cret")
   }
 
-  @Test func `without a session bus the secret service is unavailable, never empty`() throws {
+  @Test func `without a session bus the Secret Service is unavailable, not empty`() throws {
     let home = try TestHome.fresh()
     let environment = [
       "DBUS_SESSION_BUS_ADDRESS": "", "XDG_RUNTIME_DIR": home.folder.path("none"),

@@ -3,14 +3,14 @@ import Glibc
 import Testing
 
 @Suite struct TerminalTests {
-  /// A pseudo-terminal, with a person who types when asked.
+  /// A pseudo-terminal and a user who types when asked.
   private final class Person {
     let side: Int32
     let terminal: String
     private(set) var seen = ""
 
     init() throws {
-      // What grantpt(3), unlockpt(3) and ptsname(3) do; Glibc's module lacks them.
+      // Replaces grantpt(3), unlockpt(3) and ptsname(3), which the Glibc module lacks.
       let (unlock, getNumber) = (UInt(0x4004_5431), UInt(0x8004_5430))
       side = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
       var (locked, number): (Int32, Int32) = (0, 0)
@@ -21,22 +21,22 @@ import Testing
 
     /// Waits for the question, then types.
     func answer(_ question: String, with line: String) throws {
-      try hear(question)
+      try waitFor(question)
       press(line + "\n")
     }
 
     /// Waits for the question.
-    func hear(_ question: String) throws {
+    func waitFor(_ question: String) throws {
       let deadline = Date().addingTimeInterval(120)
       let before = seen.count
       while !seen.dropFirst(before).contains(question) {
         try #require(Date() < deadline, "no question; seen: \(seen)")
-        look(milliseconds: 200)
+        readOutput(milliseconds: 200)
       }
       try #require(!echoes, "the terminal shows what is typed")
     }
 
-    /// Types, whatever is asked.
+    /// Types without waiting for a question.
     func press(_ key: String) {
       _ = write(side, key, key.utf8.count)
     }
@@ -46,8 +46,8 @@ import Testing
       return tcgetattr(side, &settings) == 0 && settings.c_lflag & tcflag_t(ECHO) != 0
     }
 
-    /// Takes in what has appeared.
-    func look(milliseconds: Int32 = 0) {
+    /// Reads the terminal's new output.
+    func readOutput(milliseconds: Int32 = 0) {
       var entry = pollfd(fd: side, events: Int16(POLLIN), revents: 0)
       guard poll(&entry, 1, milliseconds) > 0 else { return }
       var bytes = [UInt8](repeating: 0, count: 4096)
@@ -65,13 +65,14 @@ import Testing
     try Child(
       arguments, environment: [:],
       descriptors: [
-        // Opening it makes it the terminal of the new session; it is then closed again.
+        // Opening it makes it the controlling terminal of the new session. The process then closes
+        // it.
         0: .terminal(person.terminal), 1: .writing(files.path("output")),
         2: .writing(files.path("errors")), 9: .reading(try files.file("input", input.utf8)),
       ], through: wrapper)
   }
 
-  @Test func `the password is asked for at the terminal and not shown`() throws {
+  @Test func `the terminal asks for the password and does not show it`() throws {
     let home = try TestHome.secured()
     let person = try Person()
     let files = try ScratchFolder()
@@ -79,7 +80,7 @@ import Testing
       ["queue", "receive", "c", "--home", home.path], at: person, input: "", files: files)
     try person.answer("Password of vault messaging: ", with: TestHome.password)
     #expect(child.wait() == 0)
-    person.look()
+    person.readOutput()
     #expect(try files.bytes("output") == Array("first\n".utf8))
     #expect(!person.seen.contains(TestHome.password))
   }
@@ -94,7 +95,7 @@ import Testing
     #expect(child.wait() == 77)
   }
 
-  @Test func `a new password is asked for twice, and both must be the same`() throws {
+  @Test func `the terminal asks for a new password twice, and both must match`() throws {
     let home = try TestHome.fresh()
     let files = try ScratchFolder()
     for (again, status) in [("different", 65), (TestHome.password, 0)] as [(String, Int32)] {
@@ -108,7 +109,8 @@ import Testing
     #expect(try home.unlocked("names", "v").status == 0)
   }
 
-  /// Signals that end a process; SIGKILL cannot be caught, SIGPIPE is ignored by this program.
+  /// The signals that end a process, without SIGKILL, which cannot be caught, and SIGPIPE, which
+  /// the program ignores.
   private static let fatalSignals: [Int32] =
     [
       SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGUSR1, SIGSEGV, SIGUSR2,
@@ -116,11 +118,11 @@ import Testing
     ] + [34, 64]
 
   @Test(arguments: fatalSignals)
-  func `a signal during the question leaves the terminal with its echo`(number: Int32) throws {
+  func `a fatal signal during the question restores the echo`(number: Int32) throws {
     let home = try TestHome.secured()
     let person = try Person()
     let files = try ScratchFolder()
-    // Held open, as a terminal forgets its settings when the last of its users closes it.
+    // Kept open, because a terminal loses its settings when its last user closes it.
     let holder = open(person.terminal, O_RDWR | O_NOCTTY)
     defer { close(holder) }
     let child = try start(
@@ -137,9 +139,9 @@ import Testing
     #expect(settings.c_lflag & tcflag_t(ECHO) != 0)
   }
 
-  /// Runs a command as a shell runs a job, in a process group of its own, which the terminal can stop.
+  /// Runs a command as a shell runs a job, in its own process group, which the terminal can stop.
   ///
-  /// Its process id goes to a file.
+  /// It writes the command's process id to a file.
   private static let job = [
     "/usr/bin/python3", "-c",
     """
@@ -163,35 +165,35 @@ import Testing
     return text?.split(separator: ") ").last?.first
   }
 
-  @Test func `a stopped question leaves the echo on, and goes on as before`() throws {
+  @Test func `a stopped question turns the echo on, and asks again when it continues`() throws {
     let home = try TestHome.secured()
     let person = try Person()
     let files = try ScratchFolder()
     let child = try start(
       ["queue", "receive", "c", "--home", home.path], at: person, files: files,
       through: Self.job + [files.path("id")])
-    try person.hear("Password of vault messaging: ")
+    try person.waitFor("Password of vault messaging: ")
     let id = try #require(pid_t(String(decoding: try files.bytes("id"), as: UTF8.self)))
     for round in 0..<2 {
-      // Control-Z, and a stop that no process can see coming.
+      // Control-Z, and SIGSTOP, which no process can catch.
       if round == 0 { person.press("\u{1A}") } else { kill(id, SIGSTOP) }
       let deadline = Date().addingTimeInterval(120)
       while state(of: id) != "T" {
-        try #require(Date() < deadline, "it was not stopped")
+        try #require(Date() < deadline, "the process did not stop")
         usleep(1000)
       }
       if round == 0 { #expect(person.echoes) }
       kill(id, SIGCONT)
-      try person.hear("Password of vault messaging: ")
+      try person.waitFor("Password of vault messaging: ")
     }
     person.press(TestHome.password + "\n")
     #expect(child.wait() == 0)
-    person.look()
+    person.readOutput()
     #expect(try files.bytes("output") == Array("first\n".utf8))
     #expect(!person.seen.contains(TestHome.password))
   }
 
-  @Test func `Control-C during the question leaves the terminal with its echo`() throws {
+  @Test func `Control-C during the question restores the echo`() throws {
     let home = try TestHome.secured()
     let person = try Person()
     let files = try ScratchFolder()
@@ -200,32 +202,33 @@ import Testing
     let child = try start(
       ["names", "messaging", "--home", home.path], at: person, files: files,
       through: Self.job + [files.path("id")])
-    try person.hear("Password of vault messaging: ")
+    try person.waitFor("Password of vault messaging: ")
     person.press("\u{3}")
     #expect(child.wait() == 128 + SIGINT)
     #expect(person.echoes)
   }
 
-  @Test func `a signal that is ignored ends no question`() throws {
+  @Test func `an ignored signal does not end the question`() throws {
     let home = try TestHome.secured()
     let person = try Person()
     let files = try ScratchFolder()
     let child = try start(["names", "messaging", "--home", home.path], at: person, files: files)
-    try person.hear("Password of vault messaging: ")
+    try person.waitFor("Password of vault messaging: ")
     kill(child.id, SIGPIPE)
     person.press(TestHome.password + "\n")
     #expect(child.wait() == 0)
   }
 
-  /// Runs a command in the background of its terminal, where the kernel cannot stop it: it ignores SIGTTIN
-  /// and SIGTTOU, or nobody is left who could let it go on.
+  /// Runs a command in the background of its terminal, where the kernel cannot stop it.
+  ///
+  /// It either ignores SIGTTIN and SIGTTOU, or belongs to an orphaned process group.
   private static let background = [
     "/usr/bin/python3", "-c",
     """
     import os, signal, sys
     reading, writing = os.pipe()
     if os.fork() == 0:
-        # A process group of its own, whose parent goes.
+        # In its own process group, whose parent exits.
         between = os.getpid()
         if sys.argv[1] == "orphaned" and os.fork() != 0: os._exit(0)
         os.setpgid(0, 0)
@@ -245,7 +248,7 @@ import Testing
   ]
 
   @Test(arguments: ["ignored", "orphaned"])
-  func `a question in the background says so, and not that the terminal closed`(
+  func `a question in the background fails with that reason`(
     how: String
   ) throws {
     let home = try TestHome.secured()
@@ -260,19 +263,19 @@ import Testing
     #expect(errors.contains("hint: run it in the foreground (fg), or give --password-file FILE"))
   }
 
-  @Test func `a terminal that closes during the question is named`() throws {
+  @Test func `a terminal that closes during the question is reported`() throws {
     let home = try TestHome.secured()
     let person = try Person()
     let files = try ScratchFolder()
     let child = try start(["names", "messaging", "--home", home.path], at: person, files: files)
-    try person.hear("Password of vault messaging: ")
-    person.press("\u{4}")  // Control-D: the end of what is typed
+    try person.waitFor("Password of vault messaging: ")
+    person.press("\u{4}")  // Control-D: the end of the input
     #expect(child.wait() == 77)
     let errors = String(decoding: try files.bytes("errors"), as: UTF8.self)
     #expect(errors.contains("the terminal closed before anything was entered"), "\(errors)")
   }
 
-  @Test func `what was polling to a signal stays so during the question`() throws {
+  @Test func `a signal that the parent process ignores stays ignored during the question`() throws {
     let home = try TestHome.secured()
     let person = try Person()
     let files = try ScratchFolder()
@@ -282,13 +285,13 @@ import Testing
         "/usr/bin/python3", "-c",
         "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])",
       ])
-    try person.hear("Password of vault messaging: ")
+    try person.waitFor("Password of vault messaging: ")
     kill(child.id, SIGHUP)
     person.press(TestHome.password + "\n")
     #expect(child.wait() == 0)
   }
 
-  @Test func `a recovery code is asked for and not shown`() throws {
+  @Test func `the terminal asks for a recovery code and does not show it`() throws {
     let home = try TestHome.fresh()
     #expect(
       try home.run("create", "v", "--new-password-file", home.folder.path("password")).status == 0)
@@ -301,7 +304,7 @@ import Testing
       let child = try start(arguments + ["--home", home.path], at: person, files: files)
       try person.answer("Recovery code of vault v: ", with: code.lowercased())
       let status = child.wait()
-      person.look()
+      person.readOutput()
       return (status, person.seen)
     }
     var outcome = try open(["names", "v", "--recovery-code-prompt"])
@@ -309,7 +312,7 @@ import Testing
     #expect(!outcome.seen.contains(code.lowercased().prefix(20)))
     outcome = try open(["rotate", "v", "--recovery-code-prompt", "--drop", "password"])
     #expect(outcome.status == 0)
-    // Without a password there is nothing else to ask for.
+    // A vault without a password asks for the recovery code by default.
     outcome = try open(["names", "v"])
     #expect(outcome.status == 0)
     let alone = try home.run("names", "v")
@@ -319,7 +322,7 @@ import Testing
       try home.run("names", "v", "--recovery-code-prompt", "--slot-key-file", "x").status == 64)
   }
 
-  @Test func `a salt is asked for where that is said, a new one twice`() throws {
+  @Test func `the terminal asks for a salt with --salt-prompt, and for a new salt twice`() throws {
     let home = try TestHome.fresh()
     let files = try ScratchFolder()
     var person = try Person()

@@ -6,7 +6,7 @@ import Testing
     #"exec "$0" list --home "$(printf '/nowhere\377')" 2>/dev/null"#,
     #"DATAVAULT_HOME="$(printf '/nowhere\377')" exec "$0" list 2>/dev/null"#,
   ])
-  func `an argument or a home that is not UTF-8 is refused, never repaired`(script: String) throws {
+  func `an argument or a home that is not UTF-8 is refused with 64`(script: String) throws {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
     process.arguments = ["-c", script, Tool.path]
@@ -56,7 +56,7 @@ import Testing
     (["XDG_DATA_HOME": "relative", "HOME": "/h"], "/h/.local/share/datavault"),
     (["DATAVAULT_HOME": "", "HOME": "/h"], "/h/.local/share/datavault"),
   ])
-  func `the home is found in the environment, in this order`(
+  func `the home comes from the environment variables in the documented order`(
     environment: [String: String], home: String
   ) throws {
     let outcome = try Tool.run(["status", "absent"], environment: environment)

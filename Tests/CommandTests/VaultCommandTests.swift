@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 @Suite struct VaultCommandTests {
-  @Test func `a vault is made, listed, shown and deleted`() throws {
+  @Test func `a vault is created, listed, shown and deleted`() throws {
     let home = try TestHome.fresh()
     let password = home.folder.path("password")
     #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
@@ -17,7 +17,7 @@ import Testing
     #expect(try home.run("list").text == "")
   }
 
-  @Test func `a vault that exists is not made again`() throws {
+  @Test func `create refuses a vault that exists`() throws {
     let home = try TestHome.secured()
     let before = try home.contents()
     let outcome = try home.run(
@@ -27,14 +27,16 @@ import Testing
   }
 
   @Test(arguments: [["status", "no"], ["names", "no"], ["delete", "no"], ["get", "no", "x"]])
-  func `a vault that is not there ends with 66`(arguments: [String]) throws {
+  func `a missing vault ends with 66`(arguments: [String]) throws {
     let home = try TestHome.secured()
     let outcome = try Tool.run(arguments + ["--home", home.path])
     #expect(outcome.status == 66)
     #expect(outcome.errors.contains("\nhint: "))
   }
 
-  @Test func `a password is changed; the old one opens nothing any more`() throws {
+  @Test func `change-password replaces the password, and the old one no longer opens the vault`()
+    throws
+  {
     let home = try TestHome.secured()
     let outcome = try home.unlocked(
       "change-password", "messaging", "--new-password-file", home.folder.path("wrong"))
@@ -45,7 +47,7 @@ import Testing
     #expect(received.text == "first\n")
   }
 
-  @Test func `another password is no way to secure the messages`() throws {
+  @Test func `change-password refuses a messaging vault that is not secured`() throws {
     let home = try TestHome.unsecured()
     let outcome = try home.run(
       "change-password", "messaging", "--new-password-file", home.folder.path("password"))
@@ -54,7 +56,7 @@ import Testing
   }
 
   @Test(arguments: ["option", "variable"])
-  func `where a secured vault is required, no command makes or opens one under the public password`(
+  func `with a secured vault required, no command creates or opens an unsecured one`(
     way: String
   ) throws {
     let required = way == "option" ? ["--require-secured"] : []
@@ -83,7 +85,7 @@ import Testing
       #expect(outcome.errors.contains("hint: run datavault secure"), "\(outcome.errors)")
     }
     #expect(try home.contents() == before)
-    // The way out needs no exception.
+    // `secure` itself is not refused.
     let secured = try Tool.run(
       ["secure", "--new-password-file", home.folder.path("password"), "--home", home.path],
       environment: environment)
@@ -92,7 +94,7 @@ import Testing
     #expect(try run(home, ["queue", "receive", "c"] + source).text == "first\n")
   }
 
-  @Test func `a variable that says neither yes nor no is refused`() throws {
+  @Test func `an invalid value of DATAVAULT_REQUIRE_SECURED is refused`() throws {
     let home = try TestHome.fresh()
     let outcome = try home.run(
       "queue", "publish", "c", input: "a\n", environment: ["DATAVAULT_REQUIRE_SECURED": "yes"])
@@ -103,7 +105,7 @@ import Testing
     #expect(no.status == 0)
   }
 
-  @Test func `securing before the first start makes the vault`() throws {
+  @Test func `secure before the first start creates the vault`() throws {
     let home = try TestHome.fresh()
     let password = home.folder.path("password")
     #expect(try home.run("secure", "--new-password-file", password).status == 0)
@@ -112,7 +114,7 @@ import Testing
     #expect(try home.unlocked("queue", "receive", "c").text == "a\n")
   }
 
-  @Test func `securing after the first start keeps the messages, and a second time is refused`()
+  @Test func `secure after the first start keeps the messages, and a second secure is refused`()
     throws
   {
     let home = try TestHome.secured()
@@ -122,7 +124,7 @@ import Testing
     #expect(try home.unlocked("names", "messaging").status == 0)
   }
 
-  @Test func `the messaging vault is deleted beside its database by force only`() throws {
+  @Test func `delete needs --force for a messaging vault whose database exists`() throws {
     let home = try TestHome.secured()
     let refused = try home.run("delete", "messaging")
     #expect(refused.status == 78)
@@ -133,7 +135,7 @@ import Testing
     #expect(try home.run("list").text == "")
   }
 
-  @Test func `items are stored as they are, named with their kind, and removed`() throws {
+  @Test func `items are stored unchanged, listed with their kind, and removed`() throws {
     let home = try TestHome.fresh()
     let password = home.folder.path("password")
     #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
@@ -156,7 +158,9 @@ import Testing
     #expect(try home.unlocked(["set", "v", "large"], input: large).status == 65)
   }
 
-  @Test func `a vault that somebody else is changing ends with 75, unchanged`() async throws {
+  @Test func `set ends with 75 and changes nothing while another process changes the vault`()
+    async throws
+  {
     let home = try TestHome.secured()
     let before = try home.contents()
     let lock = open(home.path + "/vaults/messaging.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -172,7 +176,7 @@ import Testing
         0: .reading("/dev/null"), 1: .writing(files.path("output")),
         2: .writing(files.path("errors")),
       ])
-    // It takes ten seconds, for which no thread of the tests waits.
+    // The command waits for ten seconds. This wait blocks no thread of the tests.
     var status: Int32 = 0
     while waitpid(child.id, &status, WNOHANG) == 0 { try await Task.sleep(for: .milliseconds(50)) }
     #expect((status >> 8) & 0xFF == 75)

@@ -2,9 +2,9 @@ import Foundation
 import Glibc
 import Testing
 
-/// Commands that fail, hang, or do not read what they get.
+/// Commands that fail, hang, or do not read their input.
 @Suite struct CommandFailureTests {
-  @Test func `a command that fails is run again, until it does not`() throws {
+  @Test func `a failed command runs again until it succeeds`() throws {
     let spool = try Spool.unsecured()
     let daemon = try Daemon(
       spool,
@@ -21,10 +21,10 @@ import Testing
     (["false"], "exited with 1"),
     (["/nonexistent"], "/nonexistent: No such file or directory"),
     (["/bin/sh", "-c", "kill -15 $$"], "ended by signal 15"),
-    // With all that it has started.
+    // With the processes that it has started.
     (["/bin/sh", "-c", "sleep 10000 & wait"], "killed after 0.9 seconds"),
   ])
-  func `a message whose command fails too often is a dead letter`(
+  func `a message whose command fails too often becomes a dead letter`(
     command: [String], reason: String
   ) throws {
     let spool = try Spool.unsecured()
@@ -34,7 +34,7 @@ import Testing
     var letters = try spool.datavault("queue", "dead-letters", "spool", "--json")
     while !letters.output.contains("reason") {
       guard daemon.isRunning, letters.status == 0 else { throw DaemonEnded(errors: daemon.errors) }
-      // A message that was acknowledged will never be one.
+      // An acknowledged message never becomes a dead letter.
       try #require(try spool.messageCount() == 1)
       letters = try spool.datavault("queue", "dead-letters", "spool", "--json")
     }
@@ -43,10 +43,12 @@ import Testing
     #expect(daemon.stop() == 0)
   }
 
-  @Test func `what a command leaves behind holds up neither its worker nor a stop`() throws {
+  @Test func `a process that a command leaves behind delays neither its worker nor a stop`() throws
+  {
     let spool = try Spool.unsecured()
     let process = spool.folder.path("process")
-    // In a session of its own, with the pipe, which it does not read; its other descriptors are nobody's.
+    // In its own session, with the pipe open but unread. Its other descriptors are not the
+    // daemon's.
     let script = """
       setsid -f sh -c 'echo $$ >>\(process); exec sleep 60' >/dev/null 2>&1
       echo "$MESSAGE_ID $MESSAGE_ATTEMPT" >>\(spool.delivered)
@@ -63,9 +65,10 @@ import Testing
     daemon.send(SIGTERM)
     while !daemon.hasEnded { usleep(10_000) }
     #expect(spool.deliveredLines() == ["a 1", "b 1"])
-    // Whoever had waited for what is left behind would come here when it is gone.
+    // A daemon that waits for the left process would reach this line only after the process has
+    // ended.
     for number in try String(contentsOfFile: process, encoding: .utf8).split(separator: "\n") {
-      // Empty once it has ended, reaped or not.
+      // Empty after the process has ended, reaped or not.
       let words = try String(contentsOfFile: "/proc/\(number)/cmdline", encoding: .utf8)
       #expect(words.contains("sleep"))
       kill(try #require(pid_t(number)), SIGKILL)
@@ -73,7 +76,7 @@ import Testing
     #expect(daemon.waitForEnd() == 0)
   }
 
-  @Test func `a command need not read its input, and does not see what is the daemon's`() throws {
+  @Test func `a command can ignore its input, and does not get the daemon's variables`() throws {
     let spool = try Spool.secured()
     let daemon = try Daemon(
       spool, command: ["/bin/sh", "-c", "env | cut -d= -f1 >>\(spool.delivered)"],

@@ -2,14 +2,16 @@ import Foundation
 import Glibc
 import Testing
 
-/// `kill -9` of the daemon and its commands, again and again; `DATAVAULT_DAEMON_KILL_RUNS=100` for more, `DATAVAULT_KILL_SEED` to repeat
-/// the choices of an earlier run.
+/// Repeated `kill -9` of the daemon and its commands.
+///
+/// `DATAVAULT_DAEMON_KILL_RUNS=100` runs more rounds. `DATAVAULT_KILL_SEED` repeats the random
+/// choices of an earlier run.
 @Suite struct DaemonKillTests {
   private static let workerCount = 2
   private static let environment = ProcessInfo.processInfo.environment
 
   @Test
-  func `kill -9 at random moments loses no answered message, and repeats only what was in hand`()
+  func `kill -9 at random moments loses no answered message, and repeats only leased messages`()
     throws
   {
     let runs = Self.environment["DATAVAULT_DAEMON_KILL_RUNS"].flatMap { Int($0) } ?? 10
@@ -22,7 +24,7 @@ import Testing
     for run in 0..<runs {
       let daemon = try start(spool)
       traffic.begin(round: run)
-      // One in three anywhere from its first instruction on: opening, and the recovery of the last run.
+      // One run in three is killed at any time after the start, also during opening and recovery.
       if random.next(below: 3) > 0 {
         let before = traffic.answered.count
         while traffic.answered.count == before {
@@ -37,7 +39,8 @@ import Testing
       warnings += Self.warnings(daemon)
     }
 
-    // Now all is delivered and acknowledged; what was in hand at a kill, when its lease is over.
+    // The last run delivers and acknowledges everything. Messages that a kill left leased follow
+    // when their leases end.
     let daemon = try start(spool)
     try daemon.wait(for: "STATUS=delivering")
     while try spool.messageCount() != 0 {
@@ -59,20 +62,22 @@ import Testing
     #expect(repeated <= runs * Self.workerCount + warnings)
   }
 
-  /// Leases so long that no command of these takes one, unless the machine stands still.
+  /// Starts a daemon with leases that are longer than any command, unless the machine stalls.
   private func start(_ spool: Spool) throws -> Daemon {
     try Daemon(
       spool,
       ["--workers", "\(Self.workerCount)", "--lease", "20", "--attempts", "100000"])
   }
 
-  /// Commands that failed or took too long, and may have appended their line all the same.
+  /// The number of commands that failed or took too long.
+  ///
+  /// They might have appended their line.
   private static func warnings(_ daemon: Daemon) -> Int {
     daemon.errors.split(separator: "\n").count { $0.contains(" warning spoold") }
   }
 }
 
-/// Choices that a seed repeats: SplitMix64.
+/// Random numbers that a seed repeats: SplitMix64.
 private struct Seeded {
   var state: UInt64
 

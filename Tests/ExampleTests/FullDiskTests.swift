@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct FullDiskTests {
   @Test(.enabled(if: getuid() == 0, "mounting a small tmpfs needs root"))
-  func `a client is told of a full disk, and nothing that was answered is lost`() throws {
+  func `the daemon reports a full disk to its client, and loses no answered message`() throws {
     let original = try Spool.unsecured()
     let spool = Spool(folder: try ScratchFolder())
     try FileManager.default.createDirectory(
@@ -26,7 +26,7 @@ import Testing
     try daemon.wait(for: "STATUS=delivering")
     let client = try Client(spool.socket)
 
-    // Delivered and gone from the log, but for a file system without room.
+    // Each message would be delivered and deleted if the file system had space.
     var answered: Set<String> = []
     let payload = String(repeating: "x", count: 300_000)
     var number = 0

@@ -2,10 +2,10 @@ import Foundation
 import Glibc
 import Testing
 
-/// Starts with a vault that is locked, or that the credential does not open.
+/// A daemon whose vault is locked, or is not opened by the credential.
 @Suite struct LockTests {
-  @Test(.enabled(if: Sessions.areAvailable, "the kernel's keyring refuses us"))
-  func `a daemon whose vault is locked says so, and works from the unlock to the lock`() throws {
+  @Test(.enabled(if: Sessions.areAvailable, "the kernel refuses its keyring to this process"))
+  func `a daemon with a locked vault reports it, and works from the unlock to the lock`() throws {
     let spool = try Spool.secured()
     defer { _ = try? spool.datavault("lock", "messaging") }
     let password = try spool.credentials(Spool.password) + "/messaging-password"
@@ -27,7 +27,7 @@ import Testing
     #expect(try spool.datavault("lock", "messaging").status == 0)
     try daemon.wait(for: "STATUS=locked")
     var answer = client.ask("b late")
-    // The engine has ended; the vault is wiped a moment after it.
+    // The engine has stopped. The vault is locked a moment later.
     while answer == "no b starting" { answer = client.ask("b late") }
     #expect(answer == "no b locked")
 
@@ -38,15 +38,15 @@ import Testing
     #expect(daemon.stop() == 0)
   }
 
-  @Test(.enabled(if: Sessions.areAvailable, "the kernel's keyring refuses us"))
-  func `a daemon that waits for the unlock stops at once`() throws {
+  @Test(.enabled(if: Sessions.areAvailable, "the kernel refuses its keyring to this process"))
+  func `a daemon that waits for the unlock stops on SIGTERM`() throws {
     let spool = try Spool.secured()
     let daemon = try Daemon(spool)
     try daemon.wait(for: "READY=1")
     #expect(daemon.stop() == 0)
   }
 
-  @Test func `a wrong password ends with 77, and says so`() throws {
+  @Test func `a wrong password ends the daemon with 77 and a message`() throws {
     let spool = try Spool.secured()
     let daemon = try Daemon(spool, credentials: spool.credentials("wrong horse battery"))
     #expect(daemon.waitForEnd() == 77)
@@ -56,7 +56,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: spool.socket))
   }
 
-  @Test func `a home without a vault ends with 66, and is not given one`() throws {
+  @Test func `a home without a vault ends the daemon with 66, and no vault is created`() throws {
     let spool = try Spool.secured()
     try FileManager.default.removeItem(atPath: spool.home + "/vaults/messaging.vault")
     let daemon = try Daemon(spool, credentials: spool.credentials(Spool.password))
@@ -64,7 +64,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: spool.home + "/vaults/messaging.vault"))
   }
 
-  @Test func `a daemon whose engine cannot start ends, and says why`() throws {
+  @Test func `a daemon whose engine cannot start ends with the reason`() throws {
     let spool = try Spool.unsecured()
     try FileManager.default.removeItem(atPath: spool.home + "/messaging.db")
     let daemon = try Daemon(spool)
@@ -85,7 +85,9 @@ import Testing
   }
 }
 
-/// What the kernel of this machine lets us do; tried once.
+/// Whether this machine's kernel supports sessions.
+///
+/// Checked once.
 enum Sessions {
   static let areAvailable: Bool = {
     guard let spool = try? Spool.secured(),

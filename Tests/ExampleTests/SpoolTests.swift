@@ -2,9 +2,10 @@ import Foundation
 import Glibc
 import Testing
 
-/// The example daemon, built and driven as an operator would.
+/// The example daemon, run as an operator runs it.
 @Suite struct SpoolTests {
-  @Test func `a line is answered with its timetoken, and the command gets it`() throws {
+  @Test func `the daemon answers a line with its timetoken, and the command gets the line`() throws
+  {
     let spool = try Spool.secured()
     let daemon = try Daemon(spool, credentials: spool.credentials(Spool.password))
     try daemon.wait(for: "STATUS=delivering")
@@ -22,18 +23,21 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: spool.socket))
   }
 
-  @Test func `what is no socket is never removed, and no socket of another's`() throws {
+  @Test
+  func `the daemon never removes a file that is not a socket, nor the socket of another daemon`()
+    throws
+  {
     let spool = try Spool.unsecured()
     let url = URL(fileURLWithPath: spool.socket)
-    try Data("somebody's".utf8).write(to: url)
+    try Data("foreign".utf8).write(to: url)
     var daemon = try Daemon(spool)
     #expect(throws: DaemonEnded.self) { try daemon.wait(for: "READY=1") }
-    #expect(try String(contentsOf: url, encoding: .utf8) == "somebody's")
+    #expect(try String(contentsOf: url, encoding: .utf8) == "foreign")
     try FileManager.default.removeItem(at: url)
 
     daemon = try Daemon(spool)
     try daemon.wait(for: "STATUS=delivering")
-    // Somebody takes its name away, and another daemon has it now.
+    // The socket file is removed, and another daemon takes its name.
     try FileManager.default.removeItem(at: url)
     let other = try Daemon(spool)
     try other.wait(for: "STATUS=delivering")
@@ -43,7 +47,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: spool.socket))
   }
 
-  @Test func `several clients at once get answers to all they send, and all is delivered`() throws {
+  @Test func `several concurrent clients get all answers, and every message is delivered`() throws {
     let spool = try Spool.unsecured()
     let daemon = try Daemon(spool)
     try daemon.wait(for: "STATUS=delivering")
@@ -54,7 +58,7 @@ import Testing
       let client = try Client(spool.socket)
       group.enter()
       Thread.detachNewThread {
-        // All at once, as a program does that has much to say.
+        // Sends all lines before it reads an answer.
         client.send((0..<lineCount).map { "c\(number).\($0) hello\n" }.joined())
         client.finish()
         while let answer = client.answer() { answered.append(answer) }
@@ -64,7 +68,7 @@ import Testing
     group.wait()
 
     let ids = (0..<clientCount).map { client in (0..<lineCount).map { "c\(client).\($0)" } }
-    // In the order of each client's lines.
+    // The answers are in the order of each client's lines.
     for (client, ids) in ids.enumerated() {
       #expect(answered.ids(withPrefix: "c\(client).") == ids)
     }
@@ -74,7 +78,7 @@ import Testing
       spool.deliveredCounts() == Dictionary(uniqueKeysWithValues: ids.joined().map { ($0, 1) }))
   }
 
-  @Test func `a line that is refused has a word that says why, and those beside it are taken`()
+  @Test func `a refused line is answered with the reason, and the other lines are accepted`()
     throws
   {
     let spool = try Spool.unsecured()
@@ -96,13 +100,13 @@ import Testing
     client.send(Array("just ".utf8) + [UInt8](repeating: 0x61, count: limit) + [0x0A])
     let first = client.answer()
     #expect(first?.hasPrefix("ok just ") == true, "\(first ?? "")")
-    // Again, as after a lost answer: the same message.
+    // The same id again, as after a lost answer, is the same message.
     #expect(client.ask("just anything") == first)
     #expect(daemon.stop() == 0)
     #expect(spool.deliveredCounts()["just", default: 0] <= 1)
   }
 
-  @Test func `half a line is no message`() throws {
+  @Test func `a line without its newline is not a message`() throws {
     let spool = try Spool.unsecured()
     let daemon = try Daemon(spool)
     try daemon.wait(for: "STATUS=delivering")
@@ -117,14 +121,14 @@ import Testing
   }
 }
 
-/// What clients were told, from many threads.
+/// The answers that clients received, collected from many threads.
 final class Answers: @unchecked Sendable {
   private let lock = NSLock()
   private var lines: [String] = []
 
   func append(_ line: String) { lock.withLock { lines.append(line) } }
 
-  /// The ids of what was answered with `ok`, in the order of the answers.
+  /// The ids of the lines that were answered with `ok`, in the order of the answers.
   var ids: [String] {
     lock.withLock { lines }.filter { $0.hasPrefix("ok ") }
       .map { String($0.split(separator: " ")[1]) }

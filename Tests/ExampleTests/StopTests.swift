@@ -2,10 +2,10 @@ import Foundation
 import Glibc
 import Testing
 
-/// A daemon that is told to stop in the middle of its work.
+/// Stopping a daemon while it works.
 @Suite struct StopTests {
   @Test
-  func `what was answered before a stop is delivered once, before it or after the next start`()
+  func `messages answered before a stop are delivered once, before it or after the next start`()
     throws
   {
     let spool = try Spool.unsecured()
@@ -13,14 +13,14 @@ import Testing
     var daemon = try Daemon(spool)
     try daemon.wait(for: "STATUS=delivering")
     traffic.begin(round: 0)
-    // In the middle: some are answered, fewer are delivered, and all clients go on sending.
+    // The daemon stops while clients send: it has answered some lines and delivered fewer.
     try spool.waitForLines(daemon) { $0.count >= 10 }
     #expect(daemon.stop() == 0)
     traffic.end()
     let answered = traffic.answered
     #expect(answered.count >= 10)
 
-    // Nobody sends any more.
+    // No client sends any more.
     daemon = try Daemon(spool)
     try daemon.wait(for: "STATUS=delivering")
     try spool.waitForLines(daemon) { _ in answered.isSubset(of: spool.deliveredCounts().keys) }
@@ -31,11 +31,11 @@ import Testing
     #expect(try spool.messageCount() == 0)
   }
 
-  @Test func `a stop waits for the command that is running, and acknowledges it`() throws {
+  @Test func `a stop waits for the running command, and acknowledges its message`() throws {
     let spool = try Spool.unsecured()
     let gate = spool.folder.path("gate")
     #expect(mkfifo(gate, 0o600) == 0)
-    // Says that it has begun, and goes on when somebody opens the gate.
+    // The command appends its line, then waits until the test opens the gate.
     let daemon = try Daemon(
       spool, command: ["/bin/sh", "-c", "\(spool.appendingScript); cat <\(gate)"])
     try daemon.wait(for: "STATUS=delivering")
@@ -51,7 +51,7 @@ import Testing
     #expect(spool.deliveredLines() == ["a 1 text"])
   }
 
-  @Test func `what a client has sent before a stop is answered`() throws {
+  @Test func `a stop answers the lines that a client sent before it`() throws {
     let spool = try Spool.unsecured()
     let daemon = try Daemon(spool, command: ["true"])
     try daemon.wait(for: "STATUS=delivering")

@@ -2,15 +2,15 @@ import Foundation
 import Glibc
 import Testing
 
-/// `Examples/systemd/spoold.service`, as far as it can be tried without systemd.
+/// `Examples/systemd/spoold.service`, as far as it can be tested without systemd.
 @Suite struct UnitTests {
   private static let analyze = "/usr/bin/systemd-analyze"
   private static let hasAnalyze = FileManager.default.isExecutableFile(atPath: analyze)
 
   @Test(.enabled(if: hasAnalyze, "systemd-analyze is not installed"))
-  func `systemd finds no fault in the unit, and calls it safe`() throws {
+  func `systemd-analyze accepts the unit, and rates its exposure at most 1.2`() throws {
     let spool = Spool(folder: try ScratchFolder())
-    // Where the daemon is here; users need not exist to be looked at.
+    // The path of the built daemon. The users of the unit do not have to exist for the check.
     let text = try String(contentsOf: UnitSandbox.unit, encoding: .utf8)
       .replacing("/usr/local/bin/spoold", with: Daemon.executable.path)
     let path = spool.folder.path("spoold.service")
@@ -19,7 +19,7 @@ import Testing
     let verification = try spool.run(Self.analyze, ["verify", "--man=no", path])
     #expect(verification.status == 0)
     #expect(verification.errors == "")
-    // Of ten, in tenths.
+    // The threshold is in tenths: 12 means an exposure of 1.2 out of 10.
     let security = try spool.run(
       Self.analyze, ["security", "--offline=true", "--threshold=12", "--no-pager", path])
     #expect(security.status == 0, "\(security.output)")
@@ -30,14 +30,14 @@ import Testing
       if: hasAnalyze && UnitSandbox.isAvailable,
       "the unit's filters need root, systemd-analyze, python3, keyctl and a kernel that allows them"
     ))
-  func `the daemon and its command do all their work under the unit's filters`() throws {
+  func `the daemon and its command work under the unit's filters`() throws {
     let spool = try Spool.secured()
     let sandbox = try UnitSandbox(spool.folder)
     let password = try spool.credentials(Spool.password)
     try sandbox.take(spool)
     defer { _ = try? spool.datavault("lock", "messaging", through: sandbox.operatorWrapper) }
 
-    // Locked, until the operator unlocks as the daemon's user.
+    // First locked, until the operator unlocks the vault as the daemon's user.
     var daemon = try Daemon(spool, through: sandbox.wrapper)
     try daemon.wait(for: "READY=1")
     let client = try Client(spool.socket)
@@ -52,7 +52,7 @@ import Testing
     #expect(daemon.stop() == 0, "\(daemon.errors)")
     #expect(!daemon.errors.contains("locked into memory"), "\(daemon.errors)")
 
-    // And with a credential.
+    // Then with a credential.
     daemon = try Daemon(spool, credentials: password, through: sandbox.wrapper)
     try daemon.wait(for: "STATUS=delivering")
     #expect(try Client(spool.socket).ask("b two")?.hasPrefix("ok b ") == true)
@@ -60,7 +60,7 @@ import Testing
     #expect(daemon.stop() == 0, "\(daemon.errors)")
   }
 
-  @Test func `the unit does not start again with a wrong password, and waits for a command to end`()
+  @Test func `the unit does not restart after a wrong password, and waits for a running command`()
     throws
   {
     let lines = try String(contentsOf: UnitSandbox.unit, encoding: .utf8).split(separator: "\n")
@@ -69,13 +69,14 @@ import Testing
     }
     #expect(value("RestartPreventExitStatus")?.split(separator: " ").contains("77") == true)
     #expect(value("KillMode") == "mixed")
-    // Nine tenths of a lease, and what the engine may take for its end.
+    // Nine tenths of a lease, plus ten seconds in which the engine must stop.
     #expect(try #require(value("TimeoutStopSec").flatMap { Int($0) }) > 54 + 10)
-    // Either would take the keyring or the boot id away, which the filters above do not show.
+    // These settings would hide the keyring or the boot id. The test of the filters does not cover
+    // them.
     #expect(value("PrivateUsers") == nil && value("ProcSubset") == nil)
   }
 
-  @Test func `under the unit's environment a vault that is not secured is refused`() throws {
+  @Test func `the daemon refuses an unsecured vault under the unit's environment`() throws {
     let unit = try String(contentsOf: UnitSandbox.unit, encoding: .utf8)
     #expect(unit.contains("\nEnvironment=DATAVAULT_REQUIRE_SECURED=1\n"))
     let wrapper = ["env", "DATAVAULT_REQUIRE_SECURED=1"]
@@ -85,14 +86,14 @@ import Testing
     #expect(daemon.errors.contains("datavault secure"), "\(daemon.errors)")
   }
 
-  @Test func `what links the library is under 100 lines`() throws {
+  @Test func `the code that links the library has fewer than 100 lines`() throws {
     let folder = UnitSandbox.unit.deletingLastPathComponent()
       .appendingPathComponent("../Spool").standardizedFileURL
     var linking: [String: Int] = [:]
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
       let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
       guard text.contains("import MessagingQueue\n"), name != "ExitStatus.swift" else { continue }
-      // Without imports, comments and blank lines.
+      // Counted without imports, comments and blank lines.
       linking[name] = text.split(separator: "\n").map { $0.drop { $0 == " " } }
         .count { !$0.isEmpty && !$0.hasPrefix("//") && !$0.hasPrefix("internal import") }
     }

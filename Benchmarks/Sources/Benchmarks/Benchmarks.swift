@@ -1,7 +1,7 @@
 import Foundation
 import SystemPackage
 
-/// Measures, prints a row a workload, and fails when a goal is missed.
+/// Measures, prints a row for each workload, and fails if a goal is missed.
 @main enum Benchmarks {
   static func main() async throws {
     let options = Options(ProcessInfo.processInfo.environment)

@@ -1,18 +1,18 @@
 import Foundation
 
-/// What the environment asks for.
+/// The options, from environment variables.
 struct Options {
-  /// Only rows whose name holds this.
+  /// Measures only rows whose name contains this text.
   let only: String?
-  /// Interpreters that have a peer, by its module.
+  /// The interpreters of the peers, by the peer's module.
   let pythons: [String: String]
   let peerScript: String
-  /// An interpreter that has litequeue, and the script for it.
+  /// An interpreter with litequeue, and its script.
   let liteQueuePython: String?
   let liteQueueScript: String
   /// The built `datavault`.
   let command: String?
-  /// Where to write the table in Markdown.
+  /// The file for the table in Markdown.
   let markdownPath: String?
 
   init(_ environment: [String: String]) {
@@ -32,7 +32,7 @@ struct Options {
     only.map { name.lowercased().contains($0.lowercased()) } ?? true
   }
 
-  /// Says at once what was measured.
+  /// Prints a measurement when it is complete.
   func progress(_ rows: [ResultRow]) -> [ResultRow] {
     for row in rows {
       print("  \(row.name): \(row.figure) (\(row.spread)), \(row.isMet ? "met" : "missed")")

@@ -1,7 +1,7 @@
 import Foundation
 import SystemPackage
 
-/// What memory and files are taken at one moment, in MiB.
+/// The memory and file sizes at one moment, in MiB.
 struct Footprint: CustomStringConvertible {
   let ownMemory: Double
   let followerMemory: Double

@@ -1,4 +1,6 @@
-/// Durations, counted in buckets that grow by an eighth: median and 99th percentile in constant space.
+/// A histogram of durations, with median and 99th percentile in constant space.
+///
+/// Each bucket is an eighth larger than the previous one.
 struct LatencyHistogram: Sendable, CustomStringConvertible {
   private var counts = [Int](repeating: 0, count: 8 * 48)
   private var total = 0
@@ -11,7 +13,7 @@ struct LatencyHistogram: Sendable, CustomStringConvertible {
     total += 1
   }
 
-  /// The upper end of the bucket that a share of all durations lies in or below, in milliseconds.
+  /// The upper bound of the bucket below which this share of all durations lies, in milliseconds.
   func percentile(_ share: Double) -> Double {
     var left = Int((Double(total) * share).rounded(.up))
     for (bucket, count) in counts.enumerated() where count > 0 {

@@ -4,18 +4,18 @@ import Synchronization
 import SystemPackage
 import VaultedDatabase
 
-/// The other process: it follows the log live, and looks for gaps in what each publisher has sent.
+/// The second process: it follows the log and looks for gaps in the messages of each publisher.
 enum LogFollower {
-  /// What it says at its end, as JSON.
+  /// The report at its end, as JSON.
   struct Report: Codable, Sendable {
     var count = 0
-    /// Messages that came before, twice, or after one that is missing.
+    /// Messages that arrived out of order, twice, or after a missing one.
     var gaps = 0
-    /// How often retention was faster.
+    /// How often retention deleted messages before they were read.
     var overtaken = 0
   }
 
-  /// Works until its standard input ends.
+  /// Runs until its standard input ends.
   static func run(home: FilePath) async throws {
     let engine = try await MessagingEngine.start(DataVaultHome(home))
     let channel = try Channel(SoakLoad.channelName)
@@ -51,7 +51,7 @@ enum LogFollower {
   }
 }
 
-/// A ``LogFollower`` in a process of its own.
+/// A ``LogFollower`` in its own process.
 final class FollowerProcess {
   private let process = Process()
   private let input = Pipe()
@@ -67,7 +67,7 @@ final class FollowerProcess {
     try process.run()
   }
 
-  /// Lets it end, and returns what it says.
+  /// Ends the process and returns its report.
   func end() throws -> LogFollower.Report {
     try input.fileHandleForWriting.close()
     let bytes = output.fileHandleForReading.readDataToEndOfFile()

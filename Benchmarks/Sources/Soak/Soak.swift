@@ -3,12 +3,15 @@ import MessagingQueue
 import SystemPackage
 import VaultedDatabase
 
-/// The engine at full load for `SOAK_MINUTES`: prints a line a minute and the totals last, and fails when
-/// a promise is broken.
+/// Runs the engine at full load for `SOAK_MINUTES`.
+///
+/// It prints a line per minute and the totals last, and fails if a promise is broken.
 @main enum Soak {
-  /// The first argument of the process that only reads; the home follows.
+  /// The first argument of the process that only reads.
+  ///
+  /// The home follows.
   static let followerArgument = "--follow"
-  /// What memory may gain from the first minute to the last, in MiB, in each process.
+  /// The maximum growth of memory from the first minute to the last, in MiB, in each process.
   private static let memoryGain = 24.0
 
   static func main() async throws {
@@ -47,7 +50,7 @@ import VaultedDatabase
         minute \(minute): \(figures.acknowledged) messages, \(figures.acknowledged / 60)/s, \
         publish \(figures.publish), delivery \(figures.delivery), \(footprint)
         """)
-      // Nobody waits for the buffer of a program that runs for an hour.
+      // The program runs for an hour, so each line must appear immediately.
       fflush(nil)
     }
     let lost = try await load.end()
@@ -65,7 +68,7 @@ import VaultedDatabase
       last.ownMemory - first.ownMemory <= memoryGain
       && last.followerMemory - first.followerMemory <= memoryGain
     if !isFlat { print("soak: memory has grown by more than \(memoryGain) MiB") }
-    if !isFileBounded { print("soak: the file has grown beyond what is kept") }
+    if !isFileBounded { print("soak: the file has grown beyond the kept messages") }
     return lost == 0 && account.repeated == 0 && followed.gaps == 0 && followed.count > 0
       && account.acknowledged > 0 && isFlat && isFileBounded
   }

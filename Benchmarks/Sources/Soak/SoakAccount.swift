@@ -1,12 +1,14 @@
 import MessagingQueue
 import Synchronization
 
-/// What publishers and receivers have seen; its size does not depend on how long they work.
+/// The counts of publishers and receivers.
+///
+/// Its size does not depend on the running time.
 final class SoakAccount: Sendable {
   struct Summary: Sendable {
     var acknowledged = 0
     var failed = 0
-    /// Acknowledged more than once, each time with success.
+    /// Messages that were successfully acknowledged more than once.
     var repeated = 0
   }
 
@@ -29,7 +31,7 @@ final class SoakAccount: Sendable {
     state = Mutex(State(seen: Array(repeating: NumberSet(), count: publisherCount)))
   }
 
-  /// Published, or about to be, and not acknowledged.
+  /// Messages that are published, or being published, and not acknowledged.
   var underWay: Int { state.withLock { $0.published - $0.summary.acknowledged } }
 
   var summary: Summary { state.withLock { $0.summary } }
@@ -63,7 +65,7 @@ final class SoakAccount: Sendable {
     }
   }
 
-  /// The figures since the last call.
+  /// The counts since the last call.
   func takeMinute() -> Minute {
     state.withLock { state in
       defer { state.minute = Minute() }
@@ -72,12 +74,14 @@ final class SoakAccount: Sendable {
   }
 }
 
-/// Numbers that come nearly in order: all below one, and some beyond.
+/// A set of numbers that arrive nearly in order: all numbers below an end, and some beyond it.
 struct NumberSet: Sendable {
   private var end = 0
   private var beyond: Set<Int> = []
 
-  /// - Returns: Whether it was new.
+  /// Inserts a number.
+  ///
+  /// - Returns: whether the number was new.
   mutating func insert(_ number: Int) -> Bool {
     guard number >= end, beyond.insert(number).inserted else { return false }
     while beyond.remove(end) != nil { end += 1 }

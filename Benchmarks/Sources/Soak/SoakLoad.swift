@@ -2,15 +2,15 @@ import MessagingQueue
 import Synchronization
 import VaultedDatabase
 
-/// Publishers and receivers at work on one engine, with retention on and a share of failures.
+/// Publishers and receivers on one engine, with retention and some failures.
 final class SoakLoad: Sendable {
   static let channelName = "soak"
   static let publisherCount = 4
   private static let receiverCount = 3
-  /// Publishers wait while more messages than this are on their way.
+  /// Publishers wait while more messages than this are not acknowledged.
   private static let mostUnderWay = 2_000
   private static let keptCount = 20_000
-  /// What a message takes in the file at most, in MiB: up to 800 bytes of payload, and its rows.
+  /// The maximum size of a message in the file, in MiB: up to 800 bytes of payload, and its rows.
   private static let messageSize = 1.0 / 1024
 
   let account = SoakAccount(publisherCount: publisherCount)
@@ -29,7 +29,7 @@ final class SoakLoad: Sendable {
     try await engine.addConsumer(.default, of: channel)
   }
 
-  /// How large the file may be, in MiB: what is kept, and what comes in two rounds of maintenance.
+  /// The maximum size of the file, in MiB: the kept messages, and those of two maintenance rounds.
   func mostFileSize(messagesPerSecond rate: Double) -> Double {
     let seconds = 2 * (EngineConfiguration().maintenanceInterval / .seconds(1))
     return (Double(Self.keptCount) + rate * seconds) * Self.messageSize
@@ -47,9 +47,9 @@ final class SoakLoad: Sendable {
     }
   }
 
-  /// Lets all that was published be received, and ends the engine.
+  /// Waits until all published messages are received, and stops the engine.
   ///
-  /// - Returns: How many messages nobody has got.
+  /// - Returns: how many messages were not received.
   func end() async throws -> Int {
     for task in publishers.withLock({ $0 }) {
       task.cancel()
@@ -84,7 +84,7 @@ final class SoakLoad: Sendable {
         return message
       }
       let start = ContinuousClock.now
-      // Counted before: a receiver may be faster than the return.
+      // Counted before the publish, because a receiver can be faster than its return.
       account.publishing(messages.count)
       do throws(EngineError) {
         try await engine.publish(messages)
@@ -112,7 +112,9 @@ final class SoakLoad: Sendable {
     }
   }
 
-  /// Most are acknowledged; some are released, rejected, or left to their lease.
+  /// Acknowledges most deliveries.
+  ///
+  /// Some are released or rejected, and some keep their lease.
   private func settle(_ deliveries: [Delivery]) async throws {
     var done: [Delivery] = []
     var released: [LeaseToken] = []
@@ -141,14 +143,16 @@ final class SoakLoad: Sendable {
     }
   }
 
-  /// A slow machine lets leases end before they are settled: those deliveries come again.
+  /// Settles deliveries and returns the tokens whose leases have ended.
+  ///
+  /// On a slow machine leases can end before they are settled. Those messages are delivered again.
   private func unknown(
-    _ verb: @escaping @Sendable () async throws(EngineError) -> Void
+    _ operation: @escaping @Sendable () async throws(EngineError) -> Void
   ) async throws -> Set<LeaseToken> {
-    // What was received is settled, whoever is cancelled meanwhile.
+    // Received messages are settled even if this task is cancelled.
     let result = await Task { () async -> Result<Set<LeaseToken>, EngineError> in
       do throws(EngineError) {
-        try await verb()
+        try await operation()
         return .success([])
       } catch {
         return error.code == .unknownLease ? .success(Set(error.unknownLeases)) : .failure(error)

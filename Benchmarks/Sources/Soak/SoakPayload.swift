@@ -1,4 +1,4 @@
-/// What a message of the soak says: who sent it, as which, and when.
+/// The payload of a soak message: its publisher, its number and its time.
 struct SoakPayload {
   let publisher: Int
   let number: Int
@@ -27,7 +27,7 @@ struct SoakPayload {
     return bytes
   }
 
-  /// Since it was made, in this process.
+  /// The time since the payload was made, in this process.
   var age: Duration { Self.now - sent }
 
   private static let start = ContinuousClock.now

@@ -1,6 +1,6 @@
 import CFuzzedSQLite
 
-/// A connection that reports no error: a fuzzer wants to go on.
+/// A connection that ignores errors, because a fuzzer must continue after them.
 final class Connection {
   private(set) var pointer: OpaquePointer?
 
@@ -10,7 +10,7 @@ final class Connection {
 
   deinit { sqlite3_close_v2(pointer) }
 
-  /// The first columns of all rows; nil where something failed.
+  /// The first columns of all rows; nil after an error.
   @discardableResult
   func run(_ sql: String) -> [String]? {
     var rows: [String] = []
@@ -33,14 +33,16 @@ final class Connection {
     return result == SQLITE_OK ? rows : nil
   }
 
-  /// SQLite's own handle of the database, through which pages are sealed as they are written.
+  /// SQLite's file handle of the database.
+  ///
+  /// Writing pages through it seals them.
   var file: UnsafeMutablePointer<sqlite3_file>? {
     var file: UnsafeMutablePointer<sqlite3_file>?
     sqlite3_file_control(pointer, "main", SQLITE_FCNTL_FILE_POINTER, &file)
     return file
   }
 
-  /// The same of its log or journal.
+  /// SQLite's file handle of the log or the journal.
   var sibling: UnsafeMutablePointer<sqlite3_file>? {
     var file: UnsafeMutablePointer<sqlite3_file>?
     sqlite3_file_control(pointer, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file)

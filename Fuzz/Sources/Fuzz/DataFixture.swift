@@ -2,9 +2,11 @@
 import Foundation
 import VaultCrypto
 
-/// Sealed data: as it is, sealed anew out of order, under another context, and there and back.
+/// Sealed data: changed, sealed again in another order, opened with another context, and sealed and
+/// opened.
 ///
-/// The first byte of input says which; pieces of random lengths are fed, drawn from the input.
+/// The first byte of the input selects one of these. The input also determines the random lengths
+/// of the pieces.
 final class DataFixture {
   private static let lengths = [0, 1, 65535, 65536, 65537, 131_072, 140_000]
   private static let context: [UInt8] = [1, 2, 3]
@@ -15,8 +17,8 @@ final class DataFixture {
 
   private let streams = [0, 1].map { SealedStream(keyNumber: $0, context: DataFixture.context) }
   private let templates: [(plaintext: [UInt8], sealed: [UInt8])]
-  // Never 0, from which it would draw nothing but 0: pieces of one byte.
-  private var dice: UInt64 = 1
+  // Never 0: from 0 the generator would produce only 0, and every piece would have one byte.
+  private var randomState: UInt64 = 1
 
   init() {
     let streams = streams
@@ -26,13 +28,13 @@ final class DataFixture {
     }
     for template in templates {
       require(
-        open(template.sealed, context: Self.context).isWhole, "an unchanged stream was refused")
+        open(template.sealed, context: Self.context).isWhole, "an unchanged stream is refused")
     }
   }
 
   func run(_ input: UnsafeBufferPointer<UInt8>) {
     guard input.count > 1 else { return }
-    dice = input.reduce(0x9E37_79B9_7F4A_7C15) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 } | 1
+    randomState = input.reduce(0x9E37_79B9_7F4A_7C15) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 } | 1
     let rest = UnsafeBufferPointer(rebasing: input.dropFirst())
     switch input[0] & 3 {
     case 0: changed(rest)
@@ -42,18 +44,18 @@ final class DataFixture {
     }
   }
 
-  /// Whatever was changed is refused, and what came before it is right.
+  /// A change must be refused, and the plaintext before it must be correct.
   private func changed(_ input: UnsafeBufferPointer<UInt8>) {
     guard let edits = Edits(input) else { return }
     let template = templates[Int(edits.mode) % templates.count]
     var sealed = template.sealed
     edits.apply(to: &sealed)
     let outcome = open(sealed, context: Self.context)
-    require(outcome.isWhole == (sealed == template.sealed), "a changed stream was taken")
-    require(template.plaintext.starts(with: outcome.given), "a wrong byte was given")
+    require(outcome.isWhole == (sealed == template.sealed), "a changed stream is accepted")
+    require(template.plaintext.starts(with: outcome.given), "a wrong byte is returned")
     require(
       outcome.isWhole || outcome.given.count % SealedStream.byteCount == 0,
-      "a part of a chunk was given")
+      "part of a chunk is returned")
   }
 
   private func underAnotherContext(_ input: UnsafeBufferPointer<UInt8>) {
@@ -62,22 +64,24 @@ final class DataFixture {
     edits.apply(to: &context)
     let template = templates[Int(edits.mode) % templates.count]
     let outcome = open(template.sealed, context: context)
-    require(outcome.isWhole == (context == Self.context), "another context was taken")
-    require(outcome.isWhole || outcome.given.isEmpty, "a byte of another context was given")
+    require(outcome.isWhole == (context == Self.context), "another context is accepted")
+    require(outcome.isWhole || outcome.given.isEmpty, "a byte of another context is returned")
   }
 
-  /// Authentic chunks in any order, of any length and mark: only what the page allows is a stream.
+  /// Authentic chunks in any order, with any length and mark: only a stream that the format allows
+  /// must open.
   private func sealedAnew(_ input: [UInt8]) {
     var chunks: [SealedStream.Chunk] = []
     for start in stride(from: 0, to: min(input.count - 2, 18), by: 3) {
       chunks.append(chunk(input[start], Int(input[start + 1]) << 8 | Int(input[start + 2]), chunks))
     }
-    let sealed = streams[Int(dice >> 40) % 2].seal(chunks)
+    let sealed = streams[Int(randomState >> 40) % 2].seal(chunks)
     let outcome = open(sealed, context: Self.context)
     let plaintext = chunks.flatMap(\.plaintext)
-    require(outcome.isWhole == isStream(chunks), "chunks that are no stream, or were refused")
-    require(plaintext.starts(with: outcome.given), "a wrong byte was given")
-    require(!outcome.isWhole || outcome.given == plaintext, "not the whole was given")
+    require(
+      outcome.isWhole == isStream(chunks), "invalid chunks are accepted, or valid chunks refused")
+    require(plaintext.starts(with: outcome.given), "a wrong byte is returned")
+    require(!outcome.isWhole || outcome.given == plaintext, "the returned plaintext is incomplete")
   }
 
   private func chunk(
@@ -104,24 +108,25 @@ final class DataFixture {
     let length = input.prefix(3).reduce(0) { $0 << 8 | Int($1) } % 200_000
     let plaintext = (0..<length).map { input[$0 % input.count] }
     guard var encryptor = DataProbe.encryptor(dataKeys: Self.dataKeys, context: input) else {
-      preconditionFailure("no stream begins")
+      preconditionFailure("a new stream cannot be started")
     }
     var sealed = encryptor.header
     for piece in pieces(of: plaintext) {
       guard let bytes = try? encryptor.update(Array(piece).span.bytes) else {
-        preconditionFailure("a piece was not sealed")
+        preconditionFailure("a piece cannot be sealed")
       }
       sealed += bytes
     }
-    guard let end = try? encryptor.finish() else { preconditionFailure("the end was not sealed") }
+    guard let end = try? encryptor.finish() else { preconditionFailure("the end cannot be sealed") }
     sealed += end
     let chunkCount = max(1, (length + SealedStream.byteCount - 1) / SealedStream.byteCount)
-    require(sealed.count == 44 + length + 16 * chunkCount, "another length than the page's")
+    require(sealed.count == 44 + length + 16 * chunkCount, "the length differs from the format's")
     let outcome = open(sealed, context: input)
-    require(outcome.isWhole && outcome.given == plaintext, "it does not come back")
+    require(outcome.isWhole && outcome.given == plaintext, "the opened plaintext differs")
   }
 
-  /// What a reader gives of a stream that comes in pieces, and whether it says that it was all.
+  /// What a reader returns for a stream in pieces, and whether it reports that the stream is
+  /// complete.
   private func open(_ sealed: [UInt8], context: [UInt8]) -> (given: [UInt8], isWhole: Bool) {
     var given: [UInt8] = []
     do throws(VaultError) {
@@ -136,7 +141,7 @@ final class DataFixture {
       return (given, true)
     } catch {
       let codes: [VaultError.Code] = [.truncated, .damaged, .notSealedData, .newerVersion]
-      require(codes.contains(error.code), "another error: \(error)")
+      require(codes.contains(error.code), "an unexpected error: \(error)")
       return (given, false)
     }
   }
@@ -145,11 +150,11 @@ final class DataFixture {
     var pieces: [ArraySlice<UInt8>] = []
     var rest = bytes[...]
     while !rest.isEmpty {
-      dice ^= dice << 13
-      dice ^= dice >> 7
-      dice ^= dice << 17
-      let scale = 1 << (Int(dice >> 8) % 18)
-      pieces.append(rest.prefix(1 + Int(dice >> 32) % scale))
+      randomState ^= randomState << 13
+      randomState ^= randomState >> 7
+      randomState ^= randomState << 17
+      let scale = 1 << (Int(randomState >> 8) % 18)
+      pieces.append(rest.prefix(1 + Int(randomState >> 32) % scale))
       rest = rest.dropFirst(pieces[pieces.count - 1].count)
     }
     return pieces

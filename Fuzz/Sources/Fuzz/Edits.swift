@@ -1,6 +1,8 @@
-/// What a fuzzer's input does to a template: so that a few bytes of input reach any place of a file.
+/// Edits a template as the fuzzer's input describes, so that a few bytes of input reach any
+/// position of a file.
 ///
-/// The first byte chooses how; then records of place (3 bytes), kind and length (1), and bytes follow.
+/// The first byte selects the mode. Records follow: position (3 bytes), kind and length (1 byte),
+/// then bytes.
 struct Edits {
   let mode: UInt8
   private let records: ArraySlice<UInt8>
@@ -25,7 +27,7 @@ struct Edits {
       case 2:
         for (index, byte) in source.enumerated() { bytes[place + index] ^= byte }
       case 3:
-        // 512 bytes from one place to another.
+        // Copies 512 bytes from one position to another.
         let to = (Int(source.first ?? 0) << 9 | Int(source.dropFirst().first ?? 0)) % bytes.count
         let length = min(512, bytes.count - max(place, to))
         bytes.replaceSubrange(to..<to + length, with: Array(bytes[place..<place + length]))

@@ -1,11 +1,11 @@
 import Foundation
 
-/// A harness: what it does with an input, and what it leaves behind otherwise.
+/// A harness: a function that runs an input, and one that removes the harness's files.
 private struct Harness {
   let run: (UnsafeBufferPointer<UInt8>) -> Void
   var remove: () -> Void = {}
 
-  /// The one that `FUZZ_HARNESS` names; nil where there is none of that name.
+  /// The harness of this name, which `FUZZ_HARNESS` gives; nil if there is none.
   static func named(_ name: String, _ environment: [String: String]) throws -> Harness? {
     switch name {
     case "vault":
@@ -16,24 +16,26 @@ private struct Harness {
     case "data": return Harness(run: DataFixture().run)
     case "lines": return Harness(run: LineFixture().run)
     case "first-page":
-      let bench = try FirstPageFixture()
-      return Harness(run: bench.run, remove: bench.remove)
+      let fixture = try FirstPageFixture()
+      return Harness(run: fixture.run, remove: fixture.remove)
     case "super-journal":
-      let bench = try SuperJournalFixture()
-      return Harness(run: bench.run, remove: bench.remove)
+      let fixture = try SuperJournalFixture()
+      return Harness(run: fixture.run, remove: fixture.remove)
     case "partial":
-      let bench = try PartialFileFixture()
-      return Harness(run: bench.run, remove: bench.remove)
+      let fixture = try PartialFileFixture()
+      return Harness(run: fixture.run, remove: fixture.remove)
     default:
-      guard let bench = try Workbench.Kind(rawValue: name).map({ try Workbench($0) }) else {
+      guard let fixture = try Workbench.Kind(rawValue: name).map({ try Workbench($0) }) else {
         return nil
       }
-      return Harness(run: bench.run, remove: bench.remove)
+      return Harness(run: fixture.run, remove: fixture.remove)
     }
   }
 }
 
-/// Ends the run with a sentence, which a precondition of a release build leaves out.
+/// Ends the run with a message.
+///
+/// A release build would omit the message of a precondition.
 func require(_ condition: Bool, _ finding: @autoclosure () -> String) {
   if condition { return }
   FileHandle.standardError.write(Data("fuzz: \(finding())\n".utf8))
@@ -48,10 +50,10 @@ nonisolated(unsafe) private let harness: Harness? = {
   return found
 }()
 
-/// libFuzzer's entry: <https://llvm.org/docs/LibFuzzer.html>.
+/// libFuzzer's entry point: <https://llvm.org/docs/LibFuzzer.html>.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func testOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-  guard let harness else { preconditionFailure("no harness of that name") }
+  guard let harness else { preconditionFailure("FUZZ_HARNESS does not name a harness") }
   harness.run(UnsafeBufferPointer(start: start, count: count))
   return 0
 }

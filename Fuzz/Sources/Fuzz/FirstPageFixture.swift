@@ -4,15 +4,16 @@ import SealedVFS
 import SystemPackage
 import VaultCrypto
 
-/// Page 1 as it lies in the log: its 16 clear bytes, its frames, and what a checkpoint makes of them.
+/// Changes of page 1 in the log: its 16 unencrypted bytes, its frames, and their result after a
+/// checkpoint.
 ///
-/// Whatever is changed there, the database stays one that its own key opens.
+/// After every change, the database must still open with its own key.
 final class FirstPageFixture {
   private static let headerByteCount = 16
   private static let logHeaderByteCount = 32
   private static let frameByteCount = 24 + 4096
   private static let question = "SELECT id || text FROM t ORDER BY id"
-  /// What is done with a changed log before the database is let go.
+  /// The operation on a changed log before the database is closed.
   private static let endings = [
     "PRAGMA wal_checkpoint(PASSIVE)", "PRAGMA wal_checkpoint(FULL)",
     "PRAGMA wal_checkpoint(RESTART)", "PRAGMA wal_checkpoint(TRUNCATE)",
@@ -24,9 +25,9 @@ final class FirstPageFixture {
   private let registration: KeyRegistration
   private let database: [UInt8]
   private let log: [UInt8]
-  /// Where the page of each frame that holds page 1 begins.
+  /// The offset of the page in each frame with page 1.
   private let firstPages: [Int]
-  /// What was there at some commit.
+  /// The contents of the database at each commit.
   private var allowed: Set<[String]> = []
 
   init() throws {
@@ -41,7 +42,7 @@ final class FirstPageFixture {
       """)
     if let rows = connection.run(Self.question) { allowed.insert(rows) }
     for round in 0..<4 {
-      // A new table changes page 1 each time.
+      // Each new table changes page 1.
       connection.run(
         "BEGIN; CREATE TABLE n\(round) (a); UPDATE t SET text = text || '\(round)'; COMMIT")
       if let rows = connection.run(Self.question) { allowed.insert(rows) }
@@ -68,12 +69,12 @@ final class FirstPageFixture {
     _ = consume connection
     requireOwnHeader("it is closed")
 
-    // Without the log, which may hold what cannot be read any more.
+    // Without the log, which can contain unreadable frames.
     folder.remove("f.db-wal")
     folder.remove("f.db-shm")
     let alone = Connection(folder.database, vfs: SealedVFS.name)
     require(
-      alone.run("SELECT count(*) FROM sqlite_master") != nil, "the database does not open any more")
+      alone.run("SELECT count(*) FROM sqlite_master") != nil, "the database no longer opens")
   }
 
   private func changed(_ edits: Edits) -> [UInt8] {
@@ -89,7 +90,7 @@ final class FirstPageFixture {
     return log
   }
 
-  /// Edits these places as if they lay one after the other.
+  /// Edits these positions as if they were contiguous.
   private func edit(_ log: inout [UInt8], _ edits: Edits, at places: [Range<Int>]) {
     var bytes = places.flatMap { log[$0] }
     edits.apply(to: &bytes)

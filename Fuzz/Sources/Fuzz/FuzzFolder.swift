@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder in memory, where there is one, with a database and what lies beside it.
+/// A folder with a database and its companion files, in memory if possible.
 struct FuzzFolder {
   let path: String
   var database: String { path + "/f.db" }

@@ -2,9 +2,9 @@ import Foundation
 @_spi(Testing) import MessagingQueue
 import SystemPackage
 
-/// Lines of JSON that somebody hands in to be published, and files of messages to be imported.
+/// Untrusted lines of JSON to publish, and files of messages to import.
 final class LineFixture {
-  /// Far fewer digits than a `Double` has, so that Foundation keeps each.
+  /// Far fewer digits than a `Double` has, so that Foundation keeps every digit.
   private static let longestNumberByteCount = 12
 
   private let lines: [[UInt8]]
@@ -16,7 +16,7 @@ final class LineFixture {
     path = FilePath(FileManager.default.temporaryDirectory.appendingPathComponent(name).path)
     lines = Self.texts.map { Array($0.utf8) }
     file = Array((Self.texts.joined(separator: "\n") + "\n").utf8)
-    require(lineCount(of: file) == lines.count, "the file itself is refused")
+    require(lineCount(of: file) == lines.count, "the unchanged file is refused")
   }
 
   func run(_ input: UnsafeBufferPointer<UInt8>) {
@@ -27,7 +27,7 @@ final class LineFixture {
       edits.apply(to: &bytes)
       check(file: bytes)
     case 1:
-      // A file that was written by hand, so that its lines count and not its digest.
+      // The digest is made to fit, so that the harness tests the lines.
       var bytes = Array(file[..<(file.dropLast().lastIndex(of: 0x0A)! + 1)])
       edits.apply(to: &bytes)
       let count = bytes.count { $0 == 0x0A }
@@ -44,15 +44,15 @@ final class LineFixture {
     }
   }
 
-  /// What is read and written again is read as the same, and Foundation reads it too.
+  /// A line that is read and written must be read as equal again, and Foundation must read it too.
   private func check(_ line: [UInt8]) {
     guard let plain = ExchangeProbe.plain(line) else {
-      require(ExchangeProbe.record(line) == nil, "a record that is no JSON")
+      require(ExchangeProbe.record(line) == nil, "a record is not JSON")
       return
     }
     require(ExchangeProbe.plain(plain) == plain, "a line changes when written")
     let found = try? JSONSerialization.jsonObject(with: Data(line))
-    require(found is [String: Any] || hasLongNumber(plain), "others refuse a line")
+    require(found is [String: Any] || hasLongNumber(plain), "Foundation refuses a line")
     guard let record = ExchangeProbe.record(line) else { return }
     require(ExchangeProbe.record(Array(record.dropLast())) == record, "a record changes")
   }
@@ -60,14 +60,15 @@ final class LineFixture {
   private func check(file bytes: [UInt8]) {
     guard let count = lineCount(of: bytes) else { return }
     let found = bytes.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast()
-    require(found.count == count, "lines are counted wrong")
+    require(found.count == count, "the number of lines is wrong")
     for line in found {
-      require(ExchangeProbe.record(Array(line)) != nil, "a line is passed over")
+      require(ExchangeProbe.record(Array(line)) != nil, "a line is skipped")
     }
-    // The digest is of all lines before the last.
+    // The digest covers all lines before the last.
     if let end = found.last, String(decoding: end, as: UTF8.self).contains("sha256") {
       require(
-        found.dropLast().elementsEqual(lines.dropLast()) { Array($0) == $1 }, "a changed file")
+        found.dropLast().elementsEqual(lines.dropLast()) { Array($0) == $1 },
+        "a changed file is accepted")
     }
   }
 
@@ -91,7 +92,9 @@ final class LineFixture {
     return false
   }
 
-  /// A whole export with each kind of record and member; the digest is of these very bytes.
+  /// A complete export with every kind of record and member.
+  ///
+  /// The digest covers exactly these bytes.
   private static let texts = [
     #"""
     {"record":"export","version":1,"id":"6f1c6f1c6f1c6f1c6f1c6f1c6f1c6f1c","source":"9a029a029a029a029a029a029a029a02","after":"16999999999999999","channels":["orders","größe"],"commitNumber":41,"highWater":"17000000000000009"}

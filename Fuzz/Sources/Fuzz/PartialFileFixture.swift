@@ -2,10 +2,11 @@ import Foundation
 @_spi(Testing) import MessagingQueue
 import SystemPackage
 
-/// `FILE.partial` of any bytes, of any kind of file, where an export goes on.
+/// A `FILE.partial` with any bytes and of any file type, which an export continues.
 ///
-/// What gets the name of the export is one that an import takes, and each of its lines stood in the file or
-/// is the database's. Where the export refuses, the file stays as it is. No other file changes.
+/// If the export succeeds, an import must accept its file, and each line must come from the partial
+/// file or from the database. If it refuses, the partial file must not change. No other file must
+/// change.
 final class PartialFileFixture {
   private let folder: FuzzFolder
   private let engine: MessagingEngine
@@ -31,10 +32,10 @@ final class PartialFileFixture {
     _ = try Self.wait { try await engine.exportMessages(to: first) }
     whole = folder.contents("whole.ndjson") ?? []
     lines = Set(whole.split(separator: 0x0A).map(Array.init))
-    require(lines.count > 6, "nothing was exported")
-    // Cut behind a message: were everything refused, the harness would prove nothing.
+    require(lines.count > 6, "the export has too few lines")
+    // Cut off after a message. This export must continue: otherwise the harness would test nothing.
     let cut = Array(whole.prefix(whole.count * 2 / 3))
-    require(put(cut, kind: 0) && export(), "an unfinished export does not go on")
+    require(put(cut, kind: 0) && export(), "an unfinished export does not continue")
   }
 
   func run(_ input: UnsafeBufferPointer<UInt8>) {
@@ -48,26 +49,26 @@ final class PartialFileFixture {
 
     let isFinished = export()
     let finished = folder.contents("x.ndjson")
-    require(isFinished == (finished != nil), "an export without a report")
-    require(folder.contents("other") == partial, "another file was changed")
+    require(isFinished == (finished != nil), "an export gives no report")
+    require(folder.contents("other") == partial, "another file is changed")
     guard let finished else {
-      require(folder.contents("x.ndjson.partial") == partial, "a refusal changed the file")
+      require(folder.contents("x.ndjson.partial") == partial, "a refusal changes the file")
       return
     }
-    require(isOwn, "a file that is not the export's own was taken")
-    require(ExchangeProbe.lineCount(ofFileAt: target) != nil, "no import takes the export")
+    require(isOwn, "a foreign file is accepted")
+    require(ExchangeProbe.lineCount(ofFileAt: target) != nil, "an import refuses the export")
     let found = partial.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast()
     let allowed = lines.union(found.map(Array.init))
     for line in finished.split(separator: 0x0A) where !allowed.contains(Array(line)) {
       let text = String(decoding: line, as: UTF8.self)
-      // These say when it was exported, and have an id of their own.
+      // These lines contain the time of the export and a new id.
       require(
         ["export", "resumed", "end"].contains { text.hasPrefix(#"{"record":"\#($0)""#) },
-        "a line that is in neither: \(text)")
+        "a line is neither in the file nor in the database: \(text)")
     }
   }
 
-  /// Puts it there; says whether it is one to go on with.
+  /// Writes the partial file and returns whether an export can continue it.
   private func put(_ bytes: [UInt8], kind: UInt8) -> Bool {
     let (path, other) = (folder.path + "/x.ndjson.partial", folder.path + "/other")
     switch kind {
@@ -80,7 +81,7 @@ final class PartialFileFixture {
     return kind == 0
   }
 
-  /// Whether an export gets its name.
+  /// Runs an export and returns whether it succeeded.
   private func export() -> Bool {
     let (engine, target) = (engine, target)
     return (try? Self.wait { try await engine.exportMessages(to: target) }) != nil
@@ -96,15 +97,15 @@ final class PartialFileFixture {
       end.signal()
     }
     end.wait()
-    guard let value = result.value else { preconditionFailure("no answer") }
+    guard let value = result.value else { preconditionFailure("the task gives no result") }
     return try value.get()
   }
 
   func remove() { folder.removeAll() }
 }
 
-/// What a task leaves for the thread that waits for it.
-// @unchecked: written before the signal, read after it.
+/// The result of a task, for the thread that waits for it.
+// @unchecked: the value is written before the signal and read after it.
 private final class Answer<Value>: @unchecked Sendable {
   var value: Result<Value, any Error>?
 }

@@ -1,8 +1,10 @@
 @_spi(Testing) import DataVault
 
-/// The record of attempts, `<id>.retry`, which anybody may have written who can write the file.
+/// The record of attempts, `<id>.retry`.
 ///
-/// 8 bytes of input are the clock; what follows edits a record, or is one.
+/// Anyone who can write the file can change it.
+///
+/// 8 bytes of the input are the clock. The rest edits a record, or is one.
 final class RetryFixture {
   private static let longestWait = Duration.seconds(900)
   private static let records = [
@@ -26,14 +28,14 @@ final class RetryFixture {
 
   private func check(_ record: [UInt8], _ now: Int64) {
     guard let reading = AttemptProbe.reading(record, now: now) else { return }
-    require(reading.written == record, "a record has two forms")
-    require((.zero...Self.longestWait).contains(reading.wait), "a longer wait than 15 minutes")
+    require(reading.written == record, "a record has two encodings")
+    require((.zero...Self.longestWait).contains(reading.wait), "the wait is longer than 15 minutes")
     let next = AttemptProbe.reading(reading.afterFailure, now: now)
-    require(next?.written == reading.afterFailure, "what is written is not read")
-    require(next?.wait == reading.waitAfterFailure, "the wait is not what was written")
-    require(reading.waitAfterFailure <= Self.longestWait, "a longer wait than 15 minutes")
+    require(next?.written == reading.afterFailure, "a written record is not read back")
+    require(next?.wait == reading.waitAfterFailure, "the wait differs from the written one")
+    require(reading.waitAfterFailure <= Self.longestWait, "the wait is longer than 15 minutes")
     let failures = record.split(separator: UInt8(ascii: ","))[1].dropFirst(11)
     let isThird = Int(String(decoding: failures, as: UTF8.self)).map { $0 >= 2 } ?? true
-    require(isThird == (reading.waitAfterFailure > .zero), "a failure without its wait")
+    require(isThird == (reading.waitAfterFailure > .zero), "a failure has the wrong wait")
   }
 }

@@ -1,6 +1,6 @@
 import VaultCrypto
 
-/// Seals by `docs/reference/sealed-data-format.md` alone, also what no writer would seal.
+/// Seals data according to `docs/reference/sealed-data-format.md`, including streams that no writer produces.
 struct SealedStream {
   static let byteCount = 65536
   static let dataKeys = [[UInt8](repeating: 1, count: 32), [UInt8](repeating: 2, count: 32)]
@@ -9,14 +9,16 @@ struct SealedStream {
   struct Chunk {
     var plaintext: [UInt8]
     var index: UInt64
-    /// 0 for one in the middle, 1 for the last; others do not exist.
+    /// 0 for a middle chunk, 1 for the last one.
+    ///
+    /// Other values are invalid.
     var mark: UInt8
   }
 
   let header: [UInt8]
   private let key: SecretBytesBox
 
-  /// - Parameter number: which of the two data keys.
+  /// - Parameter number: the number of the data key, of two.
   init(keyNumber number: Int, context: [UInt8], salt: UInt8 = 0x5A) {
     let dataKey = Self.dataKeys[number]
     let id = Self.derive(dataKey, salt: [], info: Array("datavault/data-id".utf8), byteCount: 8)
@@ -26,7 +28,7 @@ struct SealedStream {
         dataKey, salt: header, info: Array("datavault/data".utf8) + [0] + context, byteCount: 32))
   }
 
-  /// The chunks that a writer makes of these bytes.
+  /// The chunks that a writer makes from these bytes.
   static func chunks(of plaintext: [UInt8]) -> [Chunk] {
     let count = max(1, (plaintext.count + byteCount - 1) / byteCount)
     return (0..<count).map { index in
@@ -47,7 +49,7 @@ struct SealedStream {
         let box = try? AES256GCM.seal(
           chunk.plaintext.span.bytes, key: key.bytes, nonce: nonce,
           authenticating: [UInt8]().span.bytes)
-      else { preconditionFailure("a chunk was not sealed") }
+      else { preconditionFailure("a chunk cannot be sealed") }
       sealed += box.ciphertext + box.tag
     }
   }
@@ -58,12 +60,12 @@ struct SealedStream {
     guard
       let derived = try? HKDF.sha512(
         inputKey: SecretBytes(copying: key), salt: salt, info: info, byteCount: byteCount)
-    else { preconditionFailure("no key was derived") }
+    else { preconditionFailure("a key cannot be derived") }
     return derived.withUnsafeBytes { Array($0) }
   }
 }
 
-/// A key that several may hold.
+/// A key with several owners.
 final class SecretBytesBox {
   let bytes: SecretBytes
 

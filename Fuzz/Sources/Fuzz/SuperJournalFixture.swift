@@ -4,15 +4,17 @@ import SealedVFS
 import SystemPackage
 import VaultCrypto
 
-/// The name of a super-journal at the end of a hot journal, which anybody may have written there.
+/// The name of a super-journal at the end of a hot journal.
 ///
-/// No file goes but a super-journal that lists this journal, and an unfinished transaction stays only where
-/// the name is one that SQLite gives.
+/// It is untrusted: anyone could have written it.
+///
+/// SQLite must delete no file except a super-journal that lists this journal. An unfinished
+/// transaction can stay only if SQLite could have given the name.
 final class SuperJournalFixture {
   private static let question = "SELECT id || text FROM t ORDER BY id"
   private static let magic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
   private static let mark: [UInt8] = [0, 4, 0, 1]  // page 262145
-  /// The only one that SQLite may delete.
+  /// The only super-journal that SQLite is allowed to delete.
   private static let listing = "f.db-mj0123AB9CD"
 
   private let folder: FuzzFolder
@@ -74,7 +76,7 @@ final class SuperJournalFixture {
       guard folder.contents(neighbour) != bytes else { continue }
       require(
         neighbour == Self.listing && folder.contents(neighbour) == nil,
-        "\(neighbour) was deleted or changed")
+        "\(neighbour) is deleted or changed")
     }
     require(
       rows == nil || rows == committed || Self.mayStandForACommit(tail),
@@ -87,7 +89,7 @@ final class SuperJournalFixture {
     for (name, bytes) in neighbours where folder.contents(name) != bytes { folder.put(name, bytes) }
   }
 
-  /// What SQLite writes: page number, name, length, sum, magic.
+  /// The pointer as SQLite writes it: page number, name, length, sum, magic.
   private static func pointer(_ name: [UInt8]) -> [UInt8] {
     let sum = name.reduce(UInt32(0)) { $0 &+ UInt32(bitPattern: Int32(Int8(bitPattern: $1))) }
     return mark + name
@@ -96,7 +98,9 @@ final class SuperJournalFixture {
       } + magic
   }
 
-  /// Whether it ends with a name that SQLite gives: such a super-journal that is missing is its sign of a commit.
+  /// Whether the journal ends with a name that SQLite gives.
+  ///
+  /// If such a super-journal is missing, SQLite takes the transaction for committed.
   private static func mayStandForACommit(_ tail: [UInt8]) -> Bool {
     guard tail.count > 16 + 12 else { return false }
     let end = tail.dropLast(16).suffix(12)

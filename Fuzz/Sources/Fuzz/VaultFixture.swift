@@ -1,8 +1,10 @@
 @_spi(Testing) import DataVault
 import Foundation
 
-/// The parsers of a vault file: of the file, of a file whose digest was made to fit, and of the
-/// contents, which are reached in earnest only by who has the key.
+/// The parsers of a vault file: of the file, of a file with a corrected digest, and of the
+/// contents.
+///
+/// Outside this harness, only someone with the key reaches the parser of the contents.
 final class VaultFixture {
   private let file: [UInt8]
 
@@ -15,11 +17,13 @@ final class VaultFixture {
       + #""databases":null,"dataKeys":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8","items":{"a \" ":{"string":"v \\ \n \u00e4"},"b":{"binary":"AAEC"}}}"#)
       .utf8)
 
-  /// - Parameter template: a vault file; nil where there is none.
+  /// Reads the template; nil if the file does not exist.
+  ///
+  /// - Parameter template: the path of a vault file.
   init?(template: String) {
     guard let bytes = FileManager.default.contents(atPath: template) else { return nil }
     file = [UInt8](bytes)
-    require(FormatProbe.isFile(file), "\(template) is no vault")
+    require(FormatProbe.isFile(file), "\(template) is not a vault")
   }
 
   func run(_ input: UnsafeBufferPointer<UInt8>) {
@@ -28,8 +32,8 @@ final class VaultFixture {
     case 0:
       var bytes = file
       edits.apply(to: &bytes)
-      // Anything but the file itself fails its digest.
-      require(!FormatProbe.isFile(bytes) || bytes == file, "a changed file was taken")
+      // The digest must detect every change of the file.
+      require(!FormatProbe.isFile(bytes) || bytes == file, "a changed file is accepted")
     case 1:
       var head = Array(file.dropLast(Self.tailByteCount))
       edits.apply(to: &head)
@@ -42,7 +46,7 @@ final class VaultFixture {
     }
   }
 
-  /// What is read and written again is read as the same.
+  /// Contents that are read and written must be read as equal again.
   private func check(_ text: [UInt8]) {
     guard let written = FormatProbe.contents(text) else { return }
     require(FormatProbe.contents(written) == written, "contents change when written")

@@ -2,16 +2,16 @@ import CFuzzedSQLite
 import Foundation
 import SealedVFS
 
-/// Journals whose headers and records are nonsense, and authentic.
+/// Journals with invalid but authentic headers and records.
 extension Workbench {
   private static let headerByteCount = 512
   private static let pageByteCount = 4096
   private static let magic: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
 
-  /// Lets an open transaction's journal be written as SQLite writes it, from edited plaintext.
+  /// Writes an open transaction's journal as SQLite writes it, from edited plaintext.
   ///
-  /// Two segments, as after a sync in the midst of a transaction: where a header lies is fixed, what
-  /// it and the records say is not.
+  /// The journal has two segments, as after a sync within a transaction. The positions of the
+  /// headers are fixed. The contents of headers and records are not.
   func sealJournalAnew(_ edits: Edits) {
     let connection = Connection(path, vfs: SealedVFS.name)
     connection.run("PRAGMA synchronous = FULL; BEGIN; UPDATE t SET text = text || 'y'")
@@ -19,7 +19,7 @@ extension Workbench {
       let methods = journal.pointee.pMethods?.pointee
     else { return }
     var segments = [[UInt32(1), 2], [3]].map { Segment(pages: $0, of: main) }
-    // One after the other, so that a few bytes of input reach all of them.
+    // Contiguous, so that a few bytes of input reach all of them.
     var bytes = segments.flatMap { $0.header + $0.records }
     edits.apply(to: &bytes)
     for index in segments.indices { bytes = Array(segments[index].take(bytes)) }
@@ -40,7 +40,7 @@ extension Workbench {
     }
   }
 
-  /// A header and the records that it counts, as SQLite knows them.
+  /// A header and its records, as plaintext.
   private struct Segment {
     var header: [UInt8]
     var records: [UInt8] = []
@@ -65,7 +65,7 @@ extension Workbench {
       [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: word >> $0) }
     }
 
-    /// Takes this segment's bytes from the front of edited ones, as many as there are.
+    /// Takes this segment's bytes from the front of the edited bytes, as far as they suffice.
     mutating func take(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
       let rest = bytes.dropFirst(header.count)
       if bytes.count >= header.count { header = Array(bytes.prefix(header.count)) }
@@ -74,7 +74,8 @@ extension Workbench {
       return rest.dropFirst(byteCount)
     }
 
-    /// Header without a count, records, a sync, the count, a sync: pager.c, `syncJournal`.
+    /// Writes the header without a count, the records, a sync, the count, a sync: pager.c,
+    /// `syncJournal`.
     func write(
       to file: UnsafeMutablePointer<sqlite3_file>, at start: Int64, isSynchronized: Bool
     ) {

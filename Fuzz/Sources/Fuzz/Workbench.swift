@@ -4,16 +4,16 @@ import SealedVFS
 import SystemPackage
 import VaultCrypto
 
-/// A sealed database with its log or hot journal, to be changed and opened over and over.
+/// A sealed database with its log or hot journal, which the fuzzer changes and opens repeatedly.
 final class Workbench {
   let kind: Kind
   private let folder: FuzzFolder
   var path: String { folder.database }
   private let registration: KeyRegistration
   private var files: [String: [UInt8]] = [:]
-  /// The database before the transaction that its journal belongs to.
+  /// The database before the transaction of its journal.
   private var committed: [UInt8] = []
-  /// What an unauthentic change may show: nothing but what was there at some commit.
+  /// The allowed results after an unauthentic change: the contents at one of the commits.
   private var allowed: Set<[String]> = []
 
   enum Kind: String {
@@ -61,18 +61,18 @@ final class Workbench {
 
   func run(_ input: UnsafeBufferPointer<UInt8>) {
     guard let edits = Edits(input) else { return }
-    let isSealedAnew = edits.mode & 1 == 1
-    put(isSealedAnew ? nil : edits, leavesJournal: !(isSealedAnew && kind == .journal))
+    let isResealed = edits.mode & 1 == 1
+    put(isResealed ? nil : edits, leavesJournal: !(isResealed && kind == .journal))
     switch kind {
-    case _ where !isSealedAnew: break
+    case _ where !isResealed: break
     case .journal: sealJournalAnew(edits)
     case .database, .log: sealAnew(edits)
     }
     let connection = Connection(path, vfs: SealedVFS.name)
     connection.run("PRAGMA cell_size_check = \(edits.mode >> 1 & 1)")
     let rows = connection.run(Self.question)
-    if !isSealedAnew, kind == .log, let rows { require(allowed.contains(rows), "a wrong row") }
-    if !isSealedAnew, kind == .database, let rows, (files[""]?.count ?? 0) > 0 {
+    if !isResealed, kind == .log, let rows { require(allowed.contains(rows), "a wrong row") }
+    if !isResealed, kind == .database, let rows, (files[""]?.count ?? 0) > 0 {
       require(allowed.contains(rows) || rows.isEmpty, "a wrong row")
     }
     connection.run("PRAGMA integrity_check")
@@ -80,7 +80,7 @@ final class Workbench {
     connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
   }
 
-  /// Writes the template's files, one of them edited.
+  /// Writes the files of the template, with one of them edited.
   private func put(_ edits: Edits?, leavesJournal: Bool) {
     for suffix in ["", "-wal", "-journal", "-shm"] {
       guard leavesJournal || suffix != "-journal", var bytes = files[suffix] else {
@@ -93,7 +93,7 @@ final class Workbench {
     }
   }
 
-  /// Edits plaintext and lets the VFS seal it: what SQLite then reads is authentic nonsense.
+  /// Edits the plaintext and has the VFS seal it, so that SQLite reads authentic but invalid data.
   private func sealAnew(_ edits: Edits) {
     let connection = Connection(path, vfs: SealedVFS.name)
     connection.run("SELECT * FROM t; BEGIN IMMEDIATE")
@@ -124,7 +124,7 @@ final class Workbench {
         }
       }
     }
-    // The connection is let go as by a kill: its files are copied before it can tidy up.
+    // As after a kill: the files are copied before the connection closes and cleans up.
     let kept = ["", "-wal"].map { FileManager.default.contents(atPath: path + $0) }
     connection.run("ROLLBACK")
     _ = consume connection

@@ -2,13 +2,16 @@ internal import ArgumentParser
 internal import SealedSQLite
 internal import SystemPackage
 
-/// `datavault database`.
+/// The command `datavault database`.
 struct DatabaseCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "database", abstract: "Check, rescue and exchange database files.",
+    commandName: "database", abstract: "Check, salvage and convert database files.",
     discussion: """
-      Any sealed database, not only the messages of a home. A key is 32 bytes in a file, from a \
-      descriptor, or a binary item of a vault.
+      Example:
+        datavault database verify app.db --key-item messaging/app-key
+
+      These commands work on any sealed database, not only on the queue of a home. A key is 32 \
+      bytes from a file, from a file descriptor, or from a binary item of a vault.
       """,
     subcommands: [
       DatabaseVerifyCommand.self, DatabaseSalvageCommand.self, DatabaseExportCommand.self,
@@ -16,20 +19,20 @@ struct DatabaseCommand: AsyncParsableCommand {
     ])
 }
 
-/// `--format`, of the file that is not the sealed one.
+/// The option `--format`: the format of the file to convert from or to.
 enum DatabaseFormat: String, CaseIterable, ExpressibleByArgument {
   case sealed
   case sqlcipher4
   case plain
 }
 
-/// The `FILE NEW-FILE` of the commands that copy.
+/// The arguments `FILE NEW-FILE` of the commands that copy.
 struct FileAndNewFile: ParsableArguments {
-  @Argument(help: ArgumentHelp("The database, which stays as it is.", valueName: "file"))
+  @Argument(help: ArgumentHelp("The database. It is not changed.", valueName: "file"))
   var file: String
 
   @Argument(
-    help: ArgumentHelp("Where the new one is to lie; nothing may be there.", valueName: "new-file"))
+    help: ArgumentHelp("The new database. The file must not exist.", valueName: "new-file"))
   var newFile: String
 
   func validate() throws {
@@ -37,26 +40,31 @@ struct FileAndNewFile: ParsableArguments {
     try Self.requireName(newFile, "NEW-FILE")
   }
 
-  /// An empty path would be that of a directory to some calls, and nothing to others.
+  /// Refuses an empty path: some calls take it for a directory, others for a missing file.
   static func requireName(_ path: String, _ argument: String) throws {
-    guard !path.isEmpty else { throw ValidationError("\(argument) is empty") }
+    guard !path.isEmpty else { throw ValidationError("\(argument) must not be empty") }
   }
 
   var source: FilePath { FilePath(file) }
   var target: FilePath { FilePath(newFile) }
 }
 
-/// `datavault database export FILE NEW-FILE --format FORMAT`.
+/// The command `datavault database export FILE NEW-FILE --format FORMAT`.
 struct DatabaseExportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "export",
-    abstract: "Write a sealed database as a file of another format, or under another key.",
-    discussion: "A plain file can be read by everyone who can read the file.")
+    abstract: "Copy a sealed database to another format or another key.",
+    discussion: """
+      Example:
+        datavault database export app.db new.db --format plain --key-file app.key
+
+      A plain file is not encrypted: anyone who can read the file can read its contents.
+      """)
 
   @OptionGroup var files: FileAndNewFile
-  @Option(help: "The new file's format.") var format: DatabaseFormat
-  @OptionGroup var access: DatabaseAccess
+  @Option(help: "The format of the new file.") var format: DatabaseFormat
   @OptionGroup var newKeyOptions: NewKeyOptions
+  @OptionGroup var access: DatabaseAccess
 
   func validate() throws { try access.checkDescriptors(with: newKeyOptions) }
 
@@ -70,19 +78,22 @@ struct DatabaseExportCommand: AsyncParsableCommand {
   }
 }
 
-/// `datavault database import FILE NEW-FILE --format FORMAT`.
+/// The command `datavault database import FILE NEW-FILE --format FORMAT`.
 struct DatabaseImportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "import", abstract: "Make a sealed database of a file of another format.",
+    commandName: "import", abstract: "Create a sealed database from a file of another format.",
     discussion: """
-      The old file stays as it is, readable as it was: remove it, and its copies, when the new one \
-      has been checked.
+      Example:
+        datavault database import old.db app.db --format plain --new-key-file app.key
+
+      The old file stays readable. After you have checked the new file, remove the old one and its \
+      copies.
       """)
 
   @OptionGroup var files: FileAndNewFile
-  @Option(help: "The old file's format.") var format: DatabaseFormat
-  @OptionGroup var access: DatabaseAccess
+  @Option(help: "The format of the old file.") var format: DatabaseFormat
   @OptionGroup var newKeyOptions: NewKeyOptions
+  @OptionGroup var access: DatabaseAccess
 
   func validate() throws { try access.checkDescriptors(with: newKeyOptions) }
 

@@ -4,21 +4,24 @@ internal import SealedVFS
 internal import SystemPackage
 internal import VaultCrypto
 
-/// `datavault database verify FILE`.
+/// The command `datavault database verify FILE`.
 struct DatabaseVerifyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
-    abstract: "Read every page of a sealed database and name the damaged ones.",
+    abstract: "Check a sealed database and list its damaged pages.",
     discussion: """
-      Its write-ahead log and journal are read too. Where every page is authentic, SQLite checks that \
-      their contents agree, which takes longer than the reading. Nothing is changed. Ends with 65 when \
-      something is damaged.
+      The command reads every page, the write-ahead log and the journal, and changes nothing. If \
+      every page is authentic, SQLite then checks that the contents of the pages are consistent. \
+      This takes longer than the reading; --quick omits it.
+
+      The command fails with 65 if something is damaged. It fails with 75 while a process has the \
+      database open in WAL mode.
       """)
 
   @Argument(help: ArgumentHelp("The database.", valueName: "file")) var file: String
-  @Flag(help: "Leave the contents of the pages unchecked.") var quick = false
-  @OptionGroup var access: DatabaseAccess
+  @Flag(help: "Omit SQLite's check of the contents.") var quick = false
   @OptionGroup var report: ReportOptions
+  @OptionGroup var access: DatabaseAccess
 
   func validate() throws { try FileAndNewFile.requireName(file, "FILE") }
 
@@ -33,30 +36,34 @@ struct DatabaseVerifyCommand: AsyncParsableCommand {
     guard verification.isAuthentic else {
       throw CommandFailure(
         .badData, "\(file) is damaged",
-        hint: "keep the files as they are; datavault database salvage copies what is whole")
+        hint: "keep the files unchanged; datavault database salvage copies the intact rows")
     }
     guard verification.isClean else {
       throw CommandFailure(
         .badData, "\(file): its pages contradict each other",
-        hint: "every page is authentic: one may be an older version of itself; compare a backup")
+        hint: "every page is authentic, so one is probably an older version: compare a backup")
     }
   }
 }
 
-/// `datavault database salvage FILE NEW-FILE`.
+/// The command `datavault database salvage FILE NEW-FILE`.
 struct DatabaseSalvageCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "salvage",
-    abstract: "Copy all rows that can still be reached out of a damaged database into a new one.",
+    abstract: "Copy the intact rows of a damaged database into a new one.",
     discussion: """
-      Reports by table what was lost, and ends with 65 when something was. FILE is not changed. \
-      Without a --new-key option the new file has the same key.
+      Example:
+        datavault database salvage app.db new.db --key-file app.key
+
+      The command reports the losses of each table, and fails with 65 if something was lost. It \
+      does not change FILE. Without a --new-key option, the new file gets the same key. The \
+      command fails with 75 while a process has the database open in WAL mode.
       """)
 
   @OptionGroup var files: FileAndNewFile
-  @OptionGroup var access: DatabaseAccess
   @OptionGroup var newKeyOptions: NewKeyOptions
   @OptionGroup var report: ReportOptions
+  @OptionGroup var access: DatabaseAccess
 
   func validate() throws { try access.checkDescriptors(with: newKeyOptions) }
 
@@ -73,12 +80,12 @@ struct DatabaseSalvageCommand: AsyncParsableCommand {
     guard salvage.isComplete else {
       throw CommandFailure(
         .badData, "not everything in \(files.file) could be copied",
-        hint: "what could is in \(files.newFile)")
+        hint: "the intact rows are in \(files.newFile)")
     }
   }
 }
 
-/// What opens a database file, and the vault that may keep its key.
+/// The options that name the key of a database file, and what opens the vault that stores it.
 struct DatabaseAccess: ParsableArguments {
   @OptionGroup var keyOptions: KeyOptions
   @OptionGroup var home: HomeOptions
@@ -88,23 +95,25 @@ struct DatabaseAccess: ParsableArguments {
     try DescriptorRules.check(keyOptions.choice.descriptors + credentials.descriptors)
   }
 
-  /// Two keys and a password cannot come from one descriptor.
+  /// Refuses a descriptor that is given for more than one secret.
   func checkDescriptors(with newKey: NewKeyOptions) throws {
     try DescriptorRules.check(
       keyOptions.choice.descriptors + newKey.choice.descriptors + credentials.descriptors)
   }
 
-  /// The key that was named.
+  /// Reads the key that an option names.
   func key() async throws -> SecretBytes {
     try await read(keyOptions.choice.demand())
   }
 
-  /// A sealed database's key from anywhere, out of a vault of this home where it is an item.
+  /// Reads a sealed database's key.
+  ///
+  /// Where the key is an item, it opens a vault of this home.
   func read(_ place: KeyLocation) async throws -> SecretBytes {
     try await place.readKey(vaultAccess)
   }
 
-  /// A file of a format with the key that was named for it.
+  /// A database file of this format, with the key that an option names for it.
   func file(
     _ format: DatabaseFormat, at path: FilePath, key: KeyChoice
   ) async throws -> DatabaseFile {
@@ -117,7 +126,7 @@ struct DatabaseAccess: ParsableArguments {
     case .plain:
       guard key.place == nil else {
         throw CommandFailure(
-          .usage, "a plain database has no key", hint: "leave --\(key.prefix)key- out")
+          .usage, "a plain database has no key", hint: "omit the --\(key.prefix)key- options")
       }
       return .plain(path)
     }

@@ -4,21 +4,21 @@ internal import SealedVFS
 internal import SystemPackage
 internal import VaultCrypto
 
-/// Where the key comes from that opens a database file.
+/// The options that name the key of an existing database file.
 struct KeyOptions: ParsableArguments {
   @Option(
     name: .customLong("key-file"),
-    help: ArgumentHelp("Read the key from a file, all of it.", valueName: "file"))
+    help: ArgumentHelp("Read the key from a file.", valueName: "file"))
   var file: String?
 
   @Option(
     name: .customLong("key-fd"),
-    help: ArgumentHelp("Read the key from an open file descriptor.", valueName: "n"))
+    help: ArgumentHelp("Read the key from a file descriptor.", valueName: "n"))
   var descriptor: Int32?
 
   @Option(
     name: .customLong("key-item"),
-    help: ArgumentHelp("Take the key from an item of a vault.", valueName: "vault/name"))
+    help: ArgumentHelp("Read the key from an item of a vault.", valueName: "vault/name"))
   var item: String?
 
   var choice: KeyChoice {
@@ -28,21 +28,21 @@ struct KeyOptions: ParsableArguments {
   func validate() throws { try choice.validate() }
 }
 
-/// Where the key comes from that a new database file gets.
+/// The options that name the key of a new database file.
 struct NewKeyOptions: ParsableArguments {
   @Option(
     name: .customLong("new-key-file"),
-    help: ArgumentHelp("Read the new file's key from a file, all of it.", valueName: "file"))
+    help: ArgumentHelp("Read the new file's key from a file.", valueName: "file"))
   var file: String?
 
   @Option(
     name: .customLong("new-key-fd"),
-    help: ArgumentHelp("Read the new file's key from an open file descriptor.", valueName: "n"))
+    help: ArgumentHelp("Read the new file's key from a file descriptor.", valueName: "n"))
   var descriptor: Int32?
 
   @Option(
     name: .customLong("new-key-item"),
-    help: ArgumentHelp("Take the new file's key from an item of a vault.", valueName: "vault/name"))
+    help: ArgumentHelp("Read the new file's key from an item of a vault.", valueName: "vault/name"))
   var item: String?
 
   var choice: KeyChoice {
@@ -52,9 +52,11 @@ struct NewKeyOptions: ParsableArguments {
   func validate() throws { try choice.validate() }
 }
 
-/// What was said of where one key comes from; of three ways one at most.
+/// The location of one key, as the options name it.
+///
+/// At most one of the three is set.
 struct KeyChoice {
-  /// Before `key-file`, `key-fd` and `key-item`.
+  /// The prefix of the names `key-file`, `key-fd` and `key-item`: empty or `new-`.
   let prefix: String
   let file: String?
   let descriptor: Int32?
@@ -65,7 +67,7 @@ struct KeyChoice {
   func validate() throws {
     guard [file, descriptor.map(String.init), item].count(where: { $0 != nil }) <= 1 else {
       throw ValidationError(
-        "give one of --\(prefix)key-file, --\(prefix)key-fd and --\(prefix)key-item")
+        "give only one of --\(prefix)key-file, --\(prefix)key-fd and --\(prefix)key-item")
     }
     try DescriptorRules.check(descriptors)
   }
@@ -76,7 +78,7 @@ struct KeyChoice {
     return item.map(KeyLocation.item)
   }
 
-  /// The place, which every file must have that is not plain.
+  /// The location, or an error if no option names one.
   func demand() throws(CommandFailure) -> KeyLocation {
     guard let place else {
       throw CommandFailure(
@@ -89,16 +91,18 @@ struct KeyChoice {
   }
 }
 
-/// Where the key of a database file is; never the terminal, as nobody types 32 bytes.
+/// The location of a database file's key.
+///
+/// The terminal is not one: 32 bytes are too many to type.
 enum KeyLocation {
   case file(String)
   case descriptor(Int32)
   /// An item of a vault, written `VAULT/NAME`.
   case item(String)
 
-  /// The 32 bytes of a sealed database's key.
+  /// Reads the 32 bytes of a sealed database's key.
   ///
-  /// - Parameter access: asked for only where the key is an item.
+  /// - Parameter access: opens the vault. Called only if the key is an item.
   func readKey(_ access: () throws -> VaultAccess) async throws -> SecretBytes {
     switch self {
     case .file(let path): try KeySource.file(FilePath(path)).read()
@@ -107,7 +111,7 @@ enum KeyLocation {
     }
   }
 
-  /// A passphrase, without the final newline of a file.
+  /// Reads a passphrase, without the final newline of a file.
   func readPassphrase(_ access: () throws -> VaultAccess) async throws -> SecretBytes {
     switch self {
     case .file(let path): try SecretSource.file(path).read()
@@ -120,7 +124,7 @@ enum KeyLocation {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2 else {
       throw CommandFailure(
-        .usage, "\(text) does not name an item", hint: "write VAULT/NAME")
+        .usage, "'\(text)' does not name an item", hint: "write VAULT/NAME")
     }
     let vault = try await access.open(VaultID(String(parts[0])))
     return try await vault.item(String(parts[1])).bytes.copy()

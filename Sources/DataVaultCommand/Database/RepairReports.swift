@@ -15,32 +15,32 @@ struct VerificationOutput: Encodable {
 
   var text: String { text(verdict: verdict) }
 
-  /// The same under another headline, where more than the file was looked at.
+  /// The same report with another verdict, where a command checks more than the file.
   func text(verdict: String) -> String {
     (["\(file.onOneLine): \(verdict)"] + pages + log + journal + contents + warnings)
       .map { "\($0)\n" }.joined()
   }
 
   private var verdict: String {
-    if isClean { return "whole" }
-    return findings.isAuthentic ? "authentic, and contradicts itself" : "damaged"
+    if isClean { return "intact" }
+    return findings.isAuthentic ? "authentic, but inconsistent" : "damaged"
   }
 
   private var pages: [String] {
     var lines = ["pages      \(findings.pageCount)"]
     if findings.isHeaderDamaged {
-      lines.append("header     damaged, and the key fits all the same")
+      lines.append("header     damaged, but the key opens the pages")
     }
     if findings.damagedPageCount > 0 {
       lines.append("damaged    \(Self.list(findings.damagedPages, of: findings.damagedPageCount))")
     }
     if findings.damagedFreePageCount > 0 {
-      lines.append("free       \(findings.damagedFreePageCount) damaged pages that hold nothing")
+      lines.append("free       \(findings.damagedFreePageCount) damaged pages that contain no data")
     }
     if findings.repairedPageCount > 0 {
       lines.append(
         "repaired   \(Self.list(findings.repairedPages, of: findings.repairedPageCount))"
-          + ", by the log or the journal at the next opening for writing")
+          + ", by the log or the journal when the database is next opened for writing")
     }
     if findings.emptyPageCount > 0 {
       lines.append("empty      \(Self.list(findings.emptyPages, of: findings.emptyPageCount))")
@@ -57,13 +57,14 @@ struct VerificationOutput: Encodable {
     case .absent: return []
     case .empty:
       return log.discardedTail.map {
-        ["log        its header is not whole: \($0.frameCount) frames are not used"]
+        ["log        damaged header: \($0.frameCount) frames are not used"]
       } ?? []
-    case .foreign: return ["log        not a sealed one: opening is refused while it lies there"]
+    case .foreign:
+      return ["log        not a sealed log: the database cannot be opened while it exists"]
     case .sealed:
       let tail = log.discardedTail.map {
-        "; \($0.frameCount) from frame \($0.firstFrame) on are not used: torn by a power cut, "
-          + "or damaged"
+        "; \($0.frameCount) frames from frame \($0.firstFrame) are not used: cut off by a power "
+          + "failure, or damaged"
       }
       return ["log        \(log.committedFrameCount) committed frames\(tail ?? "")"]
     }
@@ -75,46 +76,49 @@ struct VerificationOutput: Encodable {
     case .absent: return []
     case .finished where journal.lacksSuperJournal:
       return [
-        "journal    of a transaction over several databases whose super-journal is missing: taken for "
-          + "committed, \(journal.unusedRecordCount) records are not used"
+        "journal    of a transaction over several databases whose super-journal is missing: "
+          + "taken for committed; \(journal.unusedRecordCount) records are not used"
       ]
     case .finished where journal.unusedRecordCount > 0:
       return [
-        "journal    no header that opens: \(journal.unusedRecordCount) records behind it open, and are "
-          + "not used"
+        "journal    unreadable header: \(journal.unusedRecordCount) readable records after it "
+          + "are not used"
       ]
     case .finished: return []
-    case .inUse: return ["journal    of a transaction that goes on"]
+    case .inUse: return ["journal    of a transaction in progress"]
     case .hot:
       let damage =
         journal.damagedRecordCount > 0
         ? "; damaged: \(Self.list(journal.damagedRecords, of: journal.damagedRecordCount))" : ""
-      return ["journal    \(journal.recordCount) records, to be rolled back\(damage)"]
+      return ["journal    \(journal.recordCount) records to roll back\(damage)"]
     case .damaged:
       let fault = journal.superJournalFault.map { ": \($0)" } ?? ""
       return ["journal    damaged, and the database needs it\(fault)"]
-    case .foreign: return ["journal    not a sealed one: opening is refused while it lies there"]
+    case .foreign:
+      return ["journal    not a sealed journal: the database cannot be opened while it exists"]
     }
   }
 
-  /// What nothing is lost by, or may have been lost before: exit code 0.
+  /// Findings that lose no data now, although data could have been lost earlier.
+  ///
+  /// The exit code is 0.
   private var warnings: [String] {
     var lines: [String] = []
     if !findings.log.changedHeaderFrames.isEmpty {
       lines.append(
         "warning    the log's copies of page 1 have another file header, in frames "
           + Self.list(findings.log.changedHeaderFrames, of: findings.log.changedHeaderFrames.count)
-          + ": it was changed, and is not used")
+          + ": the header was changed and is not used")
     }
     if !findings.journal.changedHeaderRecords.isEmpty {
       lines.append(
-        "warning    the journal's copy of page 1 has another file header: it was changed, and is "
+        "warning    the journal's copy of page 1 has another file header: it was changed and is "
           + "not used")
     }
     if let other = findings.log.otherGeneration {
       lines.append(
         "warning    the log holds \(other.commitCount) commits of another generation, of which the "
-          + "database lacks \(other.missingPageCount) pages: the log's header may have been changed"
+          + "database lacks \(other.missingPageCount) pages: the log's header was possibly changed"
       )
     }
     return lines
@@ -124,14 +128,14 @@ struct VerificationOutput: Encodable {
     let unchecked = findings.uncheckedTables.map { "unchecked  table \($0.onOneLine)" }
     switch findings.contentCheck {
     case .notAsked: return ["contents   not checked"]
-    case .notPossible: return ["contents   not checked: something above is damaged"]
+    case .notPossible: return ["contents   not checked, because of the damage above"]
     case .done where findings.contentFaults.isEmpty:
-      return ["contents   in agreement"] + unchecked
+      return ["contents   consistent"] + unchecked
     case .done: return findings.contentFaults.map { "contents   \($0.onOneLine)" } + unchecked
     }
   }
 
-  /// The first twenty numbers, and how many more there are.
+  /// The first twenty numbers, then how many more there are.
   private static func list(_ numbers: [some BinaryInteger], of count: Int) -> String {
     let shown = numbers.prefix(20)
     let rest = count - shown.count
@@ -170,27 +174,27 @@ struct SalvageOutput: Encodable {
 
   private var remarks: [String] {
     var remarks: [String] = []
-    if !findings.isSchemaWhole { remarks.append("a part of the schema is lost") }
+    if !findings.isSchemaWhole { remarks.append("part of the schema is lost") }
     if !findings.areSettingsKept {
-      remarks.append("text encoding, versions and auto-vacuum mode are lost: defaults were taken")
+      remarks.append("text encoding, versions and auto-vacuum mode are lost: defaults are used")
     }
     if !findings.areLogAndJournalWhole {
       remarks.append(
-        "log or journal are damaged or foreign: rows can be missing, or of a transaction that "
-          + "never ended")
+        "the log or the journal is damaged or foreign: rows can be missing, or belong to an "
+          + "uncommitted transaction")
     }
     if let tail = findings.discardedLogTail {
       remarks.append(
-        "\(tail.frameCount) frames of the log, from frame \(tail.firstFrame) on, were not used: "
-          + "torn by a power cut, or damaged")
+        "\(tail.frameCount) frames of the log, from frame \(tail.firstFrame), were not used: "
+          + "cut off by a power failure, or damaged")
     }
     return remarks
       + findings.notRecreated.map {
-        "not made again: \($0.name.onOneLine): \($0.reason.onOneLine)"
+        "not recreated: \($0.name.onOneLine): \($0.reason.onOneLine)"
       }
   }
 
-  /// The first few ranges of rowids, and how many more there are.
+  /// The first five ranges of rowids, then how many more there are.
   private static func list(_ ranges: [SalvageReport.RowIDRange]) -> String {
     if ranges.isEmpty { return "" }
     let shown = ranges.prefix(5).map {

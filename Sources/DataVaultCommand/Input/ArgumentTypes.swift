@@ -2,7 +2,8 @@ internal import ArgumentParser
 internal import DataVault
 internal import Foundation
 
-/// A moment as RFC 3339 writes it, to 100 ns: `2026-11-21T08:15:00Z`, `2026-11-21T09:15:00.5+01:00`.
+/// A date in RFC 3339 format with a resolution of 100 ns: `2026-11-21T08:15:00Z`,
+/// `2026-11-21T09:15:00.5+01:00`.
 struct DateArgument: ExpressibleByArgument {
   /// Units of 100 ns since 1970.
   let ticks: Int64
@@ -11,7 +12,9 @@ struct DateArgument: ExpressibleByArgument {
     self.ticks = ticks
   }
 
-  /// Nil for anything else, days that no calendar has included.
+  /// Parses a date.
+  ///
+  /// Nil if the text has another format, or names a day that does not exist.
   init?(argument: String) {
     let pattern =
       /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,7}))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))/
@@ -31,7 +34,9 @@ struct DateArgument: ExpressibleByArgument {
     ticks = seconds * 10_000_000 + fraction
   }
 
-  /// The text that gives the same again.
+  /// The date as RFC 3339 text.
+  ///
+  /// Parsing the text returns the same date.
   var text: String {
     let date = Date(timeIntervalSince1970: Double(ticks / 10_000_000))
     let fraction = ticks % 10_000_000
@@ -45,7 +50,7 @@ struct DateArgument: ExpressibleByArgument {
   private static let style = Date.ISO8601FormatStyle()
 }
 
-/// A time span with its unit: `500ms`, `30s`, `15m`, `2h`, `7d`.
+/// A duration with its unit: `500ms`, `30s`, `15m`, `2h`, `7d`.
 struct DurationArgument: ExpressibleByArgument {
   static let standardLease = DurationArgument(.seconds(30), "30s")
   static let standardSession = DurationArgument(.seconds(900), "15m")
@@ -58,7 +63,7 @@ struct DurationArgument: ExpressibleByArgument {
     self.text = text
   }
 
-  /// What the default looks like in the help.
+  /// The default as the help shows it.
   var defaultValueDescription: String { text }
 
   init?(argument: String) {
@@ -76,9 +81,9 @@ struct DurationArgument: ExpressibleByArgument {
   }
 }
 
-/// The `VAULT` of a command line.
+/// The argument `VAULT`.
 struct VaultArgument: ParsableArguments {
-  @Argument(help: ArgumentHelp("The vault: a-z, 0-9, - and _.", valueName: "vault"))
+  @Argument(help: ArgumentHelp("The vault's id: 1 to 64 of a-z, 0-9, - and _.", valueName: "vault"))
   var text: String
 
   func id() throws(VaultError) -> VaultID {

@@ -1,17 +1,22 @@
 internal import Glibc
 
-/// What the system and the language's runtime would write of this process if it crashed: messages, and
-/// OpenSSL's copies of keys.
+/// Prevents crash reports that could contain secrets.
+///
+/// The kernel's core file and the Swift runtime's crash report contain memory of the process:
+/// messages, and OpenSSL's copies of keys.
 enum CrashTraces {
-  /// Lets nothing be written from here on; belongs before the first secret.
+  /// Disables core files and crash reports.
+  ///
+  /// Call it before the process reads its first secret.
   static func forbid() {
     forbidCore()
     forbidReport()
   }
 
-  /// No core file, and none for a program that takes them.
+  /// Disables the core file, and the program that core(5) pipes it to.
   ///
-  /// To the kernel a limit of 1 means neither; 0 does not keep it from starting such a program. See core(5).
+  /// The limit is 1 because a limit of 0 does not stop the kernel from piping the core to a
+  /// program. See core(5).
   private static func forbidCore() {
     let resource = __rlimit_resource_t(RLIMIT_CORE.rawValue)
     var limit = rlimit()
@@ -22,14 +27,16 @@ enum CrashTraces {
     unsafe setrlimit(resource, &limit)
   }
 
-  /// Swift's runtime, where its `swift-backtrace` is installed, prints the registers, and 16 bytes of
-  /// memory at each, to standard error.
+  /// Removes the crash handlers of Swift's runtime.
+  ///
+  /// Where `swift-backtrace` is installed, they print the registers, and 16 bytes of the memory at
+  /// each address, to standard error.
   private static func forbidReport() {
     for number in [SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP] {
       var action = sigaction()
       guard unsafe sigaction(number, nil, &action) == 0,
         action.sa_flags & SA_SIGINFO != 0
-      else { continue }  // ignored, or as the system has it
+      else { continue }  // ignored, or the system's default
       signal(number, SIG_DFL)
     }
   }

@@ -3,44 +3,44 @@ internal import DataVault
 internal import SealedVFS
 internal import SystemPackage
 
-/// Where comes from what opens a vault: a password, a recovery code or a key file.
+/// The options that name what opens a vault: a password, a recovery code or a key file.
 struct CredentialOptions: ParsableArguments {
   @OptionGroup var password: PasswordOptions
 
   @Option(
     name: .customLong("recovery-code-file"),
-    help: ArgumentHelp("Open by a recovery code, read from a file.", valueName: "file"))
+    help: ArgumentHelp("Open the vault with a recovery code read from a file.", valueName: "file"))
   var recoveryCodeFile: String?
 
   @Option(
     name: .customLong("recovery-code-fd"),
     help: ArgumentHelp(
-      "Open by a recovery code, read from an open file descriptor.", valueName: "n"))
+      "Open the vault with a recovery code read from a file descriptor.", valueName: "n"))
   var recoveryCodeDescriptor: Int32?
 
   @Flag(
     name: .customLong("recovery-code-prompt"),
-    help: "Open by a recovery code, asked for at the terminal, which does not show it.")
+    help: "Open the vault with a recovery code typed at the terminal, without echo.")
   var asksForRecoveryCode = false
 
   @Option(
     name: .customLong("slot-key-file"),
     help: ArgumentHelp(
-      "Open by a key file: 32 bytes that only their owner may read.", valueName: "file"))
+      "Open the vault with a key file: 32 bytes, readable only by its owner.", valueName: "file"))
   var slotKeyFile: String?
 
   @Option(
     name: .customLong("slot-key-fd"),
     help: ArgumentHelp(
-      "Open by a key file, read from an open file descriptor.", valueName: "n"))
+      "Open the vault with a key file read from a file descriptor.", valueName: "n"))
   var slotKeyDescriptor: Int32?
 
   @Flag(
     name: .customLong("require-secured"),
-    help: "Neither make nor open a vault under the publicly known password.")
+    help: "Refuse to create or open a vault with the publicly known password.")
   var demandsSecured = false
 
-  /// Whether a vault under the publicly known password must be neither made nor opened.
+  /// Whether the command must refuse to create or open a vault under the publicly known password.
   func requiresSecuredVault() throws(CommandFailure) -> Bool {
     if demandsSecured { return true }
     let variable = "DATAVAULT_REQUIRE_SECURED"
@@ -49,11 +49,13 @@ struct CredentialOptions: ParsableArguments {
     case "1": return true
     default:
       throw CommandFailure(
-        .usage, "the variable \(variable) is neither 0 nor 1", hint: "set it to 1")
+        .usage, "the environment variable \(variable) is neither 0 nor 1", hint: "set it to 1 or 0")
     }
   }
 
-  /// Whether a source was named: it is used then, and nothing in its place.
+  /// Whether an option names a source.
+  ///
+  /// The command then uses that source and no other.
   var areGiven: Bool { password.areGiven || otherCount > 0 }
 
   var descriptors: [Int32] {
@@ -63,12 +65,12 @@ struct CredentialOptions: ParsableArguments {
 
   func validate() throws {
     guard otherCount <= 1, otherCount == 0 || !password.areGiven else {
-      throw ValidationError("give one of a password, a recovery code and a key file")
+      throw ValidationError("give only one of a password, a recovery code and a key file")
     }
     try DescriptorRules.check(descriptors)
   }
 
-  /// The secret from the source that was named, else a password from the terminal.
+  /// Reads the secret from the named source, otherwise a password from the terminal.
   func read(for id: VaultID) throws -> VaultSecret {
     if let source = otherSource(for: id) { return try source.read() }
     return .password(try password.read(for: id))
@@ -90,13 +92,13 @@ struct CredentialOptions: ParsableArguments {
   }
 }
 
-/// Where a recovery code or a slot's key comes from.
+/// The source of a recovery code or of a slot's key.
 enum SlotSecretSource {
   case recoveryCode(SecretSource)
-  /// 32 bytes, none of them dropped; a file has to be its owner's alone.
+  /// 32 bytes, all of which count. Only its owner must be able to read or write the file.
   case keyFile(KeySource)
 
-  /// The person at the terminal, who types a recovery code.
+  /// A recovery code that the user types at the terminal.
   static func recoveryCodePrompt(for id: VaultID) -> SlotSecretSource {
     .recoveryCode(
       .terminal(

@@ -1,7 +1,9 @@
 internal import ArgumentParser
 internal import Glibc
 
-/// The process's environment; a variable that is empty counts as absent.
+/// The process's environment.
+///
+/// An empty variable counts as absent.
 enum Environment {
   static subscript(name: String) -> String? {
     guard let value = unsafe getenv(name) else { return nil }
@@ -9,18 +11,20 @@ enum Environment {
     return text.isEmpty ? nil : text
   }
 
-  /// A variable that holds a path.
+  /// A variable that holds a path; nil where it is absent or empty.
   ///
-  /// Swift repairs what is not UTF-8, and something else would be opened or made.
+  /// Swift replaces bytes that are not UTF-8, and the program would open or create another path.
+  /// Such a variable is therefore an error.
   static func path(_ name: String) throws(CommandFailure) -> String? {
     guard let value = unsafe getenv(name) else { return nil }
     guard let path = unsafe String(validatingCString: value) else {
-      throw CommandFailure(.usage, "the variable \(name) is not UTF-8", hint: "give --home DIR")
+      throw CommandFailure(
+        .usage, "the environment variable \(name) is not UTF-8", hint: "give --home DIR")
     }
     return path.isEmpty ? nil : path
   }
 
-  /// Where relative paths begin; nil when that directory was removed, or is not UTF-8.
+  /// The working directory; nil if it was removed, or its name is not UTF-8.
   static var workingDirectory: String? {
     guard let path = unsafe getcwd(nil, 0) else { return nil }
     defer { unsafe free(path) }
@@ -28,52 +32,59 @@ enum Environment {
   }
 }
 
-/// The words of the command line.
+/// The arguments of the command line.
 enum Arguments {
-  /// Swift repairs what is not UTF-8: two names, or two homes, that differ there would become one.
+  /// Refuses arguments that are not UTF-8.
+  ///
+  /// Swift replaces such bytes: two different names, or two different homes, would become equal.
   static func requireUTF8() throws(CommandFailure) {
     for index in 0..<Int(CommandLine.argc) {
       guard let argument = unsafe CommandLine.unsafeArgv[index] else { return }
       guard unsafe String(validatingCString: argument) != nil else {
         throw CommandFailure(
-          .usage, "argument \(index) is not UTF-8", hint: "datavault help shows every command")
+          .usage, "argument \(index) is not UTF-8",
+          hint: "run 'datavault help' to list the commands")
       }
     }
   }
 }
 
-/// Descriptors 0, 1 and 2.
+/// The file descriptors 0, 1 and 2.
 enum StandardDescriptors {
-  /// Takes those that came closed.
+  /// Opens each standard descriptor that the parent process has closed.
   ///
-  /// Else a file that is opened later, such as the database, would get their number and then what
-  /// was meant for standard output. They take no bytes and give none: using them is still an error.
+  /// Otherwise a file that is opened later, such as the database, would get its number, and receive
+  /// what was meant for standard output. `/dev/null` is opened in the wrong mode, so that using the
+  /// descriptor is still an error.
   static func occupy() {
     for (descriptor, mode) in [
       (STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY),
     ] where fcntl(descriptor, F_GETFD) < 0 {
-      // The lowest free number is this one.
+      // open(2) returns the lowest free number, which is this one.
       _ = unsafe open("/dev/null", mode)
     }
   }
 }
 
-/// What holds for descriptors that carry secrets.
+/// The rules for descriptors that carry secrets.
 enum DescriptorRules {
-  /// Each is read to its end: a second secret from the same one would be empty.
+  /// Refuses a descriptor that is given twice.
+  ///
+  /// The program reads each descriptor to its end: a second secret from the same one would be
+  /// empty.
   static func check(_ descriptors: [Int32]) throws {
     guard descriptors.allSatisfy({ $0 >= 0 }) else {
-      throw ValidationError("a file descriptor is not negative")
+      throw ValidationError("a file descriptor must not be negative")
     }
     guard Set(descriptors).count == descriptors.count else {
-      throw ValidationError("each secret needs a file descriptor of its own")
+      throw ValidationError("each secret needs its own file descriptor")
     }
   }
 
-  /// Standard input cannot carry both.
+  /// Refuses standard input as the source of a secret where it already carries the data.
   static func checkStandardInputIsFree(_ descriptors: [Int32]) throws {
     guard !descriptors.contains(0) else {
-      throw ValidationError("standard input carries the data here, not what opens the vault")
+      throw ValidationError("standard input carries the data: it cannot also carry a secret")
     }
   }
 }

@@ -3,14 +3,14 @@ internal import SecretServiceStore
 internal import SystemPackage
 internal import VaultedDatabase
 
-/// `--home` and `--store`.
+/// The options `--home` and `--store`.
 struct HomeOptions: ParsableArguments {
   @Option(
     name: .customLong("home"),
     help: ArgumentHelp(
-      "The directory of the vaults and the messages.",
+      "The directory of the vaults and the queue.",
       discussion: """
-        Default: $DATAVAULT_HOME, else $STATE_DIRECTORY, else datavault in the XDG data directory.
+        Default: $DATAVAULT_HOME, then $STATE_DIRECTORY, then datavault in the XDG data directory.
         """,
       valueName: "dir"))
   var path: String?
@@ -18,7 +18,7 @@ struct HomeOptions: ParsableArguments {
   @Option(
     name: .customLong("store"),
     help: ArgumentHelp(
-      "Where the vaults are kept: in files of the home, or in the user's Secret Service.",
+      "Where the vaults are stored: in files of the home, or in the user's Secret Service.",
       valueName: "file|secret-service"))
   var store = StoreChoice.file
 
@@ -33,7 +33,7 @@ struct HomeOptions: ParsableArguments {
 
   private static func standard() throws(CommandFailure) -> String {
     if let path = try Environment.path("DATAVAULT_HOME") { return path }
-    // systemd gives several directories separated by colons; ours is the first.
+    // systemd separates several directories by colons. The first one is the home.
     if let paths = try Environment.path("STATE_DIRECTORY") {
       return String(paths.prefix { $0 != ":" })
     }
@@ -41,7 +41,9 @@ struct HomeOptions: ParsableArguments {
       return "\(data)/datavault"
     }
     if let home = try Environment.path("HOME") { return "\(home)/.local/share/datavault" }
-    throw CommandFailure(.usage, "there is no home directory to work in", hint: "give --home DIR")
+    throw CommandFailure(
+      .usage, "no home directory is known: HOME and DATAVAULT_HOME are not set",
+      hint: "give --home DIR")
   }
 
   private static func absolute(_ path: String) throws(CommandFailure) -> FilePath {
@@ -50,14 +52,14 @@ struct HomeOptions: ParsableArguments {
     if given.isAbsolute { return given }
     guard let current = Environment.workingDirectory else {
       throw CommandFailure(
-        .usage, "the working directory is gone, or its name is not UTF-8",
-        hint: "give an absolute --home")
+        .usage, "the working directory was removed, or its name is not UTF-8",
+        hint: "give an absolute path to --home")
     }
     return FilePath(current).pushing(given)
   }
 }
 
-/// What `--store` can be.
+/// The values of `--store`.
 enum StoreChoice: String, ExpressibleByArgument, CaseIterable {
   case file
   case secretService = "secret-service"

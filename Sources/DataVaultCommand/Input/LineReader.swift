@@ -1,14 +1,15 @@
 internal import FileLayer
 internal import Glibc
 
-/// Lines of a descriptor, byte for byte, without their newlines, in a buffer that does not grow
-/// beyond one line and one read.
+/// Reads a descriptor line by line, byte for byte, without the newlines.
+///
+/// Its buffer holds at most one line and one read.
 struct LineReader {
   enum Event {
     case line([UInt8])
-    /// Nothing more has come for the time the caller was ready to wait.
+    /// No input arrived within the caller's timeout.
     case pause
-    /// The line is over the limit; its rest was not read, and no further line can be.
+    /// The line is longer than the limit. Its rest is not read, and no further line can be read.
     case tooLong
     case end
   }
@@ -17,7 +18,7 @@ struct LineReader {
   private let maximumLineByteCount: Int
   private var buffer: [UInt8] = []
   private var position = 0
-  /// Up to where the buffer is known to hold no newline.
+  /// The position up to which the buffer is known to contain no newline.
   private var searched = 0
   private var isAtEnd = false
 
@@ -26,10 +27,13 @@ struct LineReader {
     self.maximumLineByteCount = maximumLineByteCount
   }
 
-  /// The next line; a last one without newline counts.
+  /// Reads the next line.
   ///
-  /// - Parameter patience: after which a pause is reported; nil waits for ever.
-  mutating func next(patience: Duration? = nil) throws(CommandFailure) -> Event {
+  /// A last line without a newline counts as a line.
+  ///
+  /// - Parameter timeout: how long to wait for input before `pause` is returned; nil waits
+  ///   without a limit.
+  mutating func next(timeout: Duration? = nil) throws(CommandFailure) -> Event {
     while true {
       if let newline = buffer[searched...].firstIndex(of: 0x0A) {
         defer { (position, searched) = (newline + 1, newline + 1) }
@@ -41,7 +45,7 @@ struct LineReader {
         defer { position = buffer.count }
         return position < buffer.count ? event(of: buffer[position...]) : .end
       }
-      if let patience, !hasInput(within: patience) { return .pause }
+      if let timeout, !hasInput(within: timeout) { return .pause }
       try fill()
     }
   }
@@ -50,10 +54,10 @@ struct LineReader {
     line.count > maximumLineByteCount ? .tooLong : .line(Array(line))
   }
 
-  private func hasInput(within patience: Duration) -> Bool {
+  private func hasInput(within timeout: Duration) -> Bool {
     var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    let milliseconds = Int32(clamping: patience.wholeNanoseconds / 1_000_000)
-    // An error or an interruption counts as input: the read after it tells.
+    let milliseconds = Int32(clamping: timeout.wholeNanoseconds / 1_000_000)
+    // An error or an interruption counts as input: the following read reports it.
     return unsafe poll(&entry, 1, milliseconds) != 0
   }
 

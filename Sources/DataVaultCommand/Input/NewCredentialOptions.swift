@@ -4,53 +4,53 @@ internal import SealedVFS
 internal import SystemPackage
 internal import VaultCrypto
 
-/// Where a new password and salt come from.
+/// The options that name a new password and a new salt.
 struct NewCredentialOptions: ParsableArguments {
   @Option(
     name: .customLong("new-password-file"),
     help: ArgumentHelp(
-      "Read the new password from a file; a final newline is not part of it.", valueName: "file"))
+      "Read the new password from a file. A final newline is ignored.", valueName: "file"))
   var passwordFile: String?
 
   @Option(
     name: .customLong("new-password-fd"),
-    help: ArgumentHelp("Read the new password from an open file descriptor.", valueName: "n"))
+    help: ArgumentHelp("Read the new password from a file descriptor.", valueName: "n"))
   var passwordDescriptor: Int32?
 
   @Option(
     name: .customLong("new-salt-file"),
     help: ArgumentHelp(
-      "Read a salt from a file, to be given at every unlock.", valueName: "file"))
+      "Read a salt from a file. Every unlock will need it.", valueName: "file"))
   var saltFile: String?
 
   @Option(
     name: .customLong("new-salt-fd"),
-    help: ArgumentHelp("Read a salt from an open file descriptor.", valueName: "n"))
+    help: ArgumentHelp("Read a salt from a file descriptor.", valueName: "n"))
   var saltDescriptor: Int32?
 
   @Flag(
     name: .customLong("new-salt-prompt"),
-    help: "Ask for a salt at the terminal, twice, to be given at every unlock.")
+    help: "Ask for a salt at the terminal, twice. Every unlock will need it.")
   var asksForSalt = false
 
   var descriptors: [Int32] { [passwordDescriptor, saltDescriptor].compactMap { $0 } }
 
   func validate() throws {
     guard passwordFile == nil || passwordDescriptor == nil else {
-      throw ValidationError("give one of --new-password-file and --new-password-fd")
+      throw ValidationError("give only one of --new-password-file and --new-password-fd")
     }
     guard [saltFile != nil, saltDescriptor != nil, asksForSalt].count(where: { $0 }) <= 1 else {
-      throw ValidationError("give one of --new-salt-file, --new-salt-fd and --new-salt-prompt")
+      throw ValidationError("give only one of --new-salt-file, --new-salt-fd and --new-salt-prompt")
     }
     try DescriptorRules.check(descriptors)
   }
 
-  /// The new password from the source that was named, else from the terminal, where it is asked for
+  /// Reads the new password from the named source, otherwise from the terminal, which asks for it
   /// twice.
   func read(for id: VaultID) throws(CommandFailure) -> Credentials {
     let password = try passwordSource(for: id).read()
     guard password.byteCount > 0 else {
-      throw CommandFailure(.badData, "the new password of vault \(id) is empty")
+      throw CommandFailure(.badData, "the new password of vault '\(id)' is empty")
     }
     return Credentials(password: password, salt: try saltSource(for: id)?.read())
   }
@@ -75,39 +75,39 @@ struct NewCredentialOptions: ParsableArguments {
   }
 }
 
-/// Where comes from what opens each slot that is kept, of any kind and number.
+/// The options that name a secret for each slot that `rotate` keeps, of any kind and number.
 struct KeptSecretOptions: ParsableArguments {
   @OptionGroup var password: PasswordOptions
 
   @Option(
     name: .customLong("recovery-code-file"),
     help: ArgumentHelp(
-      "Keep the slot of a recovery code, read from a file; may be repeated.", valueName: "file"))
+      "Keep the slot of a recovery code read from a file. Can be repeated.", valueName: "file"))
   var recoveryCodeFiles: [String] = []
 
   @Option(
     name: .customLong("recovery-code-fd"),
     help: ArgumentHelp(
-      "Keep the slot of a recovery code, read from an open file descriptor; may be repeated.",
+      "Keep the slot of a recovery code read from a file descriptor. Can be repeated.",
       valueName: "n"))
   var recoveryCodeDescriptors: [Int32] = []
 
   @Flag(
     name: .customLong("recovery-code-prompt"),
     help:
-      "Keep the slot of a recovery code, asked for at the terminal, which does not show it; may be repeated."
+      "Keep the slot of a recovery code typed at the terminal, without echo. Can be repeated."
   )
   var recoveryCodePromptCount: Int
 
   @Option(
     name: .customLong("slot-key-file"),
-    help: ArgumentHelp("Keep the slot of a key file; may be repeated.", valueName: "file"))
+    help: ArgumentHelp("Keep the slot of a key file. Can be repeated.", valueName: "file"))
   var slotKeyFiles: [String] = []
 
   @Option(
     name: .customLong("slot-key-fd"),
     help: ArgumentHelp(
-      "Keep the slot of a key file, read from an open file descriptor; may be repeated.",
+      "Keep the slot of a key file read from a file descriptor. Can be repeated.",
       valueName: "n"))
   var slotKeyDescriptors: [Int32] = []
 
@@ -116,8 +116,9 @@ struct KeptSecretOptions: ParsableArguments {
       password.descriptors + recoveryCodeDescriptors + slotKeyDescriptors)
   }
 
-  /// All secrets, cheap ones first; the password from the terminal where it is needed and no source
-  /// was named.
+  /// Reads all secrets, those that are cheap to check first.
+  ///
+  /// The password comes from the terminal where it is needed and no option names its source.
   func read(for id: VaultID, needsPassword: Bool) throws -> VaultSecrets {
     var secrets = VaultSecrets()
     for source in sources(for: id) { secrets.append(try source.read()) }

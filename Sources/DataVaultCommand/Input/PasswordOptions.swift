@@ -2,40 +2,43 @@ internal import ArgumentParser
 internal import DataVault
 internal import VaultCrypto
 
-/// Where the current password and salt come from.
+/// The options that name the current password and salt.
 struct PasswordOptions: ParsableArguments {
   @Option(
     name: .customLong("password-file"),
     help: ArgumentHelp(
-      "Read the password from a file; a final newline is not part of it.", valueName: "file"))
+      "Read the password from a file. A final newline is ignored.", valueName: "file"))
   var passwordFile: String?
 
   @Option(
     name: .customLong("password-fd"),
-    help: ArgumentHelp("Read the password from an open file descriptor.", valueName: "n"))
+    help: ArgumentHelp("Read the password from a file descriptor.", valueName: "n"))
   var passwordDescriptor: Int32?
 
   @Option(
     name: .customLong("credential"),
     help: ArgumentHelp(
-      "Read the password from a systemd credential, in $CREDENTIALS_DIRECTORY.",
+      "Read the password from a systemd credential in $CREDENTIALS_DIRECTORY.",
       valueName: "name"))
   var credential: String?
 
   @Option(
     name: .customLong("salt-file"),
-    help: ArgumentHelp("Read the salt from a file; needed if one was given.", valueName: "file"))
+    help: ArgumentHelp("Read the salt from a file. Needed if the vault has one.", valueName: "file")
+  )
   var saltFile: String?
 
   @Option(
     name: .customLong("salt-fd"),
-    help: ArgumentHelp("Read the salt from an open file descriptor.", valueName: "n"))
+    help: ArgumentHelp("Read the salt from a file descriptor.", valueName: "n"))
   var saltDescriptor: Int32?
 
-  @Flag(name: .customLong("salt-prompt"), help: "Ask for the salt at the terminal.")
+  @Flag(name: .customLong("salt-prompt"), help: "Ask for the salt at the terminal, without echo.")
   var asksForSalt = false
 
-  /// Whether a source was named: it is used then, and nothing in its place.
+  /// Whether an option names a source.
+  ///
+  /// The command then uses that source and no other.
   var areGiven: Bool {
     passwordFile != nil || passwordDescriptor != nil || credential != nil || saltFile != nil
       || saltDescriptor != nil || asksForSalt
@@ -46,15 +49,15 @@ struct PasswordOptions: ParsableArguments {
   func validate() throws {
     let count = [passwordFile, passwordDescriptor.map(String.init), credential].count { $0 != nil }
     guard count <= 1 else {
-      throw ValidationError("give one of --password-file, --password-fd and --credential")
+      throw ValidationError("give only one of --password-file, --password-fd and --credential")
     }
     guard [saltFile != nil, saltDescriptor != nil, asksForSalt].count(where: { $0 }) <= 1 else {
-      throw ValidationError("give one of --salt-file, --salt-fd and --salt-prompt")
+      throw ValidationError("give only one of --salt-file, --salt-fd and --salt-prompt")
     }
     try DescriptorRules.check(descriptors)
   }
 
-  /// The password from the source that was named, else from the terminal.
+  /// Reads the password from the named source, otherwise from the terminal.
   func read(for id: VaultID) throws(CommandFailure) -> Credentials {
     let password = try passwordSource(for: id).read()
     return Credentials(password: password, salt: try saltSource(for: id)?.read())

@@ -3,33 +3,33 @@ internal import FileLayer
 internal import Glibc
 internal import VaultCrypto
 
-/// Where a password, a salt or a recovery code comes from.
+/// The source of a password, a salt or a recovery code.
 ///
-/// Never arguments, never the environment.
+/// Arguments and environment variables are no sources: other processes can read them.
 enum SecretSource {
   case file(String)
   case descriptor(Int32)
-  /// A name in the directory that systemd hands to the service. See systemd.exec(5),
-  /// `LoadCredential=`.
+  /// The name of a file in the directory of credentials that systemd gives to the service. See
+  /// systemd.exec(5), `LoadCredential=`.
   case credential(String)
-  /// The person at the terminal.
+  /// The user at the terminal.
   case terminal(Question)
 
-  /// What a person is asked for.
+  /// What the user is asked for.
   struct Question {
-    /// Such as "recovery code".
+    /// The name of the secret, such as "recovery code".
     let what: String
     let vault: VaultID
-    /// Whether it is asked for again, as a new one has to be.
+    /// Whether the user must type it twice, as every new secret.
     var isRepeated = false
-    /// The options that could have named it, for whoever has no terminal.
+    /// The options that name the secret where there is no terminal.
     let hint: String
   }
 
-  /// The most bytes a password or a salt may have.
+  /// The maximum size of a password or a salt, in bytes.
   static let maximumByteCount = 64 << 10
 
-  /// Reads all of it into locked memory; one final newline is not part of it.
+  /// Reads the whole secret into locked memory and removes one final newline.
   func read() throws(CommandFailure) -> SecretBytes {
     switch self {
     case .file(let path):
@@ -47,7 +47,7 @@ enum SecretSource {
     guard let terminal = Terminal() else {
       throw CommandFailure(
         .notPermitted,
-        "vault \(question.vault) needs a \(question.what), and there is no terminal to ask at",
+        "vault '\(question.vault)' needs a \(question.what), and there is no terminal to ask at",
         hint: question.hint)
     }
     let name = question.what.prefix(1).uppercased() + question.what.dropFirst()
@@ -56,19 +56,19 @@ enum SecretSource {
     guard question.isRepeated else { return secret }
     let again = try terminal.readSecret(prompt: "The same again: ", hint: question.hint)
     guard SecretBytes.isEqual(secret, again) else {
-      throw CommandFailure(.badData, "the two differ; nothing was changed")
+      throw CommandFailure(.badData, "the two entries differ: nothing was changed")
     }
     return secret
   }
 
   private static func path(ofCredential name: String) throws(CommandFailure) -> String {
     guard !name.isEmpty, !name.contains("/"), name != ".", name != ".." else {
-      throw CommandFailure(.usage, "a credential's name has no slash")
+      throw CommandFailure(.usage, "the credential name '\(name)' is not a file name")
     }
     guard let directory = Environment["CREDENTIALS_DIRECTORY"] else {
       throw CommandFailure(
-        .notPermitted, "there is no credential \(name): CREDENTIALS_DIRECTORY is not set",
-        hint: "run this in a unit with LoadCredential= or LoadCredentialEncrypted=")
+        .notPermitted, "credential '\(name)' not found: CREDENTIALS_DIRECTORY is not set",
+        hint: "run the command in a unit with LoadCredential= or LoadCredentialEncrypted=")
     }
     return "\(directory)/\(name)"
   }
@@ -78,7 +78,7 @@ enum SecretSource {
     guard descriptor >= 0 else {
       throw CommandFailure(
         .notPermitted, "\(path) cannot be read: \(systemMessage(errno))",
-        hint: "the password, salt, code or key has to come from there")
+        hint: "check the path: the password, salt, code or key must be in that file")
     }
     defer { _ = close(descriptor) }
     var status = stat()
@@ -87,7 +87,7 @@ enum SecretSource {
     }
     if let reason = SecretFile.refusal(mode: status.st_mode, path: path) {
       throw CommandFailure(
-        .notPermitted, "the secret is not taken from \(path): \(reason)", hint: "chmod 600 \(path)")
+        .notPermitted, "refusing the secret in \(path): \(reason)", hint: "chmod 600 \(path)")
     }
     return try read(descriptor: descriptor, name: path)
   }
@@ -108,9 +108,12 @@ enum SecretSource {
 
 /// Reads a descriptor to its end, from the kernel straight into locked memory.
 enum SecretInput {
-  /// How much is asked for first; what turns out to be longer moves to twice as much.
+  /// The size of the first buffer.
   ///
-  /// Locked pages cost time when they are made and when they are wiped, used or not.
+  /// A longer secret moves into a buffer of twice the size.
+  ///
+  /// A small first buffer saves time: locking and wiping a page costs the same whether it is used
+  /// or not.
   private static let firstByteCount = 16 << 10
 
   static func read(
@@ -136,12 +139,12 @@ enum SecretInput {
         throw CommandFailure(.inputOutput, "\(name) cannot be read: \(systemMessage(errno))")
       }
     }
-    throw CommandFailure(.badData, "\(name) holds more than \(maximumByteCount) bytes")
+    throw CommandFailure(.badData, "\(name) has more than \(maximumByteCount) bytes")
   }
 }
 
 extension SecretBytes {
-  /// The same bytes with zeros behind them.
+  /// A copy of the bytes, followed by zeros.
   fileprivate borrowing func grown(to byteCount: Int) -> SecretBytes {
     unsafe SecretBytes(byteCount: byteCount) { target in
       unsafe withUnsafeBytes { unsafe target.copyMemory(from: $0) }

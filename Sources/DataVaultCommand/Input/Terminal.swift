@@ -1,11 +1,13 @@
 internal import Glibc
 internal import VaultCrypto
 
-/// The person at `/dev/tty`: standard input may be carrying messages.
+/// The user's terminal, `/dev/tty`.
+///
+/// Standard input stays free for data.
 struct Terminal: ~Copyable {
   private let descriptor: Int32
 
-  /// Nil when the process has no terminal.
+  /// Opens the terminal; nil if the process has none.
   init?() {
     descriptor = unsafe open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
     if descriptor < 0 { return nil }
@@ -15,11 +17,11 @@ struct Terminal: ~Copyable {
     close(descriptor)
   }
 
-  /// Asks for one line, which is not shown.
+  /// Asks for one line, with the echo off.
   ///
-  /// The line goes from the kernel straight into locked memory.
+  /// The kernel writes the line directly into locked memory.
   ///
-  /// - Parameter hint: the options that make the question needless.
+  /// - Parameter hint: the options that replace the question.
   func readSecret(prompt: String, hint: String) throws(CommandFailure) -> SecretBytes {
     let echo = SilencedEcho(descriptor, question: Array(prompt.onOneLine.utf8))
     defer {
@@ -47,10 +49,11 @@ struct Terminal: ~Copyable {
     return line.copy(0..<byteCount)
   }
 
-  /// What it means that nothing can be read.
+  /// The failure to report when the terminal cannot be read.
   private func failure(_ errorNumber: Int32?, _ hint: String) -> CommandFailure {
-    // The kernel answers EIO where it cannot stop a process in the background: no shell could continue it, or
-    // it ignores SIGTTIN. A terminal that has closed has no foreground.
+    // read(2) fails with EIO where the kernel cannot stop a process in the background: no shell
+    // could continue the process, or it ignores SIGTTIN. A closed terminal has no foreground
+    // process group.
     let foreground = tcgetpgrp(descriptor)
     if errorNumber == EIO, foreground > 0, foreground != getpgrp() {
       return CommandFailure(
@@ -69,15 +72,18 @@ struct Terminal: ~Copyable {
 
 /// A terminal whose echo is off until ``restore()``.
 ///
-/// A signal that ends the process turns it on first, whichever it is, except SIGKILL, and so does Control-Z for
-/// as long as the process is stopped; when it goes on, the echo is off again and the question is asked again.
+/// Every fatal signal except SIGKILL first turns the echo on. Control-Z turns it on while the
+/// process is stopped. When the process continues, the echo is off again and the question is asked
+/// again.
 struct SilencedEcho {
   private typealias Handler = @convention(c) (Int32) -> Void
   private let handlers: [(number: Int32, before: sighandler_t?)]
 
-  /// Asks once the echo is off: whoever answers at once is neither shown nor lost.
+  /// Turns the echo off, then asks.
   ///
-  /// - Parameter question: written again when the process goes on after a stop.
+  /// An immediate answer is therefore neither shown nor lost.
+  ///
+  /// - Parameter question: the prompt. It is written again when a stopped process continues.
   init(_ descriptor: Int32, question: [UInt8]) {
     var settings = termios()
     guard unsafe tcgetattr(descriptor, &settings) == 0 else {
@@ -93,7 +99,8 @@ struct SilencedEcho {
       ]
     handlers = mine.map { number, handler in
       let before = signal(number, handler)
-      // What is ignored stays ignored: by nohup(1), or SIGPIPE by this program.
+      // Signals that nohup(1) ignores stay ignored, and so does SIGPIPE, which this program
+      // ignores.
       if isIgnoring(before) { signal(number, SIG_IGN) }
       return (number, before)
     }
@@ -101,9 +108,9 @@ struct SilencedEcho {
     unsafe silencedTerminal?.ask()
   }
 
-  /// Those whose default ends the process and that can be caught: see signal(7).
+  /// The signals that can be caught and end the process by default: see signal(7).
   ///
-  /// Not the C library's own, 32 and 33.
+  /// Signals 32 and 33 are missing because the C library uses them.
   private static let fatalSignals =
     [
       SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGUSR1, SIGSEGV, SIGUSR2,
@@ -111,7 +118,7 @@ struct SilencedEcho {
       SIGSYS,
     ] + Array(34...64)  // SIGRTMIN to SIGRTMAX
 
-  /// Turns the echo on again, and gives signals back their meaning.
+  /// Turns the echo on, and restores the previous signal handlers.
   func restore() {
     unsafe silencedTerminal?.restore()
     for (number, before) in handlers { signal(number, before ?? SIG_DFL) }
@@ -120,9 +127,9 @@ struct SilencedEcho {
   }
 }
 
-/// A terminal as it was found, and how to bring it there and back.
+/// A terminal's original settings, with the operations that turn the echo off and restore them.
 ///
-/// Its methods call nothing but what signal-safety(7) allows.
+/// Its methods call only functions that signal-safety(7) allows.
 @safe private struct SilencedTerminal {
   private let descriptor: Int32
   private let settings: termios
@@ -135,7 +142,10 @@ struct SilencedEcho {
     _ = unsafe self.question.initialize(from: question)
   }
 
-  /// - Parameter typed: what becomes of what was typed before: `TCSAFLUSH` discards it, as it was shown.
+  /// Turns the echo off.
+  ///
+  /// - Parameter typed: how tcsetattr(3) treats earlier input. `TCSAFLUSH` discards it, because the
+  ///   terminal showed it.
   func silence(_ typed: Int32 = TCSAFLUSH) {
     var silent = settings
     silent.c_lflag &= ~tcflag_t(ECHO)
@@ -158,8 +168,8 @@ struct SilencedEcho {
 }
 
 /// The terminal to restore.
-// Unsafe: a signal handler can reach nothing but a global. It is set before the handlers are and
-// one prompt runs at a time.
+// Unsafe: a signal handler can reach only a global. It is set before the handlers are installed,
+// and only one prompt runs at a time.
 nonisolated(unsafe) private var silencedTerminal: SilencedTerminal?
 
 private func isIgnoring(_ handler: sighandler_t?) -> Bool {
@@ -172,23 +182,24 @@ private func restoreAndDie(_ number: Int32) {
   raise(number)
 }
 
-/// Stops as the person has asked for, who has the echo meanwhile.
+/// Stops the process, with the echo on while it is stopped.
 private func restoreAndStop(_ number: Int32) {
   unsafe silencedTerminal?.restore()
   signal(number, SIG_DFL)
-  // It is blocked in its own handler.
+  // The signal is blocked in its own handler.
   var set = sigset_t()
   unsafe sigemptyset(&set)
   unsafe sigaddset(&set, number)
   unsafe pthread_sigmask(SIG_UNBLOCK, &set, nil)
   raise(number)
   signal(number, restoreAndStop)
-  // Also where nobody could have let it go on, and the kernel has not stopped it. Where it was stopped, the
-  // question has been asked again and may be answered by now.
+  // The kernel does not stop an orphaned process group, so this also runs without a stop. After a
+  // stop the SIGCONT handler has asked again, and the answer might already be typed: TCSANOW keeps
+  // it.
   unsafe silencedTerminal?.silence(TCSANOW)
 }
 
-/// The shell may have set the terminal as it likes while the process was stopped.
+/// Turns the echo off again when the process continues: the shell might have changed the settings.
 private func silenceAgain(_: Int32) {
   unsafe silencedTerminal?.silence()
   unsafe silencedTerminal?.ask()

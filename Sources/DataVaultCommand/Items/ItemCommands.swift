@@ -3,18 +3,22 @@ internal import DataVault
 internal import Glibc
 internal import VaultCrypto
 
-/// The `VAULT NAME` of the item commands.
+/// The arguments `VAULT NAME` of the item commands.
 struct ItemArguments: ParsableArguments {
   @OptionGroup var vault: VaultArgument
 
-  @Argument(help: ArgumentHelp("The item: 1 to 255 bytes.", valueName: "name"))
+  @Argument(help: ArgumentHelp("The item's name: 1 to 255 bytes.", valueName: "name"))
   var name: String
 }
 
-/// `datavault get VAULT NAME`.
+/// The command `datavault get VAULT NAME`.
 struct GetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "get", abstract: "Write an item to standard output, exactly as it was stored.")
+    commandName: "get", abstract: "Write an item to standard output, exactly as it was stored.",
+    discussion: """
+      Example:
+        datavault get messaging api-token
+      """)
 
   @OptionGroup var item: ItemArguments
   @OptionGroup var home: HomeOptions
@@ -28,14 +32,19 @@ struct GetCommand: AsyncParsableCommand {
   }
 }
 
-/// `datavault set VAULT NAME`.
+/// The command `datavault set VAULT NAME`.
 struct SetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "set", abstract: "Store standard input, exactly as it is, under a name.",
-    discussion: "It is a string if it is UTF-8, else binary.")
+    commandName: "set", abstract: "Store standard input as an item, exactly as it is.",
+    discussion: """
+      Example:
+        datavault set messaging api-token < token.txt
+
+      An item has at most 1 MiB. It is a string if it is UTF-8, otherwise binary.
+      """)
 
   @OptionGroup var item: ItemArguments
-  @Flag(help: "Store it as binary even if it is UTF-8.") var binary = false
+  @Flag(help: "Store the item as binary even if it is UTF-8.") var binary = false
   @OptionGroup var home: HomeOptions
   @OptionGroup var credentials: CredentialOptions
 
@@ -53,7 +62,9 @@ struct SetCommand: AsyncParsableCommand {
     try await vault.set(value, kind: .binary, for: item.name)
   }
 
-  /// Leaves it to the vault to judge whether a value is text.
+  /// Stores a value as this kind, unless the vault refuses the kind for it.
+  ///
+  /// - Returns: false if the vault refused, because the value is not UTF-8.
   private func isStored(
     _ value: borrowing SecretBytes, as kind: VaultItem.Kind, in vault: Vault
   ) async throws -> Bool {
@@ -66,10 +77,10 @@ struct SetCommand: AsyncParsableCommand {
   }
 }
 
-/// `datavault names VAULT`.
+/// The command `datavault names VAULT`.
 struct NamesCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "names", abstract: "List the items of a vault with their kinds, not their values.")
+    commandName: "names", abstract: "List the names and kinds of a vault's items.")
 
   @OptionGroup var vault: VaultArgument
   @OptionGroup var report: ReportOptions
@@ -86,13 +97,13 @@ struct NamesCommand: AsyncParsableCommand {
   }
 }
 
-/// One line of the report.
+/// An item in the report of `names`.
 private struct ItemReport: Encodable {
   let name: String
   let kind: String
 }
 
-/// `datavault remove VAULT NAME`.
+/// The command `datavault remove VAULT NAME`.
 struct RemoveCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "remove", abstract: "Remove an item from a vault.")

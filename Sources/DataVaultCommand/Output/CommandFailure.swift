@@ -5,7 +5,7 @@ internal import SealedSQLite
 internal import SealedVFS
 internal import VaultedDatabase
 
-/// What a command that fails says, and how the process then ends.
+/// The failure of a command: its message, its hint and the exit code.
 struct CommandFailure: Error {
   let status: ExitStatus
   /// What went wrong, in lower case, without a secret.
@@ -19,7 +19,7 @@ struct CommandFailure: Error {
     self.hint = hint
   }
 
-  /// Two lines for standard error.
+  /// Writes the message and the hint to standard error, a line each.
   func report() {
     StandardError.say(message)
     if let hint { StandardError.hint(hint) }
@@ -27,13 +27,13 @@ struct CommandFailure: Error {
 }
 
 extension CommandFailure {
-  /// Says any library's error in the terms of the command line.
+  /// Translates a library's error into a failure of the command.
   init(translating error: any Error) {
     switch error {
     case let failure as CommandFailure:
       self = failure
     case let error as EngineError:
-      // Standard output, to which the engine has handed something.
+      // The engine failed to write to standard output: that failure is the cause.
       if let failure = error.underlying as? CommandFailure {
         self = failure
         return
@@ -119,7 +119,9 @@ extension CommandFailure {
     }
   }
 
-  /// What is wrong with a key's place; what is wrong with a database comes as the other error.
+  /// The exit code for an error about a key's location.
+  ///
+  /// Errors about a database are `SealedDatabaseError`s.
   private static func status(of error: SealedFileError) -> ExitStatus {
     switch error.code {
     case .keyFileRefused: .notPermitted
@@ -129,24 +131,24 @@ extension CommandFailure {
   }
 }
 
-/// How the process ends, after sysexits.h.
+/// The exit codes, from sysexits.h.
 enum ExitStatus: Int32 {
   /// The command line is wrong.
   case usage = 64
-  /// Input, vault or database is damaged, foreign, plain, or of a newer version.
+  /// The input, the vault or the database is damaged, foreign, plain or of a newer version.
   case badData = 65
-  /// There is no such vault, item or database.
+  /// The vault, item or database does not exist.
   case absent = 66
-  /// The store cannot be reached.
+  /// The store, or the kernel's keyring, is unavailable.
   case unavailable = 69
-  /// It exists already, or is secured already.
+  /// The target exists already, or is secured already.
   case exists = 73
-  /// Input or output failed: the disk is full, the pipe is closed.
+  /// Input or output failed: for example the disk is full, or the pipe is closed.
   case inputOutput = 74
-  /// Busy, or backing off: the same command may succeed later.
+  /// Busy, or waiting after wrong passwords: the same command can succeed later.
   case tryLater = 75
-  /// Wrong password, locked, no password source, loose permissions.
+  /// Wrong password, locked vault, no source for a password, or permissions that are too open.
   case notPermitted = 77
-  /// A rule forbids it.
+  /// A policy forbids it.
   case policy = 78
 }

@@ -1,23 +1,26 @@
 internal import Glibc
 internal import VaultCrypto
 
-/// A descriptor that takes bytes, with an exact account of how many it took.
+/// A descriptor to write to, which reports exactly how many bytes it has accepted.
 struct OutputDescriptor {
   static let standardOutput = OutputDescriptor(number: STDOUT_FILENO)
   static let standardError = OutputDescriptor(number: STDERR_FILENO)
 
   let number: Int32
 
-  /// How far a write came.
+  /// The result of a write.
   struct Outcome {
+    /// How many bytes the descriptor has accepted.
     var takenByteCount: Int
-    /// Nil when all was taken.
+    /// The error that ended the write; nil if all bytes were accepted.
     var errorNumber: Int32?
   }
 
   var isTerminal: Bool { isatty(number) == 1 }
 
-  /// Writes all of it, waiting as long as it takes, or as far as it goes.
+  /// Writes all bytes, and waits as long as necessary.
+  ///
+  /// It stops at the first error.
   func write(_ bytes: [UInt8]) -> Outcome {
     unsafe bytes.withUnsafeBytes { unsafe write($0) }
   }
@@ -39,14 +42,14 @@ struct OutputDescriptor {
     return outcome
   }
 
-  /// Writes all of it.
+  /// Writes all bytes, or throws.
   func writeAll(_ bytes: [UInt8]) throws(CommandFailure) {
     if let errorNumber = write(bytes).errorNumber {
       throw Self.failure(errorNumber)
     }
   }
 
-  /// Writes all of a secret, from where it lies.
+  /// Writes all bytes of a secret, without copying it out of its locked memory.
   func writeAll(_ secret: borrowing SecretBytes) throws(CommandFailure) {
     if let errorNumber = unsafe secret.withUnsafeBytes({ unsafe write($0) }).errorNumber {
       throw Self.failure(errorNumber)
@@ -67,7 +70,7 @@ struct OutputDescriptor {
   }
 }
 
-/// The system's words for an errno.
+/// The system's message for an `errno`, in lower case.
 func systemMessage(_ errorNumber: Int32) -> String {
   unsafe String(cString: strerror(errorNumber)).lowercased()
 }

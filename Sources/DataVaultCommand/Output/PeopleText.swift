@@ -1,23 +1,25 @@
 internal import ArgumentParser
 internal import Foundation
 
-/// Text for people, who read it on a terminal: names, reasons and paths in it can hold what a terminal obeys.
+/// Escapes text for a terminal: names, reasons and paths can contain characters that control it.
 ///
-/// Escaped as `\u{1b}`: control characters (C0, DEL, C1), what sets the direction of text (Unicode's
-/// `Bidi_Control`) and the separators of lines and paragraphs. A backslash stays as it is, so that text
-/// which was escaped is escaped only once.
+/// Escaped as `\u{1b}` are control characters (C0, DEL, C1), characters that set the direction of
+/// text (Unicode's `Bidi_Control`) and the separators of lines and paragraphs. A backslash stays as
+/// it is: escaping an escaped text therefore changes nothing.
 extension String {
-  /// The text on one line: a newline and a tab are escaped, too.
+  /// The text on one line: newlines and tabs are escaped too.
   var onOneLine: String { escaped(keeping: []) }
 
-  /// The text on its own lines: a newline and a tab stay.
+  /// The text with its lines: newlines and tabs stay.
   var onItsLines: String { escaped(keeping: ["\n", "\t"]) }
 
   private func escaped(keeping kept: Set<Unicode.Scalar>) -> String {
-    guard unicodeScalars.contains(where: { $0.isObeyed && !kept.contains($0) }) else { return self }
+    guard unicodeScalars.contains(where: { $0.controlsTerminal && !kept.contains($0) }) else {
+      return self
+    }
     var text = ""
     for scalar in unicodeScalars {
-      if scalar.isObeyed, !kept.contains(scalar) {
+      if scalar.controlsTerminal, !kept.contains(scalar) {
         text += "\\u{\(String(scalar.value, radix: 16))}"
       } else {
         text.unicodeScalars.append(scalar)
@@ -28,8 +30,8 @@ extension String {
 }
 
 extension Unicode.Scalar {
-  /// Whether a terminal, or the layout of text, does something else with it than to show it.
-  fileprivate var isObeyed: Bool {
+  /// Whether the character controls the terminal or the layout of text.
+  fileprivate var controlsTerminal: Bool {
     switch properties.generalCategory {
     case .control, .lineSeparator, .paragraphSeparator: true
     default: properties.isBidiControl
@@ -37,7 +39,9 @@ extension Unicode.Scalar {
   }
 }
 
-/// Columns for people: a header line, then rows, padded to a common width; each cell stays on its line.
+/// A table for people: a header line, then rows, padded to common widths.
+///
+/// Each cell stays on its line.
 struct Table {
   private var rows: [[String]]
 
@@ -64,15 +68,15 @@ struct Table {
   }
 }
 
-/// `--json`, on every command that reports: an object on one line.
+/// The option `--json` of every command that reports: one JSON object on one line.
 ///
-/// Dates are RFC 3339 in UTC (``DateArgument/text``), time spans are numbers that say their unit in the name,
-/// timetokens and rowids are strings, as they can be over 2^53.
+/// Dates are RFC 3339 in UTC (``DateArgument/text``). Durations are numbers whose name ends in the
+/// unit. Timetokens and rowids are strings, because they can be greater than 2^53.
 struct ReportOptions: ParsableArguments {
-  @Flag(name: .customLong("json"), help: "Report as one JSON object.")
+  @Flag(name: .customLong("json"), help: "Print the report as one JSON object.")
   var isJSON = false
 
-  /// Prints the report: one line of JSON, or what `text` makes for people.
+  /// Prints the report as one line of JSON, or as the text that `text` returns.
   func print(_ report: some Encodable, text: () -> String) throws {
     guard isJSON else {
       try OutputDescriptor.standardOutput.writeAll(Array(text().onItsLines.utf8))
@@ -86,7 +90,7 @@ struct ReportOptions: ParsableArguments {
   }
 }
 
-/// What a command that has nothing to report tells a person, and no program.
+/// Prints a confirmation, but only to a terminal: programs read the exit code.
 func confirm(_ text: String) throws(CommandFailure) {
   let output = OutputDescriptor.standardOutput
   if output.isTerminal { try output.writeAll(Array("\(text.onOneLine)\n".utf8)) }

@@ -2,17 +2,19 @@ internal import MessagingQueue
 internal import SealedVFS
 internal import Synchronization
 
-/// How far long work has come: one line on standard error that is written over, for people only.
+/// A progress line on standard error, which overwrites itself.
+///
+/// It is written only to a terminal.
 final class ProgressLine: Sendable {
   private let work: String
   private let shown = Mutex(-1)
 
-  /// - Parameter work: what is being done, such as "verifying".
+  /// - Parameter work: the operation, such as "verifying".
   init(_ work: String) {
     self.work = work
   }
 
-  /// Does some work and shows its progress meanwhile.
+  /// Runs some work and shows its progress.
   static func during<R>(
     _ work: String, _ body: ((PageProgress) -> Void) throws -> R
   ) rethrows -> R {
@@ -21,12 +23,12 @@ final class ProgressLine: Sendable {
     return try body { line.show($0) }
   }
 
-  /// Shows whole percents, each once.
+  /// Shows the progress in whole percent, each value once.
   func show(_ progress: PageProgress) {
     show(progress.completedPageCount, of: progress.pageCount)
   }
 
-  /// Shows whole percents, each once.
+  /// Shows the progress in whole percent, each value once.
   func show(_ progress: ExchangeProgress) { show(progress.completed, of: progress.total) }
 
   private func show(_ completed: Int, of total: Int) {
@@ -39,7 +41,7 @@ final class ProgressLine: Sendable {
     }
   }
 
-  /// Ends the work: what is said next begins at the margin.
+  /// Clears the line, so that the next output starts in the first column.
   func clear() {
     if shown.withLock({ $0 >= 0 }) { StandardError.write("\r\u{1B}[K") }
   }

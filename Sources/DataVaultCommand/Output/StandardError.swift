@@ -1,7 +1,7 @@
 internal import Logging
 internal import VaultCrypto
 
-/// What people read when something is wrong, each line named after the program.
+/// Writes errors, warnings and hints to standard error, a line each.
 enum StandardError {
   static func say(_ message: String) {
     write("datavault: \(message.onOneLine)\n")
@@ -15,14 +15,15 @@ enum StandardError {
     say("warning: \(message)")
   }
 
-  /// Text of this program's own, with what the terminal is to obey.
+  /// Writes text of this program without escaping it: it can contain control characters for the
+  /// terminal.
   static func write(_ text: String) {
-    // Nobody is left to tell when standard error is closed.
+    // A failed write to standard error cannot be reported anywhere.
     _ = OutputDescriptor.standardError.write(Array(text.utf8))
   }
 }
 
-/// Sends what the libraries log to standard error, warnings and worse only.
+/// Writes the libraries' log messages to standard error, from the level `warning` up.
 struct StandardErrorLog: LogHandler {
   var metadata: Logger.Metadata = [:]
   var logLevel: Logger.Level = .warning
@@ -37,12 +38,13 @@ struct StandardErrorLog: LogHandler {
   }
 }
 
-/// What people are told once when the system does not let this process lock memory.
+/// Warns once where the system does not let this process lock memory.
 enum MemoryWarning {
   static func giveOnce() {
     guard LockedMemory.takeWarning() else { return }
     StandardError.warn(
-      "secrets cannot be locked into memory and may reach the swap: raise RLIMIT_MEMLOCK (ulimit -l)"
+      "secrets cannot be locked into memory and could be swapped to disk: "
+        + "raise RLIMIT_MEMLOCK (ulimit -l)"
     )
   }
 }

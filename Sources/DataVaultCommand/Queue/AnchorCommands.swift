@@ -3,15 +3,16 @@ internal import DataVault
 internal import MessagingQueue
 internal import VaultedDatabase
 
-/// `datavault queue accept-rollback`.
+/// The command `datavault queue accept-rollback`.
 struct AcceptRollbackCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "accept-rollback",
-    abstract: "Go on with an older copy of the messages.",
+    abstract: "Accept an older copy of the queue. Newer messages are lost.",
     discussion: """
-      The vault notes now and then how far the messages have come. Messages that are behind that, a \
-      copy from a backup or a database whose log was lost, are refused (65), until this accepts them: \
-      what they lack is gone, and what had been acknowledged since may come again.
+      The vault regularly records the latest commit of the queue. A queue that lacks that commit \
+      is refused (65): it is an older copy, or has lost its log. This command accepts it. Messages \
+      that were published later are lost, and messages that were acknowledged later can be \
+      delivered again.
       """)
 
   @OptionGroup var home: HomeOptions
@@ -21,21 +22,23 @@ struct AcceptRollbackCommand: AsyncParsableCommand {
     let home = try home.home()
     let vault = try await VaultAccess(home: home, credentials: credentials).open(.messaging)
     guard let rollback = try await MessagingEngine.acceptRollback(home, vault: vault) else {
-      return try confirm("the messages are not behind the vault: there is nothing to accept")
+      return try confirm("the queue is not an older copy: there is nothing to accept")
     }
     try confirm(
-      "accepted the messages as of commit \(rollback.foundCommitNumber); "
-        + "the vault had seen commit \(rollback.expectedCommitNumber)")
+      "accepted the queue at commit \(rollback.foundCommitNumber); "
+        + "the vault had recorded commit \(rollback.expectedCommitNumber)")
   }
 }
 
-/// `datavault queue rekey`.
+/// The command `datavault queue rekey`.
 struct RekeyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "rekey", abstract: "Seal all messages anew under a new key.",
+    commandName: "rekey", abstract: "Re-encrypt the queue with a new key.",
     discussion: """
-      The vault makes and keeps the key; the password stays. Nobody may have the messages open \
-      meanwhile. If it is interrupted, the next opening finishes it.
+      The vault creates and stores the key. The password stays the same. The command fails with \
+      75 while another process has the queue open: stop that process first. Until the command \
+      ends, no other process can open the queue. If the command is interrupted, the next opening \
+      completes the change.
       """)
 
   @OptionGroup var home: HomeOptions
@@ -44,20 +47,20 @@ struct RekeyCommand: AsyncParsableCommand {
   func run() async throws {
     let home = try home.home()
     let vault = try await VaultAccess(home: home, credentials: credentials).open(.messaging)
-    let line = ProgressLine("sealing")
+    let line = ProgressLine("re-encrypting")
     defer { line.clear() }
     try await VaultedDatabase.changeKey(of: home, vault: vault) { line.show($0) }
-    try confirm("sealed the messages under a new key")
+    try confirm("re-encrypted the queue with a new key")
   }
 }
 
-/// What the reports of `queue verify` and `queue salvage` say of the vault's rollback anchor.
+/// The vault's rollback anchor in the reports of `queue verify` and `queue salvage`.
 struct AnchorReport: Encodable {
   /// `known`, `missing` or `unreadable`.
   let state: String
-  /// The commit of the anchor, where the database lacks it.
+  /// The commit of the anchor; only if the database lacks it.
   let expectedCommitNumber: Int64?
-  /// The database's last commit, where it lacks the anchor.
+  /// The database's last commit; only if the database lacks the anchor.
   let foundCommitNumber: Int64?
   /// The line for people.
   let line: String

@@ -1,13 +1,17 @@
 internal import ArgumentParser
 internal import MessagingQueue
 
-/// `datavault queue consumers`.
+/// The command `datavault queue consumers`.
 struct ConsumersCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "consumers", abstract: "Who reads a channel.",
+    commandName: "consumers", abstract: "Manage a channel's consumers.",
     discussion: """
-      Each consumer gets every message, and a message stays until all have acknowledged it. A consumer is \
-      made by its first receive, or beforehand.
+      Example:
+        datavault queue consumers add orders billing --attempts 5
+
+      Each consumer gets every message of the channel. A message stays until all consumers have \
+      acknowledged it. The first 'queue receive' of a consumer creates it, and so does \
+      'consumers add'.
       """,
     subcommands: [
       ConsumersListCommand.self, ConsumersAddCommand.self, ConsumersRemoveCommand.self,
@@ -15,12 +19,12 @@ struct ConsumersCommand: AsyncParsableCommand {
     defaultSubcommand: ConsumersListCommand.self)
 }
 
-/// `datavault queue consumers list CHANNEL`.
+/// The command `datavault queue consumers list CHANNEL`.
 struct ConsumersListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "List the consumers of a channel, and what is before each.")
+    commandName: "list", abstract: "List a channel's consumers and their message counts.")
 
-  @Argument(help: ArgumentHelp("Whose consumers.", valueName: "channel"))
+  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
   var channel: String
 
   @OptionGroup var report: ReportOptions
@@ -43,24 +47,24 @@ struct ConsumersListCommand: AsyncParsableCommand {
   }
 }
 
-/// The report of `queue consumers list` as JSON.
+/// The JSON report of `queue consumers list`.
 private struct ConsumersReport: Encodable {
   let channel: String
   let consumers: [ConsumerReport]
 }
 
-/// `datavault queue consumers add CHANNEL NAME`.
+/// The command `datavault queue consumers add CHANNEL NAME`.
 struct ConsumersAddCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "add",
-    abstract: "Make a consumer that begins with the oldest message, or change one's attempts.")
+    abstract: "Create a consumer at the oldest message, or change its attempt limit.")
 
   @OptionGroup var consumer: ConsumerArguments
 
   @Option(
     name: .customLong("attempts"),
     help: ArgumentHelp(
-      "After so many deliveries a message becomes a dead letter. Default: never.", valueName: "n"))
+      "Deliveries after which a message becomes a dead letter. Default: no limit.", valueName: "n"))
   var maximumAttempts: Int?
 
   @OptionGroup var home: HomeOptions
@@ -68,7 +72,7 @@ struct ConsumersAddCommand: AsyncParsableCommand {
 
   func validate() throws {
     if let maximumAttempts, maximumAttempts < 1 {
-      throw ValidationError("--attempts is at least 1")
+      throw ValidationError("--attempts must be at least 1")
     }
   }
 
@@ -78,15 +82,18 @@ struct ConsumersAddCommand: AsyncParsableCommand {
     try await access.run {
       try await $0.addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts)
     }
-    try confirm("\(consumer.name) is a consumer of \(channel.name)")
+    try confirm("set up consumer '\(consumer.name)' of channel '\(channel.name)'")
   }
 }
 
-/// `datavault queue consumers remove CHANNEL NAME`.
+/// The command `datavault queue consumers remove CHANNEL NAME`.
 struct ConsumersRemoveCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "remove", abstract: "Forget a consumer, with its leases and its dead letters.",
-    discussion: "What no other consumer needs leaves the log, unless the channel keeps it.")
+    commandName: "remove", abstract: "Remove a consumer with its leases and dead letters.",
+    discussion: """
+      Messages that no other consumer needs are deleted, unless the channel keeps acknowledged \
+      messages.
+      """)
 
   @OptionGroup var consumer: ConsumerArguments
   @OptionGroup var home: HomeOptions
@@ -98,35 +105,35 @@ struct ConsumersRemoveCommand: AsyncParsableCommand {
     guard try await access.run({ try await $0.removeConsumer(consumer, of: channel) }) else {
       throw CommandFailure(
         .absent,
-        "\(channel.name) has no consumer \(consumer.name)",
-        hint: "list them with datavault queue consumers list")
+        "consumer '\(consumer.name)' not found in channel '\(channel.name)'",
+        hint: "to list the consumers, run datavault queue consumers list \(channel.name)")
     }
-    try confirm("removed consumer \(consumer.name) of \(channel.name)")
+    try confirm("removed consumer '\(consumer.name)' of channel '\(channel.name)'")
   }
 }
 
 /// A channel and the name of one of its consumers.
 struct ConsumerArguments: ParsableArguments {
-  @Argument(help: ArgumentHelp("Whose consumer.", valueName: "channel"))
+  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
   var channel: String
 
-  @Argument(help: ArgumentHelp("Its name.", valueName: "name"))
+  @Argument(help: ArgumentHelp("The consumer's name.", valueName: "name"))
   var name: String
 
   func parsed() throws -> (Channel, Consumer) { (try Channel(channel), try Consumer(name)) }
 }
 
-/// What a consumer has before it, in the reports of `queue stats` and `queue consumers list`.
+/// A consumer's message counts in the reports of `queue stats` and `queue consumers list`.
 struct ConsumerReport: Encodable {
   let consumer: String
-  /// Absent where there is no limit.
+  /// Absent if there is no limit.
   let maximumAttempts: Int?
   let ready: Int
   let leased: Int
   let delayed: Int
   let waiting: Int
   let deadLetters: Int
-  /// Both absent where nothing is ready, leased or waiting.
+  /// Both absent if no message is ready, leased or waiting.
   let oldestTimetoken: String?
   let oldestAgeSeconds: Int64?
 
@@ -142,7 +149,7 @@ struct ConsumerReport: Encodable {
     oldestAgeSeconds = statistics.oldestAge?.components.seconds
   }
 
-  /// The columns that both tables have.
+  /// The columns that the tables of both commands share.
   static let header = ["READY", "LEASED", "DELAYED", "WAITING", "DEAD", "AGE"]
 
   var cells: [String] {
@@ -151,12 +158,12 @@ struct ConsumerReport: Encodable {
   }
 }
 
-/// Whose view of a channel a command means.
+/// The option that names the consumer of a command.
 struct ConsumerOptions: ParsableArguments {
   @Option(
     name: .customLong("consumer"),
     help: ArgumentHelp(
-      "Read as this consumer: each name gets every message once. Default: default.",
+      "Act as this consumer. Each consumer gets every message. Default: default.",
       valueName: "name"))
   var name: String?
 

@@ -1,14 +1,17 @@
 internal import ArgumentParser
 internal import MessagingQueue
 
-/// `datavault queue dead-letters CHANNEL`.
+/// The command `datavault queue dead-letters CHANNEL`.
 struct DeadLettersCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "dead-letters",
-    abstract: "List the messages that a consumer does not get any more.",
-    discussion: "Payloads are not shown: queue redrive gives them back, queue receive prints them.")
+    abstract: "List the messages that are no longer delivered to a consumer.",
+    discussion: """
+      The command does not show payloads. To read them, return the messages with 'queue redrive', \
+      then print them with 'queue receive'.
+      """)
 
-  @Argument(help: ArgumentHelp("Whose dead letters.", valueName: "channel"))
+  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
   var channel: String
 
   @OptionGroup var consumer: ConsumerOptions
@@ -44,7 +47,7 @@ struct DeadLettersCommand: AsyncParsableCommand {
   }
 }
 
-/// The report of `queue dead-letters` as JSON.
+/// The JSON report of `queue dead-letters`.
 private struct DeadLettersReport: Encodable {
   struct Letter: Encodable {
     let timetoken: String
@@ -83,15 +86,15 @@ private struct DeadLettersReport: Encodable {
   }
 }
 
-/// `datavault queue redrive CHANNEL [TIMETOKEN ...]`.
+/// The command `datavault queue redrive CHANNEL [TIMETOKEN ...]`.
 struct RedriveCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "redrive", abstract: "Give dead letters back to their consumer, ready at once.")
+    commandName: "redrive", abstract: "Return dead letters to their consumer, ready for delivery.")
 
-  @Argument(help: ArgumentHelp("Whose dead letters.", valueName: "channel"))
+  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
   var channel: String
 
-  @Argument(help: ArgumentHelp("Which of them; all by default.", valueName: "timetoken"))
+  @Argument(help: ArgumentHelp("The dead letters to return. Default: all.", valueName: "timetoken"))
   var timetokens: [TimetokenArgument] = []
 
   @OptionGroup var consumer: ConsumerOptions
@@ -109,9 +112,9 @@ struct RedriveCommand: AsyncParsableCommand {
     if let chosen, count < chosen.count {
       throw CommandFailure(
         .absent,
-        "\(chosen.count - count) of \(chosen.count) are no dead letters of \(consumer); "
-          + "the others were given back", hint: "list them with datavault queue dead-letters")
+        "\(chosen.count - count) of \(chosen.count) messages are not dead letters of \(consumer); "
+          + "the others were returned", hint: "to list them, run datavault queue dead-letters")
     }
-    try confirm("gave \(count) dead letters back")
+    try confirm("returned \(count) dead letters")
   }
 }

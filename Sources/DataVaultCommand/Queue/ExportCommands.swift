@@ -2,31 +2,35 @@ internal import ArgumentParser
 internal import MessagingQueue
 internal import SystemPackage
 
-/// `datavault queue export [FILE]`.
+/// The command `datavault queue export [FILE]`.
 struct QueueExportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "export",
     abstract:
-      "Write messages, and what their consumers have done with them, as plaintext JSON lines.",
+      "Export messages and their delivery state as plaintext JSON lines.",
     discussion: """
-      The file is mode 0600, written as FILE.partial, and gets its name when it is whole; interrupted, the same command \
-      goes on. Without FILE the lines go to standard output. To move a queue, stop what publishes and receives first.
+      Example:
+        datavault queue export messages.ndjson
+
+      The file has mode 0600. The command writes FILE.partial and renames it when it is complete. \
+      If the command is interrupted, run it again: it continues. Without FILE, the lines go to \
+      standard output. To move a queue, first stop the programs that publish and receive.
       """)
 
   @Argument(
-    help: ArgumentHelp("Where the lines are to lie; nothing may be there.", valueName: "file"))
+    help: ArgumentHelp("The new file. It must not exist.", valueName: "file"))
   var file: String?
 
   @Option(
     name: .customLong("channel"),
     help: ArgumentHelp(
-      "Export the messages of this channel, and of others that are named so; of all by default.",
+      "Export only this channel. Can be repeated. Default: all channels.",
       valueName: "channel"))
   var channels: [String] = []
 
   @Option(
     name: .customLong("after"),
-    help: ArgumentHelp("Begin with the message after this one.", valueName: "timetoken"))
+    help: ArgumentHelp("Start with the message after this one.", valueName: "timetoken"))
   var after: TimetokenArgument?
 
   @OptionGroup var report: ReportOptions
@@ -36,7 +40,7 @@ struct QueueExportCommand: AsyncParsableCommand {
   func validate() throws {
     guard let file else {
       if report.isJSON {
-        throw ValidationError("--json needs a FILE: standard output has the lines")
+        throw ValidationError("--json needs a FILE: standard output carries the messages")
       }
       return
     }
@@ -52,7 +56,7 @@ struct QueueExportCommand: AsyncParsableCommand {
     defer { line.clear() }
     let result = try await access.run { engine in
       if let file {
-        StandardError.warn("\(file) will hold the messages in plaintext")
+        StandardError.warn("\(file) will contain the messages in plaintext")
         return try await engine.exportMessages(
           selection, to: FilePath(file), progress: { line.show($0) })
       }
@@ -61,8 +65,8 @@ struct QueueExportCommand: AsyncParsableCommand {
     }
     if result.databaseChanged {
       StandardError.warn(
-        "the messages changed while the export was interrupted: what was acknowledged meanwhile can "
-          + "stand in it as not acknowledged")
+        "the queue changed while the export was interrupted: the export can contain messages as "
+          + "not acknowledged that were acknowledged after the interruption")
     }
     guard let file else { return }
     line.clear()
@@ -72,12 +76,12 @@ struct QueueExportCommand: AsyncParsableCommand {
   }
 }
 
-/// The report of `queue export` as JSON.
+/// The JSON report of `queue export`.
 private struct ExportFindings: Encodable {
   let file: String
   let messages: Int
   let databaseChanged: Bool
-  /// Messages that an interrupted attempt had written; absent where there was none.
+  /// How many messages an interrupted attempt had written; absent if there was none.
   let resumedAfter: Int?
 
   init(file: String, _ report: ExportReport) {
@@ -88,17 +92,20 @@ private struct ExportFindings: Encodable {
   }
 }
 
-/// `datavault queue import FILE`.
+/// The command `datavault queue import FILE`.
 struct QueueImportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "import",
-    abstract: "Take in messages that queue export has written, and what their consumers have done.",
+    abstract: "Import messages and their delivery state from an export.",
     discussion: """
-      Every line is looked at before anything is changed. Interrupted, the same command goes on; a file that was \
-      imported changes nothing.
+      Example:
+        datavault queue import messages.ndjson
+
+      The command checks every line before it changes anything. If it is interrupted, run it \
+      again: it continues. Importing the same file again changes nothing.
       """)
 
-  @Argument(help: ArgumentHelp("What queue export has written.", valueName: "file"))
+  @Argument(help: ArgumentHelp("A file written by 'queue export'.", valueName: "file"))
   var file: String
 
   @OptionGroup var report: ReportOptions
@@ -108,7 +115,7 @@ struct QueueImportCommand: AsyncParsableCommand {
   func validate() throws { try FileAndNewFile.requireName(file, "FILE") }
 
   func run() async throws {
-    // A first start would make a home for a name that was mistyped.
+    // Checked before the engine starts: it would create a home even if the file does not exist.
     try MessagingEngine.requireFileToImport(at: FilePath(file))
     let access = EngineAccess(home: try home.home(), credentials: credentials)
     let line = ProgressLine("importing")
@@ -120,7 +127,7 @@ struct QueueImportCommand: AsyncParsableCommand {
     let findings = ImportFindings(file: file, result)
     if report.isJSON { return try report.print(findings) { "" } }
     if result.wasAlreadyImported {
-      return try confirm("\(file) was imported before: nothing was changed")
+      return try confirm("\(file) was already imported: nothing was changed")
     }
     let renumbered =
       result.renumberedCount > 0 ? "; \(result.renumberedCount) got new timetokens" : ""
@@ -128,7 +135,7 @@ struct QueueImportCommand: AsyncParsableCommand {
   }
 }
 
-/// The report of `queue import` as JSON.
+/// The JSON report of `queue import`.
 private struct ImportFindings: Encodable {
   let file: String
   let messages: Int

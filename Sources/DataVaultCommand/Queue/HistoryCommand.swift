@@ -1,52 +1,58 @@
 internal import ArgumentParser
 internal import MessagingQueue
 
-/// `datavault queue history CHANNEL`.
+/// The command `datavault queue history CHANNEL`.
 struct HistoryCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "history",
-    abstract: "Print the log of a channel, oldest first, and change nothing.",
+    abstract: "Print a channel's messages, oldest first, without receiving them.",
     discussion: """
-      Leased messages are in it like all others. What is acknowledged is gone, unless the channel \
-      keeps its history. With --follow it ends with 66 when messages left the log before it printed them.
+      Examples:
+        datavault queue history orders --limit 10
+        datavault queue history orders --follow --ndjson
+
+      The output includes leased messages. It does not include acknowledged messages, unless the \
+      channel keeps them. With --follow, the command fails with 66 if messages were deleted before \
+      it printed them.
       """)
 
-  @Argument(help: ArgumentHelp("Whose log.", valueName: "channel"))
+  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
   var channel: String
 
   @Option(
     name: .customLong("after"),
-    help: ArgumentHelp("Begin with the message after this one.", valueName: "timetoken"))
+    help: ArgumentHelp("Start with the message after this one.", valueName: "timetoken"))
   var after: TimetokenArgument?
 
   @Option(
     name: .customLong("limit"),
     help: ArgumentHelp(
-      "Print at most so many messages; 10 with --newest, else all.", valueName: "n"))
+      "Print at most this many messages. Default: 10 with --newest, otherwise all.",
+      valueName: "n"))
   var limit: Int?
 
   @Flag(
     name: .customLong("newest"),
-    help: "Print the newest messages instead of the oldest, the newest last.")
+    help: "Print the newest messages instead of the oldest. The newest is last.")
   var isNewest = false
 
   @Flag(
     name: .customLong("follow"),
-    help: "Then go on with each message as it is published, until interrupted.")
+    help: "Continue with each new message until interrupted.")
   var follows = false
 
   @Flag(
     name: .customLong("ndjson"),
-    help: "Print a JSON object a line, with the bytes in payload or payloadBase64.")
+    help: "Print one JSON object per line, with the payload in payload or payloadBase64.")
   var isNDJSON = false
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var credentials: CredentialOptions
 
   func validate() throws {
-    if let limit, limit < 1 { throw ValidationError("--limit is at least 1") }
+    if let limit, limit < 1 { throw ValidationError("--limit must be at least 1") }
     if follows, limit != nil, !isNewest {
-      throw ValidationError("--follow goes on from the newest message: give --newest with --limit")
+      throw ValidationError("--follow needs --newest if --limit is given")
     }
   }
 
@@ -68,14 +74,16 @@ struct HistoryCommand: AsyncParsableCommand {
   }
 }
 
-/// One run of `queue history`: reads pages and prints each with one write.
+/// One run of `queue history`.
+///
+/// It reads pages of messages and prints each page with one write.
 struct HistoryReading {
   private static let pageCount = 1000
 
   let engine: MessagingEngine
   let channel: Channel
   let format: MessageFormat
-  /// The last message that was printed, or the one to begin behind.
+  /// The last printed message, or the message after which to start.
   private(set) var cursor: Timetoken?
 
   init(
@@ -87,7 +95,7 @@ struct HistoryReading {
     self.cursor = cursor
   }
 
-  /// Prints from the cursor on.
+  /// Prints at most `limit` messages after the cursor.
   mutating func print(_ limit: Int) async throws {
     var remaining = limit
     while remaining > 0 {
@@ -99,9 +107,9 @@ struct HistoryReading {
     }
   }
 
-  /// Prints the newest messages, as far as they are behind the cursor.
+  /// Prints the newest messages, but only those after the cursor.
   mutating func printNewest(_ limit: Int) async throws {
-    // Only their timetokens are kept on the way back.
+    // Reading backwards keeps only timetokens, so that memory does not grow with the limit.
     var begin: Timetoken?
     var back: Timetoken?
     var remaining = limit
@@ -119,12 +127,12 @@ struct HistoryReading {
     try await print(.max)
   }
 
-  /// Prints the log from the cursor on, or from the newest messages, and then what is published, until
-  /// the process is ended.
+  /// Prints the messages after the cursor, or the newest ones, then each new message until the
+  /// process ends.
   ///
-  /// - Parameter newestCount: how many of the newest; nil for all.
+  /// - Parameter newestCount: how many of the newest messages to print first; nil for all.
   mutating func follow(newestCount: Int?) async throws {
-    // One sequence from the first message on: it alone knows whether one is missing.
+    // One sequence reads everything from the first message: only it detects a missing message.
     let start = newestCount.map(LogPosition.newest) ?? cursor.map(LogPosition.after) ?? .beginning
     for try await message in try await engine.messages(of: channel, after: start) {
       if let cursor, message.timetoken <= cursor { continue }
@@ -138,7 +146,8 @@ struct HistoryReading {
     for message in messages {
       guard let line = format.line(for: message) else {
         failure = CommandFailure(
-          .badData, "message \(message.timetoken) holds a newline, which a line cannot",
+          .badData,
+          "message \(message.timetoken) contains a newline and cannot be printed as a line",
           hint: "give --ndjson")
         break
       }

@@ -2,59 +2,62 @@ internal import ArgumentParser
 internal import Foundation
 internal import MessagingQueue
 
-/// What `queue publish` gives to each message, unless a line of JSON says otherwise.
+/// The options of `queue publish` that set the members of each message.
+///
+/// A line of JSON overrides them.
 struct MessageOptions: ParsableArguments {
   @Option(
     name: .customLong("header"),
     help: ArgumentHelp(
-      "A header; as often as there are headers. The name ends at the first =.",
+      "Add a header. Can be repeated. The name ends at the first =.",
       valueName: "name=value"))
   var headers: [HeaderArgument] = []
 
   @Option(
     name: .customLong("key"),
     help: ArgumentHelp(
-      "The ordering key: a consumer gets its messages one at a time, in their order.",
+      "The ordering key. A consumer gets its messages one at a time, in order.",
       valueName: "key"))
   var orderingKey: String?
 
   @Option(
     name: .customLong("priority"),
-    help: ArgumentHelp("0 to 9, the most urgent; 4 is normal.", valueName: "n"))
+    help: ArgumentHelp(
+      "The priority from 0 to 9. 9 is the most urgent. Default: 4.", valueName: "n"))
   var priority: Int?
 
   @Option(
     name: .customLong("delay"),
     help: ArgumentHelp(
-      "Receivers get it when this time is over: 500ms, 30s, 5m, 1h, 7d.", valueName: "time"))
+      "Deliver the message after this time: 500ms, 30s, 5m, 1h, 7d.", valueName: "time"))
   var delay: DurationArgument?
 
   @Option(
     name: .customLong("at"),
     help: ArgumentHelp(
-      "Receivers get it from this moment on: 2026-11-21T08:15:00Z.", valueName: "date"))
+      "Deliver the message after this date: 2026-11-21T08:15:00Z.", valueName: "date"))
   var date: DateArgument?
 
   @Option(
     name: .customLong("time-to-live"),
-    help: ArgumentHelp("No receiver gets it after this time.", valueName: "time"))
+    help: ArgumentHelp("Do not deliver the message after this time.", valueName: "time"))
   var timeToLive: DurationArgument?
 
   @Option(
     name: .customLong("deduplication-id"),
     help: ArgumentHelp(
-      "Publish nothing if this id was published within the hour; for one message.",
+      "Publish nothing if this id was published in the last hour. For one message.",
       valueName: "id"))
   var deduplicationID: String?
 
   func validate() throws {
     guard Set(headers.map { Array($0.name.utf8) }).count == headers.count else {
-      throw ValidationError("a --header is given twice")
+      throw ValidationError("each --header needs a different name")
     }
-    if delay != nil, date != nil { throw ValidationError("give --delay or --at, not both") }
+    if delay != nil, date != nil { throw ValidationError("give only one of --delay and --at") }
   }
 
-  /// A message of them, without a payload.
+  /// Makes a message with these options and an empty payload.
   func message(to channel: Channel) throws -> Message {
     var message = Message(
       channel: channel, payload: [],
@@ -81,13 +84,15 @@ struct HeaderArgument: ExpressibleByArgument {
   }
 }
 
-/// How messages lie in a stream: a line each, or a JSON object a line.
+/// The format of messages in a stream: each message is a line, or a JSON object on a line.
 enum MessageFormat {
   case lines
   case ndjson
 
-  /// The most bytes that a line with a message can have: JSON writes a byte with at most six, and
-  /// beside payload and headers there are names of at most 255 bytes.
+  /// The maximum length of a message's line, in bytes.
+  ///
+  /// JSON writes a byte with at most six. The names beside payload and headers have at most 255
+  /// bytes.
   func maximumLineByteCount(_ configuration: EngineConfiguration) -> Int {
     switch self {
     case .lines: configuration.maximumPayloadByteCount
@@ -96,8 +101,9 @@ enum MessageFormat {
     }
   }
 
-  /// The message in a line, which has what it does not say from `prototype`; nil for a line that holds
-  /// none.
+  /// Reads the message of a line; nil for a line without a message.
+  ///
+  /// Members that the line does not have come from `prototype`.
   func message(
     of line: [UInt8], like prototype: Message, number: Int
   ) throws(CommandFailure) -> Message? {
@@ -111,7 +117,7 @@ enum MessageFormat {
     }
   }
 
-  /// The line for a delivery, newline included; nil if the format cannot carry its payload.
+  /// The line for a delivery, newline included; nil if the format cannot represent its payload.
   func line(for delivery: Delivery, withToken: Bool) -> [UInt8]? {
     switch self {
     case .lines: delivery.payload.contains(0x0A) ? nil : delivery.payload + [0x0A]
@@ -119,7 +125,8 @@ enum MessageFormat {
     }
   }
 
-  /// The line for a message of the log, likewise.
+  /// The line for a message of the log, newline included; nil if the format cannot represent its
+  /// payload.
   func line(for message: LogMessage) -> [UInt8]? {
     switch self {
     case .lines: message.payload.contains(0x0A) ? nil : message.payload + [0x0A]
@@ -138,7 +145,9 @@ struct TimetokenArgument: ExpressibleByArgument {
   }
 }
 
-/// A lease token on the command line: it settles one delivery and says nothing about the message.
+/// A lease token on the command line.
+///
+/// It identifies one delivery and contains no message data.
 struct LeaseTokenArgument: ExpressibleByArgument {
   let token: LeaseToken
 

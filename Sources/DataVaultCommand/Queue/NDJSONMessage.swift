@@ -2,10 +2,10 @@ internal import ArgumentParser
 internal import Foundation
 internal import MessagingQueue
 
-/// A message as one line of JSON: `payload` if it is UTF-8, else `payloadBase64`.
+/// A message as one line of JSON: `payload` if it is UTF-8, otherwise `payloadBase64`.
 ///
-/// Everything that belongs to the message is in it, and is read back; members that say what is the rule
-/// for a message are left out.
+/// The line contains all members of the message, and reading it restores them. Members with a
+/// default value are omitted.
 struct NDJSONMessage {
   private let timetoken: Timetoken
   private let channel: Channel
@@ -43,7 +43,7 @@ struct NDJSONMessage {
 
   /// The line, newline included.
   ///
-  /// Timetokens are strings: they have more digits than JavaScript keeps.
+  /// Timetokens are strings, because they have more digits than a JavaScript number can store.
   var line: [UInt8] {
     var line = #"{"timetoken":"\#(timetoken)","channel":"#
     line += Self.quoted(channel.name)
@@ -88,11 +88,11 @@ struct NDJSONMessage {
 }
 
 extension NDJSONMessage {
-  /// Reads a message; an empty line holds none.
+  /// Reads a message; nil for a blank line.
   ///
-  /// What the line does not say is taken from `prototype`, headers one by one. Members that belong to a
-  /// delivery and not to its message are left alone, so that what `receive` wrote can be published again;
-  /// the line as a whole is read strictly (``JSONLine``).
+  /// Members that the line does not have come from `prototype`, each header separately. Members of
+  /// a delivery are ignored, so that the output of `receive` can be published again. The line
+  /// itself is parsed strictly (``JSONLine``).
   static func message(
     of line: [UInt8], like prototype: Message, number: Int
   ) throws(CommandFailure) -> Message? {
@@ -105,7 +105,8 @@ extension NDJSONMessage {
     }
     guard !isExported(members) else {
       throw failure(
-        number, "is of an export of messages", hint: "datavault queue import takes the whole file")
+        number, "belongs to an export of messages",
+        hint: "to import the whole file, run datavault queue import")
     }
     var message = prototype
     message.payload = try payload(of: members, number)
@@ -115,15 +116,16 @@ extension NDJSONMessage {
     if let id = try text("deduplicationID", of: members, number) { message.deduplicationID = id }
     if let value = members["priority"] {
       guard let rank = value.wholeNumber, let priority = try? Priority(rank) else {
-        throw failure(number, "has a priority that is no number from 0 to 9")
+        throw failure(number, "has a priority that is not a number from 0 to 9")
       }
       message.priority = priority
     }
     return message
   }
 
-  /// Whether it is the first line of `queue export` or one of its messages, whose dates and consumers
-  /// would be lost here.
+  /// Whether the line is the first line or a message of an export.
+  ///
+  /// Publishing an exported message would lose its dates and consumers.
   private static func isExported(_ members: JSONLine) -> Bool {
     switch members["record"]?.text {
     case "export": members["highWater"] != nil
@@ -137,7 +139,9 @@ extension NDJSONMessage {
   ) throws(CommandFailure) -> [UInt8] {
     switch (members["payload"], members["payloadBase64"]) {
     case (let value?, nil):
-      guard let text = value.text else { throw failure(number, "has a payload that is no string") }
+      guard let text = value.text else {
+        throw failure(number, "has a payload that is not a string")
+      }
       return Array(text.utf8)
     case (nil, let value?):
       guard let payload = value.text.flatMap(Base64Text.decode) else {
@@ -154,23 +158,25 @@ extension NDJSONMessage {
   ) throws(CommandFailure) {
     guard let value = members["headers"] else { return }
     guard let headers = value.members else {
-      throw failure(number, "has headers that are no object")
+      throw failure(number, "has headers that are not an object")
     }
-    // Swift takes names for one that Unicode holds to be equivalent.
+    // Swift treats names as equal that are canonically equivalent in Unicode.
     guard Set(headers.map(\.name)).count == headers.count else {
       throw failure(number, "has two headers whose names are equivalent")
     }
     for (name, value) in headers {
       guard let text = value.text else {
-        throw failure(number, "has a header that is no string")
+        throw failure(number, "has a header that is not a string")
       }
       message.headers[name] = nil
       message.headers[name] = text
     }
   }
 
-  /// `delay` or `at`, `timeToLive` or `expires`: the first of each as the options are written, the
-  /// others as dates.
+  /// Reads `delay` or `at`, and `timeToLive` or `expires`.
+  ///
+  /// `delay` and `timeToLive` are durations in the format of the options. `at` and `expires` are
+  /// dates.
   private static func readTimes(
     of members: JSONLine, into message: inout Message, _ number: Int
   ) throws(CommandFailure) {
@@ -207,13 +213,13 @@ extension NDJSONMessage {
   ) throws(CommandFailure) -> String? {
     guard let value = members[name] else { return nil }
     guard let text = value.text else {
-      throw failure(number, "has a member \(name) that is no string")
+      throw failure(number, "has a member \(name) that is not a string")
     }
     return text
   }
 
   private static func failure(
-    _ number: Int, _ fault: String, hint: String = "mend the line, and go on from there"
+    _ number: Int, _ fault: String, hint: String = "correct the line, and publish from that line on"
   ) -> CommandFailure {
     CommandFailure(.badData, "line \(number) \(fault)", hint: hint)
   }

@@ -2,27 +2,31 @@ internal import ArgumentParser
 internal import Glibc
 internal import MessagingQueue
 
-/// `datavault queue publish CHANNEL`.
+/// The command `datavault queue publish CHANNEL`.
 struct PublishCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "publish", abstract: "Publish the lines of standard input.",
+    commandName: "publish", abstract: "Publish each line of standard input as a message.",
     discussion: """
-      Each line is a message, byte for byte, without its newline; empty lines too. Messages are on \
-      the disk after each 1,000 lines, each 1 MiB, and whenever the input pauses. What the options say \
-      holds for each message; a line of JSON may say otherwise.
+      Examples:
+        echo hello | datavault queue publish greetings
+        datavault queue publish orders --ndjson < orders.ndjson
+
+      Each line is a message, byte for byte, without its newline. An empty line is a message too. \
+      Messages are on the disk after every 1,000 lines, after every 1 MiB, and when the input \
+      pauses. The options apply to every message. With --ndjson, a line can override them.
       """)
 
-  @Argument(help: ArgumentHelp("Where to publish.", valueName: "channel"))
+  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
   var channel: String
 
   @Flag(
     name: .customLong("ndjson"),
-    help: "Read a JSON object a line, with the message as receive prints it.")
+    help: "Read one JSON object per line, as 'receive --ndjson' prints it.")
   var isNDJSON = false
 
   @Flag(
     name: .customLong("json"),
-    help: "Report each commit, once it is on the disk, as one line of JSON.")
+    help: "Report each commit as one line of JSON when it is on the disk.")
   var isJSON = false
 
   @OptionGroup var message: MessageOptions
@@ -51,15 +55,17 @@ struct PublishCommand: AsyncParsableCommand {
   }
 }
 
-/// One run of `queue publish`: gathers lines into batches and commits them.
+/// One run of `queue publish`.
+///
+/// It collects lines into batches and commits each batch.
 struct Publication {
   private static let maximumBatchCount = 1000
   private static let maximumBatchByteCount = 1 << 20
-  /// How long the input may be silent before what has come is committed.
-  private static let patience = Duration.milliseconds(5)
+  /// How long the input can pause before the batch is committed.
+  private static let inputTimeout = Duration.milliseconds(5)
 
   private let engine: MessagingEngine
-  /// What a message has that its line does not speak of.
+  /// The members of each message that its line does not set.
   private let prototype: Message
   private let reportsCommits: Bool
   private var batch: [Message] = []
@@ -68,7 +74,7 @@ struct Publication {
   private var batchedLineCount = 0
   private var committedLineCount = 0
 
-  /// Messages that are on the disk.
+  /// How many messages are on the disk.
   private(set) var messageCount = 0
 
   init(engine: MessagingEngine, prototype: Message, reportsCommits: Bool) {
@@ -85,7 +91,7 @@ struct Publication {
       descriptor: descriptor,
       maximumLineByteCount: format.maximumLineByteCount(engine.configuration))
     while true {
-      switch try reader.next(patience: batch.isEmpty || isForOne ? nil : Self.patience) {
+      switch try reader.next(timeout: batch.isEmpty || isForOne ? nil : Self.inputTimeout) {
       case .line(let line):
         lineCount += 1
         let message: Message?
@@ -110,8 +116,9 @@ struct Publication {
     }
   }
 
-  /// A deduplication id of the command line is for one message: with more of them all but the first
-  /// would be taken for repetitions of it.
+  /// Whether the command can publish only one message, because an option gives a deduplication id.
+  ///
+  /// The engine would treat further messages with that id as duplicates.
   private var isForOne: Bool { prototype.deduplicationID != nil }
 
   private mutating func append(_ message: Message) async throws {
@@ -119,7 +126,7 @@ struct Publication {
       batch = []
       throw CommandFailure(
         .badData, "line \(lineCount) is a second message under one --deduplication-id",
-        hint: "with --ndjson each line can have its own deduplicationID")
+        hint: "give each line its own deduplicationID with --ndjson")
     }
     do throws(EngineError) {
       try message.check(engine.configuration, as: "line \(lineCount)")
@@ -135,12 +142,12 @@ struct Publication {
     if batch.count == Self.maximumBatchCount { try await commit() }
   }
 
-  /// The lines before it are good, and published.
+  /// Publishes the lines before the refused one, then throws.
   private mutating func refuseLine(limit: Int) async throws -> Never {
     try await commit()
     throw CommandFailure(
-      .badData, "line \(lineCount) is over the limit of \(limit) bytes",
-      hint: "split it, and go on from there")
+      .badData, "line \(lineCount) exceeds the limit of \(limit) bytes",
+      hint: "split the line, and publish from that line on")
   }
 
   private mutating func commit() async throws {
@@ -155,10 +162,10 @@ struct Publication {
     }
   }
 
-  /// The failure, with what was published before it: the sender goes on from there.
+  /// The failure, extended by which lines are published: the sender can continue after them.
   func account(for error: any Error) -> CommandFailure {
     let failure = CommandFailure(translating: error)
-    // A commit whose outcome is unknown may be on the disk all the same.
+    // A commit with an unknown outcome might be on the disk.
     let isUnknown = (error as? EngineError)?.code == .outcomeUnknown
     let others = isUnknown ? "of the lines after that it is unknown" : "no other is"
     let account =

@@ -3,17 +3,38 @@ internal import DataVault
 internal import MessagingQueue
 internal import VaultedDatabase
 
-/// `datavault queue`.
+/// The command `datavault queue`.
 struct QueueCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "queue", abstract: "Publish and receive messages.",
-    subcommands: [
-      PublishCommand.self, ReceiveCommand.self, AckCommand.self, ReleaseCommand.self,
-      RejectCommand.self, ExtendCommand.self, HistoryCommand.self, ChannelsCommand.self,
-      StatsCommand.self, ConsumersCommand.self, RetentionCommand.self, DeadLettersCommand.self,
-      RedriveCommand.self, PurgeCommand.self, CompactCommand.self, QueueVerifyCommand.self,
-      QueueSalvageCommand.self, QueueExportCommand.self, QueueImportCommand.self, RekeyCommand.self,
-      AcceptRollbackCommand.self,
+    commandName: "queue", abstract: "Publish, receive and manage messages.",
+    discussion: """
+      Examples:
+        echo hello | datavault queue publish greetings
+        datavault queue receive greetings
+        datavault queue stats
+      """,
+    groupedSubcommands: [
+      CommandGroup(
+        name: "Send and receive",
+        subcommands: [
+          PublishCommand.self, ReceiveCommand.self, AckCommand.self, ReleaseCommand.self,
+          RejectCommand.self, ExtendCommand.self, HistoryCommand.self,
+        ]),
+      CommandGroup(
+        name: "Inspect",
+        subcommands: [ChannelsCommand.self, StatsCommand.self, DeadLettersCommand.self]),
+      CommandGroup(
+        name: "Administer",
+        subcommands: [
+          ConsumersCommand.self, RetentionCommand.self, RedriveCommand.self, PurgeCommand.self,
+          CompactCommand.self, RekeyCommand.self,
+        ]),
+      CommandGroup(
+        name: "Back up and repair",
+        subcommands: [
+          QueueExportCommand.self, QueueImportCommand.self, QueueVerifyCommand.self,
+          QueueSalvageCommand.self, AcceptRollbackCommand.self,
+        ]),
     ])
 }
 
@@ -22,7 +43,7 @@ struct EngineAccess {
   let home: DataVaultHome
   let credentials: CredentialOptions
 
-  /// Runs `body` on the engine of messages that are there, and stops it whatever happens.
+  /// Runs `body` on the engine of an existing queue, and always stops the engine.
   func run<Result>(
     _ body: (MessagingEngine) async throws -> Result
   ) async throws -> Result {
@@ -30,7 +51,9 @@ struct EngineAccess {
     return try await runOrMake(body)
   }
 
-  /// The same where a first start may make vault and database.
+  /// Runs `body` on the engine, and always stops it.
+  ///
+  /// A first start can create the vault and the database.
   func runOrMake<Result>(
     _ body: (MessagingEngine) async throws -> Result
   ) async throws -> Result {
@@ -46,7 +69,10 @@ struct EngineAccess {
     return result
   }
 
-  /// The engine, started by its own rules where there is no password to hand to it.
+  /// Starts the engine.
+  ///
+  /// Where the vault is not secured and no option names a secret, the engine opens or creates the
+  /// vault itself.
   func start() async throws -> MessagingEngine {
     var configuration = EngineConfiguration()
     configuration.requiresSecuredVault = try credentials.requiresSecuredVault()
@@ -59,30 +85,34 @@ struct EngineAccess {
     return try await MessagingEngine.start(home, vault: vault, configuration: configuration)
   }
 
-  /// The messaging vault, unlocked, for what is done without an engine.
+  /// Opens the messaging vault, for commands that run without an engine.
   func vault() async throws -> Vault {
     try await demandVault()
     return try await VaultAccess(home: home, credentials: credentials).open(.messaging)
   }
 
-  /// For commands that only read: a home that was mistyped is not to become a new vault.
+  /// Throws if the home has neither a messaging vault nor a database.
+  ///
+  /// Commands that only read must not create a vault in a mistyped home.
   func demandDatabase() async throws {
     let hasVault = try await Vault.exists(.messaging, in: home.store)
     guard try hasVault || home.hasDatabase() else {
       throw CommandFailure(
-        .absent, "there are no messages in \(home.path)",
-        hint: "check --home; datavault queue publish makes the first")
+        .absent, "no queue found in \(home.path)",
+        hint: "check --home, or create the queue with datavault queue publish")
     }
   }
 
-  /// A password that was given is never dropped for the sake of a first start.
+  /// Throws if the home has no messaging vault.
+  ///
+  /// A first start would create a vault under the publicly known password and ignore the given one.
   private func demandVault() async throws {
     if try await Vault.exists(.messaging, in: home.store) { return }
     throw CommandFailure(
-      .absent, "there is no messaging vault in \(home.path)",
+      .absent, "vault 'messaging' not found in \(home.path)",
       hint: try home.hasDatabase()
-        ? "there are messages: restore vaults/messaging.vault from a backup"
-        : "check --home, or make the vault with datavault secure")
+        ? "a queue exists: restore vaults/messaging.vault from a backup"
+        : "check --home, or create the vault with datavault secure")
   }
 
   private func isSecured() async throws -> Bool {

@@ -1,42 +1,47 @@
 internal import ArgumentParser
 internal import MessagingQueue
 
-/// `datavault queue receive CHANNEL`.
+/// The command `datavault queue receive CHANNEL`.
 struct ReceiveCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "receive", abstract: "Print the messages of a channel, oldest first.",
+    commandName: "receive", abstract: "Receive and print a channel's messages, oldest first.",
     discussion: """
-      Ends when the channel is drained, or goes on with --follow. A message is acknowledged once standard output has taken \
-      it; what could not be printed is released.
+      Examples:
+        datavault queue receive orders --max 10
+        datavault queue receive orders --follow --ndjson
+
+      The command ends when the channel has no more messages. With --follow it waits for new ones. \
+      It acknowledges a message after writing it to standard output. It releases a message that it \
+      could not write.
       """)
 
-  @Argument(help: ArgumentHelp("Where to receive from.", valueName: "channel"))
+  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
   var channel: String
 
   @Option(
     name: .customLong("max"),
-    help: ArgumentHelp("Print at most so many messages.", valueName: "n"))
+    help: ArgumentHelp("Print at most this many messages.", valueName: "n"))
   var maximumCount: Int?
 
   @Option(
     name: .customLong("lease"),
     help: ArgumentHelp(
-      "How long messages are kept from other receivers: 500ms, 30s, 5m, 1h.", valueName: "time"))
+      "How long other receivers do not get the messages: 500ms, 30s, 5m, 1h.", valueName: "time"))
   var lease = DurationArgument.standardLease
 
   @Flag(
     name: .customLong("no-ack"),
-    help: "Acknowledge nothing: the messages return when the lease ends.")
+    help: "Do not acknowledge. The messages return when the lease ends.")
   var leavesUnacknowledged = false
 
   @Flag(
     name: .customLong("ndjson"),
-    help: "Print a JSON object a line, with the bytes in payload or payloadBase64.")
+    help: "Print one JSON object per line, with the payload in payload or payloadBase64.")
   var isNDJSON = false
 
   @Flag(
     name: .customLong("follow"),
-    help: "Wait for more messages when there are none, until interrupted.")
+    help: "Wait for new messages until interrupted.")
   var follows = false
 
   @OptionGroup var consumer: ConsumerOptions
@@ -45,11 +50,11 @@ struct ReceiveCommand: AsyncParsableCommand {
 
   func validate() throws {
     if let maximumCount, maximumCount < 1 {
-      throw ValidationError("--max is at least 1")
+      throw ValidationError("--max must be at least 1")
     }
     let longest = EngineConfiguration.maximumLeaseDuration
     guard lease.duration > .zero, lease.duration <= longest else {
-      throw ValidationError("--lease is more than nothing and at most 366 days")
+      throw ValidationError("--lease must be more than 0 and at most 366 days")
     }
   }
 
@@ -67,8 +72,10 @@ struct ReceiveCommand: AsyncParsableCommand {
   }
 }
 
-/// One run of `queue receive`: leases batches, prints each with one write, and settles it by what
-/// standard output took.
+/// One run of `queue receive`.
+///
+/// It leases batches and prints each with one write. It acknowledges the messages that standard
+/// output accepted, and releases the others.
 struct Reception {
   private static let maximumBatchCount = 1000
 
@@ -78,12 +85,13 @@ struct Reception {
   let format: MessageFormat
   let lease: Duration
   let acknowledges: Bool
-  /// Whether it waits for more when the channel is drained.
+  /// Whether it waits for new messages when the channel has no more.
   let follows: Bool
 
   func run(maximumCount: Int?) async throws {
     var remaining = maximumCount ?? .max
-    // Without acknowledging, a lease that ends meanwhile would bring the same messages for ever.
+    // Without acknowledgements, leases that end during the command would return the same messages
+    // endlessly.
     if !acknowledges && !follows { remaining = min(remaining, try await depth()) }
     while remaining > 0 {
       let deliveries = try await engine.receive(
@@ -113,33 +121,35 @@ struct Reception {
     if takenCount < deliveries.count {
       throw CommandFailure(
         .badData,
-        "message \(deliveries[takenCount].timetoken) holds a newline and was released, not printed",
+        "message \(deliveries[takenCount].timetoken) contains a newline: released, not printed",
         hint: "give --ndjson")
     }
   }
 
-  /// A reader that is slower than the lease has let others receive the same messages: that is said,
-  /// and is no failure.
+  /// Acknowledges or releases deliveries, and warns about leases that have ended.
+  ///
+  /// If the reader of standard output is slower than the lease, other receivers can get the same
+  /// messages. That is a warning, not an error.
   private func settle(
-    _ deliveries: ArraySlice<Delivery>, by verb: ([LeaseToken]) async throws -> Void
+    _ deliveries: ArraySlice<Delivery>, by operation: ([LeaseToken]) async throws -> Void
   ) async throws {
     if deliveries.isEmpty { return }
     do {
-      try await verb(deliveries.map(\.token))
+      try await operation(deliveries.map(\.token))
     } catch let error as EngineError where error.code == .unknownLease {
       StandardError.warn(
         "\(error.unknownLeases.count) messages took longer to print than the lease of \(lease) "
-          + "and may be delivered again")
+          + "and can be delivered again")
     }
   }
 }
 
-/// The lines of one batch, to be written at once, with the place where each message ends.
+/// The lines of one batch, written with one call, with the offset at which each message ends.
 struct OutputPage {
   private(set) var bytes: [UInt8] = []
   private var ends: [Int] = []
 
-  /// Lays out deliveries up to the first that the format cannot carry.
+  /// Formats deliveries up to the first that the format cannot represent.
   init(_ deliveries: [Delivery], format: MessageFormat, withTokens: Bool) {
     for delivery in deliveries {
       guard let line = format.line(for: delivery, withToken: withTokens) else { return }
@@ -148,7 +158,7 @@ struct OutputPage {
     }
   }
 
-  /// How many messages lie wholly within the first bytes.
+  /// How many messages are complete within the first bytes.
   func messageCount(within byteCount: Int) -> Int {
     ends.prefix { $0 <= byteCount }.count
   }

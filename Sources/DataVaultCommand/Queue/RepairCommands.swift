@@ -5,18 +5,22 @@ internal import SealedVFS
 internal import SystemPackage
 internal import VaultedDatabase
 
-/// `datavault queue verify`.
+/// The command `datavault queue verify`.
 struct QueueVerifyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
-    abstract: "Check pages, log and rows of the messages, and name what is wrong.",
+    abstract: "Check the queue for damage.",
     discussion: """
-      Every page and the log are read as by datavault database verify; then the messages are compared with the vault, \
-      which knows how far they had come, and each row with the messages' own rules. Nothing is changed. Nobody may have the \
-      messages open meanwhile. Ends with 65 when something is wrong.
+      The command reads every page and the log, as 'datavault database verify' does. It compares \
+      the queue with the commit that the vault has recorded, and checks every row against the \
+      rules of the queue. It changes nothing, except that it completes an interrupted 'queue \
+      salvage'. It fails with 65 if it finds an error.
+
+      It fails with 75 while another process has the queue open: stop that process first. Until \
+      the command ends, no other process can open the queue.
       """)
 
-  @Flag(help: "Do not have SQLite compare the pages with each other.") var quick = false
+  @Flag(help: "Omit SQLite's check of the contents.") var quick = false
   @OptionGroup var report: ReportOptions
   @OptionGroup var home: HomeOptions
   @OptionGroup var credentials: CredentialOptions
@@ -35,16 +39,17 @@ struct QueueVerifyCommand: AsyncParsableCommand {
     try report.print(findings) { findings.text }
     guard !verification.isRolledBack else {
       throw CommandFailure(
-        .badData, "the messages in \(home.path) are an older copy, or have lost their last commits",
+        .badData, "the queue in \(home.path) is an older copy, or has lost its last commits",
         hint:
-          "put the newest copy back with its -wal file; to go on with this one, and without what "
-          + "is missing, run datavault queue accept-rollback")
+          "restore the newest copy with its -wal file; to accept this copy without the missing "
+          + "messages, run datavault queue accept-rollback")
     }
     guard verification.isClean else {
       throw CommandFailure(
-        .badData, "the messages in \(home.path) are damaged",
+        .badData, "the queue in \(home.path) is damaged",
         hint:
-          "keep the files as they are, or copy them; datavault queue salvage rescues what is whole")
+          "copy the files first; datavault queue salvage then rebuilds the queue from its intact "
+          + "messages")
     }
   }
 }
@@ -71,9 +76,11 @@ struct QueueVerificationReport: Encodable {
 
   var text: String {
     let head = (isRolledBack ? pages.text(verdict: "rolled back") : pages.text) + anchor.line
-    guard let messages else { return head + "messages   not checked: the pages come first\n" }
+    guard let messages else {
+      return head + "messages   not checked, because of the damaged pages\n"
+    }
     guard !messages.isClean else {
-      return head + "messages   \(messages.messageCount), in agreement with their rules\n"
+      return head + "messages   \(messages.messageCount), consistent\n"
     }
     let faults = messages.faults.flatMap { fault in
       let rest = fault.count - fault.places.count
@@ -84,21 +91,25 @@ struct QueueVerificationReport: Encodable {
   }
 }
 
-/// `datavault queue salvage`.
+/// The command `datavault queue salvage`.
 struct QueueSalvageCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "salvage",
     abstract:
-      "Put a new database with all messages that are still whole in the place of a damaged one.",
+      "Rebuild a damaged queue from its intact messages.",
     discussion: """
-      The damaged files stay in the home under another name, and the daemon starts on the new ones. Reports by table and \
-      channel what was lost, and ends with 65 when something was. Nobody may have the messages open meanwhile. Messages \
-      that are an older copy, or have lost their last commits, are refused (65) unless --accept-rollback is given.
+      The command moves the damaged files to another name in the home and puts the rebuilt queue \
+      in their place. It reports the losses of each table and channel, and fails with 65 if \
+      something was lost. It refuses a queue that is an older copy, or that has lost its last \
+      commits (65), unless --accept-rollback is given.
+
+      It fails with 75 while another process has the queue open: stop that process first. Until \
+      the command ends, no other process can open the queue.
       """)
 
   @Flag(
     name: .customLong("accept-rollback"),
-    help: "Go on where the messages are behind what the vault knows of.")
+    help: "Accept a queue that is older than the vault's record.")
   var acceptsRollback = false
 
   @OptionGroup var report: ReportOptions
@@ -119,8 +130,8 @@ struct QueueSalvageCommand: AsyncParsableCommand {
     try report.print(findings) { findings.text }
     guard salvage.isComplete || salvage.pages == nil else {
       throw CommandFailure(
-        .badData, "not all messages in \(home.path) could be saved",
-        hint: "what could is in their place; the damaged files are at \(salvage.damagedPath)")
+        .badData, "some messages of the queue in \(home.path) are lost",
+        hint: "the others are in the new queue; the damaged files are at \(salvage.damagedPath)")
     }
   }
 }
@@ -129,7 +140,7 @@ struct QueueSalvageCommand: AsyncParsableCommand {
 struct QueueSalvageReport: Encodable {
   let damagedFile: String
   let isComplete: Bool
-  /// Whether an earlier salvage was finished, and nothing else was done.
+  /// Whether the command only completed an interrupted salvage.
   let finishedEarlier: Bool
   let pages: SalvageOutput?
   let anchor: AnchorReport?
@@ -148,7 +159,7 @@ struct QueueSalvageReport: Encodable {
   var text: String {
     let end = "the damaged files are at \(damagedFile.onOneLine)\n"
     guard let pages, let messages else {
-      return "a salvage that was interrupted is finished\n" + end
+      return "completed an interrupted salvage\n" + end
     }
     var table = Table(header: ["CHANNEL", "MESSAGES", "LOST"])
     for channel in messages.channels {
@@ -165,19 +176,20 @@ struct QueueSalvageReport: Encodable {
     var remarks: [String] = []
     if messages.unreadableMessageCount > 0 {
       remarks.append(
-        "\(messages.unreadableMessageCount) messages nobody could have read were left out")
+        "\(messages.unreadableMessageCount) unreadable messages were omitted")
     }
     if messages.orphanedRowCount > 0 {
       remarks.append(
-        "\(messages.orphanedRowCount) rows referred to what is lost, and were left out")
+        "\(messages.orphanedRowCount) rows that referred to lost rows were omitted")
     }
     if messages.redeliveredCount > 0 {
       remarks.append(
-        "\(messages.redeliveredCount) messages may be delivered again: it is lost who had them")
+        "\(messages.redeliveredCount) messages can be delivered again: their delivery state is lost"
+      )
     }
     if messages.rebuiltEngineRow {
-      remarks.append("the engine's state was made anew from its messages")
+      remarks.append("the engine's state was rebuilt from the messages")
     }
-    return remarks + messages.rebuiltTables.map { "lost, and made anew: table \($0)" }
+    return remarks + messages.rebuiltTables.map { "lost and created again: table \($0)" }
   }
 }

@@ -1,24 +1,28 @@
 internal import ArgumentParser
 internal import MessagingQueue
 
-/// `datavault queue retention`.
+/// The command `datavault queue retention`.
 struct RetentionCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "retention", abstract: "How long a channel keeps its messages.",
+    commandName: "retention", abstract: "Show or change how long a channel keeps messages.",
     discussion: """
-      Without limits a message stays until every consumer has acknowledged it. Limits take the oldest, \
-      and none that a consumer still needs, unless the channel discards those.
+      Example:
+        datavault queue retention set orders --age 7d --count 100000
+
+      Without limits, a message stays until every consumer has acknowledged it. Limits delete the \
+      oldest messages. They keep messages that a consumer still needs, unless the channel discards \
+      unacknowledged messages.
       """,
     subcommands: [RetentionShowCommand.self, RetentionSetCommand.self],
     defaultSubcommand: RetentionShowCommand.self)
 }
 
-/// `datavault queue retention show CHANNEL`.
+/// The command `datavault queue retention show CHANNEL`.
 struct RetentionShowCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show a channel's retention.")
 
-  @Argument(help: ArgumentHelp("Whose retention.", valueName: "channel"))
+  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
   var channel: String
 
   @OptionGroup var report: ReportOptions
@@ -34,7 +38,9 @@ struct RetentionShowCommand: AsyncParsableCommand {
   }
 }
 
-/// The report of `queue retention show`; a limit that is not set is absent.
+/// The report of `queue retention show`.
+///
+/// A limit that is not set is absent.
 private struct RetentionReport: Encodable {
   let channel: String
   let ageSeconds: Double?
@@ -66,13 +72,17 @@ private struct RetentionReport: Encodable {
   }
 }
 
-/// `datavault queue retention set CHANNEL`.
+/// The command `datavault queue retention set CHANNEL`.
 struct RetentionSetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "set", abstract: "Change a channel's retention; what is not named stays.",
-    discussion: "What is over a limit goes with the next round of an engine that runs.")
+    commandName: "set",
+    abstract: "Change a channel's retention. Settings that no option names stay as they are.",
+    discussion: """
+      A running engine applies the limits in its next maintenance round. Commands that end \
+      immediately do not apply them.
+      """)
 
-  @Argument(help: ArgumentHelp("Whose retention.", valueName: "channel"))
+  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
   var channel: String
 
   @OptionGroup var changes: RetentionChanges
@@ -87,38 +97,40 @@ struct RetentionSetCommand: AsyncParsableCommand {
       changes.apply(to: &retention)
       try await engine.setRetention(retention, of: channel)
     }
-    try confirm("set the retention of \(channel.name)")
+    try confirm("changed the retention of channel '\(channel.name)'")
   }
 }
 
-/// What `queue retention set` changes: an option a field.
+/// The options of `queue retention set`, one for each setting.
 struct RetentionChanges: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The age from which messages may go: 30s, 12h, 7d; none for any.", valueName: "time"))
+      "Delete messages older than this: 30s, 12h, 7d; none for no limit.", valueName: "time"))
   var age: LimitArgument<DurationArgument>?
 
-  @Option(help: ArgumentHelp("The most messages; none for any number.", valueName: "n"))
+  @Option(help: ArgumentHelp("The maximum number of messages; none for no limit.", valueName: "n"))
   var count: LimitArgument<Int>?
 
   @Option(
-    help: ArgumentHelp("The most bytes of payloads and headers; none for any.", valueName: "n"))
+    help: ArgumentHelp(
+      "The maximum bytes of payloads and headers; none for no limit.", valueName: "n"))
   var bytes: LimitArgument<Int>?
 
   @Flag(
     inversion: .prefixedNo,
-    help: "Whether what every consumer has acknowledged stays, up to the limits.")
+    help: "Whether to keep messages that every consumer has acknowledged, up to the limits.")
   var keepAcknowledged: Bool?
 
   @Flag(
-    inversion: .prefixedNo, help: "Whether the limits also take what a consumer still needs.")
+    inversion: .prefixedNo,
+    help: "Whether the limits also delete messages that a consumer still needs.")
   var discardUnacknowledged: Bool?
 
   func validate() throws {
     guard
       age != nil || count != nil || bytes != nil || keepAcknowledged != nil
         || discardUnacknowledged != nil
-    else { throw ValidationError("name at least one thing to change") }
+    else { throw ValidationError("give at least one setting to change") }
   }
 
   func apply(to retention: inout Retention) {
@@ -145,18 +157,18 @@ struct LimitArgument<Value: ExpressibleByArgument & Sendable>: ExpressibleByArgu
   }
 }
 
-/// `datavault queue purge CHANNEL`.
+/// The command `datavault queue purge CHANNEL`.
 struct PurgeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "purge",
-    abstract: "Remove the messages of a channel, whoever has not received them.")
+    abstract: "Delete a channel's messages, including unreceived ones.")
 
-  @Argument(help: ArgumentHelp("Whose messages.", valueName: "channel"))
+  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
   var channel: String
 
   @Option(
     name: .customLong("before"),
-    help: ArgumentHelp("Keep this message and those after it.", valueName: "timetoken"))
+    help: ArgumentHelp("Keep this message and all later ones.", valueName: "timetoken"))
   var before: TimetokenArgument?
 
   @OptionGroup var home: HomeOptions
@@ -166,15 +178,15 @@ struct PurgeCommand: AsyncParsableCommand {
     let channel = try Channel(channel)
     let access = EngineAccess(home: try home.home(), credentials: credentials)
     let count = try await access.run { try await $0.purge(channel, before: before?.timetoken) }
-    try confirm("removed \(count) messages")
+    try confirm("deleted \(count) messages")
   }
 }
 
-/// `datavault queue compact`.
+/// The command `datavault queue compact`.
 struct CompactCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "compact", abstract: "Give the space of removed messages back to the file system.",
-    discussion: "Others publish and receive meanwhile.")
+    commandName: "compact", abstract: "Return the space of deleted messages to the file system.",
+    discussion: "Other processes can publish and receive while the command runs.")
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var credentials: CredentialOptions
@@ -182,6 +194,6 @@ struct CompactCommand: AsyncParsableCommand {
   func run() async throws {
     let access = EngineAccess(home: try home.home(), credentials: credentials)
     let byteCount = try await access.run { try await $0.compact() }
-    try confirm("gave \(byteCount) bytes back")
+    try confirm("returned \(byteCount) bytes to the file system")
   }
 }

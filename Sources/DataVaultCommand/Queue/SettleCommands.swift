@@ -1,26 +1,31 @@
 internal import ArgumentParser
 internal import MessagingQueue
 
-/// What the commands have in common that settle what `queue receive --no-ack --ndjson` has leased.
+/// The arguments of the commands that settle messages leased by `queue receive --no-ack --ndjson`.
 struct LeaseOptions: ParsableArguments {
-  @Argument(help: ArgumentHelp("The leases, as receive printed them.", valueName: "token"))
+  @Argument(help: ArgumentHelp("The lease tokens that 'receive' printed.", valueName: "token"))
   var tokens: [LeaseTokenArgument]
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var credentials: CredentialOptions
 
   func settle(
-    _ verb: (MessagingEngine, [LeaseToken]) async throws -> Void
+    _ operation: (MessagingEngine, [LeaseToken]) async throws -> Void
   ) async throws {
     let access = EngineAccess(home: try home.home(), credentials: credentials)
-    try await access.run { try await verb($0, tokens.map(\.token)) }
+    try await access.run { try await operation($0, tokens.map(\.token)) }
   }
 }
 
-/// `datavault queue ack TOKEN`.
+/// The command `datavault queue ack TOKEN`.
 struct AckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "ack", abstract: "Acknowledge messages: they are never delivered again.")
+    commandName: "ack", abstract: "Acknowledge leased messages. They are not delivered again.",
+    discussion: """
+      Example:
+        datavault queue receive orders --max 1 --no-ack --ndjson
+        datavault queue ack TOKEN
+      """)
 
   @OptionGroup var leases: LeaseOptions
 
@@ -29,19 +34,19 @@ struct AckCommand: AsyncParsableCommand {
   }
 }
 
-/// `datavault queue release TOKEN`.
+/// The command `datavault queue release TOKEN`.
 struct ReleaseCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "release", abstract: "Give messages back, to be received again.")
+    commandName: "release", abstract: "Return leased messages to the queue.")
 
   @Option(
     name: .customLong("delay"),
-    help: ArgumentHelp("Not before this time is over: 500ms, 30s, 5m, 1h.", valueName: "time"))
+    help: ArgumentHelp("Deliver them after this time: 500ms, 30s, 5m, 1h.", valueName: "time"))
   var delay: DurationArgument?
 
   @Option(
     name: .customLong("reason"),
-    help: ArgumentHelp("Why, for the history of a dead letter.", valueName: "text"))
+    help: ArgumentHelp("The reason, for the attempts of a dead letter.", valueName: "text"))
   var reason: String?
 
   @OptionGroup var leases: LeaseOptions
@@ -53,12 +58,12 @@ struct ReleaseCommand: AsyncParsableCommand {
   }
 }
 
-/// `datavault queue reject TOKEN`.
+/// The command `datavault queue reject TOKEN`.
 struct RejectCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "reject", abstract: "Give up on messages: they become dead letters.")
+    commandName: "reject", abstract: "Turn leased messages into dead letters.")
 
-  @Option(name: .customLong("reason"), help: ArgumentHelp("Why.", valueName: "text"))
+  @Option(name: .customLong("reason"), help: ArgumentHelp("The reason.", valueName: "text"))
   var reason: String
 
   @OptionGroup var leases: LeaseOptions
@@ -68,14 +73,14 @@ struct RejectCommand: AsyncParsableCommand {
   }
 }
 
-/// `datavault queue extend TOKEN`.
+/// The command `datavault queue extend TOKEN`.
 struct ExtendCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "extend", abstract: "Keep messages leased for longer, or shorter.")
+    commandName: "extend", abstract: "Change how long messages stay leased.")
 
   @Option(
     name: .customLong("lease"),
-    help: ArgumentHelp("From now on: 500ms, 30s, 5m, 1h.", valueName: "time"))
+    help: ArgumentHelp("The new lease from now on: 500ms, 30s, 5m, 1h.", valueName: "time"))
   var lease = DurationArgument.standardLease
 
   @OptionGroup var leases: LeaseOptions

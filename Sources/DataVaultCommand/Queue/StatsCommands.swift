@@ -1,10 +1,10 @@
 internal import ArgumentParser
 internal import MessagingQueue
 
-/// `datavault queue channels`.
+/// The command `datavault queue channels`.
 struct ChannelsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "channels", abstract: "List the channels and what their logs hold.")
+    commandName: "channels", abstract: "List channels with their message counts and sizes.")
 
   @OptionGroup var report: ReportOptions
   @OptionGroup var home: HomeOptions
@@ -29,7 +29,7 @@ struct ChannelsCommand: AsyncParsableCommand {
   }
 }
 
-/// The report of `queue channels` as JSON.
+/// The JSON report of `queue channels`.
 private struct ChannelsReport: Encodable {
   struct Summary: Encodable {
     let channel: String
@@ -51,10 +51,10 @@ private struct ChannelsReport: Encodable {
   }
 }
 
-/// `datavault queue stats`.
+/// The command `datavault queue stats`.
 struct StatsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "stats", abstract: "Count the messages of each channel.")
+    commandName: "stats", abstract: "Count the messages of each channel and consumer.")
 
   @OptionGroup var report: ReportOptions
   @OptionGroup var home: HomeOptions
@@ -82,7 +82,7 @@ struct StatsCommand: AsyncParsableCommand {
   }
 }
 
-/// The report of `queue stats` as JSON.
+/// The JSON report of `queue stats`.
 private struct QueueReport: Encodable {
   struct ChannelReport: Encodable {
     let channel: String

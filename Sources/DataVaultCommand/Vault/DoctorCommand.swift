@@ -4,14 +4,20 @@ internal import MessagingQueue
 internal import VaultCrypto
 internal import VaultedDatabase
 
-/// `datavault doctor`.
+/// The command `datavault doctor`.
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "doctor", abstract: "Look for what is not as it should be, each with its fix.",
+    commandName: "doctor", abstract: "Diagnose problems and suggest fixes.",
     discussion: """
-      It asks for no password and changes nothing. Whether the messages were rolled back it tells only where their vault \
-      opens: by a session, or by what an option names. What keeps vaults or messages from being used ends it \
-      with the exit code that using them would have; all else is a warning, and ends it with 0.
+      Example:
+        datavault doctor --password-file password.txt
+
+      The command never asks for a password and repairs nothing. It checks whether the queue was \
+      rolled back only if it can open the messaging vault: through a session, or with an \
+      unlocking option.
+
+      An error makes vaults or the queue unusable. The exit code is then the one that using them \
+      would have. If there are only warnings, the exit code is 0.
       """)
 
   @OptionGroup var report: ReportOptions
@@ -21,7 +27,7 @@ struct DoctorCommand: AsyncParsableCommand {
   func run() async throws {
     let home = try home.home()
     let vaults = await VaultDoctor.examine(home.store)
-    _ = LockedMemory.takeWarning()  // it is among the findings
+    _ = LockedMemory.takeWarning()  // the findings include it
     let files = await HomeDoctor.examine(home)
     var findings = vaults.map(FindingReport.init) + files.map(FindingReport.init)
     var refusal: (any Error)?
@@ -29,21 +35,22 @@ struct DoctorCommand: AsyncParsableCommand {
       do {
         findings += try await age(of: home).map(FindingReport.init)
       } catch {
-        refusal = error  // a wrong password: what was found is said first
+        refusal = error  // such as a wrong password: the findings are printed first
       }
     }
     try report.print(["findings": findings]) {
-      findings.isEmpty ? "nothing found\n" : findings.map(\.text).joined()
+      findings.isEmpty ? "no problems found\n" : findings.map(\.text).joined()
     }
     if let refusal { throw refusal }
     if let status = findings.lazy.compactMap(\.status).first {
       throw CommandFailure(
-        status, "vaults or messages cannot be used as they are",
-        hint: "the fixes stand on standard output")
+        status, "the doctor found errors in home \(home.path)",
+        hint: "apply the fixes that are printed to standard output")
     }
   }
 
-  /// Whether the messages were rolled back, as far as that can be told without a question.
+  /// Whether the queue was rolled back, as far as the command can tell without asking for a
+  /// password.
   private func age(of home: DataVaultHome) async throws -> [HomeFinding] {
     let status = try? await Vault.get(.messaging, in: home.store).status()
     guard let status, status.binding?.state == .bound else { return [] }
@@ -52,13 +59,13 @@ struct DoctorCommand: AsyncParsableCommand {
       vault = try await VaultAccess(home: home, credentials: credentials).open(.messaging)
     } else {
       vault = try await Vault.get(.messaging, in: home.store)
-      // With the publicly known password anybody could have made the older copy fit.
+      // Under the publicly known password, anyone can make an older copy match the vault.
       guard status.isSecured else { return [] }
       guard (try? await vault.unlockWithSession()) == true else {
         return [
           .rollbackNotChecked(
             "the messaging vault is locked",
-            fix: "begin a session (`datavault unlock messaging`), or give --password-file FILE")
+            fix: "start a session (`datavault unlock messaging`), or give --password-file FILE")
         ]
       }
     }
@@ -73,7 +80,7 @@ private struct FindingReport: Encodable {
   let isWarning: Bool
   let message: String
   let fix: String
-  /// How the command ends because of it; nil for a warning.
+  /// The exit code that the finding causes; nil for a warning.
   let status: ExitStatus?
 
   init(_ finding: VaultFinding) {

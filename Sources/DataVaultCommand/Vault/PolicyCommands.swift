@@ -2,15 +2,15 @@ internal import ArgumentParser
 internal import DataVault
 internal import VaultedDatabase
 
-/// `datavault policy`.
+/// The command `datavault policy`.
 struct PolicyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "policy",
-    abstract: "Show or set what a vault demands of passwords, and how it protects itself.",
+    abstract: "Show or change a vault's rules for passwords, locking and retries.",
     subcommands: [PolicyShowCommand.self, PolicySetCommand.self])
 }
 
-/// `datavault policy show VAULT`.
+/// The command `datavault policy show VAULT`.
 struct PolicyShowCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show a vault's policy.")
@@ -54,7 +54,7 @@ private struct PolicyReport: Encodable {
   }
 
   var text: String {
-    func word(_ isDemanded: Bool) -> String { isDemanded ? "yes" : "no" }
+    func word(_ isRequired: Bool) -> String { isRequired ? "yes" : "no" }
     func count(_ number: Int, _ unit: String) -> String {
       number > 0 ? "\(number) \(unit)" : "none"
     }
@@ -73,19 +73,23 @@ private struct PolicyReport: Encodable {
   }
 }
 
-/// `datavault policy set VAULT`.
+/// The command `datavault policy set VAULT`.
 struct PolicySetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "set", abstract: "Change a vault's policy; what is not named stays.",
+    commandName: "set",
+    abstract: "Change a vault's policy. Rules that no option names stay as they are.",
     discussion: """
-      The password in place is not looked at. If it breaks a new rule, the next command that needs \
-      it ends with 78, and datavault change-password still takes it.
+      Example:
+        datavault policy set backup --minimum-length 12 --lock-timeout 15m
+
+      The command does not check the current password. If that password breaks a new rule, the \
+      next command that uses it fails with 78. Only 'datavault change-password' still accepts it.
       """)
 
   @OptionGroup var vault: VaultArgument
+  @OptionGroup var changes: PolicyChanges
   @OptionGroup var home: HomeOptions
   @OptionGroup var credentials: CredentialOptions
-  @OptionGroup var changes: PolicyChanges
 
   func run() async throws {
     let id = try vault.id()
@@ -93,16 +97,16 @@ struct PolicySetCommand: AsyncParsableCommand {
     var policy = try await vault.policy()
     changes.apply(to: &policy)
     try await vault.setPolicy(policy)
-    try confirm("set the policy of vault \(id)")
+    try confirm("changed the policy of vault '\(id)'")
   }
 }
 
-/// What `policy set` changes: an option a field.
+/// The options of `policy set`, one for each rule.
 struct PolicyChanges: ParsableArguments {
-  @Flag(inversion: .prefixedNo, help: "Whether the publicly known password may be used.")
+  @Flag(inversion: .prefixedNo, help: "Whether the publicly known password is allowed.")
   var standardPassword: Bool?
 
-  @Option(help: ArgumentHelp("The fewest characters of a password.", valueName: "n"))
+  @Option(help: ArgumentHelp("The minimum number of characters of a password.", valueName: "n"))
   var minimumLength: Int?
 
   @Flag(inversion: .prefixedNo, help: "Whether a password needs a digit.")
@@ -119,23 +123,23 @@ struct PolicyChanges: ParsableArguments {
     help: "Whether a password needs a character that is neither a letter nor a digit.")
   var special: Bool?
 
-  @Option(help: ArgumentHelp("The fewest different characters of a password.", valueName: "n"))
+  @Option(help: ArgumentHelp("The minimum number of different characters.", valueName: "n"))
   var minimumUniqueCharacters: Int?
 
   @Option(
     help: ArgumentHelp(
-      "The days after which a password must be changed; 0 for never.", valueName: "n"))
+      "The days after which a password expires; 0 for never.", valueName: "n"))
   var expirationDays: Int?
 
   @Option(
     help: ArgumentHelp(
-      "How long the vault stays open in a program: 30s, 15m, 2h, 7d; 0s for ever.",
+      "How long a vault stays unlocked in a program: 30s, 15m, 2h, 7d; 0s for no limit.",
       valueName: "time"))
   var lockTimeout: DurationArgument?
 
   @Option(
     help: ArgumentHelp(
-      "The wrong attempts in a row that are allowed: the next one deletes the vault; 0 for any.",
+      "Wrong attempts in a row before the next one deletes the vault; 0 for no limit.",
       valueName: "n"))
   var retryLimit: Int?
 
@@ -145,9 +149,9 @@ struct PolicyChanges: ParsableArguments {
     guard
       numbers.contains(where: { $0 != nil }) || flags.contains(where: { $0 != nil })
         || lockTimeout != nil
-    else { throw ValidationError("name at least one rule to change") }
+    else { throw ValidationError("give at least one rule to change") }
     if let lockTimeout, lockTimeout.duration.components.attoseconds != 0 {
-      throw ValidationError("--lock-timeout is in whole seconds")
+      throw ValidationError("--lock-timeout must be in whole seconds")
     }
   }
 

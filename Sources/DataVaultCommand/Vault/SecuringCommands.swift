@@ -2,27 +2,33 @@ internal import ArgumentParser
 internal import DataVault
 internal import VaultedDatabase
 
-/// `datavault secure`.
+/// The command `datavault secure`.
 struct SecureCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "secure",
-    abstract: "Move the messaging vault from the publicly known password to yours.",
+    abstract: "Set your own password for the message queue.",
     discussion: """
-      Everything gets new keys, and the messages are sealed anew. Nobody may have them open \
-      meanwhile. A messaging vault that does not exist is made.
+      Example:
+        datavault secure --new-password-file password.txt
+
+      Until then the queue opens with a publicly known password. The command creates new keys and \
+      re-encrypts all messages. In a new home it creates the messaging vault.
+
+      It fails with 75 while another process has the queue open. Stop that process first. Until \
+      the command ends, no other process can open the queue.
       """)
 
-  @OptionGroup var home: HomeOptions
   @OptionGroup var newCredentials: NewCredentialOptions
+  @OptionGroup var home: HomeOptions
 
   func run() async throws {
     let home = try home.home()
     if try await Vault.exists(.messaging, in: home.store) {
-      // Before anybody types a password for nothing.
+      // Checked before the command asks for a password.
       guard try await !Vault.get(.messaging, in: home.store).status().isSecured else {
         throw CommandFailure(
-          .exists, "the messaging vault in \(home.path) is secured already",
-          hint: "datavault change-password messaging changes its password")
+          .exists, "the messaging vault in \(home.path) is already secured",
+          hint: "to change its password, run datavault change-password messaging")
       }
     } else {
       try await home.requireNoSession(of: .messaging)
@@ -32,19 +38,24 @@ struct SecureCommand: AsyncParsableCommand {
   }
 }
 
-/// `datavault change-password VAULT`.
+/// The command `datavault change-password VAULT`.
 struct ChangePasswordCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "change-password", abstract: "Set another password, and salt, for a vault.",
+    commandName: "change-password", abstract: "Change a vault's password and salt.",
     discussion: """
-      A salt is replaced as well: without a new one, the vault has none afterwards. The current \
-      password may have expired, or break the vault's policy; the new one must keep it.
+      Examples:
+        datavault change-password backup
+        datavault change-password backup --recovery-code-prompt
+
+      The command replaces the salt too: without a new salt the vault has none afterwards. It \
+      accepts a current password that has expired or breaks the vault's policy. The new password \
+      must follow the policy. A recovery code or a key file replaces a forgotten password.
       """)
 
   @OptionGroup var vault: VaultArgument
+  @OptionGroup var newCredentials: NewCredentialOptions
   @OptionGroup var home: HomeOptions
   @OptionGroup var credentials: CredentialOptions
-  @OptionGroup var newCredentials: NewCredentialOptions
 
   func validate() throws {
     try DescriptorRules.check(credentials.descriptors + newCredentials.descriptors)
@@ -56,24 +67,25 @@ struct ChangePasswordCommand: AsyncParsableCommand {
     let isSecured = try await Vault.get(id, in: home.store).status().isSecured
     if id == .messaging, !isSecured {
       throw CommandFailure(
-        .policy, "the messaging vault is not secured: another password alone would not make it so",
-        hint: "run datavault secure, which makes new keys for the messages too")
+        .policy, "the messaging vault is not secured, and a new password alone does not secure it",
+        hint: "run datavault secure, which also re-encrypts the queue with new keys")
     }
     let vault = try await VaultAccess(home: home, credentials: credentials).open(
       id, toChangePassword: true)
     try await vault.changePassword(to: newCredentials.read(for: id))
-    try confirm("changed the password of vault \(id)")
+    try confirm("changed the password of vault '\(id)'")
   }
 }
 
-/// `datavault clean-up-first-run`.
+/// The command `datavault clean-up-first-run`.
 struct CleanUpFirstRunCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "clean-up-first-run",
-    abstract: "Put aside a messaging vault that an earlier installation left.",
+    abstract: "Set aside a messaging vault of an earlier installation.",
     discussion: """
-      Only a vault whose database is missing, and only to a side name. Make sure first that the \
-      file system with the database is mounted: an unmounted one looks the same.
+      The command renames the vault only if its database is missing. It deletes nothing. First \
+      make sure that the file system of the database is mounted: an unmounted file system looks \
+      the same as a missing database.
       """)
 
   @OptionGroup var home: HomeOptions
@@ -81,7 +93,7 @@ struct CleanUpFirstRunCommand: AsyncParsableCommand {
   func run() async throws {
     let sideName = try await VaultedDatabase.cleanUpFirstRun(home.home())
     if let sideName {
-      try confirm("the old messaging vault is now \(sideName)")
+      try confirm("renamed the old messaging vault to \(sideName)")
     } else {
       try confirm("nothing to clean up")
     }
@@ -89,7 +101,7 @@ struct CleanUpFirstRunCommand: AsyncParsableCommand {
 }
 
 extension VaultID {
-  /// What gives the vault a password of its own.
+  /// The hint that names the command which secures the vault.
   var securingHint: String {
     self == .messaging ? "run datavault secure" : "run datavault change-password \(self)"
   }

@@ -2,20 +2,25 @@ internal import ArgumentParser
 internal import DataVault
 internal import VaultedDatabase
 
-/// `datavault unlock VAULT`.
+/// The command `datavault unlock VAULT`.
 struct UnlockCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "unlock", abstract: "Let your commands and engines open a vault for a while.",
+    commandName: "unlock",
+    abstract: "Start a session: open a vault without its password for a limited time.",
     discussion: """
-      They need no password until the time is over or datavault lock ends it. What opens the vault \
-      is in the kernel's keyring of this user meanwhile.
+      Example:
+        datavault unlock messaging --for 8h
+
+      Until the session ends, commands and engines of the same user open the vault without its \
+      password. The session ends after the given time, or with 'datavault lock'. The session's \
+      key is in the user's keyring in the kernel.
       """)
 
   @OptionGroup var vault: VaultArgument
 
   @Option(
     name: .customLong("for"),
-    help: ArgumentHelp("How long: 30s, 15m, 8h, 7d.", valueName: "time"))
+    help: ArgumentHelp("How long the session lasts: 30s, 15m, 8h, 7d.", valueName: "time"))
   var duration = DurationArgument.standardSession
 
   @OptionGroup var home: HomeOptions
@@ -23,7 +28,7 @@ struct UnlockCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard (VaultSession.shortest...VaultSession.longest).contains(duration.duration) else {
-      throw ValidationError("--for is at least 1 second and at most 366 days")
+      throw ValidationError("--for must be at least 1 second and at most 366 days")
     }
   }
 
@@ -32,37 +37,37 @@ struct UnlockCommand: AsyncParsableCommand {
     let home = try home.home()
     guard try await Vault.get(id, in: home.store).status().isSecured else {
       throw CommandFailure(
-        .policy, "vault \(id) is not secured: everybody opens it without a session",
+        .policy, "vault '\(id)' is not secured: it opens without a session",
         hint: id.securingHint)
     }
-    // Before anybody types a password for nothing.
+    // Checked before the command asks for a password.
     try VaultSession.checkAvailability()
-    // A session alone does not prolong itself.
+    // A session must not extend itself: the command needs the password.
     let vault = try await VaultAccess(home: home, credentials: credentials, usesSession: false)
       .open(id)
     try await vault.openSession(for: duration.duration)
-    try confirm("unlocked vault \(id) for \(duration.defaultValueDescription)")
+    try confirm("unlocked vault '\(id)' for \(duration.defaultValueDescription)")
   }
 }
 
-/// `datavault lock VAULT`, `datavault lock --all`.
+/// The command `datavault lock VAULT`, or `datavault lock --all`.
 struct LockCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "lock", abstract: "End what datavault unlock began.",
+    commandName: "lock", abstract: "End a session started with 'unlock'.",
     discussion: """
-      Within a second, programs that opened the vault through it have locked it. Those that were \
-      given the password themselves are not concerned.
+      Programs that opened the vault through the session lock it within a second. Programs that \
+      opened it with a password keep it open.
       """)
 
-  @Argument(help: ArgumentHelp("The vault: a-z, 0-9, - and _.", valueName: "vault"))
+  @Argument(help: ArgumentHelp("The vault's id: 1 to 64 of a-z, 0-9, - and _.", valueName: "vault"))
   var vault: String?
 
-  @Flag(help: "All vaults of this user, in all homes.") var all = false
+  @Flag(help: "End all sessions of this user, in all homes.") var all = false
 
   @OptionGroup var home: HomeOptions
 
   func validate() throws {
-    guard (vault == nil) == all else { throw ValidationError("name a vault, or give --all") }
+    guard (vault == nil) == all else { throw ValidationError("give either a vault or --all") }
   }
 
   func run() async throws {
@@ -73,10 +78,10 @@ struct LockCommand: AsyncParsableCommand {
     let id = try VaultID(vault)
     let store = try home.home().store
     if try await VaultSession.end(id, in: store) {
-      return try confirm("locked vault \(id)")
+      return try confirm("locked vault '\(id)'")
     }
-    // A session may outlive its vault, but no session of no vault is a slip of the fingers.
+    // A session can outlive its vault. Without a session, a vault that does not exist is an error.
     _ = try await Vault.get(id, in: store)
-    try confirm("vault \(id) has no session")
+    try confirm("vault '\(id)' has no session")
   }
 }

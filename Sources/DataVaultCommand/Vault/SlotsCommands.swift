@@ -4,18 +4,18 @@ internal import SealedVFS
 internal import SystemPackage
 internal import VaultedDatabase
 
-/// `datavault slots`.
+/// The command `datavault slots`.
 struct SlotsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "slots", abstract: "What opens a vault: a password, recovery codes, key files.",
-    discussion: "Each opens the vault alone. The last cannot be removed.",
+    commandName: "slots", abstract: "Manage passwords, recovery codes and key files.",
+    discussion: "Each slot opens the vault alone. The last slot cannot be removed.",
     subcommands: [SlotsListCommand.self, SlotsAddCommand.self, SlotsRemoveCommand.self])
 }
 
-/// `datavault slots list VAULT`.
+/// The command `datavault slots list VAULT`.
 struct SlotsListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "List what opens a vault, without opening it.")
+    commandName: "list", abstract: "List the slots of a vault, without opening it.")
 
   @OptionGroup var vault: VaultArgument
   @OptionGroup var report: ReportOptions
@@ -34,7 +34,7 @@ struct SlotsListCommand: AsyncParsableCommand {
   }
 }
 
-/// The report of `slots list` as JSON.
+/// The JSON report of `slots list`.
 private struct SlotsReport: Encodable {
   struct Slot: Encodable {
     let slot: String
@@ -58,31 +58,35 @@ private struct SlotsReport: Encodable {
   }
 }
 
-/// `datavault slots add VAULT NAME`.
+/// The command `datavault slots add VAULT NAME`.
 struct SlotsAddCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "add", abstract: "Let a recovery code or a key file open a vault too.",
+    commandName: "add", abstract: "Add a recovery code or a key file.",
     discussion: """
-      A recovery code is made and written to standard output, once: print it. A password is set \
-      with datavault change-password.
+      Examples:
+        datavault slots add backup paper --recovery-code
+        datavault slots add backup usb --new-slot-key-file usb.key
+
+      The command writes a new recovery code to standard output, once: print it or write it down. \
+      To set a password, use 'datavault change-password'.
       """)
 
   @OptionGroup var vault: VaultArgument
-  @Argument(help: ArgumentHelp("The new slot: a-z, 0-9, - and _.", valueName: "name"))
+  @Argument(help: ArgumentHelp("The slot's name: 1 to 32 of a-z, 0-9, - and _.", valueName: "name"))
   var name: String
 
-  @Flag(name: .customLong("recovery-code"), help: "Make a recovery code.")
+  @Flag(name: .customLong("recovery-code"), help: "Create a recovery code and print it.")
   var isRecoveryCode = false
 
   @Option(
     name: .customLong("new-slot-key-file"),
     help: ArgumentHelp(
-      "Take a key file: 32 random bytes that only their owner may read.", valueName: "file"))
+      "Add a key file: 32 random bytes, readable only by its owner.", valueName: "file"))
   var newKeyFile: String?
 
   @Option(
     name: .customLong("new-slot-key-fd"),
-    help: ArgumentHelp("Take a key file from an open file descriptor.", valueName: "n"))
+    help: ArgumentHelp("Add a key file read from a file descriptor.", valueName: "n"))
   var newKeyDescriptor: Int32?
 
   @OptionGroup var home: HomeOptions
@@ -92,7 +96,7 @@ struct SlotsAddCommand: AsyncParsableCommand {
     let count = [isRecoveryCode, newKeyFile != nil, newKeyDescriptor != nil].count { $0 }
     guard count == 1 else {
       throw ValidationError(
-        "give one of --recovery-code, --new-slot-key-file and --new-slot-key-fd")
+        "give exactly one of --recovery-code, --new-slot-key-file and --new-slot-key-fd")
     }
     try DescriptorRules.check(credentials.descriptors + [newKeyDescriptor].compactMap { $0 })
   }
@@ -102,7 +106,7 @@ struct SlotsAddCommand: AsyncParsableCommand {
     let vault = try await access.open(vault.id())
     guard let newKey else { return try await addRecoveryCode(to: vault) }
     try await vault.addKeyFile(named: name, key: newKey.read())
-    try confirm("the key file opens vault \(vault.id)")
+    try confirm("added key file '\(name)' to vault '\(vault.id)'")
   }
 
   private func addRecoveryCode(to vault: Vault) async throws {
@@ -112,11 +116,11 @@ struct SlotsAddCommand: AsyncParsableCommand {
       try output.writeAll(code.text())
       try output.writeAll([UInt8(ascii: "\n")])
     } catch {
-      // Nobody has seen it, and nobody ever will.
+      // No one has seen the code, and no other copy exists.
       try await vault.removeSlot(named: name)
       throw error
     }
-    try confirm("this opens vault \(vault.id) alone, and is not shown again: print it")
+    try confirm("this code opens vault '\(vault.id)' and is not shown again: print it")
   }
 
   private var newKey: KeySource? {
@@ -125,20 +129,21 @@ struct SlotsAddCommand: AsyncParsableCommand {
   }
 }
 
-/// `datavault slots remove VAULT SLOT`.
+/// The command `datavault slots remove VAULT SLOT`.
 struct SlotsRemoveCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "remove",
-    abstract: "Let a password, recovery code or key file open a vault no more.",
+    abstract: "Remove a password, recovery code or key file.",
     discussion: """
-      The vault keeps its keys: who opened it before, or has an older copy of its file, may hold \
-      them. datavault rotate makes new ones.
+      The vault keeps its keys. Someone who has opened the vault with this slot, or has the \
+      slot's secret and an older copy of the vault, can still have them. To create new keys, run \
+      'datavault rotate'.
       """)
 
   @OptionGroup var vault: VaultArgument
   @Argument(
     help: ArgumentHelp(
-      "The slot, as slots list shows it, or its name alone.", valueName: "slot"))
+      "The slot as 'slots list' shows it, or its name.", valueName: "slot"))
   var slot: String
 
   @OptionGroup var home: HomeOptions
@@ -148,24 +153,27 @@ struct SlotsRemoveCommand: AsyncParsableCommand {
     let access = VaultAccess(home: try home.home(), credentials: credentials)
     let vault = try await access.open(vault.id())
     try await vault.removeSlot(named: slot)
-    try confirm("removed slot \(slot) of vault \(vault.id)")
+    try confirm("removed slot '\(slot)' of vault '\(vault.id)'")
   }
 }
 
-/// `datavault rotate VAULT`.
+/// The command `datavault rotate VAULT`.
 struct RotateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "rotate", abstract: "Make new keys for a vault, and drop slots.",
+    commandName: "rotate", abstract: "Create new keys for a vault, and remove slots.",
     discussion: """
-      Takes what opens each slot that is to be kept; the others have to be dropped by name. Who had \
-      the old keys, from a removed slot or an older copy of the file, reads nothing that is \
-      written from now on. The messages keep their key: datavault queue rekey changes that.
+      Example:
+        datavault rotate backup --slot-key-file usb.key --drop recovery:paper
+
+      Give the secret of each slot to keep, and name every other slot with --drop. Old keys, from \
+      a removed slot or an older copy of the vault, do not open what is written afterwards. The \
+      queue keeps its key. To change that key, run 'datavault queue rekey'.
       """)
 
   @OptionGroup var vault: VaultArgument
   @Option(
     name: .customLong("drop"),
-    help: ArgumentHelp("Drop this slot; may be repeated.", valueName: "slot"))
+    help: ArgumentHelp("Remove this slot. Can be repeated.", valueName: "slot"))
   var dropped: [String] = []
   @OptionGroup var home: HomeOptions
   @OptionGroup var secrets: KeptSecretOptions
@@ -176,7 +184,7 @@ struct RotateCommand: AsyncParsableCommand {
     let status = try await vault.status()
     guard status.isSecured else {
       throw CommandFailure(
-        .policy, "vault \(id) opens with the publicly known password: new keys would not secure it",
+        .policy, "vault '\(id)' opens with the publicly known password: new keys do not secure it",
         hint: id.securingHint)
     }
     let keepsPassword = status.slots.contains {
@@ -185,11 +193,11 @@ struct RotateCommand: AsyncParsableCommand {
     let secrets = try secrets.read(for: id, needsPassword: keepsPassword)
     guard secrets.count > 0 else {
       throw CommandFailure(
-        .notPermitted, "nothing was given that opens vault \(id)",
+        .notPermitted, "no secret was given that opens vault '\(id)'",
         hint: "give --recovery-code-file, --slot-key-file or --password-file for each slot to keep")
     }
     try await vault.unlock(with: secrets.copy(at: 0))
     try await vault.rotate(keeping: secrets, dropping: dropped)
-    try confirm("vault \(id) has new keys")
+    try confirm("created new keys for vault '\(id)'")
   }
 }

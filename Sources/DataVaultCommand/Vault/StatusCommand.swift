@@ -3,11 +3,14 @@ internal import DataVault
 internal import Foundation
 internal import VaultedDatabase
 
-/// `datavault status VAULT`.
+/// The command `datavault status VAULT`.
 struct StatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "Show what a vault shows without its password.",
-    discussion: "Nothing of it is authenticated: whoever can write the file could have written it.")
+    commandName: "status", abstract: "Show a vault's public information.",
+    discussion: """
+      The command needs no password. The information is not authenticated: anyone who can write \
+      the vault's file can change it.
+      """)
 
   @OptionGroup var vault: VaultArgument
   @OptionGroup var report: ReportOptions
@@ -47,13 +50,13 @@ private struct StatusReport: Encodable {
   let secured: Bool
   let database: Database?
   let slots: [Slot]
-  /// RFC 3339; absent when it is not known.
+  /// RFC 3339; absent if unknown.
   let lastOpening: String?
   let failedAttempts: Int
-  /// Whole seconds, rounded up; absent when an attempt is taken now.
+  /// Whole seconds, rounded up; absent if the vault accepts an attempt now.
   let retryAfterSeconds: Int?
   let retryLimit: Int
-  /// Absent when the vault needs its password.
+  /// Absent if no session opens the vault.
   let session: Session?
 
   init(_ id: VaultID, _ status: VaultStatus, session: VaultSession?) {
@@ -109,7 +112,7 @@ private struct StatusReport: Encodable {
   }
 }
 
-/// Two lowercase digits a byte.
+/// The bytes as hexadecimal text: two lower-case digits for each byte.
 private func hexadecimal(_ bytes: [UInt8]) -> String {
   bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
 }

@@ -2,26 +2,29 @@ internal import DataVault
 internal import FileLayer
 internal import VaultedDatabase
 
-/// Opens vaults for commands, by one rule: a source that was named is used and nothing in its
-/// place; without one, a secured vault opens through its session or asks at the terminal, and only
-/// one that is not secured opens with the publicly known credentials, unless a secured one is required.
+/// Opens vaults for commands.
+///
+/// If an option names a source, the vault opens with that source and no other. Without one, a
+/// secured vault opens through its session, otherwise the command asks at the terminal. A vault
+/// that is not secured opens with the publicly known credentials, unless a secured vault is
+/// required.
 struct VaultAccess {
   let home: DataVaultHome
   let credentials: CredentialOptions
-  /// Whether `datavault unlock` may stand in for the password.
+  /// Whether a session of `datavault unlock` can replace the password.
   var usesSession = true
 
-  /// The vault, unlocked.
+  /// Opens and unlocks a vault.
   ///
-  /// - Parameter toChangePassword: takes a password also that the policy no longer allows.
+  /// - Parameter toChangePassword: whether to accept a password that the policy no longer allows.
   func open(_ id: VaultID, toChangePassword: Bool = false) async throws -> Vault {
-    // Before work that may last: a queue that is followed.
+    // Warns before long work starts, such as following a queue.
     defer { MemoryWarning.giveOnce() }
     let vault = try await Vault.get(id, in: home.store)
     if try credentials.requiresSecuredVault(), try await !vault.status().isSecured {
       throw CommandFailure(
         .policy,
-        "vault \(id) opens with the publicly known password, and a secured one is required",
+        "vault '\(id)' opens with the publicly known password, and a secured vault is required",
         hint: id.securingHint)
     }
     func unlock(with secret: borrowing VaultSecret) async throws {
@@ -44,7 +47,7 @@ struct VaultAccess {
           return vault
         }
         throw CommandFailure(
-          .notPermitted, "vault \(id) has neither a password nor a recovery code to ask for",
+          .notPermitted, "vault '\(id)' has neither a password nor a recovery code to ask for",
           hint: "give --slot-key-file FILE or --slot-key-fd N")
       }
       try await unlock(with: credentials.read(for: id))
@@ -52,18 +55,18 @@ struct VaultAccess {
     }
     try await unlock(with: .password(.standard))
     StandardError.warn(
-      "vault \(id) is not secured: it opens with the publicly known password; \(id.securingHint)")
+      "vault '\(id)' is not secured: it opens with the publicly known password; \(id.securingHint)")
     return vault
   }
 }
 
 extension DataVaultHome {
-  /// Whether there is a file where the messages belong.
+  /// Whether the queue's database exists.
   func hasDatabase() throws -> Bool {
     try fileSystem.status(of: databasePath) != nil
   }
 
-  /// The live session of a vault; where the kernel refuses sessions, there is none.
+  /// The live session of a vault; nil if there is none, or the kernel refuses sessions.
   func liveSession(of id: VaultID) async throws -> VaultSession? {
     do throws(VaultError) {
       return try await VaultSession.find(id, in: store)
@@ -73,12 +76,14 @@ extension DataVaultHome {
     }
   }
 
-  /// For who would make a vault: one that a session names was there.
+  /// Throws if a session of the vault exists: the vault existed, and must not be created again.
+  ///
+  /// Called before a command creates a vault. The file system of the home might be unmounted.
   func requireNoSession(of id: VaultID) async throws {
     guard try await liveSession(of: id) != nil else { return }
     throw CommandFailure(
       .absent,
-      "a session opens vault \(id) of \(path), which is not there: none was made in its place",
+      "vault '\(id)' not found in \(path), although a session opens it: no new vault was created",
       hint:
         "check that the file system of the home is mounted, or end the session with datavault lock "
         + "\(id)")

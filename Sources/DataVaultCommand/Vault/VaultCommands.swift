@@ -3,10 +3,10 @@ internal import DataVault
 internal import SystemPackage
 internal import VaultedDatabase
 
-/// `datavault list`.
+/// The command `datavault list`.
 struct ListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "Name the vaults, one a line.")
+    commandName: "list", abstract: "List vaults, one per line.")
 
   @OptionGroup var report: ReportOptions
   @OptionGroup var home: HomeOptions
@@ -19,64 +19,71 @@ struct ListCommand: AsyncParsableCommand {
   }
 }
 
-/// `datavault create VAULT`.
+/// The command `datavault create VAULT`.
 struct CreateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "create", abstract: "Make a vault that opens with a password of yours.")
+    commandName: "create", abstract: "Create a password-protected vault.",
+    discussion: """
+      Example:
+        datavault create backup --new-password-file password.txt
+      """)
 
   @OptionGroup var vault: VaultArgument
-  @OptionGroup var home: HomeOptions
   @OptionGroup var newCredentials: NewCredentialOptions
+  @OptionGroup var home: HomeOptions
 
   func run() async throws {
     let id = try vault.id()
     let home = try home.home()
-    // Before anybody types a password for nothing.
+    // Checked before the command asks for a password.
     guard try await !Vault.exists(id, in: home.store) else {
       throw CommandFailure(
-        .exists, "vault \(id) exists already in \(home.path)",
+        .exists, "vault '\(id)' already exists in \(home.path)",
         hint: id == .messaging
-          ? "datavault secure makes it yours, if it is not secured" : "choose another name")
+          ? "if it is not secured, run datavault secure" : "choose another name")
     }
     if id == .messaging, try home.hasDatabase() {
       throw CommandFailure(
-        .absent, "there are messages in \(home.path) already, under a key that this vault lacks",
+        .absent, "a queue already exists in \(home.path): a new vault would not have its key",
         hint: "restore vaults/messaging.vault from a backup")
     }
     try await home.requireNoSession(of: id)
     _ = try await Vault.create(id, in: home.store, credentials: newCredentials.read(for: id))
-    try confirm("made vault \(id)")
+    try confirm("created vault '\(id)'")
   }
 }
 
-/// `datavault delete VAULT`.
+/// The command `datavault delete VAULT`.
 struct DeleteCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "delete", abstract: "Delete a vault and all it holds, without its password.")
+    commandName: "delete", abstract: "Delete a vault and its items. No password is needed.")
 
   @OptionGroup var vault: VaultArgument
-  @Flag(help: "Delete it although its database exists, which nothing can open afterwards.")
+  @Flag(help: "Delete the vault even if its database exists. The database cannot be opened again.")
   var force = false
   @OptionGroup var home: HomeOptions
 
   func run() async throws {
     let id = try vault.id()
     try await VaultedDatabase.deleteVault(id, of: home.home(), force: force)
-    try confirm("deleted vault \(id)")
+    try confirm("deleted vault '\(id)'")
   }
 }
 
-/// `datavault export VAULT FILE`.
+/// The command `datavault export VAULT FILE`.
 struct ExportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "export", abstract: "Write a vault into a new file, sealed as it is.",
+    commandName: "export", abstract: "Copy a vault to a new file. It stays encrypted.",
     discussion: """
-      No password is needed, and the same password opens the file: a backup, or the way to another \
-      store. datavault import takes it in.
+      Example:
+        datavault export messaging messaging.backup
+
+      The command needs no password, and the same password opens the file. Use the file as a \
+      backup, or to move the vault to another store with 'datavault import'.
       """)
 
   @OptionGroup var vault: VaultArgument
-  @Argument(help: ArgumentHelp("The new file; it must not exist.", valueName: "file"))
+  @Argument(help: ArgumentHelp("The new file. It must not exist.", valueName: "file"))
   var file: String
   @OptionGroup var home: HomeOptions
 
@@ -84,23 +91,28 @@ struct ExportCommand: AsyncParsableCommand {
     guard !file.isEmpty else { throw CommandFailure(.usage, "the name of the new file is empty") }
     let id = try vault.id()
     try await Vault.export(id, from: home.home().store, to: FilePath(file))
-    try confirm("exported vault \(id) to \(file)")
+    try confirm("exported vault '\(id)' to \(file)")
   }
 }
 
-/// `datavault import FILE [--as VAULT]`.
+/// The command `datavault import FILE [--as VAULT]`.
 struct ImportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "import", abstract: "Make a vault of an exported file; none is ever replaced.",
+    commandName: "import", abstract: "Import a vault. Never overwrites an existing vault.",
     discussion: """
-      The password stays, and is needed only with --as: the vault's name is sealed with its \
-      contents.
+      Examples:
+        datavault import messaging.backup
+        datavault import messaging.backup --as copy
+
+      The vault keeps its password. The command needs the password only with --as, because the \
+      vault's name is encrypted together with its contents.
       """)
 
-  @Argument(help: ArgumentHelp("What datavault export wrote.", valueName: "file"))
+  @Argument(help: ArgumentHelp("A file written by 'datavault export'.", valueName: "file"))
   var file: String
   @Option(
-    name: .customLong("as"), help: ArgumentHelp("Give the vault another name.", valueName: "vault"))
+    name: .customLong("as"),
+    help: ArgumentHelp("Import the vault under this name.", valueName: "vault"))
   var name: String?
   @OptionGroup var home: HomeOptions
   @OptionGroup var credentials: CredentialOptions
@@ -111,11 +123,11 @@ struct ImportCommand: AsyncParsableCommand {
     let home = try home.home()
     let exported = try await Vault.exported(at: FilePath(file))
     let id = name ?? exported.id
-    // Before anybody types a password for nothing.
+    // Checked before the command asks for a password.
     guard try await !Vault.exists(id, in: home.store) else {
       throw CommandFailure(
-        .exists, "vault \(id) exists already in \(home.path)",
-        hint: "import it under another name with --as, or delete the other one first")
+        .exists, "vault '\(id)' already exists in \(home.path)",
+        hint: "import it under another name with --as, or delete the existing vault first")
     }
     if id == exported.id {
       try await Vault.importVault(exported, into: home.store)
@@ -125,6 +137,6 @@ struct ImportCommand: AsyncParsableCommand {
         exported, as: id, with: isOpen ? .password(.standard) : credentials.read(for: exported.id),
         into: home.store)
     }
-    try confirm("imported vault \(id)")
+    try confirm("imported vault '\(id)'")
   }
 }

@@ -2,13 +2,18 @@ internal import ArgumentParser
 internal import DataVault
 internal import VaultedDatabase
 
-/// `datavault verify VAULT`.
+/// The command `datavault verify VAULT`.
 struct VerifyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "verify", abstract: "Check that a vault is whole.",
+    commandName: "verify", abstract: "Check a vault for damage.",
     discussion: """
-      Without a password: that nothing is damaged by accident. With one, which is never asked for \
-      here: that every byte is authentic, and every item readable.
+      Examples:
+        datavault verify messaging
+        datavault verify messaging --password-file password.txt
+
+      Without a password, the command checks the digest and the structure. This detects accidental \
+      damage, not tampering. With a password, it checks that every byte is authentic and every \
+      item readable. It never asks for a password.
       """)
 
   @OptionGroup var vault: VaultArgument
@@ -33,7 +38,9 @@ struct VerifyCommand: AsyncParsableCommand {
 private struct VaultVerificationReport: Encodable {
   let vault: String
   let byteCount: Int
-  /// Whether the vault was opened, which shows that all of it is authentic.
+  /// Whether the vault was opened.
+  ///
+  /// An opened vault is authentic as a whole.
   let authentic: Bool
   let generation: Int?
   let items: Int?
@@ -55,7 +62,7 @@ private struct VaultVerificationReport: Encodable {
       }
     return """
       vault      \(vault)
-      whole      yes: \(byteCount) bytes, as they were written
+      intact     yes: \(byteCount) bytes, as they were written
       contents   \(contents)
 
       """

@@ -2,13 +2,13 @@ import Foundation
 import Glibc
 import Testing
 
-/// A running `datavault`.
+/// A running `datavault` process.
 struct Child {
-  /// What one of its descriptors is.
+  /// The file behind one of its descriptors.
   enum Descriptor {
     case reading(String)
     case writing(String)
-    /// A terminal, which becomes the process's own.
+    /// A terminal, which becomes the controlling terminal of the process.
     case terminal(String)
     case inherited(Int32)
     case closed
@@ -20,7 +20,9 @@ struct Child {
 
   let id: pid_t
 
-  /// - Parameter wrapper: a command that runs the command behind it, in some other way.
+  /// Starts the process.
+  ///
+  /// - Parameter wrapper: a command that runs the command given after it.
   init(
     _ arguments: [String], environment: [String: String], descriptors: [Int32: Descriptor],
     through wrapper: [String] = []
@@ -49,7 +51,7 @@ struct Child {
     let setSession: Int16 = 0x80  // POSIX_SPAWN_SETSID
     posix_spawnattr_setflags(&attributes, setSession)
 
-    // Nothing of the tester's own home or credentials.
+    // The tester's own home and credentials must not affect the test.
     var variables = ProcessInfo.processInfo.environment
     for name in [
       "DATAVAULT_HOME", "STATE_DIRECTORY", "XDG_DATA_HOME", "CREDENTIALS_DIRECTORY",
@@ -70,9 +72,10 @@ struct Child {
     self.id = id
   }
 
-  /// Its exit code, or 128 and the signal that ended it.
+  /// Waits for the end of the process and returns its exit code, or 128 plus the signal that ended
+  /// it.
   ///
-  /// One that waits for what never comes would hold the whole suite: it is killed, and that is an issue.
+  /// A process that does not end within the limit is killed, and the test records an issue.
   func wait() -> Int32 {
     var status: Int32 = 0
     let limit = Duration.seconds(120)

@@ -1,13 +1,17 @@
 import Foundation
 import Testing
 
-/// `plain`, a database of rows that can be told in a file's bytes; `sealed`, a copy of it; and keys.
+/// A folder with a plain database, a sealed copy of it, and keys.
+///
+/// The rows contain a text that can be found in the bytes of a file.
 struct ExchangeFixture {
   static let canary = Array("canary of the rows".utf8)
 
   let folder: ScratchFolder
 
-  /// - Parameter rowCount: of a kilobyte each.
+  /// Makes the files.
+  ///
+  /// - Parameter rowCount: the number of rows. Each has about a kilobyte.
   init(rowCount: Int) throws {
     folder = try ScratchFolder()
     try folder.secret("key", (0..<32).map { _ in UInt8.random(in: 0...255) })

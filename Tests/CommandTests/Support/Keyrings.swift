@@ -2,24 +2,28 @@ import Foundation
 import Glibc
 import Testing
 
-/// What tests of sessions need to know about this machine; each tried once.
+/// The abilities of this machine's kernel keyring that session tests need.
+///
+/// Each is checked once.
 enum Keyrings {
-  static let skipReason: Comment = "the kernel's keyring refuses us"
+  static let skipReason: Comment = "the kernel refuses its keyring to this process"
   static let isAvailable: Bool = {
     guard let home = try? TestHome.secured() else { return false }
     defer { _ = try? home.run("lock", "messaging") }
     return (try? home.unlocked("unlock", "messaging", "--for", "5s").status) == 0
   }()
 
-  /// A session keyring of its own, which leads nowhere: what systemd gives to a service.
+  /// Runs a command with a new session keyring without links, as systemd gives to a service.
   static let fresh = ["keyctl", "session", "-"]
 
-  /// Runs a command to which the kernel refuses every call about keys, as in a container.
+  /// Runs a command for which the kernel refuses every system call about keys, as in a container.
   static func refused(with number: Int32) -> [String] {
     ["/usr/bin/python3", "-c", filter, String(number)]
   }
 
-  /// seccomp(2): the calls' numbers lead to the last rule, all others to the one before it.
+  /// A seccomp(2) filter.
+  ///
+  /// The calls' numbers jump to the last rule, all others to the rule before it.
   private static let filter = """
     import ctypes, os, platform, struct, sys
     calls = {"x86_64": (248, 249, 250), "aarch64": (217, 218, 219)}[platform.machine()]
@@ -34,9 +38,10 @@ enum Keyrings {
     """
 }
 
-/// A user that nobody else is, for whom root can run commands.
+/// An unused user id, under which root can run commands.
 struct OtherUser {
-  static let skipReason: Comment = "acting as another user needs root, and a program all may run"
+  static let skipReason: Comment =
+    "acting as another user needs root, and an executable that all users can run"
   static let isAvailable: Bool = {
     guard getuid() == 0, Keyrings.isAvailable else { return false }
     return (try? Tool.run(["--version"], through: OtherUser().wrapper).status) == 0
@@ -46,12 +51,12 @@ struct OtherUser {
 
   var wrapper: [String] { ["setpriv", "--reuid=\(id)", "--regid=\(id)", "--clear-groups"] }
 
-  /// As `wrapper`, but able to become yet another user.
+  /// Like `wrapper`, but with the capabilities to change to another user.
   var switchingWrapper: [String] {
     wrapper + ["--inh-caps=+setuid,+setgid", "--ambient-caps=+setuid,+setgid"]
   }
 
-  /// Makes a home this user's own.
+  /// Makes this user the owner of a home.
   func take(_ home: TestHome) throws {
     let chown = Process()
     chown.executableURL = URL(fileURLWithPath: "/usr/bin/env")

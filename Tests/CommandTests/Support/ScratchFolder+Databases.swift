@@ -2,13 +2,13 @@ import Foundation
 import Testing
 
 extension ScratchFolder {
-  /// Writes a file that only its owner may read.
+  /// Writes a file that only its owner can read.
   func secret(_ name: String, _ bytes: [UInt8]) throws {
     let path = try file(name, bytes)
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
   }
 
-  /// Runs SQL in the stock shell, on a plain database here, and returns what it prints.
+  /// Runs SQL in the sqlite3 shell, on a plain database of this folder, and returns the output.
   @discardableResult
   func shell(_ name: String, _ sql: String) throws -> String {
     let process = Process()

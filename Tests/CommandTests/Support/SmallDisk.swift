@@ -2,11 +2,11 @@ import Foundation
 import Glibc
 import Testing
 
-/// A disk of its own with little room: a tmpfs(5), which only root may mount.
+/// A small file system: a tmpfs(5), which only root can mount.
 final class SmallDisk {
   static let skipReason: Comment = "mounting a small tmpfs needs root"
 
-  /// Tried once.
+  /// Checked once, by mounting one.
   static let isAvailable: Bool = {
     guard let folder = try? ScratchFolder() else { return false }
     return (try? SmallDisk(at: folder.path("disk"), byteCount: 65536)) != nil
@@ -18,7 +18,7 @@ final class SmallDisk {
 
   let path: String
 
-  /// Mounts it at a directory, which is made if need be; it is unmounted with this object.
+  /// Mounts it at a directory, which is created if necessary, and unmounts it in `deinit`.
   init(at path: String, byteCount: Int) throws {
     self.path = path
     try FileManager.default.createDirectory(

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A home directory for one test, beside files with passwords.
+/// A home directory for one test, and files with passwords.
 struct TestHome {
   static let password = "correct horse"
 
@@ -10,7 +10,7 @@ struct TestHome {
 
   func vault(_ id: String) -> String { path + "/vaults/\(id).vault" }
 
-  /// A home in which nothing is.
+  /// Makes an empty home.
   static func fresh() throws -> TestHome {
     let home = TestHome(folder: try ScratchFolder())
     _ = try home.folder.file("password", Array((password + "\n").utf8))
@@ -18,12 +18,13 @@ struct TestHome {
     return home
   }
 
-  /// A home with a secured messaging vault and the message "first" in channel "c".
+  /// Makes a home with a secured messaging vault and the message "first" in channel "c".
   static func secured() throws -> TestHome {
     try copy(of: securedOriginal.get())
   }
 
-  /// A home with a messaging vault that is not secured and the message "first" in channel "c".
+  /// Makes a home with a messaging vault that is not secured and the message "first" in channel
+  /// "c".
   static func unsecured() throws -> TestHome {
     try copy(of: unsecuredOriginal.get())
   }
@@ -46,8 +47,9 @@ struct TestHome {
       arguments + ["--home", path, "--password-file", folder.path("password")], input: input)
   }
 
-  /// Every file that matters with its bytes: SQLite's shared memory, records of attempts and empty
-  /// files aside.
+  /// The bytes of every file of the home.
+  ///
+  /// SQLite's shared memory, the records of attempts and empty files are omitted.
   func contents() throws -> [String: Data] {
     var contents: [String: Data] = [:]
     for name in FileManager.default.enumerator(atPath: path)?.allObjects as? [String] ?? [] {
@@ -59,7 +61,7 @@ struct TestHome {
     return contents
   }
 
-  // Made once, as each costs two key derivations.
+  // Made only once, because each one needs two key derivations.
   private static let unsecuredOriginal = Result {
     let home = try fresh()
     try home.expect(home.run("queue", "publish", "c", input: "first\n"))

@@ -1,10 +1,11 @@
 import Foundation
 import Glibc
 
-/// The built `datavault`, run as a process of its own session, so that it has no terminal unless a
-/// test gives it one.
+/// The built `datavault`.
+///
+/// It runs in its own session, so that it has no terminal unless a test provides one.
 struct Tool {
-  /// What a finished process left.
+  /// The result of a finished process.
   struct Outcome {
     var status: Int32
     var output: [UInt8]
@@ -18,7 +19,7 @@ struct Tool {
     return Bundle.main.bundleURL.appendingPathComponent("datavault").path
   }()
 
-  /// Runs to the end, with standard input, output and error in files.
+  /// Runs the program to its end, with standard input, output and error in files.
   static func run(
     _ arguments: [String], input: [UInt8] = [], environment: [String: String] = [:],
     descriptors: [Int32: [UInt8]] = [:], through wrapper: [String] = []
@@ -40,7 +41,7 @@ struct Tool {
   }
 }
 
-/// A folder that goes away with the value that made it.
+/// A temporary folder, which `deinit` removes.
 final class ScratchFolder: Sendable {
   let url: URL
 
@@ -53,7 +54,7 @@ final class ScratchFolder: Sendable {
 
   func path(_ name: String) -> String { url.appendingPathComponent(name).path }
 
-  /// Writes a file that only its owner may read, and returns its path.
+  /// Writes a file that only its owner can read, and returns its path.
   func file(_ name: String, _ bytes: some Sequence<UInt8>) throws -> String {
     try Data(bytes).write(to: url.appendingPathComponent(name))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path(name))

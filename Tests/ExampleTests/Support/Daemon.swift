@@ -4,7 +4,7 @@ import Testing
 
 /// A running `SpoolDaemon`, with its standard error in a file and the test as its service manager.
 final class Daemon {
-  /// The built program, beside the test bundle.
+  /// The built program, in the directory of the test bundle.
   static let executable = Bundle.main.bundleURL.appendingPathComponent("SpoolDaemon")
 
   private let process = Process()
@@ -13,8 +13,8 @@ final class Daemon {
   private let errorFile: String
 
   /// - Parameters:
-  ///   - options: in place of quick ones.
-  ///   - credentials: the directory that systemd would name.
+  ///   - options: replace the default options, which are for quick tests.
+  ///   - credentials: the directory that systemd would pass in `$CREDENTIALS_DIRECTORY`.
   init(
     _ spool: Spool, _ options: [String] = [], command: [String]? = nil, credentials: String? = nil,
     through wrapper: [String] = []
@@ -40,7 +40,9 @@ final class Daemon {
     try process.run()
   }
 
-  /// Waits for a report of the daemon's, such as `READY=1`; one of its end is an error.
+  /// Waits for a report of the daemon, such as `READY=1`.
+  ///
+  /// It throws if the daemon ends.
   func wait(for report: String) throws {
     while true {
       if let next = reports.next(withinMilliseconds: 50) {
@@ -51,21 +53,21 @@ final class Daemon {
     }
   }
 
-  /// What it has written on standard error.
+  /// The daemon's output on standard error.
   var errors: String { (try? String(contentsOfFile: errorFile, encoding: .utf8)) ?? "" }
   var isRunning: Bool { process.isRunning }
 
   func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
-  /// kill -9 of it and of the commands that are running, as when systemd kills a service.
+  /// Kills the daemon and its running commands with SIGKILL, as systemd kills a service.
   func killEverything() {
-    // Stopped first, so that it starts no other meanwhile.
+    // Stopped first, so that it starts no further command.
     send(SIGSTOP)
     for child in children { kill(-child, SIGKILL) }
     send(SIGKILL)
   }
 
-  /// proc(5), `/proc/PID/task/TID/children`.
+  /// The child processes: proc(5), `/proc/PID/task/TID/children`.
   private var children: [pid_t] {
     let tasks = "/proc/\(process.processIdentifier)/task"
     let threads = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []
@@ -75,8 +77,10 @@ final class Daemon {
     }
   }
 
-  /// Whether it has ended, in the kernel's words: for Foundation a process goes on while anybody holds what
-  /// it has inherited, as what a command leaves behind does.
+  /// Whether the process has ended, according to the kernel.
+  ///
+  /// Foundation waits until all inherited descriptors are closed, and a process that a command
+  /// leaves behind keeps them open.
   var hasEnded: Bool {
     var information = siginfo_t()
     let result = waitid(
@@ -84,14 +88,14 @@ final class Daemon {
     return result == 0 && information.si_signo == SIGCHLD
   }
 
-  /// Its exit code, or 128 and the signal that ended it.
+  /// Waits for the end and returns the exit code, or 128 plus the signal that ended the daemon.
   func waitForEnd() -> Int32 {
     process.waitUntilExit()
     let status = process.terminationStatus
     return process.terminationReason == .uncaughtSignal ? 128 + status : status
   }
 
-  /// Asks it to stop, and returns its exit code.
+  /// Sends SIGTERM and returns the exit code.
   @discardableResult
   func stop() -> Int32 {
     send(SIGTERM)
@@ -106,7 +110,7 @@ final class Daemon {
   }
 }
 
-/// A daemon that has ended where it should not.
+/// A daemon ended unexpectedly.
 struct DaemonEnded: Error {
   let errors: String
 }

@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 import Testing
 
-/// A folder for one daemon: its home, its socket, and the file to which its command appends.
+/// The files of one daemon: its home, its socket, and the file to which its command appends.
 struct Spool {
   static let password = "correct horse battery"
 
@@ -12,13 +12,13 @@ struct Spool {
   var socket: String { folder.path("ingest.sock") }
   var delivered: String { folder.path("delivered") }
 
-  /// A home that opens with the password only.
+  /// Makes a home that opens only with the password.
   static func secured() throws -> Spool { try securedOriginal.get().copy() }
 
-  /// A home whose vault anybody can open.
+  /// Makes a home whose vault opens with the publicly known password.
   static func unsecured() throws -> Spool { try unsecuredOriginal.get().copy() }
 
-  // Made once, as each costs key derivations; removed with the process.
+  // Made once, because each needs key derivations. The process removes them when it ends.
   private static let originals = Mutex<[URL]>([])
 
   private static let securedOriginal = original { spool in
@@ -57,7 +57,7 @@ struct Spool {
     return spool
   }
 
-  /// A directory of credentials, as systemd makes it, with this password.
+  /// Makes a directory of credentials with this password, as systemd does.
   func credentials(_ password: String) throws -> String {
     let path = folder.path("credentials-\(UUID().uuidString)")
     try FileManager.default.createDirectory(
@@ -68,7 +68,7 @@ struct Spool {
     return path
   }
 
-  /// Appends a line `ID ATTEMPT PAYLOAD` in one write, then exits.
+  /// A command that appends a line `ID ATTEMPT PAYLOAD` in one write, then exits.
   var appendingScript: String {
     "line=$(cat); echo \"$MESSAGE_ID $MESSAGE_ATTEMPT $line\" >>\(delivered)"
   }
@@ -86,7 +86,9 @@ struct Spool {
       .mapValues(\.count)
   }
 
-  /// Waits until the lines are as they should be; the time limit of the suite is against hanging.
+  /// Waits until the lines meet the condition.
+  ///
+  /// The time limit of the suite prevents hanging.
   func waitForLines(_ daemon: Daemon, until isDone: ([String]) -> Bool) throws {
     while !isDone(deliveredLines()) {
       guard daemon.isRunning else { throw DaemonEnded(errors: daemon.errors) }
@@ -94,7 +96,7 @@ struct Spool {
     }
   }
 
-  /// How many messages the log still has, by `datavault queue stats`.
+  /// The number of messages in the queue, from `datavault queue stats`.
   func messageCount() throws -> Int {
     struct Report: Decodable {
       struct Channel: Decodable {
@@ -122,7 +124,7 @@ struct Spool {
     return try run("/usr/bin/env", wrapper + [executable] + arguments + ["--home", home])
   }
 
-  /// Runs anything to its end.
+  /// Runs a program to its end.
   func run(_ executable: String, _ arguments: [String]) throws -> Outcome {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: executable)
@@ -143,7 +145,9 @@ struct Spool {
   }
 }
 
-/// A folder that goes away with the value that made it; its path is short, as those of sockets are.
+/// A temporary folder, which `deinit` removes.
+///
+/// Its path is short, because socket paths must be short.
 final class ScratchFolder: Sendable {
   let url: URL
 

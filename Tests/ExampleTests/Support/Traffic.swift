@@ -1,23 +1,23 @@
 import Foundation
 import Glibc
 
-/// Clients that send without end, and send again what they got no answer to.
+/// Clients that send lines continuously, and send unanswered lines again.
 final class Traffic: @unchecked Sendable {
   private let spool: Spool
   private let clientCount: Int
   private let burst: Int
   private let threads = DispatchGroup()
 
-  // Everything below, under the lock.
+  // The lock protects all properties below.
   private let lock = NSLock()
   private var isOver = false
   private var sentIDs: Set<String> = []
   private var answeredIDs: Set<String> = []
   private var refusals: [String] = []
-  /// By client: lines without an answer yet.
+  /// The lines without an answer, by client.
   private var unanswered: [Int: [String]] = [:]
 
-  /// - Parameter burst: how many lines a client sends before it reads their answers.
+  /// - Parameter burst: the number of lines that a client sends before it reads their answers.
   init(_ spool: Spool, clientCount: Int, burst: Int) {
     self.spool = spool
     self.clientCount = clientCount
@@ -27,14 +27,16 @@ final class Traffic: @unchecked Sendable {
   var sent: Set<String> { lock.withLock { sentIDs } }
   /// The ids of lines that were answered with `ok`.
   var answered: Set<String> { lock.withLock { answeredIDs } }
-  /// Answers that were neither `ok` nor what a daemon says while it starts or stops.
+  /// Answers other than `ok` and the refusals of a daemon that starts or stops.
   var unexpectedAnswers: [String] {
     lock.withLock { refusals }.filter {
       !["starting", "locked", "stopped"].contains($0.split(separator: " ").last)
     }
   }
 
-  /// Lets clients loose on a daemon that runs, or is about to.
+  /// Starts the clients.
+  ///
+  /// The daemon is running or starting.
   func begin(round: Int) {
     lock.withLock { isOver = false }
     for client in 0..<clientCount {
@@ -46,7 +48,7 @@ final class Traffic: @unchecked Sendable {
     }
   }
 
-  /// Waits for the clients, after their daemon has ended.
+  /// Waits for the clients to end, after their daemon has ended.
   func end() {
     lock.withLock { isOver = true }
     threads.wait()

@@ -1,14 +1,15 @@
 import Foundation
 import Glibc
 
-/// What of `spoold.service` can be tried without systemd: an unprivileged user without capabilities, in a
-/// session keyring of its own that leads nowhere, no network, the limit of locked memory, and the filters
-/// of system calls.
+/// The parts of `spoold.service` that can be tested without systemd.
+///
+/// They are an unprivileged user without capabilities, a session keyring without links, no network,
+/// the limit of locked memory, and the filters of system calls.
 struct UnitSandbox {
   static let unit = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appendingPathComponent("../../../Examples/systemd/spoold.service").standardizedFileURL
 
-  /// Whether a program that needs nothing can be run so, and ours be read by anybody.
+  /// Whether a trivial program runs in the sandbox, and all users can read the built programs.
   static let isAvailable: Bool = {
     guard getuid() == 0, Sessions.areAvailable, let folder = try? ScratchFolder(),
       let sandbox = try? UnitSandbox(folder)
@@ -21,7 +22,7 @@ struct UnitSandbox {
     .allSatisfy { (try? spool.run("/usr/bin/env", $0).status) == 0 }
   }()
 
-  /// A user that nobody else is.
+  /// An unused user id.
   let userID = UInt32.random(in: 200_000..<2_000_000)
   private let script: String
 
@@ -30,14 +31,14 @@ struct UnitSandbox {
     try Data(Self.filter.utf8).write(to: URL(fileURLWithPath: script))
   }
 
-  /// Gives a folder to the user, but for what is made in it later.
+  /// Makes the user the owner of a folder and its current contents.
   func take(_ spool: Spool) throws {
     let outcome = try spool.run(
       "/usr/bin/env", ["chown", "-R", "\(userID):\(userID)", spool.folder.url.path])
     guard outcome.status == 0 else { throw DaemonEnded(errors: outcome.errors) }
   }
 
-  /// The user, as an operator acts for it: `sudo -u spoold`.
+  /// Runs a command as the user, as an operator does with `sudo -u spoold`.
   var operatorWrapper: [String] {
     [
       "setpriv", "--reuid=\(userID)", "--regid=\(userID)", "--clear-groups", "keyctl", "session",
@@ -45,15 +46,16 @@ struct UnitSandbox {
     ]
   }
 
-  /// The service.
+  /// Runs a command in the sandbox of the service.
   var wrapper: [String] {
     ["unshare", "--net", "--ipc", "--mount"] + operatorWrapper
       + ["/usr/bin/python3", script, Self.unit.path]
   }
 
-  /// Reads the unit file, puts its filters on itself, and becomes the command behind it.
+  /// A script that reads the unit file, applies its filters to itself, and executes the given
+  /// command.
   ///
-  /// seccomp(2) says how.
+  /// See seccomp(2).
   private static let filter = #"""
     import ctypes, os, platform, re, resource, struct, subprocess, sys
 

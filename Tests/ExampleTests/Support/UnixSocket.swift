@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the tests need of unix(7).
+/// The operations on Unix sockets that the tests need: unix(7).
 enum UnixSocket {
   struct SocketError: Error {
     let number: Int32
@@ -28,7 +28,7 @@ enum UnixSocket {
   }
 }
 
-/// Where a daemon reports to its service manager, sd_notify(3).
+/// The socket on which a daemon reports to its service manager: sd_notify(3).
 final class NotifySocket {
   let path: String
   private let descriptor: Int32
@@ -40,11 +40,11 @@ final class NotifySocket {
     guard UnixSocket.withAddress(path, { bind(descriptor, $0, $1) }) == 0 else {
       throw UnixSocket.SocketError(number: errno)
     }
-    // The daemon may be another user.
+    // The daemon can run as another user.
     chmod(path, 0o777)
   }
 
-  /// The next report; nil if none comes in time.
+  /// The next report; nil if none arrives within the timeout.
   func next(withinMilliseconds timeout: Int32) -> String? {
     var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     guard poll(&entry, 1, timeout) > 0 else { return nil }
@@ -56,7 +56,9 @@ final class NotifySocket {
   deinit { close(descriptor) }
 }
 
-/// A client of the daemon's; used by one thread at a time.
+/// A client of the daemon.
+///
+/// Only one thread uses it at a time.
 final class Client: @unchecked Sendable {
   private let descriptor: Int32
   private var received: [UInt8] = []
@@ -88,7 +90,7 @@ final class Client: @unchecked Sendable {
   @discardableResult
   func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
-  /// The next answer; nil when the daemon has hung up.
+  /// The next answer; nil if the daemon has closed the connection.
   func answer() -> String? {
     while true {
       if let end = received.firstIndex(of: UInt8(ascii: "\n")) {
@@ -105,7 +107,7 @@ final class Client: @unchecked Sendable {
   /// Sends one line and returns its answer.
   func ask(_ line: String) -> String? { send(line + "\n") ? answer() : nil }
 
-  /// Sends no more, as `printf | socat` does.
+  /// Closes the sending side, as `printf | socat` does.
   func finish() { shutdown(descriptor, Int32(SHUT_WR)) }
 
   deinit { close(descriptor) }

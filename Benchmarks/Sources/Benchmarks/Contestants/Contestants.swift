@@ -1,9 +1,9 @@
 import Foundation
 import SystemPackage
 
-/// Everyone who runs the workloads: ours, plain, and those of the peers that this machine has.
+/// All contestants: our sealed SQLite, the plain one, and the peers that this machine has.
 final class Contestants {
-  /// An encrypting peer, and its own SQLite on plain files.
+  /// An encrypting peer, with its own SQLite on plain files.
   struct Peer {
     let name: String
     let sealed: any Contestant
@@ -16,7 +16,7 @@ final class Contestants {
 
   static let sqlCipher = "SQLCipher"
 
-  /// - Parameter pythons: interpreters by the peer's module that they have.
+  /// - Parameter pythons: the interpreters, by the module of their peer.
   init(folder: FilePath, pythons: [String: String], script: String) throws {
     func made(_ name: String) throws -> FilePath {
       let path = folder.appending(name)

@@ -42,7 +42,7 @@ final class PeerContestant: Contestant {
   func run(_ pass: Pass, on recipe: DatabaseRecipe, as kind: Workload.Kind) throws -> Cost {
     let answer = try ask(Request(operation: "run", recipe: recipe, pass: pass, kind: kind))
     guard let wall = answer.wallSeconds, let processor = answer.processorSeconds else {
-      throw BenchmarkError("the peer gave no times")
+      throw BenchmarkError("the peer printed no times")
     }
     return Cost(wallSeconds: wall, processorSeconds: processor)
   }

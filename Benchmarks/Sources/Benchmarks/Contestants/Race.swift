@@ -1,17 +1,17 @@
 import Glibc
 
-/// Runs a workload on everyone, alternately.
+/// Runs a workload on all contestants, alternately.
 struct Race {
   let contestants: Contestants
 
-  /// The rows of a workload: ours beside plain with the peers', and what is asked beyond that.
+  /// The rows of a workload: our ratio to plain SQLite with the peers' ratios, and further goals.
   func run(_ workload: Workload) throws -> [ResultRow] {
     var ours = Comparison(workload.name, goal: .atMost(workload.goal))
     var peers = contestants.peers.map { Comparison($0.name, goal: .none) }
     var beside = Comparison(
       "... times as fast as SQLCipher",
       goal: workload.leastSpeedOfSQLCipher.map(Goal.atLeast) ?? .none)
-    // The first round fills caches and is not counted.
+    // The first round fills the caches and does not count.
     for round in 0...workload.roundCount {
       let isSealedFirst = round.isMultiple(of: 2)
       let pair = try measure(
@@ -41,7 +41,7 @@ struct Race {
     try sealed.prepare(recipe)
     try plain.prepare(recipe)
     func cost(_ contestant: any Contestant) throws -> Cost {
-      sync()  // or what the one before left unwritten would be paid for here
+      sync()  // otherwise this round would include unwritten data of the previous contestant
       return try contestant.run(workload.pass, on: recipe, as: workload.kind)
     }
     if isSealedFirst {
@@ -52,7 +52,7 @@ struct Race {
     return (try cost(sealed), first)
   }
 
-  /// Openings are compared by difference: a plain one costs next to nothing.
+  /// Openings are compared by difference, because a plain opening takes almost no time.
   private func openingRow(_ comparison: Comparison, count: Int) -> ResultRow {
     func milliseconds(_ comparison: Comparison) -> Spread {
       Spread(

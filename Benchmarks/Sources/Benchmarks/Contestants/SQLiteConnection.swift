@@ -2,7 +2,7 @@ import GRDBSQLite
 import SealedVFS
 import SystemPackage
 
-/// A connection through SQLite's C interface, with as little of our own around it as can be.
+/// A connection through SQLite's C interface, with as little other code as possible.
 final class SQLiteConnection {
   private static let payload = [UInt8]((0..<1024).map { UInt8(truncatingIfNeeded: $0 &* 7) })
 
@@ -30,7 +30,7 @@ final class SQLiteConnection {
     guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { throw failure(sql) }
   }
 
-  /// Runs a pass; returns the next value of `:n`.
+  /// Runs a pass and returns the next value of `:n`.
   func run(_ pass: Pass, countingFrom first: Int64) throws -> Int64 {
     let prepared = try pass.statements.map { try (statement($0), $0) }
     var random: UInt64 = 1
@@ -65,11 +65,11 @@ final class SQLiteConnection {
 
   private func bind(_ statement: OpaquePointer, n: Int64, random: Int64) {
     for index in 0..<sqlite3_bind_parameter_count(statement) {
-      // :n, :payload or :random, told by the second letter.
+      // The second letter distinguishes :n, :payload and :random.
       switch sqlite3_bind_parameter_name(statement, index + 1)[1] {
       case 0x6E: sqlite3_bind_int64(statement, index + 1, n)
       case 0x70:
-        // nil: the bytes are constant.
+        // nil: SQLite does not have to copy or free the bytes.
         Self.payload.withUnsafeBytes {
           _ = sqlite3_bind_blob(statement, index + 1, $0.baseAddress, Int32($0.count), nil)
         }

@@ -4,7 +4,7 @@ import SealedVFS
 import SystemPackage
 import VaultCrypto
 
-/// The distribution's SQLite through its C interface: on sealed files, or on plain ones.
+/// The distribution's SQLite through its C interface, on sealed or plain files.
 final class SQLiteContestant: Contestant {
   private let folder: FilePath
   private let isSealed: Bool
@@ -69,7 +69,9 @@ final class SQLiteContestant: Contestant {
     counters[recipe.name] = try connection.run(pass, countingFrom: first)
   }
 
-  /// The file is on the disk already: nothing of it need stay in memory.
+  /// Drops the file from the system's cache.
+  ///
+  /// All of it is on the disk already.
   private func dropFromSystemCache(_ path: FilePath) {
     let file = Glibc.open(path.string, O_RDONLY)
     guard file >= 0 else { return }

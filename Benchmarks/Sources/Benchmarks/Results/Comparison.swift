@@ -1,16 +1,17 @@
-/// Paired measurements of us and of what we are compared with, taken alternately in one run.
+/// Paired measurements of our code and of a reference, taken alternately in one run.
 ///
-/// Only ratios within a pair are compared: machines differ, and one machine differs from minute to
-/// minute. A goal is missed when the median ratio exceeds it and the pairs agree: three of four
-/// exceed it too.
+/// Only ratios within a pair count, because machines differ, and one machine differs from minute to
+/// minute. A goal is missed if the median ratio exceeds it and three of four pairs exceed it too.
 struct Comparison {
   let name: String
-  /// What the ratio may be.
+  /// The goal for the ratio.
   let goal: Goal
-  /// Whether processor time decides; else wall time does, as where a disk takes part.
+  /// Whether processor time decides.
+  ///
+  /// Otherwise wall time does, for work that uses the disk.
   let isDecidedByProcessorTime: Bool
   private(set) var pairs: [(ours: Cost, other: Cost)] = []
-  /// The same workload on others, each beside its own plain SQLite.
+  /// The ratios of the peers, each to its own plain SQLite.
   var peers: [String: Comparison] = [:]
 
   init(_ name: String, goal: Goal, decidedByProcessorTime: Bool = false) {
@@ -29,7 +30,7 @@ struct Comparison {
     Spread(pairs.map { $0.ours.processorSeconds / $0.other.processorSeconds })
   }
 
-  /// A row of the table.
+  /// The row for the table.
   var row: ResultRow {
     ResultRow(
       name: name, figure: wall.text, spread: wall.range, processor: processor.text,

@@ -1,26 +1,28 @@
 import Glibc
 
-/// What a piece of work took.
+/// The cost of some work.
 struct Cost {
-  /// Seconds on the wall clock.
+  /// Seconds of wall time.
   var wallSeconds: Double
-  /// Seconds of processor time of this process, all threads.
+  /// Seconds of processor time of this process, in all threads.
   var processorSeconds: Double
 
-  /// The costs so far of this process, to be subtracted.
+  /// The cost of this process until now.
+  ///
+  /// The difference of two values is the cost of the work between.
   private static var now: Cost {
     Cost(
       wallSeconds: seconds(CLOCK_MONOTONIC), processorSeconds: seconds(CLOCK_PROCESS_CPUTIME_ID))
   }
 
-  /// Measures `body`.
+  /// Runs `body` and measures its cost.
   static func of(_ body: () throws -> Void) rethrows -> Cost {
     let start = now
     try body()
     return now - start
   }
 
-  /// Measures `body`.
+  /// Runs `body` and measures its cost.
   static func of(_ body: () async throws -> Void) async rethrows -> Cost {
     let start = now
     try await body()
@@ -38,7 +40,7 @@ struct Cost {
       wallSeconds: left.wallSeconds / right, processorSeconds: left.processorSeconds / right)
   }
 
-  /// As multiples of another's.
+  /// The ratio to another cost.
   func relative(to other: Cost) -> Cost {
     Cost(
       wallSeconds: wallSeconds / other.wallSeconds,

@@ -1,16 +1,16 @@
-/// One workload in the table.
+/// One row of the table.
 struct ResultRow {
   let name: String
-  /// The median: a ratio, or a figure with its unit.
+  /// The median as text: a ratio, or a figure with its unit.
   let figure: String
   let spread: String
   var processor = ""
-  /// The peers' figures by their names.
+  /// The figures of the peers, by name.
   var peers: [String: String] = [:]
   let goal: String
   let isMet: Bool
 
-  /// A figure that is no ratio.
+  /// A row with a figure that is not a ratio.
   init(
     _ name: String, _ values: Spread, unit: String, goal: Goal,
     peers: [String: Spread] = [:]
@@ -21,7 +21,7 @@ struct ResultRow {
       isMet: goal.isMet(by: values))
   }
 
-  /// What something takes beyond something else, in milliseconds.
+  /// A row with the difference of two costs, in milliseconds.
   init(beyond name: String, _ pairs: [(ours: Cost, other: Cost)], goal milliseconds: Double) {
     let differences = pairs.map { $0.ours - $0.other }
     self.init(
@@ -44,7 +44,7 @@ struct ResultRow {
   }
 }
 
-/// All rows, for the terminal and for `docs/development/benchmarks.md`.
+/// The table of all rows, for the terminal and for `docs/development/benchmarks.md`.
 struct ResultTable {
   let peerNames: [String]
   var rows: [ResultRow] = []
@@ -62,7 +62,7 @@ struct ResultTable {
     }
   }
 
-  /// Columns with spaces between.
+  /// The table as columns separated by spaces.
   var text: String {
     let lines = [heads] + cells
     let widths = heads.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
@@ -73,7 +73,7 @@ struct ResultTable {
     }.joined(separator: "\n")
   }
 
-  /// A table in Markdown.
+  /// The table in Markdown.
   var markdown: String {
     let lines = [heads, heads.map { _ in "---" }] + cells
     return lines.map { "| " + $0.joined(separator: " | ") + " |" }.joined(separator: "\n")

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Figures of several rounds.
+/// The figures of several rounds.
 struct Spread {
-  /// From the smallest to the largest.
+  /// In ascending order.
   let sorted: [Double]
 
   init(_ values: [Double]) {
@@ -23,11 +23,11 @@ struct Spread {
   static func text(_ value: Double) -> String { String(format: "%.2f", value) }
 }
 
-/// What a figure may be.
+/// The goal for a figure.
 enum Goal: CustomStringConvertible {
   case atMost(Double)
   case atLeast(Double)
-  /// For the record only.
+  /// No goal: the figure is only reported.
   case none
 
   var description: String {
@@ -38,7 +38,7 @@ enum Goal: CustomStringConvertible {
     }
   }
 
-  /// Not met only if the median says so and three of four rounds agree.
+  /// Missed only if the median misses the goal and three of four rounds miss it too.
   func isMet(by spread: Spread) -> Bool {
     let misses: (Double) -> Bool
     switch self {

@@ -5,11 +5,14 @@ import SystemPackage
 import VaultCrypto
 import VaultedDatabase
 
-/// `datavault get` and `set` while a session lasts: what they take beyond `datavault --version`, which
-/// is the start of the process and no more.
+/// The cost of `datavault get` and `set` during a session, beyond that of `datavault --version`.
+///
+/// `--version` only starts the process.
 enum CommandCost {
   static let name = "get and set, live session: beyond process start"
-  /// Runs in a row of one command, of which the mean counts: one lasts a few milliseconds.
+  /// The number of consecutive runs of a command.
+  ///
+  /// The mean counts, because one run takes only milliseconds.
   private static let runCount = 10
 
   /// - Parameter program: the built `datavault`.
@@ -31,7 +34,7 @@ enum CommandCost {
         let before = isFirst ? nil : try cost(of: start, input)
         let ours = try cost(of: arguments, input)
         let other = try before ?? cost(of: start, input)
-        // The first round fills caches and is not counted.
+        // The first round fills the caches and does not count.
         if round > 0 { pairs.append((ours, other)) }
       }
       return ResultRow(
@@ -41,9 +44,9 @@ enum CommandCost {
     return rows
   }
 
-  /// A vault with an item and a session.
+  /// Makes a vault with an item and a session.
   ///
-  /// - Returns: false where the kernel refuses sessions.
+  /// - Returns: false if the kernel refuses sessions.
   private static func makeVault(_ id: VaultID, in home: DataVaultHome) async throws -> Bool {
     let credentials = Credentials(password: SecretBytes(copying: Array("correct horse".utf8)))
     let vault = try await Vault.create(id, in: home.store, credentials: credentials)
@@ -59,7 +62,7 @@ enum CommandCost {
     }
   }
 
-  /// The mean of some runs: wall time, and processor time of the child.
+  /// The mean cost of some runs: wall time, and processor time of the child process.
   private static func cost(of command: [String], _ input: String) throws -> Cost {
     let before = childProcessorSeconds()
     var wall = try Cost.of { for _ in 0..<runCount { try run(command, input) } }
@@ -77,7 +80,7 @@ enum CommandCost {
     defer { for argument in arguments { free(argument) } }
     var id: pid_t = 0
     guard posix_spawn(&id, command[0], &actions, nil, &arguments, environ) == 0 else {
-      throw BenchmarkError("\(command[0]) cannot be run")
+      throw BenchmarkError("\(command[0]) cannot be started")
     }
     var status: Int32 = 0
     while waitpid(id, &status, 0) < 0, errno == EINTR {}

@@ -3,8 +3,9 @@ import SealedSQLite
 import SystemPackage
 import VaultCrypto
 
-/// A change of key, durable on return, beside `VACUUM INTO` of the same rows on a plain file, which
-/// SQLite does not synchronize.
+/// The cost of a key change compared with `VACUUM INTO` of the same rows on a plain file.
+///
+/// The key change is durable on return. SQLite does not synchronize the file of `VACUUM INTO`.
 enum KeyChangeCost {
   static func measure(folder: FilePath, rounds: Int) throws -> Comparison {
     var comparison = Comparison("change of key / plain VACUUM INTO, 130 MiB", goal: .atMost(2))

@@ -3,8 +3,7 @@ import SystemPackage
 import VaultCrypto
 import VaultedDatabase
 
-/// Unlocking a vault of 10,000 items: what it takes beyond the bare PBKDF2 call with the same number of
-/// iterations.
+/// The cost of unlocking a vault of 10,000 items, beyond that of PBKDF2 with the same iterations.
 enum LargeVaultCost {
   static let name = "unlock, 10,000 items: beyond bare PBKDF2"
   private static let itemCount = 10_000
@@ -19,7 +18,7 @@ enum LargeVaultCost {
     try await vault.fill((0..<itemCount).map { "item number \($0)" }, with: value)
     guard try await vault.itemNames().count == itemCount,
       let iterationCount = try await vault.status().slots.compactMap(\.iterationCount).first
-    else { throw BenchmarkError("the vault has not what was put into it") }
+    else { throw BenchmarkError("the vault lacks items that were stored in it") }
     let bare = BarePBKDF2(password: password, iterationCount: iterationCount)
 
     var pairs: [(ours: Cost, other: Cost)] = []
@@ -28,14 +27,14 @@ enum LargeVaultCost {
       let before = round.isMultiple(of: 2) ? nil : try Cost.of(bare.derive)
       let ours = try await Cost.of { try await vault.unlock(with: credentials) }
       let after = before == nil ? try Cost.of(bare.derive) : nil
-      // The first round fills caches and is not counted.
+      // The first round fills the caches and does not count.
       if round > 0, let other = before ?? after { pairs.append((ours, other)) }
     }
     return ResultRow(beyond: name, pairs, goal: 50)
   }
 }
 
-/// The bare call, with parameters as a vault has them.
+/// The PBKDF2 call alone, with the parameters of a vault.
 final class BarePBKDF2 {
   private let password: SecretBytes
   private let salt = [UInt8](repeating: 7, count: 35)

@@ -4,8 +4,9 @@ import Foundation
 import SystemPackage
 import VaultedDatabase
 
-/// Lease and acknowledgement, one message at a time, each durable, beside the same engine on an
-/// unencrypted file.
+/// The cost of durable leases and acknowledgements, one message at a time.
+///
+/// The reference is the same engine on an unencrypted file.
 enum LeaseCost {
   private static let count = 200
 

@@ -4,12 +4,12 @@ import MessagingQueue
 import SystemPackage
 import VaultedDatabase
 
-/// How long a message takes from the return of its publish, which is the commit, to a subscriber.
+/// The time of a message from its commit, when `publish` returns, to its subscriber.
 enum LiveCost {
   static let name = "publish to live subscriber, beyond the commit"
   private static let count = 300
 
-  /// - Parameter program: the built `datavault`, for the other process; nil leaves it out.
+  /// - Parameter program: the built `datavault` for the other process; nil omits that row.
   static func measure(program: String?, home: FilePath) async throws -> [ResultRow] {
     let engine = try await MessagingEngine.start(DataVaultHome(home))
     let channel = try Channel("benchmark")
@@ -60,19 +60,19 @@ enum LiveCost {
     try follower.run()
     defer { follower.terminate() }
     let descriptor = output.fileHandleForReading.fileDescriptor
-    // The message that is there already: from then on it follows.
+    // The message that exists already. After it, the process follows the log.
     guard line(descriptor) != nil else { throw BenchmarkError("\(program) cannot follow") }
     return try await latencies(engine, channel) { line(descriptor) }
   }
 
-  /// One message at a time: publishes it, and waits until it has arrived.
+  /// Publishes one message at a time and waits until it arrives.
   private static func latencies(
     _ engine: MessagingEngine, _ channel: Channel,
     _ arrival: () async -> ContinuousClock.Instant?
   ) async throws -> [Double] {
     var latencies: [Double] = []
     for _ in 0..<count {
-      // Long enough for the subscriber to wait again.
+      // Long enough for the subscriber to start waiting again.
       try await Task.sleep(for: .milliseconds(2))
       try await engine.publish(Message(channel: channel, payload: Array("message".utf8)))
       let committed = ContinuousClock.now
@@ -82,7 +82,7 @@ enum LiveCost {
     return latencies
   }
 
-  /// Waits for a line of one message, and says when it came.
+  /// Waits for the line of a message and returns its arrival time.
   private static func line(_ descriptor: Int32) -> ContinuousClock.Instant? {
     var buffer = [UInt8](repeating: 0, count: 64)
     let count = read(descriptor, &buffer, buffer.count)

@@ -1,7 +1,7 @@
 import SystemPackage
 import VaultedDatabase
 
-/// What is measured otherwise than by passes of statements.
+/// A measurement that does not run passes of statements.
 struct Measurement {
   let name: String
   let folder: String
@@ -10,8 +10,8 @@ struct Measurement {
   private static let rounds = 7
 
   /// - Parameters:
-  ///   - options: which programs there are.
-  ///   - contestants: for what is compared with a plain SQLite, or with a peer.
+  ///   - options: the available programs.
+  ///   - contestants: plain SQLite and the peers, for comparisons with them.
   static func all(_ options: Options, _ contestants: Contestants) -> [Measurement] {
     let command = options.command
     let commandCost = command.map { command in

@@ -3,12 +3,15 @@ import Foundation
 import GRDBSQLite
 import SystemPackage
 
-/// What a sealed database takes of memory beyond SQLite itself, on a small file and on a large one.
+/// The memory of a sealed database beyond that of SQLite, for a small and a large file.
 ///
-/// Each figure comes from a process of its own, from before the first opening, OpenSSL's included,
-/// to after a scan of everything: bytes from malloc without SQLite's own, and locked pages.
+/// Each figure comes from its own process. It covers the time from before the first opening,
+/// including that of OpenSSL, to after a scan of all rows. It counts locked pages and the bytes of
+/// malloc without SQLite's.
 enum MemoryCost {
-  /// The first argument of such a process; "sealed" or "plain", path and row count follow.
+  /// The first argument of such a process.
+  ///
+  /// "sealed" or "plain", the path and the row count follow.
   static let argument = "--memory"
   private static let roundCount = 3
   private static let goalByteCount = 1 << 20
@@ -50,7 +53,7 @@ enum MemoryCost {
     return count
   }
 
-  /// The work of such a process.
+  /// Runs the measurement in such a process.
   static func measureHere(_ arguments: [String]) throws {
     guard arguments.count == 5, let rowCount = Int(arguments[4]) else {
       throw BenchmarkError("usage: \(argument) sealed|plain FOLDER ROWS")

@@ -1,11 +1,12 @@
 import Foundation
 import Glibc
 
-/// What the distribution's `openssl speed` says of AES-256-GCM at 4096 bytes.
+/// The result of the distribution's `openssl speed` for AES-256-GCM with 4096 bytes.
 enum OpenSSLSpeed {
   /// The cost of one block of 4096 bytes, from a run of one second.
   ///
-  /// It is wall time and processor time alike: openssl counts its own processor time.
+  /// The value serves as wall time and as processor time, because openssl measures its processor
+  /// time.
   static func costOfPage() throws -> Cost {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
@@ -15,8 +16,8 @@ enum OpenSSLSpeed {
     let output = Pipe()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
-    // openssl stops at its alarm; on this thread of Swift's pool all signals are blocked, which a
-    // child inherits: it would never stop.
+    // openssl stops at an alarm signal. Threads of Swift's pool block all signals, and a child
+    // process inherits that, so openssl would never stop.
     var alarm = sigset_t()
     var blocked = sigset_t()
     sigemptyset(&alarm)
@@ -27,15 +28,15 @@ enum OpenSSLSpeed {
     let text = String(
       decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
-    // +F:25:AES-256-GCM:1937307778.72 is bytes a second.
+    // The output +F:25:AES-256-GCM:1937307778.72 is in bytes per second.
     guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix("+F:") }),
       let rate = line.split(separator: ":").last.flatMap({ Double($0) }), rate > 0
-    else { throw BenchmarkError("openssl speed answered: \(text)") }
+    else { throw BenchmarkError("openssl speed printed: \(text)") }
     return Cost(wallSeconds: 4096 / rate, processorSeconds: 4096 / rate)
   }
 }
 
-/// A measurement that could not be taken.
+/// A measurement that failed.
 struct BenchmarkError: Error, CustomStringConvertible {
   let description: String
 

@@ -1,10 +1,10 @@
 @_spi(Testing) import SealedVFS
 import VaultCrypto
 
-/// Sealing and opening one page, beside what `openssl speed` gives for 4096 bytes.
+/// The cost of sealing and opening one page, compared with `openssl speed` for 4096 bytes.
 ///
-/// The comparison is hard on us: `openssl speed` encrypts one long stream, without a nonce, associated
-/// data or a tag for each 4096 bytes.
+/// The comparison favours openssl: `openssl speed` encrypts one long stream, without a nonce,
+/// associated data or a tag for each 4096 bytes.
 enum PageCost {
   private static let pageCount = 200_000
 
@@ -19,8 +19,9 @@ enum PageCost {
     }
   }
 
-  /// Each page under another derived key than the one before, and never one that is ready: the
-  /// worst that a scan can meet, when neighbouring pages were all written by different transactions.
+  /// Opens pages whose derived keys all differ and are never cached.
+  ///
+  /// This is the worst case of a scan: different transactions have written all neighbouring pages.
   static func measureOpeningUnderChangingKeys(rounds: Int) async throws -> Comparison {
     let cipher = try XAES256GCM(key: .random(byteCount: XAES256GCM.keyByteCount))
     let aad = [UInt8](repeating: 1, count: 13)

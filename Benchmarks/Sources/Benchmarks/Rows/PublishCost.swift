@@ -6,21 +6,21 @@ import SystemPackage
 import VaultCrypto
 import VaultedDatabase
 
-/// Publishing in batches, each durable, beside the same engine on an unencrypted file.
+/// The cost of publishing durable batches, compared with the same engine on an unencrypted file.
 enum PublishCost {
   static let batchCount = 100
   static let messagesPerBatch = 1000
 
   private static let growthGoalMebibytes = 16.0
 
-  /// The comparison, and how much the process grew from the first tenth of the sealed publishing
-  /// to its end.
+  /// The comparison, and the growth of the process from the first tenth of the sealed publishing to
+  /// its end.
   static func measure(folder: FilePath, rounds: Int) async throws -> [ResultRow] {
     var comparison = Comparison(
       "publish 100 x 1,000 x 1 KiB, FULL / plain file", goal: .atMost(1.25))
     var growth = 0
     for round in 0..<rounds {
-      // Each side first in every other pair.
+      // Each side is first in every other pair.
       if round.isMultiple(of: 2) {
         let ours = try await sealed(in: folder.appending("sealed-\(round)"), growth: &growth)
         let other = try await plain(in: folder.appending("plain-\(round)"))

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The memory of this process that is in RAM.
+/// The resident memory of this process.
 enum ResidentMemory {
   static func byteCount() throws -> Int {
     let fields = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)

@@ -3,7 +3,7 @@ import SystemPackage
 import VaultCrypto
 import VaultedDatabase
 
-/// Unlocking a vault, beside the bare PBKDF2 call with the same number of iterations.
+/// The cost of unlocking a vault, compared with PBKDF2 with the same iterations.
 enum UnlockCost {
   static func measure(home: DataVaultHome, rounds: Int) async throws -> Comparison {
     let password = Array("correct horse battery staple".utf8)
@@ -16,7 +16,8 @@ enum UnlockCost {
 
     var comparison = Comparison(
       "unlock / bare PBKDF2", goal: .atMost(1.03), decidedByProcessorTime: true)
-    // A tenth of a second each: more pairs than elsewhere, and each side first in every other one.
+    // Each takes a tenth of a second: more pairs than elsewhere, with each side first in every
+    // other pair.
     for round in 0..<3 * rounds {
       await vault.lock()
       let before = round.isMultiple(of: 2) ? nil : try Cost.of(bare.derive)

@@ -1,4 +1,4 @@
-/// The statements of the engine's lease and acknowledgement, for contestants that have no engine.
+/// The engine's statements for lease and acknowledgement, for contestants without an engine.
 enum QueueStatements {
   static let roundCount = 11
   private static let count = 300

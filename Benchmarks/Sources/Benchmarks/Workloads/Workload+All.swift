@@ -33,7 +33,7 @@ extension Workload {
     name: "lease + acknowledge, FULL", goal: 1.20, recipe: QueueStatements.recipe,
     pass: QueueStatements.leaseAndAcknowledge, roundCount: QueueStatements.roundCount)
 
-  /// The whole of it is read, through a cache of 2 MB: SQLite's default.
+  /// Reads the whole database through a cache of 2 MB, SQLite's default.
   static let large = DatabaseRecipe(
     name: "large", schema: [messages],
     fill: Pass(
@@ -50,8 +50,9 @@ extension Workload {
     name: "scan, 260 MiB, file in memory", goal: 2.1, recipe: large, pass: readAll,
     leastSpeedOfSQLCipher: 2.7)
 
-  /// Each page was written last by a transaction that wrote nothing else of the table, under a key of
-  /// its own: the worst for us.
+  /// Every page was last written by its own transaction, with its own key.
+  ///
+  /// This is the worst case for us.
   private static let scanOfSingleInserts = Workload(
     name: "scan, 26 MiB, each row its own commit", goal: 2.1,
     recipe: DatabaseRecipe(

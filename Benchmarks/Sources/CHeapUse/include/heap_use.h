@@ -1,5 +1,5 @@
 #pragma once
 #include <stddef.h>
 
-/// Bytes that this process has from malloc(3) and has not given back: mallinfo(3).
+/// The bytes that this process has allocated with malloc(3) and not freed: mallinfo(3).
 size_t heap_use(void);

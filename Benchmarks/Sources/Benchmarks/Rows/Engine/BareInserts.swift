@@ -1,7 +1,8 @@
 import SystemPackage
 
-/// What an engine's publishing is measured by: rows of 1 KiB in one table with one index, and nothing of
-/// a queue, on a plain file or by a peer.
+/// The reference for publishing: inserts of 1 KiB into one table with one index, without a queue.
+///
+/// They run on a plain file or on a peer.
 enum BareInserts {
   static let recipe = DatabaseRecipe(
     name: "bare",
@@ -14,14 +15,14 @@ enum BareInserts {
     ],
     settings: ["PRAGMA synchronous = FULL"])
 
-  /// - Parameter size: rows a transaction; nil for a transaction each.
+  /// - Parameter size: the rows of a transaction; nil for one transaction per row.
   static func pass(count: Int, countPerTransaction size: Int? = nil) -> Pass {
     Pass(
       statements: ["INSERT INTO message (channel_id, payload) VALUES (1, :payload)"], count: count,
       countPerTransaction: size)
   }
 
-  /// What one row of it takes.
+  /// The cost of one row.
   static func costPerRow(
     on contestant: any Contestant, count: Int, countPerTransaction size: Int? = nil
   ) throws -> Cost {

@@ -1,12 +1,13 @@
 import SystemPackage
 
-/// The engine's statements for receiving and acknowledging a batch, on a plain SQLite without an engine.
+/// The engine's statements for receiving and acknowledging a batch, on plain SQLite without an
+/// engine.
 final class BatchedStatements {
   private let connection: SQLiteConnection
   private let batchSize: Int
   private var next: Int64 = 1
 
-  /// Makes a database of `count` messages.
+  /// Creates a database with `count` messages.
   init(_ path: FilePath, count: Int, batchSize: Int) throws {
     self.batchSize = batchSize
     connection = try SQLiteConnection(path, isSealed: false)
@@ -22,7 +23,7 @@ final class BatchedStatements {
     try connection.execute("PRAGMA synchronous = FULL")
   }
 
-  /// A transaction that leases a batch, and one that acknowledges it.
+  /// Runs a transaction that leases a batch, and one that acknowledges it.
   func receiveAndAcknowledge() throws {
     try run(Self.beginning)
     try run([

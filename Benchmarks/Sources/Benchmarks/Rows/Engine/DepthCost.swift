@@ -4,7 +4,7 @@ import MessagingQueue
 import SystemPackage
 import VaultedDatabase
 
-/// Whether receiving costs more from a long queue than from a short one, or beside many other channels.
+/// The cost of receiving from a long queue compared with a short one, and with many other channels.
 enum DepthCost {
   static let name = "receive + acknowledge 100 of a deep queue"
 
@@ -54,7 +54,7 @@ enum DepthCost {
     return engine
   }
 
-  /// What is received is published again, so that the depth stays.
+  /// Publishes received messages again, so that the depth stays constant.
   private static func compare(
     _ name: String, _ ours: MessagingEngine, _ other: MessagingEngine, _ channel: Channel,
     _ message: Message, _ rounds: Int, growth: inout [Double]
@@ -65,7 +65,7 @@ enum DepthCost {
       let isOursFirst = round.isMultiple(of: 2)
       let first = try await cost(isOursFirst ? ours : other, channel, message)
       let second = try await cost(isOursFirst ? other : ours, channel, message)
-      // The first round fills caches and is not counted.
+      // The first round fills the caches and does not count.
       if round == 0 {
         resident = try ResidentMemory.byteCount()
       } else {

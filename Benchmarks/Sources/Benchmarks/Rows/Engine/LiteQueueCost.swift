@@ -4,13 +4,14 @@ import MessagingQueue
 import SystemPackage
 import VaultedDatabase
 
-/// A plain file queue's own kind of work, by a plain file queue and by our engine: each worker puts a
-/// message, takes one and marks it done, each step durable.
+/// The workload of litequeue, a queue on a plain file, run by litequeue and by our engine.
+///
+/// Each worker puts a message, takes one and marks it done. Every step is durable.
 enum LiteQueueCost {
   static let name = "put, take, done / litequeue"
 
   /// - Parameters:
-  ///   - python: an interpreter that has litequeue.
+  ///   - python: an interpreter with litequeue.
   ///   - script: `Benchmarks/litequeue_peer.py`.
   static func measure(
     folder: FilePath, python: String, script: String, rounds: Int
@@ -58,7 +59,9 @@ enum LiteQueueCost {
     }
   }
 
-  /// The times that the script says, which leave out the start of Python.
+  /// The times that the script prints.
+  ///
+  /// They do not include the start of Python.
   private static func litequeue(_ python: String, _ arguments: [String]) throws -> Cost {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: python)

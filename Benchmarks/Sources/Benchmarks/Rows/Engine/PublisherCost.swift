@@ -3,7 +3,8 @@ import MessagingQueue
 import SystemPackage
 import VaultedDatabase
 
-/// Publishing through the engine, beside bare inserts: one publisher, many at once, and batches.
+/// The cost of publishing compared with bare inserts: one publisher, many concurrent ones, and
+/// batches.
 enum PublisherCost {
   static let name = "publishers"
 
@@ -14,7 +15,7 @@ enum PublisherCost {
   private static let batchCount = 20
   private static let batchSize = 1000
 
-  /// - Parameter contestants: the plain SQLite of the bare inserts, and SQLCipher, if it is there.
+  /// - Parameter contestants: plain SQLite for the bare inserts, and SQLCipher if it is installed.
   static func measure(
     folder: FilePath, contestants: Contestants, rounds: Int
   ) async throws -> [ResultRow] {
@@ -26,7 +27,7 @@ enum PublisherCost {
     var many = Comparison(
       "64 publishers, FULL: times as fast as a plain insert each", goal: .atLeast(3))
     var beside = Comparison("... as an insert each in SQLCipher", goal: .atLeast(5))
-    // The first round fills caches and is not counted.
+    // The first round fills the caches and does not count.
     for round in 0...rounds {
       let isOursFirst = round.isMultiple(of: 2)
       let plain = contestants.plain

@@ -4,8 +4,10 @@ import MessagingQueue
 import SystemPackage
 import VaultedDatabase
 
-/// Receiving and acknowledging 100 messages at a time through the engine, beside the same statements on a
-/// plain SQLite without an engine.
+/// The cost of receiving and acknowledging 100 messages at a time, compared with the bare
+/// statements.
+///
+/// The statements run on plain SQLite without an engine.
 enum ReceiveCost {
   static let name = "receive + acknowledge 100 at a time, FULL / the same SQL, plain"
 
@@ -26,7 +28,7 @@ enum ReceiveCost {
       atPath: plain.string, withIntermediateDirectories: true)
     let statements = try BatchedStatements(
       plain.appending("queue.db"), count: count, batchSize: batchSize)
-    // The first round fills caches and is not counted.
+    // The first round fills the caches and does not count.
     for round in 0...rounds {
       func other() throws -> Cost {
         try Cost.of { for _ in 0..<batchCount { try statements.receiveAndAcknowledge() } }
