@@ -117,7 +117,7 @@ let package = Package(
     .executableTarget(
       name: "FirstProgram", dependencies: ["SealedSQLite", grdb], path: "Tests/Support/FirstProgram"
     ),
-    // What its articles on moving show, likewise.
+    // The programs of its articles on moving.
     .target(
       name: "MovingExamples", dependencies: ["SealedSQLite", "SealedVFS", "VaultCrypto"],
       path: "Tests/Support/MovingExamples"),
@@ -133,7 +133,7 @@ let package = Package(
       ],
       path: "Examples/Spool", swiftSettings: settings),
 
-    // The program of MessagingQueue's tutorial, likewise.
+    // The program of MessagingQueue's tutorial, as it stands there.
     .executableTarget(
       name: "Shop",
       dependencies: ["MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto"],
