@@ -23,7 +23,7 @@ import Testing
       let process = Process()
       process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
       let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent("Judges/messages_reader.py")
+        .deletingLastPathComponent().appendingPathComponent("ReferenceReaders/messages_reader.py")
       process.arguments = [script.path, path]
       let output = Pipe()
       process.standardOutput = output
