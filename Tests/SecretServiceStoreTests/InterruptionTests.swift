@@ -1,6 +1,7 @@
 import DataVault
 import DataVaultTesting
 import FileLayer
+import Foundation
 import PrivateKeyring
 import SecretServiceStore
 import SystemPackage
@@ -14,6 +15,17 @@ import VaultCrypto
   .enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)),
   .serialized)
 struct InterruptionTests {
+  /// `DATAVAULT_FAULTS=all` interrupts at every call; the default is every fourth call, from another first
+  /// call for each change.
+  private static let stride =
+    ProcessInfo.processInfo.environment["DATAVAULT_FAULTS"] == "all" ? 1 : 4
+
+  /// The first call at which a change is interrupted.
+  private static func firstCall(_ change: Change, _ moment: BusFaultInjector.Moment) -> Int {
+    let index = (Change.allCases.firstIndex(of: change) ?? 0) * 2
+    return (index + (moment == .beforeCall ? 0 : 1)) % stride
+  }
+
   /// A change, with the expected state before it.
   enum Change: CaseIterable, Sendable {
     case create, set, changePassword, remove, retire
@@ -126,7 +138,8 @@ struct InterruptionTests {
     let new = try await Self.view(whole)
     #expect(old != new)
 
-    var number = 0
+    var number = Self.firstCall(change, moment)
+    var count = 0
     while true {
       try await Self.prepare(change, store(number))
       let interruption = BusFaultInjector(atCall: number, moment)
@@ -135,11 +148,12 @@ struct InterruptionTests {
       #expect(failure == .storeUnavailable || failure == .writeFailed, "call \(number)")
       try await Self.requireOldOrNew(
         store(number), old: old, new: new, "call \(number)")
-      number += 1
+      number += Self.stride
+      count += 1
     }
     #expect(number >= 5)
     #expect(try Self.unfinishedCount(keyring) == 0)
-    print("secret service, \(change), \(moment): \(number) interruptions, lost: 0")
+    print("secret service, \(change), \(moment): \(count) interruptions, lost: 0")
   }
 
   @Test(arguments: [Change.create, .set])
@@ -156,7 +170,7 @@ struct InterruptionTests {
     }
     let old = change == .create ? "absent, 0 retired" : "old: kept"
     let new = change == .create ? "old: " : "old: added kept"
-    var number = 0
+    var number = Self.firstCall(change, .beforeCall)
     while true {
       try await Self.prepare(change, store(number))
       let interruption = BusFaultInjector(atCall: number, .beforeCall) {
@@ -168,7 +182,7 @@ struct InterruptionTests {
       try keyring.value.startUnlocked()
       try await Self.requireOldOrNew(
         store(number), old: old, new: new, "call \(number)")
-      number += 1
+      number += Self.stride
     }
     #expect(number >= 5)
     #expect(try Self.unfinishedCount(keyring.value) == 0)
