@@ -60,9 +60,10 @@ struct Program: AsyncParsableCommand {
     // With SIGPIPE ignored, a write to a closed pipe fails with an error and the process continues.
     signal(SIGPIPE, SIG_IGN)
     LoggingSystem.bootstrap { _ in StandardErrorLog() }
+    let arguments = Arguments.withSharedOptionsLast(Array(CommandLine.arguments.dropFirst()))
     do {
       try Arguments.requireUTF8()
-      var command = try parseAsRoot()
+      var command = try parseAsRoot(arguments)
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {
@@ -70,11 +71,11 @@ struct Program: AsyncParsableCommand {
       }
       MemoryWarning.giveOnce()
     } catch {
-      end(with: error)
+      end(with: error, arguments)
     }
   }
 
-  private static func end(with error: any Error) -> Never {
+  private static func end(with error: any Error, _ arguments: [String]) -> Never {
     let failure: CommandFailure
     switch exitCode(for: error) {
     case .success:
@@ -87,8 +88,10 @@ struct Program: AsyncParsableCommand {
         failure = error
       }
     case .validationFailure:
-      failure = CommandFailure(
-        .usage, message(for: error), hint: "run 'datavault help' to list the commands")
+      failure =
+        Arguments.unknownCommand(in: arguments)
+        ?? CommandFailure(
+          .usage, message(for: error), hint: "run 'datavault help' to list the commands")
     default:
       failure = CommandFailure(translating: error)
     }

@@ -15,6 +15,37 @@ import Testing
     #expect(process.terminationStatus == 64)
   }
 
+  @Test(arguments: [
+    (["frobnicate"], "unknown command 'frobnicate'", "run 'datavault help'"),
+    (["unlok"], "unknown command 'unlok'", "did you mean 'unlock'"),
+    (["queue", "pulish", "c"], "unknown command 'pulish'", "did you mean 'publish'"),
+    (["--home", "/nowhere", "lst"], "unknown command 'lst'", "'list'"),
+  ])
+  func `an unknown command is named, with the nearest names`(
+    arguments: [String], message: String, hint: String
+  ) throws {
+    let outcome = try Tool.run(arguments)
+    #expect(outcome.status == 64)
+    #expect(outcome.errors.contains(message))
+    #expect(outcome.errors.contains(hint))
+  }
+
+  @Test func `--home and --store are accepted before the command`() throws {
+    let home = try TestHome.fresh()
+    let password = home.folder.path("password")
+    #expect(
+      try Tool.run(["--home", home.path, "create", "v", "--new-password-file", password]).status
+        == 0)
+    #expect(try Tool.run(["--store", "file", "--home=\(home.path)", "list"]).text == "v\n")
+    #expect(
+      try Tool.run(
+        ["--home", home.path, "set", "v", "--password-file", password, "--", "-name"],
+        input: Array("value".utf8)
+      ).status == 0)
+    #expect(try Tool.run(["--home", home.path]).status == 64)
+    #expect(try Tool.run(["--home", home.path, "help"]).status == 0)
+  }
+
   @Test func `help goes to standard output and succeeds`() throws {
     let outcome = try Tool.run(["--help"])
     #expect(outcome.status == 0)

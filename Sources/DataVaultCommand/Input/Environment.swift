@@ -32,23 +32,6 @@ enum Environment {
   }
 }
 
-/// The arguments of the command line.
-enum Arguments {
-  /// Refuses arguments that are not UTF-8.
-  ///
-  /// Swift replaces such bytes: two different names, or two different homes, would become equal.
-  static func requireUTF8() throws(CommandFailure) {
-    for index in 0..<Int(CommandLine.argc) {
-      guard let argument = unsafe CommandLine.unsafeArgv[index] else { return }
-      guard unsafe String(validatingCString: argument) != nil else {
-        throw CommandFailure(
-          .usage, "argument \(index) is not UTF-8",
-          hint: "run 'datavault help' to list the commands")
-      }
-    }
-  }
-}
-
 /// The file descriptors 0, 1 and 2.
 enum StandardDescriptors {
   /// Opens each standard descriptor that the parent process has closed.

@@ -1,0 +1,83 @@
+internal import ArgumentParser
+internal import Glibc
+
+/// The arguments of the command line.
+enum Arguments {
+  /// Refuses arguments that are not UTF-8.
+  ///
+  /// Swift replaces such bytes: two different names, or two different homes, would become equal.
+  static func requireUTF8() throws(CommandFailure) {
+    for index in 0..<Int(CommandLine.argc) {
+      guard let argument = unsafe CommandLine.unsafeArgv[index] else { return }
+      guard unsafe String(validatingCString: argument) != nil else {
+        throw CommandFailure(
+          .usage, "argument \(index) is not UTF-8",
+          hint: "run 'datavault help' to list the commands")
+      }
+    }
+  }
+
+  /// Moves `--home` and `--store` from before the command to its end, where the parser expects them.
+  static func withSharedOptionsLast(_ arguments: [String]) -> [String] {
+    var rest = arguments[...]
+    var options: [String] = []
+    while let first = rest.first,
+      let name = ["--home", "--store"].first(where: { first == $0 || first.hasPrefix("\($0)=") })
+    {
+      let count = first == name ? 2 : 1
+      guard rest.count > count else { return arguments }
+      options += rest.prefix(count)
+      rest = rest.dropFirst(count)
+    }
+    // `help` and the root's own options take no home.
+    guard let command = rest.first, command != "help", !command.hasPrefix("-") else {
+      return Array(rest)
+    }
+    let end = rest.firstIndex(of: "--") ?? rest.endIndex
+    return rest[..<end] + options + rest[end...]
+  }
+
+  /// The failure for an argument that stands where a command must, and names none.
+  static func unknownCommand(in arguments: [String]) -> CommandFailure? {
+    var command: any ParsableCommand.Type = Program.self
+    for argument in arguments {
+      let subcommands = command.configuration.subcommands
+      if let next = subcommands.first(where: { $0.configuration.commandName == argument }) {
+        command = next
+      } else if subcommands.isEmpty || argument.hasPrefix("-") || argument == "help" {
+        return nil
+      } else {
+        let names = subcommands.compactMap { $0.configuration.commandName }
+        return CommandFailure(
+          .usage, "unknown command '\(argument.onOneLine)'", hint: hint(for: argument, among: names)
+        )
+      }
+    }
+    return nil
+  }
+
+  private static func hint(for argument: String, among names: [String]) -> String {
+    let all = "run 'datavault help' to list the commands"
+    let near = names.map { (name: $0, distance: distance($0, argument)) }
+      .filter { $0.distance <= max(2, argument.count / 3) || $0.name.hasPrefix(argument) }
+      .sorted { ($0.distance, $0.name) < ($1.distance, $1.name) }
+      .prefix(3).map { "'\($0.name)'" }
+    return near.isEmpty ? all : "did you mean \(near.joined(separator: " or "))? \(all)"
+  }
+
+  /// The Levenshtein distance: how many characters to insert, delete or replace.
+  private static func distance(_ first: String, _ second: String) -> Int {
+    let second = Array(second.prefix(100))
+    var row = Array(0...second.count)
+    for (index, character) in first.enumerated() {
+      var diagonal = row[0]
+      row[0] = index + 1
+      for column in second.indices {
+        let replaced = diagonal + (second[column] == character ? 0 : 1)
+        diagonal = row[column + 1]
+        row[column + 1] = min(replaced, row[column] + 1, row[column + 1] + 1)
+      }
+    }
+    return row[second.count]
+  }
+}
