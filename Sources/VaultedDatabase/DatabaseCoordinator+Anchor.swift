@@ -6,8 +6,10 @@ internal import VaultCrypto
 
 extension DatabaseCoordinator {
   /// Throws if the database lacks the anchor of its vault; nothing is changed.
+  ///
+  /// - Parameter anchorStorage: nil for a caller who cannot ask the database for its anchors.
   func requireAnchor(
-    of vault: Vault, in anchorStorage: any AnchorStorage, busyMode: Database.BusyMode
+    of vault: Vault, in anchorStorage: (any AnchorStorage)?, busyMode: Database.BusyMode
   ) async throws {
     let state = try await anchorState(of: vault, in: anchorStorage, busyMode: busyMode)
     switch state {
@@ -22,7 +24,7 @@ extension DatabaseCoordinator {
   /// File and log stay unchanged, whereas closing a pool's last connection would copy the log into
   /// the file.
   func anchorState(
-    of vault: Vault, in anchorStorage: any AnchorStorage,
+    of vault: Vault, in anchorStorage: (any AnchorStorage)?,
     busyMode: Database.BusyMode = .timeout(ProtocolLock.patience / .seconds(1))
   ) async throws -> AnchorState {
     guard let anchor = try await vault.anchor() else { return .known }
@@ -30,7 +32,8 @@ extension DatabaseCoordinator {
     let fileID = try await vault.binding()?.databaseID ?? []
     return try keys.withFitting(home, fileID: fileID) { key in
       try look(key: key, busyMode: busyMode) { db in
-        AnchorState(Result { try anchorStorage.page(in: db) }, of: anchor)
+        guard let anchorStorage else { return .known }
+        return AnchorState(Result { try anchorStorage.page(in: db) }, of: anchor)
       }
     }
   }
@@ -44,12 +47,22 @@ extension DatabaseCoordinator {
   ) throws -> Finding {
     var configuration = Configuration()
     configuration.busyMode = busyMode
-    let reader = try SealedDatabase.openReader(
-      at: home.databasePath, key: key, configuration: configuration, over: home.baseVFS,
-      removesEmptyLog: try !hasLogOrJournal())
-    let finding = Result { try reader.read(body) }
-    try reader.close()
-    return try finding.get()
+    do {
+      let reader = try SealedDatabase.openReader(
+        at: home.databasePath, key: key, configuration: configuration, over: home.baseVFS,
+        removesEmptyLog: try !hasLogOrJournal())
+      let finding = Result { try reader.read(body) }
+      try reader.close()
+      return try finding.get()
+    } catch  where Self.hasMetHotJournal(error) {
+      throw VaultedDatabaseError.hotJournal(beside: home)
+    }
+  }
+
+  /// Whether a connection that cannot write was refused for a journal that SQLite would roll back.
+  private static func hasMetHotJournal(_ error: any Error) -> Bool {
+    let cause = (error as? SealedDatabaseError)?.underlying ?? error
+    return (cause as? DatabaseError)?.extendedResultCode == .SQLITE_READONLY_ROLLBACK
   }
 
   /// Commits a new anchor, then stores it in the vault.
@@ -77,7 +90,7 @@ extension DatabaseCoordinator {
     let lock = try takeLock()
     defer { lock.release() }
     do {
-      try await settle(vault)
+      try await settle(vault, anchorStorage: nil)
       let state = try await anchorState(of: vault, in: anchorStorage)
       if case .unreadable(let error) = state { throw error }
       guard case .missing(let expected, let found) = state else { return nil }
@@ -110,6 +123,20 @@ extension DatabaseCoordinator {
 }
 
 extension VaultedDatabaseError {
+  /// SQLite would roll back a journal beside the home's database, which uses a write-ahead log.
+  ///
+  /// No protocol leaves a journal there: another program does, or an attacker who wants to restore an older state. A
+  /// rollback would change the files before the database is asked for the anchor.
+  static func hotJournal(beside home: DataVaultHome) -> VaultedDatabaseError {
+    let journal = "\(home.databasePath)-journal"
+    return VaultedDatabaseError(
+      .damaged,
+      "\(journal) is the journal of an interrupted transaction, which no engine leaves there",
+      hint:
+        "move it to another directory and run datavault queue verify; if that finds no problem, continue without "
+        + "the journal, otherwise put it back and run datavault queue salvage")
+  }
+
   /// - Parameter acceptance: the command that accepts the database as it is.
   static func rolledBack(
     _ state: AnchorState, _ home: DataVaultHome, acceptance: String = "queue accept-rollback"

@@ -1,10 +1,13 @@
 internal import DataVault
 internal import FileLayer
+internal import GRDB
 internal import SealedVFS
 internal import VaultCrypto
 
 extension DatabaseCoordinator {
-  func secure(with credentials: borrowing Credentials) async throws(VaultedDatabaseError) {
+  func secure(
+    with credentials: borrowing Credentials, anchorStorage: (any AnchorStorage)?
+  ) async throws(VaultedDatabaseError) {
     do {
       try home.store.prepare()
       let lock = try takeLock()
@@ -15,7 +18,7 @@ extension DatabaseCoordinator {
       let vault = try await Vault.get(
         .messaging, in: home.store, parameters: home.vaultParameters)
       try await unlockWithStandardCredentials(vault)
-      try await secure(vault, with: credentials)
+      try await secure(vault, with: credentials, anchorStorage: anchorStorage)
       await vault.lock()
     } catch {
       throw VaultedDatabaseError(any: error)
@@ -43,14 +46,17 @@ extension DatabaseCoordinator {
     }
   }
 
-  private func secure(_ vault: Vault, with credentials: borrowing Credentials) async throws {
+  private func secure(
+    _ vault: Vault, with credentials: borrowing Credentials, anchorStorage: (any AnchorStorage)?
+  ) async throws {
     if try await vault.binding() == nil {
       guard try lookAtDatabase() == .absent else {
         throw VaultedDatabaseError.refusal(.databaseMismatch, of: home)
       }
       return try await vault.secure(to: credentials)
     }
-    try await settle(vault)
+    try await settle(vault, anchorStorage: anchorStorage)
+    try await requireAnchor(of: vault, in: anchorStorage, busyMode: Self.connectionBusyMode)
     let keys = try await vault.databaseKeys()
     let database = try exclusiveConnection(key: keys.current)
     let pending = SecretBytes.random(byteCount: 32, from: home.vaultParameters.random)
@@ -75,7 +81,7 @@ extension DatabaseCoordinator {
 
 extension DatabaseCoordinator {
   func changeKey(
-    of vault: Vault, progress: (PageProgress) -> Void
+    of vault: Vault, anchorStorage: (any AnchorStorage)?, progress: (PageProgress) -> Void
   ) async throws(VaultedDatabaseError) {
     do {
       let lock = try takeLock()
@@ -85,7 +91,8 @@ extension DatabaseCoordinator {
         throw VaultedDatabaseError.refusal(
           database == .absent ? .databaseMissing : .databaseMismatch, of: home)
       }
-      try await settle(vault)
+      try await settle(vault, anchorStorage: anchorStorage)
+      try await requireAnchor(of: vault, in: anchorStorage, busyMode: Self.connectionBusyMode)
       let keys = try await vault.databaseKeys()
       let database = try exclusiveConnection(key: keys.current)
       guard !keys.hasPending() else {
@@ -108,6 +115,11 @@ extension DatabaseCoordinator {
     }
   }
 
+  /// How long the check of the anchor waits for other connections, before they are locked out.
+  static var connectionBusyMode: Database.BusyMode {
+    .timeout(ProtocolLock.connectionPatience / .seconds(1))
+  }
+
   /// Locks out every other connection before anything is changed; throws `busy` if there is one.
   func exclusiveConnection(key: borrowing SecretBytes) throws -> ExclusiveConnection {
     try ExclusiveConnection(
@@ -117,7 +129,7 @@ extension DatabaseCoordinator {
 
   /// Finishes a change of key that a crash interrupted; the database's key check shows which key it
   /// is under.
-  func settleKeys(of vault: Vault) async throws {
+  func settleKeys(of vault: Vault, anchorStorage: (any AnchorStorage)?) async throws {
     let keys = try await vault.databaseKeys()
     guard
       case .sealed(let header) = try SealedVFS.inspect(
@@ -136,6 +148,7 @@ extension DatabaseCoordinator {
         hint: "restore vault and database together from one backup")
     }
     guard keys.hasPending() else { return }
+    try await requireAnchor(of: vault, in: anchorStorage, busyMode: Self.connectionBusyMode)
     do {
       let exclusive = try ExclusiveConnection(
         to: home.databasePath, key: keys.current, over: home.baseVFS)

@@ -86,7 +86,7 @@ extension DatabaseCoordinator {
     let lock = try takeLock()
     defer { lock.release() }
     do {
-      try await settle(vault)
+      try await settle(vault, anchorStorage: anchorStorage)
       if let anchorStorage {
         try await requireAnchor(of: vault, in: anchorStorage, busyMode: configuration.busyMode)
       }
@@ -102,7 +102,10 @@ extension DatabaseCoordinator {
   }
 
   /// Brings vault and database to the state `bound` under one key, or throws.
-  func settle(_ vault: Vault) async throws {
+  ///
+  /// - Parameter anchorStorage: where the database keeps its anchors: it is asked for the vault's anchor before a
+  ///   change of key continues.
+  func settle(_ vault: Vault, anchorStorage: (any AnchorStorage)?) async throws {
     try await finishSalvage(of: vault)
     switch try await decide(vault) {
     case .create: try await create(under: vault, databaseID: newDatabaseID())
@@ -111,7 +114,7 @@ extension DatabaseCoordinator {
       // The rename is possibly not durable yet.
       try home.fileSystem.synchronizeDirectory(home.path)
       try await vault.completeBinding()
-    case .open: try await settleKeys(of: vault)
+    case .open: try await settleKeys(of: vault, anchorStorage: anchorStorage)
     case .refuse(let code): throw VaultedDatabaseError.refusal(code, of: home)
     }
   }

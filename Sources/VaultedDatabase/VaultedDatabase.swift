@@ -76,7 +76,7 @@ extension VaultedDatabase {
   public static func secure(
     _ home: DataVaultHome, with credentials: borrowing Credentials
   ) async throws(VaultedDatabaseError) {
-    try await DatabaseCoordinator(home: home).secure(with: credentials)
+    try await DatabaseCoordinator(home: home).secure(with: credentials, anchorStorage: nil)
   }
 
   /// Renames a messaging vault that an earlier installation left, if its database is missing.
@@ -124,7 +124,8 @@ extension VaultedDatabase {
     of home: DataVaultHome, vault: Vault,
     progress: @escaping @Sendable (PageProgress) -> Void = { _ in }
   ) async throws(VaultedDatabaseError) {
-    try await DatabaseCoordinator(home: home).changeKey(of: vault, progress: progress)
+    try await DatabaseCoordinator(home: home).changeKey(
+      of: vault, anchorStorage: nil, progress: progress)
   }
 }
 
@@ -141,6 +142,30 @@ extension VaultedDatabase {
     let opened = try await coordinator.open(
       vault, configuration: configuration, anchorStorage: anchorStorage)
     return VaultedDatabase(opened)
+  }
+
+  /// Secures vault and database, as ``secure(_:with:)`` does, and refuses a database that is an older copy of
+  /// itself.
+  ///
+  /// - Throws: `rolledBack` if the database lacks the anchor of its vault; neither file is changed.
+  package static func secure(
+    _ home: DataVaultHome, with credentials: borrowing Credentials,
+    anchorStorage: any AnchorStorage
+  ) async throws(VaultedDatabaseError) {
+    try await DatabaseCoordinator(home: home).secure(
+      with: credentials, anchorStorage: anchorStorage)
+  }
+
+  /// Changes the database's key, as ``changeKey(of:vault:progress:)`` does, and refuses a database that is an
+  /// older copy of itself.
+  ///
+  /// - Throws: `rolledBack` if the database lacks the anchor of its vault; neither file is changed.
+  package static func changeKey(
+    of home: DataVaultHome, vault: Vault, anchorStorage: any AnchorStorage,
+    progress: @escaping @Sendable (PageProgress) -> Void = { _ in }
+  ) async throws(VaultedDatabaseError) {
+    try await DatabaseCoordinator(home: home).changeKey(
+      of: vault, anchorStorage: anchorStorage, progress: progress)
   }
 
   /// Records how far the database has come: commits a new anchor, durably, and then stores it in

@@ -1,6 +1,7 @@
 import DataVault
 import FileLayer
 import Foundation
+import GRDB
 import MessagingQueue
 import Synchronization
 import SystemPackage
@@ -86,6 +87,36 @@ import VaultedDatabase
     #expect(await startCode(vault) == .rolledBack)
     try place.replaceDatabase(killed)
     #expect(try await payloads(vault) == [[1]])
+  }
+
+  @Test(arguments: [
+    "ALTER TABLE engine RENAME COLUMN anchors TO marks", "ALTER TABLE engine RENAME TO motor",
+  ])
+  func `a newer schema that keeps its anchors elsewhere is refused as newer, not as rolled back`(
+    change: String
+  ) async throws {
+    let vault = try await place.makeVault()
+    try await publish(1, vault: vault)
+    #expect(try await vault.anchor() != nil)
+    let opened = try await VaultedDatabase.open(place.home, vault: vault)
+    try await opened.pool.write { db in
+      try db.execute(sql: "\(change); PRAGMA user_version = 999")
+    }
+    try opened.close()
+    let files = try place.databaseFiles()
+    #expect(await startCode(vault) == .newerVersion)
+    let accepting = await code {
+      _ = try await MessagingEngine.acceptRollback(place.home, vault: vault)
+    }
+    #expect(accepting == .newerVersion)
+    let verification = try await MessagingEngine.verify(place.home, vault: vault)
+    #expect(!verification.anchor.isMissing)
+    #expect(verification.messages?.faults.map(\.rule) == ["schemaVersion"])
+    let salvaging = await code {
+      _ = try await MessagingEngine.salvage(place.home, vault: vault, acceptsRollback: true)
+    }
+    #expect(salvaging == .newerVersion)
+    #expect(try place.databaseFiles() == files)
   }
 
   @Test

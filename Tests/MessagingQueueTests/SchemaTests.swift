@@ -32,6 +32,15 @@ import Testing
     #expect(try engine.number("PRAGMA user_version") == 999)
   }
 
+  @Test func `verification calls a newer schema newer, and promises no start of an engine`() throws
+  {
+    _ = try engine.number("PRAGMA user_version = 999")
+    let fault = try #require(try engine.pool.read { try MessageVerifier.run($0).faults.first })
+    #expect(fault.rule == "schemaVersion")
+    #expect(fault.places.first?.contains("newer version") == true)
+    #expect(fault.places.first?.contains("start of an engine") == false)
+  }
+
   @Test func `a schema version below zero is damage, not a crash`() throws {
     _ = try engine.number("PRAGMA user_version = -1")
     #expect(code { _ = try engine.secondDatabase() } == .damaged)

@@ -122,6 +122,20 @@ import Testing
     #expect(!place.exists(place.journal))
   }
 
+  @Test(arguments: [properSuffix, "-important"])
+  func `verify and an opening check the pointer before a header that does not open`(
+    suffix: String
+  ) throws {
+    let place = try interrupted()
+    try place.change(place.journal) { $0[20] ^= 1 }
+    try append(pointerTo: place.database.string + suffix, place)
+    if suffix != Self.properSuffix { return try expectRefusal(place) }
+    let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
+    #expect(found.isClean && found.journal.state == .finished && found.journal.lacksSuperJournal)
+    #expect(try place.query("SELECT count(*) FROM t") == "400")
+    #expect(!place.exists(place.journal))
+  }
+
   @Test func `the journals that a super-journal lists are rolled back before it is deleted`() throws
   {
     let (first, second) = (try interrupted(), try interrupted())

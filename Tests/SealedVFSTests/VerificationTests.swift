@@ -91,6 +91,36 @@ import Testing
     #expect(outcomes.count == 2)
   }
 
+  @Test func `verify ends a journal where a segment lacks records, as an opening does`() throws {
+    let place = try TemporaryDatabase()
+    try place.makeDatabase(rowCount: 600)
+    let registration = try place.register()
+    let connection = try place.open()
+    // Records are numbered before they are synchronized: a header cannot vouch for them.
+    try connection.run("PRAGMA synchronous = NORMAL; PRAGMA cache_size = 5; BEGIN")
+    try connection.run("UPDATE t SET text = replace(text, 'canary', 'secret')")
+    let killed = try place.afterKill()
+    withExtendedLifetime(registration) {}
+    try killed.change(killed.journal) { journal in
+      let second = stride(from: 512, to: journal.count, by: 512).first {
+        Array(journal[$0..<$0 + 4]) == [0, 0x44, 0x56, 0x4A]
+      }
+      guard let second, journal[5] == 2 else { return journal.removeAll() }
+      var header = Array(journal[second..<second + 512])
+      header[10] ^= 1
+      // All records of the first segment but one, then a header that does not open.
+      let end = 512 + ((second - 512) / 4104 - 1) * 4104
+      let padding = [UInt8](repeating: 0, count: (end + 511) / 512 * 512 - end)
+      journal = journal[..<end] + padding + header
+    }
+    let found = try verify(killed)
+    #expect(found.journal.state == .hot && found.journal.recordCount > 0)
+    #expect(found.isAuthentic)
+    let other = try killed.register()
+    _ = try killed.open().run("SELECT sum(length(text)) FROM t")
+    #expect(other.fault == nil && !killed.exists(killed.journal))
+  }
+
   @Test func `verify lists exactly the damaged page for damage at any offset`() throws {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 300)

@@ -49,7 +49,9 @@ struct RekeyCommand: AsyncParsableCommand {
     let vault = try await VaultAccess(home: home, credentials: credentials).open(.messaging)
     let line = ProgressLine("re-encrypting")
     defer { line.clear() }
-    try await VaultedDatabase.changeKey(of: home, vault: vault) { line.show($0) }
+    try await VaultedDatabase.changeKey(
+      of: home, vault: vault, anchorStorage: EngineAnchorStorage()
+    ) { line.show($0) }
     try confirm("re-encrypted the queue with a new key")
   }
 }

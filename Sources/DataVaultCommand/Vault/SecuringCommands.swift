@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import DataVault
+internal import MessagingQueue
 internal import VaultedDatabase
 
 /// The command `datavault secure`.
@@ -33,7 +34,8 @@ struct SecureCommand: AsyncParsableCommand {
     } else {
       try await home.requireNoSession(of: .messaging)
     }
-    try await VaultedDatabase.secure(home, with: newCredentials.read(for: .messaging))
+    try await VaultedDatabase.secure(
+      home, with: newCredentials.read(for: .messaging), anchorStorage: EngineAnchorStorage())
     try confirm("secured the messaging vault")
   }
 }

@@ -1,18 +1,21 @@
 public import DataVault
 internal import Foundation
-internal import GRDB
+package import GRDB
 public import VaultedDatabase
 
 /// Stores the anchors of the engine's database in its row: 24 bytes each, the commit number and the
 /// id.
-struct EngineAnchorStorage: AnchorStorage {
+package struct EngineAnchorStorage: AnchorStorage {
   /// How many anchors the row keeps, the latest ones.
   static let maximumAnchorCount = 16
 
   private static let entryByteCount = 8 + DatabaseAnchor.idByteCount
 
-  func page(in db: Database) throws -> AnchorHistory? {
+  package init() {}
+
+  package func page(in db: Database) throws -> AnchorHistory? {
     try translatingErrors(during: "looking for the rollback anchor") {
+      try EngineSchema.requireNoNewerVersion(db)
       guard try db.tableExists("engine") else { return nil }
       let row = try Row.fetchOne(db, sql: "SELECT commit_number, anchors FROM engine")
       guard let row else { throw EngineError.engineRowMissing }
@@ -20,7 +23,9 @@ struct EngineAnchorStorage: AnchorStorage {
     }
   }
 
-  func add(_ id: [UInt8], keeping kept: DatabaseAnchor?, in db: Database) throws -> Int64 {
+  package func add(
+    _ id: [UInt8], keeping kept: DatabaseAnchor?, in db: Database
+  ) throws -> Int64 {
     do throws(TransactionFailure) {
       return try db.inImmediateTransaction { try addInTransaction(id, keeping: kept, in: db) }
     } catch {

@@ -174,12 +174,11 @@ enum EngineSchema {
       hint: "another program made it or uses it; move it away")
   }
 
-  /// Migrates the database to the newest version, or changes nothing.
+  /// Refuses a database of a newer version, whose tables can differ.
   ///
-  /// - Throws: ``EngineError/Code/databaseMismatch`` for another application's database,
-  ///   ``EngineError/Code/newerVersion`` for a version that this software does not know,
-  ///   ``EngineError/Code/damaged`` for a negative one.
-  static func migrate(_ db: Database) throws {
+  /// - Returns: the version.
+  @discardableResult
+  static func requireNoNewerVersion(_ db: Database) throws -> Int {
     let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
     guard version <= migrations.count else {
       throw EngineError(
@@ -187,6 +186,16 @@ enum EngineSchema {
         "the message database has schema version \(version), this software \(migrations.count)",
         hint: "use the version of datavault that wrote it")
     }
+    return version
+  }
+
+  /// Migrates the database to the newest version, or changes nothing.
+  ///
+  /// - Throws: ``EngineError/Code/databaseMismatch`` for another application's database,
+  ///   ``EngineError/Code/newerVersion`` for a version that this software does not know,
+  ///   ``EngineError/Code/damaged`` for a negative one.
+  static func migrate(_ db: Database) throws {
+    let version = try requireNoNewerVersion(db)
     guard version >= 0 else {
       throw EngineError(
         .damaged, "the message database has schema version \(version), which no version has",

@@ -37,6 +37,7 @@ package struct MessageRepairer {
 
   /// Makes missing tables and indexes, and migrates the rest.
   private mutating func rebuildSchema() throws {
+    try EngineSchema.requireNoNewerVersion(db)
     let names = try EngineSchema.entries(of: db)
     guard names["message"] != nil, names["channel"] != nil else {
       throw EngineError(

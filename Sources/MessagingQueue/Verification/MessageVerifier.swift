@@ -35,8 +35,12 @@ package struct MessageVerifier {
     }
     let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
     guard version == EngineSchema.migrations.count else {
+      let newest = EngineSchema.migrations.count
       result.note(
-        "schemaVersion", "it is \(version); the next start of an engine brings it up to date")
+        "schemaVersion",
+        version > newest
+          ? "it is \(version), a newer version; this software knows \(newest)"
+          : "it is \(version); the next start of an engine brings it up to date")
       return false
     }
     let found = try EngineSchema.entries(of: db)

@@ -149,6 +149,7 @@ extension JournalFile {
     if let header = headers.first(where: { fields.contains(offset - $0.offset) }) {
       let index = Int(offset - header.offset - fields.lowerBound) / 4
       unsafe target.storeBigEndian(header.words[index], at: 0)
+      if header.offset == 0 { main.rollbackPageCount = header.originalPageCount }
       return SQLITE_OK
     }
     return unsafe base.read(target, 4, at: offset)

@@ -43,13 +43,15 @@ final class JournalFile: SealedFile {
   override func read(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
   ) -> Int32 {
-    unsafe answer(target, byteCount, at: offset)
+    main.rollbackPageCount = nil
+    return unsafe answer(target, byteCount, at: offset)
   }
 
   override func write(
     _ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64
   ) -> Int32 {
     hasWritten = true
+    main.rollbackPageCount = nil
     let isAligned = offset % Int64(JournalLayout.headerByteCount) == 0
     switch byteCount {
     case JournalLayout.headerByteCount where isAligned:

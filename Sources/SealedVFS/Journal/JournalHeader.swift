@@ -20,6 +20,9 @@ struct JournalHeader {
 
   var checksumSeed: UInt32 { words[1] }
 
+  /// The database's size before the transaction.
+  var originalPageCount: UInt32 { words[2] }
+
   /// Whether every record that this header counts was on disk before the database was changed.
   var vouchesForRecords: Bool { count == .synchronized && words[0] != Self.countByFileSize }
 

@@ -23,6 +23,13 @@ internal import VaultCrypto
   /// open.
   private var connection: UnsafeMutablePointer<OpaquePointer?>?
 
+  /// The database's size before the transaction that is rolled back, if SQLite has just read it from the
+  /// journal; nil after the next step.
+  ///
+  /// Before SQLite reads a record, it extends a file that is shorter: `pager_truncate` of pager.c writes a page of
+  /// zeros in the place of the last page.
+  var rollbackPageCount: UInt32?
+
   /// Whether SQLite got an error for a damaged or missing page, here or in the log.
   var hasMetDamage = false {
     didSet { if hasMetDamage { faults.noteDamage() } }
@@ -188,6 +195,10 @@ extension MainFile {
       guard result == SQLITE_OK else { return result }
     }
     let offset = PageLayout.offset(ofPage: number)
+    if unsafe extendsFile(number, with: source) {
+      // Sealed, the zeros would pass for what the page held. The journal may still have it.
+      return unsafe base.write(source, PageLayout.byteCount, at: offset)
+    }
     if let page = checkpointed {
       checkpointed = nil
       if isCheckpointing, unsafe page.isWhat(source, isWrittenAs: number) {
@@ -203,6 +214,18 @@ extension MainFile {
       unsafe keys.page.seal(source, number: number, into: sealed.pointer, nonces: &nonces)
     else { return fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE) }
     return unsafe base.write(sealed.pointer, PageLayout.byteCount, at: offset)
+  }
+
+  /// Whether SQLite, before it rolls back, makes the file as long as it was: the last pages are lost.
+  ///
+  /// A transaction, or a record of the journal, can hold a page of zeros that belongs to the database.
+  private func extendsFile(_ number: UInt32, with source: UnsafeRawPointer) -> Bool {
+    guard let pageCount = rollbackPageCount else { return false }
+    rollbackPageCount = nil
+    var byteCount: Int64 = 0
+    return unsafe number == pageCount && base.byteCount(&byteCount) == SQLITE_OK
+      && byteCount <= PageLayout.offset(ofPage: number)
+      && UnsafeRawBufferPointer(start: source, count: PageLayout.byteCount).isZero
   }
 
   /// Copies a sealed page of the log into the database.

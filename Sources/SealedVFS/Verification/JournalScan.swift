@@ -37,18 +37,18 @@ struct JournalScan {
     } else if state == .finished {
       report = VerificationReport.Journal(state: .finished)
       report.unusedRecordCount = Self.recordCount(in: file, byteCount, keys)
-    } else if let first = unsafe JournalHeader(
-      opening: header.pointer, at: 0, cipher: keys.journal)
-    {
+    } else {
       evaluate(file.superJournal)
       if report.lacksSuperJournal {
         report.unusedRecordCount = Self.recordCount(in: file, byteCount, keys)
-      } else {
-        pageCount = first.words[2]
+      } else if let first = unsafe JournalHeader(
+        opening: header.pointer, at: 0, cipher: keys.journal)
+      {
+        pageCount = first.originalPageCount
         read(file, byteCount, first, header, keys)
+      } else {
+        report.state = .damaged
       }
-    } else {
-      report = VerificationReport.Journal(state: .damaged)
     }
   }
 
@@ -148,7 +148,7 @@ struct JournalScan {
         }
         offset += Self.recordByteCount
       }
-      if !isCounted { return }
+      if !isCounted || counted > room { return }
       header = nextHeader(file, byteCount, after: offset, scratch, keys)
     }
   }

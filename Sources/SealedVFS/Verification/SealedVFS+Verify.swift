@@ -121,5 +121,11 @@ extension VerificationReport {
     missingPageCount =
       missing.count - held.count(where: missing.contains)
       - (missing.contains(PageLayout.lockPageNumber) ? 1 : 0)
+    // A rollback makes the file as long as it was: what it leaves empty is no loss where nothing was.
+    guard let rolledBack = image.journal.pageCount, missingPageCount > 0 else { return }
+    let free = FreePages(where: {
+      $0 <= rolledBack && missing.contains($0) && !held.contains($0)
+    }) { image.page($0) }
+    missingPageCount -= free.pages.count
   }
 }

@@ -1,0 +1,180 @@
+import DataVault
+import Foundation
+import GRDB
+import MessagingQueue
+import SealedVFS
+import SystemPackage
+import Testing
+import VaultCrypto
+import VaultedDatabase
+
+/// Whoever opens the messages for a change of key asks for the vault's anchor first.
+@Suite struct RollbackKeyChangeTests {
+  private let place = EngineHome()
+
+  private func publish(_ bytes: ClosedRange<UInt8>, through engine: MessagingEngine) async throws {
+    try await engine.publish(
+      bytes.map { Message(channel: .orders, payload: [UInt8](repeating: $0, count: 500)) })
+    try await engine.stop()
+  }
+
+  /// Publishes, and puts the database back to what it was one publication ago.
+  private func rollBack(_ start: () async throws -> MessagingEngine) async throws {
+    try await publish(1...100, through: start())
+    let older = try place.databaseFiles()
+    try await publish(101...120, through: start())
+    try place.replaceDatabase(older)
+  }
+
+  private func refusal(_ body: () async throws -> Void) async -> VaultedDatabaseError? {
+    do {
+      try await body()
+      return nil
+    } catch {
+      return error as? VaultedDatabaseError
+    }
+  }
+
+  private func expectNoChange(
+    _ code: VaultedDatabaseError.Code, _ body: () async throws -> Void
+  ) async throws {
+    let before = (try files(), try place.vaultFile)
+    let refusal = await refusal(body)
+    #expect(refusal?.code == code, "\(String(describing: refusal))")
+    #expect(try files() == before.0)
+    #expect(try place.vaultFile == before.1)
+  }
+
+  private var journal: URL { place.folder.appendingPathComponent("messaging.db-journal") }
+
+  private func files() throws -> [Data?] {
+    [try place.databaseFiles()["messaging.db"], try? Data(contentsOf: journal)]
+  }
+
+  @Test func `a change of key refuses an older copy, and changes nothing`() async throws {
+    let vault = try await place.makeVault()
+    try await rollBack { try await place.start(vault) }
+    try await expectNoChange(.rolledBack) {
+      try await VaultedDatabase.changeKey(
+        of: place.home, vault: vault, anchorStorage: EngineAnchorStorage())
+    }
+  }
+
+  @Test func `securing refuses an older copy, and changes nothing`() async throws {
+    try await rollBack { try await MessagingEngine.start(place.home) }
+    try await expectNoChange(.rolledBack) {
+      try await VaultedDatabase.secure(
+        place.home, with: EngineHome.credentials, anchorStorage: EngineAnchorStorage())
+    }
+  }
+
+  @Test func `a change of key that was interrupted does not go on with an older copy`() async throws
+  {
+    let vault = try await place.makeVault()
+    try await rollBack { try await place.start(vault) }
+    try await vault.storePendingKey(SecretBytes.random(byteCount: 32))
+    try await expectNoChange(.rolledBack) {
+      _ = try await VaultedDatabase.open(
+        place.home, vault: vault, anchorStorage: EngineAnchorStorage())
+    }
+  }
+
+  /// A copy of the database as another program leaves it that is killed in a transaction, and the journal beside
+  /// it, which brings back what there is now.
+  private func killedTransaction(_ vault: Vault) async throws -> (database: Data, journal: Data) {
+    let copy = place.folder.appendingPathComponent("copy.db")
+    try #require(try place.databaseFiles()["messaging.db"]).write(to: copy)
+    let keys = try await vault.databaseKeys()
+    let registration = try SealedVFS.register(key: keys.current, at: FilePath(copy.path))
+    let queue = try DatabaseQueue(path: copy.path)
+    let killed = try await queue.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 5; BEGIN")
+      try db.execute(
+        sql: """
+          PRAGMA user_version = 1; UPDATE engine SET commit_number = 0;
+          UPDATE channel SET message_count = 0; UPDATE message SET payload = zeroblob(length(payload))
+          """)
+      let journal = try Data(contentsOf: URL(fileURLWithPath: copy.path + "-journal"))
+      let database = try Data(contentsOf: copy)
+      try db.execute(sql: "ROLLBACK")
+      return (database, journal)
+    }
+    try queue.close()
+    withExtendedLifetime(registration) {}
+    return killed
+  }
+
+  @Test func `a hot journal is refused as damage that names it, and nothing is rolled back`()
+    async throws
+  {
+    let vault = try await place.makeVault()
+    try await publish(1...100, through: place.start(vault))
+    let old = try await killedTransaction(vault).journal
+    try await publish(101...120, through: place.start(vault))
+    try old.write(to: journal)
+    let keys = try await vault.databaseKeys()
+    let found = try SealedVFS.verify(place.home.databasePath, key: keys.current)
+    try #require(found.journal.state == .hot)
+    let openings: [() async throws -> Void] = [
+      {
+        _ = try await VaultedDatabase.open(
+          place.home, vault: vault, anchorStorage: EngineAnchorStorage())
+      },
+      {
+        try await VaultedDatabase.changeKey(
+          of: place.home, vault: vault, anchorStorage: EngineAnchorStorage())
+      },
+      { try await VaultedDatabase.changeKey(of: place.home, vault: vault) },
+    ]
+    for opening in openings { try await expectNoChange(.damaged, opening) }
+    do {
+      _ = try await place.start(vault)
+      Issue.record("it starts")
+    } catch let error as EngineError {
+      #expect(error.code == .damaged && error.message.contains("messaging.db-journal"))
+      #expect(error.hint?.contains("queue verify") == true)
+      #expect(error.hint?.contains("queue salvage") == true)
+    }
+    try FileManager.default.removeItem(at: journal)
+    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+    let engine = try await place.start(vault)
+    #expect(try await engine.messageCount(of: .orders) == 120)
+    try await engine.stop()
+  }
+
+  @Test func `a salvage rolls back what another program has left, and loses no message`()
+    async throws
+  {
+    let vault = try await place.makeVault()
+    try await publish(1...100, through: place.start(vault))
+    let killed = try await killedTransaction(vault)
+    try place.replaceDatabase(["messaging.db": killed.database])
+    try killed.journal.write(to: journal)
+    #expect(await code { _ = try await place.start(vault) } == .damaged)
+    #expect(try await MessagingEngine.salvage(place.home, vault: vault).isComplete)
+    let engine = try await place.start(vault)
+    let payloads = try await engine.history(of: .orders, maximumCount: 200).map(\.payload)
+    #expect(payloads == (1...100).map { [UInt8](repeating: $0, count: 500) })
+    try await engine.stop()
+  }
+
+  @Test func `a change of key that was interrupted does not roll a hot journal back`() async throws
+  {
+    let vault = try await place.makeVault()
+    try await publish(1...100, through: place.start(vault))
+    let old = try await killedTransaction(vault).journal
+    try await publish(101...120, through: place.start(vault))
+    try old.write(to: journal)
+    try await vault.storePendingKey(SecretBytes.random(byteCount: 32))
+    for anchorStorage in [EngineAnchorStorage(), nil] {
+      try await expectNoChange(.damaged) {
+        let keeper = place.home
+        if let anchorStorage {
+          _ = try await VaultedDatabase.open(keeper, vault: vault, anchorStorage: anchorStorage)
+        } else {
+          _ = try await VaultedDatabase.open(keeper, vault: vault)
+        }
+      }
+    }
+  }
+}
