@@ -105,10 +105,12 @@ extension SealedDatabase {
     _ progress: @escaping (PageProgress) -> Void
   ) throws(SealedFileError) -> SalvageReport {
     let database = try NewDatabase(at: side, key: key, over: base)
+    let otherGeneration = image.followOtherGeneration()
     var salvager = Salvager(CountedPages(image, progress), into: database)
     var report = try salvager.run()
     report.areLogAndJournalWhole = image.areLogAndJournalWhole
     report.discardedLogTail = image.discardedLogTail
+    report.otherGeneration = otherGeneration
     return report
   }
 }

@@ -1,5 +1,7 @@
+internal import Glibc
 public import GRDB
 package import SealedVFS
+internal import SystemPackage
 
 /// An error in opening or using a sealed database.
 public struct SealedDatabaseError: Error, Sendable, CustomStringConvertible {
@@ -121,7 +123,11 @@ extension SealedDatabaseError {
       self.init(fault)
       return
     }
-    let message = "\(path): \(error.message ?? "SQLite error \(error.resultCode.rawValue)")"
+    let directory = FilePath(path).removingLastComponent().string
+    let isUnwritable = error.resultCode == .SQLITE_READONLY && !Self.canWrite(directory)
+    let words = error.message ?? "SQLite error \(error.resultCode.rawValue)"
+    let message =
+      "\(path): " + (isUnwritable ? "this user cannot write its directory \(directory)" : words)
     let (code, hint): (Code, String?) =
       switch error.resultCode {
       case .SQLITE_BUSY, .SQLITE_LOCKED: (.busy, "close it in all other programs, or try again")
@@ -130,6 +136,12 @@ extension SealedDatabaseError {
         (.damaged, "verify the database")
       case .SQLITE_READONLY where Self.needsRecovery(error.extendedResultCode):
         (.readOnly, "open it for writing once, to finish the work of a killed writer")
+      case .SQLITE_READONLY where isUnwritable:
+        (
+          .readOnly,
+          "SQLite writes its log and index beside a database, also to read it: give this user write "
+            + "permission on \(directory), or read a copy in another directory"
+        )
       case .SQLITE_READONLY: (.readOnly, "check the permissions of the file and its directory")
       case .SQLITE_CANTOPEN: (.inputOutput, "check the path and its permissions")
       case .SQLITE_IOERR, .SQLITE_PERM: (.inputOutput, nil)
@@ -139,6 +151,8 @@ extension SealedDatabaseError {
       code, message, hint: hint,
       underlying: DatabaseError(resultCode: error.extendedResultCode, message: error.message))
   }
+
+  private static func canWrite(_ path: String) -> Bool { unsafe access(path, W_OK) == 0 }
 
   /// Whether a read-only connection found a journal or log that needs recovery by a writer.
   private static func needsRecovery(_ code: ResultCode) -> Bool {

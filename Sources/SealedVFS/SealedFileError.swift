@@ -152,6 +152,11 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
 }
 
 extension SealedFileError {
+  /// What lies at the path of a database's log, index or journal cannot be one.
+  static func notRegularFile(_ companion: String, of path: String) -> SealedFileError {
+    SealedFileError(.ioFailed, path: path, detail: "\(companion) is not a regular file")
+  }
+
   /// Makes the error for a failed file operation on a database.
   init(_ error: FileError, _ path: FilePath) {
     let code: Code =

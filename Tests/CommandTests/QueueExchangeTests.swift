@@ -47,7 +47,7 @@ import Testing
     #expect(
       refused.errors.contains(
         "\(file).partial is not a file of this user alone: it belongs to user 65534"))
-    #expect(refused.errors.contains("hint: look whose it is and remove it"))
+    #expect(refused.errors.contains("hint: check its owner and remove it"))
     #expect(try home.folder.bytes("export.partial") == [])
     try FileManager.default.removeItem(atPath: file + ".partial")
     #expect(try home.unlocked("queue", "export", file).status == 0)

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 /// The database files that each queue command leaves in the home.
@@ -34,6 +35,22 @@ import Testing
     #expect(try other.run("queue", "publish", "d", input: "elsewhere\n").status == 0)
     #expect(try other.run("queue", "export", file).status == 0)
     return file
+  }
+
+  @Test(
+    .enabled(if: OtherUser.isAvailable, OtherUser.skipReason),
+    arguments: ["verify", "history c", "stats", "export"])
+  func `a home that this user cannot write is named, with what to do`(command: String) throws {
+    let (user, home) = (OtherUser(), try TestHome.unsecured())
+    try user.take(home)
+    chmod(home.path, 0o500)
+    defer { chmod(home.path, 0o700) }
+    let arguments = ["queue"] + command.split(separator: " ").map(String.init)
+    let outcome = try Tool.run(
+      arguments + ["--home", home.path], through: user.wrapper + Keyrings.fresh)
+    #expect(outcome.status == 74)
+    #expect(outcome.errors.contains("this user cannot write its directory \(home.path)"))
+    #expect(outcome.errors.contains("hint: SQLite writes its log and index beside a database"))
   }
 
   @Test(arguments: commands)

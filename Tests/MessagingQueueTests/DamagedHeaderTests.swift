@@ -3,6 +3,7 @@ import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
+import SealedSQLite
 import SealedVFS
 import SystemPackage
 import Testing
@@ -115,6 +116,59 @@ import VaultedDatabase
     #expect(try Data(contentsOf: database) == before)
     #expect(try await MessagingEngine.salvage(place.home, vault: vault).isComplete)
     #expect(try await messageCount(vault) == 60)
+  }
+
+  @Test(arguments: [0, 1, 16, 4096])
+  func
+    `a database cut to nothing beside its log is damage, and salvage takes the messages of the log`(
+      byteCount: Int
+    ) async throws
+  {
+    let vault = try await killedHome(messageCount: 300)
+    try Data(count: byteCount).write(to: database)
+    let found = try await MessagingEngine.verify(place.home, vault: vault)
+    #expect(found.pages.isHeaderDamaged && !found.isClean)
+    #expect(await startFailure(vault)?.code == .damaged)
+    let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+    #expect(salvage.messages?.channels.map(\.messageCount) == [300])
+    #expect(try await messageCount(vault) == 300)
+  }
+
+  @Test func `an empty database without a log does not exist for verify()`() async throws {
+    let vault = try await stoppedHome(messageCount: 60)
+    try Data().write(to: database)
+    await #expect {
+      _ = try await MessagingEngine.verify(place.home, vault: vault)
+    } throws: { "\($0)".contains("the database does not exist") }
+  }
+
+  @Test func `salvage takes the commits that a changed log header hides, and reports them`()
+    async throws
+  {
+    let vault = try await killedHome(messageCount: 300)
+    try change(log) { bytes in
+      var header = Array(bytes.prefix(24))
+      header[19] ^= 1
+      var sum: (UInt32, UInt32) = (0, 0)
+      for offset in stride(from: 0, to: 24, by: 8) {
+        let words = [offset, offset + 4].map { start in
+          header[start..<start + 4].reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        }
+        sum.0 &+= words[0] &+ sum.1
+        sum.1 &+= words[1] &+ sum.0
+      }
+      for word in [sum.0, sum.1] {
+        header += stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: word >> $0) }
+      }
+      bytes.replaceSubrange(0..<32, with: header)
+    }
+    let found = try await MessagingEngine.verify(place.home, vault: vault)
+    let other = try #require(found.pages.log.otherGeneration)
+    let salvage = try await MessagingEngine.salvage(place.home, vault: vault, acceptsRollback: true)
+    #expect(salvage.pages?.otherGeneration == other)
+    #expect(salvage.isComplete)
+    #expect(salvage.messages?.channels.map(\.messageCount) == [300])
+    #expect(try await messageCount(vault) == 300)
   }
 
   @Test func `a plain SQLite header is reported as damage while a page opens`() async throws {

@@ -1,9 +1,10 @@
 import FileLayer
 import Foundation
 import GRDB
-import MessagingQueue
 import QueueFixture
 import Testing
+
+@testable import MessagingQueue
 
 @Suite struct MessageVerificationTests {
   static let faults: [(rule: String, sql: String)] = [
@@ -43,6 +44,18 @@ import Testing
     ("channelSettings", "UPDATE channel SET removed_through = 99999999999999999"),
     ("name", "UPDATE channel SET name = ''"),
     ("failures", "UPDATE dead_letter SET failures = 'nonsense'"),
+    ("engineRow", "UPDATE engine SET timetoken_high_water = 9223372036854775807"),
+    ("engineRow", "UPDATE engine SET commit_number = 9223372036854775807"),
+    ("engineRow", "UPDATE engine SET boot_number = 9223372036854775807"),
+    ("channelSums", "UPDATE channel SET message_count = -9223372036854775808"),
+    ("channelSums", "UPDATE channel SET published_count = 9223372036854775807"),
+    ("channelSettings", "UPDATE channel SET longest_age = -9223372036854775808"),
+    ("deliveryAttempts", "UPDATE delivery SET attempt_count = 9223372036854775807"),
+    ("deliveryBoot", "UPDATE delivery SET held_boot = -1 WHERE held_boot IS NOT NULL"),
+    ("position", "UPDATE position SET priority = 77 WHERE priority = 7"),
+    ("name", "UPDATE channel SET name = char(27) || 'c'"),
+    ("name", "UPDATE consumer SET name = char(10)"),
+    ("schema", "CREATE TRIGGER t AFTER UPDATE ON engine BEGIN DELETE FROM message; END"),
   ]
 
   /// A channel with a row in each table.
@@ -78,6 +91,92 @@ import Testing
     }
     let found = try ExchangeFixture.faults(engine)
     #expect(found.contains { $0.rule == rule }, "\(found)")
+  }
+
+  /// What a salvage does not correct, as it loses rows or tables, or an opening refuses it.
+  static let uncorrected = ["applicationID", "schemaVersion", "schema"]
+
+  @Test(arguments: faults.indices.filter { !uncorrected.contains(faults[$0].rule) })
+  func `a salvage leaves no broken rule`(index: Int) throws {
+    let engine = try Self.engine()
+    try Self.apply(Self.faults[index].sql, to: engine)
+    _ = try MessageRepairer.run(engine.pool, lostDeliveries: false)
+    #expect(try ExchangeFixture.faults(engine) == [], "\(Self.faults[index].sql)")
+    let after = try Channel("after")
+    try engine.database.publish(["one"], to: after)
+    #expect(try engine.database.receive(10, from: after).count == 1)
+  }
+
+  @Test(arguments: [
+    "UPDATE engine SET anchors = x'00'",
+    "UPDATE engine SET timetoken_high_water = 9223372036854775807",
+    "UPDATE engine SET commit_number = 9223372036854775807",
+    "UPDATE delivery SET attempt_count = -1 WHERE lease IS NOT NULL",
+    "UPDATE channel SET most_messages = -1", "UPDATE dead_letter SET failures = 'nonsense'",
+    "UPDATE channel SET name = char(27) || 'c'",
+    "INSERT INTO position SELECT consumer_id, 77, timetoken FROM position LIMIT 1",
+  ])
+  func `a salvage counts the values that it corrected, and is not complete`(sql: String) throws {
+    let engine = try Self.engine()
+    try Self.apply(sql, to: engine)
+    let report = try MessageRepairer.run(engine.pool, lostDeliveries: false)
+    #expect(report.correctedRowCount > 0 && !report.isComplete)
+    #expect(try ExchangeFixture.faults(engine) == [])
+  }
+
+  @Test(
+    arguments: [
+      "UPDATE engine SET timetoken_high_water = $", "UPDATE engine SET commit_number = $",
+      "UPDATE engine SET boot_number = $, boot_id = ''", "UPDATE channel SET message_count = $",
+      "UPDATE channel SET byte_count = $", "UPDATE channel SET published_count = $",
+      "UPDATE channel SET longest_age = $", "UPDATE channel SET removed_through = $",
+      "UPDATE delivery SET attempt_count = $, held_boot = 0, held_until = 0, is_blocked = 0",
+      "UPDATE delivery SET held_until = $ WHERE held_until IS NOT NULL",
+      "UPDATE position SET timetoken = $", "UPDATE message SET due = $, expires = $",
+      "UPDATE deduplication SET until = $, timetoken = $",
+    ], [Int64.min, .max])
+  func `a number that no engine writes is an error at most, and never ends the process`(
+    sql: String, number: Int64
+  ) async throws {
+    let engine = try Self.engine()
+    try engine.database.publish([Message(channel: try Channel("other"), payload: [1])])
+    try Self.apply(sql.replacing("$", with: "(\(number))"), to: engine)
+    try Self.work(on: engine)
+    _ = try? await ExchangeWorker().export(
+      MessageSelection(), of: engine.database.tables, progress: { _ in }, write: { _ in })
+    try Self.salvage(engine)
+  }
+
+  /// Does what engines do, whatever comes of it.
+  private static func work(on engine: PlainEngine) throws {
+    let (channel, other) = (try Channel("c"), try Channel("other"))
+    let tables = engine.database.tables
+    _ = try engine.pool.read { db in try MessageVerifier.run(db) }
+    _ = try? engine.database.statistics()
+    _ = try? engine.secondDatabase()
+    _ = try? engine.database.receive(10, from: channel)
+    _ = try? engine.pool.read { db in try EngineDatabase.channelSummaries(db) }
+    _ = try? engine.pool.read { db in try EngineDatabase.publishedCount([channel, other], db) }
+    _ = try? engine.pool.write { db in
+      try tables.sweep(channel, after: nil, count: 10, in: db)
+    }
+    _ = try? engine.database.publish(["one"], to: channel)
+    _ = try? engine.pool.writeWithoutTransaction { db in
+      try EngineAnchorStorage().add([UInt8](repeating: 1, count: 16), keeping: nil, in: db)
+    }
+  }
+
+  private static func salvage(_ engine: PlainEngine) throws {
+    _ = try MessageRepairer.run(engine.pool, lostDeliveries: true)
+    #expect(try ExchangeFixture.faults(engine) == [])
+  }
+
+  private static func apply(_ sql: String, to engine: PlainEngine) throws {
+    try engine.pool.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA ignore_check_constraints = ON")
+      try db.execute(sql: sql)
+      try db.execute(sql: "PRAGMA ignore_check_constraints = OFF")
+    }
   }
 
   @Test func `opening refuses a database of another application`() throws {

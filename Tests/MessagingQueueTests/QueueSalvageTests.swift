@@ -194,6 +194,54 @@ import VaultedDatabase
     #expect(try await MessagingEngine.salvage(place.home, vault: vault).isComplete)
   }
 
+  /// Runs statements on the messages, as a program that has the key.
+  private func run(_ sql: String) async throws {
+    let opened = try await VaultedDatabase.open(place.home, vault: try await place.unlockedVault())
+    try await opened.pool.write { db in try db.execute(sql: sql) }
+    try opened.close()
+  }
+
+  @Test func `a database of a newer schema is not salvaged, and nothing is changed`() async throws {
+    try await fill()
+    try await run("PRAGMA user_version = 3")
+    let vault = try await place.unlockedVault()
+    let before = try Data(contentsOf: database)
+    await #expect {
+      _ = try await MessagingEngine.salvage(place.home, vault: vault)
+    } throws: { ($0 as? EngineError)?.code == .newerVersion }
+    let (names, after) = (try names(), try Data(contentsOf: database))
+    #expect(names == ["messaging.db"] && after == before)
+  }
+
+  @Test func `a trigger on a table of the engine is named, and does not run in a salvage`()
+    async throws
+  {
+    try await fill()
+    try await run(
+      """
+      CREATE TRIGGER "a ""b" AFTER UPDATE ON engine BEGIN DELETE FROM message; END;
+      CREATE TABLE invoice (number); CREATE TABLE line (number);
+      CREATE TRIGGER own AFTER INSERT ON invoice BEGIN INSERT INTO line VALUES (1); END;
+      """)
+    let vault = try await place.unlockedVault()
+    let found = try await MessagingEngine.verify(place.home, vault: vault)
+    #expect(
+      found.messages?.faults.map(\.places) == [
+        [#"the trigger a "b on a table of the engine is not the engine's"#]
+      ])
+    let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+    #expect(salvage.messages?.removedTriggers == [#"a "b"#] && !salvage.isComplete)
+    #expect(salvage.messages?.channels.map(\.messageCount) == [190])
+    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+    // The application's own trigger stays.
+    let opened = try await VaultedDatabase.open(place.home, vault: vault)
+    let triggers = try await opened.pool.read { db in
+      try String.fetchAll(db, sql: "SELECT name FROM sqlite_schema WHERE type = 'trigger'")
+    }
+    #expect(triggers == ["own"])
+    try opened.close()
+  }
+
   @Test func `verify() and salvage() throw busy while an engine runs`() async throws {
     try await fill()
     let vault = try await place.unlockedVault()

@@ -8,7 +8,7 @@ import Testing
 import VaultCrypto
 import VaultedDatabase
 
-/// Whoever opens the messages for a change of key asks for the vault's anchor first.
+/// Every path that opens the messages for a change of key checks the anchor of the vault first.
 @Suite struct RollbackKeyChangeTests {
   private let place = EngineHome()
 

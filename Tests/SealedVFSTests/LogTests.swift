@@ -55,6 +55,73 @@ import Testing
         == DiscardedLogTail(firstFrame: 10, frameCount: frameCount - 9))
   }
 
+  @Test(arguments: [4, 5, 6, 7])
+  func `a changed commit size in the middle of the log is reported`(byte: Int) throws {
+    let killed = try killedLog(commits: 20)
+    let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
+    try killed.change(killed.log) { $0[32 + 9 * 4120 + byte] ^= 1 }
+    let registration = try killed.register()
+    #expect(try Int(killed.open().rowCount ?? "") ?? 200 < 200)
+    #expect(
+      registration.discardedLogTail
+        == DiscardedLogTail(firstFrame: 10, frameCount: frameCount - 9))
+  }
+
+  @Test func `a last commit without its commit size is reported`() throws {
+    let killed = try killedLog(commits: 20)
+    let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
+    try killed.change(killed.log) { log in
+      for byte in 4..<8 { log[log.count - 4120 + byte] = 0 }
+    }
+    let registration = try killed.register()
+    #expect(try killed.open().rowCount == "190")
+    #expect(
+      registration.discardedLogTail == DiscardedLogTail(firstFrame: frameCount, frameCount: 1))
+  }
+
+  @Test(arguments: [3, 15])
+  func `a log header that was changed and whose checksum fits is reported with all frames`(
+    byte: Int
+  ) throws {
+    let killed = try killedLog(commits: 20)
+    let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
+    try killed.changeLogHeader { $0[byte] ^= 1 }
+    let registration = try killed.register()
+    _ = try? killed.open().run("SELECT 1 FROM sqlite_schema")
+    #expect(
+      registration.discardedLogTail == DiscardedLogTail(firstFrame: 1, frameCount: frameCount))
+  }
+
+  @Test func `a log cut within its last frame is not reported`() throws {
+    let killed = try killedLog(commits: 20)
+    try killed.change(killed.log) { $0.removeLast(1000) }
+    let registration = try killed.register()
+    #expect(try killed.open().rowCount == "190")
+    #expect(registration.discardedLogTail == nil)
+  }
+
+  @Test(arguments: [
+    "BEGIN; UPDATE t SET text = text || 'x'; ROLLBACK; UPDATE t SET text = 'y' WHERE id = 1",
+    "BEGIN; UPDATE t SET text = text || 'x'; UPDATE t SET text = text || 'z'",
+  ])
+  func `frames of a transaction that did not commit are not reported`(sql: String) throws {
+    let place = try TemporaryDatabase()
+    let registration = try place.register()
+    let connection = try place.open()
+    try connection.run(
+      "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = 5")
+    try connection.fill(2000)
+    try connection.run(sql)
+    let killed = try place.afterKill()
+    // Frames of the log's generation lie behind the last that counts.
+    let found = try SealedVFS.verify(killed.database, key: TemporaryDatabase.key())
+    #expect(found.log.discardedTail != nil && found.isClean)
+    let other = try killed.register()
+    #expect(try killed.open().rowCount == "2000")
+    #expect(other.discardedLogTail == nil)
+    withExtendedLifetime(registration) {}
+  }
+
   @Test(arguments: [1, 13, 18, 22, 26, 31])
   func `a log whose header is damaged is not used, and all its frames are reported`(
     offset: Int

@@ -19,6 +19,31 @@ import Testing
     return killed
   }
 
+  @Test(arguments: ["-wal", "-shm", "-journal"], ["WAL", "DELETE"])
+  func `a named pipe in the place of a log, index or journal is refused, and nothing waits for it`(
+    suffix: String, mode: String
+  ) throws {
+    let place = try TemporaryDatabase()
+    try place.makeDatabase(mode: mode)
+    try? FileManager.default.removeItem(atPath: place.log.string)
+    let pipe = place.database.string + suffix
+    #expect(mkfifo(pipe, 0o600) == 0)
+    if suffix != "-shm" {
+      #expect {
+        _ = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
+      } throws: { error in
+        let error = error as? SealedFileError
+        return error?.code == .ioFailed && error?.detail == "\(pipe) is not a regular file"
+      }
+    }
+    // SQLite looks for a log and its index beside a database in WAL mode alone.
+    guard suffix == "-journal" || mode == "WAL" else { return }
+    let registration = try place.register()
+    #expect(throws: SQLiteFailure.self) { try place.open().run("SELECT count(*) FROM t") }
+    #expect(registration.fault?.code == .ioFailed)
+    #expect(registration.fault?.detail?.hasSuffix("is not a regular file") == true)
+  }
+
   @Test(arguments: ["", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA journal_mode = DELETE"])
   func `a database refused for a damaged page keeps its log`(after statement: String) throws {
     let killed = try killed()

@@ -188,6 +188,11 @@ struct SalvageOutput: Encodable {
         "\(tail.frameCount) frames of the log, from frame \(tail.firstFrame), were not used: "
           + "cut off by a power failure, or damaged")
     }
+    if let other = findings.otherGeneration {
+      remarks.append(
+        "\(other.commitCount) commits of the log that its header hides were copied too: the header "
+          + "could have been changed")
+    }
     return remarks
       + findings.notRecreated.map {
         "not recreated: \($0.name.onOneLine): \($0.reason.onOneLine)"

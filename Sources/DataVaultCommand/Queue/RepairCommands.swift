@@ -187,6 +187,14 @@ struct QueueSalvageReport: Encodable {
         "\(messages.redeliveredCount) messages can be delivered again: their delivery state is lost"
       )
     }
+    if messages.correctedRowCount > 0 {
+      remarks.append(
+        "\(messages.correctedRowCount) rows had values that no engine writes, and were corrected or left out"
+      )
+    }
+    remarks += messages.removedTriggers.map {
+      "left out: the trigger \($0.onOneLine) on a table of the engine"
+    }
     if messages.rebuiltEngineRow {
       remarks.append("the engine's state was rebuilt from the messages")
     }

@@ -9,7 +9,7 @@ package struct EngineAnchorStorage: AnchorStorage {
   /// How many anchors the row keeps, the latest ones.
   static let maximumAnchorCount = 16
 
-  private static let entryByteCount = 8 + DatabaseAnchor.idByteCount
+  static let entryByteCount = 8 + DatabaseAnchor.idByteCount
 
   package init() {}
 
@@ -39,7 +39,8 @@ package struct EngineAnchorStorage: AnchorStorage {
     // A rollback to a copy from before the tables existed can be accepted too.
     try EngineSchema.migrate(db)
     guard let page = try page(in: db) else { throw EngineError.engineRowMissing }
-    let anchor = DatabaseAnchor(id: id, commitNumber: page.commitNumber + 1)
+    let anchor = DatabaseAnchor(
+      id: id, commitNumber: try EngineError.following(page.commitNumber, "commit"))
     var anchors = page.anchors
     while anchors.count >= Self.maximumAnchorCount,
       let index = anchors.firstIndex(where: { $0 != kept })

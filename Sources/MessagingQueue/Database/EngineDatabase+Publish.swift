@@ -97,7 +97,7 @@ struct Publication {
     if let id = message.deduplicationID, let first = try deduplication.timetoken(of: id) {
       return first
     }
-    let timetoken = clock.next()
+    let timetoken = try clock.next()
     try insert.execute(
       timetoken.rawValue, gain.channelID, message.priority.rawValue, due(message),
       message.expires ?? message.timeToLive.map { now + WallTime.ticks(of: $0) },

@@ -111,10 +111,11 @@ package final class EngineDatabase: Sendable {
     guard let row else { throw EngineError.engineRowMissing }
     let number: Int64 = row["boot_number"]
     if row["boot_id"] == bootID { return number }
+    let next = try EngineError.following(number, "boot")
     try db.execute(
-      sql: "UPDATE engine SET boot_number = ?, boot_id = ?", arguments: [number + 1, bootID])
+      sql: "UPDATE engine SET boot_number = ?, boot_id = ?", arguments: [next, bootID])
     try countCommit(db)
-    return number + 1
+    return next
   }
 }
 

@@ -152,6 +152,9 @@ enum EngineSchema {
     """,
   ]
 
+  /// What a number can be that counts commits, boots or messages published: no engine comes to the end.
+  static let counts: ClosedRange<Int64> = 0...(1 << 62)
+
   /// Lets the database give space back; without this it never can.
   ///
   /// A pool in WAL mode has already written its first page when it comes here. From then on only
@@ -215,8 +218,26 @@ extension EngineSchema {
   /// The statements of a database's tables and indexes by their names.
   static func entries(of db: Database) throws -> [String: String] {
     let rows = try Row.fetchAll(
-      db, sql: "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")
+      db,
+      sql: """
+        SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND type IN ('table', 'index')
+        ORDER BY rowid
+        """)
     return Dictionary(rows.map { ($0[0], $0[1]) }, uniquingKeysWith: { $1 })
+  }
+
+  /// The names of triggers on the engine's tables.
+  ///
+  /// The engine makes none, and each would take part in what it writes. Those on an application's own tables are the
+  /// application's.
+  static func foreignTriggers(of db: Database) throws -> [String] {
+    let tables = try expectedEntries().filter { $0.sql.hasPrefix("CREATE TABLE") }.map(\.name)
+    return try String.fetchAll(
+      db,
+      sql: """
+        SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) IN
+          (\(tables.map { "'\($0)'" }.joined(separator: ", "))) ORDER BY name
+        """)
   }
 
   /// The statements of a database of the newest version, in the order in which they run.

@@ -276,6 +276,9 @@ struct Receiver {
 
 /// A row of ``Receiver/selectReady``.
 struct ReadyDelivery {
+  /// No engine counts so far; what a row says beyond it is taken for this.
+  static let maximumAttemptCount = 999_999_999
+
   let timetoken: Timetoken
   let attemptCount: Int
   /// Whether its last hold was a lease that ended without an answer, not a release or a delay.
@@ -288,7 +291,7 @@ struct ReadyDelivery {
 
   init(_ row: Row) throws {
     timetoken = Timetoken(unchecked: row[0])
-    attemptCount = row[1]
+    attemptCount = min(row[1], Self.maximumAttemptCount)
     endedLease = row[2]
     orderingKey = row[3]
     failures = row[4]

@@ -56,7 +56,7 @@ struct StatisticsReader {
   /// How long ago a message was published, by the wall clock; zero if the clock has gone back
   /// since.
   fileprivate func age(of timetoken: Int64?) -> Duration? {
-    timetoken.map { .nanoseconds(100) * max(wallNow - $0, 0) }
+    timetoken.map { .nanoseconds(100) * max(wallNow - max($0, 0), 0) }
   }
 }
 
@@ -93,7 +93,7 @@ private struct ConsumerReader {
     let select = try reader.db.cachedStatement(
       sql: "SELECT priority, timetoken FROM position WHERE consumer_id = ?")
     let rows = try Row.fetchAll(select, arguments: [id])
-    positions = Dictionary(uniqueKeysWithValues: rows.map { ($0[0], $0[1]) })
+    positions = Dictionary(rows.map { ($0[0], $0[1]) }, uniquingKeysWith: { $1 })
   }
 
   func read(
@@ -112,7 +112,7 @@ private struct ConsumerReader {
     let oldest = try [row["oldest"] as Int64?, firstAhead()].compactMap { $0 }.min()
     return EngineStatistics.ConsumerStatistics(
       consumer: consumer, maximumAttempts: maximumAttempts,
-      readyCount: try countAhead() - aheadDelayed + behindReady,
+      readyCount: try countAhead() &- aheadDelayed &+ behindReady,
       leasedCount: row["leased"], delayedCount: aheadDelayed + behindDelayed,
       waitingCount: row["waiting"], deadLetterCount: row["dead"],
       oldest: oldest.map(Timetoken.init(unchecked:)), oldestAge: reader.age(of: oldest))
@@ -178,7 +178,7 @@ private struct ConsumerReader {
       let beyond = try count("timetoken > ?", atMost: most)
       if beyond < most { return beyond }
       let before = try count("timetoken <= ?", atMost: most)
-      if before < most { return channel.messageCount - before }
+      if before < most { return channel.messageCount &- before }
       most *= 8
     }
   }

@@ -20,7 +20,14 @@ struct TimetokenClock {
     self.now = now.nanoseconds / 100
   }
 
-  mutating func next() -> Timetoken {
+  /// - Throws: `damaged` where the database says that none is left.
+  mutating func next() throws(EngineError) -> Timetoken {
+    guard highWater < Timetoken.greatest.rawValue else {
+      throw EngineError(
+        .damaged,
+        "the message database says that it has given out the last timetoken (\(highWater))",
+        hint: "run datavault queue verify; datavault queue salvage corrects it")
+    }
     highWater = max(now, highWater + 1)
     return Timetoken(unchecked: highWater)
   }

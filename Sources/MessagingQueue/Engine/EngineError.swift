@@ -189,6 +189,17 @@ extension EngineError {
     .damaged, "the message database has lost its state row",
     hint: "restore the home directory from a backup")
 
+  /// The successor of a number in the engine's row, which counts boots or commits.
+  static func following(_ number: Int64, _ what: String) throws(EngineError) -> Int64 {
+    let (next, isTooGreat) = number.addingReportingOverflow(1)
+    guard !isTooGreat else {
+      throw EngineError(
+        .damaged, "the message database has the \(what) number \(number), after which none comes",
+        hint: "run datavault queue verify; datavault queue salvage corrects it")
+    }
+    return next
+  }
+
   /// The error for a failure of GRDB or SQLite.
   ///
   /// It leaves out SQLite's message and the statement with its arguments, also in the underlying

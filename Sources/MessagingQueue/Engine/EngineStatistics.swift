@@ -52,5 +52,5 @@ public struct EngineStatistics: Sendable, Hashable {
   public let commitNumber: Int64
 
   /// Messages in the logs of all channels.
-  public var messageCount: Int { channels.reduce(0) { $0 + $1.messageCount } }
+  public var messageCount: Int { channels.reduce(0) { $0 &+ $1.messageCount } }
 }

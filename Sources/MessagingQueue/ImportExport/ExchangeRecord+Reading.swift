@@ -148,7 +148,7 @@ extension ExportedMessage.DeadLetter {
     var object = object
     consumer = try object.consumer()
     attemptCount = try object.attemptCount("attempts")
-    reason = try object.text("reason")
+    reason = try object.reason()
     died = try object.time("died")
     failures = try DeliveryFailure.list(&object)
     try object.requireAllRead()
@@ -162,7 +162,7 @@ extension DeliveryFailure {
       var object = value
       let failure = DeliveryFailure(
         attempt: Int(try object.attemptCount("attempt")), time: try object.time("time"),
-        reason: try object.text("reason"))
+        reason: try object.reason())
       try object.requireAllRead()
       return failure
     }

@@ -60,6 +60,17 @@ struct MemberReader {
     return count
   }
 
+  /// Why a delivery failed or a message died.
+  mutating func reason() throws(LineFault) -> String {
+    let reason = try text("reason")
+    guard (1...EngineDatabase.maximumReasonByteCount).contains(reason.utf8.count) else {
+      throw LineFault(
+        "has a reason of \(reason.utf8.count) bytes, beyond 1 to "
+          + "\(EngineDatabase.maximumReasonByteCount)")
+    }
+    return reason
+  }
+
   mutating func flag(_ name: String) throws(LineFault) -> Bool {
     try value(name, "a truth value") { $0.truth } ?? false
   }

@@ -29,7 +29,10 @@ struct MessageExporter {
     self.write = write
     self.progress = progress
     channels = try ExportedChannelRows.all(selection.channels, db)
-    total = channels.values.reduce(0) { $0 + $1.messageCount }
+    total = channels.values.reduce(0) { sum, rows in
+      let (total, isTooGreat) = sum.addingReportingOverflow(max(rows.messageCount, 0))
+      return isTooGreat ? .max : total
+    }
   }
 
   /// Writes from the place to the end.

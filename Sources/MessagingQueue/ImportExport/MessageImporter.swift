@@ -97,10 +97,10 @@ struct MessageImporter {
     let timetoken: Timetoken
     if let kept = clock.keep(message.timetoken) {
       timetoken = kept
-      importProgress.keptCount += 1
+      importProgress.keptCount &+= 1
     } else {
-      timetoken = clock.next()
-      importProgress.renumberedCount += 1
+      timetoken = try clock.next()
+      importProgress.renumberedCount &+= 1
     }
     try insert.execute(
       timetoken.rawValue, channel.id, message.priority.rawValue, message.due, message.expires,

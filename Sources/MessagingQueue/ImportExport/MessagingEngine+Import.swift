@@ -13,7 +13,7 @@ public struct ImportReport: Sendable, Hashable {
   public internal(set) var wasAlreadyImported = false
 
   /// All messages of the file.
-  public var messageCount: Int { keptCount + renumberedCount }
+  public var messageCount: Int { keptCount &+ renumberedCount }
 }
 
 extension MessagingEngine {

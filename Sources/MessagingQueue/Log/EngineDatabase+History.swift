@@ -37,7 +37,7 @@ extension EngineDatabase {
     var page = LogPage(query)
     for known in channels {
       page.removedThrough[known.channel] = known.removedThrough
-      page.publishedCount += known.publishedCount
+      page.publishedCount &+= known.publishedCount
     }
     if channels.count == 1, let (id, channel) = channels.first.map({ ($0.id, $0.channel) }) {
       let sql = query.order == .oldestFirst ? selectForward : selectBackward

@@ -202,7 +202,7 @@ extension EngineDatabase {
 
   /// How many messages were ever published to the channels; only its growth has a meaning.
   static func publishedCount(_ channels: Set<Channel>, _ db: Database) throws -> Int {
-    try knownChannels(channels, db).reduce(0) { $0 + $1.publishedCount }
+    try knownChannels(channels, db).reduce(0) { $0 &+ $1.publishedCount }
   }
 }
 
@@ -223,7 +223,7 @@ struct ReadingAccount: Sendable {
   ///   - publishedCount: how many messages were ever published to its channels, in the same
   ///     snapshot.
   init(aheadCount: Int, publishedCount: Int) {
-    offset = aheadCount - publishedCount
+    offset = aheadCount &- publishedCount
   }
 
   /// Begins at the place of `query`, in the caller's snapshot.
@@ -243,7 +243,7 @@ struct ReadingAccount: Sendable {
   ///
   /// Software with an older schema does not count what it publishes, so the count can be too low.
   func missedCount(publishedCount: Int) -> Int {
-    max(0, offset + publishedCount - givenCount)
+    max(0, offset &+ publishedCount &- givenCount)
   }
 }
 

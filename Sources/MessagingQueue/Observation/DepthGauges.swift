@@ -63,7 +63,7 @@ final class DepthGauges: Sendable {
     let named = choice.named(channels)
     var values: [Key: Double] = [
       Key(name: .logMessages): Double(statistics.messageCount),
-      Key(name: .logBytes): Double(channels.reduce(0) { $0 + $1.byteCount }),
+      Key(name: .logBytes): channels.reduce(0) { $0 + Double($1.byteCount) },
       Key(name: .unnamedChannels): Double(channels.count - named.count),
     ]
     for figure in Self.figures {

@@ -84,7 +84,7 @@ package struct RetentionSweep {
     self.channelID = channelID
     self.retention = retention
     self.db = db
-    oldestKept = retention.maximumAge.map { now - WallTime.ticks(of: $0) } ?? .min
+    oldestKept = retention.maximumAge.map { now - max(WallTime.ticks(of: $0), 0) } ?? .min
     let select = try db.cachedStatement(
       sql: "SELECT message_count, byte_count FROM channel WHERE id = ?")
     guard let row = try Row.fetchOne(select, arguments: [channelID]) else {
@@ -114,8 +114,8 @@ package struct RetentionSweep {
       } else {
         try removal.retire(timetoken)
       }
-      messageCount -= 1
-      byteCount -= row[1]
+      messageCount &-= 1
+      byteCount &-= row[1]
       step.removedCount += 1
     }
     try removal.finish()

@@ -23,6 +23,7 @@ package struct MessageRepairer {
         var repairer = MessageRepairer(db)
         try repairer.rebuildSchema()
         try repairer.dropUnreadable()
+        try repairer.correctValues()
         try repairer.recoverChannels()
         try repairer.dropOrphans()
         try repairer.repairPositions(lostDeliveries: lostDeliveries)
@@ -38,6 +39,11 @@ package struct MessageRepairer {
   /// Makes missing tables and indexes, and migrates the rest.
   private mutating func rebuildSchema() throws {
     try EngineSchema.requireNoNewerVersion(db)
+    for trigger in try EngineSchema.foreignTriggers(of: db) {
+      try db.execute(
+        sql: "DROP TRIGGER \"\(trigger.replacing("\"", with: "\"\""))\"")
+      result.removedTriggers.append(trigger)
+    }
     let names = try EngineSchema.entries(of: db)
     guard names["message"] != nil, names["channel"] != nil else {
       throw EngineError(
@@ -83,6 +89,132 @@ package struct MessageRepairer {
     result.unreadableMessageCount = Set(unreadable).count
   }
 
+  /// Puts what an engine could have written in the place of values that none writes.
+  ///
+  /// They can make an engine fail. In doubt a message is delivered again rather than never.
+  private mutating func correctValues() throws {
+    try correctNames()
+    try correctFailures("delivery")
+    try correctFailures("dead_letter")
+    let greatest = try greatestTimetoken()
+    let timetokens = "BETWEEN 0 AND \(greatest)"
+    let counts = "BETWEEN 0 AND \(EngineSchema.counts.upperBound)"
+    let attempts = "BETWEEN 0 AND \(ReadyDelivery.maximumAttemptCount)"
+    let anchors = "length(anchors) % \(EngineAnchorStorage.entryByteCount) <> 0"
+    for sql in [
+      "DELETE FROM engine WHERE id <> 1",
+      "DELETE FROM identity WHERE id <> 1",
+      "UPDATE engine SET commit_number = 0, anchors = x'' WHERE commit_number NOT \(counts) OR \(anchors)",
+      "UPDATE engine SET boot_number = 0, boot_id = '' WHERE boot_number NOT \(counts)",
+      """
+      UPDATE engine SET timetoken_high_water = \(Timetoken.smallest.rawValue - 1)
+      WHERE timetoken_high_water NOT BETWEEN \(Timetoken.smallest.rawValue - 1)
+        AND \(Timetoken.greatest.rawValue)
+      """,
+      """
+      UPDATE channel SET keeps_acknowledged = keeps_acknowledged <> 0,
+        discards_unacknowledged = discards_unacknowledged <> 0
+      WHERE keeps_acknowledged NOT IN (0, 1) OR discards_unacknowledged NOT IN (0, 1)
+      """,
+      "UPDATE channel SET longest_age = NULL WHERE longest_age < 0",
+      "UPDATE channel SET most_messages = NULL WHERE most_messages < 0",
+      "UPDATE channel SET most_bytes = NULL WHERE most_bytes < 0",
+      "UPDATE channel SET removed_through = 0 WHERE removed_through < 0",
+      """
+      UPDATE channel SET removed_through = \(greatest) WHERE removed_through > \(greatest)
+        AND (removed_through > \(Timetoken.greatest.rawValue)
+          OR NOT EXISTS (SELECT 1 FROM import WHERE is_complete = 0))
+      """,
+      "UPDATE channel SET published_count = 0 WHERE published_count NOT \(counts)",
+      "UPDATE consumer SET most_attempts = NULL WHERE most_attempts < 1",
+      "UPDATE message SET ordering_key = NULL WHERE ordering_key IS NOT NULL AND priority <> 4",
+      "DELETE FROM position WHERE priority NOT BETWEEN 0 AND 9 OR timetoken NOT \(timetokens)",
+      """
+      UPDATE delivery SET (priority, ordering_key) =
+        (SELECT priority, ordering_key FROM message WHERE message.timetoken = delivery.timetoken)
+      WHERE EXISTS (SELECT 1 FROM message WHERE message.timetoken = delivery.timetoken
+        AND (message.priority <> delivery.priority
+          OR message.ordering_key IS NOT delivery.ordering_key))
+      """,
+      """
+      UPDATE delivery SET held_boot = NULL, held_until = NULL
+      WHERE held_boot NOT \(counts) OR held_until < 0
+      """,
+      "UPDATE delivery SET lease = NULL WHERE length(lease) <> \(LeaseToken.secretByteCount)",
+      """
+      UPDATE delivery SET attempt_count = lease IS NOT NULL
+      WHERE attempt_count NOT \(attempts) OR (lease IS NOT NULL AND attempt_count = 0)
+      """,
+      "UPDATE dead_letter SET attempt_count = 0 WHERE attempt_count NOT \(attempts)",
+      "DELETE FROM deduplication WHERE timetoken NOT \(timetokens)",
+      "DELETE FROM import WHERE line_count < 0 OR length(digest) <> 32",
+    ] { try correct(sql) }
+  }
+
+  /// The greatest timetoken that was given out, by the engine's row and the messages.
+  ///
+  /// Where that row is lost or cannot be true, it is the greatest that there is.
+  private func greatestTimetoken() throws -> Int64 {
+    let highWater = try Int64.fetchOne(
+      db,
+      sql: """
+        SELECT timetoken_high_water FROM engine
+        WHERE id = 1 AND timetoken_high_water BETWEEN ? AND ?
+        """,
+      arguments: [Timetoken.smallest.rawValue - 1, Timetoken.greatest.rawValue])
+    guard let highWater else { return Timetoken.greatest.rawValue }
+    return max(highWater, try Int64.fetchOne(db, sql: "SELECT max(timetoken) FROM message") ?? 0)
+  }
+
+  private mutating func correct(_ sql: String, _ arguments: StatementArguments = []) throws {
+    try db.execute(sql: sql, arguments: arguments)
+    result.correctedRowCount += db.changesCount
+  }
+
+  private mutating func correctNames() throws {
+    for row in try Row.fetchAll(db, sql: "SELECT id, name FROM channel")
+    where Name.fault(in: row[1]) != nil {
+      let id: Int64 = row[0]
+      try correct(
+        "UPDATE channel SET name = ? WHERE id = ?", [try freeName(for: id, in: "channel"), id])
+    }
+    for row in try Row.fetchAll(db, sql: "SELECT id, name FROM consumer")
+    where Name.fault(in: row[1]) != nil {
+      let id: Int64 = row[0]
+      try correct(
+        "UPDATE consumer SET name = ? WHERE id = ?", [try freeName(for: id, in: "consumer"), id])
+    }
+    for (column, table, sql) in [
+      ("ordering_key", "message", "UPDATE message SET ordering_key = NULL WHERE ordering_key = ?"),
+      ("id", "deduplication", "DELETE FROM deduplication WHERE id = ?"),
+    ] {
+      let names = try String.fetchAll(
+        db, sql: "SELECT DISTINCT \(column) FROM \(table) WHERE \(column) IS NOT NULL")
+      for name in names where Name.fault(in: name) != nil { try correct(sql, [name]) }
+    }
+  }
+
+  private mutating func correctFailures(_ table: String) throws {
+    let rows = try Row.fetchAll(
+      db, sql: "SELECT consumer_id, timetoken, failures FROM \(table) WHERE failures IS NOT NULL")
+    for row in rows where DeliveryFailure.list(row[2]).isEmpty {
+      try correct(
+        "UPDATE \(table) SET failures = NULL WHERE consumer_id = ? AND timetoken = ?",
+        [row[0] as Int64, row[1] as Int64])
+    }
+  }
+
+  /// A name for a channel or consumer whose own is lost, which no other has.
+  private func freeName(for id: Int64, in table: String) throws -> String {
+    var name = "recovered-\(id)"
+    while try Bool.fetchOne(
+      db, sql: "SELECT EXISTS (SELECT 1 FROM \(table) WHERE name = ?)", arguments: [name]) == true
+    {
+      name += "-again"
+    }
+    return name
+  }
+
   /// Gives messages whose channel is lost a channel with a new, unused name.
   private mutating func recoverChannels() throws {
     let lost = try Int64.fetchAll(
@@ -91,15 +223,9 @@ package struct MessageRepairer {
         SELECT DISTINCT channel_id FROM message WHERE channel_id NOT IN (SELECT id FROM channel)
         """)
     for id in lost {
-      var name = "recovered-\(id)"
-      while try Bool.fetchOne(
-        db, sql: "SELECT EXISTS (SELECT 1 FROM channel WHERE name = ?)", arguments: [name]) == true
-      {
-        name += "-again"
-      }
       try db.execute(
         sql: "INSERT INTO channel (id, name, message_count) VALUES (?, ?, -1)",
-        arguments: [id, name])
+        arguments: [id, try freeName(for: id, in: "channel")])
     }
   }
 
@@ -256,13 +382,17 @@ public struct MessageRepairReport: Sendable, Hashable, Codable {
   public internal(set) var redeliveredCount = 0
   /// Whether the engine's row was lost and was rebuilt from the other rows.
   public internal(set) var rebuiltEngineRow = false
+  /// Rows with values that no engine writes, which were corrected or left out.
+  public internal(set) var correctedRowCount = 0
+  /// Triggers on the engine's tables, which were left out: the engine makes none.
+  public internal(set) var removedTriggers: [String] = []
   /// Tables of the engine that were lost with all their rows, and were made again.
   public internal(set) var rebuiltTables: [String] = []
 
   /// Whether no message is lost, as far as the rows show.
   public var isComplete: Bool {
     unreadableMessageCount == 0 && orphanedRowCount == 0 && redeliveredCount == 0
-      && !rebuiltEngineRow
+      && correctedRowCount == 0 && removedTriggers.isEmpty && !rebuiltEngineRow
       && rebuiltTables.isEmpty && channels.allSatisfy { $0.lostMessageCount == 0 }
   }
 }

@@ -49,6 +49,9 @@ package struct MessageVerifier {
       result.note("schema", found[name] == nil ? "\(name) is missing" : "\(name) differs")
       isWhole = false
     }
+    for trigger in try EngineSchema.foreignTriggers(of: db) {
+      result.note("schema", "the trigger \(trigger) on a table of the engine is not the engine's")
+    }
     return isWhole
   }
 
@@ -62,8 +65,15 @@ package struct MessageVerifier {
     if highWater < Timetoken.smallest.rawValue - 1 || highWater > Timetoken.greatest.rawValue {
       result.note("engineRow", "the greatest timetoken is \(highWater)")
     }
-    if commitNumber < 0 { result.note("engineRow", "the commit number is \(commitNumber)") }
-    if !anchorByteCount.isMultiple(of: 24) { result.note("engineRow", "the anchors are torn") }
+    if !EngineSchema.counts.contains(commitNumber) {
+      result.note("engineRow", "the commit number is \(commitNumber)")
+    }
+    if !EngineSchema.counts.contains(bootNumber) {
+      result.note("engineRow", "the boot number is \(bootNumber)")
+    }
+    if !anchorByteCount.isMultiple(of: EngineAnchorStorage.entryByteCount) {
+      result.note("engineRow", "the anchors are torn")
+    }
     if try Int.fetchOne(db, sql: "SELECT count(*) FROM identity") != 1 {
       result.note("engineRow", "the database has no name for its exports")
     }
@@ -72,7 +82,10 @@ package struct MessageVerifier {
   /// Checks each message, and the sums of its channel.
   private mutating func checkMessages() throws {
     var sums: [Int64: (count: Int64, byteCount: Int64)] = [:]
-    let total = try Int.fetchOne(db, sql: "SELECT sum(message_count) FROM channel") ?? 0
+    // Not sum(), which fails where the sum is too great.
+    let total =
+      try Int.fetchOne(
+        db, sql: "SELECT CAST(total(max(message_count, 0)) AS INTEGER) FROM channel") ?? 0
     let rows = try Row.fetchCursor(
       db,
       sql: """
@@ -108,7 +121,7 @@ package struct MessageVerifier {
           "channelSums",
           "channel \(row[1] as String) counts \(count) messages and \(byteCount) bytes, it has "
             + "\(found.count) and \(found.byteCount)")
-      } else if row[4] < found.count {
+      } else if row[4] < found.count || row[4] > EngineSchema.counts.upperBound {
         result.note(
           "channelSums",
           "channel \(row[1] as String) has \(found.count) messages, of \(row[4] as Int64) published"
@@ -144,7 +157,10 @@ package struct MessageVerifier {
                 (SELECT channel_id FROM consumer WHERE id = consumer_id))
             """)
         ),
-        ("\(table)Attempts", rows(table, message, "attempt_count < 0")),
+        (
+          "\(table)Attempts",
+          rows(table, message, "attempt_count NOT BETWEEN 0 AND \(ReadyDelivery.maximumAttemptCount)")
+        ),
       ]
     }
     return delivered("delivery") + delivered("dead_letter") + [
@@ -172,7 +188,12 @@ package struct MessageVerifier {
         rows(
           "delivery", message, "length(lease) <> 16 OR (lease IS NOT NULL AND attempt_count = 0)")
       ),
-      ("deliveryBoot", rows("delivery", message, "held_boot > \(bootNumber) OR held_until < 0")),
+      (
+        "deliveryBoot",
+        rows(
+          "delivery", message,
+          "held_boot NOT BETWEEN 0 AND \(bootNumber) OR held_until < 0")
+      ),
       (
         "deliveryBlocked",
         rows(

@@ -35,6 +35,9 @@ public struct SalvageReport: Sendable, Equatable, Codable {
   /// The frames at the end of the log that were left out, after a power cut or because of damage.
   public internal(set) var discardedLogTail: DiscardedLogTail?
 
+  /// Commits that the log's header hides, and that were copied; nil where there are none.
+  public internal(set) var otherGeneration: VerificationReport.Log.OtherGeneration?
+
   /// The report on one table.
   public struct Table: Sendable, Equatable, Codable {
     /// The table's name.

@@ -89,6 +89,13 @@ internal import Glibc
     return unsafe control(SQLITE_FCNTL_HAS_MOVED, &answer) == SQLITE_OK && answer != 0
   }
 
+  /// Whether something lies at the path of a log, its index or a journal that is no regular file, such as a named
+  /// pipe, whose opening or reading can wait for ever.
+  static func isNoRegularFile(_ path: UnsafePointer<CChar>) -> Bool {
+    var status = stat()
+    return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
+  }
+
   /// Closes the file, if it is open.
   func close() -> Int32 {
     guard let methods = unsafe pointer.pointee.pMethods else { return SQLITE_OK }

@@ -43,6 +43,11 @@ enum SealedOpening {
       if main.base.hasMoved { return main.fail(.moved, SQLITE_READONLY_DBMOVED) }
       let result = main.learnIdentity()
       guard result == SQLITE_OK else { return result }
+      if unsafe BaseFile.isNoRegularFile(path) {
+        main.record(
+          unsafe .notRegularFile(String(cString: path), of: main.registered.path), SQLITE_CANTOPEN)
+        return SQLITE_CANTOPEN
+      }
       let base = unsafe BaseFile(main.registered.base)
       file =
         flags & SQLITE_OPEN_WAL != 0

@@ -105,6 +105,11 @@ internal import VaultCrypto
     _ region: Int32, _ byteCount: Int32, _ isExtending: Int32,
     _ target: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
   ) -> Int32 {
+    let index = registered.path + "-shm"
+    if region == 0, unsafe BaseFile.isNoRegularFile(index) {
+      record(.notRegularFile(index, of: registered.path), SQLITE_CANTOPEN)
+      return SQLITE_CANTOPEN
+    }
     let mayHaveCommitted = unsafe log?.mayHaveCommitted ?? false
     return unsafe base.mapShared(
       region, byteCount, isExtending, target, namesFullDisk: !mayHaveCommitted)
@@ -196,7 +201,7 @@ extension MainFile {
     }
     let offset = PageLayout.offset(ofPage: number)
     if unsafe extendsFile(number, with: source) {
-      // Sealed, the zeros would pass for what the page held. The journal may still have it.
+      // Sealed, the zeros would pass for what the page held. The journal can still have it.
       return unsafe base.write(source, PageLayout.byteCount, at: offset)
     }
     if let page = checkpointed {

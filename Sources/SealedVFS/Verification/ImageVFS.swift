@@ -191,7 +191,9 @@ enum ImageFileCallbacks {
       throw SealedFileError(.ioFailed, path: path, detail: "\(error.errno)")
     }
     if let status, status.kind != .regular { throw SealedFileError(.notSealed, path: path) }
-    guard let file = unsafe try LockedInputFile(path, kind: SQLITE_OPEN_MAIN_DB, over: vfs)
+    guard
+      let file = unsafe try LockedInputFile(
+        path, kind: SQLITE_OPEN_MAIN_DB, over: vfs, exists: status != nil)
     else { throw SealedFileError(.absent, path: path) }
     return file
   }

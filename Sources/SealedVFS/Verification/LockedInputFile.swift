@@ -14,13 +14,18 @@ internal import CSQLite
 
   /// Opens a file; returns nil if it does not exist.
   ///
-  /// - Parameter kind: `SQLITE_OPEN_MAIN_DB`, `SQLITE_OPEN_WAL` or `SQLITE_OPEN_MAIN_JOURNAL`.
+  /// - Parameters:
+  ///   - kind: `SQLITE_OPEN_MAIN_DB`, `SQLITE_OPEN_WAL` or `SQLITE_OPEN_MAIN_JOURNAL`.
+  ///   - exists: whether there is one, though perhaps an empty one: "unix" says of an empty file that it is not there.
   init?(
-    _ path: String, kind: Int32, over vfs: UnsafeMutablePointer<sqlite3_vfs>
+    _ path: String, kind: Int32, over vfs: UnsafeMutablePointer<sqlite3_vfs>, exists: Bool = false
   ) throws(SealedFileError) {
     var isThere: Int32 = 0
     let looked = unsafe vfs.pointee.xAccess(vfs, path, SQLITE_ACCESS_EXISTS, &isThere)
-    if looked == SQLITE_OK && isThere == 0 { return nil }
+    if !exists && looked == SQLITE_OK && isThere == 0 { return nil }
+    if kind != SQLITE_OPEN_MAIN_DB, unsafe BaseFile.isNoRegularFile(path) {
+      throw .notRegularFile(path, of: path)
+    }
     unsafe name = sqlite3_create_filename(path, "", "", 0, nil)
     unsafe base = BaseFile(vfs)
     unsafe self.vfs = vfs

@@ -55,6 +55,12 @@ struct LogScan {
     }
   }
 
+  /// Takes the commits of another generation for those that count.
+  mutating func follow(_ other: OtherGeneration) {
+    frames = other.frames
+    pageCount = other.pageCount
+  }
+
   private mutating func read(
     _ file: LockedInputFile, _ chain: inout FrameChain, _ keys: FileKeys,
     _ advance: (Int, Int) -> Void
@@ -192,13 +198,40 @@ struct FrameChain {
     guard number != 0,
       unsafe cipher.open(frame + LogLayout.frameHeaderByteCount, number: number, into: page)
     else { return false }
+    return unsafe follow(header, UnsafeRawPointer(page))
+  }
+
+  /// Whether the checksum of a frame, header and page opened, follows from the frame before.
+  mutating func follow(_ header: UnsafeRawPointer, _ page: UnsafeRawPointer) -> Bool {
     var next = unsafe continued(sum, header, LogLayout.hiddenOffset)
-    next = unsafe continued(next, UnsafeRawPointer(page), PageLayout.byteCount)
+    next = unsafe continued(next, page, PageLayout.byteCount)
     guard unsafe next == (header.bigEndianWord(at: 16), header.bigEndianWord(at: 20)) else {
       return false
     }
     sum = next
     return true
+  }
+
+  /// Whether the checksum follows from the frame before if another commit size stands in bytes 4..7.
+  ///
+  /// The checksum is linear in that word w modulo 2^32: sum(w) = sum(0) + w * f, where f is a pair of
+  /// neighbouring Fibonacci numbers, F(1024) and F(1025). Both are odd, so one w fits the first half; the
+  /// second half then proves it.
+  func wouldFollow(_ header: UnsafeRawPointer, _ page: UnsafeRawPointer) -> Bool {
+    let first = Scratch(byteCount: LogLayout.hiddenOffset)
+    func sum(withCommitSize word: UInt32) -> (UInt32, UInt32) {
+      unsafe first.pointer.copyMemory(from: header, byteCount: 4)
+      unsafe first.pointer.storeBigEndian(isBigEndian ? word : word.byteSwapped, at: 4)
+      let next = unsafe continued(self.sum, first.pointer, LogLayout.hiddenOffset)
+      return unsafe continued(next, page, PageLayout.byteCount)
+    }
+    let zero = sum(withCommitSize: 0)
+    let one = sum(withCommitSize: 1)
+    let factor = one.0 &- zero.0
+    // Newton's iteration for the inverse of an odd number: three bits are right, then 6, 12, 24, 48.
+    let inverse = (0..<4).reduce(factor) { guess, _ in guess &* (2 &- factor &* guess) }
+    let found = unsafe (header.bigEndianWord(at: 16), header.bigEndianWord(at: 20))
+    return sum(withCommitSize: (found.0 &- zero.0) &* inverse) == found
   }
 
   private func continued(

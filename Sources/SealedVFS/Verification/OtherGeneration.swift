@@ -14,12 +14,11 @@ struct OtherGeneration {
   /// The database's size after the last commit.
   private(set) var pageCount: UInt32 = 0
   /// The number of the frame with each page's last committed copy, from 1.
-  private(set) var frames: [UInt32: UInt32] = [:]
-  /// The pages of the generation's frames behind the last commit that could be followed.
   ///
-  /// The next generation overwrites the log from its beginning, and a power cut can keep any of its sectors.
-  /// The database then holds later copies of these pages than the frames before do.
-  private(set) var laterPages: Set<UInt32> = []
+  /// A page is missing here if the generation has a later frame of it, whole or torn, behind the last commit that could
+  /// be followed. The next generation overwrites the log from its beginning, and a power cut can keep any of its sectors:
+  /// the database can hold the copy of the later frame.
+  private(set) var frames: [UInt32: UInt32] = [:]
 
   private init() {}
 
@@ -43,6 +42,7 @@ struct OtherGeneration {
     var found = Self()
     var open: [UInt32: UInt32] = [:]
     var chain: FrameChain?
+    var laterPages: Set<UInt32> = []
     var isBroken = false
     for number in 1...UInt32(clamping: max(1, frameCount)) {
       let offset = LogScan.offset(ofFrame: number)
@@ -61,7 +61,7 @@ struct OtherGeneration {
         unsafe isBroken || chain?.accept(frame.pointer, page.pointer, keys.page) != true
       {
         isBroken = true
-        unsafe found.laterPages.insert(header.bigEndianWord(at: 0))
+        unsafe laterPages.insert(header.bigEndianWord(at: 0))
         continue
       }
       unsafe open[header.bigEndianWord(at: 0)] = number
@@ -74,17 +74,22 @@ struct OtherGeneration {
         found.frameCount = Int(number)
       }
     }
-    found.laterPages.formUnion(open.keys)
+    laterPages.formUnion(open.keys)
+    found.frames = found.frames.filter { !laterPages.contains($0.key) }
     return chain == nil ? nil : found
   }
 }
 
 extension SealedImage {
   /// The commits of another generation, if the database lacks the last copy of at least one page.
-  ///
-  /// A page of which that generation has a later frame, whole or torn, does not count: the database can hold
-  /// that frame's copy.
   func otherGeneration() -> VerificationReport.Log.OtherGeneration? {
+    findOtherGeneration()?.report
+  }
+
+  /// The same, with the frames of these commits.
+  func findOtherGeneration() -> (
+    commits: OtherGeneration, report: VerificationReport.Log.OtherGeneration
+  )? {
     let report = log.report
     guard report.state == .sealed, report.validFrameCount == 0, report.discardedTail == nil,
       let logFile, let found = OtherGeneration(logFile, frameCount: report.frameCount, keys: keys)
@@ -93,7 +98,7 @@ extension SealedImage {
     let committed = Scratch(byteCount: PageLayout.byteCount)
     let held = Scratch(byteCount: PageLayout.byteCount)
     let missing = found.frames.filter { number, index in
-      guard number <= found.pageCount, !found.laterPages.contains(number) else { return false }
+      guard number <= found.pageCount else { return false }
       let isHeld =
         unsafe logFile.read(
           frame.pointer, frame.byteCount, at: LogScan.offset(ofFrame: index))
@@ -104,8 +109,11 @@ extension SealedImage {
       return !isHeld
     }
     guard !missing.isEmpty else { return nil }
-    return VerificationReport.Log.OtherGeneration(
-      frameCount: found.frameCount, commitCount: found.commitCount,
-      missingPageCount: missing.count)
+    return (
+      found,
+      VerificationReport.Log.OtherGeneration(
+        frameCount: found.frameCount, commitCount: found.commitCount,
+        missingPageCount: missing.count)
+    )
   }
 }

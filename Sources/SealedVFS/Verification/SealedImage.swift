@@ -11,7 +11,7 @@ package import VaultCrypto
 package final class SealedImage {
   let file: LockedInputFile
   let keys: FileKeys
-  let log: LogScan
+  private(set) var log: LogScan
   let journal: JournalScan
   let logFile: LockedInputFile?
   private let journalFile: LockedInputFile?
@@ -61,13 +61,18 @@ package final class SealedImage {
     try file.lockShared()
     if try siblings.hasLog() { try file.lockExclusively() }
     let byteCount = try file.byteCount()
-    guard byteCount > 0 else { throw SealedFileError(.absent, path: full) }
+    guard byteCount > 0 || fileID != nil else { throw SealedFileError(.absent, path: full) }
     guard let filePageCount = UInt32(exactly: byteCount / Int64(PageLayout.byteCount)) else {
       throw SealedFileError(.notSealed, path: full, detail: "the file is too long")
     }
     self.filePageCount = filePageCount
     trailingByteCount = Int(byteCount % Int64(PageLayout.byteCount))
-    let identity = try ImageIdentity(file, siblings, key: key, fileID: fileID)
+    let identity: ImageIdentity
+    do throws(SealedFileError) {
+      identity = try ImageIdentity(file, siblings, key: key, fileID: fileID)
+    } catch  where byteCount == 0 && error.code == .notSealed {
+      throw SealedFileError(.absent, path: full)
+    }
     (keys, isHeaderDamaged) = (identity.keys, identity.isHeaderDamaged)
     if try identity.mayUseLog(file) { try file.lockExclusively() }
     logFile = try siblings.open("-wal", SQLITE_OPEN_WAL)
@@ -97,6 +102,16 @@ package final class SealedImage {
 
   /// The frames of the log that were left out.
   package var discardedLogTail: DiscardedLogTail? { log.report.discardedTail }
+
+  /// Reads the commits that the log's header hides, where the database lacks them.
+  ///
+  /// - Returns: what they are; nil where there are none.
+  package func followOtherGeneration() -> VerificationReport.Log.OtherGeneration? {
+    guard let other = findOtherGeneration() else { return nil }
+    log.follow(other.commits)
+    pageCount = countPages()
+    return other.report
+  }
 
   /// The number of pages that the log, the journal, page 1 or else the file's length states.
   private func countPages() -> UInt32 {

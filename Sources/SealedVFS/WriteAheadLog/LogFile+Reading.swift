@@ -46,6 +46,7 @@ extension LogFile {
     unsafe salts = header.pointer.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
     if offset == 0 {
       isRecovering = true
+      recovered = kind == .sealed ? unsafe (FrameChain(header: header.pointer), 0) : nil
       if kind == .invalid { noteFramesWithoutHeader() }
     }
     unsafe target.copyMemory(from: header.pointer + offset, byteCount: byteCount)
@@ -100,7 +101,10 @@ extension LogFile {
       && main.keys.page.open(
         frame.pointer + LogLayout.frameHeaderByteCount, number: number,
         into: target + LogLayout.frameHeaderByteCount)
-    if isWhole { return SQLITE_OK }
+    if isWhole {
+      if isRecovering { unsafe followChain(to: index, target) }
+      return SQLITE_OK
+    }
     // The zeroed frame has page number 0, which no checksum makes valid: recovery ends before it.
     unsafe memset(target, 0, LogLayout.frameByteCount)
     if isRecovering {
@@ -108,6 +112,26 @@ extension LogFile {
       return SQLITE_OK
     }
     return fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
+  }
+
+  /// Looks whether SQLite will take a frame that opened as the next one, and reports what it leaves out.
+  ///
+  /// A frame that does not follow the one before is as a rule what a transaction left that was rolled back, or
+  /// that a kill ended: its salts are right, it opens, and no commit is in it or after it. It was damaged, or
+  /// the log's header was, where a commit of this generation lies there, or where another commit size makes the
+  /// checksum right: SQLite left no such frame.
+  private func followChain(to index: Int64, _ frame: UnsafeRawPointer) {
+    guard var (chain, last) = recovered, last + 1 == index else { return }
+    recovered = nil
+    let page = unsafe frame + LogLayout.frameHeaderByteCount
+    if unsafe chain.follow(frame, page) {
+      last = index
+      recovered = (chain, last)
+    } else {
+      noteTail(
+        from: index, isCurrent: true,
+        isKnownDamage: unsafe chain.wouldFollow(frame, page))
+    }
   }
 
   /// Copies a frame's header to `header`, with salts and checksum decrypted.
@@ -163,8 +187,13 @@ extension LogFile {
   ///
   /// The count ends at the furthest frame that SQLite can have written: a sparse file can claim any
   /// length.
-  private func noteTail(from index: Int64, isCurrent: Bool) {
+  ///
+  /// - Parameter isKnownDamage: false if only a commit among the frames shows that they are more than what a
+  ///   transaction without a commit left; nil if that is not asked.
+  private func noteTail(from index: Int64, isCurrent: Bool, isKnownDamage: Bool? = nil) {
     var frameCount = isCurrent ? 1 : 0
+    var isReported =
+      unsafe isKnownDamage ?? true || UnsafeRawPointer(header.pointer).bigEndianWord(at: 4) != 0
     var next = index
     let step = Int64(LogLayout.frameByteCount)
     while next < index + Int64(DiscardedLogTail.furthestFrame) {
@@ -174,10 +203,13 @@ extension LogFile {
       unsafe revealHeader(of: frame.pointer, at: start)
       let found = unsafe header.pointer.loadUnaligned(
         fromByteOffset: LogLayout.hiddenOffset, as: UInt64.self)
-      if found == salts { frameCount = Int(next - index) + 2 }
+      if found == salts {
+        frameCount = Int(next - index) + 2
+        if unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 4) != 0 { isReported = true }
+      }
       next += 1
     }
-    guard frameCount > 0 else { return }
+    guard frameCount > 0, isReported else { return }
     registered.record(DiscardedLogTail(firstFrame: Int(index), frameCount: frameCount))
   }
 }

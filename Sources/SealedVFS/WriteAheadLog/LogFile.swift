@@ -31,6 +31,9 @@ final class LogFile: SealedFile {
   /// reads frames in the same way, but after writing.
   var isRecovering = false
 
+  /// The frames that a recovery has taken so far: their chain, and the number of the last.
+  var recovered: (chain: FrameChain, last: Int64)?
+
   /// The offset of the frame that SQLite read whole just before.
   ///
   /// If SQLite then writes its header, only the checksum differs.
@@ -69,6 +72,7 @@ final class LogFile: SealedFile {
     _ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64
   ) -> Int32 {
     isRecovering = false
+    recovered = nil
     main.checkpointed = nil
     readAhead.forget()
     defer { lastFrameRead = nil }

@@ -84,6 +84,18 @@ import Testing
   }
 
   static let refusals: [(line: String, reason: String)] = [
+    (
+      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","deadLetters":[{"consumer":"a","attempts":1,"reason":"@","died":"1"}]}"#
+        .replacing("@", with: String(repeating: "x", count: 1025)), "has a reason of 1025 bytes"
+    ),
+    (
+      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","deadLetters":[{"consumer":"a","attempts":1,"reason":"@","died":"1"}]}"#
+        .replacing("@", with: String(repeating: "x", count: 0)), "has a reason of 0 bytes"
+    ),
+    (
+      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","deliveries":[{"consumer":"a","attempts":1,"failures":[{"attempt":1,"time":"1","reason":"@"}]}]}"#
+        .replacing("@", with: String(repeating: "x", count: 1025)), "has a reason of 1025 bytes"
+    ),
     (#"{"record":"message","timetoken":"17000000000000000","channel":"c"}"#, "needs exactly one"),
     (#"{"record":"message","timetoken":"1700","channel":"c","payload":""}"#, "17 digits"),
     (
