@@ -63,6 +63,11 @@ struct Program: AsyncParsableCommand {
     let arguments = Arguments.withSharedOptionsLast(Array(CommandLine.arguments.dropFirst()))
     do {
       try Arguments.requireUTF8()
+      if arguments.first == "help",
+        let failure = Arguments.unknownCommand(in: Array(arguments.dropFirst()))
+      {
+        throw failure
+      }
       var command = try parseAsRoot(arguments)
       if var command = command as? any AsyncParsableCommand {
         try await command.run()

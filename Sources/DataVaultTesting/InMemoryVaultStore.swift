@@ -76,6 +76,11 @@ public final class InMemoryVaultStore: VaultStore {
     try lock(id, among: \.locks)
   }
 
+  /// Fails as every other operation does in this state.
+  public func checkLock(of id: VaultID) throws(VaultError) {
+    try access { _ in }
+  }
+
   /// The record of attempts.
   public func readAttempts(_ id: VaultID) throws(VaultError) -> [UInt8]? {
     try access { $0.attempts[id] }

@@ -158,8 +158,17 @@ public struct SecretServiceStore: VaultStore {
   public func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
     // The home might have been deleted while the service kept the vault.
     try prepare()
-    return try LockFile(file("\(id).secret-service.lock"), in: fileSystem)
-      .lock(for: "changing vault '\(id)'", patience: patience)
+    return try lockFile(of: id).lock(for: "changing vault '\(id)'", patience: patience)
+  }
+
+  /// Looks whether `<home>/vaults/<id>.secret-service.lock`, if it is there, is one that this process can lock.
+  public func checkLock(of id: VaultID) throws(VaultError) {
+    try files.checkDirectory()
+    try lockFile(of: id).check()
+  }
+
+  private func lockFile(of id: VaultID) -> LockFile {
+    LockFile(file("\(id).secret-service.lock"), in: fileSystem)
   }
 
   /// A file in the directory of the file vaults; their names contain no dot, so names do not

@@ -31,11 +31,25 @@ extension DatabaseCoordinator {
     let keys = try await vault.databaseKeys()
     let fileID = try await vault.binding()?.databaseID ?? []
     return try keys.withFitting(home, fileID: fileID) { key in
-      try look(key: key, busyMode: busyMode) { db in
-        guard let anchorStorage else { return .known }
-        return AnchorState(Result { try anchorStorage.page(in: db) }, of: anchor)
+      do {
+        let page = try look(key: key, busyMode: busyMode) { db in
+          do { return try anchorStorage?.page(in: db) } catch {
+            throw UnreadableAnchor(cause: error)
+          }
+        }
+        return anchorStorage == nil ? .known : AnchorState(.success(page), of: anchor)
+      } catch let error as UnreadableAnchor {
+        return .unreadable(error.cause)
       }
     }
+  }
+
+  /// Carries the reason why the anchor cannot be read out of a transaction.
+  ///
+  /// Damage ends the transaction. If the body returned nevertheless, GRDB would commit, and the commit would fail with
+  /// `SQLITE_ABORT` in place of the cause.
+  private struct UnreadableAnchor: Error {
+    let cause: any Error
   }
 
   /// Reads the database through a connection of its own, and leaves its files unchanged.

@@ -31,9 +31,8 @@ public enum HomeDoctor {
       try await DatabaseCoordinator(home: home).checkAnchor(of: vault, in: anchorStorage)
       return []
     } catch {
-      if [.rolledBack, .damaged, .databaseMismatch].contains(error.code) {
-        return [HomeFinding(error)]
-      }
+      // A start asks for the anchor too, and ends with the same error; another process goes away.
+      guard error.code == .busy else { return [HomeFinding(error)] }
       return [.rollbackNotChecked(error.message, fix: error.hint ?? "see the message")]
     }
   }
@@ -58,6 +57,7 @@ public enum HomeDoctor {
         if let finding = foreignOwner(path, status, owner) { findings.append(finding) }
       }
     }
+    findings += try unusableFiles(home).map { HomeFinding($0) }
     let suffixes = ["", "-wal", "-shm", "-journal", "-notify", "-maintenance"]
     for path in suffixes.map({ FilePath(home.databasePath.string + $0) }) + [home.lockPath] {
       guard let status = try home.fileSystem.status(of: path) else { continue }
@@ -70,6 +70,51 @@ public enum HomeDoctor {
       }
     }
     return findings
+  }
+
+  /// What keeps an engine from opening the database as this user: kinds, owners and modes of its files.
+  ///
+  /// No file of SQLite's is opened: closing it again would end the locks that this process holds on it.
+  private static func unusableFiles(
+    _ home: DataVaultHome
+  ) throws(FileError) -> [VaultedDatabaseError] {
+    var errors: [VaultedDatabaseError] = []
+    do throws(FileError) {
+      if try home.fileSystem.status(of: home.lockPath) != nil {
+        try home.fileSystem.lock(home.lockPath, wait: false)?.release()
+      }
+    } catch {
+      errors.append(VaultedDatabaseError(error))
+    }
+    // A directory there is no database: that is found where the vault's binding is looked at.
+    guard let database = try home.fileSystem.status(of: home.databasePath),
+      database.kind != .directory
+    else { return errors }
+    for path in [home.path, home.databasePath] where !isWritable(path) {
+      errors.append(
+        VaultedDatabaseError(
+          .readOnly, "this user cannot read and write \(path), so the messages cannot be used",
+          hint: "look at owner, permissions and how it is mounted"))
+    }
+    for suffix in ["-wal", "-shm", "-journal"] {
+      let path = FilePath(home.databasePath.string + suffix)
+      guard let status = try home.fileSystem.status(of: path) else { continue }
+      // An engine gives modes of its own files back, and never needs another user's empty journal.
+      let isForeign = status.owner.userID != geteuid() && suffix != "-journal"
+      guard status.kind != .regular || (isForeign && !isWritable(path)) else { continue }
+      let reason =
+        status.kind == .regular ? "this user cannot read and write it" : "it is not a regular file"
+      errors.append(
+        VaultedDatabaseError(
+          .inputOutput, "\(path) keeps the messages from being used: \(reason)",
+          hint: "find out who made it, and move it away"))
+    }
+    return errors
+  }
+
+  /// Whether the effective user can read and write a file; a missing file counts as yes.
+  private static func isWritable(_ path: FilePath) -> Bool {
+    unsafe faccessat(AT_FDCWD, path.string, R_OK | W_OK, AT_EACCESS) == 0 || errno == ENOENT
   }
 
   private static func foreignOwner(
@@ -150,12 +195,15 @@ public struct HomeFinding: Sendable {
     fix = error.hint ?? "see the message"
   }
 
+  /// The kind of ``rollbackNotChecked(_:fix:)``.
+  public static let rollbackNotCheckedKind = "rollbackNotChecked"
+
   /// The finding that the anchor was not checked, so that a rollback would not be noticed.
   ///
   /// - Parameter reason: why it was not checked.
   public static func rollbackNotChecked(_ reason: String, fix: String) -> HomeFinding {
     HomeFinding(
-      "rollbackNotChecked", "cannot check whether the database was rolled back: \(reason)",
+      rollbackNotCheckedKind, "cannot check whether the database was rolled back: \(reason)",
       fix: fix)
   }
 }

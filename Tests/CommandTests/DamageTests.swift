@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 @Suite struct DamageTests {
@@ -85,6 +86,34 @@ import Testing
       #expect(outcome.output.isEmpty)
     }
     #expect(try home.contents() == before)
+  }
+
+  @Test func `a damaged page is named as damage, also the one with the rollback anchor`() throws {
+    let home = try TestHome.secured()
+    #expect(try home.unlocked("queue", "stats").status == 0)
+    let files = try [home.database, home.vault("messaging")].map {
+      (URL(fileURLWithPath: $0), try Data(contentsOf: URL(fileURLWithPath: $0)))
+    }
+    var hidesAnchor = false
+    for page in 2...8 {
+      // With the vault, which has seen the commits of the page before.
+      for (url, bytes) in files {
+        try bytes.write(to: url)
+        chmod(url.path, 0o600)
+      }
+      try Self.change(home.database) { $0[4096 * (page - 1) + 800] ^= 1 }
+      for command in [["queue", "stats"], ["queue", "publish", "c"]] {
+        let outcome = try home.unlocked(command, input: Array("m\n".utf8))
+        guard outcome.status != 0 else { continue }
+        #expect(outcome.status == 65, "page \(page): \(outcome.errors)")
+        #expect(outcome.errors.contains("damaged"), "page \(page): \(outcome.errors)")
+        #expect(outcome.errors.contains("\nhint: "), "page \(page): \(outcome.errors)")
+        guard outcome.errors.contains("looking for the rollback anchor") else { continue }
+        hidesAnchor = true
+        #expect(try home.unlocked("doctor").status == 65)
+      }
+    }
+    #expect(hidesAnchor)
   }
 
   @Test func `only clean-up-first-run sets aside a vault whose database is missing`() throws {

@@ -33,6 +33,31 @@ import Testing
     #expect(try home.contents() == before)
   }
 
+  @Test func `a process with few open files makes no attempt, or one that is counted`() throws {
+    let original = try TestHome.secured()
+    var isRefused = false
+    // With fewer, Swift's runtime ends the process. How many it takes depends on those that it inherits.
+    for limit in Array(7...24) + [64] {
+      let home = try TestHome.fresh()
+      try FileManager.default.copyItem(atPath: original.path, toPath: home.path)
+      func names(_ password: String) throws -> Tool.Outcome {
+        try Tool.run(
+          ["names", "messaging", "--home", home.path]
+            + ["--password-file", home.folder.path(password)],
+          through: ["prlimit", "--nofile=\(limit):\(limit)"])
+      }
+      let wrong = try names("wrong")
+      let isCounted = try home.run("status", "messaging", "--json").text
+        .contains(#""failedAttempts":1,"#)
+      #expect(isCounted == (wrong.status == 77), "\(limit): \(wrong.status) \(wrong.errors)")
+      let right = try names("password")
+      #expect((right.status == 0) == isCounted, "\(limit): \(right.status) \(right.errors)")
+      if right.status == 74, right.errors.contains("ulimit -n") { isRefused = true }
+      if limit == 64 { #expect(isCounted) }
+    }
+    #expect(isRefused)
+  }
+
   @Test func `a process with a file size limit of 0 makes no uncounted attempt`()
     throws
   {

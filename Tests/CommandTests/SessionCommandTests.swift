@@ -64,9 +64,12 @@ struct SessionCommandTests {
     try FileManager.default.moveItem(atPath: home.path, toPath: away)
     try FileManager.default.createDirectory(atPath: home.path, withIntermediateDirectories: false)
     let password = home.folder.path("password")
+    let unsecured = try TestHome.unsecured()
     for arguments in [
       ["queue", "publish", "c"], ["create", "messaging", "--new-password-file", password],
       ["secure", "--new-password-file", password],
+      ["import", unsecured.vault("messaging")],
+      ["import", away + "/vaults/messaging.vault"],
     ] {
       let outcome = try Tool.run(arguments + ["--home", home.path], input: Array("secret\n".utf8))
       #expect(outcome.status == 66, "\(arguments): \(outcome.errors)")

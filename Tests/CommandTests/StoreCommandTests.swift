@@ -58,6 +58,26 @@ import Testing
     #expect(try other.run("import", other.folder.path("password")).status == 65)
   }
 
+  @Test(arguments: [true, false])
+  func `where a secured vault is required, no other is imported`(byOption: Bool) throws {
+    let unsecured = try TestHome.unsecured()
+    let secured = try TestHome.secured()
+    let file = unsecured.vault("messaging")
+    let home = try TestHome.fresh()
+    let option = byOption ? ["--require-secured"] : []
+    let environment = byOption ? [:] : ["DATAVAULT_REQUIRE_SECURED": "1"]
+    for arguments in [["import", file], ["import", file, "--as", "other"]] {
+      let outcome = try Tool.run(
+        arguments + option + ["--home", home.path], environment: environment)
+      #expect(outcome.status == 78, "\(outcome.errors)")
+      #expect(!FileManager.default.fileExists(atPath: home.path))
+    }
+    let outcome = try Tool.run(
+      ["import", secured.vault("messaging"), "--home", home.path] + option,
+      environment: environment)
+    #expect(outcome.status == 0, "\(outcome.errors)")
+  }
+
   @Test func `import under another name needs the vault's password, and keeps it`() throws {
     let home = try TestHome.secured()
     let file = home.folder.path("exported")

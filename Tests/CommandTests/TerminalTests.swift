@@ -109,6 +109,23 @@ import Testing
     #expect(try home.unlocked("names", "v").status == 0)
   }
 
+  @Test func `a password that the terminal can have cut off is refused`() throws {
+    let home = try TestHome.fresh()
+    let files = try ScratchFolder()
+    for (length, status) in [(4095, 65), (4096, 65), (10_000, 65), (4000, 0)] as [(Int, Int32)] {
+      let person = try Person()
+      let child = try start(
+        ["create", "v", "--home", home.path], at: person, input: "", files: files)
+      let password = String(repeating: "p", count: length)
+      try person.answer("New password of vault v: ", with: password)
+      if status == 0 { try person.answer("The same again: ", with: password) }
+      #expect(child.wait() == status, "\(length) bytes")
+      let errors = String(decoding: try files.bytes("errors"), as: UTF8.self)
+      #expect(errors.contains("--new-password-file") == (status != 0), "\(errors)")
+      #expect(FileManager.default.fileExists(atPath: home.vault("v")) == (status == 0))
+    }
+  }
+
   /// The signals that end a process, without SIGKILL, which cannot be caught, and SIGPIPE, which
   /// the program ignores.
   private static let fatalSignals: [Int32] =

@@ -53,8 +53,17 @@ import Testing
     #expect(outcome.errors.isEmpty)
   }
 
+  @Test(arguments: [["help"], ["help", "queue", "publish"], ["help", "help"]])
+  func `help of a command that exists succeeds`(arguments: [String]) throws {
+    let outcome = try Tool.run(arguments)
+    #expect(outcome.status == 0)
+    #expect(outcome.text.contains("USAGE: datavault"))
+  }
+
   @Test(arguments: [
     ["no-such-command"],
+    ["help", "no-such-command"],
+    ["help", "queue", "no-such-command"],
     ["queue", "publish"],
     ["queue", "receive", "c", "--lease", "30"],
     ["queue", "receive", "c", "--lease", "0s"],

@@ -77,7 +77,7 @@ import Testing
     for arguments in [
       ["queue", "publish", "c"], ["queue", "receive", "c"], ["queue", "verify"],
       ["queue", "rekey"], ["queue", "salvage"], ["set", "messaging", "token"],
-      ["names", "messaging"], ["verify", "messaging"],
+      ["names", "messaging"], ["verify", "messaging"], ["rotate", "messaging"],
       ["queue", "import", home.folder.path("password")],
     ] {
       let outcome = try run(home, arguments)

@@ -15,8 +15,8 @@ extension Vault {
   ///     try is not an attempt: it is neither counted nor delayed. A vault that says it is secured
   ///     refuses it without a derivation.
   ///   - body: tries the secret on the current file.
-  /// - Throws: `tooManyAttempts`, `wiped`, `busy`, `fileSizeLimit`; `writeFailed` for a failed
-  ///   attempt that cannot be recorded; the errors of `body` and of reading.
+  /// - Throws: `tooManyAttempts`, `wiped`, `busy`, `fileSizeLimit`, `openFileLimit`; `writeFailed`
+  ///   for a failed attempt that cannot be recorded; the errors of `body` and of reading.
   func attempt<R: ~Copyable>(
     isStandard: Bool, _ body: (VaultFile) throws(VaultError) -> R
   ) throws(VaultError) -> R {
@@ -28,7 +28,7 @@ extension Vault {
     let lock = try AttemptLock(of: id, in: store)
     defer { lock.release() }
     let file = try readFile()
-    var record = attemptRecord()
+    var record = try readAttemptRecord()
     try requireNoWait(&record, lock)
     do throws(VaultError) {
       let result = try body(file)
@@ -46,10 +46,20 @@ extension Vault {
   /// A damaged record must not lock the owner out. An attacker who can damage the record can also
   /// remove it.
   func attemptRecord() -> AttemptRecord {
-    guard let bytes = try? store.readAttempts(id),
-      let record = try? AttemptRecord(parsing: bytes)
-    else { return AttemptRecord() }
-    return record
+    (try? readAttemptRecord()) ?? AttemptRecord()
+  }
+
+  /// As ``attemptRecord()``, but a record that this process's own limits keep it from reading counts as one
+  /// that can hold a wait.
+  private func readAttemptRecord() throws(VaultError) -> AttemptRecord {
+    let bytes: [UInt8]?
+    do throws(VaultError) {
+      bytes = try store.readAttempts(id)
+    } catch {
+      if error.isOwnLimit { throw error }
+      return AttemptRecord()
+    }
+    return bytes.flatMap { try? AttemptRecord(parsing: $0) } ?? AttemptRecord()
   }
 
   private func requireNoWait(
@@ -91,6 +101,7 @@ extension Vault {
     on tried: VaultFile, _ lock: borrowing AttemptLock
   ) throws(VaultError) {
     let vaultLock: VaultStoreLock
+    lock.returnReserve()
     do throws(VaultError) {
       if let obstacle = lock.obstacle { throw obstacle }
       vaultLock = try store.lock(id)
@@ -107,9 +118,10 @@ extension Vault {
       // wrong.
       bytes = nil
     }
-    var record = attemptRecord()
-    record.recordFailure(at: parameters.now())
+    var record: AttemptRecord
     do throws(VaultError) {
+      record = try readAttemptRecord()
+      record.recordFailure(at: parameters.now())
       try store.writeAttempts(record.bytes, for: id, durably: true)
     } catch {
       throw .unrecordedAttempt(id, error)
@@ -130,22 +142,28 @@ extension Vault {
 ///
 /// A read-only directory or file system must not lock the owner out of a readable vault. The
 /// attempt continues without the lock, and only a failure is reported as an error of recording. A
-/// file-size limit concerns this process alone, so it ends the attempt.
+/// limit of this process concerns this process alone, so it ends the attempt: an attacker who sets the limit could
+/// otherwise guess without being counted.
 private struct AttemptLock: ~Copyable {
   let obstacle: VaultError?
   private let lock: VaultStoreLock?
 
   /// - Throws: `busy`, because the holder of the lock makes attempts that count, and so must this
-  ///   one; `fileSizeLimit`.
+  ///   one; `fileSizeLimit`, `openFileLimit`.
   init(of id: VaultID, in store: any VaultStore) throws(VaultError) {
     do throws(VaultError) {
       lock = try store.lockAttempts(id)
       obstacle = nil
     } catch {
-      guard error.code != .busy, error.code != .fileSizeLimit else { throw error }
+      guard error.code != .busy, !error.isOwnLimit else { throw error }
       lock = nil
       obstacle = error
     }
+  }
+
+  /// Gives back what recording the outcome needs.
+  borrowing func returnReserve() {
+    lock?.returnReserve()
   }
 
   borrowing func release() {

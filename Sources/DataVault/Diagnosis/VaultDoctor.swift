@@ -58,6 +58,7 @@ extension Vault {
     for count in status.slots.compactMap(\.iterationCount) where count < parameters.iterationCount {
       findings.append(.oldIterations(id, count, of: parameters.iterationCount))
     }
+    if let finding = lockFinding() { findings.append(finding) }
     if status.retryDelay > .zero { findings.append(.tooManyAttempts(id, status)) }
     // The standard password, which is public, is not an attempt.
     if status.isSecured, let finding = attemptFinding() { findings.append(finding) }
@@ -66,13 +67,22 @@ extension Vault {
 }
 
 extension Vault {
+  private func lockFinding() -> VaultFinding? {
+    do throws(VaultError) {
+      try store.checkLock(of: id)
+      return nil
+    } catch {
+      return .lockUnusable(id, error)
+    }
+  }
+
   private func attemptFinding() -> VaultFinding? {
     do throws(VaultError) {
       try store.checkAttemptRecordIsWritable(id)
       return nil
     } catch {
-      // A process that cannot write files cannot make attempts at all.
-      return error.code == .fileSizeLimit
+      // A process that cannot record an attempt because of its own limits makes none.
+      return error.isOwnLimit
         ? VaultFinding(error, of: id) : .attemptsNotRecorded(id, error)
     }
   }
@@ -123,6 +133,15 @@ extension VaultFinding {
       fix: error.hint ?? "make the directory of the vaults writable for this user")
   }
 
+  fileprivate static func lockUnusable(_ id: VaultID, _ error: VaultError) -> VaultFinding {
+    VaultFinding(
+      VaultError(
+        error.code,
+        "vault '\(id)' cannot be changed, and a wrong password of it is not counted: \(error.message)",
+        hint: error.hint, underlying: error),
+      of: id)
+  }
+
   fileprivate static func retired(_ name: String) -> VaultFinding {
     VaultFinding(
       .retiredVault, "the store holds a retired vault: \(name)",
@@ -158,6 +177,12 @@ public struct VaultFinding: Sendable, Equatable {
     public static let attemptsNotRecorded = Kind("attemptsNotRecorded")
     /// This process cannot write files, and therefore cannot try to open a vault.
     public static let fileSizeLimit = Kind("fileSizeLimit")
+    /// This process can open no more files, and so cannot try to open a vault.
+    public static let openFileLimit = Kind("openFileLimit")
+    /// The lock file of a vault does not belong to this user alone: the vault cannot be changed.
+    public static let foreignFile = Kind("foreignFile")
+    /// The lock file of a vault cannot be used: the vault cannot be changed.
+    public static let writeFailed = Kind("writeFailed")
     /// A vault was moved aside under another name.
     public static let retiredVault = Kind("retiredVault")
     /// The system refuses to keep this process's secrets out of the swap.

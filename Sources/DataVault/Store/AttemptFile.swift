@@ -1,5 +1,6 @@
 package import FileLayer
 internal import Glibc
+internal import Synchronization
 package import SystemPackage
 
 /// The file that records the attempts to open one vault, unencrypted, with a permanent lock file
@@ -81,28 +82,44 @@ package struct AttemptFile: Sendable {
 
   /// Waits for the exclusive right to make an attempt.
   ///
-  /// - Throws: `busy`, `writeFailed`; `fileSizeLimit` if this process cannot write a record. A user
+  /// - Throws: `busy`, `writeFailed`; `fileSizeLimit` or `openFileLimit` if a limit of this process prevents a record. A user
   ///   who sets that limit, also for a program that runs as another user, could otherwise try
   ///   passwords without being counted.
   package func lock(
     of id: VaultID, patience: Duration = LockFile.attemptPatience
   ) throws(VaultError) -> VaultStoreLock {
     guard Self.canWriteRecords else { throw .fileSizeLimit(path) }
-    return try LockFile(lockPath, in: fileSystem)
+    let reserve = try openReserve()
+    let lock = try LockFile(lockPath, in: fileSystem)
       .lock(for: "trying to open vault '\(id)'", patience: patience)
+    return VaultStoreLock(reserve: reserve) { lock.release() }
+  }
+
+  private func openReserve() throws(VaultError) -> DescriptorReserve {
+    do throws(FileError) {
+      return try DescriptorReserve()
+    } catch {
+      throw .openFileLimit(path, error)
+    }
   }
 
   /// Checks with a temporary file whether an attempt could be recorded; it does not wait for a
   /// lock.
   ///
-  /// - Throws: `fileSizeLimit`, `writeFailed`.
+  /// - Throws: `fileSizeLimit`, `openFileLimit`, `writeFailed`.
   package func probe() throws(VaultError) {
     guard Self.canWriteRecords else { throw .fileSizeLimit(path) }
+    try openReserve().close()
     do throws(FileError) {
       guard try fileSystem.status(of: path.containingDirectory) != nil else { return }
       // A lock file of another user prevents every attempt from being recorded.
       if try fileSystem.status(of: lockPath) != nil {
         try fileSystem.lock(lockPath, wait: false)?.release()
+      }
+      // A record takes the place of anything but a directory.
+      for path in [path, path.temporarySibling]
+      where try fileSystem.status(of: path)?.kind == .directory {
+        throw FileError(.write, path, .isDirectory)
       }
       try writeProbe()
     } catch {
@@ -160,6 +177,56 @@ package struct AttemptFile: Sendable {
   }
 }
 
+/// Holds the descriptors that recording an attempt needs, until it is recorded.
+///
+/// Without it, other threads could take the last descriptors while the attempt is evaluated.
+final class DescriptorReserve: Sendable {
+  /// For the vault's lock and a file beside it. A store on the session bus also keeps a connection open.
+  private static let count = 4
+  /// How many must be free besides: for the lock of attempts, for files that are read, and for libdispatch, which
+  /// ends the process if it cannot open one.
+  private static let spareCount = 4
+
+  private let numbers: Mutex<[Int32]>
+
+  /// - Throws: if this process, or the system, can open no more files.
+  init() throws(FileError) {
+    var opened: [Int32] = []
+    for _ in 0..<Self.count + Self.spareCount {
+      let number = unsafe open("/dev/null", O_RDONLY | O_CLOEXEC)
+      if number >= 0 {
+        opened.append(number)
+        continue
+      }
+      let error = FileError(.read, "/dev/null", Errno(rawValue: errno))
+      // A sandbox without the device shows nothing about limits.
+      guard error.isResourceLimit else { break }
+      for number in opened { _ = Glibc.close(number) }
+      throw error
+    }
+    for number in opened.dropFirst(Self.count) { _ = Glibc.close(number) }
+    numbers = Mutex(Array(opened.prefix(Self.count)))
+  }
+
+  /// Closes the descriptors; a second call does nothing.
+  func close() {
+    let numbers = numbers.withLock { numbers in
+      defer { numbers = [] }
+      return numbers
+    }
+    for number in numbers { _ = Glibc.close(number) }
+  }
+
+  deinit { close() }
+}
+
+extension FileError {
+  /// Whether a limit of this process, or of the system, is the cause.
+  var isResourceLimit: Bool {
+    [.tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory].contains(errno)
+  }
+}
+
 /// A permanent file that serves as a lock among all objects and processes.
 package struct LockFile: Sendable {
   /// The time that a caller waits to change a vault.
@@ -196,5 +263,19 @@ package struct LockFile: Sendable {
     }
     guard let lock else { throw .busy(activity, lock: path, after: patience) }
     return VaultStoreLock { lock.release() }
+  }
+
+  /// Checks whether an existing file can be locked; does not wait and creates nothing.
+  ///
+  /// - Throws: as ``lock(for:patience:)``, but for `busy` and for a file system that is read-only, which says
+  ///   nothing about the file.
+  package func check() throws(VaultError) {
+    do throws(FileError) {
+      guard try fileSystem.status(of: path) != nil else { return }
+      try fileSystem.lock(path, wait: false)?.release()
+    } catch {
+      guard error.errno != .readOnlyFileSystem else { return }
+      throw .writeFailed(error)
+    }
   }
 }

@@ -133,8 +133,17 @@ public struct FileVaultStore: VaultStore {
 
   /// Takes the vault's lock file; waits up to ten seconds for its holder.
   public func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
-    try LockFile(directory.appending("\(id).lock"), in: fileSystem)
-      .lock(for: "changing vault '\(id)'", patience: patience)
+    try lockFile(of: id).lock(for: "changing vault '\(id)'", patience: patience)
+  }
+
+  /// Looks whether the vault's lock file, if it is there, is one that this process can lock.
+  public func checkLock(of id: VaultID) throws(VaultError) {
+    try checkDirectory()
+    try lockFile(of: id).check()
+  }
+
+  private func lockFile(of id: VaultID) -> LockFile {
+    LockFile(directory.appending("\(id).lock"), in: fileSystem)
   }
 }
 

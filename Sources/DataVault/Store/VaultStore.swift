@@ -43,6 +43,13 @@ public protocol VaultStore: Sendable {
   /// - Throws: `busy` if another caller holds the lock for longer than the store waits.
   func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock
 
+  /// Checks that ``lock(_:)`` can take its lock; does not wait and creates nothing.
+  ///
+  /// Default: it can.
+  ///
+  /// - Throws: what ``lock(_:)`` throws, except `busy` and the errors of creating a missing lock file.
+  func checkLock(of id: VaultID) throws(VaultError)
+
   /// The vault's location, for messages.
   func location(of id: VaultID) -> String
 
@@ -90,6 +97,9 @@ extension VaultStore {
   /// The default: no names.
   public func retiredNames() throws(VaultError) -> [String] { [] }
 
+  /// The default: no error.
+  public func checkLock(of id: VaultID) throws(VaultError) {}
+
   /// The default: the vault's location.
   public func sessionIdentity(of id: VaultID) -> String? { location(of: id) }
 
@@ -116,14 +126,26 @@ extension VaultStore {
 /// The exclusive right to change a vault, until ``release()`` or until the object is released.
 public final class VaultStoreLock: Sendable {
   private let body: Mutex<(@Sendable () -> Void)?>
+  private let reserve: DescriptorReserve?
 
   /// - Parameter body: releases the lock; called once.
-  public init(release body: @escaping @Sendable () -> Void) {
+  public convenience init(release body: @escaping @Sendable () -> Void) {
+    self.init(reserve: nil, release: body)
+  }
+
+  init(reserve: DescriptorReserve?, release body: @escaping @Sendable () -> Void) {
     self.body = Mutex(body)
+    self.reserve = reserve
+  }
+
+  /// Gives back the descriptors that recording an attempt takes.
+  func returnReserve() {
+    reserve?.close()
   }
 
   /// Releases the lock; a second call does nothing.
   public func release() {
+    returnReserve()
     body.withLock { $0.take() }?()
   }
 

@@ -31,6 +31,8 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     public static let tooManyAttempts = Code("tooManyAttempts")
     /// This process cannot write files (`ulimit -f`), so its attempts could not be recorded.
     public static let fileSizeLimit = Code("fileSizeLimit")
+    /// This process can open no more files (`ulimit -n`), so it cannot record an attempt.
+    public static let openFileLimit = Code("openFileLimit")
     /// More consecutive attempts failed than the vault's policy allows; the vault has been deleted.
     public static let wiped = Code("wiped")
     /// The policy demands a password: the standard credentials are not allowed.
@@ -292,6 +294,20 @@ extension VaultError {
       hint: "raise the limit on file sizes (`ulimit -f`, LimitFSIZE= of a systemd unit)")
   }
 
+  /// An attempt that is not taken, because this process could not open the files to record it.
+  static func openFileLimit(_ path: FilePath, _ error: FileError) -> VaultError {
+    VaultError(
+      .openFileLimit,
+      "no attempt is taken: this process cannot open the files to record it in \(path): \(error.errno)",
+      hint: "raise its limit for open files (`ulimit -n`, LimitNOFILE= of a systemd unit)",
+      underlying: error)
+  }
+
+  /// Whether a limit of this process, or of the system, is the reason, and not the store.
+  var isOwnLimit: Bool {
+    code == .fileSizeLimit || (underlying as? FileError)?.isResourceLimit == true
+  }
+
   private static func hint(for error: FileError) -> String? {
     if error.operation == .synchronize {
       return "the disk did not confirm the change; open the vault again to see whether it happened"
@@ -301,6 +317,7 @@ extension VaultError {
     case .noSpace, .diskQuotaExceeded: "free some space and try again; the vault is unchanged"
     case .readOnlyFileSystem: "mount the file system read-write"
     case .tooManySymbolicLinkLevels: "replace the symbolic link by the file or directory itself"
+    case .isDirectory: "remove the directory \(error.path)"
     default: nil
     }
   }

@@ -46,8 +46,21 @@ struct Terminal: ~Copyable {
       if isEnd { break }
       byteCount += 1
     }
+    // The kernel drops the rest of a longer line without an error.
+    guard byteCount < Self.cutByteCount else {
+      throw CommandFailure(
+        .badData,
+        "what was entered is longer than a terminal's line can be: the terminal has cut it off",
+        hint: hint)
+    }
     return line.copy(0..<byteCount)
   }
+
+  /// A line of this many bytes can have lost its end.
+  ///
+  /// Linux keeps 4,095 bytes of a line, and 4,093 if the terminal marks parity errors (PARMRK): see
+  /// `N_TTY_BUF_SIZE` in drivers/tty/n_tty.c and termios(3), "Canonical and noncanonical mode".
+  private static let cutByteCount = 4093
 
   /// The failure to report when the terminal cannot be read.
   private func failure(_ errorNumber: Int32?, _ hint: String) -> CommandFailure {

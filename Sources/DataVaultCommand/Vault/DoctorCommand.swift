@@ -39,7 +39,8 @@ struct DoctorCommand: AsyncParsableCommand {
       }
     }
     try report.print(["findings": findings]) {
-      findings.isEmpty ? "no problems found\n" : findings.map(\.text).joined()
+      (findings.allSatisfy(\.isNote) ? "no problems found\n" : "")
+        + findings.map(\.text).joined()
     }
     if let refusal { throw refusal }
     if let status = findings.lazy.compactMap(\.status).first {
@@ -103,7 +104,11 @@ private struct FindingReport: Encodable {
 
   private enum CodingKeys: CodingKey { case kind, vault, isWarning, message, fix }
 
+  /// Whether it says what was not looked at, and not what is wrong.
+  var isNote: Bool { kind == HomeFinding.rollbackNotCheckedKind }
+
   var text: String {
-    "\(isWarning ? "warning" : "error"): \(message.onOneLine)\n  fix: \(fix.onOneLine)\n"
+    let word = isNote ? "note" : isWarning ? "warning" : "error"
+    return "\(word): \(message.onOneLine)\n  fix: \(fix.onOneLine)\n"
   }
 }

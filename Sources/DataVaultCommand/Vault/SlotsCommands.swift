@@ -175,6 +175,10 @@ struct RotateCommand: AsyncParsableCommand {
     name: .customLong("drop"),
     help: ArgumentHelp("Remove this slot. Can be repeated.", valueName: "slot"))
   var dropped: [String] = []
+  @Flag(
+    name: .customLong("require-secured"),
+    help: "Refuse a vault under the publicly known password; rotate always does.")
+  var demandsSecured = false
   @OptionGroup var home: HomeOptions
   @OptionGroup var secrets: KeptSecretOptions
 

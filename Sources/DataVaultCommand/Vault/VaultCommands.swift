@@ -123,12 +123,18 @@ struct ImportCommand: AsyncParsableCommand {
     let home = try home.home()
     let exported = try await Vault.exported(at: FilePath(file))
     let id = name ?? exported.id
-    // Checked before the command asks for a password.
+    // Before the command asks for a password.
+    if try credentials.requiresSecuredVault(), !exported.isSecured {
+      throw CommandFailure(
+        .policy, "\(file) opens with the publicly known password, and a secured vault is required",
+        hint: "export the vault after it was secured")
+    }
     guard try await !Vault.exists(id, in: home.store) else {
       throw CommandFailure(
         .exists, "vault '\(id)' already exists in \(home.path)",
         hint: "import it under another name with --as, or delete the existing vault first")
     }
+    try await home.requireNoSession(of: id)
     if id == exported.id {
       try await Vault.importVault(exported, into: home.store)
     } else {
