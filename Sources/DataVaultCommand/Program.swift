@@ -48,7 +48,7 @@ struct Program: AsyncParsableCommand {
       CommandGroup(
         name: "Items",
         subcommands: [
-          SetCommand.self, GetCommand.self, NamesCommand.self, RemoveCommand.self,
+          SetCommand.self, GetCommand.self, ItemsCommand.self, UnsetCommand.self,
         ]),
       CommandGroup(name: "Queue", subcommands: [QueueCommand.self]),
       CommandGroup(name: "Databases", subcommands: [DatabaseCommand.self]),

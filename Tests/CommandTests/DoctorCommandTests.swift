@@ -72,7 +72,7 @@ import Testing
     let home = try TestHome.secured()
     for _ in 0..<3 {
       let wrong = home.folder.path("wrong")
-      #expect(try home.run("names", "messaging", "--password-file", wrong).status == 77)
+      #expect(try home.run("items", "messaging", "--password-file", wrong).status == 77)
     }
     let outcome = try home.run("doctor", "--json")
     #expect(outcome.status == 0)
@@ -138,8 +138,8 @@ import Testing
     #expect(outcome.errors.isEmpty)
     // A vault command, an engine command and a failing command each warn once.
     for (arguments, file, status) in [
-      (["names", "messaging"], "password", 0), (["queue", "stats"], "password", 0),
-      (["names", "messaging"], "wrong", 77),
+      (["items", "messaging"], "password", 0), (["queue", "stats"], "password", 0),
+      (["items", "messaging"], "wrong", 77),
     ] as [([String], String, Int32)] {
       let outcome = try Tool.run(
         arguments + ["--home", home.path, "--password-file", home.folder.path(file)],

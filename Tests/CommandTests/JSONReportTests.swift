@@ -14,7 +14,7 @@ import Testing
   /// Every command with `--json`, and arguments that make it report something.
   private static let invocations: [String: [String]] = [
     "list": [], "doctor": [], "status": ["v"], "verify": ["messaging"],
-    "names": ["messaging"], "policy show": ["messaging"], "slots list": ["messaging"],
+    "items": ["messaging"], "policy show": ["messaging"], "slots list": ["messaging"],
     "queue publish": ["c"], "queue channels": [], "queue stats": [], "queue consumers list": ["c"],
     "queue retention show": ["c"], "queue dead-letters": ["c"], "queue verify": [],
     "queue export": ["$folder/exported"], "queue import": ["$folder/messages.ndjson"],

@@ -24,7 +24,7 @@ import Testing
     #expect(
       try run(
         "publish", "c", "--header", "type=order", "--header", "note=a=b", "--header", "empty=",
-        "--key", "customer 7", "--time-to-live", "1h", input: "a\nb\n"
+        "--ordering-key", "customer 7", "--time-to-live", "1h", input: "a\nb\n"
       ).status == 0)
     let lines = try objects(run("receive", "c", "--ndjson").text)
     #expect(lines.map { $0["payload"] as? String } == ["a", "b"])
@@ -79,8 +79,8 @@ import Testing
 
   @Test(arguments: [
     ["--header", "no value"], ["--header", "=x"], ["--header", "a=1", "--header", "a=2"],
-    ["--header", "a\nb=1"], ["--key", ""], ["--priority", "10"], ["--priority", "high"],
-    ["--priority", "9", "--key", "k"], ["--delay", "1"],
+    ["--header", "a\nb=1"], ["--ordering-key", ""], ["--priority", "10"], ["--priority", "high"],
+    ["--priority", "9", "--ordering-key", "k"], ["--delay", "1"],
     ["--delay", "1h", "--at", "2020-01-01T00:00:00Z"],
     ["--at", "tomorrow"], ["--at", "2026-02-30T00:00:00Z"], ["--at", "2026-01-01"],
     ["--at", "2026-01-01T00:00:00.12345678Z"], ["--at", "2026-01-01T00:00:00"],
@@ -141,7 +141,7 @@ import Testing
       """
     #expect(
       try run(
-        "publish", "c", "--ndjson", "--header", "type=option", "--key", "option", input: input
+        "publish", "c", "--ndjson", "--header", "type=option", "--ordering-key", "option", input: input
       ).status == 0)
     let lines = try objects(run("receive", "c", "--ndjson").text)
     #expect(lines.map { $0["payload"] as? String } == ["a", "b", "c"])

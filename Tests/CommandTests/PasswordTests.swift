@@ -4,8 +4,8 @@ import Testing
 @Suite struct PasswordTests {
   @Test(arguments: [
     ["queue", "publish", "c"], ["queue", "receive", "c"], ["queue", "stats"],
-    ["names", "messaging"], ["get", "messaging", "x"], ["set", "messaging", "x"],
-    ["remove", "messaging", "x"], ["change-password", "messaging"],
+    ["items", "messaging"], ["get", "messaging", "x"], ["set", "messaging", "x"],
+    ["unset", "messaging", "x"], ["change-password", "messaging"],
   ])
   func `a secured vault without a source or a terminal ends with 77 and does not change`(
     arguments: [String]
@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ["queue", "publish", "c"], ["queue", "receive", "c"], ["names", "messaging"],
+    ["queue", "publish", "c"], ["queue", "receive", "c"], ["items", "messaging"],
   ])
   func `a wrong password ends with 77 and changes nothing`(arguments: [String]) throws {
     let home = try TestHome.secured()
@@ -42,7 +42,7 @@ import Testing
       try FileManager.default.copyItem(atPath: original.path, toPath: home.path)
       func names(_ password: String) throws -> Tool.Outcome {
         try Tool.run(
-          ["names", "messaging", "--home", home.path]
+          ["items", "messaging", "--home", home.path]
             + ["--password-file", home.folder.path(password)],
           through: ["prlimit", "--nofile=\(limit):\(limit)"])
       }
@@ -65,7 +65,7 @@ import Testing
     let before = try home.contents()
     for password in ["wrong", "password"] {
       let outcome = try Tool.run(
-        ["names", "messaging", "--home", home.path, "--password-file", home.folder.path(password)],
+        ["items", "messaging", "--home", home.path, "--password-file", home.folder.path(password)],
         through: ["prlimit", "--fsize=0"])
       #expect(outcome.status == 74)
       // Standard error is a file here, so the limit prevents writing to it too.
@@ -88,7 +88,7 @@ import Testing
     #expect(outcome.status == 0)
     #expect(outcome.text == "first\n")
     #expect(outcome.errors.contains("warning"))
-    let names = try home.run("names", "messaging")
+    let names = try home.run("items", "messaging")
     #expect(names.status == 0)
     #expect(names.errors.contains("warning"))
   }
@@ -104,7 +104,7 @@ import Testing
     let home = try TestHome.secured()
     for password in [TestHome.password, TestHome.password + "\n"] {
       let outcome = try Tool.run(
-        ["names", "messaging", "--password-fd", "3", "--home", home.path],
+        ["items", "messaging", "--password-fd", "3", "--home", home.path],
         descriptors: [3: Array(password.utf8)])
       #expect(outcome.status == 0)
     }
@@ -113,14 +113,14 @@ import Testing
   @Test func `only one final newline is removed from a password`() throws {
     let home = try TestHome.secured()
     let outcome = try Tool.run(
-      ["names", "messaging", "--password-fd", "3", "--home", home.path],
+      ["items", "messaging", "--password-fd", "3", "--home", home.path],
       descriptors: [3: Array((TestHome.password + "\n\n").utf8)])
     #expect(outcome.status == 77)
   }
 
   @Test func `a password is read from a systemd credential`() throws {
     let home = try TestHome.secured()
-    let arguments = ["names", "messaging", "--credential", "password"]
+    let arguments = ["items", "messaging", "--credential", "password"]
     let found = try Tool.run(
       arguments + ["--home", home.path],
       environment: ["CREDENTIALS_DIRECTORY": home.folder.url.path])
@@ -140,10 +140,10 @@ import Testing
     chmod(file, mode_t(mode))
     let password = ["--password-file", home.folder.path("password")]
     let arguments: [String: [String]] = [
-      "password": ["names", "messaging", "--password-file", file],
-      "salt": ["names", "messaging", "--salt-file", file] + password,
+      "password": ["items", "messaging", "--password-file", file],
+      "salt": ["items", "messaging", "--salt-file", file] + password,
       "new password": ["change-password", "messaging", "--new-password-file", file] + password,
-      "recovery code": ["names", "messaging", "--recovery-code-file", file],
+      "recovery code": ["items", "messaging", "--recovery-code-file", file],
     ]
     let before = try home.contents()
     let refused = try Tool.run(arguments[what, default: []] + ["--home", home.path])
@@ -159,7 +159,7 @@ import Testing
     let home = try TestHome.secured()
     let file = home.folder.path("password")
     chmod(file, 0o644)
-    let names = ["names", "messaging", "--home", home.path]
+    let names = ["items", "messaging", "--home", home.path]
     for path in ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"] {
       let child = try Child(
         names + ["--password-file", path], environment: [:],
@@ -184,13 +184,13 @@ import Testing
   @Test func `a credential name that is a path is refused`() throws {
     let home = try TestHome.secured()
     let outcome = try home.run(
-      "names", "messaging", "--credential", "../password",
+      "items", "messaging", "--credential", "../password",
       environment: ["CREDENTIALS_DIRECTORY": home.folder.url.path])
     #expect(outcome.status == 64)
   }
 
   @Test func `a missing password file ends with 77`() throws {
-    let outcome = try TestHome.secured().run("names", "messaging", "--password-file", "/nowhere/x")
+    let outcome = try TestHome.secured().run("items", "messaging", "--password-file", "/nowhere/x")
     #expect(outcome.status == 77)
   }
 
@@ -200,10 +200,10 @@ import Testing
     let created = try home.run(
       "create", "v", "--new-password-file", home.folder.path("password"), "--new-salt-file", salt)
     #expect(created.status == 0)
-    #expect(try home.unlocked("names", "v").status == 77)
-    #expect(try home.unlocked("names", "v", "--salt-file", salt).status == 0)
+    #expect(try home.unlocked("items", "v").status == 77)
+    #expect(try home.unlocked("items", "v", "--salt-file", salt).status == 0)
     #expect(
-      try home.unlocked("names", "v", "--salt-file", home.folder.path("wrong")).status == 77)
+      try home.unlocked("items", "v", "--salt-file", home.folder.path("wrong")).status == 77)
   }
 
   @Test func `an empty new password is refused`() throws {

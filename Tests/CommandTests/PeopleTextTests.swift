@@ -27,9 +27,9 @@ import Testing
     let home = try TestHome.secured()
     let name = Self.hostile
     #expect(try home.unlocked("set", "messaging", name, input: "value").status == 0)
-    let text = try home.unlocked("names", "messaging").text
+    let text = try home.unlocked("items", "messaging").text
     #expect(text == "string\t\(Self.shown)\n")
-    let json = try home.unlocked("names", "messaging", "--json").output
+    let json = try home.unlocked("items", "messaging", "--json").output
     struct Names: Decodable {
       struct Item: Decodable { let name: String }
       let items: [Item]

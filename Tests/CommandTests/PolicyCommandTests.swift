@@ -54,7 +54,7 @@ import Testing
   @Test func `a password that breaks a rule ends with 78, and can still be changed`() throws {
     let home = try home()
     #expect(try home.unlocked("policy", "set", "v", "--digit").status == 0)
-    let refused = try home.unlocked("names", "v")
+    let refused = try home.unlocked("items", "v")
     #expect(refused.status == 78)
     #expect(refused.errors.contains("demands a digit"))
     #expect(refused.errors.contains("hint: change the password"))
@@ -65,7 +65,7 @@ import Testing
     let better = try home.folder.file("better", Array("correct horse 2".utf8))
     #expect(
       try home.unlocked("change-password", "v", "--new-password-file", better).status == 0)
-    #expect(try home.run("names", "v", "--password-file", better).status == 0)
+    #expect(try home.run("items", "v", "--password-file", better).status == 0)
   }
 
   @Test func `create and secure refuse a password that is too short`() throws {
@@ -80,21 +80,21 @@ import Testing
   {
     let home = try home()
     try putRecord(9, waitingSeconds: 60, in: home)
-    let refused = try home.unlocked("names", "v")
+    let refused = try home.unlocked("items", "v")
     #expect(refused.status == 75)
     #expect(refused.errors.contains("hint: try again in "))
     let status = try home.run("status", "v").text
     #expect(status.contains("failures   9 since then: no attempt is taken for "))
     try putRecord(9, waitingSeconds: -1, in: home)
-    #expect(try home.unlocked("names", "v").status == 0)
+    #expect(try home.unlocked("items", "v").status == 0)
   }
 
   @Test func `status shows failed attempts and the last opening`() throws {
     let home = try home()
     #expect(try home.run("status", "v").text.contains("opened     not known\nfailures   0"))
-    #expect(try home.run("names", "v", "--password-file", home.folder.path("wrong")).status == 77)
+    #expect(try home.run("items", "v", "--password-file", home.folder.path("wrong")).status == 77)
     #expect(try home.run("status", "v", "--json").text.contains(#""failedAttempts":1"#))
-    #expect(try home.unlocked("names", "v").status == 0)
+    #expect(try home.unlocked("items", "v").status == 0)
     let status = try home.run("status", "v", "--json").text
     #expect(status.contains(#""failedAttempts":0"#))
     let year = Calendar(identifier: .gregorian).component(.year, from: Date())
@@ -105,10 +105,10 @@ import Testing
     let home = try home()
     #expect(try home.unlocked("policy", "set", "v", "--retry-limit", "1").status == 0)
     let wrong = home.folder.path("wrong")
-    #expect(try home.run("names", "v", "--password-file", wrong).status == 77)
-    let wiped = try home.run("names", "v", "--password-file", wrong)
+    #expect(try home.run("items", "v", "--password-file", wrong).status == 77)
+    let wiped = try home.run("items", "v", "--password-file", wrong)
     #expect(wiped.status == 78)
     #expect(wiped.errors.contains("was deleted"))
-    #expect(try home.unlocked("names", "v").status == 66)
+    #expect(try home.unlocked("items", "v").status == 66)
   }
 }

@@ -40,7 +40,7 @@ struct SessionCommandTests {
     try unlock("--for", "1s")
     defer { lock() }
     let deadline = Date().addingTimeInterval(120)
-    while try home.run("names", "messaging").status != 77 {
+    while try home.run("items", "messaging").status != 77 {
       try #require(Date() < deadline)
       usleep(50_000)
     }
@@ -50,7 +50,7 @@ struct SessionCommandTests {
     try unlock()
     defer { lock() }
     let wrong = home.folder.path("wrong")
-    #expect(try home.run("names", "messaging", "--password-file", wrong).status == 77)
+    #expect(try home.run("items", "messaging", "--password-file", wrong).status == 77)
     // A session cannot extend itself.
     #expect(try home.run("unlock", "messaging", "--for", "7d").status == 77)
   }
@@ -87,7 +87,7 @@ struct SessionCommandTests {
     let outcome = try home.run(
       "unlock", "messaging", "--password-file", home.folder.path("wrong"))
     #expect(outcome.status == 77)
-    #expect(try home.run("names", "messaging").status == 77)
+    #expect(try home.run("items", "messaging").status == 77)
   }
 
   @Test(arguments: [
@@ -120,7 +120,7 @@ struct SessionCommandTests {
     defer { _ = try? home.run("lock", "v") }
     #expect(try home.run("delete", "v").status == 0)
     #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
-    let after = try home.run("names", "v")
+    let after = try home.run("items", "v")
     #expect(after.status == 77)
     #expect(!after.errors.contains("session"))
   }
@@ -131,7 +131,7 @@ struct SessionCommandTests {
     #expect(try home.unlocked("unlock", "v").status == 0)
     defer { _ = try? home.run("lock", "v") }
     #expect(try home.unlocked("rotate", "v").status == 0)
-    let after = try home.run("names", "v")
+    let after = try home.run("items", "v")
     #expect(after.status == 77)
     #expect(!after.errors.contains("session"))
   }
@@ -182,7 +182,7 @@ struct SessionCommandTests {
     let received = try Tool.run(["queue", "receive", "c"] + source, through: refused)
     #expect(received.text == "first\n", "\(received.errors)")
     #expect(received.errors.isEmpty)
-    let without = try Tool.run(["names", "messaging", "--home", home.path], through: refused)
+    let without = try Tool.run(["items", "messaging", "--home", home.path], through: refused)
     #expect(without.status == 77)
     #expect(without.errors.contains("needs a password"))
     for arguments in [

@@ -82,7 +82,7 @@ struct SessionEndTests {
     publisher.publish("one")
     try publisher.waitForCommit(1)
     let deadline = Date().addingTimeInterval(120)
-    while try home.run("names", "messaging").status != 77 { try #require(Date() < deadline) }
+    while try home.run("items", "messaging").status != 77 { try #require(Date() < deadline) }
     usleep(600_000)
     publisher.publish("two")
     #expect(publisher.finish() == 0)

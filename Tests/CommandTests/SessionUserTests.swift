@@ -21,18 +21,18 @@ struct SessionUserTests {
   }
 
   @Test func `a service uses the session that its user started elsewhere, until it ends`() throws {
-    #expect(try user.run(home, "names", "messaging").status == 77)
+    #expect(try user.run(home, "items", "messaging").status == 77)
     #expect(try unlock("messaging", "60s") == 0)
-    #expect(try user.run(home, "names", "messaging").status == 0)
+    #expect(try user.run(home, "items", "messaging").status == 0)
     #expect(try user.run(home, "queue", "receive", "c").text == "first\n")
     #expect(try user.run(home, "lock", "messaging").status == 0)
-    #expect(try user.run(home, "names", "messaging").status == 77)
+    #expect(try user.run(home, "items", "messaging").status == 77)
   }
 
   @Test func `the kernel ends a service's session after its duration`() throws {
     #expect(try unlock("messaging", "1s") == 0)
     let deadline = Date().addingTimeInterval(120)
-    while try user.run(home, "names", "messaging").status != 77 {
+    while try user.run(home, "items", "messaging").status != 77 {
       try #require(Date() < deadline)
     }
     // Root reads the kernel's list of keys.
@@ -43,9 +43,9 @@ struct SessionUserTests {
 
   @Test func `root can neither use nor end another user's session by default`() throws {
     #expect(try unlock("messaging", "60s") == 0)
-    #expect(try home.run("names", "messaging").status == 77)
+    #expect(try home.run("items", "messaging").status == 77)
     #expect(try home.run("lock", "messaging").status == 0)
-    #expect(try user.run(home, "names", "messaging").status == 0)
+    #expect(try user.run(home, "items", "messaging").status == 0)
     #expect(try user.run(home, "lock", "messaging").status == 0)
   }
 
@@ -54,10 +54,10 @@ struct SessionUserTests {
     #expect(try user.run(home, "create", "v", "--new-password-file", password).status == 0)
     #expect(try unlock("v", "60s") == 0)
     #expect(try unlock("messaging", "60s") == 0)
-    #expect(try user.run(home, "names", "v").status == 0)
+    #expect(try user.run(home, "items", "v").status == 0)
     #expect(try user.run(home, "lock", "--all").status == 0)
-    #expect(try user.run(home, "names", "v").status == 77)
-    #expect(try user.run(home, "names", "messaging").status == 77)
+    #expect(try user.run(home, "items", "v").status == 77)
+    #expect(try user.run(home, "items", "messaging").status == 77)
   }
 
   @Test func `another user who possesses the keyring cannot read the session's key`() throws {

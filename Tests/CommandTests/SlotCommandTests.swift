@@ -82,19 +82,19 @@ import Testing
     let bytes = Array(0x20...0x3E) + [0x0A] as [UInt8]
     let key = try keyFile("key", bytes, in: home)
     #expect(try byCode(home, "slots", "add", "v", "usb", "--new-slot-key-file", key).status == 0)
-    #expect(try home.run("get", "v", "name", "--slot-key-file", key).text == "value")
+    #expect(try home.run("get", "v", "name", "--unlock-key-file", key).text == "value")
     let byDescriptor = try Tool.run(
-      ["get", "v", "name", "--home", home.path, "--slot-key-fd", "3"], descriptors: [3: bytes])
+      ["get", "v", "name", "--home", home.path, "--unlock-key-fd", "3"], descriptors: [3: bytes])
     #expect(byDescriptor.text == "value")
     let other = try keyFile("other", in: home)
-    #expect(try home.run("get", "v", "name", "--slot-key-file", other).status == 77)
+    #expect(try home.run("get", "v", "name", "--unlock-key-file", other).status == 77)
     let added = try Tool.run(
       [
         "slots", "add", "v", "spare", "--new-slot-key-fd", "3", "--home", home.path,
-        "--slot-key-file", key,
+        "--unlock-key-file", key,
       ], descriptors: [3: Array(0x20...0x3F)])
     #expect(added.status == 0)
-    #expect(try home.run("get", "v", "name", "--slot-key-file", other).text == "value")
+    #expect(try home.run("get", "v", "name", "--unlock-key-file", other).text == "value")
   }
 
   @Test func `a key file of the wrong length or with open permissions ends with 77`() throws {
@@ -103,7 +103,7 @@ import Testing
     let loose = try keyFile("loose", in: home, mode: 0o640)
     let before = try home.contents()
     for path in [short, loose, home.folder.path("absent")] {
-      let opened = try home.run("get", "v", "name", "--slot-key-file", path)
+      let opened = try home.run("get", "v", "name", "--unlock-key-file", path)
       #expect(opened.status == 77, "\(opened.errors)")
       let added = try byCode(home, "slots", "add", "v", "usb", "--new-slot-key-file", path)
       #expect(added.status == 77, "\(added.errors)")
@@ -161,26 +161,26 @@ import Testing
     let before = try home.contents()
     let password = home.folder.path("password")
     let code = home.folder.path("code")
-    let forgotten = try home.run("rotate", "v", "--slot-key-file", key, "--password-file", password)
+    let forgotten = try home.run("rotate", "v", "--unlock-key-file", key, "--password-file", password)
     #expect(forgotten.status == 77)
     #expect(forgotten.errors.contains("recovery:paper"))
-    #expect(try home.run("rotate", "v", "--slot-key-file", key).status == 77)
+    #expect(try home.run("rotate", "v", "--unlock-key-file", key).status == 77)
     #expect(
       try home.run(
-        "rotate", "v", "--slot-key-file", key, "--recovery-code-file", code,
+        "rotate", "v", "--unlock-key-file", key, "--recovery-code-file", code,
         "--password-file", home.folder.path("wrong")
       ).status == 77)
     #expect(
-      try home.run("rotate", "v", "--slot-key-file", key, "--drop", "card", "--drop", "password")
+      try home.run("rotate", "v", "--unlock-key-file", key, "--drop", "card", "--drop", "password")
         .status == 66)
     #expect(try home.run("rotate", "v", "--drop", "password").status == 77)
     #expect(try home.contents() == before)
     let rotated = try home.run(
-      "rotate", "v", "--slot-key-file", key, "--password-file", password, "--drop", "paper")
+      "rotate", "v", "--unlock-key-file", key, "--password-file", password, "--drop", "paper")
     #expect(rotated.status == 0)
     #expect(rotated.output.isEmpty)
     #expect(try home.unlocked("get", "v", "name").text == "value")
-    #expect(try home.run("get", "v", "name", "--slot-key-file", key).text == "value")
+    #expect(try home.run("get", "v", "name", "--unlock-key-file", key).text == "value")
     #expect(try byCode(home, "get", "v", "name").status == 66)
   }
 
@@ -213,11 +213,11 @@ import Testing
     ["slots", "add", "v", "n"],
     ["slots", "add", "v", "n", "--recovery-code", "--new-slot-key-file", "f"],
     ["slots", "add", "v", "n", "--new-slot-key-fd", "3", "--password-fd", "3"],
-    ["get", "v", "n", "--recovery-code-file", "f", "--slot-key-file", "f"],
+    ["get", "v", "n", "--recovery-code-file", "f", "--unlock-key-file", "f"],
     ["get", "v", "n", "--recovery-code-file", "f", "--password-file", "f"],
-    ["get", "v", "n", "--slot-key-file", "f", "--salt-file", "f"],
-    ["rotate", "v", "--slot-key-fd", "3", "--recovery-code-fd", "3"],
-    ["set", "v", "n", "--slot-key-fd", "0"],
+    ["get", "v", "n", "--unlock-key-file", "f", "--salt-file", "f"],
+    ["rotate", "v", "--unlock-key-fd", "3", "--recovery-code-fd", "3"],
+    ["set", "v", "n", "--unlock-key-fd", "0"],
     ["slots", "remove", "v"],
   ])
   func `a wrong command line ends with 64`(arguments: [String]) throws {

@@ -90,7 +90,7 @@ import Testing
     let person = try Person()
     let files = try ScratchFolder()
     let child = try start(
-      ["names", "messaging", "--home", home.path], at: person, input: "", files: files)
+      ["items", "messaging", "--home", home.path], at: person, input: "", files: files)
     try person.answer("Password of vault messaging: ", with: "wrong")
     #expect(child.wait() == 77)
   }
@@ -106,7 +106,7 @@ import Testing
       try person.answer("The same again: ", with: again)
       #expect(child.wait() == status)
     }
-    #expect(try home.unlocked("names", "v").status == 0)
+    #expect(try home.unlocked("items", "v").status == 0)
   }
 
   @Test func `a password that the terminal can have cut off is refused`() throws {
@@ -143,7 +143,7 @@ import Testing
     let holder = open(person.terminal, O_RDWR | O_NOCTTY)
     defer { close(holder) }
     let child = try start(
-      ["names", "messaging", "--home", home.path], at: person, input: "", files: files)
+      ["items", "messaging", "--home", home.path], at: person, input: "", files: files)
     var settings = termios()
     let deadline = Date().addingTimeInterval(120)
     repeat {
@@ -217,7 +217,7 @@ import Testing
     let holder = open(person.terminal, O_RDWR | O_NOCTTY)
     defer { close(holder) }
     let child = try start(
-      ["names", "messaging", "--home", home.path], at: person, files: files,
+      ["items", "messaging", "--home", home.path], at: person, files: files,
       through: Self.job + [files.path("id")])
     try person.waitFor("Password of vault messaging: ")
     person.press("\u{3}")
@@ -229,7 +229,7 @@ import Testing
     let home = try TestHome.secured()
     let person = try Person()
     let files = try ScratchFolder()
-    let child = try start(["names", "messaging", "--home", home.path], at: person, files: files)
+    let child = try start(["items", "messaging", "--home", home.path], at: person, files: files)
     try person.waitFor("Password of vault messaging: ")
     kill(child.id, SIGPIPE)
     person.press(TestHome.password + "\n")
@@ -272,7 +272,7 @@ import Testing
     let person = try Person()
     let files = try ScratchFolder()
     let child = try start(
-      ["names", "messaging", "--home", home.path], at: person, files: files,
+      ["items", "messaging", "--home", home.path], at: person, files: files,
       through: Self.background + [how])
     #expect(child.wait() == 77)
     let errors = String(decoding: try files.bytes("errors"), as: UTF8.self)
@@ -284,7 +284,7 @@ import Testing
     let home = try TestHome.secured()
     let person = try Person()
     let files = try ScratchFolder()
-    let child = try start(["names", "messaging", "--home", home.path], at: person, files: files)
+    let child = try start(["items", "messaging", "--home", home.path], at: person, files: files)
     try person.waitFor("Password of vault messaging: ")
     person.press("\u{4}")  // Control-D: the end of the input
     #expect(child.wait() == 77)
@@ -297,7 +297,7 @@ import Testing
     let person = try Person()
     let files = try ScratchFolder()
     let child = try start(
-      ["names", "messaging", "--home", home.path], at: person, files: files,
+      ["items", "messaging", "--home", home.path], at: person, files: files,
       through: [
         "/usr/bin/python3", "-c",
         "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])",
@@ -324,19 +324,19 @@ import Testing
       person.readOutput()
       return (status, person.seen)
     }
-    var outcome = try open(["names", "v", "--recovery-code-prompt"])
+    var outcome = try open(["items", "v", "--recovery-code-prompt"])
     #expect(outcome.status == 0)
     #expect(!outcome.seen.contains(code.lowercased().prefix(20)))
     outcome = try open(["rotate", "v", "--recovery-code-prompt", "--drop", "password"])
     #expect(outcome.status == 0)
     // A vault without a password asks for the recovery code by default.
-    outcome = try open(["names", "v"])
+    outcome = try open(["items", "v"])
     #expect(outcome.status == 0)
-    let alone = try home.run("names", "v")
+    let alone = try home.run("items", "v")
     #expect(alone.status == 77)
     #expect(alone.errors.contains("hint: give --recovery-code-file"))
     #expect(
-      try home.run("names", "v", "--recovery-code-prompt", "--slot-key-file", "x").status == 64)
+      try home.run("items", "v", "--recovery-code-prompt", "--unlock-key-file", "x").status == 64)
   }
 
   @Test func `the terminal asks for a salt with --salt-prompt, and for a new salt twice`() throws {
@@ -353,7 +353,7 @@ import Testing
     for (salt, status) in [("some salt", 0), ("another", 77)] as [(String, Int32)] {
       person = try Person()
       child = try start(
-        ["names", "v", "--salt-prompt", "--home", home.path], at: person, files: files)
+        ["items", "v", "--salt-prompt", "--home", home.path], at: person, files: files)
       try person.answer("Password of vault v: ", with: TestHome.password)
       try person.answer("Salt of vault v: ", with: salt)
       #expect(child.wait() == status)

@@ -26,7 +26,7 @@ import Testing
     #expect(try home.contents() == before)
   }
 
-  @Test(arguments: [["status", "no"], ["names", "no"], ["delete", "no"], ["get", "no", "x"]])
+  @Test(arguments: [["status", "no"], ["items", "no"], ["delete", "no"], ["get", "no", "x"]])
   func `a missing vault ends with 66`(arguments: [String]) throws {
     let home = try TestHome.secured()
     let outcome = try Tool.run(arguments + ["--home", home.path])
@@ -77,7 +77,7 @@ import Testing
     for arguments in [
       ["queue", "publish", "c"], ["queue", "receive", "c"], ["queue", "verify"],
       ["queue", "rekey"], ["queue", "salvage"], ["set", "messaging", "token"],
-      ["names", "messaging"], ["verify", "messaging"], ["rotate", "messaging"],
+      ["items", "messaging"], ["verify", "messaging"], ["rotate", "messaging"],
       ["queue", "import", home.folder.path("password")],
     ] {
       let outcome = try run(home, arguments)
@@ -121,14 +121,14 @@ import Testing
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
     let again = try home.run("secure", "--new-password-file", home.folder.path("wrong"))
     #expect(again.status == 73)
-    #expect(try home.unlocked("names", "messaging").status == 0)
+    #expect(try home.unlocked("items", "messaging").status == 0)
   }
 
   @Test func `delete needs --force for a messaging vault whose database exists`() throws {
     let home = try TestHome.secured()
     let refused = try home.run("delete", "messaging")
     #expect(refused.status == 78)
-    #expect(try home.unlocked("names", "messaging").status == 0)
+    #expect(try home.unlocked("items", "messaging").status == 0)
     #expect(try home.run("delete", "messaging", "--force").status == 0)
     let outcome = try home.run("queue", "publish", "c", input: "a\n")
     #expect(outcome.status == 66)
@@ -145,12 +145,12 @@ import Testing
     #expect(try home.unlocked("set", "v", "raw", "--binary", input: "x").status == 0)
     #expect(try home.unlocked("get", "v", "bytes").output == bytes)
     #expect(try home.unlocked("get", "v", "text").text == "é\n")
-    #expect(try home.unlocked("names", "v").text == "binary\tbytes\nbinary\traw\nstring\ttext\n")
+    #expect(try home.unlocked("items", "v").text == "binary\tbytes\nbinary\traw\nstring\ttext\n")
     #expect(
-      try home.unlocked("names", "v", "--json").text.contains(#"{"kind":"binary","name":"raw"}"#))
-    #expect(try home.unlocked("remove", "v", "raw").status == 0)
+      try home.unlocked("items", "v", "--json").text.contains(#"{"kind":"binary","name":"raw"}"#))
+    #expect(try home.unlocked("unset", "v", "raw").status == 0)
     #expect(try home.unlocked("get", "v", "raw").status == 66)
-    #expect(try home.unlocked("remove", "v", "raw").status == 66)
+    #expect(try home.unlocked("unset", "v", "raw").status == 66)
     #expect(try home.unlocked("set", "v", "", input: "x").status == 64)
     let longName = String(repeating: "n", count: 256)
     #expect(try home.unlocked("set", "v", longName, input: "x").status == 64)

@@ -24,13 +24,13 @@ struct CredentialOptions: ParsableArguments {
   var asksForRecoveryCode = false
 
   @Option(
-    name: .customLong("slot-key-file"),
+    name: .customLong("unlock-key-file"),
     help: ArgumentHelp(
       "Open the vault with a key file: 32 bytes, readable only by its owner.", valueName: "file"))
   var slotKeyFile: String?
 
   @Option(
-    name: .customLong("slot-key-fd"),
+    name: .customLong("unlock-key-fd"),
     help: ArgumentHelp(
       "Open the vault with a key file read from a file descriptor.", valueName: "n"))
   var slotKeyDescriptor: Int32?

@@ -100,12 +100,12 @@ struct KeptSecretOptions: ParsableArguments {
   var recoveryCodePromptCount: Int
 
   @Option(
-    name: .customLong("slot-key-file"),
+    name: .customLong("unlock-key-file"),
     help: ArgumentHelp("Keep the slot of a key file. Can be repeated.", valueName: "file"))
   var slotKeyFiles: [String] = []
 
   @Option(
-    name: .customLong("slot-key-fd"),
+    name: .customLong("unlock-key-fd"),
     help: ArgumentHelp(
       "Keep the slot of a key file read from a file descriptor. Can be repeated.",
       valueName: "n"))

@@ -77,10 +77,10 @@ struct SetCommand: AsyncParsableCommand {
   }
 }
 
-/// The command `datavault names VAULT`.
-struct NamesCommand: AsyncParsableCommand {
+/// The command `datavault items VAULT`.
+struct ItemsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "names", abstract: "List the names and kinds of a vault's items.")
+    commandName: "items", abstract: "List the names and kinds of a vault's items.")
 
   @OptionGroup var vault: VaultArgument
   @OptionGroup var report: ReportOptions
@@ -97,16 +97,16 @@ struct NamesCommand: AsyncParsableCommand {
   }
 }
 
-/// An item in the report of `names`.
+/// An item in the report of `items`.
 private struct ItemReport: Encodable {
   let name: String
   let kind: String
 }
 
-/// The command `datavault remove VAULT NAME`.
-struct RemoveCommand: AsyncParsableCommand {
+/// The command `datavault unset VAULT NAME`.
+struct UnsetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "remove", abstract: "Remove an item from a vault.")
+    commandName: "unset", abstract: "Remove an item from a vault.")
 
   @OptionGroup var item: ItemArguments
   @OptionGroup var home: HomeOptions

@@ -14,7 +14,7 @@ struct MessageOptions: ParsableArguments {
   var headers: [HeaderArgument] = []
 
   @Option(
-    name: .customLong("key"),
+    name: .customLong("ordering-key"),
     help: ArgumentHelp(
       "The ordering key. A consumer gets its messages one at a time, in order.",
       valueName: "key"))

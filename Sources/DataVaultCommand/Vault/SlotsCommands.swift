@@ -163,7 +163,7 @@ struct RotateCommand: AsyncParsableCommand {
     commandName: "rotate", abstract: "Create new keys for a vault, and remove slots.",
     discussion: """
       Example:
-        datavault rotate backup --slot-key-file usb.key --drop recovery:paper
+        datavault rotate backup --unlock-key-file usb.key --drop recovery:paper
 
       Give the secret of each slot to keep, and name every other slot with --drop. Old keys, from \
       a removed slot or an older copy of the vault, do not open what is written afterwards. The \
@@ -198,7 +198,7 @@ struct RotateCommand: AsyncParsableCommand {
     guard secrets.count > 0 else {
       throw CommandFailure(
         .notPermitted, "no secret was given that opens vault '\(id)'",
-        hint: "give --recovery-code-file, --slot-key-file or --password-file for each slot to keep")
+        hint: "give --recovery-code-file, --unlock-key-file or --password-file for each slot to keep")
     }
     try await vault.unlock(with: secrets.copy(at: 0))
     try await vault.rotate(keeping: secrets, dropping: dropped)

@@ -48,7 +48,7 @@ struct VaultAccess {
         }
         throw CommandFailure(
           .notPermitted, "vault '\(id)' has neither a password nor a recovery code to ask for",
-          hint: "give --slot-key-file FILE or --slot-key-fd N")
+          hint: "give --unlock-key-file FILE or --unlock-key-fd N")
       }
       try await unlock(with: credentials.read(for: id))
       return vault

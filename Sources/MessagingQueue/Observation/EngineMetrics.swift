@@ -120,12 +120,12 @@ enum MetricName: String, CaseIterable {
   case expired = "datavault_messages_expired_total"
   case deadLettered = "datavault_messages_dead_lettered_total"
   case redriven = "datavault_messages_redriven_total"
-  case retired = "datavault_messages_retired_total"
+  case retired = "datavault_messages_removed_by_retention_total"
   case purged = "datavault_messages_purged_total"
   case leasesExpired = "datavault_leases_expired_total"
 
   // A recorder and timers.
-  case commitOperations = "datavault_commit_verbs"
+  case commitOperations = "datavault_commit_operations"
   case commitWork = "datavault_commit_work_seconds"
   case commitSync = "datavault_commit_sync_seconds"
 
@@ -135,10 +135,10 @@ enum MetricName: String, CaseIterable {
   case ready = "datavault_ready_messages"
   case leased = "datavault_leased_messages"
   case delayed = "datavault_delayed_messages"
-  case waiting = "datavault_waiting_messages"
-  case dead = "datavault_dead_messages"
+  case waiting = "datavault_blocked_messages"
+  case dead = "datavault_dead_letters"
   case oldestAge = "datavault_oldest_age_seconds"
-  case unnamedChannels = "datavault_unnamed_channels"
+  case unnamedChannels = "datavault_unlabelled_channels"
 
   // Gauges of a channel.
   case channelMessages = "datavault_channel_messages"
@@ -148,8 +148,8 @@ enum MetricName: String, CaseIterable {
   case consumerReady = "datavault_consumer_ready_messages"
   case consumerLeased = "datavault_consumer_leased_messages"
   case consumerDelayed = "datavault_consumer_delayed_messages"
-  case consumerWaiting = "datavault_consumer_waiting_messages"
-  case consumerDead = "datavault_consumer_dead_messages"
+  case consumerWaiting = "datavault_consumer_blocked_messages"
+  case consumerDead = "datavault_consumer_dead_letters"
   case consumerOldestAge = "datavault_consumer_oldest_age_seconds"
 }
 

@@ -67,7 +67,7 @@ struct CommandLineTool: Sendable {
   private var opening: [String] {
     ["--home", home.path]
       + (usesKeyFile
-        ? ["--slot-key-file", keyFile.path] : ["--password-file", passwordFile.path])
+        ? ["--unlock-key-file", keyFile.path] : ["--password-file", passwordFile.path])
   }
 
   /// The arguments of a queue command that opens the vault.

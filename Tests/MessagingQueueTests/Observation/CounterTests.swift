@@ -166,7 +166,7 @@ import Testing
     while engine.waitingCount < 3 { try await Task.sleep(for: .milliseconds(1)) }
     gate.open()
     for publication in publications { _ = try await publication.value }
-    #expect(try observed.metrics.expectRecorder("datavault_commit_verbs").values == [3])
+    #expect(try observed.metrics.expectRecorder("datavault_commit_operations").values == [3])
     for name in ["work", "sync"] {
       let timer = try observed.metrics.expectTimer("datavault_commit_\(name)_seconds")
       #expect(timer.values.count == 1)

@@ -85,7 +85,7 @@ import Testing
     try await observed.publish("a", to: orders)
     try await observed.engine.observe()
     try await observed.engine.stop()
-    #expect(observed.metrics.recorders.map(\.label) == ["datavault_commit_verbs"])
+    #expect(observed.metrics.recorders.map(\.label) == ["datavault_commit_operations"])
     #expect(observed.count("messages_published") == 1)
   }
 
