@@ -2,6 +2,8 @@ internal import DataVault
 internal import FileLayer
 internal import GRDB
 internal import SealedSQLite
+internal import SealedVFS
+internal import SystemPackage
 internal import VaultCrypto
 
 extension DatabaseCoordinator {
@@ -16,6 +18,27 @@ extension DatabaseCoordinator {
     case .known: return
     case .missing: throw VaultedDatabaseError.rolledBack(state, home)
     case .unreadable(let error): throw error
+    }
+  }
+
+  /// How long a look at the database waits for other connections, before they are locked out.
+  static var connectionBusyMode: Database.BusyMode {
+    .timeout(ProtocolLock.connectionPatience / .seconds(1))
+  }
+
+  /// Throws if a change of key would lose commits; nothing is changed.
+  ///
+  /// That is if the database lacks the anchor of its vault, or if a recovery would leave out frames of the log. An engine
+  /// that starts reports such frames and continues. A change of key would delete them for good.
+  func requireNothingIsLost(of vault: Vault, in anchorStorage: (any AnchorStorage)?) async throws {
+    let busyMode = Self.connectionBusyMode
+    try await requireAnchor(of: vault, in: anchorStorage, busyMode: busyMode)
+    let keys = try await vault.databaseKeys()
+    let fileID = try await vault.binding()?.databaseID ?? []
+    try keys.withFitting(home, fileID: fileID) { key in
+      try look(key: key, busyMode: busyMode, refusesDiscardedFrames: true) { db in
+        _ = try Int.fetchOne(db, sql: "PRAGMA user_version")
+      }
     }
   }
 
@@ -57,7 +80,8 @@ extension DatabaseCoordinator {
   /// If there is a log or a journal, the connection cannot write, so neither is applied. If there
   /// is none, it removes the files that SQLite makes beside the database.
   func look<Finding>(
-    key: borrowing SecretBytes, busyMode: Database.BusyMode, _ body: (Database) throws -> Finding
+    key: borrowing SecretBytes, busyMode: Database.BusyMode, refusesDiscardedFrames: Bool = false,
+    _ body: (Database) throws -> Finding
   ) throws -> Finding {
     var configuration = Configuration()
     configuration.busyMode = busyMode
@@ -66,17 +90,24 @@ extension DatabaseCoordinator {
         at: home.databasePath, key: key, configuration: configuration, over: home.baseVFS,
         removesEmptyLog: try !hasLogOrJournal())
       let finding = Result { try reader.read(body) }
+      let discarded = SealedDatabase.discardedLogTail(of: reader)
       try reader.close()
+      if refusesDiscardedFrames, let discarded {
+        throw VaultedDatabaseError.discardedFrames(discarded.frameCount, home)
+      }
       return try finding.get()
-    } catch  where Self.hasMetHotJournal(error) {
+    } catch  where hasMetHotJournal(error) {
       throw VaultedDatabaseError.hotJournal(beside: home)
     }
   }
 
   /// Whether a connection that cannot write was refused for a journal that SQLite would roll back.
-  private static func hasMetHotJournal(_ error: any Error) -> Bool {
+  private func hasMetHotJournal(_ error: any Error) -> Bool {
     let cause = (error as? SealedDatabaseError)?.underlying ?? error
+    let journal = FilePath("\(home.databasePath)-journal")
+    // SQLite takes anything of this name for a journal, also a directory.
     return (cause as? DatabaseError)?.extendedResultCode == .SQLITE_READONLY_ROLLBACK
+      && (try? home.fileSystem.status(of: journal))?.kind == .regular
   }
 
   /// Commits a new anchor, then stores it in the vault.
@@ -137,6 +168,16 @@ extension DatabaseCoordinator {
 }
 
 extension VaultedDatabaseError {
+  /// A recovery would leave out frames of the log: a power cut tore them, or they are damaged.
+  static func discardedFrames(_ count: Int, _ home: DataVaultHome) -> VaultedDatabaseError {
+    VaultedDatabaseError(
+      .damaged,
+      "the last \(count) frames of \(home.databasePath)-wal are torn or damaged, and a change of key would delete them",
+      hint:
+        "run datavault queue verify; datavault queue salvage copies what is intact, and any other queue "
+        + "command continues without these frames")
+  }
+
   /// SQLite would roll back a journal beside the home's database, which uses a write-ahead log.
   ///
   /// No protocol leaves a journal there: another program does, or an attacker who wants to restore an older state. A

@@ -56,7 +56,7 @@ extension DatabaseCoordinator {
       return try await vault.secure(to: credentials)
     }
     try await settle(vault, anchorStorage: anchorStorage)
-    try await requireAnchor(of: vault, in: anchorStorage, busyMode: Self.connectionBusyMode)
+    try await requireNothingIsLost(of: vault, in: anchorStorage)
     let keys = try await vault.databaseKeys()
     let database = try exclusiveConnection(key: keys.current)
     let pending = SecretBytes.random(byteCount: 32, from: home.vaultParameters.random)
@@ -92,7 +92,7 @@ extension DatabaseCoordinator {
           database == .absent ? .databaseMissing : .databaseMismatch, of: home)
       }
       try await settle(vault, anchorStorage: anchorStorage)
-      try await requireAnchor(of: vault, in: anchorStorage, busyMode: Self.connectionBusyMode)
+      try await requireNothingIsLost(of: vault, in: anchorStorage)
       let keys = try await vault.databaseKeys()
       let database = try exclusiveConnection(key: keys.current)
       guard !keys.hasPending() else {
@@ -113,11 +113,6 @@ extension DatabaseCoordinator {
     } catch {
       throw VaultedDatabaseError(any: error)
     }
-  }
-
-  /// How long the check of the anchor waits for other connections, before they are locked out.
-  static var connectionBusyMode: Database.BusyMode {
-    .timeout(ProtocolLock.connectionPatience / .seconds(1))
   }
 
   /// Locks out every other connection before anything is changed; throws `busy` if there is one.

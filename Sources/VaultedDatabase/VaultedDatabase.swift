@@ -72,7 +72,8 @@ extension VaultedDatabase {
   /// credentials ever opened.
   ///
   /// - Throws: `alreadySecured`; `busy` while a process has the database open, with nothing
-  ///   changed; `databaseMissing`, `databaseMismatch`, `keyMissing` as when opening.
+  ///   changed; `damaged` if a recovery of the log would leave out frames; `databaseMissing`,
+  ///   `databaseMismatch`, `keyMissing` as when opening.
   public static func secure(
     _ home: DataVaultHome, with credentials: borrowing Credentials
   ) async throws(VaultedDatabaseError) {
@@ -118,7 +119,8 @@ extension VaultedDatabase {
   ///   - progress: called with the pages sealed, after each mebibyte and at the end, on the
   ///     change's own thread.
   /// - Throws: `busy` while another connection holds it; `vaultLocked`, `databaseMissing`,
-  ///   `databaseMismatch`; `readOnly`, `diskFull`, `damaged` if it cannot be copied. After an error
+  ///   `databaseMismatch`; `readOnly`, `diskFull`, `damaged` if it cannot be copied or a recovery of
+  ///   the log would leave out frames. After an error
   ///   vault and database are unchanged.
   public static func changeKey(
     of home: DataVaultHome, vault: Vault,

@@ -141,7 +141,8 @@ import Testing
       """
     #expect(
       try run(
-        "publish", "c", "--ndjson", "--header", "type=option", "--ordering-key", "option", input: input
+        "publish", "c", "--ndjson", "--header", "type=option", "--ordering-key", "option",
+        input: input
       ).status == 0)
     let lines = try objects(run("receive", "c", "--ndjson").text)
     #expect(lines.map { $0["payload"] as? String } == ["a", "b", "c"])

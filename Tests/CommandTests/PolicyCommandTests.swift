@@ -56,8 +56,8 @@ import Testing
     #expect(try home.unlocked("policy", "set", "v", "--digit").status == 0)
     let refused = try home.unlocked("items", "v")
     #expect(refused.status == 78)
-    #expect(refused.errors.contains("demands a digit"))
-    #expect(refused.errors.contains("hint: change the password"))
+    #expect(refused.errors.contains("requires a digit"))
+    #expect(refused.errors.contains("hint: run `datavault change-password`"))
     #expect(
       try home.unlocked(
         "change-password", "v", "--new-password-file", home.folder.path("wrong")

@@ -161,7 +161,8 @@ import Testing
     let before = try home.contents()
     let password = home.folder.path("password")
     let code = home.folder.path("code")
-    let forgotten = try home.run("rotate", "v", "--unlock-key-file", key, "--password-file", password)
+    let forgotten = try home.run(
+      "rotate", "v", "--unlock-key-file", key, "--password-file", password)
     #expect(forgotten.status == 77)
     #expect(forgotten.errors.contains("recovery:paper"))
     #expect(try home.run("rotate", "v", "--unlock-key-file", key).status == 77)

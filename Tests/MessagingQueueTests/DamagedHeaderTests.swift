@@ -119,11 +119,9 @@ import VaultedDatabase
   }
 
   @Test(arguments: [0, 1, 16, 4096])
-  func
-    `a database cut to nothing beside its log is damage, and salvage takes the messages of the log`(
-      byteCount: Int
-    ) async throws
-  {
+  func `salvage takes the messages of the log beside a database that was cut to nothing`(
+    byteCount: Int
+  ) async throws {
     let vault = try await killedHome(messageCount: 300)
     try Data(count: byteCount).write(to: database)
     let found = try await MessagingEngine.verify(place.home, vault: vault)

@@ -68,6 +68,42 @@ import VaultedDatabase
     }
   }
 
+  /// A killed home whose log has a changed byte in its middle.
+  private func damageLog(_ start: () async throws -> MessagingEngine) async throws {
+    let engine = try await start()
+    for byte in 1...20 as ClosedRange<UInt8> {
+      try await engine.publish([Message(channel: .orders, payload: [byte])])
+    }
+    let (files, vaultFile) = (try place.databaseFiles(), try place.vaultFile)
+    try await engine.stop()
+    try place.replaceDatabase(files)
+    try place.setVaultFile(vaultFile)
+    let log = place.folder.appendingPathComponent("messaging.db-wal")
+    var bytes = try Data(contentsOf: log)
+    bytes[32 + (bytes.count - 32) / 4120 / 2 * 4120 + 3000] ^= 1
+    try bytes.write(to: log)
+  }
+
+  @Test func `a change of key and securing refuse a damaged log, and change nothing`() async throws
+  {
+    try await damageLog { try await MessagingEngine.start(place.home) }
+    let log = place.folder.appendingPathComponent("messaging.db-wal")
+    let before = try Data(contentsOf: log)
+    let vault = try await Vault.get(
+      .messaging, in: place.home.store, parameters: place.home.vaultParameters)
+    try await vault.unlock(with: .standard)
+    try await expectNoChange(.damaged) {
+      try await VaultedDatabase.changeKey(
+        of: place.home, vault: vault, anchorStorage: EngineAnchorStorage())
+    }
+    await vault.lock()
+    try await expectNoChange(.damaged) {
+      try await VaultedDatabase.secure(
+        place.home, with: EngineHome.credentials, anchorStorage: EngineAnchorStorage())
+    }
+    #expect(try Data(contentsOf: log) == before)
+  }
+
   @Test func `a change of key that was interrupted does not go on with an older copy`() async throws
   {
     let vault = try await place.makeVault()

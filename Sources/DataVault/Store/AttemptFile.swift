@@ -89,10 +89,11 @@ package struct AttemptFile: Sendable {
     of id: VaultID, patience: Duration = LockFile.attemptPatience
   ) throws(VaultError) -> VaultStoreLock {
     guard Self.canWriteRecords else { throw .fileSizeLimit(path) }
-    let reserve = try openReserve()
+    try openReserve().close()
     let lock = try LockFile(lockPath, in: fileSystem)
       .lock(for: "trying to open vault '\(id)'", patience: patience)
-    return VaultStoreLock(reserve: reserve) { lock.release() }
+    // Opened only now, so that callers who wait for the lock hold no descriptors.
+    return VaultStoreLock(reserve: try openReserve()) { lock.release() }
   }
 
   private func openReserve() throws(VaultError) -> DescriptorReserve {
@@ -181,7 +182,7 @@ package struct AttemptFile: Sendable {
 ///
 /// Without it, other threads could take the last descriptors while the attempt is evaluated.
 final class DescriptorReserve: Sendable {
-  /// For the vault's lock and a file beside it. A store on the session bus also keeps a connection open.
+  /// For the vault's lock, a file beside it, and the connection of a store on the session bus.
   private static let count = 4
   /// How many must be free besides: for the lock of attempts, for files that are read, and for libdispatch, which
   /// ends the process if it cannot open one.

@@ -198,7 +198,7 @@ struct RotateCommand: AsyncParsableCommand {
     guard secrets.count > 0 else {
       throw CommandFailure(
         .notPermitted, "no secret was given that opens vault '\(id)'",
-        hint: "give --recovery-code-file, --unlock-key-file or --password-file for each slot to keep")
+        hint: "give --recovery-code-file, --unlock-key-file or --password-file for each slot")
     }
     try await vault.unlock(with: secrets.copy(at: 0))
     try await vault.rotate(keeping: secrets, dropping: dropped)

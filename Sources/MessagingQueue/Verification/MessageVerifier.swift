@@ -159,7 +159,8 @@ package struct MessageVerifier {
         ),
         (
           "\(table)Attempts",
-          rows(table, message, "attempt_count NOT BETWEEN 0 AND \(ReadyDelivery.maximumAttemptCount)")
+          rows(
+            table, message, "attempt_count NOT BETWEEN 0 AND \(ReadyDelivery.maximumAttemptCount)")
         ),
       ]
     }

@@ -98,7 +98,7 @@ import Testing
     try await observed.engine.setRetention(retention, of: orders)
     try await observed.publish("a", "b", "c", to: orders)
     #expect(try await observed.engine.maintain() == 2)
-    #expect(observed.count("messages_retired") == 2)
+    #expect(observed.count("messages_removed_by_retention") == 2)
     #expect(observed.count("messages_purged") == 0)
   }
 

@@ -28,7 +28,7 @@ import Testing
     #expect(observed.gauge("ready_messages") == 5)
     #expect(observed.gauge("leased_messages") == 1)
     #expect(observed.gauge("oldest_age_seconds") == 7)
-    #expect(observed.gauge("unnamed_channels") == 2)
+    #expect(observed.gauge("unlabelled_channels") == 2)
   }
 
   @Test func `gauges name no channel and no consumer by default`() async throws {
@@ -52,7 +52,7 @@ import Testing
     let dimensions = [("channel", "orders"), ("consumer", "audit")]
     #expect(observed.gauge("consumer_ready_messages", dimensions) == 1)
     #expect(observed.gauge("consumer_leased_messages", dimensions) == 1)
-    #expect(observed.gauge("unnamed_channels") == 1)
+    #expect(observed.gauge("unlabelled_channels") == 1)
   }
 
   @Test func `gauges name no more channels than the limit`() async throws {
@@ -65,7 +65,7 @@ import Testing
       .map { $0.dimensions[0].1 }
     #expect(named.sorted() == ["a", "b"])
     #expect(observed.metrics.recorders(label: "datavault_consumer_ready_messages").count == 2)
-    #expect(observed.gauge("unnamed_channels") == 3)
+    #expect(observed.gauge("unlabelled_channels") == 3)
     #expect(observed.gauge("log_messages") == 5)
   }
 
