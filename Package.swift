@@ -104,9 +104,13 @@ let package = Package(
       name: "MemoryWipeTest",
       dependencies: ["CReleasedMemory", "DataVaultTesting", "DataVault", "VaultCrypto"],
       path: "Tests/Support/MemoryWipeTest", swiftSettings: Array(settings.dropFirst())),
+    // Records and breaks what the stores do to the disk, and a clock that a test moves; not a product.
+    .target(
+      name: "FileRecording", dependencies: ["FileLayer", system],
+      path: "Tests/Support/FileRecording", swiftSettings: Array(settings.dropFirst())),
     // Records and breaks what SQLite does to the disk; for tests, not a product.
     .target(
-      name: "FaultVFS", dependencies: ["FileLayer", "CSQLite", system],
+      name: "FaultVFS", dependencies: ["FileLayer", "FileRecording", "CSQLite", system],
       path: "Tests/Support/FaultVFS", swiftSettings: Array(settings.dropFirst())),
     // The operations of an engine, for tests that wait for each of them.
     .target(
@@ -139,7 +143,7 @@ let package = Package(
       dependencies: ["MessagingQueue", "VaultedDatabase", "DataVault", "VaultCrypto"],
       path: "Tests/Support/Tutorial"),
 
-    tests("FileLayerTests", ["FileLayer", system]),
+    tests("FileLayerTests", ["FileRecording", "FileLayer", system]),
     tests("VaultCryptoTests", ["VaultCrypto"]),
     // A session bus and a GNOME Keyring of a test's own.
     .target(
@@ -148,30 +152,38 @@ let package = Package(
     tests(
       "SecretServiceStoreTests",
       [
-        "SecretServiceStore", "PrivateKeyring", "DataVault", "DataVaultTesting", "VaultCrypto",
+        "FileRecording", "SecretServiceStore", "PrivateKeyring", "DataVault", "DataVaultTesting",
+        "VaultCrypto",
         "FileLayer", system,
       ]),
     tests(
       "DataVaultTests",
-      ["DataVault", "DataVaultTesting", "VaultCrypto", "FileLayer", "ProcessMemory", system]),
+      [
+        "FileRecording", "DataVault", "DataVaultTesting", "VaultCrypto", "FileLayer",
+        "ProcessMemory", system,
+      ]),
     tests(
-      "SealedVFSTests", ["SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", "CSQLite", system]),
+      "SealedVFSTests",
+      ["FileRecording", "SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", "CSQLite", system]),
     tests(
       "SealedSQLiteTests",
       [
-        "SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", "ProcessMemory",
+        "FileRecording", "SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS",
+        "ProcessMemory",
         "MovingExamples", grdb, system,
       ]),
     tests(
       "VaultedDatabaseTests",
       [
-        "VaultedDatabase", "DataVault", "DataVaultTesting", "SealedSQLite", "SealedVFS",
+        "FileRecording", "VaultedDatabase", "DataVault", "DataVaultTesting", "SealedSQLite",
+        "SealedVFS",
         "VaultCrypto", "FileLayer", "FaultVFS", grdb, system,
       ]),
     tests(
       "MessagingQueueTests",
       [
-        "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault",
+        "FileRecording", "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS",
+        "DataVault",
         "VaultCrypto", "FileLayer", "FaultVFS", "QueueFixture", "Shop", grdb, logging, metrics,
         system,
         .product(name: "MetricsTestKit", package: "swift-metrics"),
@@ -191,7 +203,8 @@ let package = Package(
     tests(
       "CrashTests",
       [
-        "MessagingQueue", "VaultedDatabase", "DataVault", "SealedSQLite", "SealedVFS",
+        "FileRecording", "MessagingQueue", "VaultedDatabase", "DataVault", "SealedSQLite",
+        "SealedVFS",
         "VaultCrypto", "FileLayer", "FaultVFS", "QueueFixture", "CSQLite", grdb, system,
       ]),
   ]

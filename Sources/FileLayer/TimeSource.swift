@@ -101,3 +101,11 @@ private final class FirstAnswer: Sendable {
     caller.withLock { $0.take() }?.resume(returning: answer)
   }
 }
+
+extension Duration {
+  /// The duration in nanoseconds, rounded toward zero.
+  package var wholeNanoseconds: Int64 {
+    let (seconds, attoseconds) = components
+    return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+  }
+}

@@ -1,5 +1,6 @@
 import DataVault
 import DataVaultTesting
+import FileRecording
 import Testing
 
 @Suite struct RetryLimitTests {

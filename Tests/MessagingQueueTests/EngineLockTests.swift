@@ -1,5 +1,6 @@
 import DataVault
 import FileLayer
+import FileRecording
 import GRDB
 import MessagingQueue
 import Testing

@@ -1,5 +1,6 @@
 import FaultVFS
 import FileLayer
+import FileRecording
 import Foundation
 import GRDB
 import SealedVFS

@@ -1,6 +1,7 @@
 import CSQLite
 import FaultVFS
 import FileLayer
+import FileRecording
 import SealedVFS
 import SystemPackage
 import Testing

@@ -1,6 +1,7 @@
 import DataVault
 import DataVaultTesting
 import FileLayer
+import FileRecording
 import Glibc
 import PrivateKeyring
 import SecretServiceStore

@@ -1,6 +1,7 @@
 import DataVault
 import FaultVFS
 import FileLayer
+import FileRecording
 import Foundation
 import GRDB
 import SystemPackage

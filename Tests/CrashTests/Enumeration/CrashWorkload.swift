@@ -1,5 +1,6 @@
 import FaultVFS
 import FileLayer
+import FileRecording
 import SealedVFS
 import SystemPackage
 import VaultCrypto

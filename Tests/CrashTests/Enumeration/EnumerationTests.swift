@@ -1,3 +1,4 @@
+import FileRecording
 import Foundation
 import Testing
 

@@ -1,6 +1,7 @@
 import DataVault
 import DataVaultTesting
 import FileLayer
+import FileRecording
 import Synchronization
 
 /// Fast test vaults whose clocks and sleep a test controls.

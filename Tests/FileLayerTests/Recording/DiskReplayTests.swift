@@ -1,4 +1,5 @@
 import FileLayer
+import FileRecording
 import SystemPackage
 import Testing
 

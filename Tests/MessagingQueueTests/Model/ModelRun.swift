@@ -1,5 +1,6 @@
 import FaultVFS
 import FileLayer
+import FileRecording
 import GRDB
 import MessagingQueue
 import QueueFixture

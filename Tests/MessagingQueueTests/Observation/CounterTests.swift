@@ -1,4 +1,5 @@
 import FileLayer
+import FileRecording
 import GRDB
 @testable import MessagingQueue
 import MetricsTestKit

@@ -1,6 +1,7 @@
 import CoreMetrics
 import FileLayer
 @testable import MessagingQueue
+import FileRecording
 import MetricsTestKit
 import Testing
 

@@ -1,5 +1,6 @@
 import CoreMetrics
 import DataVault
+import FileRecording
 import Foundation
 import MessagingQueue
 import MetricsTestKit

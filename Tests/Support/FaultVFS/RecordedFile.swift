@@ -1,5 +1,6 @@
 import CSQLite
 import FileLayer
+import FileRecording
 import Glibc
 import SystemPackage
 

@@ -1,5 +1,6 @@
 import CSQLite
 import FileLayer
+import FileRecording
 import SystemPackage
 
 /// SQLite's calls on a recording VFS: <https://sqlite.org/c3ref/vfs.html>.

@@ -1,5 +1,6 @@
-package import FileLayer
+internal import FileLayer
 import CSQLite
+package import FileRecording
 import Synchronization
 package import SystemPackage
 

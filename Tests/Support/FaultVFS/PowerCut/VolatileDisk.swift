@@ -1,4 +1,5 @@
-package import FileLayer
+package import FileRecording
+internal import FileLayer
 package import SystemPackage
 
 /// A disk that follows a recording event by event, and shows at each event what a power cut leaves.

@@ -1,3 +1,4 @@
+package import FileLayer
 internal import Synchronization
 
 /// Clocks that change only when a test moves them.
@@ -40,13 +41,5 @@ package final class ManualTimeSource: TimeSource {
       state.bootID = bootID
       state.sinceBoot = .zero
     }
-  }
-}
-
-extension Duration {
-  /// The duration in nanoseconds, rounded toward zero.
-  package var wholeNanoseconds: Int64 {
-    let (seconds, attoseconds) = components
-    return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
   }
 }

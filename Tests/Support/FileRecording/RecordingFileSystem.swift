@@ -1,3 +1,4 @@
+package import FileLayer
 internal import Synchronization
 package import SystemPackage
 

@@ -1,3 +1,4 @@
+internal import FileLayer
 package import SystemPackage
 
 /// The contents of the disk if the power fails after some of the recorded events.

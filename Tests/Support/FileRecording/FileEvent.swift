@@ -1,3 +1,4 @@
+package import FileLayer
 package import SystemPackage
 
 /// A step that changed the disk, made a change durable, or locked a file.

@@ -1,3 +1,4 @@
+internal import FileLayer
 internal import Synchronization
 package import SystemPackage
 
