@@ -17,15 +17,7 @@ struct Program: AsyncParsableCommand {
         datavault queue receive greetings
 
       Exit codes:
-        64  The command line is wrong.
-        65  The data is damaged, foreign, plain or of a newer version.
-        66  The vault, item or database does not exist.
-        69  The vault store or the kernel's keyring is unavailable.
-        73  The target exists already.
-        74  Input or output failed.
-        75  Busy, or waiting after wrong passwords: try again later.
-        77  Wrong password, locked vault, or no source for a password.
-        78  A policy forbids it.
+        \(ExitStatus.allCases.map { "\($0.rawValue)  \($0.meaning)" }.joined(separator: "\n  "))
       """,
     version: "0.1.0",
     groupedSubcommands: [

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `docs/reference/exit-codes.md` has one row for each error code, with the exit code that the command gives it.
+/// Each error code has one row in the command's tables and one in `docs/reference/exit-codes.md`.
 @Suite struct ExitCodeTests {
   private static let repository = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -19,34 +19,33 @@ import Testing
     try String(contentsOf: repository.appendingPathComponent(path), encoding: .utf8)
   }
 
+  private static func part(of text: String, from start: String, to end: String) throws -> Substring
+  {
+    let start = try #require(text.range(of: start)).upperBound
+    return text[
+      start..<(text.range(of: end, range: start..<text.endIndex)?.lowerBound ?? text.endIndex)]
+  }
+
   /// The rows of the page's table for an error type: code and exit code.
   private static func rows(of type: String) throws -> [String: String] {
     let page = try text("docs/reference/exit-codes.md")
-    let start = try #require(page.range(of: "### `\(type)`")).upperBound
-    let end = page.range(of: "\n### ", range: start..<page.endIndex)?.lowerBound ?? page.endIndex
     return Dictionary(
-      uniqueKeysWithValues: page[start..<end].matches(of: /(?m)^\| `(\w+)` \| ([^|]+) \|/)
+      uniqueKeysWithValues: try part(of: page, from: "### `\(type)`", to: "\n### ")
+        .matches(of: /(?m)^\| `(\w+)` \| ([^|]+) \|/)
         .map { (String($0.output.1), String($0.output.2)) })
   }
 
-  /// The exit codes that `CommandFailure` gives to the codes of an error type; `default` for all others.
+  /// The rows of the command's table for an error type: code and exit code.
   private static func exitCodes(of type: String) throws -> [String: String] {
-    let source = try text("Sources/DataVaultCommand/Output/CommandFailure.swift")
-    let numbers = Dictionary(
+    let source = try text("Sources/DataVaultCommand/Output/ExitStatus.swift")
+    var numbers = Dictionary(
       uniqueKeysWithValues: source.matches(of: /case (\w+) = (\d+)/)
-        .map { (String($0.output.1), String($0.output.2)) })
-    let start = try #require(
-      source.range(of: #"func status\(of \w+: \#(type)(\.Code)?\)"#, options: .regularExpression)
-    ).upperBound
-    let end = try #require(source.range(of: "\n  }", range: start..<source.endIndex)).lowerBound
-    var codes: [String: String] = [:]
-    for row in source[start..<end].matches(of: /case ((?:\.\w+[,\s]*)+):\s*\.(\w+)/) {
-      for code in row.output.1.matches(of: /\.(\w+)/) {
-        codes[String(code.output.1)] = numbers[String(row.output.2)]
-      }
-    }
-    if source[start..<end].contains("default: .inputOutput") { codes["default"] = "74" }
-    return codes
+        .map { (".\($0.output.1)", String($0.output.2)) })
+    numbers["nil"] = "beneath"
+    return try Dictionary(
+      uniqueKeysWithValues: part(of: source, from: "extension \(type):", to: "\n  ]")
+        .matches(of: /\.(\w+): (\.\w+|nil)\b/)
+        .map { (String($0.output.1), try #require(numbers[String($0.output.2)])) })
   }
 
   @Test(arguments: declarations.keys.sorted())
@@ -56,16 +55,18 @@ import Testing
     let path = try #require(Self.declarations[type])
     let declared = try Self.text(path).matches(of: /static let (\w+) = (?:Code|Self)\(/)
       .map { String($0.output.1) }
-    let rows = try Self.rows(of: type)
-    #expect(declared.count > 10)
-    #expect(Set(rows.keys) == Set(declared))
     let exitCodes = try Self.exitCodes(of: type)
-    #expect(exitCodes.count > 2)
-    for (code, exitCode) in rows where Int(exitCode) != nil {
-      #expect(exitCodes[code] ?? exitCodes["default"] == exitCode, "\(code)")
+    #expect(declared.count > 10)
+    #expect(Set(exitCodes.keys) == Set(declared))
+    #expect(try Self.rows(of: type) == exitCodes)
+  }
+
+  @Test func `the page lists each exit code with its name`() throws {
+    let source = try Self.text("Sources/DataVaultCommand/Output/ExitStatus.swift")
+    let page = try Self.text("docs/reference/exit-codes.md")
+    let named = source.matches(of: /case (\w+) = (\d+)/).map {
+      "| \($0.output.2) | `\($0.output.1)` |"
     }
-    for (code, exitCode) in exitCodes where code != "default" {
-      #expect(rows[code] == exitCode, "\(code)")
-    }
+    #expect(named.count == 9 && named.allSatisfy { page.contains($0) })
   }
 }

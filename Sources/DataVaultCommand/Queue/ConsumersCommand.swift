@@ -104,7 +104,7 @@ struct ConsumersRemoveCommand: AsyncParsableCommand {
     let access = EngineAccess(home: try home.home(), credentials: credentials)
     guard try await access.run({ try await $0.removeConsumer(consumer, of: channel) }) else {
       throw CommandFailure(
-        .absent,
+        .notFound,
         "consumer '\(consumer.name)' not found in channel '\(channel.name)'",
         hint: "to list the consumers, run datavault queue consumers list \(channel.name)")
     }

@@ -111,7 +111,7 @@ struct RedriveCommand: AsyncParsableCommand {
     }
     if let chosen, count < chosen.count {
       throw CommandFailure(
-        .absent,
+        .notFound,
         "\(chosen.count - count) of \(chosen.count) messages are not dead letters of \(consumer); "
           + "the others were returned", hint: "to list them, run datavault queue dead-letters")
     }

@@ -98,7 +98,7 @@ struct EngineAccess {
     let hasVault = try await Vault.exists(.messaging, in: home.store)
     guard try hasVault || home.hasDatabase() else {
       throw CommandFailure(
-        .absent, "no queue found in \(home.path)",
+        .notFound, "no queue found in \(home.path)",
         hint: "check --home, or create the queue with datavault queue publish")
     }
   }
@@ -109,7 +109,7 @@ struct EngineAccess {
   private func demandVault() async throws {
     if try await Vault.exists(.messaging, in: home.store) { return }
     throw CommandFailure(
-      .absent, "vault 'messaging' not found in \(home.path)",
+      .notFound, "vault 'messaging' not found in \(home.path)",
       hint: try home.hasDatabase()
         ? "a queue exists: restore vaults/messaging.vault from a backup"
         : "check --home, or create the vault with datavault secure")

@@ -87,7 +87,7 @@ private struct FindingReport: Encodable {
   init(_ finding: VaultFinding) {
     kind = finding.kind.description
     vault = finding.vaultID?.rawValue
-    status = finding.error.map { CommandFailure.status(of: $0) }
+    status = finding.error.flatMap { VaultError.exitCodes[$0] ?? nil }
     isWarning = status == nil
     message = finding.message
     fix = finding.fix
@@ -96,7 +96,7 @@ private struct FindingReport: Encodable {
   init(_ finding: HomeFinding) {
     kind = finding.kind
     vault = nil
-    status = finding.error.map { CommandFailure(translating: $0).status }
+    status = finding.error?.exitStatus
     isWarning = status == nil
     message = finding.message
     fix = finding.fix

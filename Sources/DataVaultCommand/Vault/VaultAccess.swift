@@ -82,7 +82,7 @@ extension DataVaultHome {
   func requireNoSession(of id: VaultID) async throws {
     guard try await liveSession(of: id) != nil else { return }
     throw CommandFailure(
-      .absent,
+      .notFound,
       "vault '\(id)' not found in \(path), although a session opens it: no new vault was created",
       hint:
         "check that the file system of the home is mounted, or end the session with datavault lock "

@@ -44,7 +44,7 @@ struct CreateCommand: AsyncParsableCommand {
     }
     if id == .messaging, try home.hasDatabase() {
       throw CommandFailure(
-        .absent, "a queue already exists in \(home.path): a new vault would not have its key",
+        .notFound, "a queue already exists in \(home.path): a new vault would not have its key",
         hint: "restore vaults/messaging.vault from a backup")
     }
     try await home.requireNoSession(of: id)

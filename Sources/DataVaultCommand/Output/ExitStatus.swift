@@ -1,0 +1,148 @@
+internal import DataVault
+internal import MessagingQueue
+internal import SealedSQLite
+internal import SealedVFS
+internal import VaultedDatabase
+
+/// The exit codes, from sysexits.h.
+enum ExitStatus: Int32, CaseIterable {
+  case usage = 64
+  case badData = 65
+  case notFound = 66
+  case unavailable = 69
+  case exists = 73
+  case inputOutput = 74
+  case tryLater = 75
+  case notPermitted = 77
+  case policy = 78
+
+  /// What it means, as the program's help says it.
+  var meaning: String {
+    switch self {
+    case .usage: "The command line is wrong."
+    case .badData: "The data is damaged, foreign, plain or of a newer version."
+    case .notFound: "The vault, item or database does not exist."
+    case .unavailable: "The vault store or the kernel's keyring is unavailable."
+    case .exists: "The target exists already."
+    case .inputOutput: "Input or output failed."
+    case .tryLater: "Busy, or waiting after wrong passwords: try again later."
+    case .notPermitted: "Wrong password, locked vault, or no source for a password."
+    case .policy: "A policy forbids it."
+    }
+  }
+}
+
+/// An error type of the libraries, with a table of the exit codes of its error codes.
+///
+/// `docs/reference/exit-codes.md` explains the tables. A test compares it with them, and finds an
+/// error code without a row.
+protocol ErrorWithExitCode: Error {
+  associatedtype Code: Hashable
+  var code: Code { get }
+  var message: String { get }
+  var hint: String? { get }
+  var underlying: (any Error)? { get }
+
+  /// Has one row for each error code; nil stands for the exit code of the error beneath.
+  static var exitCodes: [Code: ExitStatus?] { get }
+}
+
+extension ErrorWithExitCode {
+  var exitStatus: ExitStatus {
+    if let status = Self.exitCodes[code] ?? nil { return status }
+    return underlying.map { CommandFailure(translating: $0).status } ?? .inputOutput
+  }
+}
+
+extension VaultError: ErrorWithExitCode {
+  static let exitCodes: [Code: ExitStatus?] = [
+    .invalidArgument: .usage, .nameEmpty: .usage, .nameTooLong: .usage,
+    .damaged: .badData, .newerVersion: .badData, .notSealedData: .badData, .truncated: .badData,
+    .valueTooLarge: .badData, .vaultFull: .badData, .wrongItemKind: .badData,
+    .doesNotExist: .notFound, .itemNotFound: .notFound, .keyMissing: .notFound,
+    .slotNotFound: .notFound,
+    .sessionsUnavailable: .unavailable, .storeUnavailable: .unavailable, .unsupported: .unavailable,
+    .alreadyExists: .exists, .alreadySecured: .exists, .slotExists: .exists,
+    .fileSizeLimit: .inputOutput, .openFileLimit: .inputOutput, .unreadable: .inputOutput,
+    .writeFailed: .inputOutput,
+    .busy: .tryLater, .keyChangePending: .tryLater, .tooManyAttempts: .tryLater,
+    .foreignFile: .notPermitted, .keyFileLength: .notPermitted, .locked: .notPermitted,
+    .permissionsTooOpen: .notPermitted, .recoveryCodeCharacter: .notPermitted,
+    .recoveryCodeLength: .notPermitted, .recoveryCodeMistyped: .notPermitted,
+    .sessionStale: .notPermitted, .slotSecretMissing: .notPermitted, .storeLocked: .notPermitted,
+    .wrongPassword: .notPermitted,
+    .databaseStillExists: .policy, .lastSlot: .policy, .needsDigit: .policy, .needsLower: .policy,
+    .needsSpecial: .policy, .needsUpper: .policy, .notSecured: .policy, .passwordExpired: .policy,
+    .passwordRequired: .policy, .passwordTooShort: .policy, .tooFewUniqueCharacters: .policy,
+    .tooManySlots: .policy, .wiped: .policy,
+  ]
+}
+
+extension EngineError: ErrorWithExitCode {
+  static let exitCodes: [Code: ExitStatus?] = [
+    .vault: nil,
+    .invalidArgument: .usage, .invalidChannel: .usage,
+    .damaged: .badData, .databaseMismatch: .badData, .invalidFile: .badData,
+    .newerVersion: .badData, .payloadTooLarge: .badData, .plainDatabase: .badData,
+    .rolledBack: .badData,
+    .channelMissing: .notFound, .databaseMissing: .notFound, .fileMissing: .notFound,
+    .keyMissing: .notFound, .messagesRemoved: .notFound, .unknownLease: .notFound,
+    .vaultMissing: .notFound,
+    .alreadyExists: .exists,
+    .cancelled: .inputOutput, .diskFull: .inputOutput, .inputOutput: .inputOutput,
+    .outcomeUnknown: .inputOutput, .readOnly: .inputOutput, .stopped: .inputOutput,
+    .busy: .tryLater,
+    .foreignFile: .notPermitted, .vaultLocked: .notPermitted, .wrongPassword: .notPermitted,
+    .notSecured: .policy,
+  ]
+}
+
+extension VaultedDatabaseError: ErrorWithExitCode {
+  static let exitCodes: [Code: ExitStatus?] = [
+    .database: nil, .diskFull: nil, .inputOutput: nil, .invalidArgument: nil, .keyExists: nil,
+    .readOnly: nil, .sameKey: nil, .vault: nil,
+    .damaged: .badData, .databaseMismatch: .badData, .newerVersion: .badData,
+    .plainDatabase: .badData, .rolledBack: .badData,
+    .databaseMissing: .notFound, .keyMissing: .notFound,
+    .alreadySecured: .exists,
+    .busy: .tryLater,
+    .foreignFile: .notPermitted, .vaultLocked: .notPermitted,
+    .databaseStillExists: .policy,
+  ]
+}
+
+extension SealedDatabaseError: ErrorWithExitCode {
+  static let exitCodes: [Code: ExitStatus?] = [
+    .invalidArgument: .usage, .sameKey: .usage,
+    .damaged: .badData, .damagedJournal: .badData, .damagedPage: .badData, .moved: .badData,
+    .newerVersion: .badData, .notPlainDatabase: .badData, .notSealed: .badData,
+    .plainDatabase: .badData, .truncated: .badData, .unrelatedCompanionFile: .badData,
+    .absent: .notFound,
+    .alreadyExists: .exists,
+    .diskFull: .inputOutput, .inputOutput: .inputOutput, .notOnSealedVFS: .inputOutput,
+    .readOnly: .inputOutput, .settingRefused: .inputOutput, .sqlite: .inputOutput,
+    .busy: .tryLater, .notClosed: .tryLater,
+    .foreignFile: .notPermitted, .wrongKey: .notPermitted, .wrongKeyOrNotSQLCipher: .notPermitted,
+  ]
+}
+
+/// Only errors about a key's location reach the command; others are a `SealedDatabaseError`.
+extension SealedFileError: ErrorWithExitCode {
+  var message: String { description }
+  var underlying: (any Error)? { nil }
+
+  static let exitCodes: [Code: ExitStatus?] = [
+    .invalidArgument: .usage,
+    .absent: .inputOutput, .alreadyExists: .inputOutput, .busy: .inputOutput,
+    .damagedJournal: .inputOutput, .damagedPage: .inputOutput, .diskFull: .inputOutput,
+    .foreignFile: .inputOutput, .ioFailed: .inputOutput, .keyInText: .inputOutput,
+    .keyNotNamed: .inputOutput, .malformed: .inputOutput, .moved: .inputOutput,
+    .newerVersion: .inputOutput, .notClosed: .inputOutput, .notDatabaseFile: .inputOutput,
+    .notOnSealedVFS: .inputOutput, .notPlainDatabase: .inputOutput, .notSealed: .inputOutput,
+    .plainDatabase: .inputOutput, .readOnly: .inputOutput, .reserveInUse: .inputOutput,
+    .sameKey: .inputOutput, .sqliteFailed: .inputOutput, .truncated: .inputOutput,
+    .unrelatedCompanionFile: .inputOutput, .vacuumTargetRefused: .inputOutput,
+    .wrongKey: .inputOutput, .wrongKeyOrNotSQLCipher: .inputOutput,
+    .keyFileRefused: .notPermitted,
+  ]
+}
