@@ -39,9 +39,22 @@ package struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
     self.isCrash = isCrash
   }
 
-  /// The next step for a refused file.
+  /// The next step, if one is known.
   package var hint: String? {
-    refusal.map { _ in "check its owner and remove it, or use a directory of this user alone" }
+    if refusal != nil {
+      return "check its owner and remove it, or use a directory of this user alone"
+    }
+    if operation == .synchronize {
+      return "the disk did not confirm the change; open it again to see whether it happened"
+    }
+    return switch errno {
+    case .permissionDenied, .notPermitted: "run as the owner of \(path)"
+    case .noSpace, .diskQuotaExceeded: "free some space and try again"
+    case .readOnlyFileSystem: "mount the file system read-write"
+    case .tooManySymbolicLinkLevels: "replace the symbolic link by the file or directory itself"
+    case .isDirectory: "remove the directory \(path)"
+    default: nil
+    }
   }
 
   package var description: String {

@@ -11,7 +11,7 @@ enum ConnectionSettings {
     try requireSealedVFS(db)
     if let connection = unsafe db.sqliteConnection {
       let count = unsafe SealedConnection.reserveBytes(of: connection)
-      try require(count == 40, "40 reserved bytes in each page (found \(count))")
+      try require(db, count == 40, "40 reserved bytes in each page (found \(count))")
     }
     if creation.autoVacuum != .none, !db.configuration.readonly,
       try Int.fetchOne(db, sql: "PRAGMA page_count") == 0
@@ -27,14 +27,14 @@ enum ConnectionSettings {
   static func makeDurable(_ db: Database, _ durability: Durability) throws {
     try set(db, "synchronous", to: "\(durability.level)", readsBack: durability.level)
     let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode")
-    try require(mode == "wal", "journal_mode=WAL")
+    try require(db, mode == "wal", "journal_mode=WAL")
     try requirePages(db)
   }
 
   /// Runs once on a pool or a reader, because the page size is read from the file.
   static func requirePages(_ db: Database) throws {
     let pageByteCount = try Int.fetchOne(db, sql: "PRAGMA page_size")
-    try require(pageByteCount == 4096, "page_size=4096")
+    try require(db, pageByteCount == 4096, "page_size=4096")
   }
 
   /// Fails closed: the connection must be on the sealed VFS, in the VFS's own SQLite library.
@@ -43,7 +43,7 @@ enum ConnectionSettings {
       unsafe SealedConnection.vfsName(of: connection) == SealedVFS.name,
       try String.fetchOne(db, sql: "SELECT sqlite_source_id()") == SealedConnection.libraryID
     else {
-      throw SealedDatabaseError.notOnSealedVFS(db.configuration.label ?? "the database")
+      throw SealedDatabaseError(.notOnSealedVFS, path: path(of: db))
     }
   }
 
@@ -52,14 +52,16 @@ enum ConnectionSettings {
   ) throws {
     try db.execute(sql: "PRAGMA \(name) = \(value)")
     let found = try Int.fetchOne(db, sql: "PRAGMA \(name)")
-    try require(found == expected, "\(name)=\(value)")
+    try require(db, found == expected, "\(name)=\(value)")
   }
 
-  private static func require(_ condition: Bool, _ setting: String) throws {
+  private static func require(_ db: Database, _ condition: Bool, _ setting: String) throws {
     if !condition {
-      throw SealedDatabaseError(.settingRefused, "SQLite refuses the setting \(setting)")
+      throw SealedDatabaseError(.settingRefused, path: path(of: db), detail: setting)
     }
   }
+
+  private static func path(of db: Database) -> String { db.configuration.label ?? "the database" }
 }
 
 /// The place of a database's key: 32 raw bytes in a key file, or behind an open descriptor.

@@ -21,7 +21,7 @@ extension SealedDatabase {
   ///   - source: the database to copy; no file is left beside it.
   ///   - target: the new database, whose path must be free.
   ///   - progress: receives the pages written and the pages of the source, on the same thread.
-  /// - Throws: `alreadyExists`, `absent`, `wrongKey`, `wrongKeyOrNotSQLCipher`, `notClosed`,
+  /// - Throws: `alreadyExists`, `notFound`, `wrongKey`, `wrongKeyOrNotSQLCipher`, `notClosed`,
   ///   `busy`, `damaged`, `truncated`, `diskFull`, and the errors of
   ///   ``openReader(at:key:configuration:)``; `sqlite` for a schema that needs functions or
   ///   collations that SQLite itself lacks.
@@ -38,17 +38,13 @@ extension SealedDatabase {
     from source: borrowing DatabaseFile, to target: borrowing DatabaseFile, over base: String,
     fileSystem: any FileSystem, progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedDatabaseError) {
-    do throws(SealedFileError) {
-      let made = try makeTarget(target, over: base, fileSystem)
-      try DatabaseCopy(from: openSource(source, over: base), to: made).run(progress: progress)
-    } catch {
-      throw SealedDatabaseError(error)
-    }
+    let made = try makeTarget(target, over: base, fileSystem)
+    try DatabaseCopy(from: openSource(source, over: base), to: made).run(progress: progress)
   }
 
   private static func makeTarget(
     _ file: borrowing DatabaseFile, over base: String, _ fileSystem: any FileSystem
-  ) throws(SealedFileError) -> CopyTarget {
+  ) throws(SealedDatabaseError) -> CopyTarget {
     switch file.encryption {
     case .sealed(let key):
       try .sealed(file.path, key: key, over: base, fileSystem: fileSystem)
@@ -61,7 +57,7 @@ extension SealedDatabase {
 
   private static func openSource(
     _ file: borrowing DatabaseFile, over base: String
-  ) throws(SealedFileError) -> CopySource {
+  ) throws(SealedDatabaseError) -> CopySource {
     switch file.encryption {
     case .sealed(let key): try .sealed(file.path, key: key, over: base)
     case .sqlcipher4(let key): try .sqlcipher4(file.path, key: key, over: base)
@@ -99,29 +95,20 @@ extension SealedDatabase {
     over base: String, fileSystem: any FileSystem
   ) throws(SealedDatabaseError) {
     guard OpenDatabases.registration(of: writer) != nil else {
-      throw .notOnSealedVFS(writer.configuration.label ?? "the database")
+      throw SealedDatabaseError(
+        .notOnSealedVFS, path: writer.configuration.label ?? "the database")
     }
-    let target: CopyTarget
-    do throws(SealedFileError) {
-      target = try CopyTarget.sealed(path, key: key, over: base, fileSystem: fileSystem)
-    } catch {
-      throw SealedDatabaseError(error)
-    }
+    let target = try CopyTarget.sealed(path, key: key, over: base, fileSystem: fileSystem)
     do {
       try writer.writeWithoutTransaction { db in try fill(target.side, from: db) }
     } catch let error as DatabaseError {
-      if let fault = target.registration?.fault(reportedAs: error.reportedCode) {
-        throw SealedDatabaseError(fault)
-      }
-      throw SealedDatabaseError(explaining: error, in: writer)
+      let fault = target.registration?.fault(reportedAs: error.reportedCode)
+      throw fault ?? SealedDatabaseError(explaining: error, in: writer)
     } catch {
-      throw SealedDatabaseError(.sqlite, "\(path): the copy failed", underlying: error)
+      throw SealedDatabaseError(
+        .sqlite, path: path.string, detail: "the copy failed", underlying: error)
     }
-    do throws(SealedFileError) {
-      try target.finish()
-    } catch {
-      throw SealedDatabaseError(error)
-    }
+    try target.finish()
   }
 
   /// Runs the statement with `synchronous = FULL`: SQLite synchronizes the copy as it does the

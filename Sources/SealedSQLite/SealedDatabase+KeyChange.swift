@@ -42,12 +42,8 @@ extension SealedDatabase {
     patience: Duration, over base: String, fileSystem: any FileSystem,
     progress: (PageProgress) -> Void
   ) throws(SealedDatabaseError) -> DiscardedLogTail? {
-    do throws(SealedFileError) {
-      return try SealedVFS.reencrypt(
-        path, from: oldKey, to: newKey, over: base, fileSystem: fileSystem, patience: patience,
-        progress: progress)
-    } catch {
-      throw SealedDatabaseError(error)
-    }
+    try SealedVFS.reencrypt(
+      path, from: oldKey, to: newKey, over: base, fileSystem: fileSystem, patience: patience,
+      progress: progress)
   }
 }

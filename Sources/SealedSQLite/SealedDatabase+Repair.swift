@@ -18,18 +18,13 @@ extension SealedDatabase {
   ///     authentic. It takes about the same time again. Default: true.
   ///   - progress: called after each block of pages or frames, on the same thread.
   /// - Returns: the findings; a damaged page is a finding, not an error.
-  /// - Throws: `wrongKey`, `plainDatabase`, `notSealed`, `newerVersion`, `absent`, `busy`,
+  /// - Throws: `wrongKey`, `plainDatabase`, `notSealed`, `newerVersion`, `notFound`, `busy`,
   ///   `inputOutput`.
   public static func verify(
     at path: FilePath, key: borrowing SecretBytes, checksContents: Bool = true,
     progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedDatabaseError) -> VerificationReport {
-    do throws(SealedFileError) {
-      return try SealedVFS.verify(
-        path, key: key, checksContents: checksContents, progress: progress)
-    } catch {
-      throw SealedDatabaseError(error)
-    }
+    try SealedVFS.verify(path, key: key, checksContents: checksContents, progress: progress)
   }
 }
 
@@ -76,26 +71,21 @@ extension SealedDatabase {
     fileSystem: any FileSystem,
     progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedDatabaseError) -> SalvageReport {
-    do throws(SealedFileError) {
-      let side = try AtomicFileReplacement(newAt: destination, fileSystem)
-      return try withoutActuallyEscaping(progress) { progress throws(SealedFileError) in
-        let image = try SealedImage(
-          source, key: key, fileID: fileID, over: base, progress: { _ in })
-        // Only users who can use the source get access.
-        let lock = try side.claim(like: source)
-        defer { lock.release() }
-        do throws(SealedFileError) {
-          let report = try copy(image, to: side.path, key: newKey, over: base, progress)
-          try side.requireFreePlace()
-          try side.putInPlace()
-          return report
-        } catch {
-          side.discard()
-          throw error
-        }
+    let side = try AtomicFileReplacement(newAt: destination, fileSystem)
+    return try withoutActuallyEscaping(progress) { progress throws(SealedDatabaseError) in
+      let image = try SealedImage(source, key: key, fileID: fileID, over: base, progress: { _ in })
+      // Only users who can use the source get access.
+      let lock = try side.claim(like: source)
+      defer { lock.release() }
+      do throws(SealedDatabaseError) {
+        let report = try copy(image, to: side.path, key: newKey, over: base, progress)
+        try side.requireFreePlace()
+        try side.putInPlace()
+        return report
+      } catch {
+        side.discard()
+        throw error
       }
-    } catch {
-      throw SealedDatabaseError(error)
     }
   }
 
@@ -103,7 +93,7 @@ extension SealedDatabase {
   private static func copy(
     _ image: SealedImage, to side: FilePath, key: borrowing SecretBytes, over base: String,
     _ progress: @escaping (PageProgress) -> Void
-  ) throws(SealedFileError) -> SalvageReport {
+  ) throws(SealedDatabaseError) -> SalvageReport {
     let database = try NewDatabase(at: side, key: key, over: base)
     let otherGeneration = image.followOtherGeneration()
     var salvager = Salvager(CountedPages(image, progress), into: database)

@@ -13,7 +13,7 @@ public enum SealedDatabase {
 
     /// Create a missing database: the default.
     public static let ifAbsent = ifAbsent(autoVacuum: .none)
-    /// Fail with `absent` if the database does not exist.
+    /// Fail with `notFound` if the database does not exist.
     public static let never = Creation(isAllowed: false, autoVacuum: .none)
 
     /// Create a missing database with an auto-vacuum mode; an existing database keeps its mode.
@@ -70,8 +70,10 @@ public enum SealedDatabase {
     durability: Durability = .full, creation: Creation = .ifAbsent, newFileID: [UInt8]? = nil,
     over base: String
   ) throws(SealedDatabaseError) -> DatabasePool {
-    let registration = try register(key: key, at: path, newFileID: newFileID, over: base)
-    try checkFile(path, key: key, creation: creation, over: base)
+    let registration = try SealedVFS.register(
+      key: key, at: path, over: base, newFileID: newFileID, setsReserve: true)
+    try SealedVFS.inspect(path, over: base).require(
+      key: key, at: path, exists: !creation.isAllowed)
     return try translating(path, registration) {
       let pool = try DatabasePool(
         path: path.string, configuration: prepared(configuration, registration, creation))
@@ -100,7 +102,7 @@ public enum SealedDatabase {
   ///
   /// It gets the same checks as every connection of a pool.
   ///
-  /// - Throws: `absent` if there is no database.
+  /// - Throws: `notFound` if there is no database.
   public static func openReader(
     at path: FilePath, key: borrowing SecretBytes, configuration: Configuration = Configuration()
   ) throws(SealedDatabaseError) -> DatabaseQueue {
@@ -116,8 +118,8 @@ public enum SealedDatabase {
     at path: FilePath, key: borrowing SecretBytes, configuration: Configuration = Configuration(),
     over base: String, removesEmptyLog: Bool = false
   ) throws(SealedDatabaseError) -> DatabaseQueue {
-    let registration = try register(key: key, at: path, newFileID: nil, over: base)
-    try checkFile(path, key: key, creation: .never, over: base)
+    let registration = try SealedVFS.register(key: key, at: path, over: base, setsReserve: true)
+    try SealedVFS.inspect(path, over: base).require(key: key, at: path, exists: true)
     var configuration = prepared(configuration, registration, .never)
     configuration.readonly = !removesEmptyLog
     return try translating(path, registration) {
@@ -140,29 +142,6 @@ public enum SealedDatabase {
     return prepared
   }
 
-  private static func register(
-    key: borrowing SecretBytes, at path: FilePath, newFileID: [UInt8]?, over base: String
-  ) throws(SealedDatabaseError) -> KeyRegistration {
-    do throws(SealedFileError) {
-      return try SealedVFS.register(
-        key: key, at: path, over: base, newFileID: newFileID, setsReserve: true)
-    } catch {
-      throw SealedDatabaseError(error)
-    }
-  }
-
-  /// Reads the first bytes of the file before SQLite does, because they allow a more precise error.
-  private static func checkFile(
-    _ path: FilePath, key: borrowing SecretBytes, creation: Creation, over base: String
-  ) throws(SealedDatabaseError) {
-    do throws(SealedFileError) {
-      try SealedVFS.inspect(path, over: base).require(
-        key: key, at: path, exists: !creation.isAllowed)
-    } catch {
-      throw SealedDatabaseError(error)
-    }
-  }
-
   private static func translating<R>(
     _ path: FilePath, _ registration: KeyRegistration, _ body: () throws -> R
   ) throws(SealedDatabaseError) -> R {
@@ -175,7 +154,7 @@ public enum SealedDatabase {
       throw SealedDatabaseError(error, path: path.string, fault: fault)
     } catch {
       throw SealedDatabaseError(
-        .sqlite, "\(path): the database cannot be opened", underlying: error)
+        .sqlite, path: path.string, detail: "the database cannot be opened", underlying: error)
     }
   }
 }
@@ -205,7 +184,7 @@ extension SealedDatabase {
       throw SealedDatabaseError(explaining: error, in: pool)
     } catch {
       throw SealedDatabaseError(
-        .sqlite, "\(pool.path): the database cannot be closed", underlying: error)
+        .sqlite, path: pool.path, detail: "the database cannot be closed", underlying: error)
     }
   }
 }

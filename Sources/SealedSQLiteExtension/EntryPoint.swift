@@ -15,7 +15,7 @@ public func initialize(
     unsafe message?.pointee = sqliteCopy(of: difference)
     return SQLITE_ERROR
   }
-  do throws(SealedFileError) {
+  do throws(SealedDatabaseError) {
     try SealedVFS.install()
   } catch {
     unsafe message?.pointee = sqliteCopy(of: error.description)

@@ -40,7 +40,7 @@ enum SQLFunctions {
 
   private static func answerError(_ context: OpaquePointer?) {
     guard let fault = SealedVFS.lastFault else { return unsafe sqlite3_result_null(context) }
-    let text = unsafe sqliteCopy(of: fault.descriptionWithHint)
+    let text = unsafe sqliteCopy(of: fault.description)
     unsafe sqlite3_result_text(context, text, -1) { unsafe sqlite3_free($0) }
   }
 

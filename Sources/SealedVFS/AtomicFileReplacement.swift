@@ -32,30 +32,32 @@ package struct AtomicFileReplacement: Sendable {
   /// Prepares to make a new file.
   ///
   /// - Throws: `alreadyExists` if the path exists, or a log or journal beside it.
-  package init(newAt place: FilePath, _ fileSystem: any FileSystem) throws(SealedFileError) {
+  package init(newAt place: FilePath, _ fileSystem: any FileSystem) throws(SealedDatabaseError) {
     // Checked before symbolic links are followed: a dangling link occupies the path, too.
-    let isTaken = try SealedFileError.translating(place) { () throws(FileError) in
+    let isTaken = try translatingFileErrors { () throws(FileError) in
       try fileSystem.status(of: place) != nil
     }
-    if isTaken { throw SealedFileError(.alreadyExists, path: place.string) }
+    if isTaken { throw SealedDatabaseError(.alreadyExists, path: place.string) }
     self.init(FilePath(try SealedVFS.fullPath(place)), fileSystem, replaces: false)
     try requireFreePlace()
   }
 
   /// Requires that the path is free, and that no log or journal exists that SQLite would use with
   /// it.
-  package func requireFreePlace() throws(SealedFileError) {
+  package func requireFreePlace() throws(SealedDatabaseError) {
     for suffix in ["", "-wal", "-journal"] {
       let name = FilePath(place.string + suffix)
-      if try translating({ () throws(FileError) in try fileSystem.status(of: name) }) != nil {
-        throw SealedFileError(.alreadyExists, path: name.string)
+      if try translatingFileErrors({ () throws(FileError) in try fileSystem.status(of: name) })
+        != nil
+      {
+        throw SealedDatabaseError(.alreadyExists, path: name.string)
       }
     }
   }
 
   /// Creates an empty file, replacing one that a killed process left.
-  func create(permissions: FilePermissions) throws(SealedFileError) -> any WritableFile {
-    try translating { () throws(FileError) in
+  func create(permissions: FilePermissions) throws(SealedDatabaseError) -> any WritableFile {
+    try translatingFileErrors { () throws(FileError) in
       try remove()
       return try fileSystem.create(path, permissions: permissions)
     }
@@ -68,14 +70,14 @@ package struct AtomicFileReplacement: Sendable {
   ///   root or the model's owner. Otherwise the new file has mode 0600; root gives it to the owner
   ///   of the directory.
   /// - Throws: `busy`; `foreignFile` if another user has made a file of that name.
-  package func claim(like model: FilePath? = nil) throws(SealedFileError) -> FileLock {
+  package func claim(like model: FilePath? = nil) throws(SealedDatabaseError) -> FileLock {
     let status: FileStatus? =
       if let model { try modelStatus(FilePath(SealedVFS.fullPath(model))) } else { nil }
     while true {
-      let isOurs = try translating { () throws(FileError) in try make(like: status) }
+      let isOurs = try translatingFileErrors { () throws(FileError) in try make(like: status) }
       let lock: FileLock?
-      do throws(SealedFileError) {
-        lock = try translating { () throws(FileError) in
+      do throws(SealedDatabaseError) {
+        lock = try translatingFileErrors { () throws(FileError) in
           try fileSystem.lock(path, wait: false, owner: status?.owner)
         }
       } catch {
@@ -83,12 +85,12 @@ package struct AtomicFileReplacement: Sendable {
         throw error
       }
       guard let lock else {
-        throw SealedFileError(
+        throw SealedDatabaseError(
           .busy, path: place.string, detail: "another process is creating this file")
       }
       if isOurs { return lock }
       // A killed process left the file. We hold its lock, so we can remove it.
-      try translating { () throws(FileError) in try remove() }
+      try translatingFileErrors { () throws(FileError) in try remove() }
       lock.release()
     }
   }
@@ -99,9 +101,9 @@ package struct AtomicFileReplacement: Sendable {
   ///
   /// - Parameter siblings: suffixes of files to remove first, because they belong to the old file.
   /// - Throws: `alreadyExists` if another file took a new file's path in the meantime.
-  package func putInPlace(removing siblings: [String] = []) throws(SealedFileError) {
-    do throws(SealedFileError) {
-      try translating { () throws(FileError) in
+  package func putInPlace(removing siblings: [String] = []) throws(SealedDatabaseError) {
+    do throws(SealedDatabaseError) {
+      try translatingFileErrors { () throws(FileError) in
         for suffix in siblings { try fileSystem.remove(FilePath(place.string + suffix)) }
       }
       try rename()
@@ -109,7 +111,7 @@ package struct AtomicFileReplacement: Sendable {
       discard()
       throw error
     }
-    try translating { () throws(FileError) in
+    try translatingFileErrors { () throws(FileError) in
       try fileSystem.synchronizeDirectory(place.containingDirectory)
     }
   }
@@ -119,7 +121,7 @@ package struct AtomicFileReplacement: Sendable {
     try? remove()
   }
 
-  private func rename() throws(SealedFileError) {
+  private func rename() throws(SealedDatabaseError) {
     do throws(FileError) {
       if replaces {
         try fileSystem.rename(path, to: place)
@@ -128,9 +130,9 @@ package struct AtomicFileReplacement: Sendable {
       }
     } catch {
       if error.errno == .fileExists, !replaces {
-        throw SealedFileError(.alreadyExists, path: place.string)
+        throw SealedDatabaseError(.alreadyExists, path: place.string)
       }
-      throw SealedFileError(error, place)
+      throw SealedDatabaseError(error)
     }
   }
 
@@ -165,16 +167,12 @@ package struct AtomicFileReplacement: Sendable {
     return true
   }
 
-  private func modelStatus(_ model: FilePath) throws(SealedFileError) -> FileStatus {
-    try SealedFileError.translating(model) { () throws(FileError) in
+  private func modelStatus(_ model: FilePath) throws(SealedDatabaseError) -> FileStatus {
+    try translatingFileErrors { () throws(FileError) in
       guard let status = try fileSystem.status(of: model) else {
         throw FileError(.status, model, .noSuchFileOrDirectory)
       }
       return status
     }
-  }
-
-  private func translating<R>(_ body: () throws(FileError) -> R) throws(SealedFileError) -> R {
-    try SealedFileError.translating(place, body)
   }
 }

@@ -15,10 +15,10 @@ public enum SealedVFS {
   /// Makes this VFS the process's default, over SQLite's own "unix"; further calls do nothing.
   ///
   /// - Throws: `ioFailed` if SQLite has no VFS "unix", or refuses this one.
-  public static func install() throws(SealedFileError) {
+  public static func install() throws(SealedDatabaseError) {
     guard installation == SQLITE_OK else {
-      throw SealedFileError(
-        .ioFailed, path: name,
+      throw SealedDatabaseError(
+        .inputOutput, path: name,
         detail: installation == SQLITE_MISUSE
           ? "another copy of the sealed VFS is in this process" : "SQLite refuses the VFS")
     }
@@ -37,12 +37,12 @@ public enum SealedVFS {
   ///
   /// It is for tests that record or fail the writes of unnamed files, too, which have no
   /// registration.
-  package static func install(as name: String, over base: String) throws(SealedFileError) {
+  package static func install(as name: String, over base: String) throws(SealedDatabaseError) {
     try install()
     guard let vfs = unsafe sqlite3_vfs_find(base),
       unsafe sqlite3_vfs_register(VFSCallbacks.makeVFS(named: name, over: vfs), 0) == SQLITE_OK
     else {
-      throw SealedFileError(.invalidArgument, path: name, detail: "there is no VFS \(base)")
+      throw SealedDatabaseError(.invalidArgument, path: name, detail: "there is no VFS \(base)")
     }
   }
 
@@ -62,18 +62,18 @@ public enum SealedVFS {
   public static func register(
     key: borrowing SecretBytes, at path: FilePath, over base: String = "unix",
     newFileID: [UInt8]? = nil, setsReserve: Bool = false
-  ) throws(SealedFileError) -> KeyRegistration {
+  ) throws(SealedDatabaseError) -> KeyRegistration {
     try install()
     let path = try fullPath(path)
     guard key.byteCount == XAES256GCM.keyByteCount else {
-      throw SealedFileError(.invalidArgument, path: path, detail: "a key must have 32 bytes")
+      throw SealedDatabaseError(.invalidArgument, path: path, detail: "a key must have 32 bytes")
     }
     let fileID = newFileID ?? RandomSource.system.bytes(count: SealedHeader.fileIDByteCount)
     guard fileID.count == SealedHeader.fileIDByteCount else {
-      throw SealedFileError(.invalidArgument, path: path, detail: "a file id must have 8 bytes")
+      throw SealedDatabaseError(.invalidArgument, path: path, detail: "a file id must have 8 bytes")
     }
     guard base != name, let vfs = unsafe sqlite3_vfs_find(base) else {
-      throw SealedFileError(.invalidArgument, path: path, detail: "there is no VFS \(base)")
+      throw SealedDatabaseError(.invalidArgument, path: path, detail: "there is no VFS \(base)")
     }
     return unsafe KeyRegistration(
       RegisteredKey(
@@ -82,9 +82,9 @@ public enum SealedVFS {
   }
 
   /// The path as SQLite passes it to xOpen: absolute, symbolic links resolved.
-  static func fullPath(_ path: FilePath) throws(SealedFileError) -> String {
+  static func fullPath(_ path: FilePath) throws(SealedDatabaseError) -> String {
     guard let vfs = unsafe sqlite3_vfs_find("unix") else {
-      throw SealedFileError(.ioFailed, path: path.string, detail: "SQLite has no VFS unix")
+      throw SealedDatabaseError(.inputOutput, path: path.string, detail: "SQLite has no VFS unix")
     }
     var buffer = [CChar](repeating: 0, count: Int(unsafe vfs.pointee.mxPathname) + 1)
     let byteCount = Int32(buffer.count)
@@ -94,7 +94,8 @@ public enum SealedVFS {
       }
     }
     guard result == SQLITE_OK || result == SQLITE_OK_SYMLINK else {
-      throw SealedFileError(.ioFailed, path: path.string, detail: "the path cannot be resolved")
+      throw SealedDatabaseError(
+        .inputOutput, path: path.string, detail: "the path cannot be resolved")
     }
     let bytes = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
     return String(decoding: bytes, as: UTF8.self)

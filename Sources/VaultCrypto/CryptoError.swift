@@ -1,17 +1,23 @@
 internal import COpenSSL
 
 /// The error of a cryptographic operation that gave no result.
+///
+/// It has no hint and no error beneath: the caller knows whose key and whose bytes they were.
 public struct CryptoError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The kinds of failure; later versions can add kinds.
-  public struct Code: Sendable, Equatable {
-    let name: String
+  public struct Code: Sendable, Hashable, CustomStringConvertible {
+    /// The code's name, stable for programs.
+    public let description: String
+    fileprivate let words: String
 
     /// A tag or an integrity check is wrong: the key is wrong, or bytes were changed.
-    public static let authenticationFailed = Code(name: "authentication failed")
+    public static let authenticationFailed = Code(
+      description: "authenticationFailed", words: "authentication failed")
     /// A length or a count is outside the range that the construction allows.
-    public static let invalidArgument = Code(name: "invalid argument")
+    public static let invalidArgument = Code(
+      description: "invalidArgument", words: "invalid argument")
     /// OpenSSL failed or lacks the algorithm (a FIPS provider, no memory).
-    public static let libraryFailure = Code(name: "OpenSSL failed")
+    public static let libraryFailure = Code(description: "libraryFailure", words: "OpenSSL failed")
   }
 
   /// The kind of failure.
@@ -35,6 +41,9 @@ public struct CryptoError: Error, Sendable, Equatable, CustomStringConvertible {
     return CryptoError(code, in: operation)
   }
 
-  /// `operation: code`, without any data.
-  public var description: String { "\(operation): \(code.name)" }
+  /// The operation and its failure, without any data.
+  public var message: String { "\(operation): \(code.words)" }
+
+  /// The message.
+  public var description: String { message }
 }

@@ -148,7 +148,7 @@ extension DatabaseCoordinator {
       let exclusive = try ExclusiveConnection(
         to: home.databasePath, key: keys.current, over: home.baseVFS)
       try await moveToPendingKey(exclusive, of: vault)
-    } catch let error as SealedFileError where error.leavesOldKeyUsable {
+    } catch let error as SealedDatabaseError where error.leavesOldKeyUsable {
       // The current key still opens the database, and reading is more important. The next opening
       // tries again.
     }
@@ -165,7 +165,7 @@ extension DatabaseCoordinator {
   }
 }
 
-extension SealedFileError {
+extension SealedDatabaseError {
   /// Whether a change of key can wait after this error: a process uses the database, or it cannot
   /// be copied now.
   var leavesOldKeyUsable: Bool {

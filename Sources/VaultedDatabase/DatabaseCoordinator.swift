@@ -35,7 +35,7 @@ actor DatabaseCoordinator {
   /// Inspects the file at the database's path, without changing anything.
   func lookAtDatabase() throws(VaultedDatabaseError) -> OpeningDecision.Database {
     let inspection: FileInspection
-    do throws(SealedFileError) {
+    do throws(SealedDatabaseError) {
       inspection = try SealedVFS.inspect(home.databasePath, over: home.baseVFS)
     } catch {
       throw VaultedDatabaseError(error)
@@ -73,7 +73,7 @@ actor DatabaseCoordinator {
       }
       return false
     } catch {
-      throw VaultedDatabaseError(error)
+      throw VaultedDatabaseError(any: error)
     }
   }
 }

@@ -17,7 +17,7 @@ public enum HomeDoctor {
     do throws(FileError) {
       findings += try fileFindings(home)
     } catch {
-      findings.append(HomeFinding(VaultedDatabaseError(error)))
+      findings.append(HomeFinding(VaultedDatabaseError(any: error)))
     }
     findings += await DatabaseCoordinator(home: home).bindingFindings()
     return findings
@@ -84,7 +84,7 @@ public enum HomeDoctor {
         try home.fileSystem.lock(home.lockPath, wait: false)?.release()
       }
     } catch {
-      errors.append(VaultedDatabaseError(error))
+      errors.append(VaultedDatabaseError(any: error))
     }
     // A directory there is no database: that is found where the vault's binding is looked at.
     guard let database = try home.fileSystem.status(of: home.databasePath),
@@ -189,7 +189,7 @@ public struct HomeFinding: Sendable {
   }
 
   init(_ error: VaultedDatabaseError) {
-    kind = error.code.name
+    kind = error.code.description
     self.error = error
     message = error.message
     fix = error.hint ?? "see the message"

@@ -67,7 +67,7 @@ actor ProfileCoordinator {
       defer { lock.release() }
       do {
         try await settle()
-      } catch let error as SealedFileError where error.leavesOldKeyUsable {
+      } catch let error as SealedDatabaseError where error.leavesOldKeyUsable {
         // The current key still opens the database; the next opening tries again.
       }
       return try SealedDatabase.openPool(
@@ -154,7 +154,7 @@ extension VaultedDatabaseError {
     switch error.code {
     case .wrongKey:
       self.init(.databaseMismatch, error.message, hint: error.hint, underlying: error)
-    case .absent:
+    case .notFound:
       self.init(.databaseMissing, error.message, hint: error.hint, underlying: error)
     default: break
     }
@@ -197,7 +197,7 @@ extension ProfileCoordinator {
 
   /// Finishes a change of key that was interrupted after the vault had stored the new key.
   ///
-  /// - Throws: a `SealedFileError` with `leavesOldKeyUsable`, if the old key still opens the
+  /// - Throws: a `SealedDatabaseError` with `leavesOldKeyUsable`, if the old key still opens the
   ///   database.
   func settle() async throws {
     let keys = try await keys()

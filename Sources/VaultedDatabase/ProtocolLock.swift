@@ -22,7 +22,7 @@ enum ProtocolLock {
         usleep(10_000)
       } while ContinuousClock.now < deadline
     } catch {
-      throw VaultedDatabaseError(error)
+      throw VaultedDatabaseError(any: error)
     }
     throw VaultedDatabaseError(
       .busy,

@@ -1,55 +1,57 @@
 internal import DataVault
 internal import FileLayer
-internal import SealedSQLite
 internal import SealedVFS
 internal import SystemPackage
 
 /// The error of using a database and its vault together.
 public struct VaultedDatabaseError: Error, Sendable, CustomStringConvertible {
   /// The kinds of failure; a new version can add members.
-  public struct Code: Hashable, Sendable {
-    let name: String
+  public struct Code: Sendable, Hashable, CustomStringConvertible {
+    /// The code's name, stable for programs.
+    public let description: String
+
+    init(_ name: String) { description = name }
 
     /// The vault is locked: unlock it first.
-    public static let vaultLocked = Code(name: "vaultLocked")
+    public static let vaultLocked = Code("vaultLocked")
     /// The database exists, but no vault that could hold its key.
-    public static let keyMissing = Code(name: "keyMissing")
+    public static let keyMissing = Code("keyMissing")
     /// The vault belongs to a database that is missing.
-    public static let databaseMissing = Code(name: "databaseMissing")
+    public static let databaseMissing = Code("databaseMissing")
     /// The database belongs to another vault, or to none.
-    public static let databaseMismatch = Code(name: "databaseMismatch")
+    public static let databaseMismatch = Code("databaseMismatch")
     /// An unencrypted SQLite file has the path of the sealed database.
-    public static let plainDatabase = Code(name: "plainDatabase")
+    public static let plainDatabase = Code("plainDatabase")
     /// The database was written by a newer version.
-    public static let newerVersion = Code(name: "newerVersion")
+    public static let newerVersion = Code("newerVersion")
     /// The database is damaged.
-    public static let damaged = Code(name: "damaged")
+    public static let damaged = Code("damaged")
     /// The database is an older copy or has lost its last commits: it lacks its vault's anchor.
-    public static let rolledBack = Code(name: "rolledBack")
+    public static let rolledBack = Code("rolledBack")
     /// The vault already has other credentials than the standard ones.
-    public static let alreadySecured = Code(name: "alreadySecured")
+    public static let alreadySecured = Code("alreadySecured")
     /// Another connection or process holds the database or its lock.
-    public static let busy = Code(name: "busy")
+    public static let busy = Code("busy")
     /// The database of the vault to delete still exists.
-    public static let databaseStillExists = Code(name: "databaseStillExists")
+    public static let databaseStillExists = Code("databaseStillExists")
     /// The vault failed; ``VaultedDatabaseError/underlying`` is a `VaultError`.
-    public static let vault = Code(name: "vault")
+    public static let vault = Code("vault")
     /// The sealed database failed; ``VaultedDatabaseError/underlying`` is a `SealedDatabaseError`.
-    public static let database = Code(name: "database")
+    public static let database = Code("database")
     /// The profile already has another key.
-    public static let keyExists = Code(name: "keyExists")
+    public static let keyExists = Code("keyExists")
     /// The new key is the database's current key.
-    public static let sameKey = Code(name: "sameKey")
+    public static let sameKey = Code("sameKey")
     /// The key does not have 32 bytes, or another argument is invalid.
-    public static let invalidArgument = Code(name: "invalidArgument")
+    public static let invalidArgument = Code("invalidArgument")
     /// The disk is full.
-    public static let diskFull = Code(name: "diskFull")
+    public static let diskFull = Code("diskFull")
     /// Another user made a lock file or an unfinished file, or could have made it.
-    public static let foreignFile = Code(name: "foreignFile")
+    public static let foreignFile = Code("foreignFile")
     /// A file or its directory cannot be written.
-    public static let readOnly = Code(name: "readOnly")
+    public static let readOnly = Code("readOnly")
     /// A file or a lock failed.
-    public static let inputOutput = Code(name: "inputOutput")
+    public static let inputOutput = Code("inputOutput")
   }
 
   /// The kind of failure.
@@ -91,19 +93,20 @@ extension VaultedDatabaseError {
   init(_ error: SealedDatabaseError) {
     let code: Code =
       switch error.code {
-      case .plainDatabase: .plainDatabase
-      case .newerVersion: .newerVersion
-      case .damaged, .damagedPage, .damagedJournal, .truncated, .notSealed, .unrelatedCompanionFile:
+      case .damagedPage, .damagedJournal, .truncated, .reserveInUse, .notSealed,
+        .unrelatedCompanionFile:
         .damaged
-      case .busy: .busy
-      case .readOnly: .readOnly
-      case .foreignFile: .foreignFile
-      case .diskFull: .diskFull
-      case .sameKey: .sameKey
+      case let code where Self.sealedCodes.contains(code): Code(code.description)
       default: .database
       }
     self.init(code, error.message, hint: error.hint, underlying: error)
   }
+
+  /// The codes of a sealed database that keep their names.
+  private static let sealedCodes: Set<SealedDatabaseError.Code> = [
+    .busy, .damaged, .diskFull, .foreignFile, .inputOutput, .newerVersion, .plainDatabase,
+    .readOnly, .sameKey,
+  ]
 
   /// The error for any failure in a protocol.
   init(any error: any Error) {
@@ -111,27 +114,8 @@ extension VaultedDatabaseError {
     case let error as VaultedDatabaseError: self = error
     case let error as VaultError: self.init(error)
     case let error as SealedDatabaseError: self.init(error)
-    case let error as SealedFileError: self.init(error)
-    case let error as FileError: self.init(error)
+    case let error as FileError: self.init(SealedDatabaseError(error))
     default: self.init(.database, "the database failed: \(error)", underlying: error)
-    }
-  }
-
-  init(_ error: SealedFileError) {
-    self.init(SealedDatabaseError(error))
-  }
-
-  init(_ error: FileError) {
-    switch error.errno {
-    case _ where error.refusal != nil:
-      self.init(.foreignFile, error.description, hint: error.hint, underlying: error)
-    case .noSpace, .diskQuotaExceeded:
-      self.init(.diskFull, error.description, hint: "free some space", underlying: error)
-    case .readOnlyFileSystem, .permissionDenied, .notPermitted:
-      self.init(
-        .readOnly, error.description, hint: "check its owner, its permissions and its mount",
-        underlying: error)
-    default: self.init(.inputOutput, error.description, underlying: error)
     }
   }
 

@@ -11,8 +11,7 @@ import Testing
     "VaultError": "Sources/DataVault/Vault/VaultError.swift",
     "EngineError": "Sources/MessagingQueue/Engine/EngineError.swift",
     "VaultedDatabaseError": "Sources/VaultedDatabase/VaultedDatabaseError.swift",
-    "SealedDatabaseError": "Sources/SealedSQLite/SealedDatabaseError.swift",
-    "SealedFileError": "Sources/SealedVFS/SealedFileError.swift",
+    "SealedDatabaseError": "Sources/SealedVFS/SealedDatabaseError.swift",
   ]
 
   private static func text(_ path: String) throws -> String {

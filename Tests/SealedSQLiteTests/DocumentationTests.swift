@@ -30,7 +30,7 @@ import Testing
 
   @Test func `the article on errors lists every error code`() throws {
     let article = try Self.text("Sources/SealedSQLite/SealedSQLite.docc/Errors.md")
-    let codes = try Self.text("Sources/SealedSQLite/SealedDatabaseError.swift")
+    let codes = try Self.text("Sources/SealedVFS/SealedDatabaseError.swift")
       .matches(of: /static let (\w+) = Code/).map { String($0.output.1) }
     #expect(codes.count > 20)
     #expect(codes.filter { !article.contains("`\($0)`") } == [])

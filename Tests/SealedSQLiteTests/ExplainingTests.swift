@@ -4,6 +4,7 @@ import FileRecording
 import Foundation
 import GRDB
 import SealedSQLite
+import SealedVFS
 import SystemPackage
 import Testing
 import VaultCrypto

@@ -13,7 +13,7 @@ import VaultCrypto
   struct Fault: Sendable, CustomTestStringConvertible {
     let fixture: String
     let code: SealedDatabaseError.Code
-    var page: Int?
+    var page: UInt32?
     var testDescription: String { fixture }
   }
 
@@ -177,7 +177,7 @@ import VaultCrypto
             try SealedDatabase.openPool(at: uri, key: key()).close()
           }
         }
-        #expect(failure?.code == (isReader ? .absent : .notOnSealedVFS))
+        #expect(failure?.code == (isReader ? .notFound : .notOnSealedVFS))
       }
     }
   }

@@ -99,7 +99,7 @@ import VaultCrypto
         let isSame = before == (try? Data(contentsOf: url))
         #expect(isSame)
       }
-      try expect(.absent)
+      try expect(.notFound)
       #expect(!FileManager.default.fileExists(atPath: path.string))
       try makeDatabase(path)
       try expect(.wrongKey, key: 8)

@@ -1,5 +1,6 @@
 import Foundation
 import SealedSQLite
+import SealedVFS
 import SystemPackage
 import Testing
 

@@ -17,7 +17,7 @@ import Testing
     defer { lock.release() }
     try file.requireFreePlace()
     try Data("another's".utf8).write(to: URL(fileURLWithPath: place.string))
-    let refused = #expect(throws: SealedFileError.self) { try file.putInPlace() }
+    let refused = #expect(throws: SealedDatabaseError.self) { try file.putInPlace() }
     #expect(refused?.code == .alreadyExists)
     let contents = try Data(contentsOf: URL(fileURLWithPath: place.string))
     #expect(String(decoding: contents, as: UTF8.self) == "another's")

@@ -31,7 +31,7 @@ import VaultCrypto
       let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
       guard found.damagedFreePageCount == 1 else {
         #expect(found.damagedPages == [UInt32(page)] && !found.isClean)
-        #expect(throws: SealedFileError.self) {
+        #expect(throws: SealedDatabaseError.self) {
           try SealedVFS.reencrypt(
             place.database, from: TemporaryDatabase.key(),
             to: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes))

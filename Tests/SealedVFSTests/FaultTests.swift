@@ -7,7 +7,7 @@ import Testing
 @Suite struct FaultTests {
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    let code: SealedFileError.Code
+    let code: SealedDatabaseError.Code
     var page: UInt32?
     var key = TemporaryDatabase.keyBytes
     let damage: @Sendable (inout [UInt8]) -> Void

@@ -172,7 +172,7 @@ import Testing
       atPath: other.database.string, toPath: place.database.string)
     #expect(throws: SQLiteFailure.self) { try idle.rowCount }
     #expect(throws: SQLiteFailure.self) { try idle.run("DELETE FROM t") }
-    #expect(registration.fault?.code == .moved)
+    #expect(registration.fault?.code == .fileReplaced)
   }
 
   @Test(arguments: ["PRAGMA journal_mode = WAL", "DELETE FROM t WHERE id = 1"])

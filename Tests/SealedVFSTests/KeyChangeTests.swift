@@ -14,7 +14,7 @@ import VaultCrypto
   private func changeKey(
     _ place: TemporaryDatabase, patience: Duration = .zero,
     progress: (PageProgress) -> Void = { _ in }
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     try SealedVFS.reencrypt(
       place.database, from: TemporaryDatabase.key(),
       to: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes), patience: patience,
@@ -83,7 +83,7 @@ import VaultCrypto
       let other = try place.open()
       // In rollback mode an idle connection holds no lock, and finds the file moved afterwards.
       try other.run(mode == "WAL" ? "SELECT count(*) FROM t" : "BEGIN; SELECT count(*) FROM t")
-      let failure = #expect(throws: SealedFileError.self) { try changeKey(place) }
+      let failure = #expect(throws: SealedDatabaseError.self) { try changeKey(place) }
       #expect(failure?.code == .busy)
       #expect(try other.first("SELECT count(*) FROM t") == "300")
       other.close()
@@ -122,7 +122,7 @@ import VaultCrypto
       try FileManager.default.setAttributes(
         [.posixPermissions: 0o755], ofItemAtPath: place.directory.string)
       try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: target)
-      let failure = #expect(throws: SealedFileError.self) {
+      let failure = #expect(throws: SealedDatabaseError.self) {
         try FileUser.withoutPrivileges { try changeKey(place) }
       }
       try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: target)
@@ -135,7 +135,7 @@ import VaultCrypto
     let place = try TemporaryDatabase()
     try place.makeDatabase(mode: "WAL")
     let before = try place.contents()
-    let failure = #expect(throws: SealedFileError.self) {
+    let failure = #expect(throws: SealedDatabaseError.self) {
       try SealedVFS.reencrypt(
         place.database, from: TemporaryDatabase.key(), to: TemporaryDatabase.key())
     }
@@ -152,7 +152,7 @@ import VaultCrypto
     try place.makeDatabase(mode: "WAL")
     try place.change(place.database) { $0[5 * 4096 + 77] ^= 1 }
     let before = try place.contents()
-    let failure = #expect(throws: SealedFileError.self) { try changeKey(place) }
+    let failure = #expect(throws: SealedDatabaseError.self) { try changeKey(place) }
     #expect(failure?.code == .damagedPage)
     #expect(failure?.pageNumber == 6)
     #expect(try place.changes(since: before).isEmpty)
@@ -165,7 +165,7 @@ import VaultCrypto
     try place.makeDatabase(mode: "WAL")
     let whole = try place.bytes(place.database)
     try place.change(place.database) { $0.removeLast(4096) }
-    let failure = #expect(throws: SealedFileError.self) { try changeKey(place) }
+    let failure = #expect(throws: SealedDatabaseError.self) { try changeKey(place) }
     #expect(failure?.code == .truncated)
     try place.write(whole + [UInt8](repeating: 7, count: 5000), to: place.database)
     try changeKey(place)
@@ -217,8 +217,8 @@ import VaultCrypto
       try origin.copy(to: place)
       let recorder = FileRecorder(fault: .failure(atEvent: event, .noSpace))
       let vfs = RecordingVFS(recorder)
-      var code: SealedFileError.Code?
-      do throws(SealedFileError) {
+      var code: SealedDatabaseError.Code?
+      do throws(SealedDatabaseError) {
         try SealedVFS.reencrypt(
           place.database, from: TemporaryDatabase.key(),
           to: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes), over: vfs.name,
@@ -240,7 +240,7 @@ import VaultCrypto
         break
       }
       // Only a write can report a full disk.
-      #expect([nil, .diskFull, .ioFailed].contains(code), "full at \(event)")
+      #expect([nil, .diskFull, .inputOutput].contains(code), "full at \(event)")
     }
   }
 }

@@ -293,7 +293,7 @@ import Testing
     try FileManager.default.removeItem(atPath: place.database.string)
     try image.copy(to: place)
     #expect(throws: SQLiteFailure.self) { try idle.rowCount }
-    #expect(registration.fault?.code == .moved)
+    #expect(registration.fault?.code == .fileReplaced)
     let isUntouched = try place.bytes(place.log) == image.bytes(image.log)
     #expect(isUntouched)
     withExtendedLifetime(fresh) {}

@@ -32,15 +32,15 @@ import Testing
       #expect {
         _ = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
       } throws: { error in
-        let error = error as? SealedFileError
-        return error?.code == .ioFailed && error?.detail == "\(pipe) is not a regular file"
+        let error = error as? SealedDatabaseError
+        return error?.code == .inputOutput && error?.detail == "\(pipe) is not a regular file"
       }
     }
     // SQLite looks for a log and its index beside a database in WAL mode alone.
     guard suffix == "-journal" || mode == "WAL" else { return }
     let registration = try place.register()
     #expect(throws: SQLiteFailure.self) { try place.open().run("SELECT count(*) FROM t") }
-    #expect(registration.fault?.code == .ioFailed)
+    #expect(registration.fault?.code == .inputOutput)
     #expect(registration.fault?.detail?.hasSuffix("is not a regular file") == true)
   }
 

@@ -43,7 +43,7 @@ import Testing
     replacement.image = image
     let failure = #expect(throws: SQLiteFailure.self) { try connection.rowCount }
     #expect(failure?.code == SQLITE_READONLY | 4 << 8)  // SQLITE_READONLY_DBMOVED
-    #expect(registration.fault?.code == .moved)
+    #expect(registration.fault?.code == .fileReplaced)
     connection.close()
     let changes = try place.changes(since: expected)
     #expect(changes.isEmpty)

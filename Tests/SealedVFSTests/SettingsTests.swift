@@ -67,9 +67,9 @@ import Testing
   @Test func `register() refuses an invalid key, file id or VFS`() throws {
     let place = try TemporaryDatabase()
     let failures = [
-      #expect(throws: SealedFileError.self) { try place.register([1, 2, 3]) },
-      #expect(throws: SealedFileError.self) { try place.register(over: "no such VFS") },
-      #expect(throws: SealedFileError.self) { try place.register(newFileID: [1]) },
+      #expect(throws: SealedDatabaseError.self) { try place.register([1, 2, 3]) },
+      #expect(throws: SealedDatabaseError.self) { try place.register(over: "no such VFS") },
+      #expect(throws: SealedDatabaseError.self) { try place.register(newFileID: [1]) },
     ]
     #expect(failures.allSatisfy { $0?.code == .invalidArgument })
   }

@@ -54,7 +54,7 @@ import Testing
       case "journal-first-byte": #expect(found.journal.state == .damaged)
       default: #expect(page != nil && found.damagedPages == [page])
       }
-    } catch let error as SealedFileError {
+    } catch let error as SealedDatabaseError {
       #expect(
         ["newer-version", "draft-version", "file-id", "plain-database"].contains(fixture.name),
         "\(error)")
@@ -246,7 +246,7 @@ import Testing
       #expect(found.damagedPageCount == 0 && !found.isClean)
     }
     try place.write(Array(image[..<15]), to: place.database)
-    #expect(throws: SealedFileError.self) { try verify(place) }
+    #expect(throws: SealedDatabaseError.self) { try verify(place) }
   }
 
   @Test func `verify accepts a page of zeros only if the list of free pages names it`() throws {
@@ -276,7 +276,7 @@ import Testing
   {
     let place = try TemporaryDatabase()
     try place.makeDatabase(rowCount: 40)
-    let failure = #expect(throws: SealedFileError.self) {
+    let failure = #expect(throws: SealedDatabaseError.self) {
       try SealedVFS.verify(
         place.database, key: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes))
     }
@@ -314,7 +314,7 @@ import Testing
     try connection.run("BEGIN IMMEDIATE; UPDATE t SET text = '' WHERE id = 1")
     #expect(try verify(place).isClean)
     try connection.run("COMMIT; PRAGMA journal_mode = WAL; UPDATE t SET text = 'x' WHERE id = 2")
-    let failure = #expect(throws: SealedFileError.self) { try verify(place) }
+    let failure = #expect(throws: SealedDatabaseError.self) { try verify(place) }
     #expect(failure?.code == .busy)
     try connection.run("UPDATE t SET text = 'y' WHERE id = 2")
     connection.close()

@@ -14,9 +14,7 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     /// The code's name, stable for programs.
     public let description: String
 
-    init(_ name: String) {
-      description = name
-    }
+    init(_ name: String) { description = name }
 
     /// A vault with this id already exists.
     public static let alreadyExists = Code("alreadyExists")
@@ -148,10 +146,8 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     self.underlying = underlying
   }
 
-  /// The message, and the hint in parentheses.
-  public var description: String {
-    hint.map { "\(message) (\($0))" } ?? message
-  }
+  /// The message, and the hint in brackets.
+  public var description: String { hint.map { "\(message) (\($0))" } ?? message }
 }
 
 extension VaultError {
@@ -262,19 +258,19 @@ extension VaultError {
 extension VaultError {
   /// The error for a file that might exist but cannot be read.
   package static func unreadable(_ error: FileError) -> VaultError {
-    VaultError(.unreadable, "\(error)", hint: hint(for: error), underlying: error)
+    VaultError(.unreadable, "\(error)", hint: error.hint, underlying: error)
   }
 
   /// The error for a directory that might exist but cannot be listed.
   static func unavailable(_ error: FileError) -> VaultError {
-    VaultError(.storeUnavailable, "\(error)", hint: hint(for: error), underlying: error)
+    VaultError(.storeUnavailable, "\(error)", hint: error.hint, underlying: error)
   }
 
   /// The error for a change that did not happen, or possibly did.
   package static func writeFailed(_ error: FileError) -> VaultError {
     VaultError(
       error.refusal == nil ? .writeFailed : .foreignFile, "\(error)",
-      hint: error.hint ?? hint(for: error), underlying: error)
+      hint: error.hint, underlying: error)
   }
 
   /// The error for a lock that another caller holds for too long.
@@ -306,20 +302,6 @@ extension VaultError {
   /// Whether a limit of this process, or of the system, is the reason, and not the store.
   var isOwnLimit: Bool {
     code == .fileSizeLimit || (underlying as? FileError)?.isResourceLimit == true
-  }
-
-  private static func hint(for error: FileError) -> String? {
-    if error.operation == .synchronize {
-      return "the disk did not confirm the change; open the vault again to see whether it happened"
-    }
-    return switch error.errno {
-    case .permissionDenied, .notPermitted: "run as the owner of \(error.path)"
-    case .noSpace, .diskQuotaExceeded: "free some space and try again; the vault is unchanged"
-    case .readOnlyFileSystem: "mount the file system read-write"
-    case .tooManySymbolicLinkLevels: "replace the symbolic link by the file or directory itself"
-    case .isDirectory: "remove the directory \(error.path)"
-    default: nil
-    }
   }
 }
 

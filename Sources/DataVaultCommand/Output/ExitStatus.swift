@@ -1,6 +1,5 @@
 internal import DataVault
 internal import MessagingQueue
-internal import SealedSQLite
 internal import SealedVFS
 internal import VaultedDatabase
 
@@ -99,12 +98,13 @@ extension EngineError: ErrorWithExitCode {
 
 extension VaultedDatabaseError: ErrorWithExitCode {
   static let exitCodes: [Code: ExitStatus?] = [
-    .database: nil, .diskFull: nil, .inputOutput: nil, .invalidArgument: nil, .keyExists: nil,
-    .readOnly: nil, .sameKey: nil, .vault: nil,
+    .database: nil, .vault: nil,
+    .invalidArgument: .usage, .sameKey: .usage,
     .damaged: .badData, .databaseMismatch: .badData, .newerVersion: .badData,
     .plainDatabase: .badData, .rolledBack: .badData,
     .databaseMissing: .notFound, .keyMissing: .notFound,
-    .alreadySecured: .exists,
+    .alreadySecured: .exists, .keyExists: .exists,
+    .diskFull: .inputOutput, .inputOutput: .inputOutput, .readOnly: .inputOutput,
     .busy: .tryLater,
     .foreignFile: .notPermitted, .vaultLocked: .notPermitted,
     .databaseStillExists: .policy,
@@ -113,36 +113,18 @@ extension VaultedDatabaseError: ErrorWithExitCode {
 
 extension SealedDatabaseError: ErrorWithExitCode {
   static let exitCodes: [Code: ExitStatus?] = [
-    .invalidArgument: .usage, .sameKey: .usage,
-    .damaged: .badData, .damagedJournal: .badData, .damagedPage: .badData, .moved: .badData,
-    .newerVersion: .badData, .notPlainDatabase: .badData, .notSealed: .badData,
-    .plainDatabase: .badData, .truncated: .badData, .unrelatedCompanionFile: .badData,
-    .absent: .notFound,
+    .invalidArgument: .usage, .keyInText: .usage, .keyNotNamed: .usage, .sameKey: .usage,
+    .vacuumTargetRefused: .usage,
+    .damaged: .badData, .damagedJournal: .badData, .damagedPage: .badData, .fileReplaced: .badData,
+    .newerVersion: .badData, .notDatabaseFile: .badData, .notPlainDatabase: .badData,
+    .notSealed: .badData, .plainDatabase: .badData, .reserveInUse: .badData, .truncated: .badData,
+    .unrelatedCompanionFile: .badData,
+    .notFound: .notFound,
     .alreadyExists: .exists,
     .diskFull: .inputOutput, .inputOutput: .inputOutput, .notOnSealedVFS: .inputOutput,
     .readOnly: .inputOutput, .settingRefused: .inputOutput, .sqlite: .inputOutput,
     .busy: .tryLater, .notClosed: .tryLater,
-    .foreignFile: .notPermitted, .wrongKey: .notPermitted, .wrongKeyOrNotSQLCipher: .notPermitted,
-  ]
-}
-
-/// Only errors about a key's location reach the command; others are a `SealedDatabaseError`.
-extension SealedFileError: ErrorWithExitCode {
-  var message: String { description }
-  var underlying: (any Error)? { nil }
-
-  static let exitCodes: [Code: ExitStatus?] = [
-    .invalidArgument: .usage,
-    .absent: .inputOutput, .alreadyExists: .inputOutput, .busy: .inputOutput,
-    .damagedJournal: .inputOutput, .damagedPage: .inputOutput, .diskFull: .inputOutput,
-    .foreignFile: .inputOutput, .ioFailed: .inputOutput, .keyInText: .inputOutput,
-    .keyNotNamed: .inputOutput, .malformed: .inputOutput, .moved: .inputOutput,
-    .newerVersion: .inputOutput, .notClosed: .inputOutput, .notDatabaseFile: .inputOutput,
-    .notOnSealedVFS: .inputOutput, .notPlainDatabase: .inputOutput, .notSealed: .inputOutput,
-    .plainDatabase: .inputOutput, .readOnly: .inputOutput, .reserveInUse: .inputOutput,
-    .sameKey: .inputOutput, .sqliteFailed: .inputOutput, .truncated: .inputOutput,
-    .unrelatedCompanionFile: .inputOutput, .vacuumTargetRefused: .inputOutput,
-    .wrongKey: .inputOutput, .wrongKeyOrNotSQLCipher: .inputOutput,
-    .keyFileRefused: .notPermitted,
+    .foreignFile: .notPermitted, .keyFileRefused: .notPermitted, .wrongKey: .notPermitted,
+    .wrongKeyOrNotSQLCipher: .notPermitted,
   ]
 }

@@ -44,9 +44,7 @@ public struct EngineError: Error, Sendable, CustomStringConvertible {
   }
 
   /// The message, and the hint in brackets.
-  public var description: String {
-    if let hint { "\(message) (\(hint))" } else { message }
-  }
+  public var description: String { hint.map { "\(message) (\($0))" } ?? message }
 }
 
 extension EngineError.Code {
@@ -155,9 +153,10 @@ extension EngineError {
   }
 
   private init(_ error: VaultedDatabaseError) {
-    if let code = Self.startCodes[error.code] {
-      let hint = code == .damaged ? Self.damageHint : nil
-      self.init(code, error.message, hint: error.hint ?? hint, underlying: error)
+    if Self.databaseCodes.contains(error.code) {
+      let hint = error.code == .damaged ? Self.damageHint : nil
+      self.init(
+        Code(error.code.description), error.message, hint: error.hint ?? hint, underlying: error)
     } else if let cause = error.underlying, cause is VaultError || cause is EngineError {
       self.init(starting: cause)
     } else {
@@ -165,11 +164,10 @@ extension EngineError {
     }
   }
 
-  private static let startCodes: [VaultedDatabaseError.Code: Code] = [
-    .vaultLocked: .vaultLocked, .keyMissing: .keyMissing, .databaseMissing: .databaseMissing,
-    .databaseMismatch: .databaseMismatch, .plainDatabase: .plainDatabase,
-    .newerVersion: .newerVersion, .damaged: .damaged, .busy: .busy, .diskFull: .diskFull,
-    .readOnly: .readOnly, .rolledBack: .rolledBack, .foreignFile: .foreignFile,
+  /// The codes of a database and its vault that keep their names.
+  private static let databaseCodes: Set<VaultedDatabaseError.Code> = [
+    .busy, .damaged, .databaseMismatch, .databaseMissing, .diskFull, .foreignFile, .keyMissing,
+    .newerVersion, .plainDatabase, .readOnly, .rolledBack, .vaultLocked,
   ]
 
   private static func code(of error: VaultError) -> Code {

@@ -47,7 +47,7 @@ struct LostAndFound {
   mutating func add(
     root: UInt32, page: UInt32, rowID: Int64?, _ values: [StoredValue], to database: NewDatabase,
     _ encoding: TextEncoding
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     let values = values.prefix(Self.columnLimit)
     try makeRoom(values.count, in: database)
     guard let name else { return }
@@ -64,7 +64,8 @@ struct LostAndFound {
     if try insertion?.insert(row) == true { rowCount += 1 }
   }
 
-  private mutating func makeRoom(_ count: Int, in database: NewDatabase) throws(SealedFileError) {
+  private mutating func makeRoom(_ count: Int, in database: NewDatabase) throws(SealedDatabaseError)
+  {
     if name == nil {
       let taken = Set(
         try database.rows("SELECT lower(name) FROM sqlite_schema").compactMap { $0[0] })
@@ -98,7 +99,7 @@ extension Salvager {
   /// table under three conditions: it lies among the rowids that the table lost, its records fit
   /// the table's columns, and no other table meets both. Rows without a known owner go to the lost
   /// and found, because a row in the wrong table would be an invented one.
-  mutating func copyOrphans() throws(SealedFileError) {
+  mutating func copyOrphans() throws(SealedDatabaseError) {
     let indexesLostPages = claimIndexes()
     let free = FreePages(orEmpty: source)
     for number in free.pages { _ = reader.claimed.insert(number) }

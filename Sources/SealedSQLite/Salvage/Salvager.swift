@@ -27,7 +27,7 @@ struct Salvager {
   }
 
   /// Copies the whole database.
-  mutating func run() throws(SealedFileError) -> SalvageReport {
+  mutating func run() throws(SealedDatabaseError) -> SalvageReport {
     readSettings()
     readSchema()
     try makeTables()
@@ -53,7 +53,7 @@ struct Salvager {
   }
 
   /// Copies a table from its root.
-  private mutating func copyTree(_ index: Int) throws(SealedFileError) {
+  private mutating func copyTree(_ index: Int) throws(SealedDatabaseError) {
     try database.run("BEGIN")
     let copy = copies[index]
     // The root page shows the kind of a table that could not be created.
@@ -61,7 +61,7 @@ struct Salvager {
     var reader = reader
     self.reader = TreeReader(EmptySource())  // one owner: no copy of the set of pages
     defer { self.reader = reader }
-    try reader.walk(copy.entry.rootPage, isTable: isTable) { finding throws(SealedFileError) in
+    try reader.walk(copy.entry.rootPage, isTable: isTable) { finding throws(SealedDatabaseError) in
       try take(finding, index)
     }
     try database.run("COMMIT")
@@ -73,7 +73,7 @@ struct Salvager {
 
   private mutating func take(
     _ finding: TreeReader.Finding, _ index: Int
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     switch finding {
     case .row(let page, let rowID, let values):
       try store(values, rowID: rowID, page: page, in: index)
@@ -86,7 +86,7 @@ struct Salvager {
   /// Inserts a row into its table, or into the lost and found if the table refuses it.
   mutating func store(
     _ values: [StoredValue], rowID: Int64, page: UInt32, in index: Int
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     if try copies[index].insert(values, rowID: rowID, database, encoding) { return }
     let hasRowID = copies[index].plan?.hasRowID ?? true
     try storeLost(
@@ -95,7 +95,7 @@ struct Salvager {
 
   mutating func storeLost(
     _ values: [StoredValue], rowID: Int64?, page: UInt32, root: UInt32
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     try lostAndFound.add(
       root: root, page: page, rowID: rowID, values, to: database, encoding)
   }
@@ -173,7 +173,7 @@ extension Salvager {
 
 /// Creates all of the new database except its rows.
 extension Salvager {
-  mutating func makeTables() throws(SealedFileError) {
+  mutating func makeTables() throws(SealedDatabaseError) {
     try database.run(
       """
       PRAGMA encoding = '\(effective.encoding.name)';
@@ -204,7 +204,7 @@ extension Salvager {
   }
 
   /// Restores the counters of AUTOINCREMENT, which the copied rows have changed.
-  func restore(_ sequences: [[StoredValue]]) throws(SealedFileError) {
+  func restore(_ sequences: [[StoredValue]]) throws(SealedDatabaseError) {
     guard !sequences.isEmpty,
       try !database.rows("SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'").isEmpty,
       let insertion = database.insertion(
@@ -220,7 +220,7 @@ extension Salvager {
 
   /// Creates indexes, views and triggers, and enters virtual tables, whose shadow tables exist
   /// already.
-  mutating func makeRest() throws(SealedFileError) {
+  mutating func makeRest() throws(SealedDatabaseError) {
     let order: [SchemaEntry.Kind] = [.index, .view, .trigger]
     for kind in order {
       for entry in schema where entry.kind == kind && !entry.isInternal {

@@ -22,7 +22,7 @@ struct TablePlan {
   private let rowIDName: String?
 
   /// Reads the columns of the new table, which must exist.
-  init(_ entry: SchemaEntry, in database: NewDatabase) throws(SealedFileError) {
+  init(_ entry: SchemaEntry, in database: NewDatabase) throws(SealedDatabaseError) {
     name = entry.name
     rootPage = entry.rootPage
     let listed = try database.rows(
@@ -137,7 +137,7 @@ struct TableCopy {
   /// Inserts a record; returns false if the table refuses it.
   mutating func insert(
     _ values: [StoredValue], rowID: Int64, _ database: NewDatabase, _ encoding: TextEncoding
-  ) throws(SealedFileError) -> Bool {
+  ) throws(SealedDatabaseError) -> Bool {
     guard let plan else { return false }
     let fieldCount = min(values.count, plan.columns.count)
     if insertions[fieldCount] == nil {

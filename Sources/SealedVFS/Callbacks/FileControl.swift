@@ -50,9 +50,9 @@ enum FileControl {
     guard let file = file as? SealedFile, let words = unsafe words, let name = unsafe words[1],
       unsafe keyPragmas.contains(String(cString: name).lowercased())
     else { return nil }
-    let fault = SealedFileError(.keyInText, path: file.registered.path)
+    let fault = SealedDatabaseError(.keyInText, path: file.registered.path)
     file.record(fault, SQLITE_ERROR)
-    unsafe words[0] = copy(of: fault.descriptionWithHint)?.assumingMemoryBound(to: CChar.self)
+    unsafe words[0] = copy(of: fault.description)?.assumingMemoryBound(to: CChar.self)
     return SQLITE_ERROR
   }
 

@@ -65,13 +65,13 @@ class SealedFile: OpenFile {
   }
 
   /// Records the reason for a failed call and returns its result code.
-  func fail(_ code: SealedFileError.Code, page: UInt32? = nil, _ result: Int32) -> Int32 {
-    record(SealedFileError(code, path: registered.path, pageNumber: page), result)
+  func fail(_ code: SealedDatabaseError.Code, page: UInt32? = nil, _ result: Int32) -> Int32 {
+    record(SealedDatabaseError(code, path: registered.path, pageNumber: page), result)
     return result
   }
 
   /// Records a fault, so that callers can ask for the reason behind SQLite's result code.
-  func record(_ fault: SealedFileError, _ result: Int32) {
+  func record(_ fault: SealedDatabaseError, _ result: Int32) {
     faults.record(fault, result: result)
     FaultLog.record(fault)
   }

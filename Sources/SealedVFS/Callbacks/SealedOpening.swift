@@ -26,7 +26,7 @@ enum SealedOpening {
     let file: SealedFile
     if flags & SQLITE_OPEN_MAIN_DB != 0 {
       let registered: RegisteredKey
-      do throws(SealedFileError) {
+      do throws(SealedDatabaseError) {
         guard let found = try unsafe URIKey.find(database: path) else { return nil }
         registered = found
       } catch {
@@ -40,7 +40,7 @@ enum SealedOpening {
       // SQLite would write the log of another format in the clear.
       if let other = database as? SQLCipherFile { return other.fail(.notClosed, SQLITE_CANTOPEN) }
       guard let main = database as? MainFile else { return nil }
-      if main.base.hasMoved { return main.fail(.moved, SQLITE_READONLY_DBMOVED) }
+      if main.base.hasMoved { return main.fail(.fileReplaced, SQLITE_READONLY_DBMOVED) }
       let result = main.learnIdentity()
       guard result == SQLITE_OK else { return result }
       if unsafe BaseFile.isNoRegularFile(path) {

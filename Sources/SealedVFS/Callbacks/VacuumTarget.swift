@@ -10,7 +10,7 @@ enum VacuumTarget {
   private static let schemaPrefix = "vacuum_"
 
   /// The reason to refuse the `VACUUM INTO` that a connection has begun; nil if there is none.
-  static func fault(of connection: OpaquePointer) -> SealedFileError? {
+  static func fault(of connection: OpaquePointer) -> SealedDatabaseError? {
     var index: Int32 = 2  // after main and temp
     while let schema = unsafe sqlite3_db_name(connection, index) {
       index += 1
@@ -19,7 +19,7 @@ enum VacuumTarget {
         let path = unsafe String(validatingCString: name), !path.isEmpty
       else { continue }  // a plain VACUUM: its copy is a temporary file
       if let reason = unsafe reason(connection, schema) {
-        return SealedFileError(.vacuumTargetRefused, path: path, detail: reason)
+        return SealedDatabaseError(.vacuumTargetRefused, path: path, detail: reason)
       }
     }
     return nil

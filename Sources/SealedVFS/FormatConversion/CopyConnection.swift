@@ -9,8 +9,8 @@ internal import CSQLite
   /// - Parameter explain: makes an error from an extended result code and SQLite's message.
   init(
     _ name: String, vfs: String, isReadOnly: Bool,
-    explain: @escaping (Int32, String) -> SealedFileError
-  ) throws(SealedFileError) {
+    explain: @escaping (Int32, String) -> SealedDatabaseError
+  ) throws(SealedDatabaseError) {
     self.explain = explain
     var opened: OpaquePointer?
     let access = isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE
@@ -28,7 +28,7 @@ internal import CSQLite
     unsafe sqlite3_busy_timeout(connection, 5000)
   }
 
-  private let explain: (Int32, String) -> SealedFileError
+  private let explain: (Int32, String) -> SealedDatabaseError
   private var isOpen = true
 
   deinit { close() }
@@ -52,7 +52,7 @@ internal import CSQLite
   ///
   /// - Returns: the first columns of each row, as text; NULL is nil.
   @discardableResult
-  func run(_ sql: String, columnCount: Int = 0) throws(SealedFileError) -> [[String?]] {
+  func run(_ sql: String, columnCount: Int = 0) throws(SealedDatabaseError) -> [[String?]] {
     var statement: OpaquePointer?
     let prepared = unsafe sqlite3_prepare_v2(pointer, sql, -1, &statement, nil)
     defer { unsafe sqlite3_finalize(statement) }
@@ -73,15 +73,15 @@ internal import CSQLite
   }
 
   /// The first value of a query.
-  func first(_ sql: String) throws(SealedFileError) -> String? {
+  func first(_ sql: String) throws(SealedDatabaseError) -> String? {
     try run(sql, columnCount: 1).first.flatMap { $0.first ?? nil }
   }
 
   /// Calls `body` from time to time while `work` runs statements.
   func reporting(
-    _ body: () -> Void, during work: () throws(SealedFileError) -> Void
-  ) throws(SealedFileError) {
-    try withoutActuallyEscaping(body) { (body) throws(SealedFileError) in
+    _ body: () -> Void, during work: () throws(SealedDatabaseError) -> Void
+  ) throws(SealedDatabaseError) {
+    try withoutActuallyEscaping(body) { (body) throws(SealedDatabaseError) in
       let box = unsafe Unmanaged.passRetained(Report(body: body))
       defer {
         unsafe sqlite3_progress_handler(pointer, 0, nil, nil)
@@ -104,7 +104,7 @@ internal import CSQLite
     init(body: @escaping () -> Void) { self.body = body }
   }
 
-  private func failure() -> SealedFileError {
+  private func failure() -> SealedDatabaseError {
     let words = unsafe sqlite3_errmsg(pointer).map { unsafe String(cString: $0) }
     return explain(unsafe sqlite3_extended_errcode(pointer), words ?? "")
   }

@@ -32,11 +32,11 @@ package final class CopySource {
   /// would leave an empty log beside a database in WAL mode.
   package static func sealed(
     _ path: FilePath, key: borrowing SecretBytes, over base: String = "unix"
-  ) throws(SealedFileError) -> CopySource {
+  ) throws(SealedDatabaseError) -> CopySource {
     let full = try SealedVFS.fullPath(path)
     try SealedVFS.inspect(path, over: base).require(key: key, at: path, exists: true)
     let registration = try SealedVFS.register(key: key, at: path, over: base)
-    do throws(SealedFileError) {
+    do throws(SealedDatabaseError) {
       let held = try hold(full, over: base)
       return CopySource(full, "immutable=1&vfs=sealed", registration, held, over: base)
     } catch  where error.code == .busy || isInTheLog(error, full) {
@@ -47,7 +47,7 @@ package final class CopySource {
   /// Opens a closed SQLCipher 4 database.
   package static func sqlcipher4(
     _ path: FilePath, key: borrowing SQLCipherKey, over base: String = "unix"
-  ) throws(SealedFileError) -> CopySource {
+  ) throws(SealedDatabaseError) -> CopySource {
     let full = try SealedVFS.fullPath(path)
     try requireFileWithBytes(full)
     let held = try hold(full, over: base)
@@ -58,22 +58,22 @@ package final class CopySource {
   /// Opens a closed plain database of any page size.
   package static func plain(
     _ path: FilePath, over base: String = "unix"
-  ) throws(SealedFileError) -> CopySource {
+  ) throws(SealedDatabaseError) -> CopySource {
     let full = try SealedVFS.fullPath(path)
     try SealedVFS.install()
     switch try SealedVFS.inspect(path, over: base) {
     case .plainSQLite: break
-    case .absent: throw SealedFileError(.absent, path: full)
+    case .absent: throw SealedDatabaseError(.notFound, path: full)
     case .sealed, .newerVersion:
-      throw SealedFileError(.notPlainDatabase, path: full, detail: "it is a sealed database")
-    case .empty, .foreign: throw SealedFileError(.notPlainDatabase, path: full)
+      throw SealedDatabaseError(.notPlainDatabase, path: full, detail: "it is a sealed database")
+    case .empty, .foreign: throw SealedDatabaseError(.notPlainDatabase, path: full)
     }
     let held = try hold(full, over: base)
     return CopySource(full, "immutable=1&vfs=\(base)", nil, held, over: base)
   }
 
   /// Checks that no log or journal held changes while the file was read.
-  func requireClosed() throws(SealedFileError) {
+  func requireClosed() throws(SealedDatabaseError) {
     guard held != nil, let vfs = unsafe sqlite3_vfs_find(base) else { return }
     try unsafe SiblingFiles.requireNone(of: path, over: vfs)
   }
@@ -82,12 +82,12 @@ package final class CopySource {
   /// log.
   private static func hold(
     _ path: String, over base: String
-  ) throws(SealedFileError) -> LockedInputFile {
+  ) throws(SealedDatabaseError) -> LockedInputFile {
     guard let vfs = unsafe sqlite3_vfs_find(base) else {
-      throw SealedFileError(.invalidArgument, path: path, detail: "there is no VFS \(base)")
+      throw SealedDatabaseError(.invalidArgument, path: path, detail: "there is no VFS \(base)")
     }
     guard let file = try unsafe LockedInputFile(path, kind: SQLITE_OPEN_MAIN_DB, over: vfs) else {
-      throw SealedFileError(.absent, path: path)
+      throw SealedDatabaseError(.notFound, path: path)
     }
     try file.lockShared()
     try unsafe SiblingFiles.requireNone(of: path, over: vfs)
@@ -97,21 +97,21 @@ package final class CopySource {
 
   /// Refuses an empty file, which SQLite would take for a new database, and a pipe, on which open
   /// blocks.
-  private static func requireFileWithBytes(_ path: String) throws(SealedFileError) {
-    let status = try SealedFileError.translating(FilePath(path)) { () throws(FileError) in
+  private static func requireFileWithBytes(_ path: String) throws(SealedDatabaseError) {
+    let status = try translatingFileErrors { () throws(FileError) in
       try LinuxFileSystem().status(of: FilePath(path))
     }
     guard let status else { return }  // the files of another VFS can be outside the file system
     guard status.kind == .regular else {
-      throw SealedFileError(.notDatabaseFile, path: path, detail: "it is not a regular file")
+      throw SealedDatabaseError(.notDatabaseFile, path: path, detail: "it is not a regular file")
     }
     guard status.byteCount > 0 else {
-      throw SealedFileError(.notDatabaseFile, path: path, detail: "it is empty")
+      throw SealedDatabaseError(.notDatabaseFile, path: path, detail: "it is empty")
     }
   }
 
   /// Whether a sealed database is refused only because of its log, which SQLite can read.
-  private static func isInTheLog(_ error: SealedFileError, _ path: String) -> Bool {
+  private static func isInTheLog(_ error: SealedDatabaseError, _ path: String) -> Bool {
     error.code == .notClosed && error.detail?.contains(path + "-wal") == true
   }
 

@@ -19,7 +19,7 @@ package final class CopyTarget {
 
   private init(
     _ path: FilePath, _ format: FileFormat?, vfs: String, _ fileSystem: any FileSystem
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     try SealedVFS.install()
     file = try AtomicFileReplacement(newAt: path, fileSystem)
     lock = try file.claim()
@@ -31,7 +31,7 @@ package final class CopyTarget {
   package static func sealed(
     _ path: FilePath, key: borrowing SecretBytes, over base: String = "unix",
     fileSystem: any FileSystem = LinuxFileSystem()
-  ) throws(SealedFileError) -> CopyTarget {
+  ) throws(SealedDatabaseError) -> CopyTarget {
     let target = try CopyTarget(path, .sealed, vfs: SealedVFS.name, fileSystem)
     target.registration = try SealedVFS.register(
       key: key, at: target.side, over: base, setsReserve: true)
@@ -42,7 +42,7 @@ package final class CopyTarget {
   package static func sqlcipher4(
     _ path: FilePath, key: borrowing SQLCipherKey, over base: String = "unix",
     fileSystem: any FileSystem = LinuxFileSystem()
-  ) throws(SealedFileError) -> CopyTarget {
+  ) throws(SealedDatabaseError) -> CopyTarget {
     let target = try CopyTarget(path, .sqlcipher4, vfs: SealedVFS.name, fileSystem)
     target.registration = try SealedVFS.register(sqlcipher4: key, at: target.side, over: base)
     return target
@@ -52,7 +52,7 @@ package final class CopyTarget {
   package static func plain(
     _ path: FilePath, over base: String = "unix",
     fileSystem: any FileSystem = LinuxFileSystem()
-  ) throws(SealedFileError) -> CopyTarget {
+  ) throws(SealedDatabaseError) -> CopyTarget {
     try CopyTarget(path, nil, vfs: base, fileSystem)
   }
 
@@ -62,7 +62,7 @@ package final class CopyTarget {
   }
 
   /// Renames the database to its final path, durably; its connection must be closed.
-  package func finish() throws(SealedFileError) {
+  package func finish() throws(SealedDatabaseError) {
     try file.requireFreePlace()
     isFinished = true  // before putInPlace, which removes the file itself if it fails
     try file.putInPlace()
@@ -82,17 +82,17 @@ enum SiblingFiles {
   /// - Throws: `notClosed`, with the file's name.
   static func requireNone(
     of database: String, over vfs: UnsafeMutablePointer<sqlite3_vfs>
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     if let log = try unsafe LockedInputFile(database + "-wal", kind: SQLITE_OPEN_WAL, over: vfs),
       try log.byteCount() > 0
     {
-      throw SealedFileError(.notClosed, path: database, detail: "\(log.path) holds changes")
+      throw SealedDatabaseError(.notClosed, path: database, detail: "\(log.path) holds changes")
     }
     let kind = SQLITE_OPEN_MAIN_JOURNAL
     if let journal = try unsafe LockedInputFile(database + "-journal", kind: kind, over: vfs),
       try journal.byteCount() > 0, beginsWithSomething(journal)
     {
-      throw SealedFileError(
+      throw SealedDatabaseError(
         .notClosed, path: database, detail: "\(journal.path) holds an unfinished transaction")
     }
   }

@@ -19,7 +19,7 @@ package struct DatabaseCopy {
   ///
   /// - Parameter progress: receives the pages written and the pages of the source, equal in the
   ///   last call.
-  package func run(progress: (PageProgress) -> Void) throws(SealedFileError) {
+  package func run(progress: (PageProgress) -> Void) throws(SealedDatabaseError) {
     let facts = try SourceFacts(source, explain: explain)
     let connection = try CopyConnection(
       target.side.string, vfs: target.vfs, isReadOnly: false, explain: explain)
@@ -30,7 +30,7 @@ package struct DatabaseCopy {
       let done = min(target.pageCount, facts.pageCount)
       progress(PageProgress(completedPageCount: done, pageCount: facts.pageCount))
     }
-    try connection.reporting(report) { () throws(SealedFileError) in
+    try connection.reporting(report) { () throws(SealedDatabaseError) in
       try SchemaCopy(connection: connection).run()
       try connection.run("COMMIT")
     }
@@ -44,13 +44,13 @@ package struct DatabaseCopy {
   /// Checks and sets all that must hold before the first page is written, and attaches the source.
   private func prepare(
     _ connection: CopyConnection, _ facts: SourceFacts
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     if let format = target.format {
       guard connection.vfsName == SealedVFS.name else {
-        throw SealedFileError(.notOnSealedVFS, path: target.path.string)
+        throw SealedDatabaseError(.notOnSealedVFS, path: target.path.string)
       }
       guard connection.reserve(format) == format.reservedByteCount else {
-        throw SealedFileError(.reserveInUse, path: target.path.string)
+        throw SealedDatabaseError(.reserveInUse, path: target.path.string)
       }
     }
     for (setting, value) in [
@@ -68,26 +68,26 @@ package struct DatabaseCopy {
     guard try connection.first("PRAGMA main.journal_mode") == "off",
       try connection.first("PRAGMA temp_store") == "2"
     else {
-      throw SealedFileError(
-        .sqliteFailed, path: target.path.string, detail: "a PRAGMA has no effect")
+      throw SealedDatabaseError(
+        .sqlite, path: target.path.string, detail: "a PRAGMA has no effect")
     }
     try connection.run("ATTACH \(source.uri.quotedAsText) AS source")
   }
 
   /// Makes an error: from the fault that a file recorded, if there is one, or from SQLite's code.
-  private func explain(_ result: Int32, _ words: String) -> SealedFileError {
+  private func explain(_ result: Int32, _ words: String) -> SealedDatabaseError {
     for registration in [source.registration, target.registration] {
       if let fault = registration?.fault(reportedAs: result) { return fault }
     }
     let path = target.path.string
     switch result & 0xFF {
-    case SQLITE_BUSY, SQLITE_LOCKED: return SealedFileError(.busy, path: source.path)
-    case SQLITE_FULL: return SealedFileError(.diskFull, path: path)
+    case SQLITE_BUSY, SQLITE_LOCKED: return SealedDatabaseError(.busy, path: source.path)
+    case SQLITE_FULL: return SealedDatabaseError(.diskFull, path: path)
     case SQLITE_CORRUPT, SQLITE_NOTADB:
-      return SealedFileError(.malformed, path: source.path, detail: words)
+      return SealedDatabaseError(.damaged, path: source.path, detail: words)
     case SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY:
-      return SealedFileError(.ioFailed, path: path, detail: words)
-    default: return SealedFileError(.sqliteFailed, path: source.path, detail: words)
+      return SealedDatabaseError(.inputOutput, path: path, detail: words)
+    default: return SealedDatabaseError(.sqlite, path: source.path, detail: words)
     }
   }
 }
@@ -99,8 +99,8 @@ private struct SourceFacts {
   let pageCount: Int
 
   init(
-    _ source: CopySource, explain: @escaping (Int32, String) -> SealedFileError
-  ) throws(SealedFileError) {
+    _ source: CopySource, explain: @escaping (Int32, String) -> SealedDatabaseError
+  ) throws(SealedDatabaseError) {
     let connection = try CopyConnection(
       source.uri, vfs: SealedVFS.name, isReadOnly: true, explain: explain)
     defer { connection.close() }

@@ -4,7 +4,7 @@ struct SchemaCopy {
   let connection: CopyConnection
 
   /// Runs within the caller's transaction.
-  func run() throws(SealedFileError) {
+  func run() throws(SealedDatabaseError) {
     try makeTablesAndIndexes()
     for table in try tables() { try copyRows(of: table) }
     try copySequences()
@@ -26,7 +26,7 @@ struct SchemaCopy {
 
   /// Creates tables and indexes before any row: SQLite then copies index entries in order,
   /// unsorted.
-  private func makeTablesAndIndexes() throws(SealedFileError) {
+  private func makeTablesAndIndexes() throws(SealedDatabaseError) {
     let statements = try connection.run(
       """
       SELECT sql FROM source.sqlite_schema WHERE sql IS NOT NULL AND rootpage > 0 \
@@ -38,14 +38,14 @@ struct SchemaCopy {
       guard
         ["CREATE TABLE ", "CREATE INDEX ", "CREATE UNIQUE INDEX "].contains(where: sql.hasPrefix)
       else {
-        throw SealedFileError(
-          .sqliteFailed, path: "", detail: "the schema contains an unknown statement")
+        throw SealedDatabaseError(
+          .sqlite, path: "", detail: "the schema contains an unknown statement")
       }
       try connection.run(sql)
     }
   }
 
-  private func tables() throws(SealedFileError) -> [String] {
+  private func tables() throws(SealedDatabaseError) -> [String] {
     try connection.run(
       """
       SELECT name FROM source.sqlite_schema WHERE type = 'table' AND rootpage > 0 \
@@ -60,7 +60,7 @@ struct SchemaCopy {
   /// insert.c), and with them row ids and the order of indexes. Two kinds of table need their
   /// columns named. Generated columns cannot be inserted. A table with neither a primary key nor an
   /// index would get new row ids.
-  private func copyRows(of table: String) throws(SealedFileError) {
+  private func copyRows(of table: String) throws(SealedDatabaseError) {
     let (name, text) = (table.quotedAsName, table.quotedAsText)
     let columns = try connection.run(
       "SELECT name, pk, hidden FROM pragma_table_xinfo(\(text), 'source')", columnCount: 3)
@@ -85,7 +85,7 @@ struct SchemaCopy {
   }
 
   /// Copies the counters of AUTOINCREMENT, which the rows above have changed.
-  private func copySequences() throws(SealedFileError) {
+  private func copySequences() throws(SealedDatabaseError) {
     let query = "sqlite_schema WHERE name = 'sqlite_sequence'"
     guard try connection.first("SELECT 1 FROM source.\(query)") != nil else { return }
     if try connection.first("SELECT 1 FROM main.\(query)") == nil {

@@ -36,7 +36,8 @@ extension JournalFile {
       return (superJournal.name, SQLITE_OK)
     }
     record(
-      SealedFileError(.damagedJournal, path: registered.path, detail: reason), SQLITE_IOERR_DATA)
+      SealedDatabaseError(.damagedJournal, path: registered.path, detail: reason), SQLITE_IOERR_DATA
+    )
     return ([], SQLITE_IOERR_DATA)
   }
 

@@ -114,7 +114,7 @@ final class JournalFile: SealedFile {
     guard
       unsafe header.seal(
         into: sealed.pointer, cipher: main.keys.journal, nonces: &main.nonces)
-    else { return fail(.ioFailed, SQLITE_IOERR_WRITE) }
+    else { return fail(.inputOutput, SQLITE_IOERR_WRITE) }
     return unsafe base.write(sealed.pointer, byteCount, at: header.offset)
   }
 

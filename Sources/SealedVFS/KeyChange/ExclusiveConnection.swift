@@ -23,7 +23,7 @@ package import VaultCrypto
   package init(
     to path: FilePath, key: borrowing SecretBytes, over base: String = "unix",
     patience: Duration = .zero
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     let full = try SealedVFS.fullPath(path)
     try SealedVFS.inspect(path, over: base).require(key: key, at: path, exists: true)
     try WriteAccess.require(to: FilePath(full))
@@ -35,10 +35,10 @@ package import VaultCrypto
       unsafe sqlite3_close_v2(opened)
       throw registration.explain(result, full)
     }
-    do throws(SealedFileError) {
+    do throws(SealedDatabaseError) {
       try unsafe Self.takeOver(connection, full, registration, patience)
       guard let file = unsafe SealedConnection.file(of: connection, "main") else {
-        throw SealedFileError(.notOnSealedVFS, path: full)
+        throw SealedDatabaseError(.notOnSealedVFS, path: full)
       }
       self.file = file
     } catch {
@@ -58,14 +58,14 @@ package import VaultCrypto
   package var discardedLogTail: DiscardedLogTail? { registration.discardedLogTail }
 
   /// Moves all pages of the log into the database, durably, and empties the log.
-  func checkpoint() throws(SealedFileError) {
+  func checkpoint() throws(SealedDatabaseError) {
     let result = unsafe sqlite3_wal_checkpoint_v2(
       connection, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
     guard result == SQLITE_OK else { throw explain(result) }
     try unsafe Self.requireExclusiveLock(connection, path.string)
   }
 
-  private func explain(_ result: Int32) -> SealedFileError {
+  private func explain(_ result: Int32) -> SealedDatabaseError {
     registration.explain(unsafe max(result, sqlite3_extended_errcode(connection)), path.string)
   }
 
@@ -76,11 +76,11 @@ package import VaultCrypto
   private static func takeOver(
     _ connection: OpaquePointer, _ path: String, _ registration: KeyRegistration,
     _ patience: Duration
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     unsafe sqlite3_extended_result_codes(connection, 1)
     unsafe sqlite3_busy_timeout(connection, patience.wholeMilliseconds)
     if unsafe sqlite3_db_readonly(connection, "main") == 1 {
-      throw SealedFileError(.readOnly, path: path)
+      throw SealedDatabaseError(.readOnly, path: path)
     }
     for sql in [
       "PRAGMA temp_store = MEMORY", "PRAGMA synchronous = FULL", "PRAGMA locking_mode = EXCLUSIVE",
@@ -94,25 +94,25 @@ package import VaultCrypto
 
   private static func requireExclusiveLock(
     _ connection: OpaquePointer, _ path: String
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     var state: Int32 = 0
     _ = unsafe sqlite3_file_control(connection, "main", SQLITE_FCNTL_LOCKSTATE, &state)
-    guard state == SQLITE_LOCK_EXCLUSIVE else { throw SealedFileError(.busy, path: path) }
+    guard state == SQLITE_LOCK_EXCLUSIVE else { throw SealedDatabaseError(.busy, path: path) }
   }
 }
 
 extension KeyRegistration {
   /// The error for a result code: the fault that the VFS recorded, or one made from the code.
-  func explain(_ result: Int32, _ path: String) -> SealedFileError {
+  func explain(_ result: Int32, _ path: String) -> SealedDatabaseError {
     switch result & 0xFF {
-    case SQLITE_BUSY, SQLITE_LOCKED: return SealedFileError(.busy, path: path)
-    case SQLITE_FULL: return SealedFileError(.diskFull, path: path)
+    case SQLITE_BUSY, SQLITE_LOCKED: return SealedDatabaseError(.busy, path: path)
+    case SQLITE_FULL: return SealedDatabaseError(.diskFull, path: path)
     default: break
     }
     if let found = fault(reportedAs: result) { return found }
-    if result & 0xFF == SQLITE_READONLY { return SealedFileError(.readOnly, path: path) }
+    if result & 0xFF == SQLITE_READONLY { return SealedDatabaseError(.readOnly, path: path) }
     let words = unsafe sqlite3_errstr(result).map { unsafe String(cString: $0) }
-    return SealedFileError(.ioFailed, path: path, detail: words)
+    return SealedDatabaseError(.inputOutput, path: path, detail: words)
   }
 }
 
@@ -137,7 +137,7 @@ extension ExclusiveConnection {
   package func reencrypt(
     to newKey: borrowing SecretBytes, fileSystem: any FileSystem = LinuxFileSystem(),
     progress: (PageProgress) -> Void = { _ in }
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     try writeCopy(under: newKey, fileSystem: fileSystem, progress: progress)
     try putCopyInPlace(fileSystem: fileSystem)
   }
@@ -150,25 +150,26 @@ extension ExclusiveConnection {
   package func writeCopy(
     under newKey: borrowing SecretBytes, fileSystem: any FileSystem = LinuxFileSystem(),
     progress: (PageProgress) -> Void = { _ in }
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     guard let header = try? SealedHeader(fileID: file.keys.header.fileID, key: newKey) else {
-      throw SealedFileError(.invalidArgument, path: path.string, detail: "a key must have 32 bytes")
+      throw SealedDatabaseError(
+        .invalidArgument, path: path.string, detail: "a key must have 32 bytes")
     }
     // Compares the headers, because afterwards only they tell the keys apart.
     guard header != file.keys.header else {
-      throw SealedFileError(.sameKey, path: path.string)
+      throw SealedDatabaseError(.sameKey, path: path.string)
     }
-    let status = try SealedFileError.translating(path) { () throws(FileError) in
+    let status = try translatingFileErrors { () throws(FileError) in
       try fileSystem.status(of: path)
     }
-    guard let status else { throw SealedFileError(.absent, path: path.string) }
+    guard let status else { throw SealedDatabaseError(.notFound, path: path.string) }
     let side = AtomicFileReplacement(replacing: path, fileSystem)
     let copy = try side.create(permissions: status.permissions)
-    do throws(SealedFileError) {
+    do throws(SealedDatabaseError) {
       defer { copy.close() }
       try checkpoint()
       try write(PageCopy(file, header: header, key: newKey), to: copy, progress)
-      try SealedFileError.translating(path) { () throws(FileError) in
+      try translatingFileErrors { () throws(FileError) in
         try copy.changeOwner(to: status.owner)
         try copy.synchronize()
       }
@@ -185,7 +186,7 @@ extension ExclusiveConnection {
   /// them opens under the new key.
   package func putCopyInPlace(
     fileSystem: any FileSystem = LinuxFileSystem()
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     try AtomicFileReplacement(replacing: path, fileSystem)
       .putInPlace(removing: ["-wal", "-shm", "-journal"])
   }
@@ -197,9 +198,9 @@ extension ExclusiveConnection {
 
   private func write(
     _ pages: consuming PageCopy, to file: any WritableFile, _ progress: (PageProgress) -> Void
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     while let piece = try pages.next() {
-      try SealedFileError.translating(path) { () throws(FileError) in try file.write(piece) }
+      try translatingFileErrors { () throws(FileError) in try file.write(piece) }
       progress(
         PageProgress(
           completedPageCount: Int(pages.completedPageCount), pageCount: Int(pages.pageCount)))

@@ -27,9 +27,9 @@ struct PageCopy: ~Copyable {
   /// Begins a copy; the caller holds the database's EXCLUSIVE lock and has emptied its log.
   init(
     _ source: MainFile, header: SealedHeader, key: borrowing SecretBytes
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     guard let cipher = try? PageCipher(.page, key: key, header: header) else {
-      throw SealedFileError(.ioFailed, path: source.registered.path)
+      throw SealedDatabaseError(.inputOutput, path: source.registered.path)
     }
     let pageCount = try Self.pageCount(of: source)
     self.source = source
@@ -44,19 +44,20 @@ struct PageCopy: ~Copyable {
   }
 
   /// The size that page 1 states; bytes after it in the file do not belong to the database.
-  private static func pageCount(of source: MainFile) throws(SealedFileError) -> UInt32 {
+  private static func pageCount(of source: MainFile) throws(SealedDatabaseError) -> UInt32 {
     let path = source.registered.path
     var byteCount: Int64 = 0
     guard unsafe source.base.byteCount(&byteCount) == SQLITE_OK else {
-      throw SealedFileError(.ioFailed, path: path)
+      throw SealedDatabaseError(.inputOutput, path: path)
     }
     guard let held = UInt32(exactly: byteCount / Int64(PageLayout.byteCount)), held > 0 else {
-      throw SealedFileError(.truncated, path: path, pageNumber: 1)
+      throw SealedDatabaseError(.truncated, path: path, pageNumber: 1)
     }
     let firstPage = Scratch(byteCount: PageLayout.byteCount)
     let result = unsafe source.readPage(1, into: firstPage.pointer)
     guard result == SQLITE_OK else {
-      throw source.faults.newest(reportedAs: result) ?? SealedFileError(.ioFailed, path: path)
+      throw source.faults.newest(reportedAs: result)
+        ?? SealedDatabaseError(.inputOutput, path: path)
     }
     let page = unsafe UnsafeRawPointer(firstPage.pointer)
     let stated = unsafe page.bigEndianWord(at: 28)
@@ -64,21 +65,21 @@ struct PageCopy: ~Copyable {
       return held
     }
     guard stated <= held else {
-      throw SealedFileError(.truncated, path: path, pageNumber: stated)
+      throw SealedDatabaseError(.truncated, path: path, pageNumber: stated)
     }
     return stated
   }
 
   /// The next pages; nil after the last.
-  mutating func next() throws(SealedFileError) -> [UInt8]? {
+  mutating func next() throws(SealedDatabaseError) -> [UInt8]? {
     guard number <= pageCount else { return nil }
     let count = min(Self.pagesAtOnce, Int(pageCount - number) + 1)
     let byteCount = count * PageLayout.byteCount
     let result = unsafe source.base.read(
       sealed.pointer, byteCount, at: PageLayout.offset(ofPage: number))
     guard result == SQLITE_OK else {
-      throw SealedFileError(
-        result == SQLITE_IOERR_SHORT_READ ? .truncated : .ioFailed, path: source.registered.path)
+      throw SealedDatabaseError(
+        result == SQLITE_IOERR_SHORT_READ ? .truncated : .inputOutput, path: source.registered.path)
     }
     if copied.count != byteCount { copied = [UInt8](repeating: 0, count: byteCount) }
     nonces.end()  // one run for each piece, as for a transaction
@@ -89,12 +90,12 @@ struct PageCopy: ~Copyable {
     return copied
   }
 
-  private mutating func copyPage(at offset: Int) throws(SealedFileError) {
+  private mutating func copyPage(at offset: Int) throws(SealedDatabaseError) {
     let page = unsafe sealed.pointer + offset
     if unsafe isHole(page) { return leaveHole(at: offset) }
     guard unsafe source.keys.page.open(page, number: number, into: opened.pointer) else {
       if isFree(number) { return leaveHole(at: offset) }
-      throw SealedFileError(.damagedPage, path: source.registered.path, pageNumber: number)
+      throw SealedDatabaseError(.damagedPage, path: source.registered.path, pageNumber: number)
     }
     let isSealed = unsafe copied.withUnsafeMutableBytes { bytes in
       guard let start = bytes.baseAddress else { return false }
@@ -102,7 +103,7 @@ struct PageCopy: ~Copyable {
         opened.pointer, number: number, into: start + offset, nonces: &nonces)
     }
     guard isSealed else {
-      throw SealedFileError(
+      throw SealedDatabaseError(
         .reserveInUse, path: source.registered.path, pageNumber: number)
     }
   }

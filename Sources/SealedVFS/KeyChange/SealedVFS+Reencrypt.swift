@@ -25,12 +25,12 @@ extension SealedVFS {
     _ path: FilePath, from oldKey: borrowing SecretBytes, to newKey: borrowing SecretBytes,
     over base: String = "unix", fileSystem: any FileSystem = LinuxFileSystem(),
     patience: Duration = .zero, progress: (PageProgress) -> Void = { _ in }
-  ) throws(SealedFileError) -> DiscardedLogTail? {
+  ) throws(SealedDatabaseError) -> DiscardedLogTail? {
     let full = FilePath(try fullPath(path))
     if case .sealed(let header) = try inspect(full, over: base), header.matches(key: newKey) {
-      if header.matches(key: oldKey) { throw SealedFileError(.sameKey, path: full.string) }
+      if header.matches(key: oldKey) { throw SealedDatabaseError(.sameKey, path: full.string) }
       // An earlier key change got this far; its rename might not be durable yet.
-      try SealedFileError.translating(full) { () throws(FileError) in
+      try translatingFileErrors { () throws(FileError) in
         try fileSystem.synchronizeDirectory(full.containingDirectory)
       }
       return nil
@@ -47,12 +47,12 @@ extension SealedVFS {
 /// SQLite opens a file that it cannot write for reading, and reports the reason late.
 enum WriteAccess {
   /// - Throws: `readOnly` if this process cannot write the file or its directory.
-  static func require(to path: FilePath) throws(SealedFileError) {
+  static func require(to path: FilePath) throws(SealedDatabaseError) {
     for place in [path, path.containingDirectory] {
       guard unsafe faccessat(AT_FDCWD, place.string, W_OK, AT_EACCESS) != 0 else { continue }
       switch Errno(rawValue: errno) {
       case .permissionDenied, .readOnlyFileSystem, .notPermitted:
-        throw SealedFileError(.readOnly, path: path.string, detail: "\(place) is read-only")
+        throw SealedDatabaseError(.readOnly, path: path.string, detail: "\(place) is read-only")
       default: break  // the next open gives a better reason
       }
     }

@@ -19,14 +19,14 @@ public enum KeySource: Sendable, Equatable {
   ///
   /// - Returns: 32 bytes.
   /// - Throws: `keyFileRefused`, with the reason.
-  public func read() throws(SealedFileError) -> SecretBytes {
+  public func read() throws(SealedDatabaseError) -> SecretBytes {
     switch self {
     case .file(let path): try readFile(path)
     case .descriptor(let number): try readDescriptor(number)
     }
   }
 
-  private func readFile(_ path: FilePath) throws(SealedFileError) -> SecretBytes {
+  private func readFile(_ path: FilePath) throws(SealedDatabaseError) -> SecretBytes {
     // Checked before the file is opened. To open and close a database by mistake would release the
     // locks that this process holds on it (POSIX locks; see os_unix.c).
     var status = Glibc.stat()
@@ -40,13 +40,14 @@ public enum KeySource: Sendable, Equatable {
     return try contents(of: descriptor, isRegularFile: true)
   }
 
-  private func requirePrivateFile(_ status: Glibc.stat, _ path: String) throws(SealedFileError) {
+  private func requirePrivateFile(_ status: Glibc.stat, _ path: String) throws(SealedDatabaseError)
+  {
     guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("it is not a regular file") }
     if let reason = SecretFile.refusal(mode: status.st_mode, path: path) { throw refusal(reason) }
     guard status.st_size == XAES256GCM.keyByteCount else { throw wrongLength }
   }
 
-  private func readDescriptor(_ number: Int32) throws(SealedFileError) -> SecretBytes {
+  private func readDescriptor(_ number: Int32) throws(SealedDatabaseError) -> SecretBytes {
     var status = Glibc.stat()
     guard unsafe fstat(number, &status) == 0 else { throw refusal(systemReason) }
     let kind = status.st_mode & S_IFMT
@@ -59,7 +60,7 @@ public enum KeySource: Sendable, Equatable {
   /// Reads at most one byte more than a key has.
   private func contents(
     of descriptor: Int32, isRegularFile: Bool
-  ) throws(SealedFileError) -> SecretBytes {
+  ) throws(SealedDatabaseError) -> SecretBytes {
     var bytes = SecretBytes(zeroCount: XAES256GCM.keyByteCount + 1)
     var byteCount = 0
     while byteCount < bytes.byteCount {
@@ -82,16 +83,16 @@ public enum KeySource: Sendable, Equatable {
 
   private var systemReason: String { "\(Errno(rawValue: errno))" }
 
-  private var wrongLength: SealedFileError {
+  private var wrongLength: SealedDatabaseError {
     refusal("it does not hold \(XAES256GCM.keyByteCount) bytes")
   }
 
-  private func refusal(_ detail: String) -> SealedFileError {
+  private func refusal(_ detail: String) -> SealedDatabaseError {
     let name =
       switch self {
       case .file(let path): path.string
       case .descriptor(let number): "descriptor \(number)"
       }
-    return SealedFileError(.keyFileRefused, path: name, detail: detail)
+    return SealedDatabaseError(.keyFileRefused, path: name, detail: detail)
   }
 }

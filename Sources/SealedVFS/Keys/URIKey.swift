@@ -23,19 +23,21 @@ enum URIKey {
   ///
   /// - Returns: nil for a database that is not sealed.
   /// - Throws: fails closed if the URI asks for this VFS without a usable key, or contains a key.
-  static func find(database path: UnsafePointer<CChar>) throws(SealedFileError) -> RegisteredKey? {
+  static func find(database path: UnsafePointer<CChar>) throws(SealedDatabaseError)
+    -> RegisteredKey?
+  {
     let request = try unsafe request(in: path)
     if let registered = unsafe KeyRegistry.find(database: path) { return registered }
     guard let source = request.source else {
       if unsafe !request.namesVFS && !isSealedWithoutKey(path) { return nil }
-      throw unsafe SealedFileError(
+      throw unsafe SealedDatabaseError(
         .keyNotNamed, path: String(cString: path),
         detail: request.namesKey ? "this program takes no keys that a URI names" : nil)
     }
     let key = try source.read()
     guard let base = unsafe sqlite3_vfs_find("unix") else {
-      throw unsafe SealedFileError(
-        .ioFailed, path: String(cString: path), detail: "SQLite has no VFS unix")
+      throw unsafe SealedDatabaseError(
+        .inputOutput, path: String(cString: path), detail: "SQLite has no VFS unix")
     }
     return unsafe RegisteredKey(
       path: String(cString: path), key: key, base: base,
@@ -65,7 +67,7 @@ enum URIKey {
 
   private static func request(
     in path: UnsafePointer<CChar>
-  ) throws(SealedFileError) -> Request {
+  ) throws(SealedDatabaseError) -> Request {
     let isAllowed = isAllowed.load(ordering: .relaxed)
     var request = Request()
     var values: [String: String] = [:]
@@ -75,7 +77,8 @@ enum URIKey {
       let name = unsafe String(cString: name)
       // Refused before any value is read: the value of such a parameter would be the key.
       if isAllowed, forbiddenNames.contains(name.lowercased()) {
-        throw unsafe SealedFileError(.keyInText, path: String(cString: path), detail: "\(name)=")
+        throw unsafe SealedDatabaseError(
+          .keyInText, path: String(cString: path), detail: "\(name)=")
       }
       guard ["vfs", "keyfile", "keyfd"].contains(name), values[name] == nil,
         let value = unsafe sqlite3_uri_parameter(path, name)
@@ -97,17 +100,18 @@ enum URIKey {
 
   private static func source(
     _ values: [String: String], path: String
-  ) throws(SealedFileError) -> KeySource {
+  ) throws(SealedDatabaseError) -> KeySource {
     switch (values["keyfile"], values["keyfd"]) {
     case (let file?, nil) where !file.isEmpty: return .file(FilePath(file))
     case (nil, let number?):
       guard let number = Int32(number), number >= 0 else {
-        throw SealedFileError(
+        throw SealedDatabaseError(
           .keyNotNamed, path: path, detail: "keyfd must be the number of a descriptor")
       }
       return .descriptor(number)
-    case (_?, _?): throw SealedFileError(.keyNotNamed, path: path, detail: "the URI names two keys")
-    default: throw SealedFileError(.keyNotNamed, path: path, detail: "keyfile names no file")
+    case (_?, _?):
+      throw SealedDatabaseError(.keyNotNamed, path: path, detail: "the URI names two keys")
+    default: throw SealedDatabaseError(.keyNotNamed, path: path, detail: "keyfile names no file")
     }
   }
 }

@@ -51,12 +51,12 @@ internal import VaultCrypto
     case .zeros, .foreign: return fail(.notSealed, SQLITE_NOTADB)
     case .newerVersion(let version):
       record(
-        SealedFileError(.newerVersion, path: registered.path, detail: "version \(version)"),
+        SealedDatabaseError(.newerVersion, path: registered.path, detail: "version \(version)"),
         SQLITE_NOTADB)
       return SQLITE_NOTADB
     case .sealed(let header):
       guard header.matches(key: registered.key) else { return fail(.wrongKey, SQLITE_NOTADB) }
-      return adopt(header) ? SQLITE_OK : fail(.ioFailed, SQLITE_IOERR_READ)
+      return adopt(header) ? SQLITE_OK : fail(.inputOutput, SQLITE_IOERR_READ)
     }
   }
 
@@ -96,7 +96,7 @@ internal import VaultCrypto
     // A key change puts a new file in this one's place: the old one must not be read any more.
     if level == SQLITE_LOCK_SHARED && base.hasMoved {
       _ = base.unlock(SQLITE_LOCK_NONE)
-      return fail(.moved, SQLITE_IOERR_LOCK)
+      return fail(.fileReplaced, SQLITE_IOERR_LOCK)
     }
     return SQLITE_OK
   }

@@ -4,31 +4,24 @@ internal import Synchronization
 extension SealedVFS {
   /// The last fault found in any sealed file of this process, for callers without a
   /// ``KeyRegistration``; nil if there was none.
-  package static var lastFault: SealedFileError? { FaultLog.last }
+  package static var lastFault: SealedDatabaseError? { FaultLog.last }
 }
 
 /// Records faults beside SQLite's result codes, which cannot tell them apart.
 ///
 /// Each fault also goes to SQLite's error log: <https://sqlite.org/errlog.html>.
 enum FaultLog {
-  private static let lastFault = Mutex<SealedFileError?>(nil)
+  private static let lastFault = Mutex<SealedDatabaseError?>(nil)
 
-  static var last: SealedFileError? { lastFault.withLock { $0 } }
+  static var last: SealedDatabaseError? { lastFault.withLock { $0 } }
 
-  static func record(_ fault: SealedFileError) {
+  static func record(_ fault: SealedDatabaseError) {
     lastFault.withLock { $0 = fault }
-    unsafe csqlite_log(SQLITE_WARNING, fault.descriptionWithHint)
+    unsafe csqlite_log(SQLITE_WARNING, fault.description)
   }
 
   static func record(_ tail: DiscardedLogTail, path: String) {
     unsafe csqlite_log(SQLITE_NOTICE, "\(path): recovery left out the end of the log: \(tail)")
-  }
-}
-
-extension SealedFileError {
-  /// The path, the failure and the next step, in one line.
-  package var descriptionWithHint: String {
-    hint.map { "\(description); \($0)" } ?? description
   }
 }
 
@@ -38,7 +31,7 @@ extension SealedFileError {
 /// that SQLite reports identifies the fault, so that an old fault does not explain a new failure.
 final class RecentFaults: Sendable {
   private struct Entry: Sendable {
-    let fault: SealedFileError
+    let fault: SealedDatabaseError
     let result: Int32
 
     /// Whether SQLite can report the fault by this extended code.
@@ -68,14 +61,14 @@ final class RecentFaults: Sendable {
   }
 
   /// The newest fault.
-  var newest: SealedFileError? { state.withLock { $0.entries.last?.fault } }
+  var newest: SealedDatabaseError? { state.withLock { $0.entries.last?.fault } }
 
   /// The newest fault that SQLite reports by an extended result code.
-  func newest(reportedAs result: Int32) -> SealedFileError? {
+  func newest(reportedAs result: Int32) -> SealedDatabaseError? {
     state.withLock { state in state.entries.last { $0.fits(result) }?.fault }
   }
 
-  func record(_ fault: SealedFileError, result: Int32) {
+  func record(_ fault: SealedDatabaseError, result: Int32) {
     let whole = state.withLock { state in
       if state.entries.count == Self.capacity { state.entries.removeFirst() }
       state.entries.append(Entry(fault: fault, result: result))

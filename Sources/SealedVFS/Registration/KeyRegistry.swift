@@ -64,14 +64,14 @@ public final class KeyRegistration: Sendable {
   /// The reason for the last failed call on one of the database's files; nil if none failed.
   ///
   /// It is more precise than SQLite's result code. It stays until the next fault.
-  public var fault: SealedFileError? { registered.faults.newest }
+  public var fault: SealedDatabaseError? { registered.faults.newest }
 
   /// The reason for a failed call that SQLite reports by an extended result code.
   ///
   /// The call can have been on any connection of this registration.
   ///
   /// - Returns: nil if the VFS found nothing that SQLite reports so.
-  public func fault(reportedAs resultCode: Int32) -> SealedFileError? {
+  public func fault(reportedAs resultCode: Int32) -> SealedDatabaseError? {
     registered.faults.newest(reportedAs: resultCode)
   }
 

@@ -21,7 +21,7 @@ public enum SealedConnection {
   /// - Returns: nil if the VFS found nothing that SQLite reports so: the failure has another cause.
   public static func fault(
     of connection: OpaquePointer, reportedAs resultCode: Int32
-  ) -> SealedFileError? {
+  ) -> SealedDatabaseError? {
     var index: Int32 = 0
     while let name = unsafe sqlite3_db_name(connection, index) {
       if let found = unsafe file(of: connection, name)?.faults.newest(reportedAs: resultCode) {

@@ -71,7 +71,7 @@ final class SQLCipherFile: PagedFile {
   override func lock(_ level: Int32) -> Int32 {
     let result = super.lock(level)
     guard result == SQLITE_OK, level == SQLITE_LOCK_SHARED, !isNew else { return result }
-    do throws(SealedFileError) {
+    do throws(SealedDatabaseError) {
       try unsafe SiblingFiles.requireNone(of: registered.path, over: registered.base)
       return SQLITE_OK
     } catch {
@@ -93,20 +93,20 @@ extension SealedVFS {
   ///   `invalidArgument`; `ioFailed`. A wrong key is found only when the database is first read.
   public static func register(
     sqlcipher4 key: borrowing SQLCipherKey, at path: FilePath, over base: String = "unix"
-  ) throws(SealedFileError) -> KeyRegistration {
+  ) throws(SealedDatabaseError) -> KeyRegistration {
     try install()
     let path = try fullPath(path)
     guard base != name, let vfs = unsafe sqlite3_vfs_find(base) else {
-      throw SealedFileError(.invalidArgument, path: path, detail: "there is no VFS \(base)")
+      throw SealedDatabaseError(.invalidArgument, path: path, detail: "there is no VFS \(base)")
     }
     let salt =
       try unsafe storedSalt(of: path, over: vfs) ?? key.salt
       ?? RandomSource.system.bytes(count: SQLCipherLayout.saltByteCount)
     if let given = key.salt, given != salt {
-      throw SealedFileError(.wrongKeyOrNotSQLCipher, path: path)
+      throw SealedDatabaseError(.wrongKeyOrNotSQLCipher, path: path)
     }
     guard let pageKey = try? key.pageKey(salt: salt) else {
-      throw SealedFileError(.ioFailed, path: path, detail: "the key cannot be derived")
+      throw SealedDatabaseError(.inputOutput, path: path, detail: "the key cannot be derived")
     }
     return unsafe KeyRegistration(
       RegisteredKey(
@@ -117,7 +117,7 @@ extension SealedVFS {
   /// The first 16 bytes of a file; nil if it is empty or absent.
   private static func storedSalt(
     of path: String, over vfs: UnsafeMutablePointer<sqlite3_vfs>
-  ) throws(SealedFileError) -> [UInt8]? {
+  ) throws(SealedDatabaseError) -> [UInt8]? {
     guard let file = try unsafe LockedInputFile(path, kind: SQLITE_OPEN_MAIN_DB, over: vfs) else {
       return nil
     }
@@ -126,9 +126,9 @@ extension SealedVFS {
     let salt = Scratch(byteCount: SQLCipherLayout.saltByteCount)
     guard byteCount >= Int64(PageLayout.byteCount),
       unsafe file.read(salt.pointer, salt.byteCount, at: 0)
-    else { throw SealedFileError(.wrongKeyOrNotSQLCipher, path: path) }
+    else { throw SealedDatabaseError(.wrongKeyOrNotSQLCipher, path: path) }
     let bytes = unsafe Array(salt.bytes(0..<salt.byteCount))
-    if bytes == HeaderReading.plainMagic { throw SealedFileError(.plainDatabase, path: path) }
+    if bytes == HeaderReading.plainMagic { throw SealedDatabaseError(.plainDatabase, path: path) }
     return bytes
   }
 }

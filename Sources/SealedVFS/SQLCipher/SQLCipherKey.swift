@@ -15,9 +15,9 @@ public struct SQLCipherKey: ~Copyable, Sendable {
   /// and the digits decide: a text of this form cannot be a passphrase.
   ///
   /// - Throws: `invalidArgument` for no bytes, which to SQLCipher means no encryption.
-  public init(_ bytes: borrowing SecretBytes) throws(SealedFileError) {
+  public init(_ bytes: borrowing SecretBytes) throws(SealedDatabaseError) {
     guard bytes.byteCount > 0 else {
-      throw SealedFileError(.invalidArgument, path: "", detail: "the passphrase is empty")
+      throw SealedDatabaseError(.invalidArgument, path: "", detail: "the passphrase is empty")
     }
     let saltStart = Hexadecimal.prefixByteCount + 2 * SQLCipherLayout.keyByteCount
     if let key = Hexadecimal.key(in: bytes, totalByteCount: SQLCipherLayout.keyByteCount) {
@@ -47,12 +47,12 @@ public struct SQLCipherKey: ~Copyable, Sendable {
   /// - Throws: `invalidArgument` unless the key has 32 bytes and a salt has 16.
   public init(
     rawKey: consuming SecretBytes, salt: [UInt8]? = nil
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     guard rawKey.byteCount == SQLCipherLayout.keyByteCount,
       (salt ?? Array(repeating: 0, count: SQLCipherLayout.saltByteCount)).count
         == SQLCipherLayout.saltByteCount
     else {
-      throw SealedFileError(
+      throw SealedDatabaseError(
         .invalidArgument, path: "", detail: "a raw key must have 32 bytes, and its salt 16")
     }
     secret = rawKey

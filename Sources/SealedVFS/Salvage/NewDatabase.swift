@@ -16,7 +16,7 @@ package import VaultCrypto
   /// incomplete: the caller renames it to its final path when it is complete.
   package init(
     at path: FilePath, key: borrowing SecretBytes, over base: String = "unix"
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     let full = try SealedVFS.fullPath(path)
     let registration = try SealedVFS.register(key: key, at: path, over: base, setsReserve: true)
     var opened: OpaquePointer?
@@ -32,7 +32,7 @@ package import VaultCrypto
     self.path = full
     guard unsafe SealedConnection.vfsName(of: connection) == SealedVFS.name,
       unsafe SealedConnection.reserveBytes(of: connection) == PageLayout.reservedByteCount
-    else { throw SealedFileError(.notOnSealedVFS, path: full) }
+    else { throw SealedDatabaseError(.notOnSealedVFS, path: full) }
     try run("PRAGMA temp_store = MEMORY; PRAGMA synchronous = OFF")
   }
 
@@ -41,7 +41,7 @@ package import VaultCrypto
   }
 
   /// Runs trusted statements.
-  package func run(_ sql: String) throws(SealedFileError) {
+  package func run(_ sql: String) throws(SealedDatabaseError) {
     let result = unsafe sqlite3_exec(connection, sql, nil, nil, nil)
     if result != SQLITE_OK { throw registration.explain(result, path) }
   }
@@ -49,7 +49,7 @@ package import VaultCrypto
   /// Returns the rows of a trusted query, as text.
   package func rows(
     _ sql: String, _ arguments: String...
-  ) throws(SealedFileError) -> [[String?]] {
+  ) throws(SealedDatabaseError) -> [[String?]] {
     var statement: OpaquePointer?
     let prepared = unsafe sqlite3_prepare_v2(connection, sql, -1, &statement, nil)
     defer { unsafe sqlite3_finalize(statement) }
@@ -78,7 +78,7 @@ package import VaultCrypto
   ///
   /// - Returns: nil, or the reason for which SQLite refuses the statement.
   /// - Throws: an error that the statement did not cause, such as a full disk.
-  package func create(_ sql: String) throws(SealedFileError) -> String? {
+  package func create(_ sql: String) throws(SealedDatabaseError) -> String? {
     guard sql.utf8.prefix(7).elementsEqual("CREATE ".utf8) else {
       return "it is not a CREATE statement"
     }
@@ -160,7 +160,7 @@ package import VaultCrypto
   ///
   /// - Returns: whether the table has the row now; a constraint can refuse it.
   /// - Throws: an error that the row did not cause.
-  package func insert(_ values: [StoredValue]) throws(SealedFileError) -> Bool {
+  package func insert(_ values: [StoredValue]) throws(SealedDatabaseError) -> Bool {
     defer { _ = unsafe sqlite3_reset(statement) }
     for (index, value) in values.enumerated() {
       let result = unsafe NewDatabase.bind(statement, Int32(index + 1), value, encoding)

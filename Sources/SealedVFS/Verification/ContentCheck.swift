@@ -16,17 +16,17 @@ struct ContentCheck {
   /// Checks the contents.
   ///
   /// - Parameter onFirstReading: called once for each page that is read.
-  init(_ image: SealedImage, onFirstReading: () -> Void) throws(SealedFileError) {
+  init(_ image: SealedImage, onFirstReading: () -> Void) throws(SealedDatabaseError) {
     var check = Self()
-    try withoutActuallyEscaping(onFirstReading) { (onFirstReading) throws(SealedFileError) in
+    try withoutActuallyEscaping(onFirstReading) { (onFirstReading) throws(SealedDatabaseError) in
       let vfs = try ImageVFS(image, onFirstReading: onFirstReading)
-      do throws(SealedFileError) {
+      do throws(SealedDatabaseError) {
         let connection = try CopyConnection(
           "image", vfs: vfs.name, isReadOnly: true,
           explain: { Self.explain($0, $1, image.file.path) })
         defer { connection.close() }
         try check.run(on: connection)
-      } catch  where error.code == .malformed {
+      } catch  where error.code == .damaged {
         check.note([error.detail ?? "malformed"])
       }
     }
@@ -35,7 +35,7 @@ struct ContentCheck {
 
   private init() {}
 
-  private mutating func run(on connection: CopyConnection) throws(SealedFileError) {
+  private mutating func run(on connection: CopyConnection) throws(SealedDatabaseError) {
     for (setting, value) in [
       ("temp_store", "MEMORY"),  // there is no other file
       ("cache_size", "-\(Self.cacheKibibyteCount)"),
@@ -44,9 +44,9 @@ struct ContentCheck {
     ] {
       try connection.run("PRAGMA \(setting) = \(value)")
     }
-    do throws(SealedFileError) {
+    do throws(SealedDatabaseError) {
       try check("", on: connection)
-    } catch  where error.code == .sqliteFailed {
+    } catch  where error.code == .sqlite {
       // The application's functions or collations are missing: check table by table.
       let tables = try connection.run(
         """
@@ -54,9 +54,9 @@ struct ContentCheck {
         SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0
         """, columnCount: 1)
       for case let table? in tables.compactMap(\.first) {
-        do throws(SealedFileError) {
+        do throws(SealedDatabaseError) {
           try check(table, on: connection)
-        } catch  where error.code == .sqliteFailed {
+        } catch  where error.code == .sqlite {
           uncheckedTables.append(table)
         }
       }
@@ -66,7 +66,7 @@ struct ContentCheck {
   /// - Parameter table: the table's name; empty for the whole database.
   private mutating func check(
     _ table: String, on connection: CopyConnection
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     let argument = table.isEmpty ? "\(Self.faultLimit)" : table.quotedAsText
     let rows = try connection.run("PRAGMA integrity_check(\(argument))", columnCount: 1)
     for case let text? in rows.compactMap(\.first) where text != "ok" {
@@ -80,11 +80,13 @@ struct ContentCheck {
     faults += found.prefix(Self.faultLimit - faults.count)
   }
 
-  private static func explain(_ result: Int32, _ words: String, _ path: String) -> SealedFileError {
+  private static func explain(_ result: Int32, _ words: String, _ path: String)
+    -> SealedDatabaseError
+  {
     switch result & 0xFF {
-    case SQLITE_CORRUPT, SQLITE_NOTADB: SealedFileError(.malformed, path: path, detail: words)
-    case SQLITE_ERROR: SealedFileError(.sqliteFailed, path: path, detail: words)
-    default: SealedFileError(.ioFailed, path: path, detail: words)
+    case SQLITE_CORRUPT, SQLITE_NOTADB: SealedDatabaseError(.damaged, path: path, detail: words)
+    case SQLITE_ERROR: SealedDatabaseError(.sqlite, path: path, detail: words)
+    default: SealedDatabaseError(.inputOutput, path: path, detail: words)
     }
   }
 }

@@ -20,19 +20,19 @@ public enum FileInspection: Sendable, Equatable {
 
   /// Requires a sealed database that `key` opens, or, if `exists` is false, a path for a new one.
   ///
-  /// - Throws: the `SealedFileError` for the kind of file that is there instead.
+  /// - Throws: the `SealedDatabaseError` for the kind of file that is there instead.
   public func require(
     key: borrowing SecretBytes, at path: FilePath, exists: Bool
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     switch self {
     case .absent, .empty:
-      if exists { throw SealedFileError(.absent, path: path.string) }
-    case .plainSQLite: throw SealedFileError(.plainDatabase, path: path.string)
-    case .foreign: throw SealedFileError(.notSealed, path: path.string)
+      if exists { throw SealedDatabaseError(.notFound, path: path.string) }
+    case .plainSQLite: throw SealedDatabaseError(.plainDatabase, path: path.string)
+    case .foreign: throw SealedDatabaseError(.notSealed, path: path.string)
     case .newerVersion(let version):
-      throw SealedFileError(.newerVersion, path: path.string, detail: "version \(version)")
+      throw SealedDatabaseError(.newerVersion, path: path.string, detail: "version \(version)")
     case .sealed(let header):
-      if !header.matches(key: key) { throw SealedFileError(.wrongKey, path: path.string) }
+      if !header.matches(key: key) { throw SealedDatabaseError(.wrongKey, path: path.string) }
     }
   }
 }
@@ -46,10 +46,10 @@ extension SealedVFS {
   /// - Throws: `ioFailed` if the file exists and cannot be read.
   public static func inspect(
     _ path: FilePath, over base: String = "unix"
-  ) throws(SealedFileError) -> FileInspection {
+  ) throws(SealedDatabaseError) -> FileInspection {
     let full = try fullPath(path)
     guard let vfs = unsafe sqlite3_vfs_find(base) else {
-      throw SealedFileError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
+      throw SealedDatabaseError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
     }
     switch try status(of: full) {
     // Another VFS can keep its files outside the file system.
@@ -66,7 +66,7 @@ extension SealedVFS {
     let result = unsafe vfs.pointee.xOpen(vfs, name, file.pointer, flags, nil)
     defer { _ = file.close() }
     guard result == SQLITE_OK else {
-      throw SealedFileError(.ioFailed, path: full, detail: "it cannot be opened for reading")
+      throw SealedDatabaseError(.inputOutput, path: full, detail: "it cannot be opened for reading")
     }
     return try read(file, full)
   }
@@ -80,26 +80,26 @@ extension SealedVFS {
   }
 
   /// Reads the file's status without opening it.
-  private static func status(of path: String) throws(SealedFileError) -> FileStatus? {
+  private static func status(of path: String) throws(SealedDatabaseError) -> FileStatus? {
     do throws(FileError) {
       return try LinuxFileSystem().status(of: FilePath(path))
     } catch {
-      throw SealedFileError(.ioFailed, path: path, detail: "\(error.errno)")
+      throw SealedDatabaseError(.inputOutput, path: path, detail: "\(error.errno)")
     }
   }
 
-  private static func read(_ file: BaseFile, _ path: String) throws(SealedFileError)
+  private static func read(_ file: BaseFile, _ path: String) throws(SealedDatabaseError)
     -> FileInspection
   {
     var byteCount: Int64 = 0
     let scratch = Scratch(byteCount: SealedHeader.byteCount)
     guard unsafe file.sealedByteCount(&byteCount) == SQLITE_OK else {
-      throw SealedFileError(.ioFailed, path: path)
+      throw SealedDatabaseError(.inputOutput, path: path)
     }
     if byteCount == 0 { return .empty }
     if byteCount < SealedHeader.byteCount { return .foreign }
     guard unsafe file.read(scratch.pointer, SealedHeader.byteCount, at: 0) == SQLITE_OK else {
-      throw SealedFileError(.ioFailed, path: path)
+      throw SealedDatabaseError(.inputOutput, path: path)
     }
     return switch unsafe HeaderReading(Array(scratch.bytes(0..<SealedHeader.byteCount))) {
     case .zeros, .foreign: .foreign

@@ -20,12 +20,12 @@ struct ImageIdentity {
   init(
     _ file: LockedInputFile, _ siblings: ImageFiles, key: borrowing SecretBytes,
     fileID: [UInt8]? = nil
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     let start = Scratch(byteCount: SealedHeader.byteCount)
     if try file.byteCount() >= SealedHeader.byteCount,
       unsafe !file.read(start.pointer, SealedHeader.byteCount, at: 0)
     {
-      throw SealedFileError(.ioFailed, path: file.path)
+      throw SealedDatabaseError(.inputOutput, path: file.path)
     }
     let bytes = unsafe Array(start.bytes(0..<SealedHeader.byteCount))
     let reading = HeaderReading(bytes)
@@ -53,18 +53,18 @@ struct ImageIdentity {
     }
     try Self.requireNoOtherFormat(reading, file)
     let isSealed = if case .sealed = reading { true } else { false }
-    throw SealedFileError(
+    throw SealedDatabaseError(
       isSealed ? .wrongKey : .notSealed, path: file.path,
       detail: "no page opens under this key, or the first 16 bytes are damaged")
   }
 
   private static func requireNoOtherFormat(
     _ reading: HeaderReading, _ file: LockedInputFile
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     switch reading {
-    case .plainSQLite: throw SealedFileError(.plainDatabase, path: file.path)
+    case .plainSQLite: throw SealedDatabaseError(.plainDatabase, path: file.path)
     case .newerVersion(let version):
-      throw SealedFileError(.newerVersion, path: file.path, detail: "version \(version)")
+      throw SealedDatabaseError(.newerVersion, path: file.path, detail: "version \(version)")
     case .sealed, .zeros, .foreign: break
     }
   }
@@ -80,7 +80,7 @@ struct ImageIdentity {
   /// newer one. Frames of the log prove nothing about a file that begins like another database.
   private static func isProved(
     _ keys: FileKeys, _ file: LockedInputFile, _ siblings: ImageFiles, _ reading: HeaderReading
-  ) throws(SealedFileError) -> Bool {
+  ) throws(SealedDatabaseError) -> Bool {
     switch reading {
     case .newerVersion: return try isProved(keys, file, pageCount: 1)
     case .sealed, .plainSQLite: return try isProved(keys, file, pageCount: .max)
@@ -92,7 +92,7 @@ struct ImageIdentity {
 
   /// Whether the page of at least one frame opens.
   private static func isProved(_ keys: FileKeys, byLog log: LockedInputFile?)
-    throws(SealedFileError)
+    throws(SealedDatabaseError)
     -> Bool
   {
     guard let log else { return false }
@@ -115,7 +115,7 @@ struct ImageIdentity {
   /// Whether at least one of the first pages of the file opens.
   private static func isProved(
     _ keys: FileKeys, _ file: LockedInputFile, pageCount maximumPageCount: UInt32
-  ) throws(SealedFileError) -> Bool {
+  ) throws(SealedDatabaseError) -> Bool {
     let sealed = Scratch(byteCount: PageLayout.byteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
     let pageCount = UInt32(clamping: try file.byteCount() / Int64(PageLayout.byteCount))
@@ -161,7 +161,7 @@ struct ImageIdentity {
   }
 
   /// Whether connections to this database can use a log, which they write under SHARED locks.
-  func mayUseLog(_ file: LockedInputFile) throws(SealedFileError) -> Bool {
+  func mayUseLog(_ file: LockedInputFile) throws(SealedDatabaseError) -> Bool {
     let sealed = Scratch(byteCount: PageLayout.byteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
     guard try file.byteCount() >= PageLayout.byteCount,
@@ -181,19 +181,19 @@ extension SealedVFS {
   /// - Throws: `busy`, `ioFailed`.
   package static func recognizes(
     _ path: FilePath, fileID: [UInt8], key: borrowing SecretBytes, over base: String = "unix"
-  ) throws(SealedFileError) -> Bool {
+  ) throws(SealedDatabaseError) -> Bool {
     let full = try fullPath(path)
     guard let vfs = unsafe sqlite3_vfs_find(base) else {
-      throw SealedFileError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
+      throw SealedDatabaseError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
     }
     let siblings = unsafe ImageFiles(path: full, vfs: vfs)
-    do throws(SealedFileError) {
+    do throws(SealedDatabaseError) {
       let file = try siblings.openDatabase()
       try file.lockShared()
       _ = try ImageIdentity(file, siblings, key: key, fileID: fileID)
       return true
     } catch
-      where [.absent, .notSealed, .wrongKey, .plainDatabase, .newerVersion].contains(error.code)
+      where [.notFound, .notSealed, .wrongKey, .plainDatabase, .newerVersion].contains(error.code)
     {
       return false
     }

@@ -22,9 +22,10 @@ internal import SystemPackage
   /// - Parameter onFirstReading: called when a page is read for the first time.
   init(
     _ image: SealedImage, onFirstReading: @escaping () -> Void
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     guard let unix = unsafe sqlite3_vfs_find("unix") else {
-      throw SealedFileError(.ioFailed, path: image.file.path, detail: "SQLite has no VFS unix")
+      throw SealedDatabaseError(
+        .inputOutput, path: image.file.path, detail: "SQLite has no VFS unix")
     }
     self.image = image
     self.onFirstReading = onFirstReading
@@ -41,7 +42,8 @@ internal import SystemPackage
     unsafe vfs.pointee.pAppData = Unmanaged.passUnretained(self).toOpaque()
     unsafe setCalls(&vfs.pointee)
     guard unsafe zName != nil, unsafe sqlite3_vfs_register(vfs, 0) == SQLITE_OK else {
-      throw SealedFileError(.ioFailed, path: image.file.path, detail: "SQLite refuses the VFS")
+      throw SealedDatabaseError(
+        .inputOutput, path: image.file.path, detail: "SQLite refuses the VFS")
     }
   }
 
@@ -183,26 +185,26 @@ enum ImageFileCallbacks {
     unsafe self.vfs = vfs
   }
 
-  func openDatabase() throws(SealedFileError) -> LockedInputFile {
+  func openDatabase() throws(SealedDatabaseError) -> LockedInputFile {
     let status: FileStatus?
     do throws(FileError) {
       status = try LinuxFileSystem().status(of: FilePath(path))
     } catch {
-      throw SealedFileError(.ioFailed, path: path, detail: "\(error.errno)")
+      throw SealedDatabaseError(.inputOutput, path: path, detail: "\(error.errno)")
     }
-    if let status, status.kind != .regular { throw SealedFileError(.notSealed, path: path) }
+    if let status, status.kind != .regular { throw SealedDatabaseError(.notSealed, path: path) }
     guard
       let file = unsafe try LockedInputFile(
         path, kind: SQLITE_OPEN_MAIN_DB, over: vfs, exists: status != nil)
-    else { throw SealedFileError(.absent, path: path) }
+    else { throw SealedDatabaseError(.notFound, path: path) }
     return file
   }
 
-  func open(_ suffix: String, _ kind: Int32) throws(SealedFileError) -> LockedInputFile? {
+  func open(_ suffix: String, _ kind: Int32) throws(SealedDatabaseError) -> LockedInputFile? {
     try unsafe LockedInputFile(path + suffix, kind: kind, over: vfs)
   }
 
-  func hasLog() throws(SealedFileError) -> Bool {
+  func hasLog() throws(SealedDatabaseError) -> Bool {
     try open("-wal", SQLITE_OPEN_WAL) != nil
   }
 }

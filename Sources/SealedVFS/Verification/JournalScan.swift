@@ -17,7 +17,7 @@ struct JournalScan {
 
   init(
     _ file: LockedInputFile, keys: FileKeys, isReservedElsewhere: Bool
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     let byteCount = try file.byteCount()
     let header = Scratch(byteCount: JournalLayout.headerByteCount)
     // Bytes after the end of the file count as zeros.

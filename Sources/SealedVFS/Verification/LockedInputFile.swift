@@ -19,7 +19,7 @@ internal import CSQLite
   ///   - exists: whether there is one, though perhaps an empty one: "unix" says of an empty file that it is not there.
   init?(
     _ path: String, kind: Int32, over vfs: UnsafeMutablePointer<sqlite3_vfs>, exists: Bool = false
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     var isThere: Int32 = 0
     let looked = unsafe vfs.pointee.xAccess(vfs, path, SQLITE_ACCESS_EXISTS, &isThere)
     if !exists && looked == SQLITE_OK && isThere == 0 { return nil }
@@ -36,7 +36,7 @@ internal import CSQLite
     let result = unsafe vfs.pointee.xOpen(vfs, name, base.pointer, kind | access, &granted)
     canLockExclusively = granted & SQLITE_OPEN_READWRITE != 0
     guard result == SQLITE_OK else {
-      throw SealedFileError(.ioFailed, path: path, detail: "it cannot be opened for reading")
+      throw SealedDatabaseError(.inputOutput, path: path, detail: "it cannot be opened for reading")
     }
   }
 
@@ -51,10 +51,10 @@ internal import CSQLite
   }
 
   /// The length; 0 for a database that has only room for its header.
-  func byteCount() throws(SealedFileError) -> Int64 {
+  func byteCount() throws(SealedDatabaseError) -> Int64 {
     var byteCount: Int64 = 0
     guard unsafe base.sealedByteCount(&byteCount) == SQLITE_OK else {
-      throw SealedFileError(.ioFailed, path: path)
+      throw SealedDatabaseError(.inputOutput, path: path)
     }
     return byteCount
   }
@@ -65,11 +65,11 @@ internal import CSQLite
   }
 
   /// Locks out writers of a rollback-mode database, until the file is closed.
-  func lockShared() throws(SealedFileError) {
+  func lockShared() throws(SealedDatabaseError) {
     guard base.lock(SQLITE_LOCK_SHARED) == SQLITE_OK else {
-      throw SealedFileError(.busy, path: path)
+      throw SealedDatabaseError(.busy, path: path)
     }
-    if base.hasMoved { throw SealedFileError(.moved, path: path) }
+    if base.hasMoved { throw SealedDatabaseError(.fileReplaced, path: path) }
   }
 
   /// Locks out all other connections.
@@ -77,11 +77,11 @@ internal import CSQLite
   /// A connection in WAL mode holds SHARED as long as it is open. It writes to log and database
   /// without any other lock on this file. A process that can only read the file keeps SHARED, which
   /// does not exclude such writers: no other connection must then be open.
-  func lockExclusively() throws(SealedFileError) {
+  func lockExclusively() throws(SealedDatabaseError) {
     guard canLockExclusively else { return }
     guard base.lock(SQLITE_LOCK_EXCLUSIVE) == SQLITE_OK else {
       _ = base.unlock(SQLITE_LOCK_NONE)
-      throw SealedFileError(.busy, path: path)
+      throw SealedDatabaseError(.busy, path: path)
     }
     isAlone = true
   }

@@ -27,7 +27,7 @@ struct LogScan {
   /// - Parameter advance: receives the number of frames read, and of all frames.
   init(
     _ file: LockedInputFile, keys: FileKeys, advance: (Int, Int) -> Void
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     let byteCount = try file.byteCount()
     let headerByteCount = LogLayout.headerByteCount
     let header = Scratch(byteCount: headerByteCount)
@@ -36,7 +36,7 @@ struct LogScan {
       return
     }
     guard unsafe file.read(header.pointer, headerByteCount, at: 0) else {
-      throw SealedFileError(.ioFailed, path: file.path)
+      throw SealedDatabaseError(.inputOutput, path: file.path)
     }
     let frameCount = LogLayout.frameCount(inFileOf: byteCount)
     switch unsafe LogHeader.reveal(header.pointer) {

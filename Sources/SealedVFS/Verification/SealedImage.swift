@@ -48,36 +48,36 @@ package final class SealedImage {
   package init(
     _ path: FilePath, key: borrowing SecretBytes, fileID: [UInt8]? = nil,
     over base: String = "unix", readingCount: Int = 1, progress: (PageProgress) -> Void = { _ in }
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     let full = try SealedVFS.fullPath(path)
     guard let vfs = unsafe sqlite3_vfs_find(base) else {
-      throw SealedFileError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
+      throw SealedDatabaseError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
     }
     guard key.byteCount == XAES256GCM.keyByteCount else {
-      throw SealedFileError(.invalidArgument, path: full, detail: "a key must have 32 bytes")
+      throw SealedDatabaseError(.invalidArgument, path: full, detail: "a key must have 32 bytes")
     }
     let siblings = unsafe ImageFiles(path: full, vfs: vfs)
     file = try siblings.openDatabase()
     try file.lockShared()
     if try siblings.hasLog() { try file.lockExclusively() }
     let byteCount = try file.byteCount()
-    guard byteCount > 0 || fileID != nil else { throw SealedFileError(.absent, path: full) }
+    guard byteCount > 0 || fileID != nil else { throw SealedDatabaseError(.notFound, path: full) }
     guard let filePageCount = UInt32(exactly: byteCount / Int64(PageLayout.byteCount)) else {
-      throw SealedFileError(.notSealed, path: full, detail: "the file is too long")
+      throw SealedDatabaseError(.notSealed, path: full, detail: "the file is too long")
     }
     self.filePageCount = filePageCount
     trailingByteCount = Int(byteCount % Int64(PageLayout.byteCount))
     let identity: ImageIdentity
-    do throws(SealedFileError) {
+    do throws(SealedDatabaseError) {
       identity = try ImageIdentity(file, siblings, key: key, fileID: fileID)
     } catch  where byteCount == 0 && error.code == .notSealed {
-      throw SealedFileError(.absent, path: full)
+      throw SealedDatabaseError(.notFound, path: full)
     }
     (keys, isHeaderDamaged) = (identity.keys, identity.isHeaderDamaged)
     if try identity.mayUseLog(file) { try file.lockExclusively() }
     logFile = try siblings.open("-wal", SQLITE_OPEN_WAL)
     log =
-      try logFile.map { file throws(SealedFileError) in
+      try logFile.map { file throws(SealedDatabaseError) in
         try LogScan(file, keys: identity.keys) { done, frameCount in
           progress(
             PageProgress(
@@ -87,7 +87,7 @@ package final class SealedImage {
     journalFile = try siblings.open("-journal", SQLITE_OPEN_MAIN_JOURNAL)
     let isReserved = file.isReservedElsewhere
     journal =
-      try journalFile.map { file throws(SealedFileError) in
+      try journalFile.map { file throws(SealedDatabaseError) in
         try JournalScan(file, keys: identity.keys, isReservedElsewhere: isReserved)
       } ?? JournalScan()
     pageCount = countPages()

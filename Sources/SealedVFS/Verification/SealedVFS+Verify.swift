@@ -14,12 +14,12 @@ extension SealedVFS {
   ///   - progress: called after each block of pages or frames. A page counts once for each time
   ///     that it is read.
   /// - Throws: `busy` while a connection in WAL mode is open, or one in rollback mode is writing;
-  ///   `wrongKey`, `plainDatabase`, `notSealed`, `newerVersion`, `absent`.
+  ///   `wrongKey`, `plainDatabase`, `notSealed`, `newerVersion`, `notFound`.
   package static func verify(
     _ path: FilePath, key: borrowing SecretBytes, fileID: [UInt8]? = nil,
     over base: String = "unix", checksContents: Bool = true,
     progress: (PageProgress) -> Void = { _ in }
-  ) throws(SealedFileError) -> VerificationReport {
+  ) throws(SealedDatabaseError) -> VerificationReport {
     let image = try SealedImage(
       path, key: key, fileID: fileID, over: base, readingCount: checksContents ? 2 : 1,
       progress: progress)
@@ -78,7 +78,7 @@ extension VerificationReport {
   /// Lets SQLite check the pages, if it can read them all.
   mutating func checkContents(
     of image: SealedImage, progress: (PageProgress) -> Void
-  ) throws(SealedFileError) {
+  ) throws(SealedDatabaseError) {
     let total = log.frameCount + Int(image.filePageCount) * 2
     defer { progress(PageProgress(completedPageCount: total, pageCount: total)) }
     guard isAuthentic else {

@@ -164,7 +164,7 @@ final class LogFile: SealedFile {
         header + LogLayout.hiddenOffset, tweak: UInt64(start))
       return SQLITE_OK
     } catch {
-      return fail(.ioFailed, SQLITE_IOERR_WRITE)
+      return fail(.inputOutput, SQLITE_IOERR_WRITE)
     }
   }
 

@@ -75,7 +75,7 @@ final class StateChecker {
       case .failure(let error):
         // A hot journal from before the first page; the check of the contents decides whether it is
         // correct.
-        if error.code != .absent { throw error }
+        if error.code != .notFound { throw error }
       }
     }
     return nil
@@ -83,9 +83,9 @@ final class StateChecker {
 
   private func verification(
     of path: FilePath, _ key: [UInt8]
-  ) -> Result<VerificationReport, SealedFileError> {
+  ) -> Result<VerificationReport, SealedDatabaseError> {
     let key = SecretBytes(copying: key)
-    do throws(SealedFileError) {
+    do throws(SealedDatabaseError) {
       return .success(try SealedVFS.verify(path, key: key, over: disk.name))
     } catch {
       return .failure(error)

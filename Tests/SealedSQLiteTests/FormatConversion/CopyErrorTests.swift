@@ -36,8 +36,8 @@ import VaultCrypto
   }
 
   @Test(arguments: [
-    ("nothing", SamplePlace.Format.sealed, SealedDatabaseError.Code.absent),
-    ("nothing", .sqlcipher4, .absent), ("nothing", .plain, .absent),
+    ("nothing", SamplePlace.Format.sealed, SealedDatabaseError.Code.notFound),
+    ("nothing", .sqlcipher4, .notFound), ("nothing", .plain, .notFound),
     ("plain", .sealed, .plainDatabase), ("plain", .sqlcipher4, .plainDatabase),
     ("sealed", .plain, .notPlainDatabase), ("sqlcipher4", .plain, .notPlainDatabase),
     ("text", .plain, .notPlainDatabase), ("text", .sealed, .notSealed),
@@ -66,7 +66,7 @@ import VaultCrypto
       }
       expect(.invalidArgument) { try place.copy("plain", sealed: "copy.db", key: [1, 2, 3]) }
       #expect(place.names == names)
-      #expect(throws: SealedFileError.self) { try SamplePlace.requireKey("") }
+      #expect(throws: SealedDatabaseError.self) { try SamplePlace.requireKey("") }
     }
   }
 

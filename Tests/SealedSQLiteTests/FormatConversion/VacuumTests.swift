@@ -55,7 +55,7 @@ import VaultCrypto
         Issue.record("GRDB's vacuum(into:) wrote the copy")
       } catch let error as DatabaseError {
         let reason = SealedDatabaseError(explaining: error, in: pool)
-        #expect(reason.code == .invalidArgument)
+        #expect(reason.code == .vacuumTargetRefused)
         #expect(reason.message.contains("copy.db: VACUUM INTO does not write to this file"))
         #expect(reason.hint?.contains("SealedDatabase.vacuum(_:into:key:)") == true)
       }

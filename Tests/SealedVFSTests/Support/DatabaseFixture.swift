@@ -9,7 +9,7 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
     /// The database opens, with this number of rows in `t`.
     case rows(Int)
     /// The opening is refused with this code.
-    case refused(SealedFileError.Code, page: UInt32? = nil)
+    case refused(SealedDatabaseError.Code, page: UInt32? = nil)
   }
 
   let name: String
@@ -139,7 +139,7 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
 
   /// The fixture `rows` with one bit flipped.
   private static func flip(
-    _ name: String, _ offset: Int, _ code: SealedFileError.Code, page: UInt32? = nil
+    _ name: String, _ offset: Int, _ code: SealedDatabaseError.Code, page: UInt32? = nil
   ) -> DatabaseFixture {
     DatabaseFixture(name: name, outcome: .refused(code, page: page), base: "rows") { place in
       try place.change(place.database) { $0[offset] ^= 1 }

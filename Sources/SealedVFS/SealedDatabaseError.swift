@@ -1,16 +1,17 @@
-internal import FileLayer
+package import FileLayer
 internal import SystemPackage
 
-/// An error in the files of a sealed database, or in a request about them.
-public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertible {
+/// An error in opening or using a sealed database, or in one of its files.
+public struct SealedDatabaseError: Error, Sendable, CustomStringConvertible {
   /// The kinds of failure; later versions can add more.
-  public struct Code: Sendable, Hashable {
-    let name: String
-    let message: String
-    let hint: String?
+  public struct Code: Sendable, Hashable, CustomStringConvertible {
+    /// The code's name, stable for programs.
+    public let description: String
+    fileprivate let message: String
+    fileprivate let hint: String?
 
     private init(_ name: String, _ message: String, hint: String? = nil) {
-      self.name = name
+      description = name
       self.message = message
       self.hint = hint
     }
@@ -29,11 +30,12 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
     public static let newerVersion = Code(
       "newerVersion", "this sealed database has another format version",
       hint: "use the version of this program that wrote it")
-    /// A page of the database or its log does not authenticate.
+    /// A page of the database or its log does not authenticate:
+    /// ``SealedDatabaseError/pageNumber``.
     public static let damagedPage = Code(
       "damagedPage", "a page is damaged",
       hint: "keep the files as they are; restore a backup, or salvage the intact rows")
-    /// The rollback journal does not authenticate.
+    /// The rollback journal does not authenticate, and the database needs it.
     public static let damagedJournal = Code(
       "damagedJournal", "the rollback journal is damaged, and the database needs it",
       hint: "restore the journal or the database from a backup")
@@ -46,8 +48,8 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
       "truncated", "the file is truncated",
       hint: "keep the files as they are; restore a backup, or salvage the intact rows")
     /// The file was renamed or replaced while it was open.
-    public static let moved = Code(
-      "moved", "the database was replaced while it was open", hint: "open it again")
+    public static let fileReplaced = Code(
+      "fileReplaced", "the database was replaced while it was open", hint: "open it again")
     /// A write would lose bytes, because the page's 40 reserved bytes are in use.
     public static let reserveInUse = Code(
       "reserveInUse", "the pages leave no room for nonce and tag",
@@ -71,21 +73,23 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
     public static let alreadyExists = Code(
       "alreadyExists", "a file exists already",
       hint: "name another file, or move the existing one away")
-    /// SQLite finds contradictions in the contents of a database.
-    public static let malformed = Code(
-      "malformed", "the database is malformed", hint: "restore a backup, or salvage the intact rows"
-    )
-    /// SQLite could not copy the contents of a database.
-    public static let sqliteFailed = Code("sqliteFailed", "SQLite refuses the operation")
+    /// The pages authenticate, but their contents contradict each other.
+    public static let damaged = Code(
+      "damaged", "the database is damaged",
+      hint: "verify it, then restore a backup, or salvage the intact rows")
+    /// SQLite failed for a reason other than the file.
+    public static let sqlite = Code("sqlite", "SQLite refuses the operation")
+    /// A setting did not read back as it was set.
+    public static let settingRefused = Code("settingRefused", "SQLite refuses the setting")
     /// Other connections are using the database.
     public static let busy = Code(
-      "busy", "the database is in use", hint: "close it in all other programs first")
+      "busy", "the database is in use", hint: "close it in all other programs, or try again")
     /// The connection does not use the sealed VFS; nothing was changed.
     public static let notOnSealedVFS = Code(
       "notOnSealedVFS", "the connection is not on the sealed VFS",
-      hint: "one process must hold one SQLite library")
-    /// The file does not exist.
-    public static let absent = Code("absent", "the database does not exist")
+      hint: "open it with SealedDatabase.openPool; one process must hold one SQLite library")
+    /// There is no database, and the call must not create one.
+    public static let notFound = Code("notFound", "the database does not exist")
     /// Another user made a temporary file, or could have made it.
     public static let foreignFile = Code(
       "foreignFile", "a file of another user is in the way",
@@ -101,7 +105,7 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
     public static let diskFull = Code(
       "diskFull", "the disk is full", hint: "free some space")
     /// The system failed to read or write.
-    public static let ioFailed = Code("ioFailed", "reading or writing failed")
+    public static let inputOutput = Code("inputOutput", "reading or writing failed")
     /// A URI asks for the sealed VFS, but names no key, or more than one.
     public static let keyNotNamed = Code(
       "keyNotNamed", "no key is named for this database",
@@ -120,63 +124,72 @@ public struct SealedFileError: Error, Sendable, Equatable, CustomStringConvertib
       "vacuumTargetRefused", "VACUUM INTO does not write to this file",
       hint: "add sealed_vacuum_into=1 and a key to its URI, or vfs=unix for a plain copy; "
         + "in a program, call SealedDatabase.vacuum(_:into:key:)")
-    /// A key, an identity or a VFS name that cannot be used.
+    /// A key that does not have 32 bytes, or another argument that cannot be used.
     public static let invalidArgument = Code("invalidArgument", "invalid argument")
   }
 
   /// The kind of failure.
   public let code: Code
-  /// The path of the database or of the key file; empty if no file is at fault.
-  public let path: String
-  /// The damaged page, from 1; nil for other failures.
+  /// One line with the path and the failure; it never contains a key or a plaintext.
+  public let message: String
+  /// The next step, if one is known.
+  public let hint: String?
+  /// The error of SQLite or of the system, if one was the cause.
+  public let underlying: (any Error)?
+  /// The damaged or missing page, from 1; nil for other failures, and if the page is unknown.
   public let pageNumber: UInt32?
-  /// More about the failure, such as SQLite's or the system's message.
-  public let detail: String?
+  /// The part of the message that comes from SQLite or the system.
+  package let detail: String?
 
-  init(_ code: Code, path: String, pageNumber: UInt32? = nil, detail: String? = nil) {
+  /// Makes an error.
+  ///
+  /// - Parameters:
+  ///   - path: the database or the key file; empty if no file is at fault.
+  ///   - hint: the next step; nil takes the code's.
+  package init(
+    _ code: Code, path: String, pageNumber: UInt32? = nil, detail: String? = nil,
+    hint: String? = nil, underlying: (any Error)? = nil
+  ) {
+    let page = pageNumber.map { " (page \($0))" } ?? ""
     self.code = code
-    self.path = path
+    message =
+      (path.isEmpty ? "" : "\(path): ") + code.message + page + (detail.map { ": \($0)" } ?? "")
+    self.hint = hint ?? code.hint
+    self.underlying = underlying
     self.pageNumber = pageNumber
     self.detail = detail
   }
 
-  /// The next step, if one is known.
-  public var hint: String? { code.hint }
-
-  /// One line with the path and the failure; it never contains a key or a plaintext.
-  public var description: String {
-    let page = pageNumber.map { " (page \($0))" } ?? ""
-    let place = path.isEmpty ? "" : "\(path): "
-    return "\(place)\(code.message)\(page)\(detail.map { ": \($0)" } ?? "")"
-  }
+  /// The message, and the hint in brackets.
+  public var description: String { hint.map { "\(message) (\($0))" } ?? message }
 }
 
-extension SealedFileError {
+extension SealedDatabaseError {
   /// What lies at the path of a database's log, index or journal cannot be one.
-  static func notRegularFile(_ companion: String, of path: String) -> SealedFileError {
-    SealedFileError(.ioFailed, path: path, detail: "\(companion) is not a regular file")
+  static func notRegularFile(_ companion: String, of path: String) -> SealedDatabaseError {
+    SealedDatabaseError(.inputOutput, path: path, detail: "\(companion) is not a regular file")
   }
 
-  /// Makes the error for a failed file operation on a database.
-  init(_ error: FileError, _ path: FilePath) {
+  /// Makes the error for a failed operation on a file.
+  package init(_ error: FileError) {
     let code: Code =
       switch error.errno {
       case _ where error.refusal != nil: .foreignFile
       case .noSpace, .diskQuotaExceeded: .diskFull
       case .permissionDenied, .notPermitted, .readOnlyFileSystem: .readOnly
-      default: .ioFailed
+      default: .inputOutput
       }
-    self.init(code, path: path.string, detail: error.description)
+    self.init(code, path: "", detail: error.description, hint: error.hint, underlying: error)
   }
+}
 
-  /// Runs file operations on the database at a path, and translates their errors.
-  static func translating<R>(
-    _ path: FilePath, _ body: () throws(FileError) -> R
-  ) throws(SealedFileError) -> R {
-    do throws(FileError) {
-      return try body()
-    } catch {
-      throw SealedFileError(error, path)
-    }
+/// Runs operations on files, and translates their errors.
+func translatingFileErrors<R>(
+  _ body: () throws(FileError) -> R
+) throws(SealedDatabaseError) -> R {
+  do throws(FileError) {
+    return try body()
+  } catch {
+    throw SealedDatabaseError(error)
   }
 }
