@@ -11,7 +11,9 @@ enum ConnectionSettings {
     try requireSealedVFS(db)
     if let connection = unsafe db.sqliteConnection {
       let count = unsafe SealedConnection.reserveBytes(of: connection)
-      try require(db, count == 40, "40 reserved bytes in each page (found \(count))")
+      let needed = FileFormat.sealed.reservedByteCount
+      try require(
+        db, count == needed, "\(needed) reserved bytes in each page (found \(count))")
     }
     if creation.autoVacuum != .none, !db.configuration.readonly,
       try Int.fetchOne(db, sql: "PRAGMA page_count") == 0
@@ -34,7 +36,7 @@ enum ConnectionSettings {
   /// Runs once on a pool or a reader, because the page size is read from the file.
   static func requirePages(_ db: Database) throws {
     let pageByteCount = try Int.fetchOne(db, sql: "PRAGMA page_size")
-    try require(db, pageByteCount == 4096, "page_size=4096")
+    try require(db, pageByteCount == PageLayout.byteCount, "page_size=\(PageLayout.byteCount)")
   }
 
   /// Fails closed: the connection must be on the sealed VFS, in the VFS's own SQLite library.

@@ -14,7 +14,7 @@ public enum SealedVFS {
 
   /// Makes this VFS the process's default, over SQLite's own "unix"; further calls do nothing.
   ///
-  /// - Throws: `ioFailed` if SQLite has no VFS "unix", or refuses this one.
+  /// - Throws: `inputOutput` if SQLite has no VFS "unix", or refuses this one.
   public static func install() throws(SealedDatabaseError) {
     guard installation == SQLITE_OK else {
       throw SealedDatabaseError(
@@ -58,14 +58,14 @@ public enum SealedVFS {
   ///     own.
   ///   - setsReserve: whether the creator of the database sets `SQLITE_FCNTL_RESERVE_BYTES` to 40
   ///     first, and can then choose `auto_vacuum`. By default a new database needs no such call.
-  /// - Throws: `invalidArgument`, or `ioFailed` if the path cannot be made absolute.
+  /// - Throws: `invalidArgument`, or `inputOutput` if the path cannot be made absolute.
   public static func register(
     key: borrowing SecretBytes, at path: FilePath, over base: String = "unix",
     newFileID: [UInt8]? = nil, setsReserve: Bool = false
   ) throws(SealedDatabaseError) -> KeyRegistration {
     try install()
     let path = try fullPath(path)
-    guard key.byteCount == XAES256GCM.keyByteCount else {
+    guard key.byteCount == KeySource.keyByteCount else {
       throw SealedDatabaseError(.invalidArgument, path: path, detail: "a key must have 32 bytes")
     }
     let fileID = newFileID ?? RandomSource.system.bytes(count: SealedHeader.fileIDByteCount)

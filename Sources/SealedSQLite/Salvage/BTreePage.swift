@@ -15,7 +15,7 @@ struct BTreePage {
   }
 
   /// The bytes of a page that SQLite uses: 4096 minus the 40 reserved ones.
-  static let usableByteCount = 4056
+  static let usableByteCount = PageLayout.contentByteCount
 
   let number: UInt32
   let kind: Kind

@@ -9,7 +9,8 @@ public struct FileFormat: Sendable, Hashable {
   public let reservedByteCount: Int
 
   /// The sealed format of this library: `docs/reference/sealed-database-format.md`.
-  public static let sealed = FileFormat(name: "sealed", reservedByteCount: 40)
+  public static let sealed = FileFormat(
+    name: "sealed", reservedByteCount: PageLayout.reservedByteCount)
 
   /// SQLCipher 4 with its default settings: `docs/reference/sqlcipher-format.md`.
   ///
@@ -18,17 +19,15 @@ public struct FileFormat: Sendable, Hashable {
   public static let sqlcipher4 = FileFormat(name: "sqlcipher4", reservedByteCount: 80)
 }
 
-/// The offsets in a sealed page: `docs/reference/sealed-database-format.md`, "A sealed page".
-enum PageLayout {
-  static let byteCount = 4096
+/// The parts of a sealed page: `docs/reference/sealed-database-format.md`, "A sealed page".
+package enum PageLayout {
+  package static let byteCount = 4096
   /// The bytes at the start of a file that SQLite keeps constant and every format uses.
   static let identityByteCount = 16
-  static let reservedByteCount = 40
-  static let contentByteCount = 4056
-  static let nonceOffset = 4056
-  static let nonceByteCount = 24
-  static let tagOffset = 4080
-  static let tagByteCount = 16
+  /// The nonce and the tag, at the end of the page: 40 bytes.
+  static let reservedByteCount = MessageCipher.sealingByteCount
+  /// The part that SQLite uses: 4056 bytes.
+  package static let contentByteCount = byteCount - reservedByteCount
 
   /// The page that holds SQLite's lock bytes, at 1 GiB; SQLite never writes it.
   static let lockPageNumber: UInt32 = 262_145

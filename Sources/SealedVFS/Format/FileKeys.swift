@@ -26,7 +26,7 @@ enum DerivedKeys {
       case .journal: "journal"
       case .temporary: "temporary"
       }
-    return try derive(name, from: key, fileID: fileID, byteCount: XAES256GCM.keyByteCount)
+    return try derive(name, from: key, fileID: fileID, byteCount: MessageCipher.keyByteCount)
   }
 
   static func frameHeader(

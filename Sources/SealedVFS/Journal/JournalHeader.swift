@@ -56,8 +56,8 @@ struct JournalHeader {
     let hidden = unsafe target + JournalLayout.hiddenOffset
     for (index, word) in words.enumerated() { unsafe hidden.storeBigEndian(word, at: 4 * index) }
     return unsafe cipher.sealRecord(
-      UnsafeMutableRawBufferPointer(start: hidden, count: JournalLayout.hiddenByteCount),
-      clear: target, sealing: target + JournalLayout.sealingOffset, nonces: &nonces)
+      hidden, byteCount: JournalLayout.hiddenByteCount, clear: target,
+      sealing: target + JournalLayout.sealingOffset, nonces: &nonces)
   }
 
   /// Opens 68 bytes in place; nil if they do not authenticate.
@@ -65,8 +65,8 @@ struct JournalHeader {
     let hidden = unsafe bytes + JournalLayout.hiddenOffset
     guard
       unsafe cipher.openRecord(
-        UnsafeMutableRawBufferPointer(start: hidden, count: JournalLayout.hiddenByteCount),
-        clear: bytes, sealing: bytes + JournalLayout.sealingOffset),
+        hidden, byteCount: JournalLayout.hiddenByteCount, clear: bytes,
+        sealing: bytes + JournalLayout.sealingOffset),
       let count = unsafe Count(rawValue: bytes.load(fromByteOffset: 5, as: UInt8.self))
     else { return nil }
     self.offset = offset
@@ -99,8 +99,8 @@ enum JournalLayout {
   static let fieldsByteCount = 28
   static let hiddenOffset = 8
   static let hiddenByteCount = 20
-  static let sealingOffset = 28
-  static let sealedByteCount = 68
+  static let sealingOffset = fieldsByteCount
+  static let sealedByteCount = sealingOffset + MessageCipher.sealingByteCount
 
   /// The magic and record count, which SQLite writes again when the records are complete.
   static let countedByteCount = 12

@@ -132,7 +132,7 @@ extension ExclusiveConnection {
   ///
   /// - Parameter fileSystem: makes the new file, renames and synchronizes it.
   /// - Throws: `damagedPage` if a page does not open, `sameKey`, `readOnly`, `diskFull`,
-  ///   `ioFailed`. The old file is then still in place, unless only the sync of its directory
+  ///   `inputOutput`. The old file is then still in place, unless only the sync of its directory
   ///   failed.
   package func reencrypt(
     to newKey: borrowing SecretBytes, fileSystem: any FileSystem = LinuxFileSystem(),

@@ -140,7 +140,7 @@ struct PageCopy: ~Copyable {
     guard number != PageLayout.lockPageNumber else { return true }
     // A nonce of zeros occurs once in 2^192 pages, so the whole page is compared only then.
     let nonce = unsafe UnsafeRawBufferPointer(
-      start: page + PageLayout.nonceOffset, count: PageLayout.nonceByteCount)
+      start: page + PageLayout.contentByteCount, count: MessageCipher.nonceByteCount)
     return unsafe nonce.isZero
       && UnsafeRawBufferPointer(start: page, count: PageLayout.byteCount).isZero
   }

@@ -13,6 +13,9 @@ public enum KeySource: Sendable, Equatable {
   /// any number of times.
   case descriptor(Int32)
 
+  /// The length of a database's key, from which the keys of its ciphers are derived.
+  static let keyByteCount = 32
+
   /// Reads the key from the kernel straight into locked memory.
   ///
   /// The call waits until the other end of a pipe is closed.
@@ -44,7 +47,7 @@ public enum KeySource: Sendable, Equatable {
   {
     guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("it is not a regular file") }
     if let reason = SecretFile.refusal(mode: status.st_mode, path: path) { throw refusal(reason) }
-    guard status.st_size == XAES256GCM.keyByteCount else { throw wrongLength }
+    guard status.st_size == Self.keyByteCount else { throw wrongLength }
   }
 
   private func readDescriptor(_ number: Int32) throws(SealedDatabaseError) -> SecretBytes {
@@ -61,7 +64,7 @@ public enum KeySource: Sendable, Equatable {
   private func contents(
     of descriptor: Int32, isRegularFile: Bool
   ) throws(SealedDatabaseError) -> SecretBytes {
-    var bytes = SecretBytes(zeroCount: XAES256GCM.keyByteCount + 1)
+    var bytes = SecretBytes(zeroCount: Self.keyByteCount + 1)
     var byteCount = 0
     while byteCount < bytes.byteCount {
       let count = unsafe bytes.withUnsafeMutableBytes { buffer in
@@ -77,14 +80,14 @@ public enum KeySource: Sendable, Equatable {
         throw refusal(systemReason)
       }
     }
-    guard byteCount == XAES256GCM.keyByteCount else { throw wrongLength }
+    guard byteCount == Self.keyByteCount else { throw wrongLength }
     return bytes.copy(0..<byteCount)
   }
 
   private var systemReason: String { "\(Errno(rawValue: errno))" }
 
   private var wrongLength: SealedDatabaseError {
-    refusal("it does not hold \(XAES256GCM.keyByteCount) bytes")
+    refusal("it does not hold \(Self.keyByteCount) bytes")
   }
 
   private func refusal(_ detail: String) -> SealedDatabaseError {

@@ -1,6 +1,5 @@
-internal import CSQLite
 internal import Glibc
-public import VaultCrypto
+internal import VaultCrypto
 
 /// Seals and opens pages of one role in one file.
 ///
@@ -10,7 +9,7 @@ final class PageCipher: PageCodec {
   let format = FileFormat.sealed
   /// The header: the first 16 bytes of the file.
   let identity: [UInt8]
-  private let cipher: XAES256GCM
+  private let cipher: MessageCipher
   private let additionalData: Scratch
   private let recordData: Scratch
 
@@ -20,7 +19,7 @@ final class PageCipher: PageCodec {
   init(
     _ role: Role, key: borrowing SecretBytes, header: SealedHeader
   ) throws(CryptoError) {
-    cipher = try XAES256GCM(key: DerivedKeys.page(role, of: key, fileID: header.fileID))
+    cipher = try MessageCipher(key: DerivedKeys.page(role, of: key, fileID: header.fileID))
     identity = header.bytes
     additionalData = Scratch(byteCount: Self.prefixByteCount + SealedHeader.byteCount)
     recordData = Scratch(byteCount: Self.prefixByteCount + 8)
@@ -46,20 +45,10 @@ final class PageCipher: PageCodec {
     else { return false }
     let start = contentStart(number)
     if number == 1 { unsafe target.copyMemory(from: identity, byteCount: SealedHeader.byteCount) }
-    let nonce = unsafe target + PageLayout.nonceOffset
-    unsafe nonces.writeNext(to: nonce)
-    do throws(CryptoError) {
-      try unsafe cipher.seal(
-        UnsafeRawBufferPointer(start: page + start, count: PageLayout.contentByteCount - start),
-        into: target + start,
-        nonce: UnsafeRawBufferPointer(start: nonce, count: PageLayout.nonceByteCount),
-        authenticating: additionalData(page: number),
-        tag: UnsafeMutableRawBufferPointer(
-          start: target + PageLayout.tagOffset, count: PageLayout.tagByteCount))
-      return true
-    } catch {
-      return false
-    }
+    return unsafe cipher.seal(
+      UnsafeRawBufferPointer(start: page + start, count: PageLayout.contentByteCount - start),
+      into: target + start, sealing: target + PageLayout.contentByteCount,
+      authenticating: additionalData(page: number), nonces: &nonces)
   }
 
   /// Opens a sealed page into `target` as SQLite knows it, reserved bytes zero.
@@ -69,16 +58,12 @@ final class PageCipher: PageCodec {
     _ sealed: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer
   ) -> Bool {
     let start = contentStart(number)
-    do throws(CryptoError) {
-      try unsafe cipher.open(
+    guard
+      unsafe cipher.open(
         UnsafeRawBufferPointer(start: sealed + start, count: PageLayout.contentByteCount - start),
-        into: target + start,
-        nonce: UnsafeRawBufferPointer(
-          start: sealed + PageLayout.nonceOffset, count: PageLayout.nonceByteCount),
-        authenticating: additionalData(page: number),
-        tag: UnsafeRawBufferPointer(
-          start: sealed + PageLayout.tagOffset, count: PageLayout.tagByteCount))
-    } catch {
+        into: target + start, sealing: sealed + PageLayout.contentByteCount,
+        authenticating: additionalData(page: number))
+    else {
       unsafe memset(target, 0, PageLayout.byteCount)
       return false
     }
@@ -91,41 +76,24 @@ final class PageCipher: PageCodec {
 
   /// Seals a message that is not a page, in place, bound to page number 0 and to 8 clear bytes.
   ///
-  /// - Parameter sealing: room for the nonce, 24 bytes, and after it the tag, 16 bytes.
+  /// - Parameter sealing: room for the nonce and the tag.
   func sealRecord(
-    _ message: UnsafeMutableRawBufferPointer, clear: UnsafeRawPointer,
+    _ message: UnsafeMutableRawPointer, byteCount: Int, clear: UnsafeRawPointer,
     sealing: UnsafeMutableRawPointer, nonces: inout NonceSequence
   ) -> Bool {
-    unsafe nonces.writeNext(to: sealing)
-    do throws(CryptoError) {
-      try unsafe cipher.seal(
-        message,
-        nonce: UnsafeRawBufferPointer(start: sealing, count: PageLayout.nonceByteCount),
-        authenticating: additionalData(record: clear),
-        tag: UnsafeMutableRawBufferPointer(
-          start: sealing + PageLayout.nonceByteCount, count: PageLayout.tagByteCount))
-      return true
-    } catch {
-      return false
-    }
+    unsafe cipher.seal(
+      UnsafeRawBufferPointer(start: message, count: byteCount), into: message, sealing: sealing,
+      authenticating: additionalData(record: clear), nonces: &nonces)
   }
 
-  /// Opens in place what ``sealRecord(_:clear:sealing:nonces:)`` sealed; wipes it if it returns
-  /// false.
+  /// Opens in place what `sealRecord` sealed; wipes it if it returns false.
   func openRecord(
-    _ message: UnsafeMutableRawBufferPointer, clear: UnsafeRawPointer, sealing: UnsafeRawPointer
+    _ message: UnsafeMutableRawPointer, byteCount: Int, clear: UnsafeRawPointer,
+    sealing: UnsafeRawPointer
   ) -> Bool {
-    do throws(CryptoError) {
-      try unsafe cipher.open(
-        message,
-        nonce: UnsafeRawBufferPointer(start: sealing, count: PageLayout.nonceByteCount),
-        authenticating: additionalData(record: clear),
-        tag: UnsafeRawBufferPointer(
-          start: sealing + PageLayout.nonceByteCount, count: PageLayout.tagByteCount))
-      return true
-    } catch {
-      return false
-    }
+    unsafe cipher.open(
+      UnsafeRawBufferPointer(start: message, count: byteCount), into: message, sealing: sealing,
+      authenticating: additionalData(record: clear))
   }
 
   /// Whether a sealed page 1 begins with other bytes than the header under which it opens.
@@ -190,53 +158,5 @@ extension PageCodec {
     if unsafe bytes.isZero { return true }
     return unsafe bytes[16] == 0x10 && bytes[17] == 0x00
       && bytes[20] == UInt8(format.reservedByteCount)
-  }
-}
-
-/// Seals and opens pages in memory repeatedly, for the benchmarks.
-///
-/// A new run of nonces begins every 100 pages, as in a transaction of that many pages.
-@_spi(Testing)
-public final class SealedPageLoop {
-  private static let pagesPerRun = 100
-
-  private let cipher: PageCipher
-  private let page = Scratch(byteCount: PageLayout.byteCount)
-  private let sealed = Scratch(byteCount: PageLayout.byteCount * pagesPerRun)
-  private var nonces = NonceSequence()
-
-  /// Draws a key, and seals a first run of pages to open.
-  public init() throws(CryptoError) {
-    let key = SecretBytes.random(byteCount: 32)
-    cipher = try PageCipher(
-      .page, key: key, header: SealedHeader(fileID: Array(repeating: 1, count: 8), key: key))
-    _ = seal(count: Self.pagesPerRun)
-  }
-
-  /// Seals `count` pages; returns false if one failed.
-  public func seal(count: Int) -> Bool {
-    for index in 0..<count {
-      let slot = index % Self.pagesPerRun
-      if slot == 0 { nonces.end() }
-      guard
-        unsafe cipher.seal(
-          page.pointer, number: UInt32(slot + 2),
-          into: sealed.pointer + slot * PageLayout.byteCount, nonces: &nonces)
-      else { return false }
-    }
-    return true
-  }
-
-  /// Opens `count` of the pages sealed last; returns false if one failed.
-  public func open(count: Int) -> Bool {
-    for index in 0..<count {
-      let slot = index % Self.pagesPerRun
-      guard
-        unsafe cipher.open(
-          sealed.pointer + slot * PageLayout.byteCount, number: UInt32(slot + 2),
-          into: page.pointer)
-      else { return false }
-    }
-    return true
   }
 }

@@ -250,7 +250,9 @@ extension PagedFile {
 /// The header that SQLite is shown for a page 1 that is torn or does not exist yet.
 enum StandInHeader {
   /// Page size 4096, versions 1 and 1, reserve 40, payload fractions 64, 32, 32, from offset 16.
-  private static let fields: [UInt8] = [0x10, 0x00, 1, 1, 40, 64, 32, 32]
+  private static let fields: [UInt8] = [
+    0x10, 0x00, 1, 1, UInt8(PageLayout.reservedByteCount), 64, 32, 32,
+  ]
 
   static func write(to target: UnsafeMutableRawPointer, _ byteCount: Int) {
     let header = HeaderReading.plainMagic + fields

@@ -90,7 +90,7 @@ extension SealedVFS {
   /// ``FileFormat/sqlcipher4``. Deriving a key from a passphrase takes a tenth of a second or more.
   ///
   /// - Throws: `plainDatabase`; `wrongKeyOrNotSQLCipher` for a file shorter than a page;
-  ///   `invalidArgument`; `ioFailed`. A wrong key is found only when the database is first read.
+  ///   `invalidArgument`; `inputOutput`. A wrong key is found only when the database is first read.
   public static func register(
     sqlcipher4 key: borrowing SQLCipherKey, at path: FilePath, over base: String = "unix"
   ) throws(SealedDatabaseError) -> KeyRegistration {

@@ -4,51 +4,32 @@ internal import VaultCrypto
 ///
 /// The key is drawn here, passed to the cipher and wiped. The cipher is released with the file.
 final class TemporaryCipher {
-  private let cipher: XAES256GCM
+  private let cipher: MessageCipher
   private var nonces = NonceSequence()
   private let additionalData = Scratch(byteCount: TemporaryLayout.additionalDataByteCount)
 
   init() throws(CryptoError) {
-    let key = SecretBytes.random(byteCount: XAES256GCM.keyByteCount)
-    cipher = try XAES256GCM(key: key)
+    let key = SecretBytes.random(byteCount: MessageCipher.keyByteCount)
+    cipher = try MessageCipher(key: key)
     unsafe additionalData.pointer.storeBytes(of: Role.temporary.rawValue, as: UInt8.self)
   }
 
   /// Seals 4096 bytes into a block of 4136.
   func seal(_ content: UnsafeRawPointer, block: Int64, into target: UnsafeMutableRawPointer) -> Bool
   {
-    let nonce = unsafe target + TemporaryLayout.nonceOffset
-    unsafe nonces.writeNext(to: nonce)
-    do throws(CryptoError) {
-      try unsafe cipher.seal(
-        UnsafeRawBufferPointer(start: content, count: TemporaryLayout.contentByteCount),
-        into: target,
-        nonce: UnsafeRawBufferPointer(start: nonce, count: PageLayout.nonceByteCount),
-        authenticating: additionalData(of: block),
-        tag: UnsafeMutableRawBufferPointer(
-          start: target + TemporaryLayout.tagOffset, count: PageLayout.tagByteCount))
-      return true
-    } catch {
-      return false
-    }
+    unsafe cipher.seal(
+      UnsafeRawBufferPointer(start: content, count: TemporaryLayout.contentByteCount),
+      into: target, sealing: target + TemporaryLayout.contentByteCount,
+      authenticating: additionalData(of: block), nonces: &nonces)
   }
 
   /// Opens a block of 4136 bytes into 4096, which are wiped if it returns false.
   func open(_ sealed: UnsafeRawPointer, block: Int64, into target: UnsafeMutableRawPointer) -> Bool
   {
-    do throws(CryptoError) {
-      try unsafe cipher.open(
-        UnsafeRawBufferPointer(start: sealed, count: TemporaryLayout.contentByteCount),
-        into: target,
-        nonce: UnsafeRawBufferPointer(
-          start: sealed + TemporaryLayout.nonceOffset, count: PageLayout.nonceByteCount),
-        authenticating: additionalData(of: block),
-        tag: UnsafeRawBufferPointer(
-          start: sealed + TemporaryLayout.tagOffset, count: PageLayout.tagByteCount))
-      return true
-    } catch {
-      return false
-    }
+    unsafe cipher.open(
+      UnsafeRawBufferPointer(start: sealed, count: TemporaryLayout.contentByteCount),
+      into: target, sealing: sealed + TemporaryLayout.contentByteCount,
+      authenticating: additionalData(of: block))
   }
 
   private func additionalData(of block: Int64) -> UnsafeRawBufferPointer {
@@ -64,9 +45,7 @@ final class TemporaryCipher {
 /// by its nonce and tag. A page of 4096 bytes is exactly one block.
 enum TemporaryLayout {
   static let contentByteCount = 4096
-  static let nonceOffset = contentByteCount
-  static let tagOffset = nonceOffset + PageLayout.nonceByteCount
-  static let blockByteCount = tagOffset + PageLayout.tagByteCount
+  static let blockByteCount = contentByteCount + MessageCipher.sealingByteCount
 
   /// One byte for the role, and eight for the block's number.
   static let additionalDataByteCount = 9

@@ -43,7 +43,7 @@ extension SealedVFS {
   /// It reads through a file of SQLite's own "unix". If this process holds SQLite's lock on the
   /// file, a plain open and close would release that lock (POSIX locks; see os_unix.c).
   ///
-  /// - Throws: `ioFailed` if the file exists and cannot be read.
+  /// - Throws: `inputOutput` if the file exists and cannot be read.
   public static func inspect(
     _ path: FilePath, over base: String = "unix"
   ) throws(SealedDatabaseError) -> FileInspection {

@@ -136,8 +136,14 @@ struct ImageIdentity {
     beside file: LockedInputFile, _ siblings: ImageFiles
   ) -> [[UInt8]] {
     let places = [
-      ("-wal", SQLITE_OPEN_WAL, LogLayout.headerByteCount, LogLayout.frameHeaderByteCount, 4120),
-      ("-journal", SQLITE_OPEN_MAIN_JOURNAL, JournalLayout.headerByteCount, 4, 4104),
+      (
+        "-wal", SQLITE_OPEN_WAL, LogLayout.headerByteCount, LogLayout.frameHeaderByteCount,
+        LogLayout.frameByteCount
+      ),
+      (
+        "-journal", SQLITE_OPEN_MAIN_JOURNAL, JournalLayout.headerByteCount, 4,
+        JournalLayout.recordByteCount
+      ),
     ]
     var found: [[UInt8]] = []
     let bytes = Scratch(byteCount: LogLayout.frameHeaderByteCount + SealedHeader.byteCount)
@@ -178,7 +184,7 @@ extension SealedVFS {
   /// The proof is a page that opens. Every page is tried, so that a file of another database is
   /// read to its end.
   ///
-  /// - Throws: `busy`, `ioFailed`.
+  /// - Throws: `busy`, `inputOutput`.
   package static func recognizes(
     _ path: FilePath, fileID: [UInt8], key: borrowing SecretBytes, over base: String = "unix"
   ) throws(SealedDatabaseError) -> Bool {

@@ -53,7 +53,7 @@ package final class SealedImage {
     guard let vfs = unsafe sqlite3_vfs_find(base) else {
       throw SealedDatabaseError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
     }
-    guard key.byteCount == XAES256GCM.keyByteCount else {
+    guard key.byteCount == KeySource.keyByteCount else {
       throw SealedDatabaseError(.invalidArgument, path: full, detail: "a key must have 32 bytes")
     }
     let siblings = unsafe ImageFiles(path: full, vfs: vfs)
