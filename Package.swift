@@ -70,10 +70,15 @@ let package = Package(
     module("DataVault", ["VaultCrypto", "FileLayer", "CKeyutils", system]),
     module("SealedVFS", ["VaultCrypto", "FileLayer", "CSQLite", system]),
     module("SealedSQLiteExtension", ["SealedVFS", "CSQLite"]),
-    module("SealedSQLite", ["SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),
+    module("SealedSalvage", ["SealedVFS", "VaultCrypto", "FileLayer", "CSQLite", system]),
+    module(
+      "SealedSQLite", ["SealedSalvage", "SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),
     module(
       "VaultedDatabase",
-      ["DataVault", "SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", grdb, system]),
+      [
+        "DataVault", "SealedSQLite", "SealedSalvage", "SealedVFS", "VaultCrypto", "FileLayer", grdb,
+        system,
+      ]),
     module(
       "MessagingQueue",
       [
@@ -90,7 +95,8 @@ let package = Package(
       name: "DataVaultCommand",
       dependencies: [
         "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS", "DataVault",
-        "SecretServiceStore", "VaultCrypto", "FileLayer", argumentParser, logging, system,
+        "SecretServiceStore", "VaultCrypto", "FileLayer", argumentParser, logging,
+        system,
       ],
       swiftSettings: settings),
 
@@ -168,9 +174,8 @@ let package = Package(
     tests(
       "SealedSQLiteTests",
       [
-        "FileRecording", "SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS",
-        "ProcessMemory",
-        "MovingExamples", grdb, system,
+        "FileRecording", "SealedSQLite", "SealedSalvage", "SealedVFS", "VaultCrypto", "FileLayer",
+        "FaultVFS", "ProcessMemory", "MovingExamples", grdb, system,
       ]),
     tests(
       "VaultedDatabaseTests",

@@ -1,4 +1,4 @@
-package import FileLayer
+internal import SealedSalvage
 public import SealedVFS
 public import SystemPackage
 public import VaultCrypto
@@ -56,51 +56,7 @@ extension SealedDatabase {
     from source: FilePath, key: borrowing SecretBytes, to destination: FilePath,
     newKey: borrowing SecretBytes, progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedDatabaseError) -> SalvageReport {
-    try salvage(
-      from: source, key: key, to: destination, newKey: newKey, over: "unix",
-      fileSystem: LinuxFileSystem(), progress: progress)
-  }
-
-  /// Salvages over another VFS and file system, for tests that record disk writes or make them
-  /// fail.
-  ///
-  /// - Parameter fileID: the id that the source must have; nil takes the id that its header states.
-  package static func salvage(
-    from source: FilePath, key: borrowing SecretBytes, fileID: [UInt8]? = nil,
-    to destination: FilePath, newKey: borrowing SecretBytes, over base: String,
-    fileSystem: any FileSystem,
-    progress: (PageProgress) -> Void = { _ in }
-  ) throws(SealedDatabaseError) -> SalvageReport {
-    let side = try AtomicFileReplacement(newAt: destination, fileSystem)
-    return try withoutActuallyEscaping(progress) { progress throws(SealedDatabaseError) in
-      let image = try SealedImage(source, key: key, fileID: fileID, over: base, progress: { _ in })
-      // Only users who can use the source get access.
-      let lock = try side.claim(like: source)
-      defer { lock.release() }
-      do throws(SealedDatabaseError) {
-        let report = try copy(image, to: side.path, key: newKey, over: base, progress)
-        try side.requireFreePlace()
-        try side.putInPlace()
-        return report
-      } catch {
-        side.discard()
-        throw error
-      }
-    }
-  }
-
-  /// Writes the temporary file, and closes its connection before it returns.
-  private static func copy(
-    _ image: SealedImage, to side: FilePath, key: borrowing SecretBytes, over base: String,
-    _ progress: @escaping (PageProgress) -> Void
-  ) throws(SealedDatabaseError) -> SalvageReport {
-    let database = try NewDatabase(at: side, key: key, over: base)
-    let otherGeneration = image.followOtherGeneration()
-    var salvager = Salvager(CountedPages(image, progress), into: database)
-    var report = try salvager.run()
-    report.areLogAndJournalWhole = image.areLogAndJournalWhole
-    report.discardedLogTail = image.discardedLogTail
-    report.otherGeneration = otherGeneration
-    return report
+    try SealedVFS.salvage(
+      from: source, key: key, to: destination, newKey: newKey, progress: progress)
   }
 }

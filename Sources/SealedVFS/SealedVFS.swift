@@ -82,7 +82,7 @@ public enum SealedVFS {
   }
 
   /// The path as SQLite passes it to xOpen: absolute, symbolic links resolved.
-  static func fullPath(_ path: FilePath) throws(SealedDatabaseError) -> String {
+  package static func fullPath(_ path: FilePath) throws(SealedDatabaseError) -> String {
     guard let vfs = unsafe sqlite3_vfs_find("unix") else {
       throw SealedDatabaseError(.inputOutput, path: path.string, detail: "SQLite has no VFS unix")
     }

@@ -2,6 +2,7 @@ internal import DataVault
 internal import FileLayer
 internal import GRDB
 internal import SealedSQLite
+internal import SealedSalvage
 internal import SealedVFS
 internal import SystemPackage
 internal import VaultCrypto
@@ -83,7 +84,7 @@ extension DatabaseCoordinator {
         try home.fileSystem.remove(FilePath(home.salvagePath.string + suffix))
       }
       let keys = try await vault.databaseKeys()
-      let pages = try SealedDatabase.salvage(
+      let pages = try SealedVFS.salvage(
         from: home.databasePath, key: keys.current, fileID: fileID, to: home.salvagePath,
         newKey: keys.current, over: home.baseVFS, fileSystem: home.fileSystem, progress: progress)
       let anchor = try await vault.anchor()

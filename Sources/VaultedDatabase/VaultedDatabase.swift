@@ -1,6 +1,6 @@
 public import DataVault
 public import GRDB
-package import SealedSQLite
+internal import SealedSQLite
 public import SealedVFS
 internal import Synchronization
 package import SystemPackage

@@ -3,12 +3,13 @@ import FileLayer
 import FileRecording
 import Foundation
 import GRDB
+import SealedSQLite
 import SealedVFS
 import SystemPackage
 import Testing
 import VaultCrypto
 
-@testable import SealedSQLite
+@testable import SealedSalvage
 
 /// Damage beyond one page: many pages, a cut file, a log, invalid pages that authenticate, a kill.
 @Suite struct SalvageDamageTests {
@@ -152,7 +153,7 @@ import VaultCrypto
       try Data(fixture.bytes).write(to: URL(fileURLWithPath: source.string))
       let recorder = FileRecorder()
       let vfs = RecordingVFS(recorder)
-      _ = try SealedDatabase.salvage(
+      _ = try SealedVFS.salvage(
         from: source, key: SalvageFixture.key(), to: destination, newKey: SalvageFixture.key(9),
         over: vfs.name, fileSystem: RecordingFileSystem(recorder: recorder))
       let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: destination.string)))

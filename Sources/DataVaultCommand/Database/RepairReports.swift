@@ -1,4 +1,3 @@
-internal import SealedSQLite
 internal import SealedVFS
 
 /// The report of `database verify`.

@@ -1,6 +1,5 @@
 internal import ArgumentParser
 internal import MessagingQueue
-internal import SealedSQLite
 internal import SealedVFS
 internal import SystemPackage
 internal import VaultedDatabase

@@ -1,5 +1,4 @@
 public import DataVault
-public import SealedSQLite
 public import SealedVFS
 public import SystemPackage
 public import VaultedDatabase

@@ -103,7 +103,7 @@ package import VaultCrypto
 
 extension KeyRegistration {
   /// The error for a result code: the fault that the VFS recorded, or one made from the code.
-  func explain(_ result: Int32, _ path: String) -> SealedDatabaseError {
+  package func explain(_ result: Int32, _ path: String) -> SealedDatabaseError {
     switch result & 0xFF {
     case SQLITE_BUSY, SQLITE_LOCKED: return SealedDatabaseError(.busy, path: path)
     case SQLITE_FULL: return SealedDatabaseError(.diskFull, path: path)

@@ -1,11 +1,12 @@
 internal import CSQLite
-package import SystemPackage
-package import VaultCrypto
+internal import SealedVFS
+internal import SystemPackage
+internal import VaultCrypto
 
 /// Writes a new sealed database through SQLite's C interface.
 ///
 /// Only that interface stores text unchanged, including bytes that are not well-formed.
-@safe package final class NewDatabase {
+@safe final class NewDatabase {
   private let connection: OpaquePointer
   private let registration: KeyRegistration
   private let path: String
@@ -14,7 +15,7 @@ package import VaultCrypto
   ///
   /// SQLite's rollback journal protects it against a failing statement. A kill leaves it
   /// incomplete: the caller renames it to its final path when it is complete.
-  package init(
+  init(
     at path: FilePath, key: borrowing SecretBytes, over base: String = "unix"
   ) throws(SealedDatabaseError) {
     let full = try SealedVFS.fullPath(path)
@@ -31,7 +32,7 @@ package import VaultCrypto
     self.registration = registration
     self.path = full
     guard unsafe SealedConnection.vfsName(of: connection) == SealedVFS.name,
-      unsafe SealedConnection.reserveBytes(of: connection) == PageLayout.reservedByteCount
+      unsafe SealedConnection.reserveBytes(of: connection) == FileFormat.sealed.reservedByteCount
     else { throw SealedDatabaseError(.notOnSealedVFS, path: full) }
     try run("PRAGMA temp_store = MEMORY; PRAGMA synchronous = OFF")
   }
@@ -41,13 +42,13 @@ package import VaultCrypto
   }
 
   /// Runs trusted statements.
-  package func run(_ sql: String) throws(SealedDatabaseError) {
+  func run(_ sql: String) throws(SealedDatabaseError) {
     let result = unsafe sqlite3_exec(connection, sql, nil, nil, nil)
     if result != SQLITE_OK { throw registration.explain(result, path) }
   }
 
   /// Returns the rows of a trusted query, as text.
-  package func rows(
+  func rows(
     _ sql: String, _ arguments: String...
   ) throws(SealedDatabaseError) -> [[String?]] {
     var statement: OpaquePointer?
@@ -78,7 +79,7 @@ package import VaultCrypto
   ///
   /// - Returns: nil, or the reason for which SQLite refuses the statement.
   /// - Throws: an error that the statement did not cause, such as a full disk.
-  package func create(_ sql: String) throws(SealedDatabaseError) -> String? {
+  func create(_ sql: String) throws(SealedDatabaseError) -> String? {
     guard sql.utf8.prefix(7).elementsEqual("CREATE ".utf8) else {
       return "it is not a CREATE statement"
     }
@@ -100,7 +101,7 @@ package import VaultCrypto
   }
 
   /// Prepares an INSERT; nil if SQLite refuses it because it lacks a function or a collation.
-  package func insertion(_ sql: String, _ encoding: TextEncoding) -> RowInsertion? {
+  func insertion(_ sql: String, _ encoding: TextEncoding) -> RowInsertion? {
     var statement: OpaquePointer?
     guard unsafe sqlite3_prepare_v2(connection, sql, -1, &statement, nil) == SQLITE_OK,
       let statement = unsafe statement
@@ -134,7 +135,7 @@ package import VaultCrypto
 }
 
 /// A prepared INSERT into a ``NewDatabase``.
-@safe package final class RowInsertion {
+@safe final class RowInsertion {
   private let statement: OpaquePointer
   private let encoding: TextEncoding
   private let connection: OpaquePointer
@@ -160,7 +161,7 @@ package import VaultCrypto
   ///
   /// - Returns: whether the table has the row now; a constraint can refuse it.
   /// - Throws: an error that the row did not cause.
-  package func insert(_ values: [StoredValue]) throws(SealedDatabaseError) -> Bool {
+  func insert(_ values: [StoredValue]) throws(SealedDatabaseError) -> Bool {
     defer { _ = unsafe sqlite3_reset(statement) }
     for (index, value) in values.enumerated() {
       let result = unsafe NewDatabase.bind(statement, Int32(index + 1), value, encoding)
@@ -177,7 +178,7 @@ package import VaultCrypto
 }
 
 /// A value as SQLite stores it: <https://sqlite.org/fileformat2.html#record_format>.
-package enum StoredValue: Sendable, Equatable {
+enum StoredValue: Sendable, Equatable {
   case null
   case integer(Int64)
   case real(Double)
@@ -187,13 +188,13 @@ package enum StoredValue: Sendable, Equatable {
 }
 
 /// The text encoding of a database; the raw values are those of SQLite and of the database header.
-package enum TextEncoding: UInt8, Sendable, CaseIterable {
+enum TextEncoding: UInt8, Sendable, CaseIterable {
   case utf8 = 1
   case utf16LittleEndian = 2
   case utf16BigEndian = 3
 
   /// The name for `PRAGMA encoding`.
-  package var name: String {
+  var name: String {
     switch self {
     case .utf8: "UTF-8"
     case .utf16LittleEndian: "UTF-16le"
@@ -202,7 +203,7 @@ package enum TextEncoding: UInt8, Sendable, CaseIterable {
   }
 
   /// Reads text; ill-formed parts become replacement characters.
-  package func decode(_ bytes: [UInt8]) -> String {
+  func decode(_ bytes: [UInt8]) -> String {
     if self == .utf8 { return String(decoding: bytes, as: UTF8.self) }
     let isBigEndian = self == .utf16BigEndian
     let units = stride(from: 0, to: bytes.count - bytes.count % 2, by: 2).map { index in

@@ -1,60 +1,58 @@
-public import SealedVFS
-
 /// The result of salvaging a damaged database, table by table: `docs/reference/verify-and-salvage.md`.
 public struct SalvageReport: Sendable, Equatable, Codable {
   /// The most ranges in a table's report.
   public static let rangeLimit = 1000
 
   /// The tables, in the order of the old schema.
-  public internal(set) var tables: [Table] = []
+  public package(set) var tables: [Table] = []
 
   /// The number of rows whose table is unknown or refuses them; they are in ``lostAndFoundName``.
-  public internal(set) var lostAndFoundRowCount = 0
+  public package(set) var lostAndFoundRowCount = 0
 
   /// The name of the table with these rows; nil if there are none.
-  public internal(set) var lostAndFoundName: String?
+  public package(set) var lostAndFoundName: String?
 
   /// Whether every entry of the old schema could be read.
-  public internal(set) var isSchemaWhole = true
+  public package(set) var isSchemaWhole = true
 
   /// Whether text encoding, user version, application id and auto-vacuum mode could be read.
   ///
   /// If not, the new database has SQLite's defaults.
-  public internal(set) var areSettingsKept = true
+  public package(set) var areSettingsKept = true
 
   /// Indexes, triggers, views and tables of the old schema that could not be created again.
-  public internal(set) var notRecreated: [Refusal] = []
+  public package(set) var notRecreated: [Refusal] = []
 
   /// Whether the hot journal was intact where it was needed, and no foreign log or journal was
   /// there.
   ///
   /// If not, the new database can have rows of an unfinished transaction, and lack rows that the
   /// transaction had removed.
-  public internal(set) var areLogAndJournalWhole = true
+  public package(set) var areLogAndJournalWhole = true
 
   /// The frames at the end of the log that were left out, after a power cut or because of damage.
-  public internal(set) var discardedLogTail: DiscardedLogTail?
+  public package(set) var discardedLogTail: DiscardedLogTail?
 
   /// Commits that the log's header hides, and that were copied; nil where there are none.
-  public internal(set) var otherGeneration: VerificationReport.Log.OtherGeneration?
+  public package(set) var otherGeneration: VerificationReport.Log.OtherGeneration?
 
   /// The report on one table.
   public struct Table: Sendable, Equatable, Codable {
     /// The table's name.
-    public internal(set) var name: String
+    public package(set) var name: String
     /// The number of rows in the new table.
-    public internal(set) var rowsCopied = 0
+    public package(set) var rowsCopied = 0
     /// The number of lost pages of the table's b-tree.
-    public internal(set) var pagesLost = 0
+    public package(set) var pagesLost = 0
     /// The least number of rows that are lost.
     ///
     /// It counts one row for each lost page of which nothing was found, and each row that is lost
     /// in part.
-    public internal(set) var rowsLostAtLeast = 0
+    public package(set) var rowsLostAtLeast = 0
     /// The rowid ranges of the lost rows, as far as the pages around them show; the first thousand.
-    public internal(set) var lostRanges: [RowIDRange] = []
+    public package(set) var lostRanges: [RowIDRange] = []
 
-    init(name: String) { self.name = name }
+    package init(name: String) { self.name = name }
   }
 
   /// A range of rowids in which rows are lost; not every rowid in it was a row.
@@ -63,6 +61,11 @@ public struct SalvageReport: Sendable, Equatable, Codable {
     public let first: Int64?
     /// The last rowid; nil if it is unknown.
     public let last: Int64?
+
+    package init(first: Int64?, last: Int64?) {
+      self.first = first
+      self.last = last
+    }
   }
 
   /// An entry of the schema that is not in the new database.
@@ -71,7 +74,14 @@ public struct SalvageReport: Sendable, Equatable, Codable {
     public let name: String
     /// The reason, in SQLite's words.
     public let reason: String
+
+    package init(name: String, reason: String) {
+      self.name = name
+      self.reason = reason
+    }
   }
+
+  package init() {}
 
   /// The number of rows in the new database, those of ``lostAndFoundName`` included.
   public var rowsCopied: Int { tables.reduce(lostAndFoundRowCount) { $0 + $1.rowsCopied } }
