@@ -118,6 +118,10 @@ let package = Package(
     .target(
       name: "FaultVFS", dependencies: ["FileLayer", "FileRecording", "CSQLite", system],
       path: "Tests/Support/FaultVFS", swiftSettings: Array(settings.dropFirst())),
+    // Starts the programs in Tests/ReferenceReaders.
+    .target(
+      name: "ReferencePython", dependencies: [system], path: "Tests/Support/ReferencePython",
+      swiftSettings: Array(settings.dropFirst())),
     // The operations of an engine, for tests that wait for each of them.
     .target(
       name: "QueueFixture", dependencies: ["MessagingQueue", "FileLayer", grdb],
@@ -166,16 +170,19 @@ let package = Package(
       "DataVaultTests",
       [
         "FileRecording", "DataVault", "DataVaultTesting", "VaultCrypto", "FileLayer",
-        "ProcessMemory", system,
+        "ProcessMemory", "ReferencePython", system,
       ]),
     tests(
       "SealedVFSTests",
-      ["FileRecording", "SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", "CSQLite", system]),
+      [
+        "FileRecording", "SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", "ReferencePython",
+        "CSQLite", system,
+      ]),
     tests(
       "SealedSQLiteTests",
       [
         "FileRecording", "SealedSQLite", "SealedSalvage", "SealedVFS", "VaultCrypto", "FileLayer",
-        "FaultVFS", "ProcessMemory", "MovingExamples", grdb, system,
+        "FaultVFS", "ProcessMemory", "ReferencePython", "MovingExamples", grdb, system,
       ]),
     tests(
       "VaultedDatabaseTests",

@@ -1,6 +1,7 @@
 import DataVault
 import DataVaultTesting
 import Foundation
+import ReferencePython
 import SystemPackage
 import Testing
 import VaultCrypto
@@ -26,7 +27,7 @@ import VaultCrypto
         "hellö\t\"": ["string": "wörld \"\\\n\u{0}\u{7F}😀"], "bytes": ["binary": "AP8Q"],
       ])
     #expect(seen["generation"] as? Int == 3)  // 1 at first, 1 more with each of two items
-    #expect(throws: JoseReader.Failure.self) {
+    #expect(throws: ReferencePython.Failure.self) {
       try JoseReader.open(home.file(), password: try file("no", "wrong horse"))
     }
   }
@@ -35,7 +36,7 @@ import VaultCrypto
     _ = try await Vault.create(
       .messaging, in: home.store, credentials: credentials("correct horse", salt: "sea"))
     let password = try file("pw", "correct horse")
-    #expect(throws: JoseReader.Failure.self) {
+    #expect(throws: ReferencePython.Failure.self) {
       try JoseReader.open(home.file(), password: password)
     }
     let seen = try JoseReader.open(home.file(), password: password, salt: try file("salt", "sea"))

@@ -71,6 +71,14 @@ extension UnsafeRawPointer {
   func bigEndianWord(at offset: Int) -> UInt32 {
     unsafe UInt32(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self))
   }
+
+  /// The size of the database that an opened page 1 states, in pages; nil if it is not valid.
+  ///
+  /// See <https://sqlite.org/fileformat2.html#in_header_database_size>.
+  var statedPageCount: UInt32? {
+    let count = unsafe bigEndianWord(at: 28)
+    return unsafe count > 0 && bigEndianWord(at: 24) == bigEndianWord(at: 92) ? count : nil
+  }
 }
 
 extension UnsafeMutableRawPointer {

@@ -59,9 +59,7 @@ struct PageCopy: ~Copyable {
       throw source.faults.newest(reportedAs: result)
         ?? SealedDatabaseError(.inputOutput, path: path)
     }
-    let page = unsafe UnsafeRawPointer(firstPage.pointer)
-    let stated = unsafe page.bigEndianWord(at: 28)
-    guard stated > 0, unsafe page.bigEndianWord(at: 24) == page.bigEndianWord(at: 92) else {
+    guard let stated = unsafe UnsafeRawPointer(firstPage.pointer).statedPageCount else {
       return held
     }
     guard stated <= held else {

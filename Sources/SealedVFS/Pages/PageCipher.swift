@@ -102,11 +102,6 @@ final class PageCipher: PageCodec {
       && !UnsafeRawBufferPointer(start: sealed, count: identity.count).elementsEqual(identity)
   }
 
-  /// 0, but for page 1 the length of the clear header.
-  private func contentStart(_ number: UInt32) -> Int {
-    number == 1 ? SealedHeader.byteCount : 0
-  }
-
   private func additionalData(page number: UInt32) -> UnsafeRawBufferPointer {
     unsafe additionalData.pointer.storeBigEndian(number, at: 9)
     return unsafe additionalData.bytes(
@@ -150,6 +145,9 @@ protocol PageCodec: AnyObject {
 }
 
 extension PageCodec {
+  /// 0, but for page 1 the length of the clear first bytes.
+  func contentStart(_ number: UInt32) -> Int { number == 1 ? PageLayout.identityByteCount : 0 }
+
   /// Whether page 1 states pages of 4096 bytes and this format's reserved bytes.
   ///
   /// SQLite writes a page of zeros when it only extends the file.

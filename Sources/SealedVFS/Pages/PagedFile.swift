@@ -179,10 +179,7 @@ extension PagedFile {
 
   /// Keeps the size that page 1 states, when it is read or, for a commit, written.
   func notePageCount(page: UnsafeRawPointer) {
-    let count = unsafe page.bigEndianWord(at: 28)
-    if unsafe count > 0 && page.bigEndianWord(at: 24) == page.bigEndianWord(at: 92) {
-      knownPageCount = count
-    }
+    if let count = unsafe page.statedPageCount { knownPageCount = count }
   }
 
   /// Answers a read past the end of the file.
@@ -235,12 +232,10 @@ extension PagedFile {
   /// Records why SQLite will refuse a file that is shorter than page 1 states.
   ///
   /// Nothing is recorded if the log has frames, because the missing pages can be there.
-  func noteTruncation(page: UnsafeMutableRawPointer) {
-    let page = UnsafeRawPointer(page)
-    let pageCount = unsafe page.bigEndianWord(at: 28)
-    guard unsafe page.bigEndianWord(at: 24) == page.bigEndianWord(at: 92) else { return }
+  func noteTruncation(page: UnsafeRawPointer) {
     var byteCount: Int64 = 0
-    guard !hasFramesInLog, unsafe base.sealedByteCount(&byteCount) == SQLITE_OK,
+    guard let pageCount = unsafe page.statedPageCount, !hasFramesInLog,
+      unsafe base.sealedByteCount(&byteCount) == SQLITE_OK,
       byteCount < Int64(pageCount) * Int64(PageLayout.byteCount)
     else { return }
     _ = fail(.truncated, page: pageCount, SQLITE_CORRUPT)

@@ -79,11 +79,6 @@ final class SQLCipherCodec: PageCodec {
     return true
   }
 
-  /// 0 for every page but 1, whose first bytes are the salt.
-  private func contentStart(_ number: UInt32) -> Int {
-    number == 1 ? SQLCipherLayout.saltByteCount : 0
-  }
-
   private func iv(of sealed: UnsafeRawPointer) -> UnsafeRawBufferPointer {
     unsafe UnsafeRawBufferPointer(
       start: sealed + SQLCipherLayout.ivOffset, count: SQLCipherLayout.ivByteCount)

@@ -118,12 +118,10 @@ package final class SealedImage {
     if let count = log.pageCount ?? journal.pageCount { return count }
     let cutPageCount: UInt32 = trailingByteCount > 0 ? 1 : 0
     let page = Scratch(byteCount: PageLayout.byteCount)
-    if unsafe read(1, into: page.pointer) == .whole {
-      let bytes = unsafe UnsafeRawPointer(page.pointer)
-      let count = unsafe bytes.bigEndianWord(at: 28)
-      if unsafe count > 0 && bytes.bigEndianWord(at: 24) == bytes.bigEndianWord(at: 92) {
-        return count
-      }
+    if unsafe read(1, into: page.pointer) == .whole,
+      let count = unsafe UnsafeRawPointer(page.pointer).statedPageCount
+    {
+      return count
     }
     return filePageCount + cutPageCount
   }

@@ -1,6 +1,7 @@
 import DataVault
 import DataVaultTesting
 import Foundation
+import ReferencePython
 import SystemPackage
 import Testing
 import VaultCrypto
@@ -42,7 +43,7 @@ import VaultCrypto
     try await vault.rotate(keeping: secrets)
     try openByEach()
     let other = try file("other", [UInt8](repeating: 1, count: 32))
-    #expect(throws: JoseReader.Failure.self) {
+    #expect(throws: ReferencePython.Failure.self) {
       try JoseReader.open(home.file(), by: ["--key-file": other])
     }
   }

@@ -1,4 +1,5 @@
 import Foundation
+import ReferencePython
 import SystemPackage
 import Testing
 
@@ -9,21 +10,10 @@ enum JoseReader {
     DATAVAULT_JOSERFC_PYTHON
     """
 
-  /// The first interpreter that has the library.
-  static let interpreter: String? = {
-    let environment = ProcessInfo.processInfo.environment
-    var candidates = [
-      environment["DATAVAULT_JOSERFC_PYTHON"], Repository.path(".build/joserfc/bin/python3"),
-    ].compactMap { $0 }
-    candidates += (environment["PATH"] ?? "").split(separator: ":").map { "\($0)/python3" }
-    candidates.append("/usr/bin/python3")
-    return candidates.first { candidate in
-      FileManager.default.isExecutableFile(atPath: candidate)
-        && (try? run(candidate, ["-c", "import joserfc"], input: [])) != nil
-    }
-  }()
+  static let python = ReferencePython(
+    library: "joserfc", variable: "DATAVAULT_JOSERFC_PYTHON", environment: "joserfc")
 
-  static var isAvailable: Bool { interpreter != nil }
+  static var isAvailable: Bool { python.isAvailable }
 
   /// The contents of a vault according to the program: clear members and contents in one object.
   static func open(
@@ -62,69 +52,36 @@ enum JoseReader {
   static func data(
     _ operation: String, key: FilePath, context: FilePath, input: [UInt8]
   ) throws -> [UInt8] {
-    let script = Repository.path("Tests/ReferenceReaders/data_reader.py")
-    return try run(
-      interpreter ?? "python3", [script, operation, key.string, context.string], input: input)
+    try python.run(
+      "Tests/ReferenceReaders/data_reader.py", [operation, key.string, context.string],
+      input: input)
   }
 
   /// Lets `Fixtures/vaults/make.py` make the vaults that are too large to keep.
   static func makeLargeVaults(in folder: FilePath) throws {
-    let script = Repository.path("Fixtures/vaults/make.py")
-    _ = try run(interpreter ?? "python3", [script, folder.string], input: [])
+    _ = try python.run("Fixtures/vaults/make.py", [folder.string])
   }
 
   /// Lets `Tests/ReferenceReaders/mutations.py` remove each check from a reference reader.
   ///
   /// It fails unless exactly the fixtures for that check detect the removal.
   static func removeChecks(of kind: String) throws {
-    let script = Repository.path("Tests/ReferenceReaders/mutations.py")
-    print(
-      String(decoding: try run(interpreter ?? "python3", [script, kind], input: []), as: UTF8.self))
+    let output = try python.run("Tests/ReferenceReaders/mutations.py", [kind])
+    print(String(decoding: output, as: UTF8.self))
   }
 
   private static func runReader(
     _ operation: String, _ vault: FilePath, _ options: [String: FilePath], input: [UInt8] = []
   ) throws -> [UInt8] {
-    let script = Repository.path("Tests/ReferenceReaders/vault_reader.py")
-    let arguments = options.flatMap { [$0, $1.string] }
-    return try run(
-      interpreter ?? "python3", [script, operation, vault.string] + arguments, input: input)
-  }
-
-  struct Failure: Error {
-    let status: Int32
-    let output: String
-  }
-
-  private static func run(
-    _ program: String, _ arguments: [String], input: [UInt8]
-  ) throws -> [UInt8] {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: program)
-    process.arguments = arguments
-    let (standardInput, standardOutput, standardError) = (Pipe(), Pipe(), Pipe())
-    process.standardInput = standardInput
-    process.standardOutput = standardOutput
-    process.standardError = standardError
-    try process.run()
-    standardInput.fileHandleForWriting.write(Data(input))
-    try standardInput.fileHandleForWriting.close()
-    let output = standardOutput.fileHandleForReading.readDataToEndOfFile()
-    let complaints = standardError.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else {
-      throw Failure(
-        status: process.terminationStatus, output: String(decoding: complaints, as: UTF8.self))
-    }
-    return Array(output)
+    try python.run(
+      "Tests/ReferenceReaders/vault_reader.py",
+      [operation, vault.string] + options.flatMap { [$0, $1.string] }, input: input)
   }
 }
 
 /// The repository's files that tests use.
 enum Repository {
   static func path(_ relative: String) -> String {
-    var root = FilePath(#filePath)
-    for _ in 0..<4 { root.removeLastComponent() }
-    return root.appending(relative).string
+    ReferencePython.repository.appending(relative).string
   }
 }

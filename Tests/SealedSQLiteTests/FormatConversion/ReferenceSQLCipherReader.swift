@@ -1,4 +1,4 @@
-import Foundation
+import ReferencePython
 import SystemPackage
 import Testing
 
@@ -9,25 +9,10 @@ enum ReferenceSQLCipherReader {
     DATAVAULT_SQLCIPHER_PYTHON
     """
 
-  static let repository = FilePath(#filePath)
-    .removingLastComponent().removingLastComponent().removingLastComponent()
-    .removingLastComponent()
+  private static let python = ReferencePython(
+    library: "sqlcipher3", variable: "DATAVAULT_SQLCIPHER_PYTHON", environment: "sqlcipher")
 
-  /// The first interpreter with the library.
-  static let interpreter: String? = {
-    let environment = ProcessInfo.processInfo.environment
-    var candidates = [
-      environment["DATAVAULT_SQLCIPHER_PYTHON"],
-      repository.appending(".build/sqlcipher/bin/python3").string,
-    ].compactMap { $0 }
-    candidates += (environment["PATH"] ?? "").split(separator: ":").map { "\($0)/python3" }
-    return candidates.first { candidate in
-      FileManager.default.isExecutableFile(atPath: candidate)
-        && (try? run(candidate, ["-c", "import sqlcipher3"])) != nil
-    }
-  }()
-
-  static var isAvailable: Bool { interpreter != nil }
+  static var isAvailable: Bool { python.isAvailable }
 
   /// Writes a database with SQLCipher; the Python program describes the options.
   static func write(_ path: FilePath, key: String, _ options: [String] = []) throws {
@@ -39,29 +24,8 @@ enum ReferenceSQLCipherReader {
     try runScript(["read", path.string, key])
   }
 
-  struct Failure: Error {
-    let output: String
-  }
-
   private static func runScript(_ arguments: [String]) throws -> String {
-    let script = repository.appending("Tests/ReferenceReaders/sqlcipher_reader.py").string
-    return try run(interpreter ?? "python3", [script] + arguments)
-  }
-
-  private static func run(_ program: String, _ arguments: [String]) throws -> String {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: program)
-    process.arguments = arguments
-    let (output, errors) = (Pipe(), Pipe())
-    process.standardOutput = output
-    process.standardError = errors
-    try process.run()
-    let text = output.fileHandleForReading.readDataToEndOfFile()
-    let errorText = errors.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else {
-      throw Failure(output: String(decoding: errorText, as: UTF8.self))
-    }
-    return String(decoding: text, as: UTF8.self)
+    let output = try python.run("Tests/ReferenceReaders/sqlcipher_reader.py", arguments)
+    return String(decoding: output, as: UTF8.self)
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import ReferencePython
 import SealedSQLite
 import SealedVFS
 import SystemPackage
@@ -8,7 +9,7 @@ import VaultCrypto
 
 /// Stored databases, made by SQLCipher 4.12: `Fixtures/databases/README.md`.
 @Suite struct SQLCipherFixtureTests {
-  private static let folder = ReferenceSQLCipherReader.repository.appending("Fixtures/databases")
+  private static let folder = ReferencePython.repository.appending("Fixtures/databases")
 
   private static let keys = [
     "sqlcipher4-passphrase": "correct horse battery staple",

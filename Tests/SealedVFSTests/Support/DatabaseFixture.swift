@@ -1,4 +1,5 @@
 import Foundation
+import ReferencePython
 import SealedVFS
 import SystemPackage
 import Testing
@@ -20,7 +21,7 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { name }
 
-  static let folder = ReferenceDatabaseReader.repository.appending("Fixtures/databases")
+  static let folder = ReferencePython.repository.appending("Fixtures/databases")
 
   static let positives: [DatabaseFixture] = [
     DatabaseFixture(name: "rows", outcome: .rows(60)),

@@ -1,4 +1,5 @@
 import Foundation
+import ReferencePython
 import SystemPackage
 import Testing
 
@@ -9,37 +10,21 @@ enum ReferenceDatabaseReader {
     DATAVAULT_JOSERFC_PYTHON
     """
 
-  static let repository = FilePath(#filePath)
-    .removingLastComponent().removingLastComponent().removingLastComponent()
-    .removingLastComponent()
+  private static let python = ReferencePython(
+    library: "cryptography", variable: "DATAVAULT_JOSERFC_PYTHON", environment: "joserfc")
 
-  /// The first interpreter with the library.
-  static let interpreter: String? = {
-    let environment = ProcessInfo.processInfo.environment
-    var candidates = [
-      environment["DATAVAULT_JOSERFC_PYTHON"],
-      repository.appending(".build/joserfc/bin/python3").string,
-    ].compactMap { $0 }
-    candidates += (environment["PATH"] ?? "").split(separator: ":").map { "\($0)/python3" }
-    candidates.append("/usr/bin/python3")
-    return candidates.first { candidate in
-      FileManager.default.isExecutableFile(atPath: candidate)
-        && (try? Shell.run(candidate, ["-c", "import cryptography"]).status) == 0
-    }
-  }()
-
-  static var isAvailable: Bool { interpreter != nil }
+  static var isAvailable: Bool { python.isAvailable }
 
   /// The number of rows in `t` that the reference reader finds, counted by a plain SQLite.
   static func rowCount(of place: TemporaryDatabase) throws -> String {
     let plain = try TemporaryDatabase()
-    let script = repository.appending("Tests/ReferenceReaders/sealed_database_reader.py").string
     let key = TemporaryDatabase.keyBytes.map { byte in String(format: "%02x", byte) }.joined()
-    let reader = try Shell.run(
-      interpreter ?? "python3",
-      [script, "open", place.database.string, key, plain.database.string])
-    guard reader.status == 0 else {
-      return reader.errors.trimmingCharacters(in: .whitespacesAndNewlines)
+    do {
+      _ = try python.run(
+        "Tests/ReferenceReaders/sealed_database_reader.py",
+        ["open", place.database.string, key, plain.database.string])
+    } catch let refusal as ReferencePython.Failure {
+      return refusal.output.trimmingCharacters(in: .whitespacesAndNewlines)
     }
     let connection = try plain.open()
     guard try connection.first("SELECT count(*) FROM sqlite_master") != "0" else { return "0" }
