@@ -35,7 +35,7 @@ struct Options {
   /// Prints a measurement when it is complete.
   func progress(_ rows: [ResultRow]) -> [ResultRow] {
     for row in rows {
-      print("  \(row.name): \(row.figure) (\(row.spread)), \(row.isMet ? "met" : "missed")")
+      print("  \(row.name): \(row.figure) (\(row.spread)), \(row.result.rawValue)")
     }
     return rows
   }

@@ -35,6 +35,6 @@ struct Comparison {
     ResultRow(
       name: name, figure: wall.text, spread: wall.range, processor: processor.text,
       peers: peers.mapValues(\.wall.text), goal: goal.description,
-      isMet: goal.isMet(by: isDecidedByProcessorTime ? processor : wall))
+      result: goal.result(of: isDecidedByProcessorTime ? processor : wall))
   }
 }

@@ -8,7 +8,7 @@ struct ResultRow {
   /// The figures of the peers, by name.
   var peers: [String: String] = [:]
   let goal: String
-  let isMet: Bool
+  let result: GoalResult
 
   /// A row with a figure that is not a ratio.
   init(
@@ -18,7 +18,7 @@ struct ResultRow {
     self.init(
       name: name, figure: "\(values.text) \(unit)", spread: values.range,
       peers: peers.mapValues { "\($0.text) \(unit)" }, goal: "\(goal) \(unit)",
-      isMet: goal.isMet(by: values))
+      result: goal.result(of: values))
   }
 
   /// A row with the difference of two costs, in milliseconds.
@@ -32,7 +32,7 @@ struct ResultRow {
 
   init(
     name: String, figure: String, spread: String, processor: String = "",
-    peers: [String: String] = [:], goal: String, isMet: Bool
+    peers: [String: String] = [:], goal: String, result: GoalResult
   ) {
     self.name = name
     self.figure = figure
@@ -40,7 +40,7 @@ struct ResultRow {
     self.processor = processor
     self.peers = peers
     self.goal = goal
-    self.isMet = isMet
+    self.result = result
   }
 }
 
@@ -49,7 +49,7 @@ struct ResultTable {
   let peerNames: [String]
   var rows: [ResultRow] = []
 
-  var isMet: Bool { rows.allSatisfy(\.isMet) }
+  var isMet: Bool { rows.allSatisfy { $0.result != .missed } }
 
   private var heads: [String] {
     ["workload", "ours", "spread", "ours, cpu"] + peerNames + ["goal", ""]
@@ -58,7 +58,7 @@ struct ResultTable {
   private var cells: [[String]] {
     rows.map { row in
       [row.name, row.figure, row.spread, row.processor] + peerNames.map { row.peers[$0] ?? "" }
-        + [row.goal, row.isMet ? "met" : "missed"]
+        + [row.goal, row.result.rawValue]
     }
   }
 

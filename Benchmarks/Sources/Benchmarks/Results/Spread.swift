@@ -38,15 +38,25 @@ enum Goal: CustomStringConvertible {
     }
   }
 
-  /// Missed only if the median misses the goal and three of four rounds miss it too.
-  func isMet(by spread: Spread) -> Bool {
+  /// The result of the rounds of one row.
+  func result(of rounds: Spread) -> GoalResult {
     let misses: (Double) -> Bool
     switch self {
     case .atMost(let goal): misses = { $0 > goal }
     case .atLeast(let goal): misses = { $0 < goal }
-    case .none: return true
+    case .none: return .met
     }
-    let count = spread.sorted.count
-    return !misses(spread.median) || spread.sorted.count(where: misses) * 4 < count * 3
+    guard misses(rounds.median) else { return .met }
+    return rounds.sorted.count(where: misses) * 4 < rounds.sorted.count * 3
+      ? .withinTolerance : .missed
   }
+}
+
+/// How the rounds of a row compare with the goal.
+enum GoalResult: String {
+  case met
+  /// The median exceeds the goal, but fewer than three of four rounds do.
+  case withinTolerance = "within tolerance"
+  /// The median and three of four rounds exceed the goal.
+  case missed
 }
