@@ -80,6 +80,13 @@ extension DatabaseCoordinator {
       if try await vault.databaseKeys().fit(home, fileID: fileID)?.isPending == true {
         try await vault.promotePendingKey()
       }
+      // The index is removed after the vault is bound to the copy.
+      let index = FilePath(home.databasePath.string + "-shm")
+      if let status = try home.fileSystem.status(of: index), status.kind != .regular {
+        throw VaultedDatabaseError(
+          .inputOutput, "\(index) is not a regular file",
+          hint: "find out who made it, and move it away")
+      }
       for suffix in ["", "-wal", "-shm", "-journal"] {
         try home.fileSystem.remove(FilePath(home.salvagePath.string + suffix))
       }
@@ -153,10 +160,9 @@ extension DatabaseCoordinator {
   /// - Returns: the path of the damaged database now; nil if there was nothing to finish.
   @discardableResult
   func finishSalvage(of vault: Vault) async throws -> FilePath? {
-    guard case .bound(let id) = OpeningDecision.Binding(try await vault.binding()),
-      case .sealed(let header) = try SealedVFS.inspect(home.salvagePath, over: home.baseVFS),
-      header.fileID == id
-    else { return nil }
+    guard try isSalvageUnfinished(OpeningDecision.Binding(try await vault.binding())) else {
+      return nil
+    }
     let aside = try pathForDamaged()
     // The log and the journal first, which SQLite would otherwise apply to the new database.
     for suffix in ["-wal", "-journal", ""] {
@@ -173,6 +179,14 @@ extension DatabaseCoordinator {
     try home.fileSystem.rename(home.salvagePath, to: home.databasePath)
     try home.fileSystem.synchronizeDirectory(home.path)
     return aside
+  }
+
+  /// Whether the vault is bound to a salvaged database that is not yet in its place.
+  func isSalvageUnfinished(_ binding: OpeningDecision.Binding) throws -> Bool {
+    guard case .bound(let id) = binding,
+      case .sealed(let header) = try SealedVFS.inspect(home.salvagePath, over: home.baseVFS)
+    else { return false }
+    return header.fileID == id
   }
 
   /// The first free name; a name that only has a log belongs to the salvage that is being finished.

@@ -62,7 +62,8 @@ public enum HomeDoctor {
     for path in suffixes.map({ FilePath(home.databasePath.string + $0) }) + [home.lockPath] {
       guard let status = try home.fileSystem.status(of: path) else { continue }
       if let finding = foreignOwner(path, status, owner) { findings.append(finding) }
-      if status.isOpenToOthers {
+      // A symbolic link has no permissions of its own, and chmod would change its target's.
+      if status.kind == .regular, status.isOpenToOthers {
         findings.append(
           HomeFinding(
             "permissionsTooOpen", "other users can read or write \(path)", fix: "chmod 600 \(path)")
@@ -140,9 +141,9 @@ extension DatabaseCoordinator {
         guard error.code == .doesNotExist, found != .absent else { return [] }
         return [HomeFinding(.refusal(.keyMissing, of: home))]
       }
-      guard
-        case .refuse(let code) = OpeningDecision(
-          binding: OpeningDecision.Binding(status.binding), database: found)
+      let binding = OpeningDecision.Binding(status.binding)
+      guard try !isSalvageUnfinished(binding),
+        case .refuse(let code) = OpeningDecision(binding: binding, database: found)
       else { return [] }
       return [HomeFinding(.refusal(code, of: home))]
     } catch {

@@ -41,6 +41,8 @@ final class RecentFaults: Sendable {
       case SQLITE_NOTADB, SQLITE_CORRUPT: return result & 0xFF == reported & 0xFF
       // A log that is not sealed is shown to SQLite with a version that SQLite refuses itself.
       case SQLITE_CANTOPEN: return result == SQLITE_OK
+      // A reading connection takes a journal that it cannot open for the one of a killed writer.
+      case SQLITE_READONLY: return result == SQLITE_CANTOPEN
       default: return false
       }
     }
