@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The rules for `--json` on every command that has it: `docs/reference/command-line.md`, "Output".
+/// What commands print with `--json` and `--ndjson`: `docs/reference/json-output.md`.
 @Suite struct JSONReportTests {
   let home: TestHome
   let fixture: ExchangeFixture
@@ -11,75 +11,142 @@ import Testing
     fixture = try ExchangeFixture(rowCount: 20)
   }
 
-  /// Every command with `--json`, and arguments that make it report something.
-  private static let invocations: [String: [String]] = [
-    "list": [], "doctor": [], "status": ["v"], "verify": ["messaging"],
-    "items": ["messaging"], "policy show": ["messaging"], "slots list": ["messaging"],
-    "queue publish": ["c"], "queue channels": [], "queue stats": [], "queue consumers list": ["c"],
-    "queue retention show": ["c"], "queue dead-letters": ["c"], "queue verify": [],
-    "queue export": ["$folder/exported"], "queue import": ["$folder/messages.ndjson"],
-    "queue salvage": [],
-    "database verify": ["$sealed", "--key-file", "$key"],
-    "database salvage": ["$sealed", "$folder/salvaged", "--key-file", "$key"],
+  /// Commands with `--json`, and arguments that make them report something.
+  private static let invocations: [(command: String, arguments: [String])] = [
+    ("list", []), ("doctor", []), ("status", ["v"]), ("status", ["messaging"]), ("verify", ["v"]),
+    ("verify", ["messaging"]), ("items", ["messaging"]), ("policy show", ["messaging"]),
+    ("slots list", ["v"]), ("queue publish", ["c"]), ("queue channels", []), ("queue stats", []),
+    ("queue consumers list", ["c"]), ("queue retention show", ["c"]),
+    ("queue dead-letters", ["c"]), ("queue verify", []), ("queue export", ["$folder/exported"]),
+    ("database verify", ["$sealed", "--key-file", "$key"]),
+    ("database salvage", ["$sealed", "$folder/salvaged", "--key-file", "$key"]),
+    // The last two, because other commands fail after them.
+    ("queue import", ["$folder/messages.ndjson"]), ("queue salvage", []),
   ]
 
-  /// The commands that run last, because the others fail after them.
-  private static let order = ["queue import", "queue salvage"]
-
-  private func report(_ command: String, _ arguments: [String]) throws -> [[String: Any]] {
+  /// The lines that a command prints with `--json`.
+  private func report(_ command: String, _ arguments: [String]) throws -> [String] {
     let arguments = arguments.map {
       $0.replacing("$folder", with: home.folder.url.path)
-        .replacing("$sealed", with: fixture.folder.path("sealed")).replacing(
-          "$key", with: fixture.key)
+        .replacing("$fixtures", with: DamageTests.fixtures.path)
+        .replacing("$sealed", with: fixture.folder.path("sealed"))
+        .replacing("$key", with: fixture.key)
     }
     let words = command.split(separator: " ").map(String.init)
     let place = words[0] == "database" ? [] : ["--home", home.path]
     let outcome = try Tool.run(
       words + arguments + ["--json"] + place, input: Array("one\ntwo\n".utf8))
-    return try outcome.output.split(separator: UInt8(ascii: "\n")).map { line in
-      let value = try JSONSerialization.jsonObject(with: Data(line), options: .fragmentsAllowed)
-      return try #require(value as? [String: Any], "\(command): \(outcome.text)")
-    }
+    try #require(!outcome.output.isEmpty, "\(command): \(outcome.errors)")
+    return outcome.text.split(separator: "\n").map(String.init)
   }
 
   /// Makes an opened vault, dead letters with two attempts, and a log that retention has shortened.
-  private func fill() throws {
+  ///
+  /// - Returns: lines that `queue receive --ndjson` printed.
+  @discardableResult
+  private func fill() throws -> [String] {
     _ = try home.run("create", "v", "--new-password-file", home.folder.path("password"))
     _ = try home.unlocked("set", "v", "token", input: "t0ken")
+    _ = try home.unlocked("slots", "add", "v", "paper", "--recovery-code")
     _ = try home.run("set", "messaging", "token", input: "t0ken")
     _ = try home.run(
       "queue", "consumers", "add", "c", "default", "--attempts", "2")
-    _ = try home.run("queue", "retention", "set", "c", "--age", "500ms", "--keep-acknowledged")
+    _ = try home.run(
+      "queue", "retention", "set", "c", "--age", "500ms", "--count", "9", "--bytes", "999",
+      "--keep-acknowledged")
+    var lines: [String] = []
     for reason in ["not yet", "never"] {
       let lease = try home.run("queue", "receive", "c", "--max", "1", "--no-ack", "--ndjson").text
+      lines.append(lease)
       let token = try #require(lease.firstMatch(of: /"token":"([^"]+)"/)?.output.1)
       _ = try home.run("queue", "release", String(token), "--reason", reason)
     }
     let other = try TestHome.fresh()
     _ = try other.run("queue", "publish", "d", input: "moved\n")
     _ = try other.run("queue", "export", home.folder.path("messages.ndjson"))
+    return lines
   }
 
-  @Test func `every command reports one object, with dates as RFC 3339 and no number over 2^53`()
-    throws
+  /// Flips a bit in each of some pages.
+  private func damage(_ path: String, pages: Range<Int>) throws {
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+    for page in pages { bytes[page * 4096 + 100] ^= 1 }
+    try bytes.write(to: URL(fileURLWithPath: path))
+  }
+
+  /// Publishes enough messages that damaged pages from 30 on lose some of them.
+  private func publishMany() throws {
+    let many = (0..<400).map { "message \($0) " + String(repeating: "x", count: 200) + "\n" }
+    _ = try home.run("queue", "publish", "c", input: many.joined())
+  }
+
+  /// Reports of damaged databases, of a damaged queue, and of one that is an older copy.
+  private func damageReports() throws -> [(heading: String, lines: [String])] {
+    var reports: [(String, [String])] = []
+    func take(_ command: String, _ arguments: [String] = []) throws {
+      reports.append((command, try report(command, arguments)))
+    }
+    try damage(fixture.folder.path("sealed"), pages: 3..<5)
+    let fixturesKey = try home.folder.file("fixtures.key", Array(repeating: 0x4B, count: 32))
+    let damaged =
+      [("$sealed", fixture.key)]
+      + ["torn-log", "log-header-salts", "super-journal-name"].map {
+        ("$fixtures/databases/\($0).db", fixturesKey)
+      }
+    for (number, (file, key)) in damaged.enumerated() {
+      try take("database verify", [file, "--key-file", key])
+      try take("database salvage", [file, "$folder/rescued\(number)", "--key-file", key])
+    }
+    let older = try Data(contentsOf: URL(fileURLWithPath: home.database))
+    try publishMany()
+    let newer = try Data(contentsOf: URL(fileURLWithPath: home.database))
+    try older.write(to: URL(fileURLWithPath: home.database))
+    try take("queue verify")
+    try newer.write(to: URL(fileURLWithPath: home.database))
+    try damage(home.database, pages: 30..<34)
+    try take("queue verify")
+    try take("queue salvage")
+    return reports
+  }
+
+  @Test(.enabled(if: SchemaReader.isAvailable, SchemaReader.skipReason))
+  func `every output of every command follows its schema in docs/reference/json-output.md`() throws
   {
-    try fill()
-    #expect(try Set(Self.commands()) == Set(Self.invocations.keys))
-    let commands = Self.invocations.keys.sorted {
-      (Self.order.firstIndex(of: $0) ?? -1, $0) < (Self.order.firstIndex(of: $1) ?? -1, $1)
+    var outputs: [String] = []
+    func take(_ heading: String, _ lines: [String]) {
+      outputs += lines.map { "\(heading)\t\($0.trimmingCharacters(in: .newlines))\n" }
     }
-    var dateCount = 0
-    for command in commands {
-      let lines = try report(command, Self.invocations[command] ?? [])
-      #expect(!lines.isEmpty, "\(command)")
-      for line in lines { Self.check(line, of: command, &dateCount) }
+    take("Printed messages", try fill())
+    _ = try home.run(
+      "queue", "publish", "m", "--header", "name=value", "--priority", "9", "--delay", "1h",
+      "--time-to-live", "2h", input: "delayed\n")
+    _ = try Tool.run(["queue", "publish", "m", "--home", home.path], input: [0xFF, 0x0A])
+    _ = try home.run("queue", "publish", "m", "--ordering-key", "k", input: "ordered\n")
+    let history = try home.run("queue", "history", "m", "--ndjson").text
+    take("Printed messages", history.split(separator: "\n").map(String.init))
+    // Every printed message can be published again.
+    take("Messages to publish", history.split(separator: "\n").map(String.init))
+    if Keyrings.isAvailable {
+      _ = try home.unlocked("unlock", "v", "--for", "60s")
+      take("status", try report("status", ["v"]))
+      _ = try home.run("lock", "v")
     }
-    #expect(dateCount >= 4)
+    for _ in 0..<3 {
+      _ = try home.run("get", "v", "token", "--password-file", home.folder.path("wrong"))
+    }
+    take("status", try report("status", ["v"]))  // while the vault accepts no attempt
+    for (command, arguments) in Self.invocations {
+      take(command, try report(command, arguments))
+    }
+    for (heading, lines) in try damageReports() { take(heading, lines) }
+    let result = try SchemaReader.validate(outputs)
+    #expect(result.status == 0, "\(result.text)\(result.errors)")
   }
 
   @Test func `queue dead-letters reports each attempt and when it failed`() throws {
     try fill()
-    let report = try #require(report("queue dead-letters", ["c"]).first)
+    let text = try report("queue dead-letters", ["c"]).joined()
+    let report = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
     #expect(report["channel"] as? String == "c")
     #expect(report["consumer"] as? String == "default")
     let letter = try #require((report["deadLetters"] as? [[String: Any]])?.first)
@@ -94,62 +161,40 @@ import Testing
 
   /// The lost rows have timetokens as rowids.
   @Test func `queue salvage reports lost rowids as strings`() throws {
-    let many = (0..<400).map { "message \($0) " + String(repeating: "x", count: 200) + "\n" }
-    _ = try home.run("queue", "publish", "c", input: many.joined())
-    var bytes = try Data(contentsOf: URL(fileURLWithPath: home.database))
-    for page in 30..<34 { bytes[page * 4096 + 100] ^= 1 }
-    try bytes.write(to: URL(fileURLWithPath: home.database))
-    let report = try #require(report("queue salvage", []).first)
-    var dateCount = 0
-    Self.check(report, of: "queue salvage", &dateCount)
-    let findings = (report["pages"] as? [String: Any])?["findings"] as? [String: Any]
-    let tables = try #require(findings?["tables"] as? [[String: Any]])
-    let ranges = tables.flatMap { $0["lostRanges"] as? [[String: Any]] ?? [] }
-    #expect(ranges.contains { ($0["first"] as? String)?.count == 17 })
+    try publishMany()
+    try damage(home.database, pages: 30..<34)
+    let report = try report("queue salvage", []).joined()
+    #expect(report.contains(/"lostRanges":\[\{"first":"\d{17}"/))
   }
+}
 
-  // MARK: The rules
+/// The Python program that validates outputs with the library `jsonschema`.
+enum SchemaReader {
+  static let skipReason: Comment = """
+    no python3 has jsonschema: install python3-jsonschema, or name a python3 that has it in \
+    DATAVAULT_JSONSCHEMA_PYTHON
+    """
 
-  private static func check(_ value: Any, of command: String, _ dateCount: inout Int) {
-    switch value {
-    case let object as [String: Any]:
-      for (name, value) in object {
-        let place: Comment = "\(command): \(name) is \(value)"
-        if name.firstMatch(of: /^(died|time|until|lastOpening|at|expires|.*(Date|Time))$/) != nil {
-          let text = value as? String ?? ""
-          let pattern = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,7})?Z/
-          #expect(text.wholeMatch(of: pattern) != nil, place)
-          dateCount += 1
-        }
-        if name.hasSuffix("Seconds") || name.hasSuffix("Days") {
-          #expect(value is NSNumber, place)
-        }
-        if name.lowercased().hasSuffix("timetoken") { #expect(value is String, place) }
-        check(value, of: command, &dateCount)
-      }
-    case let array as [Any]: for value in array { check(value, of: command, &dateCount) }
-    case let number as NSNumber:
-      #expect(abs(number.doubleValue) <= 0x1p53, "\(command): \(number)")
-    default: break
+  static var isAvailable: Bool { interpreter != nil }
+
+  /// The first interpreter that has the library.
+  ///
+  /// Debian's package is for `/usr/bin/python3`.
+  private static let interpreter: String? = {
+    let given = ProcessInfo.processInfo.environment["DATAVAULT_JSONSCHEMA_PYTHON"]
+    return [given, "/usr/bin/python3", "python3"].compactMap { $0 }.first {
+      (try? Tool.run([], through: [$0, "-c", "import jsonschema"]))?.status == 0
     }
-  }
+  }()
 
-  /// The commands whose help has `--json`.
-  private static func commands() throws -> [String] {
-    var found: [String] = []
-    var commands: [[String]] = [[]]
-    while let command = commands.popLast() {
-      let help = try Tool.run(command + ["--help"]).text
-      var isInSubcommands = false
-      for line in help.split(separator: "\n") {
-        if !line.hasPrefix(" ") { isInSubcommands = line.hasSuffix("SUBCOMMANDS:") }
-        let word = line.dropFirst(2).prefix { $0 != " " }
-        if isInSubcommands, line.hasPrefix("  "), word.first?.isLowercase == true {
-          commands.append(command + [String(word)])
-        }
-        if line.hasPrefix("  --json ") { found.append(command.joined(separator: " ")) }
-      }
-    }
-    return found
+  /// Validates lines of a heading, a tab and an output.
+  static func validate(_ lines: [String]) throws -> Tool.Outcome {
+    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let reader = folder.appendingPathComponent("ReferenceReaders/json_output_reader.py").path
+    let page = folder.deletingLastPathComponent()
+      .appendingPathComponent("docs/reference/json-output.md").path
+    return try Tool.run(
+      [page], input: Array(lines.joined().utf8), through: [try #require(interpreter), reader])
   }
 }
