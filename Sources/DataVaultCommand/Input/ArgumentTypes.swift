@@ -83,7 +83,9 @@ struct DurationArgument: ExpressibleByArgument {
 
 /// The argument `VAULT`.
 struct VaultArgument: ParsableArguments {
-  @Argument(help: ArgumentHelp("The vault's id: 1 to 64 of a-z, 0-9, - and _.", valueName: "vault"))
+  @Argument(
+    help: ArgumentHelp(
+      "The vault's id: 1 to 64 characters of a-z, 0-9, - and _.", valueName: "vault"))
   var text: String
 
   func id() throws(VaultError) -> VaultID {

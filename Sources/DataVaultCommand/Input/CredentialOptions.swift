@@ -37,7 +37,7 @@ struct CredentialOptions: ParsableArguments {
 
   @Flag(
     name: .customLong("require-secured"),
-    help: "Refuse to create or open a vault with the publicly known password.")
+    help: "Refuse to create, open or import a vault with the publicly known password.")
   var demandsSecured = false
 
   /// Whether the command must refuse to create or open a vault under the publicly known password.

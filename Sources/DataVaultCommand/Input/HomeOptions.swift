@@ -10,7 +10,8 @@ struct HomeOptions: ParsableArguments {
     help: ArgumentHelp(
       "The directory of the vaults and the queue.",
       discussion: """
-        Default: $DATAVAULT_HOME, then $STATE_DIRECTORY, then datavault in the XDG data directory.
+        Default: $DATAVAULT_HOME, then $STATE_DIRECTORY, then $XDG_DATA_HOME/datavault, then \
+        ~/.local/share/datavault.
         """,
       valueName: "dir"))
   var path: String?

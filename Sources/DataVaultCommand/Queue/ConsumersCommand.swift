@@ -163,7 +163,7 @@ struct ConsumerOptions: ParsableArguments {
   @Option(
     name: .customLong("consumer"),
     help: ArgumentHelp(
-      "Act as this consumer. Each consumer gets every message. Default: default.",
+      "Act as this consumer. Each consumer gets every message. Default: 'default'.",
       valueName: "name"))
   var name: String?
 

@@ -24,7 +24,7 @@ struct QueueExportCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("channel"),
     help: ArgumentHelp(
-      "Export only this channel. Can be repeated. Default: all channels.",
+      "Export only this channel, which must exist. Can be repeated. Default: all channels.",
       valueName: "channel"))
   var channels: [String] = []
 

@@ -38,7 +38,7 @@ struct HistoryCommand: AsyncParsableCommand {
 
   @Flag(
     name: .customLong("follow"),
-    help: "Continue with each new message until interrupted.")
+    help: "Continue with each new message of any process until interrupted.")
   var follows = false
 
   @Flag(

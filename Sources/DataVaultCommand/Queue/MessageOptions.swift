@@ -23,7 +23,7 @@ struct MessageOptions: ParsableArguments {
   @Option(
     name: .customLong("priority"),
     help: ArgumentHelp(
-      "The priority from 0 to 9. 9 is the most urgent. Default: 4.", valueName: "n"))
+      "0 to 9. 9 is the most urgent. Not with an ordering key. Default: 4.", valueName: "n"))
   var priority: Int?
 
   @Option(

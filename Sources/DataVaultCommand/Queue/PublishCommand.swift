@@ -11,9 +11,10 @@ struct PublishCommand: AsyncParsableCommand {
         echo hello | datavault queue publish greetings
         datavault queue publish orders --ndjson < orders.ndjson
 
-      Each line is a message, byte for byte, without its newline. An empty line is a message too. \
-      Messages are on the disk after every 1,000 lines, after every 1 MiB, and when the input \
-      pauses. The options apply to every message. With --ndjson, a line can override them.
+      Each line is a message, byte for byte, without its newline. Empty lines, lines that are not \
+      UTF-8, and a last line without a newline are messages too. Messages are on the disk after \
+      every 1,000 lines, after every 1 MiB, and when the input pauses. The options apply to every \
+      message. With --ndjson, a line can override them.
       """)
 
   @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))

@@ -105,15 +105,16 @@ struct RetentionSetCommand: AsyncParsableCommand {
 struct RetentionChanges: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Delete messages older than this: 30s, 12h, 7d; none for no limit.", valueName: "time"))
+      "Delete messages older than this: 30s, 12h, 7d; 'none' for no limit.", valueName: "time"))
   var age: LimitArgument<DurationArgument>?
 
-  @Option(help: ArgumentHelp("The maximum number of messages; none for no limit.", valueName: "n"))
+  @Option(
+    help: ArgumentHelp("The maximum number of messages; 'none' for no limit.", valueName: "n"))
   var count: LimitArgument<Int>?
 
   @Option(
     help: ArgumentHelp(
-      "The maximum bytes of payloads and headers; none for no limit.", valueName: "n"))
+      "The maximum bytes of payloads and headers; 'none' for no limit.", valueName: "n"))
   var bytes: LimitArgument<Int>?
 
   @Flag(

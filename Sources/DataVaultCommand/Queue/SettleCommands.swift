@@ -3,7 +3,9 @@ internal import MessagingQueue
 
 /// The arguments of the commands that settle messages leased by `queue receive --no-ack --ndjson`.
 struct LeaseOptions: ParsableArguments {
-  @Argument(help: ArgumentHelp("The lease tokens that 'receive' printed.", valueName: "token"))
+  @Argument(
+    help: ArgumentHelp(
+      "The lease tokens that 'queue receive --no-ack --ndjson' printed.", valueName: "token"))
   var tokens: [LeaseTokenArgument]
 
   @OptionGroup var home: HomeOptions

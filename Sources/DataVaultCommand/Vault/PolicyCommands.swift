@@ -82,8 +82,9 @@ struct PolicySetCommand: AsyncParsableCommand {
       Example:
         datavault policy set backup --minimum-length 12 --lock-timeout 15m
 
-      The command does not check the current password. If that password breaks a new rule, the \
-      next command that uses it fails with 78. Only 'datavault change-password' still accepts it.
+      The rules apply to a password that is set and to a password that unlocks. The command does \
+      not check the current password. If that password breaks a new rule, the next command that \
+      uses it fails with 78. Only 'datavault change-password' still accepts it.
       """)
 
   @OptionGroup var vault: VaultArgument
@@ -103,13 +104,21 @@ struct PolicySetCommand: AsyncParsableCommand {
 
 /// The options of `policy set`, one for each rule.
 struct PolicyChanges: ParsableArguments {
-  @Flag(inversion: .prefixedNo, help: "Whether the publicly known password is allowed.")
+  @Flag(
+    inversion: .prefixedNo,
+    help: """
+      Whether the publicly known password is allowed. Of the other rules, only expiration applies \
+      to it.
+      """)
   var standardPassword: Bool?
 
-  @Option(help: ArgumentHelp("The minimum number of characters of a password.", valueName: "n"))
+  @Option(
+    help: ArgumentHelp(
+      "The minimum number of characters of a password, at most 1024; 8 in a new vault.",
+      valueName: "n"))
   var minimumLength: Int?
 
-  @Flag(inversion: .prefixedNo, help: "Whether a password needs a digit.")
+  @Flag(inversion: .prefixedNo, help: "Whether a password needs a decimal digit.")
   var digit: Bool?
 
   @Flag(inversion: .prefixedNo, help: "Whether a password needs an upper-case letter.")
@@ -120,15 +129,18 @@ struct PolicyChanges: ParsableArguments {
 
   @Flag(
     inversion: .prefixedNo,
-    help: "Whether a password needs a character that is neither a letter nor a digit.")
+    help: """
+      Whether a password needs a character that is neither a letter nor a digit, such as a space.
+      """)
   var special: Bool?
 
-  @Option(help: ArgumentHelp("The minimum number of different characters.", valueName: "n"))
+  @Option(
+    help: ArgumentHelp("The minimum number of different characters, at most 256.", valueName: "n"))
   var minimumUniqueCharacters: Int?
 
   @Option(
     help: ArgumentHelp(
-      "The days after which a password expires; 0 for never.", valueName: "n"))
+      "The days after which a password expires, at most 36500; 0 for never.", valueName: "n"))
   var expirationDays: Int?
 
   @Option(
@@ -139,7 +151,10 @@ struct PolicyChanges: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Wrong attempts in a row before the next one deletes the vault; 0 for no limit.",
+      """
+      Wrong attempts in a row, at most 1000; the next one deletes the vault and its items. 0 for \
+      no limit.
+      """,
       valueName: "n"))
   var retryLimit: Int?
 

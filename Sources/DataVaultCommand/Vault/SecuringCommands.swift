@@ -13,9 +13,10 @@ struct SecureCommand: AsyncParsableCommand {
         datavault secure --new-password-file password.txt
 
       Until then the queue opens with a publicly known password. The command creates new keys and \
-      re-encrypts all messages. In a new home it creates the messaging vault.
+      re-encrypts all messages. In a new home it creates the messaging vault, so it can be the \
+      first command.
 
-      It fails with 75 while another process has the queue open. Stop that process first. Until \
+      It fails with 75 while another process has the queue open: stop that process first. Until \
       the command ends, no other process can open the queue.
       """)
 

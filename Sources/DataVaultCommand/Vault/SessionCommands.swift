@@ -13,14 +13,15 @@ struct UnlockCommand: AsyncParsableCommand {
 
       Until the session ends, commands and engines of the same user open the vault without its \
       password. The session ends after the given time, or with 'datavault lock'. The session's \
-      key is in the user's keyring in the kernel.
+      key is in the user's keyring in the kernel. The command needs the password even if a session \
+      exists, and replaces that session.
       """)
 
   @OptionGroup var vault: VaultArgument
 
   @Option(
     name: .customLong("for"),
-    help: ArgumentHelp("How long the session lasts: 30s, 15m, 8h, 7d.", valueName: "time"))
+    help: ArgumentHelp("How long the session lasts, from 1s to 366d.", valueName: "time"))
   var duration = DurationArgument.standardSession
 
   @OptionGroup var home: HomeOptions
@@ -59,7 +60,8 @@ struct LockCommand: AsyncParsableCommand {
       opened it with a password keep it open.
       """)
 
-  @Argument(help: ArgumentHelp("The vault's id: 1 to 64 of a-z, 0-9, - and _.", valueName: "vault"))
+  @Argument(
+    help: ArgumentHelp("The vault whose session to end.", valueName: "vault"))
   var vault: String?
 
   @Flag(help: "End all sessions of this user, in all homes.") var all = false

@@ -72,7 +72,9 @@ struct SlotsAddCommand: AsyncParsableCommand {
       """)
 
   @OptionGroup var vault: VaultArgument
-  @Argument(help: ArgumentHelp("The slot's name: 1 to 32 of a-z, 0-9, - and _.", valueName: "name"))
+  @Argument(
+    help: ArgumentHelp(
+      "The slot's name: 1 to 32 characters of a-z, 0-9, - and _.", valueName: "name"))
   var name: String
 
   @Flag(name: .customLong("recovery-code"), help: "Create a recovery code and print it.")
@@ -177,7 +179,7 @@ struct RotateCommand: AsyncParsableCommand {
   var dropped: [String] = []
   @Flag(
     name: .customLong("require-secured"),
-    help: "Refuse a vault under the publicly known password; rotate always does.")
+    help: "Refuse a vault with the publicly known password. This command always does.")
   var demandsSecured = false
   @OptionGroup var home: HomeOptions
   @OptionGroup var secrets: KeptSecretOptions

@@ -105,14 +105,17 @@ struct ImportCommand: AsyncParsableCommand {
         datavault import messaging.backup --as copy
 
       The vault keeps its password. The command needs the password only with --as, because the \
-      vault's name is encrypted together with its contents.
+      vault's id is encrypted together with its contents.
       """)
 
-  @Argument(help: ArgumentHelp("A file written by 'datavault export'.", valueName: "file"))
+  @Argument(
+    help: ArgumentHelp(
+      "A file written by 'datavault export', or from vaults/ of a home.", valueName: "file"))
   var file: String
   @Option(
     name: .customLong("as"),
-    help: ArgumentHelp("Import the vault under this name.", valueName: "vault"))
+    help: ArgumentHelp(
+      "Import the vault under this id. Needs the password.", valueName: "vault"))
   var name: String?
   @OptionGroup var home: HomeOptions
   @OptionGroup var credentials: CredentialOptions
