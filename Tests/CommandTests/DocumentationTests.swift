@@ -32,4 +32,38 @@ import Testing
       #expect(sources.contains { $0.contains("func `\(name)`") }, "no test is named: \(name)")
     }
   }
+
+  @Test func `the diagram in docs/explanation/architecture.md has the arrows of Package.swift`()
+    throws
+  {
+    let manifest = try Self.text("Package.swift")
+    let targets = manifest.matches(
+      of: /(?:module\(\s*|executableTarget\(\s*name: )"(\w+)",(?:\s*dependencies:)?\s*\[([^\]]*)\]/)
+    let modules = Set(targets.map { String($0.output.1) }).filter {
+      FileManager.default.fileExists(
+        atPath: Self.repository.appendingPathComponent("Sources/\($0)").path)
+    }
+    #expect(modules.count > 10)
+    var declared: [String: Set<String>] = [:]
+    for target in targets {
+      let names = target.output.2.matches(of: /"(\w+)"/).map { String($0.output.1) }
+      declared[String(target.output.1)] = modules.intersection(names)
+    }
+    var drawn: [String: Set<String>] = [:]
+    for arrow in try Self.text("docs/explanation/architecture.md").matches(of: /(\w+) --> (\w+)/) {
+      drawn[String(arrow.output.1), default: []].insert(String(arrow.output.2))
+    }
+    for module in modules {
+      #expect(
+        Self.reachable(from: module, drawn) == Self.reachable(from: module, declared), "\(module)")
+    }
+  }
+
+  private static func reachable(
+    from module: String, _ arrows: [String: Set<String>]
+  ) -> Set<String> {
+    (arrows[module] ?? []).reduce(into: []) {
+      $0.formUnion(reachable(from: $1, arrows).union([$1]))
+    }
+  }
 }
