@@ -1,5 +1,19 @@
 internal import Dispatch
 
+/// Runs work that blocks on a thread of its own, and returns its result.
+///
+/// - Parameter label: the name of the queue in a debugger.
+package func onBlockingThread<Value: Sendable, Failure: Error>(
+  _ label: String, _ work: @escaping @Sendable () throws(Failure) -> Value
+) async throws(Failure) -> Value {
+  let result = await withCheckedContinuation { continuation in
+    DispatchQueue(label: label).async {
+      continuation.resume(returning: Result { () throws(Failure) in try work() })
+    }
+  }
+  return try result.get()
+}
+
 /// A serial executor for an actor whose work blocks: key derivation, flock, fsync, SQLite.
 ///
 /// The cooperative pool has as many threads as there are cores and must never wait for a disk.

@@ -64,7 +64,7 @@ import VaultCrypto
     defer { recorded.remove() }
     let pool = try recorded.openPool(isRecorded: true)
     defer { try? pool.close() }
-    let engine = try await MessagingEngine(pool: pool, time: recorded.time, isSecured: true)
+    let engine = try MessagingEngine(pool: pool, time: recorded.time, isSecured: true)
     try await engine.publish(Message(channel: RecordedEngine.channel, payload: [1]))
     let before = try recorded.imageDigest()
     let first = recorded.recorder.failableEventCount
@@ -84,7 +84,7 @@ import VaultCrypto
     guard let pool = try? recorded.openPool(isRecorded: true) else { return nil }
     defer { try? pool.close() }
     guard
-      let engine = try? await MessagingEngine(pool: pool, time: recorded.time, isSecured: true)
+      let engine = try? MessagingEngine(pool: pool, time: recorded.time, isSecured: true)
     else { return nil }
     let gate = WriterGate(pool)
     var callers: [Task<EngineError.Code?, Never>] = []

@@ -16,7 +16,7 @@ import Testing
   ) async throws -> MessagingEngine {
     var configuration = EngineConfiguration()
     configuration.stopTimeout = stopTimeout
-    return try await MessagingEngine(
+    return try MessagingEngine(
       pool: plain.pool, time: plain.time, configuration: configuration, isSecured: true,
       closePool: closePool)
   }

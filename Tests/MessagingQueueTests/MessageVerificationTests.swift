@@ -142,8 +142,11 @@ import Testing
     try engine.database.publish([Message(channel: try Channel("other"), payload: [1])])
     try Self.apply(sql.replacing("$", with: "(\(number))"), to: engine)
     try Self.work(on: engine)
-    _ = try? await ExchangeWorker().export(
-      MessageSelection(), of: engine.database.tables, progress: { _ in }, write: { _ in })
+    _ = try? await engine.pool.read { db in
+      var exporter = try MessageExporter(
+        db, MessageSelection(), from: ExportPlace(), progress: { _ in }, write: { _ in })
+      return try exporter.run()
+    }
     try Self.salvage(engine)
   }
 

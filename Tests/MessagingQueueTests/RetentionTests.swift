@@ -14,7 +14,7 @@ import Testing
   init() async throws {
     channel = try Channel("orders")
     plain = try PlainEngine()
-    engine = try await MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)
+    engine = try MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)
   }
 
   private func publish(_ texts: String...) async throws {
@@ -135,7 +135,7 @@ import Testing
     let path = FilePath(plain.pool.path + "-maintenance")
     try await retain { $0.maximumMessageCount = 1 }
     for round in 1...2 {
-      let engine = try await MessagingEngine(
+      let engine = try MessagingEngine(
         pool: DatabasePool(path: plain.pool.path), time: plain.time, configuration: configuration,
         isSecured: true)
       engine.beginMaintenance { try? LinuxFileSystem().lock(path, wait: false) }

@@ -16,12 +16,12 @@ import Testing
   }
 
   @Test func `a closed reader refuses reads without using the pool`() async throws {
-    #expect(try snapshots.read(Self.count) == 0)
-    #expect(try await snapshots.readAside(Self.count) == 0)
+    #expect(try snapshots.readBlocking(Self.count) == 0)
+    #expect(try await snapshots.read(during: "reading", Self.count) == 0)
     snapshots.close()
     // The pool is still open, so the reader itself refuses.
-    #expect(code { _ = try snapshots.read(Self.count) } == .stopped)
-    #expect(await code { _ = try await snapshots.readAside(Self.count) } == .stopped)
+    #expect(code { _ = try snapshots.readBlocking(Self.count) } == .stopped)
+    #expect(await code { _ = try await snapshots.read(during: "reading", Self.count) } == .stopped)
     #expect(try await plain.pool.read(Self.count) == 0)
   }
 }

@@ -11,7 +11,7 @@ import Testing
   private static func engine(_ recorded: RecordedEngine, _ pool: DatabasePool) async throws
     -> MessagingEngine
   {
-    let engine = try await MessagingEngine(pool: pool, time: recorded.time, isSecured: true)
+    let engine = try MessagingEngine(pool: pool, time: recorded.time, isSecured: true)
     try await engine.database.write { db in
       try db.execute(sql: "CREATE TABLE IF NOT EXISTS invoice (text TEXT NOT NULL)")
     }

@@ -21,7 +21,7 @@ import Testing
   /// by themselves.
   private static func engine(on plain: PlainEngine) async throws -> MessagingEngine {
     let pool = try DatabasePool(path: plain.pool.path)
-    return try await MessagingEngine(
+    return try MessagingEngine(
       pool: pool, time: SystemTimeSource(), isSecured: true, closePool: { try pool.close() })
   }
 

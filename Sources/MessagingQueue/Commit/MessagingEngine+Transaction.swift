@@ -14,13 +14,13 @@ extension MessagingEngine {
   /// engine's (`docs/explanation/queue-semantics.md` lists them), and do not change the engine's. ``stop()``
   /// closes the database: end your own reads before it. A read that begins while GRDB closes its
   /// pool is undefined and can crash the process.
-  public nonisolated var database: any DatabaseWriter { tables.pool }
+  public var database: any DatabaseWriter { tables.pool }
 
   /// Publishes one message in the caller's transaction: both are committed, or neither is.
   ///
   /// - Throws: the errors of ``publish(_:in:)-([Message],_)``.
   @discardableResult
-  public nonisolated func publish(
+  public func publish(
     _ message: Message, in db: Database
   ) throws(EngineError) -> Timetoken {
     try publish([message], in: db)[0]
@@ -38,7 +38,7 @@ extension MessagingEngine {
   ///   `vaultLocked`, `damaged`, `inputOutput`. After an error none of the messages is published,
   ///   whether the transaction commits or not.
   @discardableResult
-  public nonisolated func publish(
+  public func publish(
     _ messages: [Message], in db: Database
   ) throws(EngineError) -> [Timetoken] {
     let timetokens = try running().tables.publish(messages, in: db)

@@ -9,7 +9,6 @@ package import VaultCrypto
 /// on any pool, sealed or plain, and blocks the calling thread.
 package final class EngineDatabase: Sendable {
   let pool: DatabasePool
-  let snapshots: SnapshotReader
   let time: any TimeSource
   let random: RandomSource
   let configuration: EngineConfiguration
@@ -23,22 +22,12 @@ package final class EngineDatabase: Sendable {
   /// Makes or migrates the tables, and makes SQLite sync at each commit.
   ///
   /// - Throws: `busy`, `diskFull`, `newerVersion`, `damaged`, `inputOutput`.
-  package convenience init(
+  package init(
     pool: DatabasePool, time: any TimeSource, random: RandomSource = .system,
     configuration: EngineConfiguration = EngineConfiguration(),
-    notifier: ChangeNotifier = ChangeNotifier()
-  ) throws(EngineError) {
-    try self.init(
-      pool: pool, snapshots: SnapshotReader(pool), time: time, random: random,
-      configuration: configuration, notifier: notifier, commitCounter: nil)
-  }
-
-  init(
-    pool: DatabasePool, snapshots: SnapshotReader, time: any TimeSource, random: RandomSource,
-    configuration: EngineConfiguration, notifier: ChangeNotifier, commitCounter: CommitCounter?
+    notifier: ChangeNotifier = ChangeNotifier(), commitCounter: CommitCounter? = nil
   ) throws(EngineError) {
     self.pool = pool
-    self.snapshots = snapshots
     self.commitCounter = commitCounter
     self.notifier = notifier
     self.time = time
@@ -68,13 +57,6 @@ package final class EngineDatabase: Sendable {
         }
       }
     }
-  }
-
-  /// Runs `body` in one snapshot, which blocks no writer.
-  func read<Result>(
-    during operation: String, _ body: (Database) throws -> Result
-  ) throws(EngineError) -> Result {
-    try translatingErrors(during: operation) { try snapshots.read(body) }
   }
 
   /// The time on the boot clock, which neither jumps nor stops while the machine sleeps.
@@ -135,16 +117,11 @@ extension EngineDatabase {
 }
 
 extension EngineDatabase {
-  /// Counts messages, consumers and dead letters in one snapshot; blocks no writer.
-  package func statistics() throws(EngineError) -> EngineStatistics {
-    try read(during: "counting") { db in try statistics(db) }
-  }
-
   /// Counts messages, consumers and dead letters in the caller's snapshot; see
   /// ``StatisticsReader``.
   ///
   /// - Parameter channel: the one channel to count; nil for all.
-  func statistics(_ db: Database, of channel: Channel? = nil) throws -> EngineStatistics {
+  package func statistics(_ db: Database, of channel: Channel? = nil) throws -> EngineStatistics {
     try StatisticsReader(
       db: db, bootNumber: bootNumber, bootNow: nanosecondsSinceBoot,
       wallNow: WallTime.ticks(of: time.now)

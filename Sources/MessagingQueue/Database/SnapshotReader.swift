@@ -9,36 +9,47 @@ internal import Synchronization
 /// released connection. So close this reader before the pool.
 package final class SnapshotReader: Sendable {
   private let pool: DatabasePool
+  private let refusal: @Sendable () -> EngineError?
   private let isClosed = Mutex(false)
   private let readers = DispatchGroup()
 
-  package init(_ pool: DatabasePool) {
+  /// - Parameter refusal: why the engine takes no work; nil while it runs.
+  package init(_ pool: DatabasePool, refusal: @escaping @Sendable () -> EngineError? = { nil }) {
     self.pool = pool
+    self.refusal = refusal
   }
 
   /// The path of the database.
   var path: String { pool.path }
 
-  /// Runs `body` on the caller's thread.
-  ///
-  /// - Throws: `stopped` after ``close()``, and the errors of reading.
-  package func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
-    guard enter() else { throw EngineError.notRunning(.stopped) }
-    defer { readers.leave() }
-    return try pool.read(body)
-  }
-
-  /// Runs `body` on a thread of the pool, which can block; it completes also if the caller is
-  /// cancelled.
+  /// Runs `body` in one snapshot, on a thread of the pool, which can block; it completes also if
+  /// the caller is cancelled.
   ///
   /// The reader leaves after the pool has its connection back. So no connection is in use after
   /// ``close()``, and the pool's writer can be the last to close.
-  package func readAside<Value: Sendable>(
-    _ body: @escaping @Sendable (Database) throws -> Value
-  ) async throws -> Value {
-    guard enter() else { throw EngineError.notRunning(.stopped) }
+  ///
+  /// - Throws: `stopped`, `vaultLocked`, and the errors of reading.
+  package func read<Value: Sendable>(
+    during operation: String, _ body: @escaping @Sendable (Database) throws -> Value
+  ) async throws(EngineError) -> Value {
+    if let refusal = refusal() { throw refusal }
+    do {
+      try enter()
+      defer { readers.leave() }
+      return try await Task { [pool] in try await pool.read(body) }.value
+    } catch {
+      // A stop can close the pool during the read.
+      throw refusal() ?? EngineError(translating: error, during: operation)
+    }
+  }
+
+  /// Runs `body` on the caller's thread, for the notifier, which has one of its own.
+  ///
+  /// - Throws: `stopped` after ``close()``, and the errors of reading.
+  package func readBlocking<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    try enter()
     defer { readers.leave() }
-    return try await Task { [pool] in try await pool.read(body) }.value
+    return try pool.read(body)
   }
 
   /// Lets no read begin any more, and blocks until all reads have ended.
@@ -48,10 +59,11 @@ package final class SnapshotReader: Sendable {
   }
 
   /// In one step with the check, so that ``close()`` waits for every reader that was let in.
-  private func enter() -> Bool {
-    isClosed.withLock { isClosed in
+  private func enter() throws(EngineError) {
+    let isClosed = isClosed.withLock { isClosed in
       if !isClosed { readers.enter() }
-      return !isClosed
+      return isClosed
     }
+    if isClosed { throw .notRunning(.stopped) }
   }
 }

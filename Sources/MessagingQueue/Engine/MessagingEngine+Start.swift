@@ -104,18 +104,20 @@ extension MessagingEngine {
       throw EngineError(starting: error)
     }
     do {
-      let engine = try await MessagingEngine(
-        pool: database.pool, time: SystemTimeSource(), configuration: configuration,
-        isSecured: isSecured, stateStore: stateStore,
-        recordAnchor: {
-          try await database.recordAnchor(
-            of: home, vault: vault, anchorStorage: EngineAnchorStorage())
-        },
-        isLockedOut: { vault.isLockedFromOutside },
-        closePool: {
-          try database.close()
-          withExtendedLifetime(lockObserver) {}
-        })
+      let engine = try await onBlockingThread("datavault.engine-opening") {
+        try MessagingEngine(
+          pool: database.pool, time: SystemTimeSource(), configuration: configuration,
+          isSecured: isSecured, stateStore: stateStore,
+          recordAnchor: {
+            try await database.recordAnchor(
+              of: home, vault: vault, anchorStorage: EngineAnchorStorage())
+          },
+          isLockedOut: { vault.isLockedFromOutside },
+          closePool: {
+            try database.close()
+            withExtendedLifetime(lockObserver) {}
+          })
+      }
       lockObserver.attach(engine)
       engine.beginMaintenance {
         let path = FilePath(home.databasePath.string + "-maintenance")
@@ -142,10 +144,12 @@ extension MessagingEngine {
     unencryptedAt path: FilePath, configuration: EngineConfiguration = EngineConfiguration()
   ) async throws(EngineError) -> MessagingEngine {
     do {
-      let pool = try DatabasePool(path: path.string)
-      return try await MessagingEngine(
-        pool: pool, time: SystemTimeSource(), configuration: configuration, isSecured: false,
-        closePool: { try SealedDatabase.close(pool) })
+      return try await onBlockingThread("datavault.engine-opening") {
+        let pool = try DatabasePool(path: path.string)
+        return try MessagingEngine(
+          pool: pool, time: SystemTimeSource(), configuration: configuration, isSecured: false,
+          closePool: { try SealedDatabase.close(pool) })
+      }
     } catch {
       throw EngineError(starting: error)
     }

@@ -6,12 +6,12 @@ internal import Synchronization
 
 extension MessagingEngine {
   /// The engine's current state.
-  public nonisolated var state: EngineState { stateStore.state }
+  public var state: EngineState { stateStore.state }
 
   /// The current state and each later one, as long as the engine exists.
   ///
   /// A slow reader gets the last 16.
-  public nonisolated var states: AsyncStream<EngineState> { stateStore.states }
+  public var states: AsyncStream<EngineState> { stateStore.states }
 
   /// Stops the engine: every later call throws `stopped`.
   ///
@@ -21,23 +21,23 @@ extension MessagingEngine {
   ///
   /// - Throws: `busy` if the database is still in use after that time: the engine has stopped, and
   ///   the database closes when its last read ends. `inputOutput`.
-  public nonisolated func stop() async throws(EngineError) {
+  public func stop() async throws(EngineError) {
     try await end(after: .stop)
   }
 
   /// Stops the engine for a reason outside it, and returns when its database is closed.
-  nonisolated func forcedStop(_ code: EngineError.Code) async throws(EngineError) {
+  func forcedStop(_ code: EngineError.Code) async throws(EngineError) {
     try await end(after: .forcedStop(code))
   }
 
   /// Carries out what ``EngineStateMachine`` says about an end.
-  nonisolated func end(after event: EngineStateMachine.Event) async throws(EngineError) {
+  func end(after event: EngineStateMachine.Event) async throws(EngineError) {
     guard stateStore.handle(event) == .closeDown else { return await stateStore.awaitEnd() }
     try await closeDown()
   }
 
   /// Finishes the work and closes the database; called once for each engine.
-  nonisolated func closeDown() async throws(EngineError) {
+  func closeDown() async throws(EngineError) {
     let deadline = ContinuousClock.now + configuration.stopTimeout
     let refusal = EngineError.notRunning(stateStore.refusal ?? .stopped)
     endMaintenance()

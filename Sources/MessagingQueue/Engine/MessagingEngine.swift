@@ -1,6 +1,7 @@
 package import FileLayer
 package import GRDB
 internal import Synchronization
+internal import SystemPackage
 package import VaultCrypto
 
 /// Publishes and receives messages on one encrypted database.
@@ -17,40 +18,33 @@ package import VaultCrypto
 /// session opened the vault. It finishes the commit under way, closes its database and then throws
 /// `vaultLocked`; start another engine. It continues when a lock timeout or a session expires,
 /// unless ``EngineConfiguration/stopsWhenVaultExpires`` is set.
-public actor MessagingEngine {
+public final class MessagingEngine: Sendable {
   /// Whether the vault was opened with the user's own password.
   ///
   /// If not, the database is sealed under a key that anyone can compute from the vault file.
-  public nonisolated let isSecured: Bool
+  public let isSecured: Bool
 
   /// The limits the engine works with.
-  public nonisolated let configuration: EngineConfiguration
+  public let configuration: EngineConfiguration
 
-  /// Reads the log on other threads than the engine's own.
-  nonisolated let log: LogReader
-
-  private let executor = BlockingExecutor(label: "datavault.engine")
-  nonisolated let operations: QueueOperations
+  /// Reads in snapshots that block no writer.
+  let reader: SnapshotReader
+  let operations: QueueOperations
   /// Called on the writer's queue after each commit with messages, the engine's or the caller's.
-  nonisolated let didCommit: @Sendable () -> Void
-  nonisolated let stateStore: EngineStateStore
-  nonisolated let anchors: AnchorRecorder?
+  let didCommit: @Sendable () -> Void
+  let stateStore: EngineStateStore
+  let anchors: AnchorRecorder?
   /// Why the engine takes no work; nil while it runs.
-  private nonisolated let refusal: @Sendable () -> EngineError?
+  private let refusal: @Sendable () -> EngineError?
   private let closePool: @Sendable () throws -> Void
   /// The task that does rounds of maintenance, if this engine does them.
-  nonisolated let upkeep = Mutex<Task<Void, Never>?>(nil)
+  let upkeep = Mutex<Task<Void, Never>?>(nil)
   /// Nil if no backend takes metrics.
-  nonisolated let metrics: EngineMetrics?
+  let metrics: EngineMetrics?
   /// The task that sets the gauges.
-  nonisolated let sampling = Mutex<Task<Void, Never>?>(nil)
+  let sampling = Mutex<Task<Void, Never>?>(nil)
 
-  /// The engine's own thread; blocking is allowed there.
-  public nonisolated var unownedExecutor: UnownedSerialExecutor {
-    unsafe executor.asUnownedSerialExecutor()
-  }
-
-  /// Runs on a pool that the caller has opened.
+  /// Runs on a pool that the caller has opened; blocks the calling thread.
   ///
   /// - Parameters:
   ///   - stateStore: in the state `starting`, if the caller has followed the start; the caller then
@@ -65,7 +59,7 @@ public actor MessagingEngine {
     stateStore: EngineStateStore? = nil, recordAnchor: (@Sendable () async throws -> Void)? = nil,
     isLockedOut: @escaping @Sendable () -> Bool = { false },
     closePool: @escaping @Sendable () throws -> Void = {}
-  ) async throws(EngineError) {
+  ) throws(EngineError) {
     let stateStore = stateStore ?? EngineStateStore(.start, .opened)
     let refusal: @Sendable () -> EngineError? = {
       (stateStore.refusal ?? (isLockedOut() ? .vaultLocked : nil)).map(EngineError.notRunning)
@@ -77,12 +71,11 @@ public actor MessagingEngine {
     }
     let didCommit: @Sendable () -> Void = { anchors?.didCommit() }
     let metrics = EngineMetrics(configuration)
-    let snapshots = SnapshotReader(pool)
-    let tables = try await EngineOpener().open(
-      pool, snapshots, time: time, random: random, configuration: configuration,
-      notifier: ChangeNotifier(of: snapshots, isLockedOut: isLockedOut),
+    reader = SnapshotReader(pool, refusal: refusal)
+    let tables = try EngineDatabase(
+      pool: pool, time: time, random: random, configuration: configuration,
+      notifier: ChangeNotifier(of: reader, isLockedOut: isLockedOut),
       commitCounter: metrics.map { metrics in CommitCounter { metrics.count($0) } })
-    log = LogReader(snapshots, notifier: tables.notifier, refusal: refusal)
     operations = QueueOperations(tables) { report in
       metrics?.record(report)
       didCommit()
@@ -97,11 +90,13 @@ public actor MessagingEngine {
     self.isSecured = isSecured
   }
 
-  nonisolated var tables: EngineDatabase { operations.tables }
-  nonisolated var commits: CommitQueue { operations.commits }
+  var tables: EngineDatabase { operations.tables }
+  /// Wakes callers that wait for messages.
+  package var notifier: ChangeNotifier { tables.notifier }
+  var commits: CommitQueue { operations.commits }
 
   /// Operations that wait for the commit before theirs to end.
-  package nonisolated var waitingCount: Int { commits.waitingCount }
+  package var waitingCount: Int { commits.waitingCount }
 
   /// Publishes one message and returns its place in the log.
   ///
@@ -112,7 +107,7 @@ public actor MessagingEngine {
   ///   message is then not published. After `outcomeUnknown` it is unknown whether it was
   ///   published.
   @discardableResult
-  public nonisolated func publish(_ message: Message) async throws(EngineError) -> Timetoken {
+  public func publish(_ message: Message) async throws(EngineError) -> Timetoken {
     try await publish([message])[0]
   }
 
@@ -122,44 +117,46 @@ public actor MessagingEngine {
   ///
   /// - Throws: the errors of ``publish(_:)-(Message)``, for all messages together.
   @discardableResult
-  public nonisolated func publish(
+  public func publish(
     _ messages: [Message]
   ) async throws(EngineError) -> [Timetoken] {
     try await running().publish(messages)
   }
 
   /// Counts messages, consumers and dead letters of every channel in one snapshot.
-  public func statistics() throws(EngineError) -> EngineStatistics {
-    try running().tables.statistics()
+  ///
+  /// - Throws: `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
+  public func statistics() async throws(EngineError) -> EngineStatistics {
+    try await reader.read(during: "counting") { [tables] db in try tables.statistics(db) }
   }
 
-  /// Counts messages, consumers and dead letters of one channel, without waiting for the engine's
-  /// thread.
+  /// Counts messages, consumers and dead letters of one channel.
   ///
   /// - Returns: nil for a channel that has never had a message, a consumer or a retention.
   /// - Throws: `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
-  public nonisolated func statistics(
+  public func statistics(
     of channel: Channel
   ) async throws(EngineError) -> EngineStatistics.ChannelStatistics? {
-    let tables = try running().tables
-    return try await log.read(during: "counting") { db in
+    try await reader.read(during: "counting") { [tables] db in
       try tables.statistics(db, of: channel).channels.first
     }
   }
 
   /// The engine's operations; throws if the engine takes no work.
-  nonisolated func running() throws(EngineError) -> QueueOperations {
+  func running() throws(EngineError) -> QueueOperations {
     if let refusal = refusal() { throw refusal }
     return operations
   }
 
   /// Closes all connections after their reads have ended.
-  func closeConnections() throws(EngineError) {
-    tables.snapshots.close()
-    do {
-      try closePool()
-    } catch {
-      throw EngineError(starting: error)
+  func closeConnections() async throws(EngineError) {
+    try await onBlockingThread("datavault.engine-closing") { () throws(EngineError) in
+      self.reader.close()
+      do {
+        try self.closePool()
+      } catch {
+        throw EngineError(starting: error)
+      }
     }
   }
 }
@@ -179,7 +176,7 @@ extension MessagingEngine {
   /// - Throws: `invalidArgument` for a count or a lease that is not positive; `busy`, `diskFull`,
   ///   `stopped`, `vaultLocked`, `damaged`, `inputOutput`, `outcomeUnknown`; `cancelled`, after
   ///   which nothing is leased.
-  public nonisolated func receive(
+  public func receive(
     from channel: Channel, for consumer: Consumer = .default, maximumCount: Int = 1,
     lease: Duration = .seconds(30), waitingUpTo timeout: Duration = .zero
   ) async throws(EngineError) -> [Delivery] {
@@ -192,7 +189,7 @@ extension MessagingEngine {
         from: channel, for: consumer, maximumCount: maximumCount, lease: lease)
       let rest = deadline - .now
       if !deliveries.isEmpty || rest <= .zero { return deliveries }
-      let next = try await log.read(during: "receiving") { db in
+      let next = try await reader.read(during: "receiving") { db in
         try tables.timeUntilNextReturn(of: channel, for: consumer, db)
       }
       let wake = await tables.notifier.waitForChange(
@@ -216,7 +213,7 @@ extension MessagingEngine {
   ///   again. ``EngineError/unknownLeases`` lists these tokens; all others are acknowledged. After
   ///   `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput` or `cancelled` none is acknowledged.
   ///   After `outcomeUnknown` it is unknown whether they are acknowledged.
-  public nonisolated func acknowledge(_ tokens: [LeaseToken]) async throws(EngineError) {
+  public func acknowledge(_ tokens: [LeaseToken]) async throws(EngineError) {
     try await running().acknowledge(tokens)
   }
 
@@ -229,7 +226,7 @@ extension MessagingEngine {
   ///   - delay: default: zero, the messages are ready immediately.
   ///   - reason: why, for the history of a dead letter; 1 to 1,024 bytes.
   /// - Throws: the errors of ``acknowledge(_:)``, and `invalidArgument`.
-  public nonisolated func release(
+  public func release(
     _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil
   ) async throws(EngineError) {
     try await running().release(tokens, after: delay, reason: reason)
@@ -239,7 +236,7 @@ extension MessagingEngine {
   ///
   /// - Parameter reason: why; 1 to 1,024 bytes.
   /// - Throws: the errors of ``acknowledge(_:)``, and `invalidArgument`.
-  public nonisolated func reject(
+  public func reject(
     _ tokens: [LeaseToken], reason: String
   ) async throws(EngineError) {
     try await running().reject(tokens, reason: reason)
@@ -250,7 +247,7 @@ extension MessagingEngine {
   /// - Throws: `unknownLease` if leases have ended. ``EngineError/unknownLeases`` lists their
   ///   tokens; all other leases are changed. Also the errors of ``acknowledge(_:)``, and
   ///   `invalidArgument`.
-  public nonisolated func extend(
+  public func extend(
     _ tokens: [LeaseToken], by lease: Duration
   ) async throws(EngineError) {
     try await running().extend(tokens, by: lease)
@@ -267,7 +264,7 @@ extension MessagingEngine {
   /// - Parameter maximumAttempts: how often the consumer gets a message before it becomes a dead
   ///   letter; at least 1. Default: nil, no limit.
   /// - Throws: `invalidArgument`, `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`.
-  public nonisolated func addConsumer(
+  public func addConsumer(
     _ consumer: Consumer, of channel: Channel, maximumAttempts: Int? = nil
   ) async throws(EngineError) {
     try await running().addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts)
@@ -280,7 +277,7 @@ extension MessagingEngine {
   ///
   /// - Returns: whether the consumer existed.
   @discardableResult
-  public nonisolated func removeConsumer(
+  public func removeConsumer(
     _ consumer: Consumer, of channel: Channel
   ) async throws(EngineError) -> Bool {
     try await running().removeConsumer(consumer, of: channel)
@@ -292,9 +289,8 @@ extension MessagingEngine {
   public func deadLetters(
     of channel: Channel, for consumer: Consumer = .default, after timetoken: Timetoken? = nil,
     maximumCount: Int = 100
-  ) throws(EngineError) -> [DeadLetter] {
-    let tables = try running().tables
-    return try tables.read(during: "reading dead letters") { db in
+  ) async throws(EngineError) -> [DeadLetter] {
+    try await reader.read(during: "reading dead letters") { [tables] db in
       try tables.deadLetters(
         of: channel, for: consumer, after: timetoken, maximumCount: maximumCount, in: db)
     }
@@ -306,7 +302,7 @@ extension MessagingEngine {
   /// - Parameter timetokens: the dead letters to return. Default: nil, all.
   /// - Returns: how many were returned.
   @discardableResult
-  public nonisolated func redrive(
+  public func redrive(
     _ timetokens: [Timetoken]? = nil, of channel: Channel, for consumer: Consumer = .default
   ) async throws(EngineError) -> Int {
     try await running().redrive(timetokens, of: channel, for: consumer)
@@ -317,9 +313,26 @@ extension MessagingEngine {
   /// - Parameter timetokens: the dead letters to remove. Default: nil, all.
   /// - Returns: how many were removed.
   @discardableResult
-  public nonisolated func removeDeadLetters(
+  public func removeDeadLetters(
     _ timetokens: [Timetoken]? = nil, of channel: Channel, for consumer: Consumer = .default
   ) async throws(EngineError) -> Int {
     try await running().removeDeadLetters(timetokens, of: channel, for: consumer)
+  }
+}
+
+extension ChangeNotifier {
+  /// The notifier of an engine, with a file beside the database.
+  fileprivate convenience init(
+    of reader: SnapshotReader, isLockedOut: @escaping @Sendable () -> Bool
+  ) {
+    self.init(
+      device: NotificationFile(besideDatabase: FilePath(reader.path)),
+      probe: {
+        let commitNumber = try? reader.readBlocking { db in
+          try Int64.fetchOne(db, sql: "SELECT commit_number FROM engine")
+        }
+        guard let commitNumber else { return nil }
+        return DatabaseProbe(commitNumber: commitNumber, isLockedOut: isLockedOut())
+      })
   }
 }

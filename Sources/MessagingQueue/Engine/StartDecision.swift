@@ -1,7 +1,3 @@
-internal import FileLayer
-internal import GRDB
-internal import VaultCrypto
-
 /// Decides how an engine starts: facts in, one action out.
 ///
 /// This type does no I/O and reads no clock. These rules hold:
@@ -73,23 +69,5 @@ package struct StartDecision: Sendable, Hashable {
     case (.standard, .none), (.standard, .locked): .tryStandardCredentials
     case (.secured, .none), (.secured, .locked): .trySession
     }
-  }
-}
-
-/// Opens the tables on a thread that can block.
-actor EngineOpener {
-  private let executor = BlockingExecutor(label: "datavault.engine-opener")
-
-  nonisolated var unownedExecutor: UnownedSerialExecutor {
-    unsafe executor.asUnownedSerialExecutor()
-  }
-
-  func open(
-    _ pool: DatabasePool, _ snapshots: SnapshotReader, time: any TimeSource, random: RandomSource,
-    configuration: EngineConfiguration, notifier: ChangeNotifier, commitCounter: CommitCounter?
-  ) throws(EngineError) -> EngineDatabase {
-    try EngineDatabase(
-      pool: pool, snapshots: snapshots, time: time, random: random, configuration: configuration,
-      notifier: notifier, commitCounter: commitCounter)
   }
 }

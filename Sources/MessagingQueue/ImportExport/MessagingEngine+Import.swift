@@ -1,3 +1,4 @@
+internal import FileLayer
 internal import GRDB
 public import SystemPackage
 
@@ -31,12 +32,12 @@ extension MessagingEngine {
   ///   `alreadyExists` for an export of this database, or of messages that were imported before.
   ///   After `busy`, `diskFull`, `inputOutput`, `stopped`, `vaultLocked`, `damaged` or
   ///   `outcomeUnknown` the call can be repeated.
-  public nonisolated func importMessages(
+  public func importMessages(
     from path: FilePath,
     progress: @escaping @Sendable (ExchangeProgress) -> Void = { _ in }
   ) async throws(EngineError) -> ImportReport {
     let tables = try running().tables
-    let worker = ExchangeWorker()
+    let worker = ImportWorker()
     let checked = try await worker.check(path, tables, progress: progress)
     var importProgress = try await commits.run(during: "importing messages") { db in
       try ImportProgress.begin(checked, db)
@@ -68,6 +69,55 @@ extension MessagingEngine {
   /// - Throws: `fileMissing`, `invalidArgument`, `inputOutput`.
   package static func requireFileToImport(at path: FilePath) throws(EngineError) {
     _ = try ExchangeFile(regularAt: path)
+  }
+}
+
+/// Reads a file of messages on a thread that can wait for the disk.
+private actor ImportWorker {
+  private let executor = BlockingExecutor(label: "datavault.import")
+  private var reading: ImportReading?
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe executor.asUnownedSerialExecutor()
+  }
+
+  func check(
+    _ path: FilePath, _ tables: EngineDatabase, progress: (ExchangeProgress) -> Void
+  ) throws(EngineError) -> CheckedImport {
+    try ImportCheck.run(
+      ExchangeFile(regularAt: path), tables.configuration, now: tables.time.now,
+      progress: progress)
+  }
+
+  /// Opens a checked file after the lines that are already stored.
+  func beginImport(
+    _ path: FilePath, _ checked: CheckedImport, after importProgress: ImportProgress,
+    _ configuration: EngineConfiguration
+  ) throws(EngineError) {
+    let reading = ImportReading(try ExchangeFile(regularAt: path), configuration, checked)
+    while reading.lineCount < importProgress.lineCount, try reading.next() != nil {}
+    guard reading.lineCount == importProgress.lineCount,
+      reading.chain.digest == importProgress.digest
+    else {
+      throw EngineError(
+        .invalidFile, "\(path) differs from the file whose import has begun",
+        hint: "import that file again: \(importProgress.lineCount) of its lines are stored")
+    }
+    self.reading = reading
+  }
+
+  /// The next lines to store; nil after the last.
+  func nextBatch(
+    progress: (ExchangeProgress) -> Void
+  ) throws(EngineError) -> ImportBatch? {
+    guard let reading else { return nil }
+    var batch = ImportBatch()
+    while !batch.isFull, let record = try reading.nextRecord(in: &batch) {
+      batch.records.append(record)
+    }
+    batch.digest = reading.chain.digest
+    progress(reading.progress)
+    return batch.records.isEmpty ? nil : batch
   }
 }
 

@@ -19,7 +19,8 @@ public struct LogMessages: AsyncSequence, Sendable {
   /// The error that ends the sequence.
   public typealias Failure = EngineError
 
-  let reader: LogReader
+  let reader: SnapshotReader
+  let notifier: ChangeNotifier
   let channels: Set<Channel>
   let start: LogStart
   let overflow: OverflowPolicy
@@ -61,12 +62,12 @@ public struct LogMessages: AsyncSequence, Sendable {
       do throws(EngineError) {
         while page.isEmpty {
           if missedCount > 0 { throw missed }
-          let count = sequence.reader.notifier.generation
+          let count = sequence.notifier.generation
           let read = try await sequence.read(after: cursor, account)
           try checkRemovals(read.page)
           take(read)
           if page.isEmpty, missedCount == 0 {
-            let wake = await sequence.reader.notifier.waitForChange(
+            let wake = await sequence.notifier.waitForChange(
               after: count, in: sequence.channels)
             if wake == .cancelled { return end() }
           }

@@ -1,9 +1,6 @@
 internal import GRDB
 
 extension MessagingEngine {
-  /// Wakes callers that wait for messages.
-  package nonisolated var notifier: ChangeNotifier { log.notifier }
-
   /// Reads a page of a channel's log, leased messages included, without blocking publishers.
   ///
   /// It reads one snapshot. The timetoken of the last message is the cursor for the next page; an
@@ -17,7 +14,7 @@ extension MessagingEngine {
   ///   - maximumByteCount: the most bytes of all payloads together; the first message is always
   ///     read. Default: 1 MiB.
   /// - Throws: `invalidArgument`; `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
-  public nonisolated func history(
+  public func history(
     of channel: Channel, in order: HistoryOrder = .oldestFirst, from cursor: Timetoken? = nil,
     maximumCount: Int = 100, maximumByteCount: Int = 1 << 20
   ) async throws(EngineError) -> [LogMessage] {
@@ -29,7 +26,7 @@ extension MessagingEngine {
   /// Reads a page of several channels together, in the order of timetokens across all of them.
   ///
   /// - Throws: the errors for a single channel.
-  public nonisolated func history(
+  public func history(
     of channels: Set<Channel>, in order: HistoryOrder = .oldestFirst,
     from cursor: Timetoken? = nil, maximumCount: Int = 100, maximumByteCount: Int = 1 << 20
   ) async throws(EngineError) -> [LogMessage] {
@@ -37,7 +34,7 @@ extension MessagingEngine {
       channels: channels, order: order, cursor: cursor?.rawValue, maximumCount: maximumCount,
       maximumByteCount: maximumByteCount)
     try query.check()
-    return try await log.read(during: "reading the log") { db in
+    return try await reader.read(during: "reading the log") { db in
       try EngineDatabase.page(query, db).messages
     }
   }
@@ -45,17 +42,19 @@ extension MessagingEngine {
   /// Counts the messages of a channel after a timetoken; nil counts all in the log.
   ///
   /// The time is proportional to the count; only the index is read.
-  public nonisolated func messageCount(
+  public func messageCount(
     of channel: Channel, after cursor: Timetoken? = nil
   ) async throws(EngineError) -> Int {
-    try await log.read(during: "counting") { db in
+    try await reader.read(during: "counting") { db in
       try EngineDatabase.messageCount(of: [channel], after: cursor?.rawValue ?? .min, db)
     }
   }
 
   /// Every channel that was published to or has settings, by name, with the contents of its log.
-  public nonisolated func channels() async throws(EngineError) -> [ChannelSummary] {
-    try await log.read(during: "listing the channels") { try EngineDatabase.channelSummaries($0) }
+  public func channels() async throws(EngineError) -> [ChannelSummary] {
+    try await reader.read(during: "listing the channels") {
+      try EngineDatabase.channelSummaries($0)
+    }
   }
 
   /// The messages of a channel, from a place in the log on: see ``LogMessages``.
@@ -65,7 +64,7 @@ extension MessagingEngine {
   ///   - overflow: default: the sequence skips no message.
   /// - Throws: `invalidArgument` if `start` or `overflow` asks for fewer than one message;
   ///   `stopped`, `vaultLocked`, `damaged`, `inputOutput`.
-  public nonisolated func messages(
+  public func messages(
     of channel: Channel, after start: LogPosition = .now, overflow: OverflowPolicy = .wait
   ) async throws(EngineError) -> LogMessages {
     try await messages(of: [channel], after: start, overflow: overflow)
@@ -74,7 +73,7 @@ extension MessagingEngine {
   /// The messages of several channels together, in the order of timetokens across all of them.
   ///
   /// - Throws: the errors for a single channel.
-  public nonisolated func messages(
+  public func messages(
     of channels: Set<Channel>, after start: LogPosition = .now, overflow: OverflowPolicy = .wait
   ) async throws(EngineError) -> LogMessages {
     if let count = overflow.newestCount, count < 1 {
@@ -86,11 +85,11 @@ extension MessagingEngine {
       throw EngineError(
         .invalidArgument, "the start is the newest \(count) messages", hint: "use at least 1")
     }
-    let place = try await log.read(during: "reading the log") { db in
+    let place = try await reader.read(during: "reading the log") { db in
       try EngineDatabase.find(start, in: channels, db)
     }
     return LogMessages(
-      reader: log, channels: channels, start: place, overflow: overflow,
+      reader: reader, notifier: notifier, channels: channels, start: place, overflow: overflow,
       pageByteCount: configuration.maximumReceiveByteCount)
   }
 }
@@ -109,7 +108,7 @@ extension MessagingEngine {
   ///   - ignoresOwnChanges: whether publications through this engine are left out. Default: false.
   /// - Throws: `invalidArgument` for a negative delay, or a latency below the delay; `stopped`,
   ///   `vaultLocked`, `damaged`, `inputOutput`.
-  public nonisolated func changes(
+  public func changes(
     in channels: Set<Channel>? = nil, delay: Duration = .milliseconds(100),
     maximumLatency: Duration = .seconds(1), ignoresOwnChanges: Bool = false
   ) async throws(EngineError) -> ChangeNotifications {
@@ -119,42 +118,12 @@ extension MessagingEngine {
         hint: "use a delay of 0 or more, and a latency that is not below it")
     }
     // Before the start is read, so that no publication of this engine comes between the two.
-    let ignored = ignoresOwnChanges ? LocalPublicationList(log.notifier.localPublications) : nil
-    let start = try await log.read(during: "reading the log") { try EngineDatabase.highWater($0) }
-    return ChangeNotifications(
-      reader: log, time: tables.time, channels: channels, start: start, delay: delay,
-      maximumLatency: maximumLatency, ignored: ignored)
-  }
-}
-
-/// Reads the log on other threads than the engine's own, in snapshots that block no writer.
-package final class LogReader: Sendable {
-  let notifier: ChangeNotifier
-  private let snapshots: SnapshotReader
-  private let refusal: @Sendable () -> EngineError?
-
-  /// - Parameter refusal: why the engine takes no work; nil while it runs.
-  package init(
-    _ snapshots: SnapshotReader, notifier: ChangeNotifier,
-    refusal: @escaping @Sendable () -> EngineError?
-  ) {
-    self.snapshots = snapshots
-    self.notifier = notifier
-    self.refusal = refusal
-  }
-
-  /// Runs `body` in one snapshot, on a thread of the pool that can block.
-  ///
-  /// - Throws: `stopped`, `vaultLocked`, and the errors of reading.
-  func read<Value: Sendable>(
-    during operation: String, _ body: @escaping @Sendable (Database) throws -> Value
-  ) async throws(EngineError) -> Value {
-    if let refusal = refusal() { throw refusal }
-    do {
-      return try await snapshots.readAside(body)
-    } catch {
-      // A stop can close the pool during the read.
-      throw refusal() ?? EngineError(translating: error, during: operation)
+    let ignored = ignoresOwnChanges ? LocalPublicationList(notifier.localPublications) : nil
+    let start = try await reader.read(during: "reading the log") {
+      try EngineDatabase.highWater($0)
     }
+    return ChangeNotifications(
+      reader: reader, notifier: notifier, time: tables.time, channels: channels, start: start,
+      delay: delay, maximumLatency: maximumLatency, ignored: ignored)
   }
 }

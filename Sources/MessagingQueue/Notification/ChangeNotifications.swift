@@ -29,7 +29,8 @@ public struct ChangeNotifications: AsyncSequence, Sendable {
   /// The error that ends the sequence.
   public typealias Failure = EngineError
 
-  let reader: LogReader
+  let reader: SnapshotReader
+  let notifier: ChangeNotifier
   let time: any TimeSource
   /// nil for all.
   let channels: Set<Channel>?
@@ -60,12 +61,12 @@ public struct ChangeNotifications: AsyncSequence, Sendable {
     ) async throws(EngineError) -> ChangeNotification? {
       do {
         while !hasEnded, !Task.isCancelled {
-          let count = sequence.reader.notifier.generation
+          let count = sequence.notifier.generation
           // A change that is already there counts like a notification.
           let first = try await sequence.changes(after: cursor)
           if first.newest.isEmpty {
             cursor = first.highWater
-            let wake = await sequence.reader.notifier.waitForChange(
+            let wake = await sequence.notifier.waitForChange(
               after: count, in: sequence.channels)
             if wake != .changed { continue }
           }
@@ -97,12 +98,12 @@ public struct ChangeNotifications: AsyncSequence, Sendable {
   /// Returns true when the notification is due; false if the wait was stopped or cancelled.
   private func waitForQuiet() async -> Bool {
     var coalescer = ChangeCoalescer(delay: delay, maximumLatency: maximumLatency)
-    var count = reader.notifier.generation
+    var count = notifier.generation
     var action = coalescer.changed(at: time.sinceBoot)
     while case .waitForEventOrTime(let due) = action {
-      let wake = await reader.notifier.waitForChange(
+      let wake = await notifier.waitForChange(
         after: count, in: channels, within: due - time.sinceBoot)
-      count = reader.notifier.generation
+      count = notifier.generation
       switch wake {
       case .changed: action = coalescer.changed(at: time.sinceBoot)
       case .timedOut: action = coalescer.time(Swift.max(due, time.sinceBoot))

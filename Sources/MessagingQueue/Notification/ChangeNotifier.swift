@@ -1,6 +1,4 @@
-internal import GRDB
 internal import Synchronization
-internal import SystemPackage
 
 /// Wakes callers that wait for messages, after a commit that published some.
 ///
@@ -236,23 +234,6 @@ extension ChangeNotifier {
       defer { announced = Announcement() }
       return announced
     }
-  }
-}
-
-extension ChangeNotifier {
-  /// The notifier of an engine, with a file beside the database.
-  package convenience init(
-    of snapshots: SnapshotReader, isLockedOut: @escaping @Sendable () -> Bool
-  ) {
-    self.init(
-      device: NotificationFile(besideDatabase: FilePath(snapshots.path)),
-      probe: {
-        let commitNumber = try? snapshots.read { db in
-          try Int64.fetchOne(db, sql: "SELECT commit_number FROM engine")
-        }
-        guard let commitNumber else { return nil }
-        return DatabaseProbe(commitNumber: commitNumber, isLockedOut: isLockedOut())
-      })
   }
 }
 

@@ -160,7 +160,7 @@ extension MessagingEngine {
 
   /// Sets the gauges at each ``EngineConfiguration/metricsInterval`` while the engine runs, if a
   /// backend takes its metrics.
-  nonisolated func beginObservation() {
+  func beginObservation() {
     guard metrics != nil else { return }
     let interval = configuration.metricsInterval
     let task = Task { [weak self] in
@@ -179,14 +179,14 @@ extension MessagingEngine {
   }
 
   /// Counts the contents and sets the gauges; does nothing if no backend takes them.
-  package nonisolated func observe() async throws(EngineError) {
+  package func observe() async throws(EngineError) {
     guard let metrics else { return }
     let tables = try running().tables
-    metrics.gauges.set(try await log.read(during: "counting") { try tables.statistics($0) })
+    metrics.gauges.set(try await reader.read(during: "counting") { try tables.statistics($0) })
   }
 
   /// Stops setting the gauges, and removes them.
-  nonisolated func endObservation() {
+  func endObservation() {
     sampling.withLock { $0.take() }?.cancel()
     metrics?.gauges.retire()
   }

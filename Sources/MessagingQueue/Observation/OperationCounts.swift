@@ -1,4 +1,4 @@
-internal import GRDB
+package import GRDB
 internal import Synchronization
 
 /// Counts what transactions did with messages; contains nothing of the messages.
@@ -29,7 +29,7 @@ struct OperationCounts: Sendable, Hashable {
 /// An operation notes its counts as its last step, so that a failed operation in a shared
 /// transaction notes nothing. If a caller rolls back a savepoint of its own later, the operation is
 /// still counted.
-final class CommitCounter: TransactionObserver, Sendable {
+package final class CommitCounter: TransactionObserver, Sendable {
   private let open = Mutex(OperationCounts())
   private let didCommit: @Sendable (OperationCounts) -> Void
 
@@ -52,13 +52,13 @@ final class CommitCounter: TransactionObserver, Sendable {
 
   // MARK: The end of the transaction
 
-  func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
-  func databaseDidChange(with event: DatabaseEvent) {}
+  package func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
+  package func databaseDidChange(with event: DatabaseEvent) {}
 
-  func databaseDidCommit(_ db: Database) {
+  package func databaseDidCommit(_ db: Database) {
     let counts = take()
     if counts != OperationCounts() { didCommit(counts) }
   }
 
-  func databaseDidRollback(_ db: Database) { _ = take() }
+  package func databaseDidRollback(_ db: Database) { _ = take() }
 }

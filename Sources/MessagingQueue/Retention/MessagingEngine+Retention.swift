@@ -11,15 +11,15 @@ extension MessagingEngine {
   ///
   /// - Throws: `invalidArgument`; `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`,
   ///   `outcomeUnknown`, `cancelled`.
-  public nonisolated func setRetention(
+  public func setRetention(
     _ retention: Retention, of channel: Channel
   ) async throws(EngineError) {
     try await running().setRetention(retention, of: channel)
   }
 
   /// How long a channel keeps messages; the default if the channel does not exist.
-  public nonisolated func retention(of channel: Channel) async throws(EngineError) -> Retention {
-    try await log.read(during: "reading a retention") { db in
+  public func retention(of channel: Channel) async throws(EngineError) -> Retention {
+    try await reader.read(during: "reading a retention") { db in
       try EngineDatabase.retention(of: channel, db)
     }
   }
@@ -36,7 +36,7 @@ extension MessagingEngine {
   /// - Throws: `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`, `outcomeUnknown`,
   ///   `cancelled`: messages removed before the error stay removed.
   @discardableResult
-  public nonisolated func purge(
+  public func purge(
     _ channel: Channel, before end: Timetoken? = nil
   ) async throws(EngineError) -> Int {
     let total = try await running().purge(channel, before: end)
@@ -50,7 +50,7 @@ extension MessagingEngine {
   /// - Returns: how many bytes the database gave back.
   /// - Throws: the errors of ``purge(_:before:)``.
   @discardableResult
-  public nonisolated func compact() async throws(EngineError) -> Int {
+  public func compact() async throws(EngineError) -> Int {
     let maintenance = Maintenance(operations: try running())
     let pageCount = try await maintenance.giveBack { _ in 0 }
     try await emptyLog()
@@ -65,7 +65,7 @@ extension MessagingEngine {
   /// - Returns: how many messages were removed.
   /// - Throws: the errors of ``purge(_:before:)``.
   @discardableResult
-  public nonisolated func maintain() async throws(EngineError) -> Int {
+  public func maintain() async throws(EngineError) -> Int {
     let maintenance = Maintenance(operations: try running())
     let count = try await maintenance.sweep()
     _ = try await maintenance.giveBack(sparing: Maintenance.spare)
@@ -73,7 +73,7 @@ extension MessagingEngine {
   }
 
   /// Copies the log into the database and truncates it, as far as readers allow.
-  nonisolated func emptyLog() async throws(EngineError) {
+  func emptyLog() async throws(EngineError) {
     let pool = try running().tables.pool
     let outcome: Result<Void, EngineError> = await withCheckedContinuation { continuation in
       pool.asyncWriteWithoutTransaction { db in
@@ -98,7 +98,7 @@ extension MessagingEngine {
   /// lock.
   ///
   /// - Parameter lock: takes the lock, or returns nil without waiting while another engine has it.
-  nonisolated func beginMaintenance(_ lock: @escaping @Sendable () -> FileLock?) {
+  func beginMaintenance(_ lock: @escaping @Sendable () -> FileLock?) {
     let interval = configuration.maintenanceInterval
     let task = Task { [weak self] in
       var held: FileLock?
@@ -119,7 +119,7 @@ extension MessagingEngine {
   }
 
   /// Ends the rounds; a round under way ends with its transaction.
-  nonisolated func endMaintenance() {
+  func endMaintenance() {
     upkeep.withLock { $0.take() }?.cancel()
   }
 }

@@ -31,7 +31,7 @@ struct EngineLifeWork {
     let skipped = recording.recorder.events.count
     let pool = try recording.openPool()
     let notes = noteCommits(of: pool)
-    let engine = try await MessagingEngine(
+    let engine = try MessagingEngine(
       pool: pool, time: time, isSecured: true, closePool: { try pool.close() })
     switch workload {
     case .together: try await publishTogether(engine, pool)

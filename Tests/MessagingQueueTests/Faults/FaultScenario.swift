@@ -64,16 +64,16 @@ final class FaultScenario {
     }
     let secrets = CountingSource()
     let open = { [pool, closing, time = disk.time] in
-      try await MessagingEngine(
+      try MessagingEngine(
         pool: pool, time: time, random: secrets.source, isSecured: true,
         closePool: { try closing.sync { try pool.close() } })
     }
     do {
-      engine = try await open()
+      engine = try open()
     } catch {
       codes.append((error as? EngineError)?.code)
       recorder.lift()
-      engine = try await open()
+      engine = try open()
     }
   }
 

@@ -25,7 +25,7 @@ import Testing
     let pool = try DatabasePool(path: "file:\(plain.pool.path)?vfs=\(vfs)")
     var configuration = EngineConfiguration()
     configuration.busyTimeout = busyTimeout
-    return try await MessagingEngine(
+    return try MessagingEngine(
       pool: pool, time: plain.time, configuration: configuration, isSecured: true,
       closePool: { try pool.close() })
   }

@@ -69,7 +69,7 @@ import Testing
       var bytes = bare
       bytes[index] ^= 1
       let target = try PlainEngine()
-      let engine = try await MessagingEngine(pool: target.pool, time: target.time, isSecured: false)
+      let engine = try MessagingEngine(pool: target.pool, time: target.time, isSecured: false)
       try fixture.write(bytes)
       do throws(EngineError) {
         _ = try await engine.importMessages(from: fixture.path)
@@ -222,7 +222,7 @@ import Testing
     let (fixture, _) = try await Self.small()
     var configuration = EngineConfiguration()
     configuration.maximumPayloadByteCount = 8
-    let engine = try await MessagingEngine(
+    let engine = try MessagingEngine(
       pool: fixture.target.pool, time: fixture.target.time, configuration: configuration,
       isSecured: false)
     let error = await #expect(throws: EngineError.self) {
@@ -243,7 +243,7 @@ import Testing
       #expect(report.messageCount == 3)
       #expect(!report.databaseChanged)
       let target = try PlainEngine()
-      let engine = try await MessagingEngine(pool: target.pool, time: target.time, isSecured: false)
+      let engine = try MessagingEngine(pool: target.pool, time: target.time, isSecured: false)
       _ = try await engine.importMessages(from: fixture.path)
       let found = try ExchangeFixture.dump(target)
       try #require(found == expected, "\(count): \(found.difference(from: expected))")

@@ -15,9 +15,9 @@ struct ExchangeFixture {
   init() async throws {
     source = try PlainEngine()
     target = try PlainEngine()
-    sourceEngine = try await MessagingEngine(
+    sourceEngine = try MessagingEngine(
       pool: source.pool, time: source.time, isSecured: false)
-    targetEngine = try await MessagingEngine(
+    targetEngine = try MessagingEngine(
       pool: target.pool, time: target.time, isSecured: false)
   }
 

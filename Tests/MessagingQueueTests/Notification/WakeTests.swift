@@ -19,9 +19,9 @@ import Testing
     // A directory with the file's name cannot be opened or replaced.
     try FileManager.default.createDirectory(
       atPath: plain.pool.path + "-notify", withIntermediateDirectories: false)
-    let engine = try await MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)
+    let engine = try MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)
     let pool = try DatabasePool(path: plain.pool.path)
-    let other = try await MessagingEngine(
+    let other = try MessagingEngine(
       pool: pool, time: plain.time, isSecured: true, closePool: { try pool.close() })
     var near = try await engine.messages(of: channel).makeAsyncIterator()
     var far = try await other.messages(of: channel).makeAsyncIterator()

@@ -14,7 +14,7 @@ struct ObservedEngine {
     var configuration = EngineConfiguration()
     configuration.metricsFactory = metrics
     change(&configuration)
-    engine = try await MessagingEngine(
+    engine = try MessagingEngine(
       pool: plain.pool, time: plain.time, configuration: configuration, isSecured: true)
   }
 

@@ -97,7 +97,9 @@ extension TestQueue {
     }
   }
 
-  package func statistics() throws -> EngineStatistics { try tables.statistics() }
+  package func statistics() throws -> EngineStatistics {
+    try pool.read { db in try tables.statistics(db) }
+  }
 }
 
 /// An operation under way.
