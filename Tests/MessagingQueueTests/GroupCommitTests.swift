@@ -91,7 +91,8 @@ import Testing
     await code {
       let channel = try Channel("orders")
       _ = try await commits.publish(
-        texts.map { Message(channel: channel, payload: Array($0.utf8)) }, on: plain.database.tables)
+        texts.map { Message(channel: channel, payload: Array($0.utf8)) },
+        on: plain.database.engine.tables)
     }
   }
 

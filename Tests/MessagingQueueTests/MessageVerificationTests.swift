@@ -153,7 +153,7 @@ import Testing
   /// Does what engines do, whatever comes of it.
   private static func work(on engine: PlainEngine) throws {
     let (channel, other) = (try Channel("c"), try Channel("other"))
-    let tables = engine.database.tables
+    let tables = engine.database.engine.tables
     _ = try engine.pool.read { db in try MessageVerifier.run(db) }
     _ = try? engine.database.statistics()
     _ = try? engine.secondDatabase()

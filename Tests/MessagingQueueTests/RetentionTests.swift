@@ -122,8 +122,8 @@ import Testing
     try await publish("a", "b", "c")
     try await engine.addConsumer(.default, of: channel)
     try await retain { $0.maximumMessageCount = 0 }
-    let step = try await plain.database.operations.commits.run(during: "retention") { db in
-      try plain.database.tables.sweep(channel, after: nil, count: 1, in: db)
+    let step = try await plain.database.engine.commits.run(during: "retention") { db in
+      try plain.database.engine.tables.sweep(channel, after: nil, count: 1, in: db)
     }
     #expect(step.last == nil)
     #expect(try await log.count == 3)

@@ -85,8 +85,9 @@ import Testing
         group.addTask {
           var configuration = Configuration()
           configuration.busyMode = .timeout(5)
-          _ = try EngineDatabase(
-            pool: DatabasePool(path: path, configuration: configuration), time: time)
+          _ = try MessagingEngine(
+            pool: DatabasePool(path: path, configuration: configuration), time: time,
+            isSecured: false)
         }
       }
       try await group.waitForAll()

@@ -26,7 +26,7 @@ import Testing
   }
 
   private func untilReceiverWaits() async throws {
-    while engine.tables.notifier.waiterCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    while engine.notifier.waiterCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
   }
 
   private func received(_ publish: () async throws -> Void) async throws -> [[UInt8]] {
@@ -78,7 +78,7 @@ import Testing
   @Test func `a waiting receive() notices an earlier end of a lease`() async throws {
     try await engine.publish((0..<2).map { Message(channel: channel, payload: [$0]) })
     let held = try await engine.receive(from: channel, maximumCount: 2, lease: .seconds(600))
-    let generation = { [notifier = engine.tables.notifier] in notifier.generation }
+    let generation = { [notifier = engine.notifier] in notifier.generation }
     var before = generation()
     try await engine.extend([held[0].token], by: .seconds(900))
     #expect(generation() == before)

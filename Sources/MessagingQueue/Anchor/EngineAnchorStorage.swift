@@ -48,9 +48,8 @@ package struct EngineAnchorStorage: AnchorStorage {
       anchors.remove(at: index)
     }
     anchors.append(anchor)
-    try db.execute(
-      sql: "UPDATE engine SET commit_number = ?, anchors = ?",
-      arguments: [anchor.commitNumber, Self.bytes(of: anchors)])
+    try db.execute(sql: "UPDATE engine SET anchors = ?", arguments: [Self.bytes(of: anchors)])
+    try EngineDatabase.countCommit(db)
     return anchor.commitNumber
   }
 

@@ -1,11 +1,11 @@
-package import GRDB
+internal import GRDB
 
 extension EngineDatabase {
   /// Adds a consumer that begins with the oldest message of its channel, or changes its limit of
   /// attempts.
   ///
   /// - Parameter maximumAttempts: nil for no limit.
-  package func addConsumer(
+  func addConsumer(
     _ consumer: Consumer, of channel: Channel, maximumAttempts: Int?, in db: Database
   ) throws {
     if let maximumAttempts, maximumAttempts < 1 {
@@ -26,7 +26,7 @@ extension EngineDatabase {
   /// leave the log, unless the channel keeps them.
   ///
   /// - Returns: whether the consumer existed.
-  package func removeConsumer(
+  func removeConsumer(
     _ consumer: Consumer, of channel: Channel, in db: Database
   ) throws -> Bool {
     guard let channelID = try Self.channelID(channel, db),

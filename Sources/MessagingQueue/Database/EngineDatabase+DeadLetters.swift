@@ -28,7 +28,7 @@ extension EngineDatabase {
   ///
   /// - Parameter timetokens: the dead letters to return; nil for all.
   /// - Returns: how many were returned.
-  package func redrive(
+  func redrive(
     _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, in db: Database
   ) throws -> Int {
     let insert = try db.cachedStatement(
@@ -51,7 +51,7 @@ extension EngineDatabase {
   ///
   /// - Parameter timetokens: the dead letters to remove; nil for all.
   /// - Returns: how many were removed.
-  package func removeDeadLetters(
+  func removeDeadLetters(
     _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, in db: Database
   ) throws -> Int {
     var removal: MessageRemoval?

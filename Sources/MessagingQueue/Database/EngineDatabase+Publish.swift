@@ -1,12 +1,12 @@
 internal import FileLayer
-package import GRDB
+internal import GRDB
 
 extension EngineDatabase {
   /// Publishes in the caller's transaction, all or none.
   ///
   /// - Throws: `invalidArgument` outside a transaction, `payloadTooLarge`, `diskFull`, `damaged`,
   ///   `inputOutput`: after an error no message is published.
-  package func publish(
+  func publish(
     _ messages: [Message], in db: Database
   ) throws(EngineError) -> [Timetoken] {
     try check(messages)

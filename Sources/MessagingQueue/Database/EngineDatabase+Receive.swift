@@ -1,14 +1,14 @@
 internal import FileLayer
-package import GRDB
+internal import GRDB
 internal import VaultCrypto
 
 extension EngineDatabase {
   /// The result of one transaction of a receive.
-  package struct Reception: Sendable {
-    package var deliveries: [Delivery] = []
+  struct Reception: Sendable {
+    var deliveries: [Delivery] = []
     /// Whether it stopped before the end of the log without a delivery: another transaction can
     /// find more.
-    package var stoppedEarly = false
+    var stoppedEarly = false
   }
 
   /// Leases up to `maximumCount` messages of a channel to the caller: the highest priority first,
@@ -17,7 +17,7 @@ extension EngineDatabase {
   /// It returns fewer if there are no more, or if the sum of payloads would exceed
   /// ``EngineConfiguration/maximumReceiveByteCount``. A transaction passes a limited number of
   /// messages that it cannot deliver. The caller has checked the arguments.
-  package func receive(
+  func receive(
     from channel: Channel, for consumer: Consumer, maximumCount: Int, lease: Duration,
     in db: Database
   ) throws -> Reception {

@@ -1,6 +1,6 @@
 internal import FileLayer
 internal import Foundation
-package import GRDB
+internal import GRDB
 
 extension EngineDatabase {
   /// Acknowledges deliveries: a consumer never gets their messages again.
@@ -8,7 +8,7 @@ extension EngineDatabase {
   /// A message leaves the log if no other consumer needs it, unless its channel keeps it.
   ///
   /// - Returns: the tokens that settle nothing; all others are settled.
-  package func acknowledge(_ tokens: [LeaseToken], in db: Database) throws -> [LeaseToken] {
+  func acknowledge(_ tokens: [LeaseToken], in db: Database) throws -> [LeaseToken] {
     var acknowledgements: [Int64: Acknowledgement] = [:]
     let unknown = try settle(tokens, db) { consumer, leased in
       if leased.orderingKey != nil { notifier.announceReturn(to: consumer.channel) }
@@ -25,7 +25,7 @@ extension EngineDatabase {
   /// A message that was delivered as often as its consumer allows becomes a dead letter.
   ///
   /// - Returns: the tokens that settle nothing; all others are settled.
-  package func release(
+  func release(
     _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil, in db: Database
   ) throws -> [LeaseToken] {
     let reason = reason ?? DeliveryFailure.released
@@ -65,7 +65,7 @@ extension EngineDatabase {
   /// Rejects delivered messages: they become dead letters of their consumer, with this reason.
   ///
   /// - Returns: the tokens that settle nothing; all others are settled.
-  package func reject(
+  func reject(
     _ tokens: [LeaseToken], reason: String, in db: Database
   ) throws -> [LeaseToken] {
     let now = WallTime.ticks(of: time.now)
@@ -81,7 +81,7 @@ extension EngineDatabase {
   /// Changes the end of leases to `lease` from now, which can be earlier or later than before.
   ///
   /// - Returns: the tokens whose leases have ended; all others are changed.
-  package func extend(
+  func extend(
     _ tokens: [LeaseToken], by lease: Duration, in db: Database
   ) throws -> [LeaseToken] {
     let update = try db.cachedStatement(
@@ -98,7 +98,7 @@ extension EngineDatabase {
   }
 
   /// The largest reason of a failure, in bytes.
-  package static let maximumReasonByteCount = 1024
+  static let maximumReasonByteCount = 1024
 
   static func check(reason: String) throws(EngineError) {
     guard !reason.isEmpty, reason.utf8.count <= maximumReasonByteCount else {

@@ -1,12 +1,11 @@
-package import FileLayer
+internal import FileLayer
 package import GRDB
-package import VaultCrypto
+internal import VaultCrypto
 
 /// The engine's tables on a database pool.
 ///
-/// Every operation is a function of a transaction and leaves the commit to its caller:
-/// ``CommitQueue``, whose transactions are immediate, or the caller of ``publish(_:in:)``. It runs
-/// on any pool, sealed or plain, and blocks the calling thread.
+/// Every operation is a function of a transaction, leaves the commit to its caller and blocks the
+/// calling thread. It runs on any pool, sealed or plain.
 package final class EngineDatabase: Sendable {
   let pool: DatabasePool
   let time: any TimeSource
@@ -22,10 +21,9 @@ package final class EngineDatabase: Sendable {
   /// Makes or migrates the tables, and makes SQLite sync at each commit.
   ///
   /// - Throws: `busy`, `diskFull`, `newerVersion`, `damaged`, `inputOutput`.
-  package init(
-    pool: DatabasePool, time: any TimeSource, random: RandomSource = .system,
-    configuration: EngineConfiguration = EngineConfiguration(),
-    notifier: ChangeNotifier = ChangeNotifier(), commitCounter: CommitCounter? = nil
+  init(
+    pool: DatabasePool, time: any TimeSource, random: RandomSource,
+    configuration: EngineConfiguration, notifier: ChangeNotifier, commitCounter: CommitCounter?
   ) throws(EngineError) {
     self.pool = pool
     self.commitCounter = commitCounter
@@ -82,9 +80,10 @@ package final class EngineDatabase: Sendable {
     try countCommit(db)
   }
 
-  /// Every transaction changes the engine's row, by which an older copy of the database is
-  /// recognised.
-  private static func countCommit(_ db: Database) throws {
+  /// Counts a transaction that changes something.
+  ///
+  /// An older copy of the database is recognised by this number, which only a salvage also changes.
+  static func countCommit(_ db: Database) throws {
     try EngineStatement(db, "UPDATE engine SET commit_number = commit_number + 1").execute()
   }
 

@@ -29,7 +29,8 @@ public final class MessagingEngine: Sendable {
 
   /// Reads in snapshots that block no writer.
   let reader: SnapshotReader
-  let operations: QueueOperations
+  package let tables: EngineDatabase
+  package let commits: CommitQueue
   /// Called on the writer's queue after each commit with messages, the engine's or the caller's.
   let didCommit: @Sendable () -> Void
   let stateStore: EngineStateStore
@@ -53,12 +54,14 @@ public final class MessagingEngine: Sendable {
   ///     is recorded.
   ///   - isLockedOut: whether the vault has been locked; called before each operation.
   ///   - closePool: how ``stop()`` closes the pool. Default: it leaves the pool open.
+  ///   - reportCommit: called on the writer's queue after each commit of ``commits``.
   package init(
     pool: DatabasePool, time: any TimeSource, random: RandomSource = .system,
     configuration: EngineConfiguration = EngineConfiguration(), isSecured: Bool,
     stateStore: EngineStateStore? = nil, recordAnchor: (@Sendable () async throws -> Void)? = nil,
     isLockedOut: @escaping @Sendable () -> Bool = { false },
-    closePool: @escaping @Sendable () throws -> Void = {}
+    closePool: @escaping @Sendable () throws -> Void = {},
+    reportCommit: @escaping @Sendable (CommitReport) -> Void = { _ in }
   ) throws(EngineError) {
     let stateStore = stateStore ?? EngineStateStore(.start, .opened)
     let refusal: @Sendable () -> EngineError? = {
@@ -72,11 +75,12 @@ public final class MessagingEngine: Sendable {
     let didCommit: @Sendable () -> Void = { anchors?.didCommit() }
     let metrics = EngineMetrics(configuration)
     reader = SnapshotReader(pool, refusal: refusal)
-    let tables = try EngineDatabase(
+    tables = try EngineDatabase(
       pool: pool, time: time, random: random, configuration: configuration,
       notifier: ChangeNotifier(of: reader, isLockedOut: isLockedOut),
       commitCounter: metrics.map { metrics in CommitCounter { metrics.count($0) } })
-    operations = QueueOperations(tables) { report in
+    commits = CommitQueue(pool) { report in
+      reportCommit(report)
       metrics?.record(report)
       didCommit()
     }
@@ -90,11 +94,8 @@ public final class MessagingEngine: Sendable {
     self.isSecured = isSecured
   }
 
-  var tables: EngineDatabase { operations.tables }
   /// Wakes callers that wait for messages.
   package var notifier: ChangeNotifier { tables.notifier }
-  var commits: CommitQueue { operations.commits }
-
   /// Operations that wait for the commit before theirs to end.
   package var waitingCount: Int { commits.waitingCount }
 
@@ -120,7 +121,10 @@ public final class MessagingEngine: Sendable {
   public func publish(
     _ messages: [Message]
   ) async throws(EngineError) -> [Timetoken] {
-    try await running().publish(messages)
+    try requireRunning()
+    try tables.check(messages)
+    if messages.isEmpty { return [] }
+    return try await commits.publish(messages, on: tables)
   }
 
   /// Counts messages, consumers and dead letters of every channel in one snapshot.
@@ -142,10 +146,20 @@ public final class MessagingEngine: Sendable {
     }
   }
 
-  /// The engine's operations; throws if the engine takes no work.
-  func running() throws(EngineError) -> QueueOperations {
+  /// Throws if the engine takes no work.
+  func requireRunning() throws(EngineError) {
     if let refusal = refusal() { throw refusal }
-    return operations
+  }
+
+  /// Runs an operation on the tables in a transaction that it can share.
+  ///
+  /// - Throws: `stopped`, `vaultLocked`, and the errors of ``CommitQueue/run(during:byteCount:_:)``.
+  func commit<Result: Sendable>(
+    during operation: String,
+    _ write: @escaping @Sendable (EngineDatabase, Database) throws -> Result
+  ) async throws(EngineError) -> Result {
+    try requireRunning()
+    return try await commits.run(during: operation) { [tables] db in try write(tables, db) }
   }
 
   /// Closes all connections after their reads have ended.
@@ -158,165 +172,6 @@ public final class MessagingEngine: Sendable {
         throw EngineError(starting: error)
       }
     }
-  }
-}
-
-extension MessagingEngine {
-  /// Leases up to `maximumCount` messages of a channel to the caller for the time of `lease`.
-  ///
-  /// Messages come in order of priority, the highest first, and the oldest first within one
-  /// priority. The call returns fewer if there are no more, or at
-  /// ``EngineConfiguration/maximumReceiveByteCount``. With a timeout it waits for the first
-  /// message. It notices within milliseconds that any process publishes or releases one, or that a
-  /// lease or a delay ends.
-  ///
-  /// - Parameter timeout: how long to wait if there is no message. Default: zero, the call does not
-  ///   wait.
-  /// - Returns: an empty array if there was no message in that time.
-  /// - Throws: `invalidArgument` for a count or a lease that is not positive; `busy`, `diskFull`,
-  ///   `stopped`, `vaultLocked`, `damaged`, `inputOutput`, `outcomeUnknown`; `cancelled`, after
-  ///   which nothing is leased.
-  public func receive(
-    from channel: Channel, for consumer: Consumer = .default, maximumCount: Int = 1,
-    lease: Duration = .seconds(30), waitingUpTo timeout: Duration = .zero
-  ) async throws(EngineError) -> [Delivery] {
-    let operations = try running()
-    let tables = operations.tables
-    let deadline = ContinuousClock.now + timeout
-    while true {
-      let generation = tables.notifier.generation
-      let deliveries = try await operations.receive(
-        from: channel, for: consumer, maximumCount: maximumCount, lease: lease)
-      let rest = deadline - .now
-      if !deliveries.isEmpty || rest <= .zero { return deliveries }
-      let next = try await reader.read(during: "receiving") { db in
-        try tables.timeUntilNextReturn(of: channel, for: consumer, db)
-      }
-      let wake = await tables.notifier.waitForChange(
-        after: generation, in: [channel], within: min(rest, next ?? rest))
-      if wake == .cancelled {
-        throw EngineError(
-          .cancelled, "receiving was cancelled; nothing was leased", hint: "call it again")
-      }
-      _ = try running()
-    }
-  }
-}
-
-extension MessagingEngine {
-  /// Acknowledges deliveries: this consumer never gets these messages again.
-  ///
-  /// On return that is on the disk. An acknowledgement after the end of the lease still counts,
-  /// unless another receiver has got the message since.
-  ///
-  /// - Throws: `unknownLease` if tokens are already settled, or their messages have been leased
-  ///   again. ``EngineError/unknownLeases`` lists these tokens; all others are acknowledged. After
-  ///   `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput` or `cancelled` none is acknowledged.
-  ///   After `outcomeUnknown` it is unknown whether they are acknowledged.
-  public func acknowledge(_ tokens: [LeaseToken]) async throws(EngineError) {
-    try await running().acknowledge(tokens)
-  }
-
-  /// Returns delivered messages to their consumer, to be received again after `delay`.
-  ///
-  /// The delay runs on the boot clock and ends early if the machine restarts. A message that was
-  /// delivered as often as its consumer allows becomes a dead letter.
-  ///
-  /// - Parameters:
-  ///   - delay: default: zero, the messages are ready immediately.
-  ///   - reason: why, for the history of a dead letter; 1 to 1,024 bytes.
-  /// - Throws: the errors of ``acknowledge(_:)``, and `invalidArgument`.
-  public func release(
-    _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil
-  ) async throws(EngineError) {
-    try await running().release(tokens, after: delay, reason: reason)
-  }
-
-  /// Rejects delivered messages: they become dead letters of their consumer.
-  ///
-  /// - Parameter reason: why; 1 to 1,024 bytes.
-  /// - Throws: the errors of ``acknowledge(_:)``, and `invalidArgument`.
-  public func reject(
-    _ tokens: [LeaseToken], reason: String
-  ) async throws(EngineError) {
-    try await running().reject(tokens, reason: reason)
-  }
-
-  /// Changes the end of leases to `lease` from now, which can be earlier or later than before.
-  ///
-  /// - Throws: `unknownLease` if leases have ended. ``EngineError/unknownLeases`` lists their
-  ///   tokens; all other leases are changed. Also the errors of ``acknowledge(_:)``, and
-  ///   `invalidArgument`.
-  public func extend(
-    _ tokens: [LeaseToken], by lease: Duration
-  ) async throws(EngineError) {
-    try await running().extend(tokens, by: lease)
-  }
-}
-
-extension MessagingEngine {
-  /// Adds a consumer that begins with the oldest message of a channel, or changes its limit of
-  /// attempts.
-  ///
-  /// Without this call, the first receive adds the consumer, without a limit. Messages published
-  /// before a consumer exists reach it as long as the log still has them.
-  ///
-  /// - Parameter maximumAttempts: how often the consumer gets a message before it becomes a dead
-  ///   letter; at least 1. Default: nil, no limit.
-  /// - Throws: `invalidArgument`, `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`.
-  public func addConsumer(
-    _ consumer: Consumer, of channel: Channel, maximumAttempts: Int? = nil
-  ) async throws(EngineError) {
-    try await running().addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts)
-  }
-
-  /// Removes a consumer, its deliveries and its dead letters.
-  ///
-  /// The log then drops the messages that no other consumer needs, unless the channel keeps them.
-  /// After the channel's last consumer is removed, the log drops none.
-  ///
-  /// - Returns: whether the consumer existed.
-  @discardableResult
-  public func removeConsumer(
-    _ consumer: Consumer, of channel: Channel
-  ) async throws(EngineError) -> Bool {
-    try await running().removeConsumer(consumer, of: channel)
-  }
-
-  /// A consumer's dead letters in the order of the log, at most `maximumCount` of them.
-  ///
-  /// - Parameter timetoken: the list begins after this place. Default: nil, with the oldest.
-  public func deadLetters(
-    of channel: Channel, for consumer: Consumer = .default, after timetoken: Timetoken? = nil,
-    maximumCount: Int = 100
-  ) async throws(EngineError) -> [DeadLetter] {
-    try await reader.read(during: "reading dead letters") { [tables] db in
-      try tables.deadLetters(
-        of: channel, for: consumer, after: timetoken, maximumCount: maximumCount, in: db)
-    }
-  }
-
-  /// Returns dead letters to their consumer: ready immediately, with no attempts counted and their
-  /// history kept.
-  ///
-  /// - Parameter timetokens: the dead letters to return. Default: nil, all.
-  /// - Returns: how many were returned.
-  @discardableResult
-  public func redrive(
-    _ timetokens: [Timetoken]? = nil, of channel: Channel, for consumer: Consumer = .default
-  ) async throws(EngineError) -> Int {
-    try await running().redrive(timetokens, of: channel, for: consumer)
-  }
-
-  /// Removes dead letters for good.
-  ///
-  /// - Parameter timetokens: the dead letters to remove. Default: nil, all.
-  /// - Returns: how many were removed.
-  @discardableResult
-  public func removeDeadLetters(
-    _ timetokens: [Timetoken]? = nil, of channel: Channel, for consumer: Consumer = .default
-  ) async throws(EngineError) -> Int {
-    try await running().removeDeadLetters(timetokens, of: channel, for: consumer)
   }
 }
 

@@ -36,7 +36,7 @@ extension MessagingEngine {
     from path: FilePath,
     progress: @escaping @Sendable (ExchangeProgress) -> Void = { _ in }
   ) async throws(EngineError) -> ImportReport {
-    let tables = try running().tables
+    try requireRunning()
     let worker = ImportWorker()
     let checked = try await worker.check(path, tables, progress: progress)
     var importProgress = try await commits.run(during: "importing messages") { db in
@@ -48,11 +48,11 @@ extension MessagingEngine {
     if !importProgress.isComplete {
       try await worker.beginImport(path, checked, after: importProgress, tables.configuration)
       while let batch = try await worker.nextBatch(progress: progress) {
-        _ = try running()
+        try requireRunning()
         let before = importProgress
         importProgress = try await commits.run(
           during: "importing messages", byteCount: batch.byteCount
-        ) { db in
+        ) { [tables] db in
           try tables.store(batch, of: checked, after: before, in: db)
         }
       }

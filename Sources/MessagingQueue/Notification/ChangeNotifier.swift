@@ -187,7 +187,7 @@ extension ChangeNotifier {
   /// The changes that an open transaction announces when it commits.
   struct Announcement: Sendable {
     var channels: Set<Channel> = []
-    var publications: [LocalPublications.Publication] = []
+    var publications: [LocalPublications.PublishedRange] = []
   }
 
   /// Has the notifier wake waiters when the transaction commits, but not if it is rolled back:
@@ -202,7 +202,7 @@ extension ChangeNotifier {
   ///   - channels: the channels of these messages.
   func announce(_ timetokens: [Timetoken], after previous: Int64, in channels: Set<Channel>) {
     guard let first = timetokens.first, let last = timetokens.last else { return }
-    let publication = LocalPublications.Publication(
+    let publication = LocalPublications.PublishedRange(
       previous: previous, first: first.rawValue, last: last.rawValue)
     localPublications.note(publication)
     announced.withLock { announced in

@@ -7,7 +7,7 @@ internal import Synchronization
 /// are joined, so the size grows with the turns that engines take, not with the messages.
 package final class LocalPublications: Sendable {
   /// The messages of one publishing transaction: from its first to its last there is no other's.
-  package struct Publication: Sendable, Hashable {
+  package struct PublishedRange: Sendable, Hashable {
     /// The greatest timetoken that was assigned before.
     let previous: Int64
     let first: Int64
@@ -22,7 +22,7 @@ package final class LocalPublications: Sendable {
 
   private struct State {
     var nextID: UInt64 = 0
-    var lists: [UInt64: [Publication]] = [:]
+    var lists: [UInt64: [PublishedRange]] = [:]
   }
 
   private let state = Mutex(State())
@@ -45,14 +45,14 @@ package final class LocalPublications: Sendable {
 
   /// Notes a publication; call it before the commit, so that no reader sees the messages without
   /// this note.
-  package func note(_ publication: Publication) {
+  package func note(_ publication: PublishedRange) {
     state.withLock { state in
       for id in state.lists.keys { state.lists[id]?.add(publication) }
     }
   }
 
   /// Removes a publication that was rolled back: its timetokens can be assigned again.
-  package func rollBack(_ publication: Publication) {
+  package func rollBack(_ publication: PublishedRange) {
     state.withLock { state in
       for id in state.lists.keys {
         guard let index = state.lists[id]?.lastIndex(of: publication) else { continue }
@@ -77,9 +77,9 @@ package final class LocalPublications: Sendable {
   }
 }
 
-extension [LocalPublications.Publication] {
+extension [LocalPublications.PublishedRange] {
   /// Publications after the last timetoken before this one were undone by a savepoint.
-  fileprivate mutating func add(_ publication: LocalPublications.Publication) {
+  fileprivate mutating func add(_ publication: LocalPublications.PublishedRange) {
     while let last, last.last > publication.previous { removeLast() }
     append(publication)
   }
@@ -90,7 +90,8 @@ extension [LocalPublications.Publication] {
       let last = removeLast().last
       let before = removeLast()
       append(
-        LocalPublications.Publication(previous: before.previous, first: before.first, last: last))
+        LocalPublications.PublishedRange(previous: before.previous, first: before.first, last: last)
+      )
     }
   }
 }

@@ -181,8 +181,7 @@ extension MessagingEngine {
   /// Counts the contents and sets the gauges; does nothing if no backend takes them.
   package func observe() async throws(EngineError) {
     guard let metrics else { return }
-    let tables = try running().tables
-    metrics.gauges.set(try await reader.read(during: "counting") { try tables.statistics($0) })
+    metrics.gauges.set(try await statistics())
   }
 
   /// Stops setting the gauges, and removes them.

@@ -1,4 +1,4 @@
-package import GRDB
+internal import GRDB
 internal import Synchronization
 
 /// Counts what transactions did with messages; contains nothing of the messages.
@@ -29,7 +29,7 @@ struct OperationCounts: Sendable, Hashable {
 /// An operation notes its counts as its last step, so that a failed operation in a shared
 /// transaction notes nothing. If a caller rolls back a savepoint of its own later, the operation is
 /// still counted.
-package final class CommitCounter: TransactionObserver, Sendable {
+final class CommitCounter: TransactionObserver, Sendable {
   private let open = Mutex(OperationCounts())
   private let didCommit: @Sendable (OperationCounts) -> Void
 
@@ -52,13 +52,13 @@ package final class CommitCounter: TransactionObserver, Sendable {
 
   // MARK: The end of the transaction
 
-  package func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
-  package func databaseDidChange(with event: DatabaseEvent) {}
+  func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
+  func databaseDidChange(with event: DatabaseEvent) {}
 
-  package func databaseDidCommit(_ db: Database) {
+  func databaseDidCommit(_ db: Database) {
     let counts = take()
     if counts != OperationCounts() { didCommit(counts) }
   }
 
-  package func databaseDidRollback(_ db: Database) { _ = take() }
+  func databaseDidRollback(_ db: Database) { _ = take() }
 }

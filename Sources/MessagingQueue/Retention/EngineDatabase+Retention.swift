@@ -4,7 +4,7 @@ package import GRDB
 extension EngineDatabase {
   /// Sets how long a channel keeps messages; it applies from the next sweep and the next
   /// acknowledgement on.
-  package func setRetention(
+  func setRetention(
     _ retention: Retention, of channel: Channel, in db: Database
   ) throws {
     try db.cachedStatement(
@@ -21,7 +21,7 @@ extension EngineDatabase {
   }
 
   /// The retention of a channel; the default if the channel does not exist.
-  package static func retention(of channel: Channel, _ db: Database) throws -> Retention {
+  static func retention(of channel: Channel, _ db: Database) throws -> Retention {
     let select = try db.cachedStatement(
       sql: """
         SELECT keeps_acknowledged, discards_unacknowledged, longest_age, most_messages, most_bytes
@@ -41,7 +41,7 @@ extension EngineDatabase {
   /// its limits.
   ///
   /// - Returns: where to continue; nil after all messages over the limits.
-  package func sweep(
+  func sweep(
     _ channel: Channel, after start: Timetoken?, count: Int, in db: Database
   ) throws -> RetentionSweep.Step {
     let retention = try Self.retention(of: channel, db)
@@ -56,7 +56,7 @@ extension EngineDatabase {
   }
 
   /// Channels that have limits.
-  package static func limitedChannels(_ db: Database) throws -> [Channel] {
+  static func limitedChannels(_ db: Database) throws -> [Channel] {
     try String.fetchAll(
       db.cachedStatement(
         sql: """
@@ -70,12 +70,12 @@ extension EngineDatabase {
 
 extension EngineDatabase {
   /// The pages of the file, and the free ones among them.
-  package struct FileUse: Sendable, Equatable {
-    package let pageCount: Int
-    package let freePageCount: Int
+  struct FileUse: Sendable, Equatable {
+    let pageCount: Int
+    let freePageCount: Int
   }
 
-  package static func fileUse(_ db: Database) throws -> FileUse {
+  static func fileUse(_ db: Database) throws -> FileUse {
     FileUse(
       pageCount: try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0,
       freePageCount: try Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0)
@@ -84,17 +84,10 @@ extension EngineDatabase {
   /// Gives up to `pageCount` free pages back; the file shrinks with the next checkpoint.
   ///
   /// - Returns: how many pages are still free.
-  package static func giveBack(pageCount: Int, _ db: Database) throws -> Int {
+  static func giveBack(pageCount: Int, _ db: Database) throws -> Int {
     // Each step of the statement frees one page, so it must run to its end.
     _ = try Row.fetchAll(db, sql: "PRAGMA incremental_vacuum(\(pageCount))")
     return try fileUse(db).freePageCount
-  }
-
-  /// Copies the log into the database and truncates it, as far as readers allow.
-  ///
-  /// Call it outside a transaction.
-  package static func emptyLog(_ db: Database) throws {
-    try db.checkpoint(.truncate)
   }
 }
 

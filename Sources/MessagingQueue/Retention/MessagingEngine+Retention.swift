@@ -14,7 +14,10 @@ extension MessagingEngine {
   public func setRetention(
     _ retention: Retention, of channel: Channel
   ) async throws(EngineError) {
-    try await running().setRetention(retention, of: channel)
+    try retention.check()
+    try await commit(during: "setting a retention") { tables, db in
+      try tables.setRetention(retention, of: channel, in: db)
+    }
   }
 
   /// How long a channel keeps messages; the default if the channel does not exist.
@@ -39,8 +42,16 @@ extension MessagingEngine {
   public func purge(
     _ channel: Channel, before end: Timetoken? = nil
   ) async throws(EngineError) -> Int {
-    let total = try await running().purge(channel, before: end)
-    if total > 0 { try await emptyLog() }
+    let step = 500
+    var total = 0
+    while true {
+      let count = try await commit(during: "purging") { tables, db in
+        try tables.purge(channel, before: end, count: step, in: db)
+      }
+      total += count
+      if count < step { break }
+    }
+    if total > 0 { try await truncateWriteAheadLog() }
     return total
   }
 
@@ -51,9 +62,9 @@ extension MessagingEngine {
   /// - Throws: the errors of ``purge(_:before:)``.
   @discardableResult
   public func compact() async throws(EngineError) -> Int {
-    let maintenance = Maintenance(operations: try running())
+    let maintenance = Maintenance(engine: self)
     let pageCount = try await maintenance.giveBack { _ in 0 }
-    try await emptyLog()
+    try await truncateWriteAheadLog()
     return pageCount * 4096
   }
 
@@ -66,22 +77,23 @@ extension MessagingEngine {
   /// - Throws: the errors of ``purge(_:before:)``.
   @discardableResult
   public func maintain() async throws(EngineError) -> Int {
-    let maintenance = Maintenance(operations: try running())
+    let maintenance = Maintenance(engine: self)
     let count = try await maintenance.sweep()
     _ = try await maintenance.giveBack(sparing: Maintenance.spare)
     return count
   }
 
-  /// Copies the log into the database and truncates it, as far as readers allow.
-  func emptyLog() async throws(EngineError) {
-    let pool = try running().tables.pool
+  /// Copies the write-ahead log into the database and truncates it, as far as readers allow.
+  func truncateWriteAheadLog() async throws(EngineError) {
+    try requireRunning()
+    let pool = tables.pool
     let outcome: Result<Void, EngineError> = await withCheckedContinuation { continuation in
       pool.asyncWriteWithoutTransaction { db in
         continuation.resume(
           returning: Result { () throws(EngineError) in
             try translatingErrors(during: "emptying the log") {
               do {
-                try EngineDatabase.emptyLog(db)
+                try db.checkpoint(.truncate)
               } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
                 // A reader is active: a later checkpoint does it.
               }

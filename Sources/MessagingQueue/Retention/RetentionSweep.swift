@@ -11,23 +11,20 @@ struct Maintenance: Sendable {
   /// Free pages to keep for new messages, unless a tenth of the file is more.
   static let sparePageCount = 1024
 
-  let operations: QueueOperations
-
-  private var commits: CommitQueue { operations.commits }
+  let engine: MessagingEngine
 
   /// Removes messages over the limits of their channels.
   ///
   /// - Returns: how many messages were removed.
   func sweep() async throws(EngineError) -> Int {
-    let channels = try await commits.run(during: "looking for limits") { db in
+    let channels = try await engine.commit(during: "looking for limits") { _, db in
       try EngineDatabase.limitedChannels(db)
     }
     var total = 0
     for channel in channels {
       var last: Timetoken?
       repeat {
-        let step = try await commits.run(during: "retention") {
-          [last, tables = operations.tables] db in
+        let step = try await engine.commit(during: "retention") { [last] tables, db in
           try tables.sweep(channel, after: last, count: Self.messagesAtOnce, in: db)
         }
         total += step.removedCount
@@ -45,7 +42,7 @@ struct Maintenance: Sendable {
   {
     var total = 0
     while true {
-      let count = try await commits.run(during: "giving space back") { db in
+      let count = try await engine.commit(during: "giving space back") { _, db in
         let use = try EngineDatabase.fileUse(db)
         let count = min(use.freePageCount - spare(use), Self.pagesAtOnce)
         return count > 0
@@ -63,13 +60,13 @@ struct Maintenance: Sendable {
 }
 
 /// One transaction's part of a sweep through the oldest messages of a channel.
-package struct RetentionSweep {
+struct RetentionSweep {
   /// The result of the transaction.
-  package struct Step: Sendable {
+  struct Step: Sendable {
     /// Messages removed.
-    package var removedCount = 0
+    var removedCount = 0
     /// Where to continue; nil at the end.
-    package var last: Timetoken?
+    var last: Timetoken?
   }
 
   private let channelID: Int64

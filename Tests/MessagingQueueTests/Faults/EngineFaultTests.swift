@@ -3,6 +3,7 @@ import FileRecording
 import Foundation
 import GRDB
 import MessagingQueue
+import QueueFixture
 import SystemPackage
 import Testing
 
@@ -84,7 +85,7 @@ import Testing
   private static func start() throws -> RecordedEngine {
     let start = try RecordedEngine()
     let pool = try start.openPool(isRecorded: false)
-    _ = try EngineDatabase(pool: pool, time: start.time)
+    _ = try TestQueue(pool: pool, time: start.time)
     try pool.write { try $0.execute(sql: "CREATE TABLE invoice (number INTEGER PRIMARY KEY)") }
     try pool.close()
     return start

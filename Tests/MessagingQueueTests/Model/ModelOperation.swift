@@ -11,7 +11,7 @@ struct ModelOperation {
     case nothing
   }
 
-  let work: @Sendable (QueueOperations) async throws -> Answer
+  let work: @Sendable (MessagingEngine) async throws -> Answer
   /// Compares the answer with the model's.
   let compare: (inout ModelRun, Result<Answer, any Error>) throws -> Bool
 
@@ -24,7 +24,7 @@ struct ModelOperation {
   /// An operation whose answer is a count.
   fileprivate static func count(
     _ name: String, _ expected: @escaping (inout ModelRun) -> Int,
-    _ work: @escaping @Sendable (QueueOperations) async throws -> Int
+    _ work: @escaping @Sendable (MessagingEngine) async throws -> Int
   ) -> ModelOperation {
     ModelOperation(work: { .count(try await work($0)) }) { run, result in
       guard case .count(let count) = try result.get() else { return false }
@@ -110,9 +110,9 @@ extension ModelRun {
     let consumer = consumers.randomElement(using: &random) ?? .default
     let count = Int.random(in: 1..<6, using: &random)
     let lease = Int.random(in: 1..<30, using: &random)
-    return ModelOperation(work: { operations in
+    return ModelOperation(work: { engine in
       .deliveries(
-        try await operations.receive(
+        try await engine.receive(
           from: channel, for: consumer, maximumCount: count, lease: .seconds(lease)))
     }) { run, result in
       guard case .deliveries(let deliveries) = try result.get() else { return false }
@@ -132,11 +132,11 @@ extension ModelRun {
 
   private mutating func settle(
     _ kind: String,
-    _ work: @escaping @Sendable (QueueOperations, LeaseToken) async throws -> Void
+    _ work: @escaping @Sendable (MessagingEngine, LeaseToken) async throws -> Void
   ) throws -> ModelOperation {
     guard let token = tokens.randomElement(using: &random) else { return try publish() }
-    return ModelOperation(work: { operations in
-      try await work(operations, token)
+    return ModelOperation(work: { engine in
+      try await work(engine, token)
       return .nothing
     }) { run, result in
       let failure = code { _ = try result.get() }
@@ -165,11 +165,11 @@ extension ModelRun {
     let refused = Message(channel: channel, payload: Array("refused".utf8))
     var before = Message(channel: channel, payload: Array("never".utf8))
     before.deduplicationID = deduplicationID()
-    return ModelOperation(work: { [before] operations in
+    return ModelOperation(work: { [before] engine in
       switch kind {
-      case 0: try await operations.addConsumer(.default, of: channel, maximumAttempts: 0)
-      case 1: _ = try await operations.publish([refused])
-      default: _ = try await operations.publish([before, refused])
+      case 0: try await engine.addConsumer(.default, of: channel, maximumAttempts: 0)
+      case 1: _ = try await engine.publish([refused])
+      default: _ = try await engine.publish([before, refused])
       }
       return .nothing
     }) { run, result in
@@ -186,8 +186,8 @@ extension ModelRun {
     switch Int.random(in: 0..<7, using: &random) {
     case 0...1:
       let most = Int.random(in: 1..<4, using: &random)
-      return ModelOperation(work: { operations in
-        try await operations.addConsumer(consumer, of: channel, maximumAttempts: most)
+      return ModelOperation(work: { engine in
+        try await engine.addConsumer(consumer, of: channel, maximumAttempts: most)
         return .nothing
       }) { run, result in
         _ = try result.get()
@@ -214,10 +214,10 @@ extension ModelRun {
 
   private mutating func purge() -> ModelOperation {
     let (channel, end) = (channel, model.log.randomElement(using: &random)?.timetoken)
-    return ModelOperation(work: { operations in
-      let tables = operations.tables
+    return ModelOperation(work: { engine in
+      let tables = engine.tables
       return .timetokens(
-        try await operations.commits.run(during: "purging") { db in
+        try await engine.commits.run(during: "purging") { db in
           let found = try Int64.fetchAll(
             db, sql: "SELECT timetoken FROM message WHERE timetoken < ?",
             arguments: [end?.rawValue ?? .max])

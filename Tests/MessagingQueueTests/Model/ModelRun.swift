@@ -109,7 +109,7 @@ struct ModelRun {
     }
     for consumer in consumers {
       let dead = try engine.pool.read { db in
-        try queue.tables.deadLetters(
+        try queue.engine.tables.deadLetters(
           of: channel, for: consumer, after: nil, maximumCount: 100_000, in: db)
       }
       let texts = dead.map { String(decoding: $0.payload, as: UTF8.self) }

@@ -13,8 +13,8 @@ import Testing
 
   private func publication(
     _ previous: Int64, _ range: ClosedRange<Int64>
-  ) -> LocalPublications.Publication {
-    LocalPublications.Publication(
+  ) -> LocalPublications.PublishedRange {
+    LocalPublications.PublishedRange(
       previous: previous, first: range.lowerBound, last: range.upperBound)
   }
 

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import MessagingQueue
+import QueueFixture
 import Testing
 
 @Suite struct WakeTests {
@@ -54,20 +55,20 @@ import Testing
   }
 
   @Test func `a rollback wakes no waiter`() async throws {
-    let notifier = ChangeNotifier()
     let plain = try PlainEngine()
-    let database = try EngineDatabase(pool: plain.pool, time: plain.time, notifier: notifier)
+    let engine = plain.database.engine
+    let notifier = engine.notifier
     let count = notifier.generation
     try await plain.pool.writeWithoutTransaction { db in
       try db.inTransaction(.immediate) {
-        _ = try database.publish([Message(channel: channel, payload: [1])], in: db)
+        try engine.publish([Message(channel: channel, payload: [1])], in: db)
         return .rollback
       }
     }
     #expect(notifier.generation == count)
     try await plain.pool.writeWithoutTransaction { db in
       try db.inTransaction(.immediate) {
-        _ = try database.publish([Message(channel: channel, payload: [1])], in: db)
+        try engine.publish([Message(channel: channel, payload: [1])], in: db)
         #expect(notifier.generation == count)
         return .commit
       }

@@ -4,54 +4,53 @@ package import GRDB
 package import MessagingQueue
 import Synchronization
 
-/// A database of messages with the operations of ``MessagingEngine``, for a test that waits for
-/// each.
+/// A ``MessagingEngine`` for a test that waits for each operation.
 ///
 /// An operation runs on threads of its own, so a test can block the thread that calls it.
 package final class TestQueue: Sendable {
-  package let tables: EngineDatabase
-  package let operations: QueueOperations
+  package let engine: MessagingEngine
   private let pool: DatabasePool
 
   package init(
     pool: DatabasePool, time: any TimeSource,
     configuration: EngineConfiguration = EngineConfiguration(),
-    didCommit: @escaping @Sendable (CommitReport) -> Void = { _ in }
+    reportCommit: @escaping @Sendable (CommitReport) -> Void = { _ in }
   ) throws(EngineError) {
     self.pool = pool
-    tables = try EngineDatabase(pool: pool, time: time, configuration: configuration)
-    operations = QueueOperations(tables, didCommit: didCommit)
+    engine = try MessagingEngine(
+      pool: pool, time: time, configuration: configuration, isSecured: false,
+      reportCommit: reportCommit)
   }
 
   /// Runs one operation, and waits until it has returned.
   package func wait<Answer: Sendable>(
-    _ body: @escaping @Sendable (QueueOperations) async throws -> Answer
+    _ body: @escaping @Sendable (MessagingEngine) async throws -> Answer
   ) throws -> Answer {
     try begin(body).wait()
   }
 
   /// Runs operations that wait together, in this order, so that they share a commit.
   package func together<Answer: Sendable>(
-    _ bodies: [@Sendable (QueueOperations) async throws -> Answer]
+    _ bodies: [@Sendable (MessagingEngine) async throws -> Answer]
   ) -> [Result<Answer, any Error>] {
     let leave = DispatchSemaphore(value: 0)
     pool.asyncWriteWithoutTransaction { _ in leave.wait() }
     var calls: [Call<Answer>] = []
     for body in bodies {
       calls.append(begin(body))
-      while operations.commits.waitingCount < calls.count { usleep(50) }
+      while engine.waitingCount < calls.count { usleep(50) }
     }
     leave.signal()
     return calls.map { call in Result { try call.wait() } }
   }
 
   private func begin<Answer: Sendable>(
-    _ body: @escaping @Sendable (QueueOperations) async throws -> Answer
+    _ body: @escaping @Sendable (MessagingEngine) async throws -> Answer
   ) -> Call<Answer> {
     let call = Call<Answer>()
-    Task(executorPreference: Threads.shared) { [operations] in
+    Task(executorPreference: Threads.shared) { [engine] in
       do {
-        call.finish(.success(try await body(operations)))
+        call.finish(.success(try await body(engine)))
       } catch {
         call.finish(.failure(error))
       }
@@ -97,8 +96,9 @@ extension TestQueue {
     }
   }
 
+  /// On the calling thread: a read of the engine needs the cooperative pool.
   package func statistics() throws -> EngineStatistics {
-    try pool.read { db in try tables.statistics(db) }
+    try pool.read { db in try engine.tables.statistics(db) }
   }
 }
 

@@ -1,0 +1,67 @@
+internal import GRDB
+
+/// The step at which a transaction failed, with its error.
+///
+/// It tells whether changes can be on the disk. Only a COMMIT that met an I/O error or ran out of
+/// memory leaves that open. Its last frame is then possibly written whole, and a start after a
+/// crash would find it.
+enum TransactionFailure: Error {
+  /// The write lock was not available.
+  case beginning(any Error)
+  /// A statement failed, and the transaction was rolled back.
+  case working(any Error)
+  /// The COMMIT failed.
+  case committing(any Error)
+}
+
+extension EngineError {
+  init(_ failure: TransactionFailure, during operation: String) {
+    switch failure {
+    case .beginning(let error), .working(let error):
+      self.init(translating: error, during: operation)
+    case .committing(let error):
+      if let error = error as? DatabaseError,
+        [.SQLITE_IOERR, .SQLITE_NOMEM].contains(error.resultCode)
+      {
+        self.init(
+          .outcomeUnknown,
+          "\(operation): the commit failed while it was written; whether it is on the disk is unknown",
+          hint:
+            "look at the system's log for errors of the disk, and retry with the deduplication id",
+          underlying: DatabaseError(resultCode: error.extendedResultCode))
+      } else {
+        self.init(translating: error, during: operation)
+      }
+    }
+  }
+}
+
+extension Database {
+  /// Runs `body` with the write lock, which it takes first and always releases.
+  ///
+  /// It works like GRDB's `inTransaction(.immediate)`, but with cached statements: compiling them
+  /// takes longer than running them.
+  func inImmediateTransaction<Result>(
+    _ body: () throws -> Result
+  ) throws(TransactionFailure) -> Result {
+    do {
+      try cachedStatement(sql: "BEGIN IMMEDIATE TRANSACTION").execute()
+    } catch {
+      throw .beginning(error)
+    }
+    let result: Result
+    do {
+      result = try body()
+    } catch {
+      try? rollback()
+      throw .working(error)
+    }
+    do {
+      try cachedStatement(sql: "COMMIT TRANSACTION").execute()
+    } catch {
+      try? rollback()
+      throw .committing(error)
+    }
+    return result
+  }
+}

@@ -1,0 +1,75 @@
+internal import GRDB
+
+extension MessagingEngine {
+  /// Adds a consumer that begins with the oldest message of a channel, or changes its limit of
+  /// attempts.
+  ///
+  /// Without this call, the first receive adds the consumer, without a limit. Messages published
+  /// before a consumer exists reach it as long as the log still has them.
+  ///
+  /// - Parameter maximumAttempts: how often the consumer gets a message before it becomes a dead
+  ///   letter; at least 1. Default: nil, no limit.
+  /// - Throws: `invalidArgument`, `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`.
+  public func addConsumer(
+    _ consumer: Consumer, of channel: Channel, maximumAttempts: Int? = nil
+  ) async throws(EngineError) {
+    try await commit(during: "adding a consumer") { tables, db in
+      try tables.addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts, in: db)
+    }
+  }
+
+  /// Removes a consumer, its deliveries and its dead letters.
+  ///
+  /// The log then drops the messages that no other consumer needs, unless the channel keeps them.
+  /// After the channel's last consumer is removed, the log drops none.
+  ///
+  /// - Returns: whether the consumer existed.
+  @discardableResult
+  public func removeConsumer(
+    _ consumer: Consumer, of channel: Channel
+  ) async throws(EngineError) -> Bool {
+    try await commit(during: "removing a consumer") { tables, db in
+      try tables.removeConsumer(consumer, of: channel, in: db)
+    }
+  }
+
+  /// A consumer's dead letters in the order of the log, at most `maximumCount` of them.
+  ///
+  /// - Parameter timetoken: the list begins after this place. Default: nil, with the oldest.
+  public func deadLetters(
+    of channel: Channel, for consumer: Consumer = .default, after timetoken: Timetoken? = nil,
+    maximumCount: Int = 100
+  ) async throws(EngineError) -> [DeadLetter] {
+    try await reader.read(during: "reading dead letters") { [tables] db in
+      try tables.deadLetters(
+        of: channel, for: consumer, after: timetoken, maximumCount: maximumCount, in: db)
+    }
+  }
+
+  /// Returns dead letters to their consumer: ready immediately, with no attempts counted and their
+  /// history kept.
+  ///
+  /// - Parameter timetokens: the dead letters to return. Default: nil, all.
+  /// - Returns: how many were returned.
+  @discardableResult
+  public func redrive(
+    _ timetokens: [Timetoken]? = nil, of channel: Channel, for consumer: Consumer = .default
+  ) async throws(EngineError) -> Int {
+    try await commit(during: "redriving") { tables, db in
+      try tables.redrive(timetokens, of: channel, for: consumer, in: db)
+    }
+  }
+
+  /// Removes dead letters for good.
+  ///
+  /// - Parameter timetokens: the dead letters to remove. Default: nil, all.
+  /// - Returns: how many were removed.
+  @discardableResult
+  public func removeDeadLetters(
+    _ timetokens: [Timetoken]? = nil, of channel: Channel, for consumer: Consumer = .default
+  ) async throws(EngineError) -> Int {
+    try await commit(during: "removing dead letters") { tables, db in
+      try tables.removeDeadLetters(timetokens, of: channel, for: consumer, in: db)
+    }
+  }
+}
