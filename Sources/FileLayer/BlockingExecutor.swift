@@ -14,9 +14,21 @@ package func onBlockingThread<Value: Sendable, Failure: Error>(
   return try result.get()
 }
 
-/// A serial executor for an actor whose work blocks: key derivation, flock, fsync, SQLite.
+/// An actor whose work blocks: key derivation, flock, fsync, SQLite.
 ///
 /// The cooperative pool has as many threads as there are cores and must never wait for a disk.
+package protocol BlockingActor: Actor {
+  /// The actor's own executor.
+  nonisolated var executor: BlockingExecutor { get }
+}
+
+extension BlockingActor {
+  package nonisolated var unownedExecutor: UnownedSerialExecutor {
+    unsafe executor.asUnownedSerialExecutor()
+  }
+}
+
+/// A serial executor with a thread that can block; see ``BlockingActor``.
 package final class BlockingExecutor: SerialExecutor {
   private let queue: DispatchQueue
 

@@ -10,13 +10,9 @@ internal import VaultCrypto
 /// can wait for locks and disks.
 ///
 /// Across processes `messaging.lock` has the same effect: every protocol takes it first.
-actor DatabaseCoordinator {
+actor DatabaseCoordinator: BlockingActor {
   let home: DataVaultHome
-  private let executor = BlockingExecutor(label: "datavault.database-keeper")
-
-  nonisolated var unownedExecutor: UnownedSerialExecutor {
-    unsafe executor.asUnownedSerialExecutor()
-  }
+  let executor = BlockingExecutor(label: "datavault.database-keeper")
 
   init(home: DataVaultHome) {
     self.home = home

@@ -10,17 +10,13 @@ internal import VaultCrypto
 /// and disks.
 ///
 /// Across processes `<database>-lock` has the same effect.
-actor ProfileCoordinator {
+actor ProfileCoordinator: BlockingActor {
   private let vault: Vault
   private let name: String
   let path: FilePath
   let fileSystem: any FileSystem
   let baseVFS: String
-  private let executor = BlockingExecutor(label: "datavault.profile-keeper")
-
-  nonisolated var unownedExecutor: UnownedSerialExecutor {
-    unsafe executor.asUnownedSerialExecutor()
-  }
+  let executor = BlockingExecutor(label: "datavault.profile-keeper")
 
   init(vault: Vault, name: String, path: FilePath, fileSystem: any FileSystem, baseVFS: String) {
     self.vault = vault

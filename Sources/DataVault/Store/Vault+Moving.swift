@@ -134,12 +134,8 @@ extension Vault {
 }
 
 /// Copies the bytes of vaults between stores and files, on an executor that can block.
-actor VaultMover {
-  private nonisolated let executor = BlockingExecutor(label: "datavault.mover")
-
-  nonisolated var unownedExecutor: UnownedSerialExecutor {
-    unsafe executor.asUnownedSerialExecutor()
-  }
+actor VaultMover: BlockingActor {
+  let executor = BlockingExecutor(label: "datavault.mover")
 
   func copy(
     _ id: VaultID, from source: any VaultStore, to target: any VaultStore

@@ -1,13 +1,9 @@
 internal import FileLayer
 
 /// Operations on whole vaults, on an executor that can block.
-actor VaultOperations {
+actor VaultOperations: BlockingActor {
   let store: any VaultStore
-  private nonisolated let executor = BlockingExecutor(label: "datavault.operations")
-
-  nonisolated var unownedExecutor: UnownedSerialExecutor {
-    unsafe executor.asUnownedSerialExecutor()
-  }
+  let executor = BlockingExecutor(label: "datavault.operations")
 
   init(_ store: any VaultStore) {
     self.store = store

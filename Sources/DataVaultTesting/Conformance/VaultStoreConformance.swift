@@ -126,14 +126,10 @@ public struct VaultStoreConformance: Sendable {
 }
 
 /// Runs checks on an executor that can block.
-actor Runner {
+actor Runner: BlockingActor {
   private let conformance: VaultStoreConformance
   private let check: VaultStoreConformance.Check
-  private nonisolated let executor = BlockingExecutor(label: "datavault.conformance")
-
-  nonisolated var unownedExecutor: UnownedSerialExecutor {
-    unsafe executor.asUnownedSerialExecutor()
-  }
+  let executor = BlockingExecutor(label: "datavault.conformance")
 
   init(conformance: VaultStoreConformance, check: VaultStoreConformance.Check) {
     self.conformance = conformance

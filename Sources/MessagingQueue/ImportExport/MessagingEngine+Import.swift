@@ -73,13 +73,9 @@ extension MessagingEngine {
 }
 
 /// Reads a file of messages on a thread that can wait for the disk.
-private actor ImportWorker {
-  private let executor = BlockingExecutor(label: "datavault.import")
+private actor ImportWorker: BlockingActor {
+  let executor = BlockingExecutor(label: "datavault.import")
   private var reading: ImportReading?
-
-  nonisolated var unownedExecutor: UnownedSerialExecutor {
-    unsafe executor.asUnownedSerialExecutor()
-  }
 
   func check(
     _ path: FilePath, _ tables: EngineDatabase, progress: (ExchangeProgress) -> Void

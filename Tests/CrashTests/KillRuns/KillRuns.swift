@@ -7,7 +7,7 @@ import GRDB
 /// After some kills, a stock SQLite writes to the files. After each kill, no file shows plaintext,
 /// the database opens, it is intact, and every page of it opens. The received messages are the sent
 /// ones from the first line on, and no acknowledged message is missing.
-actor KillRuns {
+actor KillRuns: BlockingActor {
   struct Totals: Sendable {
     var runs = 0
     var acknowledged = 0
@@ -26,7 +26,7 @@ actor KillRuns {
   private static let runsPerHome = 25
   private static let channel = "numbered-channel"
 
-  private let executor = BlockingExecutor(label: "kill-runs")
+  let executor = BlockingExecutor(label: "kill-runs")
   private let search = FileSearch(
     texts: [
       NumberedLines.canary, Array(channel.utf8), Array(CommandLineTool.password.utf8),
@@ -34,11 +34,6 @@ actor KillRuns {
     ])
   private var random: SplitMix
   private var totals = Totals()
-
-  /// An executor of its own, as waiting for processes would block the cooperative pool.
-  nonisolated var unownedExecutor: UnownedSerialExecutor {
-    unsafe executor.asUnownedSerialExecutor()
-  }
 
   init(seed: UInt64) {
     random = SplitMix(seed: seed)

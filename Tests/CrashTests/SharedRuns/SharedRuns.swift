@@ -8,7 +8,7 @@ import Glibc
 /// A message that was acknowledged to its publisher is in the queue once, or a receiver has
 /// acknowledged it. Acknowledged messages are not delivered again; all others are, but not before
 /// their leases end. Messages of a key are in order.
-actor SharedRuns {
+actor SharedRuns: BlockingActor {
   struct Totals: Sendable {
     var runs = 0
     var killed = 0
@@ -36,15 +36,10 @@ actor SharedRuns {
   private static let runsPerHome = 20
   private static let publisherCount = 2
 
-  private let executor = BlockingExecutor(label: "shared-runs")
+  let executor = BlockingExecutor(label: "shared-runs")
   private let search = FileSearch(texts: [NumberedLines.canary])
   private var random: SplitMix
   private var totals = Totals()
-
-  /// An executor of its own, as waiting for processes would block the cooperative pool.
-  nonisolated var unownedExecutor: UnownedSerialExecutor {
-    unsafe executor.asUnownedSerialExecutor()
-  }
 
   init(seed: UInt64) {
     random = SplitMix(seed: seed)
