@@ -42,24 +42,24 @@ struct PublishCommand: AsyncParsableCommand {
     let prototype = try message.message(to: Channel(channel))
     try prototype.check(EngineConfiguration(), as: "the message")
     let engine = try await EngineAccess(home: try home.home(), credentials: credentials).start()
-    var publication = Publication(
+    var run = PublishRun(
       engine: engine, prototype: prototype, reportsCommits: isJSON)
     do {
-      try await publication.publish(
+      try await run.publish(
         from: STDIN_FILENO, format: isNDJSON ? .ndjson : .lines)
     } catch {
       try? await engine.stop()
-      throw publication.account(for: error)
+      throw run.account(for: error)
     }
     try await engine.stop()
-    if !isJSON { try confirm("published \(publication.messageCount) messages") }
+    if !isJSON { try confirm("published \(run.messageCount) messages") }
   }
 }
 
 /// One run of `queue publish`.
 ///
 /// It collects lines into batches and commits each batch.
-struct Publication {
+struct PublishRun {
   private static let maximumBatchCount = 1000
   private static let maximumBatchByteCount = 1 << 20
   /// How long the input can pause before the batch is committed.
@@ -87,7 +87,6 @@ struct Publication {
   mutating func publish(
     from descriptor: Int32, format: MessageFormat
   ) async throws {
-    let limit = engine.configuration.maximumPayloadByteCount
     var reader = LineReader(
       descriptor: descriptor,
       maximumLineByteCount: format.maximumLineByteCount(engine.configuration))
@@ -102,13 +101,16 @@ struct Publication {
           try await commit()
           throw error
         }
-        if let message {
-          guard message.payload.count <= limit else { try await refuseLine(limit: limit) }
-          try await append(message)
-        }
+        if let message { try await append(message) }
       case .tooLong:
+        // The line is not read whole, so the engine cannot check it.
         lineCount += 1
-        try await refuseLine(limit: limit)
+        try await commit()
+        throw CommandFailure(
+          .badData,
+          "line \(lineCount) exceeds the limit of "
+            + "\(engine.configuration.maximumPayloadByteCount) bytes",
+          hint: "split the line, and publish from that line on")
       case .pause:
         try await commit()
       case .end:
@@ -141,14 +143,6 @@ struct Publication {
     batchByteCount += byteCount
     batchedLineCount = lineCount
     if batch.count == Self.maximumBatchCount { try await commit() }
-  }
-
-  /// Publishes the lines before the refused one, then throws.
-  private mutating func refuseLine(limit: Int) async throws -> Never {
-    try await commit()
-    throw CommandFailure(
-      .badData, "line \(lineCount) exceeds the limit of \(limit) bytes",
-      hint: "split the line, and publish from that line on")
   }
 
   private mutating func commit() async throws {

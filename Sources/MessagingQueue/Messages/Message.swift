@@ -93,7 +93,7 @@ extension Message {
       throw EngineError(
         .payloadTooLarge,
         "\(which) has \(payload.count) bytes, the limit is \(configuration.maximumPayloadByteCount)",
-        hint: "split it, or raise the engine's maximumPayloadByteCount")
+        hint: "split it; a program can raise its engine's maximumPayloadByteCount")
     }
     try checkHeaders(configuration, as: which)
     for (text, what) in [(orderingKey, "ordering key"), (deduplicationID, "deduplication id")] {
@@ -136,7 +136,7 @@ extension Message {
       throw EngineError(
         .payloadTooLarge,
         "\(which) has \(byteCount) bytes of headers, the limit is \(configuration.maximumHeaderByteCount)",
-        hint: "carry them in the payload, or raise the engine's maximumHeaderByteCount")
+        hint: "carry them in the payload; a program can raise its engine's maximumHeaderByteCount")
     }
   }
 }
