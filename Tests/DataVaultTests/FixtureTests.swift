@@ -66,7 +66,7 @@ import VaultCrypto
   @Test(arguments: VaultFixtures.idsOfNoVault)
   func `a vault whose id no vault can have is damaged`(name: String) async throws {
     let path = VaultFixtures.negativeDirectory.appending("\(name).vault")
-    #expect(await code { _ = try await Vault.exported(at: path) } == .damaged)
+    #expect(await code { _ = try await Vault.loadExportedVault(at: path) } == .damaged)
   }
 
   @Test(

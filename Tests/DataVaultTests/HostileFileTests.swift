@@ -23,7 +23,7 @@ import VaultCrypto
     _ = try await FastTestVault.create(.messaging, in: home.store, credentials: credentials("p"))
     let exported = home.path.appending("exported")
     try makeLarge(exported)
-    #expect(await code { _ = try await Vault.exported(at: exported) } == .damaged)
+    #expect(await code { _ = try await Vault.loadExportedVault(at: exported) } == .damaged)
     try makeLarge(home.file())
     #expect(await code { _ = try await FastTestVault.get(.messaging, in: home.store) } == .damaged)
     #expect(await code { try await Vault.delete(.messaging, in: home.store) } == .damaged)

@@ -98,7 +98,7 @@ import Testing
     let status = try #require(try LinuxFileSystem().status(of: file))
     #expect(status.permissions == [.ownerReadWrite])
     #expect(try LinuxFileSystem().read(file, maximumByteCount: 1 << 20) == bytes)
-    let exported = try await Vault.exported(at: file)
+    let exported = try await Vault.loadExportedVault(at: file)
     #expect(exported.id == .messaging)
     #expect(exported.isSecured)
     try await Vault.importVault(exported, into: memory)
@@ -144,19 +144,20 @@ import Testing
   @Test func `a missing file, a directory, other bytes and a symbolic link are not imported`()
     async throws
   {
-    #expect(await code { _ = try await Vault.exported(at: file) } == .doesNotExist)
-    #expect(await code { _ = try await Vault.exported(at: home.path) } == .damaged)
+    #expect(await code { _ = try await Vault.loadExportedVault(at: file) } == .doesNotExist)
+    #expect(await code { _ = try await Vault.loadExportedVault(at: home.path) } == .damaged)
     try LinuxFileSystem().make(file, with: Array("no vault".utf8))
-    #expect(await code { _ = try await Vault.exported(at: file) } == .damaged)
+    #expect(await code { _ = try await Vault.loadExportedVault(at: file) } == .damaged)
     symlink(file.string, home.path.appending("link").string)
     #expect(
-      await code { _ = try await Vault.exported(at: home.path.appending("link")) } == .unreadable)
+      await code { _ = try await Vault.loadExportedVault(at: home.path.appending("link")) }
+        == .unreadable)
   }
 
   @Test func `a vault imported under another id opens with the same password`() async throws {
     _ = try await make()
     try await Vault.export(.messaging, from: home.store, to: file)
-    let exported = try await Vault.exported(at: file)
+    let exported = try await Vault.loadExportedVault(at: file)
     let other = try VaultID("other")
     #expect(
       await code {
@@ -187,7 +188,7 @@ import Testing
     let left = #"{"version":1,"failures":40,"retryAt":9007199254740991,"openedAt":null}"#
     try memory.writeAttempts(Array("\(left)\n".utf8), for: other, durably: true)
     _ = try await Vault.importVault(
-      Vault.exported(at: file), as: other, with: .password(credentials("p")), into: memory,
+      Vault.loadExportedVault(at: file), as: other, with: .password(credentials("p")), into: memory,
       parameters: .cheap)
     let vault = try await FastTestVault.get(other, in: memory)
     #expect(try await vault.status().failedAttemptCount == 0)

@@ -45,8 +45,9 @@ extension Vault {
   ///
   /// - Throws: `doesNotExist` if the file does not exist; `unreadable`, also for a symbolic link;
   ///   `damaged`, also for a directory or a device; `newerVersion`.
-  public static func exported(at path: FilePath) async throws(VaultError) -> ExportedVault {
-    try await VaultMover().exported(at: path, in: LinuxFileSystem())
+  public static func loadExportedVault(at path: FilePath) async throws(VaultError) -> ExportedVault
+  {
+    try await VaultMover().loadExportedVault(at: path, in: LinuxFileSystem())
   }
 
   /// Adds an exported vault to a store, byte for byte; needs no password.
@@ -193,7 +194,7 @@ actor VaultMover: BlockingActor {
     }
   }
 
-  func exported(
+  func loadExportedVault(
     at path: FilePath, in fileSystem: any FileSystem
   ) throws(VaultError) -> ExportedVault {
     let bytes: [UInt8]?

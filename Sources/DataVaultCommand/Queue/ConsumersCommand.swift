@@ -143,7 +143,7 @@ struct ConsumerReport: Encodable {
     ready = statistics.readyCount
     leased = statistics.leasedCount
     delayed = statistics.delayedCount
-    waiting = statistics.waitingCount
+    waiting = statistics.blockedCount
     deadLetters = statistics.deadLetterCount
     oldestTimetoken = statistics.oldest?.description
     oldestAgeSeconds = statistics.oldestAge?.components.seconds

@@ -77,10 +77,10 @@ private struct DeadLettersReport: Encodable {
       Letter(
         timetoken: letter.timetoken.description, bytes: letter.payload.count,
         attempts: letter.attemptCount, reason: letter.reason,
-        died: DateArgument(ticks: letter.died).text,
+        died: DateArgument(ticks: letter.deadLetteredTicks).text,
         failures: letter.failures.map {
           Failure(
-            attempt: $0.attempt, time: DateArgument(ticks: $0.time).text, reason: $0.reason)
+            attempt: $0.attempt, time: DateArgument(ticks: $0.ticks).text, reason: $0.reason)
         })
     }
   }

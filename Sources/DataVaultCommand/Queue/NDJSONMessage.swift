@@ -25,7 +25,7 @@ struct NDJSONMessage {
     headers = delivery.headers
     priority = delivery.priority
     orderingKey = delivery.orderingKey
-    expires = delivery.expires
+    expires = delivery.expirationTicks
     attempt = delivery.attempt
     token = withToken ? delivery.token.description : nil
   }
@@ -37,8 +37,8 @@ struct NDJSONMessage {
     headers = message.headers
     priority = message.priority
     orderingKey = message.orderingKey
-    expires = message.expires
-    due = message.due
+    expires = message.expirationTicks
+    due = message.availabilityTicks
   }
 
   /// The line, newline included.
@@ -194,7 +194,7 @@ extension NDJSONMessage {
     if let timeToLive { message.timeToLive = timeToLive.duration }
     if let expires {
       message.timeToLive = nil
-      message.expires = expires.ticks
+      message.expirationTicks = expires.ticks
     }
   }
 

@@ -124,7 +124,7 @@ struct ImportCommand: AsyncParsableCommand {
     guard !file.isEmpty else { throw CommandFailure(.usage, "the name of the file is empty") }
     let name = try name.map { try VaultID($0) }
     let home = try home.home()
-    let exported = try await Vault.exported(at: FilePath(file))
+    let exported = try await Vault.loadExportedVault(at: FilePath(file))
     let id = name ?? exported.id
     // Before the command asks for a password.
     if try credentials.requiresSecuredVault(), !exported.isSecured {

@@ -130,7 +130,7 @@ struct DeliveryTable {
       return
     }
     let attemptCount: Int = row[0]
-    let failure = DeliveryFailure(attempt: attemptCount, time: time, reason: reason)
+    let failure = DeliveryFailure(attempt: attemptCount, ticks: time, reason: reason)
     try db.cachedStatement(sql: "INSERT INTO dead_letter VALUES (?, ?, ?, ?, ?, ?)")
       .execute(arguments: [
         consumer.id, timetoken.rawValue, attemptCount, reason, time, failure.appended(to: row[2]),

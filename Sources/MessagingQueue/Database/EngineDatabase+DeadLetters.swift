@@ -19,7 +19,7 @@ extension EngineDatabase {
         timetoken: Timetoken(unchecked: row[0]), channel: record.channel,
         consumer: record.consumer, payload: try row.bytes(at: 6),
         headers: try HeaderCoding.decode(row[5]), attemptCount: row[1], reason: row[2],
-        died: row[3], failures: DeliveryFailure.list(row[4]))
+        deadLetteredTicks: row[3], failures: DeliveryFailure.list(row[4]))
     }
   }
 

@@ -100,7 +100,7 @@ struct Publication {
     let timetoken = try clock.next()
     try insert.execute(
       timetoken.rawValue, gain.channelID, message.priority.rawValue, due(message),
-      message.expires ?? message.timeToLive.map { now + WallTime.ticks(of: $0) },
+      message.expirationTicks ?? message.timeToLive.map { now + WallTime.ticks(of: $0) },
       message.orderingKey, HeaderCoding.encode(message.headers), message.payload)
     if let id = message.deduplicationID {
       try deduplication.remember(id, of: timetoken, until: now + WallTime.ticks(of: window))

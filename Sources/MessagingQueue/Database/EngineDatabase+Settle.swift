@@ -48,7 +48,7 @@ extension EngineDatabase {
         try deliveries.moveToDeadLetters(leased.timetoken, reason: reason, at: now)
         return true
       }
-      let failure = DeliveryFailure(attempt: leased.attemptCount, time: now, reason: reason)
+      let failure = DeliveryFailure(attempt: leased.attemptCount, ticks: now, reason: reason)
       try update.execute(arguments: [
         boot, until, failure.appended(to: leased.failures), consumer.id, leased.timetoken.rawValue,
       ])

@@ -167,7 +167,7 @@ struct Receiver {
     let failures =
       ready.endedLease
       ? DeliveryFailure(
-        attempt: ready.attemptCount, time: clock.wallNow, reason: DeliveryFailure.leaseEnded
+        attempt: ready.attemptCount, ticks: clock.wallNow, reason: DeliveryFailure.leaseEnded
       ).appended(to: ready.failures) : ready.failures
     try deliveries.lease(
       ready.timetoken, attempt: ready.attemptCount + 1, secret: token.secret, clock,
@@ -262,7 +262,7 @@ struct Receiver {
     reception.deliveries.append(
       Delivery(
         token: token, timetoken: token.timetoken, channel: consumer.channel, payload: payload,
-        headers: headers, priority: priority, orderingKey: orderingKey, expires: expires,
+        headers: headers, priority: priority, orderingKey: orderingKey, expirationTicks: expires,
         attempt: attempt))
     isFull = reception.deliveries.count == maximumCount
   }

@@ -114,7 +114,7 @@ private struct ConsumerReader {
       consumer: consumer, maximumAttempts: maximumAttempts,
       readyCount: try countAhead() &- aheadDelayed &+ behindReady,
       leasedCount: row["leased"], delayedCount: aheadDelayed + behindDelayed,
-      waitingCount: row["waiting"], deadLetterCount: row["dead"],
+      blockedCount: row["blocked"], deadLetterCount: row["dead"],
       oldest: oldest.map(Timetoken.init(unchecked:)), oldestAge: reader.age(of: oldest))
   }
 
@@ -140,7 +140,7 @@ private struct ConsumerReader {
       (SELECT count(*) FROM delivery WHERE consumer_id = :consumer AND held_until IS NOT NULL
         AND (held_boot, held_until) > (:boot, :now) AND lease IS NULL)
       + (SELECT count(*) FROM delivery WHERE consumer_id = :consumer AND due > :wall) AS delayed,
-      (SELECT count(*) FROM delivery WHERE consumer_id = :consumer AND is_blocked = 1) AS waiting,
+      (SELECT count(*) FROM delivery WHERE consumer_id = :consumer AND is_blocked = 1) AS blocked,
       (SELECT count(*) FROM dead_letter WHERE consumer_id = :consumer) AS dead,
       (SELECT timetoken FROM delivery WHERE consumer_id = :consumer
         AND (due IS NULL OR due <= :wall) AND (lease IS NOT NULL OR held_until IS NULL

@@ -54,6 +54,8 @@ struct TimetokenClock {
 /// Only times that must survive a reboot use this clock: delays of publishers, times to live, ages,
 /// and the deduplication window.
 enum WallTime {
+  static func date(_ ticks: Int64) -> Date { Date(timeIntervalSince1970: Double(ticks) / 1e7) }
+
   static func ticks(of time: UnixTime) -> Int64 { time.nanoseconds / 100 }
 
   static func ticks(of duration: Duration) -> Int64 {

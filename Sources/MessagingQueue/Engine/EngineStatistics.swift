@@ -32,17 +32,17 @@ public struct EngineStatistics: Sendable, Hashable {
     public internal(set) var delayedCount = 0
     /// Messages that wait for another with the same ordering key, as far as receives have read the
     /// log.
-    public internal(set) var waitingCount = 0
+    public internal(set) var blockedCount = 0
     /// Dead letters.
     public internal(set) var deadLetterCount = 0
-    /// The oldest message that is ready, leased or waiting.
+    /// The oldest message that is ready, leased or blocked.
     public internal(set) var oldest: Timetoken?
     /// How long ago that message was published, by the wall clock; this includes a delay that has
     /// ended.
     public internal(set) var oldestAge: Duration?
 
     /// Messages that are neither acknowledged nor dead letters.
-    public var messageCount: Int { readyCount + leasedCount + delayedCount + waitingCount }
+    public var messageCount: Int { readyCount + leasedCount + delayedCount + blockedCount }
   }
 
   /// Every channel that was ever published to, by name.

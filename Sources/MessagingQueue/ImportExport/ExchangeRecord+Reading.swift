@@ -161,7 +161,7 @@ extension DeliveryFailure {
     let failures = try object.objects("failures").map { value throws(LineFault) in
       var object = value
       let failure = DeliveryFailure(
-        attempt: Int(try object.attemptCount("attempt")), time: try object.time("time"),
+        attempt: Int(try object.attemptCount("attempt")), ticks: try object.time("time"),
         reason: try object.reason())
       try object.requireAllRead()
       return failure

@@ -198,7 +198,7 @@ extension DeliveryFailure {
   fileprivate var object: JSONObjectWriter {
     var object = JSONObjectWriter()
     object.add("attempt", number: attempt)
-    object.add("time", time: time)
+    object.add("time", time: ticks)
     object.add("reason", reason)
     return object
   }

@@ -102,7 +102,7 @@ extension EngineDatabase {
     LogMessage(
       timetoken: Timetoken(unchecked: row[0]), channel: channel, payload: try row.bytes(at: 4),
       headers: try HeaderCoding.decode(row[3]), priority: Priority(stored: row[1]),
-      orderingKey: row[2], due: row[5], expires: row[6])
+      orderingKey: row[2], availabilityTicks: row[5], expirationTicks: row[6])
   }
 }
 

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// A message of the log, read without a lease.
 public struct LogMessage: Sendable, Hashable {
   /// The message's place in the log, and the cursor to continue from.
@@ -18,18 +20,23 @@ public struct LogMessage: Sendable, Hashable {
   /// The message's ordering key: receivers get messages with the same key one after the other.
   public let orderingKey: String?
 
-  /// When receivers can get the message, by the wall clock, in units of 100 ns since 1970; nil if
-  /// it was published without a delay.
-  public let due: Int64?
+  /// ``availabilityDate``, exactly: in units of 100 ns since 1970.
+  package let availabilityTicks: Int64?
 
-  /// When receivers stop getting the message, by the wall clock, in units of 100 ns since 1970; nil
-  /// for never.
-  public let expires: Int64?
+  /// ``expirationDate``, exactly: in units of 100 ns since 1970.
+  package let expirationTicks: Int64?
 
   /// How many messages of the log a live sequence skipped directly before this one.
   ///
   /// Always 0, unless the sequence has ``OverflowPolicy/skip(toNewest:)``.
   public internal(set) var skippedCount: Int = 0
+
+  /// When receivers can get the message, by the wall clock; nil if it was published without a
+  /// delay.
+  public var availabilityDate: Date? { availabilityTicks.map(WallTime.date) }
+
+  /// When receivers stop getting the message, by the wall clock; nil for never.
+  public var expirationDate: Date? { expirationTicks.map(WallTime.date) }
 }
 
 /// The place where a live sequence begins.

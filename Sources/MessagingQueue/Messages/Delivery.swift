@@ -1,4 +1,4 @@
-internal import Foundation
+public import Foundation
 
 /// A message as a receiver gets it, leased to that receiver until it is settled or the lease ends.
 public struct Delivery: Sendable, Hashable {
@@ -23,12 +23,14 @@ public struct Delivery: Sendable, Hashable {
   /// The message's ordering key; messages with the same key come one after the other.
   public let orderingKey: String?
 
-  /// When receivers stop getting the message, by the wall clock, in units of 100 ns since 1970; nil
-  /// for never.
-  public let expires: Int64?
+  /// ``expirationDate``, exactly: in units of 100 ns since 1970.
+  package let expirationTicks: Int64?
 
   /// How often the message has been delivered, this time included: 1 for the first.
   public let attempt: Int
+
+  /// When receivers stop getting the message, by the wall clock; nil for never.
+  public var expirationDate: Date? { expirationTicks.map(WallTime.date) }
 }
 
 /// A delivery that ended without an acknowledgement.
@@ -42,14 +44,22 @@ public struct DeliveryFailure: Sendable, Hashable, Codable {
 
   /// The number of the attempt: 1 is the first.
   public let attempt: Int
-  /// When the failure was noticed, by the wall clock, in units of 100 ns since 1970.
-  public let time: Int64
+  /// ``date``, exactly: in units of 100 ns since 1970.
+  package let ticks: Int64
   /// The reason that the receiver gave, or the event that ended the delivery.
   public let reason: String
 
-  init(attempt: Int, time: Int64, reason: String) {
+  /// When the failure was noticed, by the wall clock.
+  public var date: Date { WallTime.date(ticks) }
+
+  private enum CodingKeys: String, CodingKey {
+    case attempt, reason
+    case ticks = "time"
+  }
+
+  init(attempt: Int, ticks: Int64, reason: String) {
     self.attempt = attempt
-    self.time = time
+    self.ticks = ticks
     self.reason = reason
   }
 
@@ -93,8 +103,11 @@ public struct DeadLetter: Sendable, Hashable {
   public let attemptCount: Int
   /// Why the message became a dead letter: what the last receiver said, or what happened.
   public let reason: String
-  /// When it became a dead letter, by the wall clock, in units of 100 ns since 1970.
-  public let died: Int64
+  /// ``deadLetteredDate``, exactly: in units of 100 ns since 1970.
+  package let deadLetteredTicks: Int64
   /// The failed attempts, the last 16 of them.
   public let failures: [DeliveryFailure]
+
+  /// When the message became a dead letter, by the wall clock.
+  public var deadLetteredDate: Date { WallTime.date(deadLetteredTicks) }
 }

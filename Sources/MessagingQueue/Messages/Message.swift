@@ -33,7 +33,7 @@ public struct Message: Sendable, Hashable {
 
   /// The end of the time to live, in units of 100 ns since 1970, in place of ``timeToLive``: an
   /// imported copy ends with its original.
-  package var expires: Int64?
+  package var expirationTicks: Int64?
 
   /// The key that orders messages.
   ///

@@ -95,7 +95,7 @@ final class DepthGauges: Sendable {
     Figure(total: .ready, single: .consumerReady, combine: sum) { Double($0.readyCount) },
     Figure(total: .leased, single: .consumerLeased, combine: sum) { Double($0.leasedCount) },
     Figure(total: .delayed, single: .consumerDelayed, combine: sum) { Double($0.delayedCount) },
-    Figure(total: .waiting, single: .consumerWaiting, combine: sum) { Double($0.waitingCount) },
+    Figure(total: .blocked, single: .consumerBlocked, combine: sum) { Double($0.blockedCount) },
     Figure(total: .dead, single: .consumerDead, combine: sum) { Double($0.deadLetterCount) },
     Figure(total: .oldestAge, single: .consumerOldestAge, combine: greatest) {
       ($0.oldestAge ?? .zero) / .seconds(1)

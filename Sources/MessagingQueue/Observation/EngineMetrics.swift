@@ -135,7 +135,7 @@ enum MetricName: String, CaseIterable {
   case ready = "datavault_ready_messages"
   case leased = "datavault_leased_messages"
   case delayed = "datavault_delayed_messages"
-  case waiting = "datavault_blocked_messages"
+  case blocked = "datavault_blocked_messages"
   case dead = "datavault_dead_letters"
   case oldestAge = "datavault_oldest_age_seconds"
   case unnamedChannels = "datavault_unlabelled_channels"
@@ -148,7 +148,7 @@ enum MetricName: String, CaseIterable {
   case consumerReady = "datavault_consumer_ready_messages"
   case consumerLeased = "datavault_consumer_leased_messages"
   case consumerDelayed = "datavault_consumer_delayed_messages"
-  case consumerWaiting = "datavault_consumer_blocked_messages"
+  case consumerBlocked = "datavault_consumer_blocked_messages"
   case consumerDead = "datavault_consumer_dead_letters"
   case consumerOldestAge = "datavault_consumer_oldest_age_seconds"
 }

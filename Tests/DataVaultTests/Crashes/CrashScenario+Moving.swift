@@ -28,11 +28,11 @@ extension CrashScenario {
         .messaging, from: $0.store, to: $0.exported, in: $0.fileSystem)
     },
     CrashScenario("import", before: exported) {
-      try await Vault.importVault(Vault.exported(at: $0.exported), into: $0.store)
+      try await Vault.importVault(Vault.loadExportedVault(at: $0.exported), into: $0.store)
     },
     CrashScenario("import under another id", before: exported) { scene in
       _ = try await Vault.importVault(
-        Vault.exported(at: scene.exported), as: VaultID("other"),
+        Vault.loadExportedVault(at: scene.exported), as: VaultID("other"),
         with: .password(CrashScene.credentials("old")), into: scene.store,
         parameters: scene.parameters)
     },

@@ -76,7 +76,7 @@ struct CrashScene: Sendable {
       if retired > 0 { view.append("\(place)retired: \(retired)") }
     }
     if try LinuxFileSystem().status(of: exported) != nil {
-      view.append("exported: \(try await Vault.exported(at: exported).id)")
+      view.append("exported: \(try await Vault.loadExportedVault(at: exported).id)")
     }
     return view.isEmpty ? "nothing" : view.joined(separator: "; ")
   }
