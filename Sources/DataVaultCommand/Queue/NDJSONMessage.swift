@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import Foundation
 internal import MessagingQueue
 
 /// A message as one line of JSON: `payload` if it is UTF-8, otherwise `payloadBase64`.
@@ -45,45 +44,18 @@ struct NDJSONMessage {
   ///
   /// Timetokens are strings, because they have more digits than a JavaScript number can store.
   var line: [UInt8] {
-    var line = #"{"timetoken":"\#(timetoken)","channel":"#
-    line += Self.quoted(channel.name)
-    if let attempt { line += #","attempt":\#(attempt)"# }
-    if let token { line += #","token":"\#(token)""# }
-    if priority != .normal { line += #","priority":\#(priority.rawValue)"# }
-    if let due { line += #","at":"\#(DateArgument(ticks: due).text)""# }
-    if let expires { line += #","expires":"\#(DateArgument(ticks: expires).text)""# }
-    if let orderingKey { line += #","orderingKey":"# + Self.quoted(orderingKey) }
-    if !headers.isEmpty {
-      let members = headers.sorted { $0.key < $1.key }.map {
-        Self.quoted($0.key) + ":" + Self.quoted($0.value)
-      }
-      line += #","headers":{"# + members.joined(separator: ",") + "}"
-    }
-    if let text = String(validating: payload, as: UTF8.self) {
-      line += #","payload":"# + Self.quoted(text)
-    } else {
-      line += #","payloadBase64":""# + Data(payload).base64EncodedString() + #"""#
-    }
-    line += "}\n"
-    return Array(line.utf8)
-  }
-
-  private static func quoted(_ text: String) -> String {
-    var quoted = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"": quoted += "\\\""
-      case "\\": quoted += "\\\\"
-      case "\n": quoted += "\\n"
-      case "\r": quoted += "\\r"
-      case "\t": quoted += "\\t"
-      case _ where scalar.value < 0x20:
-        let digits = String(scalar.value, radix: 16)
-        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: quoted.unicodeScalars.append(scalar)
-      }
-    }
-    return quoted + "\""
+    var line = JSONObjectWriter()
+    line.add("timetoken", time: timetoken.rawValue)
+    line.add("channel", channel.name)
+    line.add("attempt", number: attempt)
+    line.add("token", token)
+    line.add("priority", number: priority == .normal ? nil : priority.rawValue)
+    line.add("at", due.map { DateArgument(ticks: $0).text })
+    line.add("expires", expires.map { DateArgument(ticks: $0).text })
+    line.add("orderingKey", orderingKey)
+    line.add("headers", texts: headers)
+    line.add("payload", orBase64: "payloadBase64", payload)
+    return line.line
   }
 }
 

@@ -152,8 +152,10 @@ struct PublishRun {
     batch.removeAll(keepingCapacity: true)
     batchByteCount = 0
     if reportsCommits {
-      let report = #"{"published":\#(messageCount),"lastTimetoken":"\#(last)"}"# + "\n"
-      try OutputDescriptor.standardOutput.writeAll(Array(report.utf8))
+      var report = JSONObjectWriter()
+      report.add("published", number: messageCount)
+      report.add("lastTimetoken", time: last.rawValue)
+      try OutputDescriptor.standardOutput.writeAll(report.line)
     }
   }
 

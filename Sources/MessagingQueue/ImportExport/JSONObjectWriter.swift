@@ -1,28 +1,32 @@
 internal import Foundation
 
 /// Writes a JSON object member by member; a member without a value is left out.
-struct JSONObjectWriter {
+package struct JSONObjectWriter {
   private(set) var bytes: [UInt8] = [UInt8(ascii: "{")]
 
-  /// The object on a line of its own.
-  var line: [UInt8] { bytes + [UInt8(ascii: "}"), UInt8(ascii: "\n")] }
+  package init() {}
 
-  mutating func add(_ name: String, _ text: String?) {
+  /// The object on a line of its own.
+  package var line: [UInt8] { bytes + [UInt8(ascii: "}"), UInt8(ascii: "\n")] }
+
+  package mutating func add(_ name: String, _ text: String?) {
     guard let text else { return }
     begin(name)
     append(quoting: text.utf8)
   }
 
-  mutating func add(_ name: String, number: Int64?) {
+  package mutating func add(_ name: String, number: Int64?) {
     guard let number else { return }
     begin(name)
     bytes += String(number).utf8
   }
 
-  mutating func add(_ name: String, number: Int?) { add(name, number: number.map(Int64.init)) }
+  package mutating func add(_ name: String, number: Int?) {
+    add(name, number: number.map(Int64.init))
+  }
 
   /// A time or a timetoken: a string, as it has more digits than JavaScript keeps.
-  mutating func add(_ name: String, time: Int64?) { add(name, time.map { String($0) }) }
+  package mutating func add(_ name: String, time: Int64?) { add(name, time.map { String($0) }) }
 
   /// The member is left out if it is false.
   mutating func add(_ name: String, flag: Bool) {
@@ -32,7 +36,7 @@ struct JSONObjectWriter {
   }
 
   /// Writes the payload as text if it is UTF-8, otherwise as base64 under another name.
-  mutating func add(_ name: String, orBase64 base64Name: String, _ payload: [UInt8]) {
+  package mutating func add(_ name: String, orBase64 base64Name: String, _ payload: [UInt8]) {
     if String(validating: payload, as: UTF8.self) == nil {
       return add(base64Name, Base64Text.encode(payload))
     }
@@ -55,7 +59,7 @@ struct JSONObjectWriter {
   }
 
   /// An empty dictionary is left out; members are in the order of the names' bytes.
-  mutating func add(_ name: String, texts: [String: String]) {
+  package mutating func add(_ name: String, texts: [String: String]) {
     if texts.isEmpty { return }
     var object = JSONObjectWriter()
     for (name, text) in texts.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
