@@ -21,12 +21,10 @@ struct GetCommand: AsyncParsableCommand {
       """)
 
   @OptionGroup var item: ItemArguments
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let access = VaultAccess(home: try home.home(), credentials: credentials)
-    let vault = try await access.open(item.vault.id())
+    let vault = try await access.vaults().open(item.vault.id())
     let value = try await vault.item(item.name)
     try OutputDescriptor.standardOutput.writeAll(value.bytes)
   }
@@ -45,16 +43,14 @@ struct SetCommand: AsyncParsableCommand {
 
   @OptionGroup var item: ItemArguments
   @Flag(help: "Store the item as binary even if it is UTF-8.") var binary = false
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func validate() throws {
-    try DescriptorRules.checkStandardInputIsFree(credentials.descriptors)
+    try DescriptorRules.checkStandardInputIsFree(access.credentials.descriptors)
   }
 
   func run() async throws {
-    let access = VaultAccess(home: try home.home(), credentials: credentials)
-    let vault = try await access.open(item.vault.id())
+    let vault = try await access.vaults().open(item.vault.id())
     let value = try SecretInput.read(
       descriptor: STDIN_FILENO, name: "standard input",
       maximumByteCount: VaultItem.maximumByteCount)
@@ -84,12 +80,10 @@ struct ItemsCommand: AsyncParsableCommand {
 
   @OptionGroup var vault: VaultArgument
   @OptionGroup var report: ReportOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let access = VaultAccess(home: try home.home(), credentials: credentials)
-    let names = try await access.open(vault.id()).itemNames()
+    let names = try await access.vaults().open(vault.id()).itemNames()
     let items = names.map { ItemReport(name: $0.name, kind: $0.kind.rawValue) }
     try report.print(["items": items]) {
       items.map { "\($0.kind)\t\($0.name.onOneLine)\n" }.joined()
@@ -109,11 +103,9 @@ struct UnsetCommand: AsyncParsableCommand {
     commandName: "unset", abstract: "Remove an item from a vault.")
 
   @OptionGroup var item: ItemArguments
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let access = VaultAccess(home: try home.home(), credentials: credentials)
-    try await access.open(item.vault.id()).removeItem(item.name)
+    try await access.vaults().open(item.vault.id()).removeItem(item.name)
   }
 }

@@ -15,13 +15,12 @@ struct AcceptRollbackCommand: AsyncParsableCommand {
       delivered again.
       """)
 
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let home = try home.home()
-    let vault = try await VaultAccess(home: home, credentials: credentials).open(.messaging)
-    guard let rollback = try await MessagingEngine.acceptRollback(home, vault: vault) else {
+    let access = try access.vaults()
+    let vault = try await access.open(.messaging)
+    guard let rollback = try await MessagingEngine.acceptRollback(access.home, vault: vault) else {
       return try confirm("the queue is not an older copy: there is nothing to accept")
     }
     try confirm(
@@ -41,16 +40,15 @@ struct RekeyCommand: AsyncParsableCommand {
       completes the change.
       """)
 
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let home = try home.home()
-    let vault = try await VaultAccess(home: home, credentials: credentials).open(.messaging)
+    let access = try access.vaults()
+    let vault = try await access.open(.messaging)
     let line = ProgressLine("re-encrypting")
     defer { line.clear() }
     try await VaultedDatabase.changeKey(
-      of: home, vault: vault, anchorStorage: EngineAnchorStorage()
+      of: access.home, vault: vault, anchorStorage: EngineAnchorStorage()
     ) { line.show($0) }
     try confirm("re-encrypted the queue with a new key")
   }

@@ -28,13 +28,11 @@ struct ConsumersListCommand: AsyncParsableCommand {
   var channel: String
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
     let channel = try Channel(channel)
-    let access = EngineAccess(home: try home.home(), credentials: credentials)
-    let statistics = try await access.run { try await $0.statistics(of: channel) }
+    let statistics = try await access.engine().run { try await $0.statistics(of: channel) }
     let consumers = (statistics?.consumers ?? []).map(ConsumerReport.init)
     try report.print(ConsumersReport(channel: channel.name, consumers: consumers)) {
       var table = Table(header: ["CONSUMER", "ATTEMPTS"] + ConsumerReport.header)
@@ -67,8 +65,7 @@ struct ConsumersAddCommand: AsyncParsableCommand {
       "Deliveries after which a message becomes a dead letter. Default: no limit.", valueName: "n"))
   var maximumAttempts: Int?
 
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func validate() throws {
     if let maximumAttempts, maximumAttempts < 1 {
@@ -78,8 +75,7 @@ struct ConsumersAddCommand: AsyncParsableCommand {
 
   func run() async throws {
     let (channel, consumer) = try consumer.parsed()
-    let access = EngineAccess(home: try home.home(), credentials: credentials)
-    try await access.run {
+    try await access.engine().run {
       try await $0.addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts)
     }
     try confirm("set up consumer '\(consumer.name)' of channel '\(channel.name)'")
@@ -96,13 +92,12 @@ struct ConsumersRemoveCommand: AsyncParsableCommand {
       """)
 
   @OptionGroup var consumer: ConsumerArguments
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
     let (channel, consumer) = try consumer.parsed()
-    let access = EngineAccess(home: try home.home(), credentials: credentials)
-    guard try await access.run({ try await $0.removeConsumer(consumer, of: channel) }) else {
+    guard try await access.engine().run({ try await $0.removeConsumer(consumer, of: channel) })
+    else {
       throw CommandFailure(
         .notFound,
         "consumer '\(consumer.name)' not found in channel '\(channel.name)'",

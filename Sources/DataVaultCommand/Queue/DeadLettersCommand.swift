@@ -16,14 +16,12 @@ struct DeadLettersCommand: AsyncParsableCommand {
 
   @OptionGroup var consumer: ConsumerOptions
   @OptionGroup var report: ReportOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
     let channel = try Channel(channel)
     let consumer = try consumer.consumer()
-    let access = EngineAccess(home: try home.home(), credentials: credentials)
-    let letters = try await access.run { engine in
+    let letters = try await access.engine().run { engine in
       var letters: [DeadLetter] = []
       while true {
         let page = try await engine.deadLetters(
@@ -98,15 +96,13 @@ struct RedriveCommand: AsyncParsableCommand {
   var timetokens: [TimetokenArgument] = []
 
   @OptionGroup var consumer: ConsumerOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
     let channel = try Channel(channel)
     let consumer = try consumer.consumer()
     let chosen = timetokens.isEmpty ? nil : timetokens.map(\.timetoken)
-    let access = EngineAccess(home: try home.home(), credentials: credentials)
-    let count = try await access.run {
+    let count = try await access.engine().run {
       try await $0.redrive(chosen, of: channel, for: consumer)
     }
     if let chosen, count < chosen.count {

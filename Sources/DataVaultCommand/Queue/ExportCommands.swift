@@ -34,8 +34,7 @@ struct QueueExportCommand: AsyncParsableCommand {
   var after: TimetokenArgument?
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func validate() throws {
     guard let file else {
@@ -51,10 +50,9 @@ struct QueueExportCommand: AsyncParsableCommand {
     let chosen = try Set(channels.map { name throws(EngineError) in try Channel(name) })
     let selection = MessageSelection(
       channels: chosen.isEmpty ? nil : chosen, after: after?.timetoken)
-    let access = EngineAccess(home: try home.home(), credentials: credentials)
     let line = ProgressLine("exporting")
     defer { line.clear() }
-    let result = try await access.run { engine in
+    let result = try await access.engine().run { engine in
       if let file {
         StandardError.warn("\(file) will contain the messages in plaintext")
         return try await engine.exportMessages(
@@ -109,18 +107,16 @@ struct QueueImportCommand: AsyncParsableCommand {
   var file: String
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func validate() throws { try FileAndNewFile.requireName(file, "FILE") }
 
   func run() async throws {
     // Checked before the engine starts: it would create a home even if the file does not exist.
     try MessagingEngine.requireFileToImport(at: FilePath(file))
-    let access = EngineAccess(home: try home.home(), credentials: credentials)
     let line = ProgressLine("importing")
     defer { line.clear() }
-    let result = try await access.runOrMake { engine in
+    let result = try await access.engine().runOrMake { engine in
       try await engine.importMessages(from: FilePath(file), progress: { line.show($0) })
     }
     line.clear()

@@ -46,8 +46,7 @@ struct HistoryCommand: AsyncParsableCommand {
     help: "Print one JSON object per line, with the payload in payload or payloadBase64.")
   var isNDJSON = false
 
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func validate() throws {
     if let limit, limit < 1 { throw ValidationError("--limit must be at least 1") }
@@ -58,8 +57,7 @@ struct HistoryCommand: AsyncParsableCommand {
 
   func run() async throws {
     let channel = try Channel(channel)
-    let access = EngineAccess(home: try home.home(), credentials: credentials)
-    try await access.run { engine in
+    try await access.engine().run { engine in
       var reading = HistoryReading(
         engine: engine, channel: channel, format: isNDJSON ? .ndjson : .lines,
         cursor: after?.timetoken)

@@ -31,17 +31,16 @@ struct PublishCommand: AsyncParsableCommand {
   var isJSON = false
 
   @OptionGroup var message: MessageOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func validate() throws {
-    try DescriptorRules.checkStandardInputIsFree(credentials.descriptors)
+    try DescriptorRules.checkStandardInputIsFree(access.credentials.descriptors)
   }
 
   func run() async throws {
     let prototype = try message.message(to: Channel(channel))
     try prototype.check(EngineConfiguration(), as: "the message")
-    let engine = try await EngineAccess(home: try home.home(), credentials: credentials).start()
+    let engine = try await access.engine().start()
     var run = PublishRun(
       engine: engine, prototype: prototype, reportsCommits: isJSON)
     do {

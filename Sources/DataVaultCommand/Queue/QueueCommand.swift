@@ -38,6 +38,20 @@ struct QueueCommand: AsyncParsableCommand {
     ])
 }
 
+/// The options of the commands that open a vault or the queue.
+struct AccessOptions: ParsableArguments {
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
+
+  func engine() throws(CommandFailure) -> EngineAccess {
+    EngineAccess(home: try home.home(), credentials: credentials)
+  }
+
+  func vaults() throws(CommandFailure) -> VaultAccess {
+    VaultAccess(home: try home.home(), credentials: credentials)
+  }
+}
+
 /// Starts the engine for a queue command.
 struct EngineAccess {
   let home: DataVaultHome
@@ -85,8 +99,19 @@ struct EngineAccess {
     return try await MessagingEngine.start(home, vault: vault, configuration: configuration)
   }
 
-  /// Opens the messaging vault, for commands that run without an engine.
-  func vault() async throws -> Vault {
+  /// Runs `body` with the open vault of an existing queue and without an engine, and shows its
+  /// progress.
+  func withVault<Result>(
+    _ progress: String, _ body: (Vault, ProgressLine) async throws -> Result
+  ) async throws -> Result {
+    try await demandDatabase()
+    let vault = try await self.vault()
+    let line = ProgressLine(progress)
+    defer { line.clear() }
+    return try await body(vault, line)
+  }
+
+  private func vault() async throws -> Vault {
     try await demandVault()
     return try await VaultAccess(home: home, credentials: credentials).open(.messaging)
   }
@@ -94,7 +119,7 @@ struct EngineAccess {
   /// Throws if the home has neither a messaging vault nor a database.
   ///
   /// Commands that only read must not create a vault in a mistyped home.
-  func demandDatabase() async throws {
+  private func demandDatabase() async throws {
     let hasVault = try await Vault.exists(.messaging, in: home.store)
     guard try hasVault || home.hasDatabase() else {
       throw CommandFailure(

@@ -45,8 +45,7 @@ struct ReceiveCommand: AsyncParsableCommand {
   var follows = false
 
   @OptionGroup var consumer: ConsumerOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func validate() throws {
     if let maximumCount, maximumCount < 1 {
@@ -60,9 +59,8 @@ struct ReceiveCommand: AsyncParsableCommand {
 
   func run() async throws {
     let channel = try Channel(channel)
-    let access = EngineAccess(home: try home.home(), credentials: credentials)
     let consumer = try consumer.consumer()
-    try await access.run { engine in
+    try await access.engine().run { engine in
       let reception = Reception(
         engine: engine, channel: channel, consumer: consumer,
         format: isNDJSON ? .ndjson : .lines, lease: lease.duration,

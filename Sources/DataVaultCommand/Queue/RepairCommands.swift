@@ -21,19 +21,15 @@ struct QueueVerifyCommand: AsyncParsableCommand {
 
   @Flag(help: "Omit SQLite's check of the contents.") var quick = false
   @OptionGroup var report: ReportOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let home = try home.home()
-    let access = EngineAccess(home: home, credentials: credentials)
-    try await access.demandDatabase()
-    let vault = try await access.vault()
-    let line = ProgressLine("verifying")
-    defer { line.clear() }
-    let verification = try await MessagingEngine.verify(
-      home, vault: vault, checksContents: !quick, progress: { line.show($0) })
-    line.clear()
+    let access = try access.engine()
+    let home = access.home
+    let verification = try await access.withVault("verifying") { vault, line in
+      try await MessagingEngine.verify(
+        home, vault: vault, checksContents: !quick, progress: { line.show($0) })
+    }
     let findings = QueueVerificationReport(file: home.databasePath.string, verification)
     try report.print(findings) { findings.text }
     guard !verification.isRolledBack else {
@@ -112,19 +108,15 @@ struct QueueSalvageCommand: AsyncParsableCommand {
   var acceptsRollback = false
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let home = try home.home()
-    let access = EngineAccess(home: home, credentials: credentials)
-    try await access.demandDatabase()
-    let vault = try await access.vault()
-    let line = ProgressLine("copying")
-    defer { line.clear() }
-    let salvage = try await MessagingEngine.salvage(
-      home, vault: vault, acceptsRollback: acceptsRollback, progress: { line.show($0) })
-    line.clear()
+    let access = try access.engine()
+    let home = access.home
+    let salvage = try await access.withVault("copying") { vault, line in
+      try await MessagingEngine.salvage(
+        home, vault: vault, acceptsRollback: acceptsRollback, progress: { line.show($0) })
+    }
     let findings = QueueSalvageReport(file: home.databasePath.string, salvage)
     try report.print(findings) { findings.text }
     guard salvage.isComplete || salvage.pages == nil else {

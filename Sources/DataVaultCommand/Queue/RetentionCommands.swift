@@ -26,13 +26,11 @@ struct RetentionShowCommand: AsyncParsableCommand {
   var channel: String
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
     let channel = try Channel(channel)
-    let access = EngineAccess(home: try home.home(), credentials: credentials)
-    let retention = try await access.run { try await $0.retention(of: channel) }
+    let retention = try await access.engine().run { try await $0.retention(of: channel) }
     let found = RetentionReport(channel, retention)
     try report.print(found) { found.text }
   }
@@ -86,13 +84,11 @@ struct RetentionSetCommand: AsyncParsableCommand {
   var channel: String
 
   @OptionGroup var changes: RetentionChanges
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
     let channel = try Channel(channel)
-    let access = EngineAccess(home: try home.home(), credentials: credentials)
-    try await access.run { engine in
+    try await access.engine().run { engine in
       var retention = try await engine.retention(of: channel)
       changes.apply(to: &retention)
       try await engine.setRetention(retention, of: channel)
@@ -172,13 +168,13 @@ struct PurgeCommand: AsyncParsableCommand {
     help: ArgumentHelp("Keep this message and all later ones.", valueName: "timetoken"))
   var before: TimetokenArgument?
 
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
     let channel = try Channel(channel)
-    let access = EngineAccess(home: try home.home(), credentials: credentials)
-    let count = try await access.run { try await $0.purge(channel, before: before?.timetoken) }
+    let count = try await access.engine().run {
+      try await $0.purge(channel, before: before?.timetoken)
+    }
     try confirm("deleted \(count) messages")
   }
 }
@@ -189,12 +185,10 @@ struct CompactCommand: AsyncParsableCommand {
     commandName: "compact", abstract: "Return the space of deleted messages to the file system.",
     discussion: "Other processes can publish and receive while the command runs.")
 
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let access = EngineAccess(home: try home.home(), credentials: credentials)
-    let byteCount = try await access.run { try await $0.compact() }
+    let byteCount = try await access.engine().run { try await $0.compact() }
     try confirm("returned \(byteCount) bytes to the file system")
   }
 }

@@ -8,14 +8,12 @@ struct LeaseOptions: ParsableArguments {
       "The lease tokens that 'queue receive --no-ack --ndjson' printed.", valueName: "token"))
   var tokens: [LeaseTokenArgument]
 
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func settle(
     _ operation: (MessagingEngine, [LeaseToken]) async throws -> Void
   ) async throws {
-    let access = EngineAccess(home: try home.home(), credentials: credentials)
-    try await access.run { try await operation($0, tokens.map(\.token)) }
+    try await access.engine().run { try await operation($0, tokens.map(\.token)) }
   }
 }
 

@@ -7,12 +7,10 @@ struct ChannelsCommand: AsyncParsableCommand {
     commandName: "channels", abstract: "List channels with their message counts and sizes.")
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let access = EngineAccess(home: try home.home(), credentials: credentials)
-    let channels = try await access.run { try await $0.channels() }
+    let channels = try await access.engine().run { try await $0.channels() }
     try report.print(ChannelsReport(channels)) { Self.text(channels) }
   }
 
@@ -31,24 +29,26 @@ struct ChannelsCommand: AsyncParsableCommand {
 
 /// The JSON report of `queue channels`.
 private struct ChannelsReport: Encodable {
-  struct Summary: Encodable {
-    let channel: String
-    let messages: Int
-    let bytes: Int
-    /// Both absent for an empty log.
-    let oldestTimetoken: String?
-    let newestTimetoken: String?
-  }
-
-  let channels: [Summary]
+  let channels: [ChannelReport]
 
   init(_ channels: [ChannelSummary]) {
     self.channels = channels.map {
-      Summary(
+      ChannelReport(
         channel: $0.channel.name, messages: $0.messageCount, bytes: $0.byteCount,
         oldestTimetoken: $0.oldest?.description, newestTimetoken: $0.newest?.description)
     }
   }
+}
+
+/// A channel in both reports; the dates are absent for an empty log.
+private struct ChannelReport: Encodable {
+  let channel: String
+  let messages: Int
+  let bytes: Int
+  let oldestTimetoken: String?
+  var newestTimetoken: String?
+  var oldestAgeSeconds: Int64?
+  var consumers: [ConsumerReport]?
 }
 
 /// The command `datavault queue stats`.
@@ -57,12 +57,10 @@ struct StatsCommand: AsyncParsableCommand {
     commandName: "stats", abstract: "Count the messages of each channel and consumer.")
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let access = EngineAccess(home: try home.home(), credentials: credentials)
-    let statistics = try await access.run { try await $0.statistics() }
+    let statistics = try await access.engine().run { try await $0.statistics() }
     try report.print(QueueReport(statistics)) { Self.text(statistics) }
   }
 
@@ -84,16 +82,6 @@ struct StatsCommand: AsyncParsableCommand {
 
 /// The JSON report of `queue stats`.
 private struct QueueReport: Encodable {
-  struct ChannelReport: Encodable {
-    let channel: String
-    let messages: Int
-    let bytes: Int
-    /// Both absent for an empty channel.
-    let oldestTimetoken: String?
-    let oldestAgeSeconds: Int64?
-    let consumers: [ConsumerReport]
-  }
-
   let messages: Int
   let commitNumber: Int64
   let channels: [ChannelReport]

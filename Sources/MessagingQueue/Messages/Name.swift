@@ -7,8 +7,10 @@ public struct Channel: Sendable, Hashable, CustomStringConvertible {
   /// The largest name, in bytes.
   public static let maximumByteCount = Name.maximumByteCount
 
+  private let checked: Name
+
   /// The name as it was given.
-  public let name: String
+  public var name: String { checked.text }
 
   /// Checks a name and makes a channel of it.
   ///
@@ -17,26 +19,16 @@ public struct Channel: Sendable, Hashable, CustomStringConvertible {
     if let fault = Name.fault(in: name) {
       throw EngineError(.invalidChannel, "this channel name \(fault)", hint: Name.rule)
     }
-    self.name = name
+    checked = Name(text: name)
   }
 
   /// A name that was checked when it was stored.
   init(stored name: String) {
-    self.name = name
+    checked = Name(text: name)
   }
 
   /// The name.
   public var description: String { name }
-
-  /// Whether the names are the same bytes.
-  public static func == (a: Channel, b: Channel) -> Bool {
-    a.name.utf8.elementsEqual(b.name.utf8)
-  }
-
-  /// Hashes the bytes of the name.
-  public func hash(into hasher: inout Hasher) {
-    for byte in name.utf8 { hasher.combine(byte) }
-  }
 }
 
 /// The name of a reader of a channel.
@@ -49,8 +41,10 @@ public struct Consumer: Sendable, Hashable, CustomStringConvertible {
   /// The consumer that a call uses if it names none: `default`.
   public static let `default` = Consumer(stored: "default")
 
+  private let checked: Name
+
   /// The name as it was given.
-  public let name: String
+  public var name: String { checked.text }
 
   /// Checks a name and makes a consumer of it.
   ///
@@ -59,31 +53,29 @@ public struct Consumer: Sendable, Hashable, CustomStringConvertible {
     if let fault = Name.fault(in: name) {
       throw EngineError(.invalidArgument, "this consumer name \(fault)", hint: Name.rule)
     }
-    self.name = name
+    checked = Name(text: name)
   }
 
   /// A name that was checked when it was stored.
   init(stored name: String) {
-    self.name = name
+    checked = Name(text: name)
   }
 
   /// The name.
   public var description: String { name }
-
-  /// Whether the names are the same bytes.
-  public static func == (a: Consumer, b: Consumer) -> Bool {
-    a.name.utf8.elementsEqual(b.name.utf8)
-  }
-
-  /// Hashes the bytes of the name.
-  public func hash(into hasher: inout Hasher) {
-    for byte in name.utf8 { hasher.combine(byte) }
-  }
 }
 
-/// The rules for the names of channels and consumers, ordering keys and deduplication ids: 1 to 255
-/// bytes of UTF-8 without control characters, compared byte by byte.
-enum Name {
+/// A name that is compared byte by byte, and the rules for the names of channels and consumers,
+/// ordering keys and deduplication ids: 1 to 255 bytes of UTF-8 without control characters.
+struct Name: Sendable, Hashable {
+  let text: String
+
+  static func == (a: Name, b: Name) -> Bool { a.text.utf8.elementsEqual(b.text.utf8) }
+
+  func hash(into hasher: inout Hasher) {
+    for byte in text.utf8 { hasher.combine(byte) }
+  }
+
   static let maximumByteCount = 255
   static let rule = "use 1 to \(maximumByteCount) bytes of UTF-8 without control characters"
 
