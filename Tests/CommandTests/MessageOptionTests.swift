@@ -184,6 +184,33 @@ import Testing
     #expect(printed.contains(#":"2"}"#), "\(printed)")
   }
 
+  @Test func `publish refuses a date that an export cannot carry, and exports the latest one`()
+    throws
+  {
+    let late = try run("publish", "c", "--at", "2286-11-20T17:46:40Z", input: "late\n")
+    #expect(late.status == 64)
+    #expect(late.errors.contains("is too late"))
+    let line = #"{"payload":"p","expires":"9999-12-31T23:59:59Z"}"# + "\n"
+    #expect(try run("publish", "c", "--ndjson", input: line).status != 0)
+    #expect(try run("history", "c").text == "")
+    #expect(try run("publish", "c", "--at", "2286-11-20T17:46:39Z", input: "kept\n").status == 0)
+    #expect(try run("export", home.folder.path("messages")).status == 0)
+    let other = try TestHome.fresh()
+    #expect(try other.run("queue", "import", home.folder.path("messages")).status == 0)
+  }
+
+  @Test(arguments: [
+    ["consumers", "add", "c", "m", "--attempts", "1000000000"],
+    ["retention", "set", "c", "--count", "9007199254740993"],
+    ["retention", "set", "c", "--bytes", "9007199254740993"],
+  ])
+  func `a limit that JSON cannot carry is refused`(arguments: [String]) throws {
+    #expect(try run("publish", "c", input: "first\n").status == 0)
+    let outcome = try Tool.run(["queue"] + arguments + ["--home", home.path])
+    #expect(outcome.status == 64)
+    #expect(outcome.errors.contains("\nhint: use "))
+  }
+
   @Test(arguments: [
     #"{"record":"export","version":1,"highWater":"17000000000000000"}"#,
     #"{"record":"message","timetoken":"17000000000000000","channel":"c","due":"9","payload":"p"}"#,

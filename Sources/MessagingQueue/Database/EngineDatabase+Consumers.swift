@@ -1,6 +1,8 @@
 internal import GRDB
 
 extension EngineDatabase {
+  static let maximumAttemptsRange: ClosedRange<Int64> = 1...999_999_999
+
   /// Adds a consumer that begins with the oldest message of its channel, or changes its limit of
   /// attempts.
   ///
@@ -8,9 +10,10 @@ extension EngineDatabase {
   func addConsumer(
     _ consumer: Consumer, of channel: Channel, maximumAttempts: Int?, in db: Database
   ) throws {
-    if let maximumAttempts, maximumAttempts < 1 {
+    if let maximumAttempts, !Self.maximumAttemptsRange.contains(Int64(maximumAttempts)) {
       throw EngineError(
-        .invalidArgument, "the maximum of attempts is \(maximumAttempts)", hint: "use at least 1")
+        .invalidArgument, "the maximum of attempts is \(maximumAttempts)",
+        hint: "use 1 to 999999999")
     }
     try db.cachedStatement(
       sql: """

@@ -139,8 +139,7 @@ struct Publication {
     let due =
       switch message.availability.moment {
       case .after(let delay): now + WallTime.ticks(of: delay)
-      case .at(let date): WallTime.ticks(of: date)
-      case .atTicks(let ticks): ticks
+      case .at, .atTicks: message.availability.ticks ?? now
       }
     return due > now ? due : nil
   }

@@ -8,7 +8,7 @@ extension MessagingEngine {
   /// before a consumer exists reach it as long as the log still has them.
   ///
   /// - Parameter maximumAttempts: how often the consumer gets a message before it becomes a dead
-  ///   letter; at least 1. Default: nil, no limit.
+  ///   letter; 1 to 999,999,999. Default: nil, no limit.
   /// - Throws: `invalidArgument`, `busy`, `diskFull`, `stopped`, `damaged`, `inputOutput`.
   public func addConsumer(
     _ consumer: Consumer, of channel: Channel, maximumAttempts: Int? = nil

@@ -66,6 +66,9 @@ extension ExportedChannel {
     maximumAge = try object.optionalTime("longestAge")
     maximumMessageCount = try object.optionalNumber("mostMessages")
     maximumByteCount = try object.optionalNumber("mostBytes")
+    for limit in [maximumMessageCount, maximumByteCount] {
+      if let limit, limit > Retention.greatestLimit { throw LineFault("has a limit of \(limit)") }
+    }
     removedThrough = try object.optionalTime("removedThrough") ?? 0
   }
 }
@@ -75,7 +78,9 @@ extension ExportedConsumer {
     channel = try object.channel()
     consumer = try object.consumer()
     maximumAttempts = try object.optionalNumber("maximumAttempts")
-    if maximumAttempts == 0 { throw LineFault("has maximumAttempts of 0") }
+    if let maximumAttempts, !EngineDatabase.maximumAttemptsRange.contains(maximumAttempts) {
+      throw LineFault("has maximumAttempts of \(maximumAttempts)")
+    }
   }
 }
 

@@ -66,6 +66,15 @@ public struct Message: Sendable, Hashable {
 
     let moment: Moment
 
+    /// The date in units of 100 ns since 1970; nil for a delay.
+    var ticks: Int64? {
+      switch moment {
+      case .after: nil
+      case .at(let date): WallTime.ticks(of: date)
+      case .atTicks(let ticks): ticks
+      }
+    }
+
     /// As soon as the message is published.
     public static let immediately = Availability(moment: .after(.zero))
 
@@ -74,7 +83,7 @@ public struct Message: Sendable, Hashable {
       Availability(moment: .after(delay))
     }
 
-    /// From `date` on; immediately if that is past.
+    /// From `date` on, in the year 2286 at the latest; immediately if that is past.
     public static func at(_ date: Date) -> Availability { Availability(moment: .at(date)) }
 
     /// From a time in units of 100 ns since 1970, exactly.
@@ -113,6 +122,13 @@ extension Message {
       throw EngineError(
         .invalidArgument, "\(which) has a delay of \(delay)", hint: "use a delay from 0 to 366 days"
       )
+    }
+    for (ticks, what) in [(availability.ticks, "delivery"), (expirationTicks, "expiration")] {
+      if let ticks, ticks > Timetoken.greatest.rawValue {
+        throw EngineError(
+          .invalidArgument, "the date of \(what) of \(which) is too late",
+          hint: "use a date before 2286-11-20")
+      }
     }
     if let timeToLive, timeToLive <= .zero || timeToLive > EngineConfiguration.maximumTimeToLive {
       throw EngineError(

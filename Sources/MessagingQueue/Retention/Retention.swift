@@ -16,12 +16,12 @@ public struct Retention: Sendable, Hashable {
   /// Default: nil, no limit.
   public var maximumAge: Duration?
 
-  /// The most messages in the log; older ones are removed.
+  /// The most messages in the log, up to 2^53; older ones are removed.
   ///
   /// Default: nil, no limit.
   public var maximumMessageCount: Int?
 
-  /// The most bytes of payloads and headers in the log; older messages are removed.
+  /// The most bytes of payloads and headers in the log, up to 2^53; older messages are removed.
   ///
   /// Default: nil, no limit.
   public var maximumByteCount: Int?
@@ -31,6 +31,9 @@ public struct Retention: Sendable, Hashable {
   ///
   /// Default: false.
   public var discardsUnacknowledged = false
+
+  /// The greatest limit: JSON readers that store numbers as doubles read no greater one exactly.
+  static let greatestLimit = 1 << 53
 
   /// Makes the default: a message leaves the log after every consumer has acknowledged it.
   public init() {}
@@ -42,9 +45,10 @@ public struct Retention: Sendable, Hashable {
 
   func check() throws(EngineError) {
     for (limit, what) in [(maximumMessageCount, "messages"), (maximumByteCount, "bytes")] {
-      if let limit, limit < 0 {
+      if let limit, limit < 0 || limit > Self.greatestLimit {
         throw EngineError(
-          .invalidArgument, "the retention limit is \(limit) \(what)", hint: "use 0 or more")
+          .invalidArgument, "the retention limit is \(limit) \(what)",
+          hint: "use 0 to \(Self.greatestLimit)")
       }
     }
     if let maximumAge, maximumAge < .zero || maximumAge > EngineConfiguration.maximumTimeToLive {
