@@ -142,7 +142,7 @@ import VaultCrypto
           options["--salt"] = try file("salt", Array(salt.utf8), in: home.path)
         }
       case .recoveryCode: options = ["--recovery-code": files["--recovery-code"]!]
-      case .keyFile: options = ["--key-file": files["--key-file"]!]
+      default: options = ["--key-file": files["--key-file"]!]
       }
       let seen = try JoseReader.open(
         VaultFixtures.positiveDirectory.appending("\(fixture.name).vault"), by: options)

@@ -62,7 +62,7 @@ struct KeyEnvelope: Sendable, Equatable {
     guard !elements.isEmpty else { throw FormatFault(part, "the list is empty") }
     var slots: [KeySlot] = []
     for element in elements { slots.append(try KeySlot(parsing: bytes, element)) }
-    guard Set(slots.map(\.name)).count == slots.count else {
+    guard Set(slots.map(\.identifier)).count == slots.count else {
       throw FormatFault(part, "two slots have the same name")
     }
     return slots

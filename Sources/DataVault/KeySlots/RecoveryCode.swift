@@ -1,5 +1,26 @@
 public import VaultCrypto
 
+/// A slot that opens with a recovery code.
+struct RecoveryCodeSlot: NamedSlotKind {
+  static let secretKind = VaultStatus.Slot.Kind.recoveryCode
+  static let prefix = "recovery:"
+
+  let identifier: String
+
+  func wrappingKey(of secret: borrowing VaultSecret) throws(CryptoError) -> SecretBytes? {
+    switch secret {
+    case .recoveryCode(let code): try code.wrappingKey()
+    default: nil
+    }
+  }
+
+  static func wrongSecret(of id: VaultID) -> VaultError {
+    VaultError(
+      .wrongPassword, "the recovery code does not open vault '\(id)'",
+      hint: "it is written correctly, but belongs to another vault or to a slot that was removed")
+  }
+}
+
 /// A printed recovery code that opens a vault by itself: 160 random bits, created by
 /// ``Vault/addRecoveryCode(named:)`` and shown once.
 ///

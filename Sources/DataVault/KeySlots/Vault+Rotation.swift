@@ -31,11 +31,16 @@ extension Vault {
       let vaultKey = SecretBytes.random(byteCount: 32, from: parameters.random)
       var slots: [KeySlot] = []
       for (index, slot) in draft.key.slots.enumerated() where !dropped.contains(index) {
-        guard let opener = openers[index] else { throw .secretMissing(slot, id) }
-        slots.append(
-          try secrets.withSecret(opener) { (secret) throws(VaultError) in
-            try rewrap(contentKey, in: slot, with: secret)
-          })
+        guard let opener = openers[index],
+          let slot = try secrets.withSecret(
+            opener,
+            { (secret) throws(VaultError) in
+              try withCrypto { () throws(CryptoError) in
+                try slot.rewrapping(contentKey, with: secret, parameters: parameters)
+              }
+            })
+        else { throw .secretMissing(slot, id) }
+        slots.append(slot)
       }
       guard !slots.isEmpty else { throw .lastSlot(id) }
       draft.key = try withCrypto { () throws(CryptoError) in
@@ -69,27 +74,12 @@ extension Vault {
     }
     return openers
   }
-
-  private func rewrap(
-    _ contentKey: borrowing SecretBytes, in slot: KeySlot, with secret: borrowing VaultSecret
-  ) throws(VaultError) -> KeySlot {
-    try withCrypto { () throws(CryptoError) in
-      switch secret {
-      case .password(let credentials):
-        try .password(credentials, wrapping: contentKey, parameters: parameters)
-      case .recoveryCode(let code):
-        try .recoveryCode(code, named: slot.shortName ?? "", wrapping: contentKey)
-      case .keyFile(let key):
-        try .keyFile(key, named: slot.shortName ?? "", wrapping: contentKey)
-      }
-    }
-  }
 }
 
 extension VaultError {
   fileprivate static func secretMissing(_ slot: KeySlot, _ id: VaultID) -> VaultError {
     VaultError(
-      .slotSecretMissing, "slot '\(slot.name)' of vault '\(id)' is neither kept nor dropped",
+      .slotSecretMissing, "slot '\(slot.identifier)' of vault '\(id)' is neither kept nor dropped",
       hint: "give its secret, or drop it by name")
   }
 }

@@ -27,7 +27,8 @@ extension Vault {
     try change { (draft) throws(VaultError) in
       try draft.requireRoom(forSlot: name)
       let slot = try withCrypto { () throws(CryptoError) in
-        try KeySlot.recoveryCode(code, named: name, wrapping: draft.contentKey)
+        try KeySlot(
+          RecoveryCodeSlot(named: name), wrapping: draft.contentKey, with: code.wrappingKey())
       }
       draft.key = draft.key.replacingSlots(draft.key.slots + [slot])
     }
@@ -42,11 +43,11 @@ extension Vault {
   public func addKeyFile(
     named name: String, key: borrowing SecretBytes
   ) throws(VaultError) {
-    try KeySlot.requireKeyFile(key)
+    try KeyFileSlot.requireKey(key)
     try change { (draft) throws(VaultError) in
       try draft.requireRoom(forSlot: name)
       let slot = try withCrypto { () throws(CryptoError) in
-        try KeySlot.keyFile(key, named: name, wrapping: draft.contentKey)
+        try KeySlot(KeyFileSlot(named: name), wrapping: draft.contentKey, with: key)
       }
       draft.key = draft.key.replacingSlots(draft.key.slots + [slot])
     }
@@ -81,15 +82,14 @@ extension VaultDraft {
 
   func requireRoom(forSlot name: String) throws(VaultError) {
     try requireSecured()
-    let count = name.utf8.count
-    guard (1...KeySlot.maximumNameByteCount).contains(count), isSlug(name.utf8) else {
+    guard isSlotName(name.utf8) else {
       throw VaultError(
         .invalidArgument, "invalid slot name: \(name.debugDescription)",
         hint: "use 1 to 32 of a-z, 0-9, - and _, and begin with a letter or a digit")
     }
     // A name is unique over all kinds of slots, so that a removal by name is unambiguous.
-    let isTaken = key.slots.contains { $0.shortName == name }
-    guard !isTaken, name != KeySlot.passwordName else {
+    let isTaken = key.slots.contains { $0.name == name }
+    guard !isTaken, name != VaultStatus.Slot.Kind.password.description else {
       throw VaultError(
         .slotExists, "vault '\(clear.vaultID)' already has a slot '\(name)'",
         hint: "choose another name, or remove that slot first")
@@ -110,20 +110,24 @@ extension VaultDraft {
 extension KeyEnvelope {
   /// The index of the slot with this identifier, or of the only slot with this name.
   func slotIndex(named name: String, of id: VaultID) throws(VaultError) -> Int {
-    if let index = slots.firstIndex(where: { $0.name == name }) { return index }
-    let indices = slots.indices.filter { slots[$0].shortName == name }
+    if let index = slots.firstIndex(where: { $0.identifier == name }) { return index }
+    let indices = slots.indices.filter { slots[$0].name == name }
     guard let index = indices.first else {
       throw VaultError(
         .slotNotFound, "slot '\(name)' not found in vault '\(id)'",
-        hint: "choose one of: \(slots.map(\.name).joined(separator: ", "))")
+        hint: "choose one of: \(identifiers)")
     }
     guard indices.count == 1 else {
       throw VaultError(
         .invalidArgument, "vault '\(id)' has two slots named '\(name)'",
-        hint: "use the full name: \(indices.map { slots[$0].name }.joined(separator: " or "))")
+        hint: "use the full name: "
+          + indices.map { slots[$0].identifier }.joined(separator: " or "))
     }
     return index
   }
+
+  /// The identifiers of the slots, for messages.
+  var identifiers: String { slots.map(\.identifier).joined(separator: ", ") }
 }
 
 extension VaultError {
@@ -136,49 +140,34 @@ extension VaultError {
 }
 
 extension Vault {
-  /// Raises the iterations of a password slot to today's default, in one durable write, while its
-  /// password is known.
+  /// Raises the cost of the slot that a secret opened to today's default, in one durable write.
   ///
   /// The vault is already open and stays open if this fails. If the store cannot be written, the
   /// next unlock tries again.
   ///
   /// - Parameter key: the key envelope that the secret opened.
-  func raiseIterations(of key: KeyEnvelope, with secret: borrowing VaultSecret) {
-    switch secret {
-    case .password(let credentials):
-      let current = parameters.iterationCount
-      guard let index = key.slots.firstIndex(where: { $0.hasFewerIterations(than: current) })
-      else { return }
-      do throws(VaultError) {
-        try rewrapPassword(at: index, of: key, with: credentials)
-      } catch {
-        return
-      }
-    default: return
-    }
+  func renewOutdatedSlot(of key: KeyEnvelope, with secret: borrowing VaultSecret) {
+    let kind = secret.kind
+    let index = key.slots.firstIndex { $0.secretKind == kind && $0.kind.isOutdated(parameters) }
+    // A store that cannot be written fails here, before the derivation.
+    guard let index, let lock = try? store.lock(id) else { return }
+    defer { lock.release() }
+    try? rewrapSlot(at: index, of: key, with: secret)
   }
 
-  private func rewrapPassword(
-    at index: Int, of key: KeyEnvelope, with credentials: borrowing Credentials
+  private func rewrapSlot(
+    at index: Int, of key: KeyEnvelope, with secret: borrowing VaultSecret
   ) throws(VaultError) {
-    // A store that cannot be written fails here, before the derivation.
-    let lock = try store.lock(id)
-    defer { lock.release() }
     var draft = try withContents { $0.draft() }
     // If the password was changed in the meantime, the old one must not come back.
     guard draft.key == key else { return }
-    var slots = key.slots
-    slots[index] = try withCrypto { () throws(CryptoError) in
-      try KeySlot.password(credentials, wrapping: draft.contentKey, parameters: parameters)
+    let slot = try withCrypto { () throws(CryptoError) in
+      try key.slots[index].rewrapping(draft.contentKey, with: secret, parameters: parameters)
     }
+    guard let slot else { return }
+    var slots = key.slots
+    slots[index] = slot
     draft.key = key.replacingSlots(slots)
     adopt(try write(draft))
-  }
-}
-
-extension KeySlot {
-  fileprivate func hasFewerIterations(than current: Int) -> Bool {
-    guard case .password(_, let iterationCount) = method else { return false }
-    return iterationCount < current
   }
 }

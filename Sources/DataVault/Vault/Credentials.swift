@@ -68,7 +68,7 @@ public enum VaultSecret: ~Copyable, Sendable {
   /// - Throws: `keyFileLength` for a key file whose length is not 32 bytes.
   borrowing func requireWhole() throws(VaultError) {
     switch self {
-    case .keyFile(let key): try KeySlot.requireKeyFile(key)
+    case .keyFile(let key): try KeyFileSlot.requireKey(key)
     default: return
     }
   }

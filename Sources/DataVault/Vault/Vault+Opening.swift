@@ -41,7 +41,7 @@ extension Vault {
     let key = open.key
     adopt(open)
     unlockedOtherwise()
-    raiseIterations(of: key, with: secret)
+    renewOutdatedSlot(of: key, with: secret)
   }
 
   /// The current file of the store, checked as far as possible without a password.
@@ -93,28 +93,15 @@ extension Vault {
     of slot: KeySlot, with secret: borrowing VaultSecret
   ) throws(VaultError) -> SecretBytes? {
     try secret.requireWhole()
-    guard slot.kind == secret.kind else { return nil }
-    return try withCrypto { () throws(CryptoError) in
-      switch secret {
-      case .password(let credentials):
-        guard case .password(let salt, let iterationCount) = slot.method else { return nil }
-        return try slot.contentKey(
-          with: KeySlot.wrappingKey(credentials, salt: salt, iterationCount: iterationCount))
-      case .recoveryCode(let code): return try slot.contentKey(with: code.wrappingKey())
-      case .keyFile(let key): return try slot.contentKey(with: key)
-      }
-    }
+    return try withCrypto { () throws(CryptoError) in try slot.contentKey(with: secret) }
   }
 
-  /// - Throws: `damaged` for an iteration count that no writer uses, before any derivation.
+  /// - Throws: `damaged` for a cost that no writer uses, before any derivation.
   func requireAcceptableCosts(in key: KeyEnvelope) throws(VaultError) {
-    let range = parameters.minimumIterationCount...VaultParameters.maximumIterationCount
-    for slot in key.slots {
-      guard case .password(_, let iterationCount) = slot.method, !range.contains(iterationCount)
-      else { continue }
-      throw .refused(
-        FormatFault("key slot", "p2c is not from \(range.lowerBound) to \(range.upperBound)"),
-        id, in: store)
+    do throws(FormatFault) {
+      for slot in key.slots { try slot.kind.requireAcceptableCost(parameters) }
+    } catch {
+      throw .refused(error, id, in: store)
     }
   }
 }
@@ -136,23 +123,12 @@ extension VaultError {
   static func opensNothing(
     _ kind: VaultStatus.Slot.Kind, _ key: KeyEnvelope, _ id: VaultID
   ) -> VaultError {
-    guard key.slots.contains(where: { $0.kind == kind }) else {
+    guard let slot = key.slots.first(where: { $0.secretKind == kind }) else {
       return VaultError(
         .slotNotFound, "vault '\(id)' has no slot for a \(kind.words)",
-        hint: "open it with one of: \(key.slots.map(\.name).joined(separator: ", "))")
+        hint: "open it with one of: \(key.identifiers)")
     }
-    return switch kind {
-    case .password:
-      wrongPassword(id)
-    case .recoveryCode:
-      VaultError(
-        .wrongPassword, "the recovery code does not open vault '\(id)'",
-        hint: "it is written correctly, but belongs to another vault or to a slot that was removed")
-    case .keyFile:
-      VaultError(
-        .wrongPassword, "the key file does not open vault '\(id)'",
-        hint: "it belongs to another vault or to a slot that was removed")
-    }
+    return type(of: slot.kind).wrongSecret(of: id)
   }
 }
 
@@ -181,10 +157,8 @@ extension VaultStatus {
 
 extension VaultStatus.Slot {
   init(_ slot: KeySlot) {
-    let iterationCount: Int? =
-      if case .password(_, let count) = slot.method { count } else { nil }
     self.init(
-      kind: slot.kind, name: slot.shortName, identifier: slot.name,
-      iterationCount: iterationCount)
+      kind: slot.secretKind, name: slot.name, identifier: slot.identifier,
+      iterationCount: slot.kind.iterationCount)
   }
 }

@@ -93,11 +93,12 @@ extension VaultDraft {
     if willBeSecured && !clear.isSecured {
       return try renewKeys(behind: new, parameters: parameters)
     }
-    if !key.slots.contains(where: \.isPassword) { try requireFreeSlot() }
+    let index = key.slots.firstIndex { $0.secretKind == .password }
+    if index == nil { try requireFreeSlot() }
     do throws(CryptoError) {
       let slot = try KeySlot.password(new, wrapping: contentKey, parameters: parameters)
       var slots = key.slots
-      if let index = slots.firstIndex(where: \.isPassword) {
+      if let index {
         slots[index] = slot
       } else {
         slots.append(slot)

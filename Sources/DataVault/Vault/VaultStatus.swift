@@ -40,23 +40,19 @@ public struct VaultStatus: Sendable, Equatable {
 
   /// A slot: one way to open a vault.
   public struct Slot: Sendable, Equatable {
-    /// The kind of secret that a slot takes.
-    public enum Kind: String, Sendable {
-      /// A password, with an optional salt.
-      case password
-      /// A printed code.
-      case recoveryCode
-      /// A file of 32 bytes.
-      case keyFile
-
+    /// The kinds of secret that slots take; later versions can add kinds.
+    public struct Kind: Sendable, Hashable, CustomStringConvertible {
+      /// The kind's name, stable for programs.
+      public let description: String
       /// The kind in words, for messages: it follows "a".
-      var words: String {
-        switch self {
-        case .password: "password"
-        case .recoveryCode: "recovery code"
-        case .keyFile: "key file"
-        }
-      }
+      let words: String
+
+      /// A password, with an optional salt.
+      public static let password = Kind(description: "password", words: "password")
+      /// A printed code.
+      public static let recoveryCode = Kind(description: "recoveryCode", words: "recovery code")
+      /// A file of 32 bytes.
+      public static let keyFile = Kind(description: "keyFile", words: "key file")
     }
 
     /// The kind of secret that opens the slot.

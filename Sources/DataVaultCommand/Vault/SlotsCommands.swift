@@ -52,7 +52,7 @@ private struct SlotsReport: Encodable {
     vault = id.rawValue
     self.slots = slots.map {
       Slot(
-        slot: $0.identifier, kind: $0.kind.rawValue, name: $0.name,
+        slot: $0.identifier, kind: $0.kind.description, name: $0.name,
         iterationCount: $0.iterationCount)
     }
   }

@@ -67,7 +67,7 @@ private struct StatusReport: Encodable {
       Database(id: hexadecimal($0.databaseID), state: $0.state.rawValue)
     }
     slots = status.slots.map {
-      Slot(kind: $0.kind.rawValue, name: $0.name, iterationCount: $0.iterationCount)
+      Slot(kind: $0.kind.description, name: $0.name, iterationCount: $0.iterationCount)
     }
     lastOpening = status.lastOpening.map(Self.text)
     failedAttempts = status.failedAttemptCount

@@ -85,8 +85,9 @@ struct JWEVector: Decodable, Sendable, CustomTestStringConvertible {
     } catch {
       return .noSlot
     }
-    let key = try secretKey()
-    guard let contentKey = try slot.contentKey(with: key) else { return .wrongKey }
+    guard let contentKey = try slot.contentKey(with: .keyFile(secretKey())) else {
+      return .wrongKey
+    }
     return Self.open(parts, with: contentKey)
   }
 

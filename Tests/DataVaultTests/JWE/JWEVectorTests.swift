@@ -69,7 +69,7 @@ import VaultCrypto
     parts[0] = Base64.url(Array(#"{"enc":"A256GCM","cty":"jwk+json"}"#.utf8))
     let text = Array(Self.key(parts).utf8)
     let key = try KeyEnvelope(parsing: text.span.bytes, 0..<text.count)
-    guard let contentKey = try key.slots[0].contentKey(with: vector.secretKey()) else {
+    guard let contentKey = try key.slots[0].contentKey(with: .keyFile(vector.secretKey())) else {
       Issue.record("the slot does not unwrap")
       return
     }
@@ -167,16 +167,10 @@ import VaultCrypto
     let header = try #require(vector.header)
     let encryptedKey = try #require(vector.encryptedKey)
     let slot = try JWEVector.slot(header, encryptedKey: encryptedKey)
-    guard case .password(let salt, let iterationCount) = slot.method else {
-      Issue.record("no password slot")
-      return
-    }
-    #expect(iterationCount == 8192)
+    #expect(slot.kind.iterationCount == 8192)
     func contentKey(_ password: [UInt8]) throws -> [UInt8]? {
-      let key = try KeySlot.wrappingKey(
-        Credentials(password: SecretBytes(copying: password)), salt: salt,
-        iterationCount: iterationCount)
-      switch try slot.contentKey(with: key) {
+      let secret = VaultSecret.password(Credentials(password: SecretBytes(copying: password)))
+      switch try slot.contentKey(with: secret) {
       case .none: return nil
       case .some(let contentKey): return contentKey.array()
       }

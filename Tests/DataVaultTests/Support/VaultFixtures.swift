@@ -37,7 +37,7 @@ enum VaultFixtures {
     switch kind {
     case .password: .password(credentials(password, salt: salt))
     case .recoveryCode: .recoveryCode(try SlotSecrets.code())
-    case .keyFile: SlotSecrets.key()
+    default: SlotSecrets.key()
     }
   }
 
@@ -47,7 +47,7 @@ enum VaultFixtures {
     case .password: .password(credentials("wrong"))
     case .recoveryCode:
       .recoveryCode(try RecoveryCode(bytes: SecretBytes(copying: Array(2...21))))
-    case .keyFile: SlotSecrets.key(Array(1...32))
+    default: SlotSecrets.key(Array(1...32))
     }
   }
 
