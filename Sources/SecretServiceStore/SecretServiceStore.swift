@@ -24,7 +24,8 @@ public struct SecretServiceStore: VaultStore {
   let fileSystem: any FileSystem
   /// The directory of the service's files; nil to look it up at each call.
   let keyrings: FilePath?
-  let interruption: BusFaultInjector?
+  /// Called before and after each call over the bus; false ends the conversation.
+  let mayContinue: (@Sendable (BusMoment) -> Bool)?
   let busPatience: BusTimeouts
   private let patience: Duration
 
@@ -41,13 +42,13 @@ public struct SecretServiceStore: VaultStore {
   /// - Parameters:
   ///   - busAddress: the address of the session bus; nil to look it up at each call.
   ///   - keyrings: the directory of the service's files; nil to look it up at each call.
-  ///   - interruption: ends the conversation with the service, for tests.
+  ///   - mayContinue: called before and after each call over the bus; false ends the conversation.
   ///   - busPatience: the time to wait for the service.
   ///   - patience: the time to wait for the lock of a vault.
   package init(
     application: String = "datavault", home: FilePath, busAddress: String?,
     fileSystem: any FileSystem = LinuxFileSystem(), keyrings: FilePath? = nil,
-    interruption: BusFaultInjector? = nil, busPatience: BusTimeouts = .standard,
+    mayContinue: (@Sendable (BusMoment) -> Bool)? = nil, busPatience: BusTimeouts = .standard,
     patience: Duration = LockFile.patience
   ) {
     self.application = application
@@ -55,7 +56,7 @@ public struct SecretServiceStore: VaultStore {
     self.busAddress = busAddress
     self.fileSystem = fileSystem
     self.keyrings = keyrings
-    self.interruption = interruption
+    self.mayContinue = mayContinue
     self.busPatience = busPatience
     self.patience = patience
   }

@@ -70,7 +70,7 @@ struct AttemptTests {
         try? lockedKeyring.value.startLocked()
       }
       let store = SecretServiceStore(
-        home: keyring.home, busAddress: keyring.busAddress, interruption: interruption)
+        home: keyring.home, busAddress: keyring.busAddress, mayContinue: interruption.pass)
       let vault = try await FastTestVault.get(.messaging, in: store)
       do throws(VaultError) {
         try await vault.unlock(with: credentials("wrong"))

@@ -22,7 +22,7 @@ struct InterruptionTests {
     ProcessInfo.processInfo.environment["DATAVAULT_FAULTS"] == "all" ? 1 : 4
 
   /// The first call at which a change is interrupted.
-  private static func firstCall(_ change: Change, _ moment: BusFaultInjector.Moment) -> Int {
+  private static func firstCall(_ change: Change, _ moment: BusMoment) -> Int {
     let index = (Change.allCases.firstIndex(of: change) ?? 0) * 2
     return (index + (moment == .beforeCall ? 0 : 1)) % stride
   }
@@ -120,16 +120,16 @@ struct InterruptionTests {
     #expect(try store.ids() == [.messaging], place)
   }
 
-  @Test(arguments: Change.allCases, BusFaultInjector.Moment.allCases)
+  @Test(arguments: Change.allCases, BusMoment.allCases)
   func `a change that is interrupted at any call leaves the old or the new vault`(
-    change: Change, moment: BusFaultInjector.Moment
+    change: Change, moment: BusMoment
   ) async throws {
     let keyring = try PrivateKeyring()
     try keyring.startUnlocked()
     func store(_ number: Int, _ interruption: BusFaultInjector? = nil) -> SecretServiceStore {
       SecretServiceStore(
         home: keyring.folder.appending("home-\(number)"), busAddress: keyring.busAddress,
-        interruption: interruption)
+        mayContinue: interruption?.pass)
     }
     // A run without interruption, for the states before and after.
     let whole = store(-1)
@@ -167,7 +167,7 @@ struct InterruptionTests {
     func store(_ number: Int, _ interruption: BusFaultInjector? = nil) -> SecretServiceStore {
       SecretServiceStore(
         home: keyring.value.folder.appending("home-\(number)"), busAddress: address,
-        interruption: interruption)
+        mayContinue: interruption?.pass)
     }
     let old = change == .create ? "absent, 0 retired" : "old: kept"
     let new = change == .create ? "old: " : "old: added kept"

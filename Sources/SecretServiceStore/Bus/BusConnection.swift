@@ -2,6 +2,14 @@ internal import CGIO
 internal import Dispatch
 internal import Glibc
 
+/// The side of a call over the bus.
+package enum BusMoment: Sendable, CaseIterable {
+  /// Before the call: the service has not received it.
+  case beforeCall
+  /// After the call: the service has carried it out, but the store has not received the answer.
+  case afterCall
+}
+
 /// A private connection to a message bus.
 ///
 /// libsecret uses the process's shared connection. That one can end the process when the bus ends,
@@ -10,11 +18,11 @@ internal import Glibc
   private let connection: OpaquePointer
   private let patience: BusTimeouts
   private let end: ContinuousClock.Instant
-  private let interruption: BusFaultInjector?
+  private let mayContinue: (@Sendable (BusMoment) -> Bool)?
 
   /// Connects; this and every later call give up after their part of `patience`.
   init(
-    address: String, patience: BusTimeouts, interruption: BusFaultInjector? = nil
+    address: String, patience: BusTimeouts, mayContinue: (@Sendable (BusMoment) -> Bool)?
   ) throws(BusFailure) {
     end = .now + patience.conversation
     let deadline = BusDeadline(after: patience.answer)
@@ -31,7 +39,7 @@ internal import Glibc
     }
     unsafe self.connection = connection
     self.patience = patience
-    self.interruption = interruption
+    self.mayContinue = mayContinue
   }
 
   deinit {
@@ -52,7 +60,7 @@ internal import Glibc
     _ method: String, of interface: String, on path: String, at service: String,
     _ arguments: [BusValue], answering type: String, of byteCount: Int
   ) throws(BusFailure) -> [BusValue] {
-    try interruption?.pass(.beforeCall)
+    try pass(.beforeCall)
     let wait = min(patience.answer, end - .now)
     guard wait > .zero else {
       throw BusFailure(
@@ -65,11 +73,17 @@ internal import Glibc
       G_DBUS_CALL_FLAGS_NONE, max(1, wait.wholeMilliseconds), nil, &error)
     guard let reply = unsafe reply else { throw unsafe Self.takeFailure(error) }
     defer { unsafe g_variant_unref(reply) }
-    try interruption?.pass(.afterCall)
+    try pass(.afterCall)
     guard unsafe String(cString: g_variant_get_type_string(reply)) == type,
       unsafe g_variant_get_size(reply) <= byteCount
     else { throw .misunderstood }
     return unsafe BusValue(reply).elements ?? []
+  }
+
+  private func pass(_ moment: BusMoment) throws(BusFailure) {
+    guard mayContinue?(moment) != false else {
+      throw BusFailure(.unanswered, "the conversation was ended at a call")
+    }
   }
 
   /// Converts the error and frees it.

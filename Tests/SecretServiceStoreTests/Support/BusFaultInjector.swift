@@ -1,25 +1,17 @@
-internal import Synchronization
+import SecretServiceStore
+import Synchronization
 
-/// Ends a store's conversation with the service at one call, for tests: that call and all later
-/// ones fail.
+/// Ends a store's conversation with the service at one call: that call and all later ones fail.
 ///
 /// This simulates a kill of the store's process.
-package final class BusFaultInjector: Sendable {
-  /// The side of the call on which the fault occurs.
-  package enum Moment: Sendable, CaseIterable {
-    /// Before the call: the service does not receive it.
-    case beforeCall
-    /// After the call: the service has carried it out, but the store does not receive the answer.
-    case afterCall
-  }
-
+final class BusFaultInjector: Sendable {
   private struct State {
     var callCount = 0
     var hasHappened = false
   }
 
   private let number: Int
-  private let moment: Moment
+  private let moment: BusMoment
   private let action: (@Sendable () -> Void)?
   private let state = Mutex(State())
 
@@ -27,18 +19,17 @@ package final class BusFaultInjector: Sendable {
   ///   - number: the number of the call, from 0, over all connections.
   ///   - action: an action in place of the failure, such as a kill of the service; nil fails the
   ///     calls.
-  package init(
-    atCall number: Int, _ moment: Moment, doing action: (@Sendable () -> Void)? = nil
-  ) {
+  init(atCall number: Int, _ moment: BusMoment, doing action: (@Sendable () -> Void)? = nil) {
     self.number = number
     self.moment = moment
     self.action = action
   }
 
   /// Whether the fault has occurred: there were enough calls.
-  package var hasHappened: Bool { state.withLock { $0.hasHappened } }
+  var hasHappened: Bool { state.withLock { $0.hasHappened } }
 
-  func pass(_ moment: Moment) throws(BusFailure) {
+  /// Whether the conversation goes on.
+  func pass(_ moment: BusMoment) -> Bool {
     let (isNow, hasHappened) = state.withLock { state in
       let isNow = moment == self.moment && state.callCount == number && !state.hasHappened
       if isNow { state.hasHappened = true }
@@ -46,8 +37,6 @@ package final class BusFaultInjector: Sendable {
       return (isNow, state.hasHappened)
     }
     if isNow { action?() }
-    if hasHappened, action == nil {
-      throw BusFailure(.unanswered, "the conversation was interrupted on purpose")
-    }
+    return !hasHappened || action != nil
   }
 }
