@@ -41,6 +41,6 @@ enum ExitStatus {
     .damaged: EX_DATAERR, .newerVersion: EX_DATAERR, .doesNotExist: EX_NOINPUT,
     .sessionsUnavailable: EX_UNAVAILABLE, .tooManyAttempts: EX_TEMPFAIL, .busy: EX_TEMPFAIL,
     .wrongPassword: EX_NOPERM, .permissionsTooOpen: EX_NOPERM, .passwordExpired: EX_CONFIG,
-    .wiped: EX_CONFIG,
+    .deletedByRetryLimit: EX_CONFIG,
   ]
 }

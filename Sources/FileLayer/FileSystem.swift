@@ -210,8 +210,8 @@ extension FileSystem {
   /// flock(2) has no timeout, so this polls: after 1 ms first, then at intervals of up to 16 ms.
   ///
   /// - Returns: nil if another holder still has the lock after that time.
-  package func lock(_ path: FilePath, patience: Duration) throws(FileError) -> FileLock? {
-    let deadline = ContinuousClock.now + patience
+  package func lock(_ path: FilePath, busyTimeout: Duration) throws(FileError) -> FileLock? {
+    let deadline = ContinuousClock.now + busyTimeout
     var pause = Duration.milliseconds(1)
     while true {
       if let lock = try lock(path, wait: false) { return lock }

@@ -19,7 +19,7 @@ extension SealedDatabase {
   ///   - path: the database's file.
   ///   - oldKey: the present key, 32 bytes.
   ///   - newKey: the new key, 32 bytes.
-  ///   - patience: how long to wait for other connections to close. Default: one second.
+  ///   - busyTimeout: how long to wait for other connections to close. Default: one second.
   ///   - progress: receives the number of pages sealed, after each mebibyte and at the end.
   /// - Returns: the frames that the log's recovery left out, as at an opening; usually nil.
   /// - Throws: `busy` while others hold the file; `readOnly` if the file or its directory cannot be
@@ -28,10 +28,10 @@ extension SealedDatabase {
   @discardableResult
   public static func changeKey(
     at path: FilePath, from oldKey: borrowing SecretBytes, to newKey: borrowing SecretBytes,
-    patience: Duration = .seconds(1), progress: (PageProgress) -> Void = { _ in }
+    busyTimeout: Duration = .seconds(1), progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedDatabaseError) -> DiscardedLogTail? {
     try changeKey(
-      at: path, from: oldKey, to: newKey, patience: patience, over: "unix",
+      at: path, from: oldKey, to: newKey, busyTimeout: busyTimeout, over: "unix",
       fileSystem: LinuxFileSystem(), progress: progress)
   }
 
@@ -39,11 +39,11 @@ extension SealedDatabase {
   @discardableResult
   package static func changeKey(
     at path: FilePath, from oldKey: borrowing SecretBytes, to newKey: borrowing SecretBytes,
-    patience: Duration, over base: String, fileSystem: any FileSystem,
+    busyTimeout: Duration, over base: String, fileSystem: any FileSystem,
     progress: (PageProgress) -> Void
   ) throws(SealedDatabaseError) -> DiscardedLogTail? {
     try SealedVFS.reencrypt(
-      path, from: oldKey, to: newKey, over: base, fileSystem: fileSystem, patience: patience,
+      path, from: oldKey, to: newKey, over: base, fileSystem: fileSystem, busyTimeout: busyTimeout,
       progress: progress)
   }
 }

@@ -46,7 +46,7 @@ extension SecretServiceStore {
   private func connect() throws(BusFailure) -> SecretService {
     let address = if let busAddress { busAddress } else { try BusAddress.ofSession() }
     return try SecretService(
-      address: address, patience: busPatience, mayContinue: mayContinue)
+      address: address, timeouts: busTimeouts, mayContinue: mayContinue)
   }
 
   /// Makes the last step of GNOME Keyring durable.

@@ -26,8 +26,8 @@ public struct SecretServiceStore: VaultStore {
   let keyrings: FilePath?
   /// Called before and after each call over the bus; false ends the conversation.
   let mayContinue: (@Sendable (BusMoment) -> Bool)?
-  let busPatience: BusTimeouts
-  private let patience: Duration
+  let busTimeouts: BusTimeouts
+  private let busyTimeout: Duration
 
   /// The vaults of one application and one home.
   ///
@@ -43,13 +43,13 @@ public struct SecretServiceStore: VaultStore {
   ///   - busAddress: the address of the session bus; nil to look it up at each call.
   ///   - keyrings: the directory of the service's files; nil to look it up at each call.
   ///   - mayContinue: called before and after each call over the bus; false ends the conversation.
-  ///   - busPatience: the time to wait for the service.
-  ///   - patience: the time to wait for the lock of a vault.
+  ///   - busTimeouts: the time to wait for the service.
+  ///   - busyTimeout: the time to wait for the lock of a vault.
   package init(
     application: String = "datavault", home: FilePath, busAddress: String?,
     fileSystem: any FileSystem = LinuxFileSystem(), keyrings: FilePath? = nil,
-    mayContinue: (@Sendable (BusMoment) -> Bool)? = nil, busPatience: BusTimeouts = .standard,
-    patience: Duration = LockFile.patience
+    mayContinue: (@Sendable (BusMoment) -> Bool)? = nil, busTimeouts: BusTimeouts = .standard,
+    busyTimeout: Duration = LockFile.busyTimeout
   ) {
     self.application = application
     self.home = home.lexicallyNormalized()
@@ -57,8 +57,8 @@ public struct SecretServiceStore: VaultStore {
     self.fileSystem = fileSystem
     self.keyrings = keyrings
     self.mayContinue = mayContinue
-    self.busPatience = busPatience
-    self.patience = patience
+    self.busTimeouts = busTimeouts
+    self.busyTimeout = busyTimeout
   }
 
   /// The item's attributes.
@@ -159,7 +159,7 @@ public struct SecretServiceStore: VaultStore {
   public func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
     // The home might have been deleted while the service kept the vault.
     try prepare()
-    return try lockFile(of: id).lock(for: "changing vault '\(id)'", patience: patience)
+    return try lockFile(of: id).lock(for: "changing vault '\(id)'", busyTimeout: busyTimeout)
   }
 
   /// Looks whether `<home>/vaults/<id>.secret-service.lock`, if it is there, is one that this process can lock.

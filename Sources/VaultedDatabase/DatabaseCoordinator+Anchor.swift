@@ -23,7 +23,7 @@ extension DatabaseCoordinator {
 
   /// How long a look at the database waits for other connections, before they are locked out.
   static var connectionBusyMode: Database.BusyMode {
-    .timeout(ProtocolLock.connectionPatience / .seconds(1))
+    .timeout(ProtocolLock.connectionBusyTimeout / .seconds(1))
   }
 
   /// Throws if a change of key would lose commits; nothing is changed.
@@ -48,7 +48,7 @@ extension DatabaseCoordinator {
   /// the file.
   func anchorState(
     of vault: Vault, in anchorStorage: (any AnchorStorage)?,
-    busyMode: Database.BusyMode = .timeout(ProtocolLock.patience / .seconds(1))
+    busyMode: Database.BusyMode = .timeout(ProtocolLock.busyTimeout / .seconds(1))
   ) async throws -> AnchorState {
     guard let anchor = try await vault.anchor() else { return .known }
     let keys = try await vault.databaseKeys()
@@ -141,7 +141,7 @@ extension DatabaseCoordinator {
       guard case .missing(let expected, let found) = state else { return nil }
       let keys = try await vault.databaseKeys()
       var configuration = Configuration()
-      configuration.busyMode = .timeout(ProtocolLock.patience / .seconds(1))
+      configuration.busyMode = .timeout(ProtocolLock.busyTimeout / .seconds(1))
       let pool = try SealedDatabase.openPool(
         at: home.databasePath, key: keys.current, configuration: configuration, creation: .never,
         over: home.baseVFS)

@@ -119,7 +119,7 @@ extension DatabaseCoordinator {
   func exclusiveConnection(key: borrowing SecretBytes) throws -> ExclusiveConnection {
     try ExclusiveConnection(
       to: home.databasePath, key: key, over: home.baseVFS,
-      patience: ProtocolLock.connectionPatience)
+      busyTimeout: ProtocolLock.connectionBusyTimeout)
   }
 
   /// Finishes a change of key that a crash interrupted; the database's key check shows which key it

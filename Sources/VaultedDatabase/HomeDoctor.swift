@@ -160,7 +160,7 @@ extension DatabaseCoordinator {
     do {
       try await requireAnchor(
         of: vault, in: anchorStorage,
-        busyMode: .timeout(ProtocolLock.connectionPatience / .seconds(1)))
+        busyMode: .timeout(ProtocolLock.connectionBusyTimeout / .seconds(1)))
     } catch {
       throw VaultedDatabaseError(any: error)
     }

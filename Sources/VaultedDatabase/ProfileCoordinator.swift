@@ -175,7 +175,7 @@ extension ProfileCoordinator {
       let keys = try await keys()
       // The same change, repeated after a crash: it has just been finished.
       if wasInterrupted, SecretBytes.isEqual(keys.current, key) { return }
-      let database = try exclusiveConnection(keys.current, ProtocolLock.connectionPatience)
+      let database = try exclusiveConnection(keys.current, ProtocolLock.connectionBusyTimeout)
       // The copy comes before the vault's write: a damaged page or a full disk ends the call here.
       try database.writeCopy(under: key, fileSystem: fileSystem, progress: progress)
       do {
@@ -210,9 +210,9 @@ extension ProfileCoordinator {
   }
 
   private func exclusiveConnection(
-    _ key: borrowing SecretBytes, _ patience: Duration
+    _ key: borrowing SecretBytes, _ busyTimeout: Duration
   ) throws -> ExclusiveConnection {
     guard try header()?.matches(key: key) == true else { throw databaseMismatch }
-    return try ExclusiveConnection(to: path, key: key, over: baseVFS, patience: patience)
+    return try ExclusiveConnection(to: path, key: key, over: baseVFS, busyTimeout: busyTimeout)
   }
 }

@@ -1,26 +1,21 @@
 internal import FileLayer
-internal import Glibc
 internal import SystemPackage
 
 /// The flock(2) that protects changes of a database together with the vault that keeps its key.
 enum ProtocolLock {
   /// How long a protocol waits for another to finish before it throws `busy`.
-  static let patience = Duration.seconds(5)
+  static let busyTimeout = Duration.seconds(5)
 
   /// How long a change of key waits for the connections that are open.
-  static let connectionPatience = Duration.seconds(1)
+  static let connectionBusyTimeout = Duration.seconds(1)
 
   /// Takes the lock, which the caller must release on every path.
   static func take(
     _ path: FilePath, in fileSystem: any FileSystem
   ) throws(VaultedDatabaseError) -> FileLock {
-    let deadline = ContinuousClock.now + patience
     do throws(FileError) {
       try fileSystem.makeLockFile(path)
-      repeat {
-        if let lock = try fileSystem.lock(path, wait: false) { return lock }
-        usleep(10_000)
-      } while ContinuousClock.now < deadline
+      if let lock = try fileSystem.lock(path, busyTimeout: busyTimeout) { return lock }
     } catch {
       throw VaultedDatabaseError(any: error)
     }

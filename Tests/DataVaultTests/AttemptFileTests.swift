@@ -216,7 +216,7 @@ import Testing
         .messaging, in: home.recording(recorder), parameters: vaults.parameters)
       let outcome = await code { try await vault.unlock(with: credentials("wrong")) }
       #expect(outcome != nil && outcome != .wrongPassword, "step \(number)")
-      #expect((outcome == .wiped) == !recorder.hasCrashed, "step \(number)")
+      #expect((outcome == .deletedByRetryLimit) == !recorder.hasCrashed, "step \(number)")
       if try await Vault.exists(.messaging, in: home.store) {
         #expect(await vaults.attempt("right") == nil, "step \(number)")
       }

@@ -9,8 +9,8 @@ import Testing
 
   private var store: FileVaultStore {
     FileVaultStore(
-      home: home.path, fileSystem: LinuxFileSystem(), patience: .milliseconds(50),
-      attemptPatience: .milliseconds(50))
+      home: home.path, fileSystem: LinuxFileSystem(), busyTimeout: .milliseconds(50),
+      attemptBusyTimeout: .milliseconds(50))
   }
 
   @Test func `a vault whose lock is held reports busy and stays unchanged`() async throws {

@@ -84,7 +84,7 @@ import VaultCrypto
     #expect(await vault.isLocked)
     try await vault.unlock(with: credentials("right"))
     let slow = vault.addDependent { try? await Task.sleep(for: .seconds(3600)) }
-    await vault.lock(because: .request, patience: .milliseconds(10))
+    await vault.lock(because: .request, closingTimeout: .milliseconds(10))
     #expect(await vault.isLocked)
     withExtendedLifetime(slow) {}
   }

@@ -29,7 +29,7 @@ import Testing
   {
     let open = try await limited(to: 4)
     for _ in 0..<4 { #expect(await failure() == .wrongPassword) }
-    #expect(await failure() == .wiped)
+    #expect(await failure() == .deletedByRetryLimit)
     #expect(store[.messaging] == nil)
     #expect(try store.readAttempts(.messaging) == nil)
     #expect(await code { _ = try await open.itemNames() } == .doesNotExist)
@@ -45,8 +45,8 @@ import Testing
     }
     #expect(await wrong() == .wrongPassword)
     #expect(await !vault.isLocked)
-    #expect(await wrong() == .wiped)
-    #expect(await events.next()?.reason == .wiped)
+    #expect(await wrong() == .deletedByRetryLimit)
+    #expect(await events.next()?.reason == .deletedByRetryLimit)
     #expect(await vault.isLocked)
   }
 

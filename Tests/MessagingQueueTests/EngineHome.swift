@@ -32,7 +32,7 @@ final class EngineHome: Sendable {
     var parameters = VaultParameters()
     parameters.iterationCount = 10
     parameters.minimumIterationCount = 10
-    parameters.lockPatience = .seconds(600)
+    parameters.closingTimeout = .seconds(600)
     parameters.now = { [time] in time.now }
     parameters.sinceBoot = { [time] in time.sinceBoot }
     parameters.sleep = { _ in try await Task.sleep(for: .seconds(3600)) }

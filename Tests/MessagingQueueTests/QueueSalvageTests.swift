@@ -226,7 +226,7 @@ import VaultedDatabase
     let vault = try await place.unlockedVault()
     let found = try await MessagingEngine.verify(place.home, vault: vault)
     #expect(
-      found.messages?.faults.map(\.places) == [
+      found.messages?.faults.map(\.locations) == [
         [#"the trigger a "b on a table of the engine is not the engine's"#]
       ])
     let salvage = try await MessagingEngine.salvage(place.home, vault: vault)

@@ -37,8 +37,8 @@ import Testing
     _ = try engine.number("PRAGMA user_version = 999")
     let fault = try #require(try engine.pool.read { try MessageVerifier.run($0).faults.first })
     #expect(fault.rule == "schemaVersion")
-    #expect(fault.places.first?.contains("newer version") == true)
-    #expect(fault.places.first?.contains("start of an engine") == false)
+    #expect(fault.locations.first?.contains("newer version") == true)
+    #expect(fault.locations.first?.contains("start of an engine") == false)
   }
 
   @Test func `a schema version below zero is damage, not a crash`() throws {

@@ -12,12 +12,12 @@ import VaultCrypto
 
 @Suite struct KeyChangeTests {
   private func changeKey(
-    _ place: TemporaryDatabase, patience: Duration = .zero,
+    _ place: TemporaryDatabase, busyTimeout: Duration = .zero,
     progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedDatabaseError) {
     try SealedVFS.reencrypt(
       place.database, from: TemporaryDatabase.key(),
-      to: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes), patience: patience,
+      to: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes), busyTimeout: busyTimeout,
       progress: progress)
   }
 
@@ -106,7 +106,7 @@ import VaultCrypto
       other?.close()
     }.start()
     isOpen.wait()
-    try changeKey(place, patience: .seconds(20))
+    try changeKey(place, busyTimeout: .seconds(20))
     withExtendedLifetime(registration) {}
     #expect(try state(place) == "300 wal")
   }

@@ -95,7 +95,7 @@ struct AttemptTests {
     policy.retryLimit = 1
     try await vault.setPolicy(policy)
     #expect(try await attempt("wrong") == .wrongPassword)
-    #expect(try await attempt("wrong") == .wiped)
+    #expect(try await attempt("wrong") == .deletedByRetryLimit)
     #expect(try keyring.store.read(.messaging) == nil)
     #expect(try keyring.store.readAttempts(.messaging) == nil)
   }

@@ -14,7 +14,7 @@ import Testing
     case otherType, nothing, nested, refused, unknownObject, garbage, hangUp, silence, stopsReading
 
     /// A short timeout for services that never answer, to keep the test short.
-    var patience: BusTimeouts {
+    var timeouts: BusTimeouts {
       switch self {
       case .silence, .stopsReading: BusTimeouts(answer: .seconds(2), conversation: .seconds(60))
       default: .standard
@@ -65,7 +65,7 @@ import Testing
   @Test(arguments: Fault.allCases)
   func `a wrong answer to the introduction is an error`(fault: Fault) throws {
     let bus = HostileBus.keeping(nil) { $0.isIntroduction ? fault.answer : nil }
-    let failure = bus.code(fault.patience) { _ = try $0.read(.messaging) }
+    let failure = bus.code(fault.timeouts) { _ = try $0.read(.messaging) }
     #expect(
       failure == .unreadable || failure == .storeUnavailable, "\(String(describing: failure))")
     #expect(bus.count(of: "OpenSession") == 0)
@@ -76,11 +76,11 @@ import Testing
     throws
   {
     let bus = bus(Self.kept, fault, at: member)
-    let failure = bus.code(fault.patience) { _ = try $0.read(.messaging) }
+    let failure = bus.code(fault.timeouts) { _ = try $0.read(.messaging) }
     #expect(
       failure == .unreadable || failure == .storeUnavailable, "\(String(describing: failure))")
     if member != "GetSecret" {
-      let failure = bus.code(fault.patience) { _ = try $0.ids() }
+      let failure = bus.code(fault.timeouts) { _ = try $0.ids() }
       #expect(failure == .unreadable || failure == .storeUnavailable)
     }
   }
@@ -90,10 +90,10 @@ import Testing
     member: String, fault: Fault
   ) throws {
     let bus = bus(nil, fault, at: member)
-    let failure = bus.code(fault.patience) { _ = try $0.read(.messaging) }
+    let failure = bus.code(fault.timeouts) { _ = try $0.read(.messaging) }
     #expect(
       failure == .unreadable || failure == .storeUnavailable, "\(String(describing: failure))")
-    #expect(bus.code(fault.patience) { try $0.write([1], for: .messaging) } != nil)
+    #expect(bus.code(fault.timeouts) { try $0.write([1], for: .messaging) } != nil)
     #expect(bus.count(of: "CreateItem") == 0)
   }
 
@@ -102,7 +102,7 @@ import Testing
     func look(
       _ kept: [UInt8]?, at member: String, _ change: (SecretServiceStore) throws -> Void
     ) throws {
-      let failure = bus(kept, fault, at: member).code(fault.patience, change)
+      let failure = bus(kept, fault, at: member).code(fault.timeouts, change)
       #expect(fault.changeFailures.contains(try #require(failure)), "\(member)")
     }
     try look(nil, at: "CreateItem") { try $0.write([1], for: .messaging) }
@@ -120,7 +120,7 @@ import Testing
       guard call.member == "Get", !call.mentions("Locked") else { return nil }
       return .lastValues(BusBody().variant { $0.texts(HostileBus.Healthy.attributes) })
     }
-    let failure = bus.code(Fault.stopsReading.patience) { try $0.write(large, for: .messaging) }
+    let failure = bus.code(Fault.stopsReading.timeouts) { try $0.write(large, for: .messaging) }
     #expect(Fault.stopsReading.changeFailures.contains(try #require(failure)))
   }
 
@@ -196,8 +196,8 @@ import Testing
       default: return nil
       }
     }
-    let patience = BusTimeouts(answer: .seconds(25), conversation: .seconds(2))
-    #expect(bus.code(patience) { _ = try $0.ids() } == .storeUnavailable)
+    let timeouts = BusTimeouts(answer: .seconds(25), conversation: .seconds(2))
+    #expect(bus.code(timeouts) { _ = try $0.ids() } == .storeUnavailable)
     #expect(bus.count(of: "Get") < 100)
   }
 
@@ -208,15 +208,15 @@ import Testing
       if call.member == "GetSecret" { _ = isDone.wait(timeout: .now() + 20) }
       return nil
     }
-    let patience = BusTimeouts(answer: .seconds(600), conversation: .seconds(2))
-    #expect(bus.code(patience) { _ = try $0.read(.messaging) } == .storeUnavailable)
+    let timeouts = BusTimeouts(answer: .seconds(600), conversation: .seconds(2))
+    #expect(bus.code(timeouts) { _ = try $0.read(.messaging) } == .storeUnavailable)
     isDone.signal()
   }
 
   @Test func `a store waits at most 25 seconds for an answer and a minute for all`() {
-    let patience = SecretServiceStore(home: HostileBus.Healthy.home).busPatience
-    #expect(patience.answer == .seconds(25))
-    #expect(patience.conversation == .seconds(60))
+    let timeouts = SecretServiceStore(home: HostileBus.Healthy.home).busTimeouts
+    #expect(timeouts.answer == .seconds(25))
+    #expect(timeouts.conversation == .seconds(60))
   }
 
   @Test func `an answer above the maximum size is not parsed`() throws {

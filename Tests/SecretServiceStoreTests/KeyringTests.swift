@@ -223,7 +223,7 @@ struct KeyringTests {
     policy.retryLimit = 2
     try await vault.setPolicy(policy)
     for _ in 0..<2 { #expect(await attempt("wrong") == .wrongPassword) }
-    #expect(await attempt("wrong") == .wiped)
+    #expect(await attempt("wrong") == .deletedByRetryLimit)
     #expect(try keyring.store.read(.messaging) == nil)
     #expect(try keyring.store.readAttempts(.messaging) == nil)
   }

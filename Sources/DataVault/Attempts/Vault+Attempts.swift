@@ -15,7 +15,7 @@ extension Vault {
   ///     try is not an attempt: it is neither counted nor delayed. A vault that says it is secured
   ///     refuses it without a derivation.
   ///   - body: tries the secret on the current file.
-  /// - Throws: `tooManyAttempts`, `wiped`, `busy`, `fileSizeLimit`, `openFileLimit`; `writeFailed`
+  /// - Throws: `tooManyAttempts`, `deletedByRetryLimit`, `busy`, `fileSizeLimit`, `openFileLimit`; `writeFailed`
   ///   for a failed attempt that cannot be recorded; the errors of `body` and of reading.
   func attempt<R: ~Copyable>(
     isStandard: Bool, _ body: (VaultFile) throws(VaultError) -> R
@@ -133,8 +133,8 @@ extension Vault {
     guard file.key == tried.key, retryLimit > 0, record.failureCount > retryLimit else { return }
     try store.remove(id)
     endSession()
-    close(because: .wiped)
-    throw .wiped(id, failureCount: record.failureCount)
+    close(because: .deletedByRetryLimit)
+    throw .deletedByRetryLimit(id, failureCount: record.failureCount)
   }
 }
 

@@ -105,7 +105,7 @@ public struct VaultLockEvent: Sendable, Equatable {
     /// Another process or object deleted the vault.
     public static let deleted = Reason("deleted")
     /// The vault was deleted after too many failed attempts.
-    public static let wiped = Reason("wiped")
+    public static let deletedByRetryLimit = Reason("deletedByRetryLimit")
   }
 
   /// The reason.

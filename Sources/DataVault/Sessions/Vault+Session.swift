@@ -17,7 +17,7 @@ extension Vault {
   ///   `invalidArgument`, `locked`; the errors of reading.
   @discardableResult
   public func openSession(for duration: Duration) throws(VaultError) -> VaultSession {
-    guard (VaultSession.shortest...VaultSession.longest).contains(duration) else {
+    guard (VaultSession.minimumDuration...VaultSession.maximumDuration).contains(duration) else {
       throw VaultError(
         .invalidArgument, "the duration of a session is not from 1 second to 366 days")
     }
@@ -120,7 +120,7 @@ extension Vault {
     guard number == sessionNumber else { return }
     guard end == .ended else { return close(because: .session) }
     wasLockedFromOutside.store(true, ordering: .releasing)
-    await lock(because: .session, patience: Self.outsideLockPatience)
+    await lock(because: .session, closingTimeout: Self.outsideClosingTimeout)
   }
 
   /// Ends this vault's session, if there is one, because the vault was deleted.

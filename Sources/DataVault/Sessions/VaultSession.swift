@@ -9,9 +9,9 @@ public struct VaultSession: Sendable {
   public let id: VaultID
 
   /// The shortest session: 1 second.
-  public static let shortest = Duration.seconds(1)
+  public static let minimumDuration = Duration.seconds(1)
   /// The longest session: 366 days.
-  public static let longest = Duration.seconds(366 * 86_400)
+  public static let maximumDuration = Duration.seconds(366 * 86_400)
 
   private let deadline: Duration
   private let now: @Sendable () -> Duration

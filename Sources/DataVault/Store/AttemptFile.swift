@@ -86,12 +86,12 @@ package struct AttemptFile: Sendable {
   ///   who sets that limit, also for a program that runs as another user, could otherwise try
   ///   passwords without being counted.
   package func lock(
-    of id: VaultID, patience: Duration = LockFile.attemptPatience
+    of id: VaultID, busyTimeout: Duration = LockFile.attemptBusyTimeout
   ) throws(VaultError) -> VaultStoreLock {
     guard Self.canWriteRecords else { throw .fileSizeLimit(path) }
     try openReserve().close()
     let lock = try LockFile(lockPath, in: fileSystem)
-      .lock(for: "trying to open vault '\(id)'", patience: patience)
+      .lock(for: "trying to open vault '\(id)'", busyTimeout: busyTimeout)
     // Opened only now, so that callers who wait for the lock hold no descriptors.
     return VaultStoreLock(reserve: try openReserve()) { lock.release() }
   }
@@ -233,12 +233,12 @@ package struct LockFile: Sendable {
   /// The time that a caller waits to change a vault.
   ///
   /// A change takes milliseconds; one with a derivation or with many megabytes takes a second.
-  package static let patience = Duration.seconds(10)
+  package static let busyTimeout = Duration.seconds(10)
   /// The time that a caller waits to attempt to open a vault.
   ///
   /// Others can be waiting before it, each with a derivation. A derivation of ten million
   /// iterations takes seconds.
-  package static let attemptPatience = Duration.seconds(30)
+  package static let attemptBusyTimeout = Duration.seconds(30)
 
   let path: FilePath
   let fileSystem: any FileSystem
@@ -253,22 +253,22 @@ package struct LockFile: Sendable {
   /// - Parameter activity: what the holder of the lock is doing, for the error.
   /// - Throws: `busy`, `writeFailed`.
   package func lock(
-    for activity: String, patience: Duration
+    for activity: String, busyTimeout: Duration
   ) throws(VaultError) -> VaultStoreLock {
     let lock: FileLock?
     do throws(FileError) {
       try fileSystem.makeLockFile(path)
-      lock = try fileSystem.lock(path, patience: patience)
+      lock = try fileSystem.lock(path, busyTimeout: busyTimeout)
     } catch {
       throw .writeFailed(error)
     }
-    guard let lock else { throw .busy(activity, lock: path, after: patience) }
+    guard let lock else { throw .busy(activity, lock: path, after: busyTimeout) }
     return VaultStoreLock { lock.release() }
   }
 
   /// Checks whether an existing file can be locked; does not wait and creates nothing.
   ///
-  /// - Throws: as ``lock(for:patience:)``, but for `busy` and for a file system that is read-only, which says
+  /// - Throws: as ``lock(for:busyTimeout:)``, but for `busy` and for a file system that is read-only, which says
   ///   nothing about the file.
   package func check() throws(VaultError) {
     do throws(FileError) {

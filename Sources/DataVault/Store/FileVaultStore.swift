@@ -15,8 +15,8 @@ public struct FileVaultStore: VaultStore {
   let home: FilePath
   let directory: FilePath
   let fileSystem: any FileSystem
-  private let patience: Duration
-  let attemptPatience: Duration
+  private let busyTimeout: Duration
+  let attemptBusyTimeout: Duration
 
   /// Vaults under a home directory, which is created with the first vault.
   public init(home: FilePath) {
@@ -24,17 +24,17 @@ public struct FileVaultStore: VaultStore {
   }
 
   /// - Parameters:
-  ///   - patience: the time to wait for a vault's lock.
-  ///   - attemptPatience: the time to wait for the lock of attempts.
+  ///   - busyTimeout: the time to wait for a vault's lock.
+  ///   - attemptBusyTimeout: the time to wait for the lock of attempts.
   package init(
-    home: FilePath, fileSystem: any FileSystem, patience: Duration = LockFile.patience,
-    attemptPatience: Duration = LockFile.attemptPatience
+    home: FilePath, fileSystem: any FileSystem, busyTimeout: Duration = LockFile.busyTimeout,
+    attemptBusyTimeout: Duration = LockFile.attemptBusyTimeout
   ) {
     self.home = home
     directory = home.appending("vaults")
     self.fileSystem = fileSystem
-    self.patience = patience
-    self.attemptPatience = attemptPatience
+    self.busyTimeout = busyTimeout
+    self.attemptBusyTimeout = attemptBusyTimeout
   }
 
   /// The path of a vault's file, whether it exists or not.
@@ -133,7 +133,7 @@ public struct FileVaultStore: VaultStore {
 
   /// Takes the vault's lock file; waits up to ten seconds for its holder.
   public func lock(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
-    try lockFile(of: id).lock(for: "changing vault '\(id)'", patience: patience)
+    try lockFile(of: id).lock(for: "changing vault '\(id)'", busyTimeout: busyTimeout)
   }
 
   /// Looks whether the vault's lock file, if it is there, is one that this process can lock.
@@ -264,6 +264,6 @@ extension FileVaultStore {
   /// - Throws: `busy`, `fileSizeLimit`, `writeFailed`.
   public func lockAttempts(_ id: VaultID) throws(VaultError) -> VaultStoreLock {
     try checkDirectory()
-    return try attemptFile(of: id).lock(of: id, patience: attemptPatience)
+    return try attemptFile(of: id).lock(of: id, busyTimeout: attemptBusyTimeout)
   }
 }

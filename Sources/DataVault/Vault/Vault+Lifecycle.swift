@@ -137,7 +137,7 @@ extension Vault {
   /// The time that a lock from outside waits for the dependents.
   ///
   /// A lock from outside promises to end within a second.
-  static let outsideLockPatience = Duration.milliseconds(500)
+  static let outsideClosingTimeout = Duration.milliseconds(500)
 
   /// Calls `close` and waits for it whenever the vault is locked on request, while the result
   /// exists.
@@ -152,12 +152,12 @@ extension Vault {
     VaultDependency(dependents, close)
   }
 
-  /// Refuses new work, waits up to `patience` for the dependents to close, then wipes the keys.
-  func lock(because reason: VaultLockEvent.Reason, patience: Duration) async {
+  /// Refuses new work, waits up to `closingTimeout` for the dependents to close, then wipes the keys.
+  func lock(because reason: VaultLockEvent.Reason, closingTimeout: Duration) async {
     refusesWork = true
     let closings = dependents.closings
     if !closings.isEmpty {
-      _ = await completes(within: patience) {
+      _ = await completes(within: closingTimeout) {
         await withTaskGroup { group in
           for close in closings { group.addTask { await close() } }
         }

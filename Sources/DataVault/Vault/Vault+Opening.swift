@@ -9,7 +9,7 @@ extension Vault {
   /// passwords alone: see ``unlock(with:)-(Credentials)``.
   ///
   /// - Throws: `wrongPassword` for a secret that opens no slot of its kind, `slotNotFound` when the
-  ///   vault has no slot of its kind, `keyFileLength`; `tooManyAttempts`, `wiped`;
+  ///   vault has no slot of its kind, `keyFileLength`; `tooManyAttempts`, `deletedByRetryLimit`;
   ///   `passwordExpired`, `passwordTooShort` and the other rules; `doesNotExist`, `unreadable`,
   ///   `permissionsTooOpen`, `storeUnavailable`, `storeLocked`; `damaged`, `newerVersion`;
   ///   `writeFailed` when a failed attempt cannot be recorded.

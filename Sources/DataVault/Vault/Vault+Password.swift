@@ -26,7 +26,7 @@ extension Vault {
   /// The current password can be expired, or break a rule that was set after it. The call counts as
   /// an attempt, as ``unlock(with:)`` does.
   ///
-  /// - Throws: `wrongPassword`, `tooManyAttempts`, `wiped`; the errors of ``changePassword(to:)``
+  /// - Throws: `wrongPassword`, `tooManyAttempts`, `deletedByRetryLimit`; the errors of ``changePassword(to:)``
   ///   except `locked`.
   public func changePassword(
     from current: borrowing Credentials, to new: borrowing Credentials

@@ -59,7 +59,7 @@ public actor Vault {
   /// The vault refuses all new operations immediately. It then waits up to 5 seconds for the
   /// engines that use it: they finish their commit, record their anchor and close their database.
   public func lock() async {
-    await lock(because: .request, patience: parameters.lockPatience)
+    await lock(because: .request, closingTimeout: parameters.closingTimeout)
   }
 
   /// Opens the vault with its password and restarts its lock timeout.
@@ -70,7 +70,7 @@ public actor Vault {
   /// delete the vault. A try with the standard credentials, which are public, is not an attempt.
   ///
   /// - Throws: `wrongPassword` for a wrong password or salt, `slotNotFound` for a vault without a
-  ///   password; `tooManyAttempts`, `wiped`; `passwordExpired`, `passwordTooShort` and the other
+  ///   password; `tooManyAttempts`, `deletedByRetryLimit`; `passwordExpired`, `passwordTooShort` and the other
   ///   rules of the policy, for the right password: ``changePassword(from:to:)`` accepts it;
   ///   `doesNotExist`, `unreadable`, `permissionsTooOpen`, `storeUnavailable`, `storeLocked`;
   ///   `damaged`, `newerVersion`; `writeFailed` when a failed attempt cannot be recorded.

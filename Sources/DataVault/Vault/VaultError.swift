@@ -32,7 +32,7 @@ public struct VaultError: Error, Sendable, CustomStringConvertible {
     /// This process can open no more files (`ulimit -n`), so it cannot record an attempt.
     public static let openFileLimit = Code("openFileLimit")
     /// More consecutive attempts failed than the vault's policy allows; the vault has been deleted.
-    public static let wiped = Code("wiped")
+    public static let deletedByRetryLimit = Code("deletedByRetryLimit")
     /// The policy demands a password: the standard credentials are not allowed.
     public static let passwordRequired = Code("passwordRequired")
     /// The password has fewer characters than the policy demands.
@@ -214,9 +214,9 @@ extension VaultError {
       hint: "try again in \(wait.inWords)")
   }
 
-  static func wiped(_ id: VaultID, failureCount: Int) -> VaultError {
+  static func deletedByRetryLimit(_ id: VaultID, failureCount: Int) -> VaultError {
     VaultError(
-      .wiped,
+      .deletedByRetryLimit,
       "vault '\(id)' was deleted: \(failureCount) failed attempts in a row are more than its policy allows",
       hint: "restore it from a backup")
   }
@@ -274,11 +274,12 @@ extension VaultError {
   }
 
   /// The error for a lock that another caller holds for too long.
-  package static func busy(_ what: String, lock path: FilePath, after patience: Duration)
+  package static func busy(_ what: String, lock path: FilePath, after busyTimeout: Duration)
     -> VaultError
   {
     VaultError(
-      .busy, "somebody else has been \(what) for more than \(patience.components.seconds) seconds",
+      .busy,
+      "somebody else has been \(what) for more than \(busyTimeout.components.seconds) seconds",
       hint: "try again; `fuser \(path)` shows who holds the lock")
   }
 

@@ -24,7 +24,7 @@ package struct VaultParameters: Sendable {
   /// The time that a lock on request waits for the dependents.
   ///
   /// Tests wait longer, because they slow each other down.
-  package var lockPatience = Duration.seconds(5)
+  package var closingTimeout = Duration.seconds(5)
 
   package var random = RandomSource.system
   package var now: @Sendable () -> UnixTime

@@ -73,7 +73,7 @@ extension VaultError: ErrorWithExitCode {
     .databaseStillExists: .policy, .lastSlot: .policy, .needsDigit: .policy, .needsLower: .policy,
     .needsSpecial: .policy, .needsUpper: .policy, .notSecured: .policy, .passwordExpired: .policy,
     .passwordRequired: .policy, .passwordTooShort: .policy, .tooFewUniqueCharacters: .policy,
-    .tooManySlots: .policy, .wiped: .policy,
+    .tooManySlots: .policy, .deletedByRetryLimit: .policy,
   ]
 }
 

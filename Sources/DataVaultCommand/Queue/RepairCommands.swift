@@ -78,8 +78,8 @@ struct QueueVerificationReport: Encodable {
       return head + "messages   \(messages.messageCount), consistent\n"
     }
     let faults = messages.faults.flatMap { fault in
-      let rest = fault.count - fault.places.count
-      return fault.places.map { "messages   \(fault.rule): \($0.onOneLine)" }
+      let rest = fault.count - fault.locations.count
+      return fault.locations.map { "messages   \(fault.rule): \($0.onOneLine)" }
         + (rest > 0 ? ["messages   \(fault.rule): \(rest) more"] : [])
     }
     return head + faults.map { "\($0)\n" }.joined()

@@ -28,7 +28,8 @@ struct UnlockCommand: AsyncParsableCommand {
   @OptionGroup var credentials: CredentialOptions
 
   func validate() throws {
-    guard (VaultSession.shortest...VaultSession.longest).contains(duration.duration) else {
+    guard (VaultSession.minimumDuration...VaultSession.maximumDuration).contains(duration.duration)
+    else {
       throw ValidationError("--for must be at least 1 second and at most 366 days")
     }
   }

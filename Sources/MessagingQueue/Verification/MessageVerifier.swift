@@ -252,8 +252,8 @@ package struct MessageVerifier {
   }
 
   private mutating func check(_ rule: String, _ sql: String) throws {
-    let places = try String.fetchCursor(db, sql: sql)
-    while let place = try places.next() { result.note(rule, place) }
+    let locations = try String.fetchCursor(db, sql: sql)
+    while let location = try locations.next() { result.note(rule, location) }
   }
 
   /// Checks that names follow the rules for names, and that histories of failures can be read.
@@ -296,8 +296,14 @@ public struct MessageVerification: Sendable, Hashable, Codable {
     public internal(set) var rule: String
     /// How many rows break it.
     public internal(set) var count: Int
-    /// The places of the first of them: channels, consumers, timetokens; never contents.
-    public internal(set) var places: [String]
+    /// The locations of the first of them: channels, consumers, timetokens; never contents.
+    public internal(set) var locations: [String]
+
+    // Programs read the member `places` of `--json`.
+    private enum CodingKeys: String, CodingKey {
+      case rule, count
+      case locations = "places"
+    }
   }
 
   /// The rules that are broken; empty for a clean database.
@@ -309,14 +315,15 @@ public struct MessageVerification: Sendable, Hashable, Codable {
   /// Whether no rule is broken.
   public var isClean: Bool { faults.isEmpty }
 
-  mutating func note(_ rule: String, _ place: @autoclosure () -> String) {
+  mutating func note(_ rule: String, _ location: @autoclosure () -> String) {
     let index =
       faults.firstIndex { $0.rule == rule }
       ?? {
-        faults.append(Fault(rule: rule, count: 0, places: []))
+        faults.append(Fault(rule: rule, count: 0, locations: []))
         return faults.count - 1
       }()
     faults[index].count += 1
-    if faults[index].places.count < Self.describedCount { faults[index].places.append(place()) }
+    guard faults[index].locations.count < Self.describedCount else { return }
+    faults[index].locations.append(location())
   }
 }

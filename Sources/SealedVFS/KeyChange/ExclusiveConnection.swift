@@ -18,11 +18,11 @@ package import VaultCrypto
 
   /// Opens the database and locks all other connections out.
   ///
-  /// - Parameter patience: how long to wait for other connections to close.
+  /// - Parameter busyTimeout: how long to wait for other connections to close.
   /// - Throws: `busy` while another connection is open; `readOnly`. Nothing is changed then.
   package init(
     to path: FilePath, key: borrowing SecretBytes, over base: String = "unix",
-    patience: Duration = .zero
+    busyTimeout: Duration = .zero
   ) throws(SealedDatabaseError) {
     let full = try SealedVFS.fullPath(path)
     try SealedVFS.inspect(path, over: base).require(key: key, at: path, exists: true)
@@ -36,7 +36,7 @@ package import VaultCrypto
       throw registration.explain(result, full)
     }
     do throws(SealedDatabaseError) {
-      try unsafe Self.takeOver(connection, full, registration, patience)
+      try unsafe Self.takeOver(connection, full, registration, busyTimeout)
       guard let file = unsafe SealedConnection.file(of: connection, "main") else {
         throw SealedDatabaseError(.notOnSealedVFS, path: full)
       }
@@ -75,10 +75,10 @@ package import VaultCrypto
   /// Any other connection with the log open, even an idle one, prevents the lock.
   private static func takeOver(
     _ connection: OpaquePointer, _ path: String, _ registration: KeyRegistration,
-    _ patience: Duration
+    _ busyTimeout: Duration
   ) throws(SealedDatabaseError) {
     unsafe sqlite3_extended_result_codes(connection, 1)
-    unsafe sqlite3_busy_timeout(connection, patience.wholeMilliseconds)
+    unsafe sqlite3_busy_timeout(connection, busyTimeout.wholeMilliseconds)
     if unsafe sqlite3_db_readonly(connection, "main") == 1 {
       throw SealedDatabaseError(.readOnly, path: path)
     }

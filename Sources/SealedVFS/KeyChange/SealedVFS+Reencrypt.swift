@@ -15,7 +15,7 @@ extension SealedVFS {
   /// - Parameters:
   ///   - base: the name of the underlying VFS; `fileSystem` makes the new file, renames and
   ///     synchronizes it.
-  ///   - patience: how long to wait for other connections to close.
+  ///   - busyTimeout: how long to wait for other connections to close.
   ///   - progress: called after each mebibyte, and at the end.
   /// - Returns: the frames that the log's recovery left out; usually nil.
   /// - Throws: `busy` if the database is open elsewhere; `readOnly`; `sameKey`; `damagedPage` if a
@@ -24,7 +24,7 @@ extension SealedVFS {
   package static func reencrypt(
     _ path: FilePath, from oldKey: borrowing SecretBytes, to newKey: borrowing SecretBytes,
     over base: String = "unix", fileSystem: any FileSystem = LinuxFileSystem(),
-    patience: Duration = .zero, progress: (PageProgress) -> Void = { _ in }
+    busyTimeout: Duration = .zero, progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedDatabaseError) -> DiscardedLogTail? {
     let full = FilePath(try fullPath(path))
     if case .sealed(let header) = try inspect(full, over: base), header.matches(key: newKey) {
@@ -36,7 +36,7 @@ extension SealedVFS {
       return nil
     }
     let connection = try ExclusiveConnection(
-      to: full, key: oldKey, over: base, patience: patience)
+      to: full, key: oldKey, over: base, busyTimeout: busyTimeout)
     try connection.reencrypt(to: newKey, fileSystem: fileSystem, progress: progress)
     return connection.discardedLogTail
   }

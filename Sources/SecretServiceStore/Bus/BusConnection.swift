@@ -16,16 +16,16 @@ package enum BusMoment: Sendable, CaseIterable {
 /// and it stays closed when the bus comes back.
 @safe struct BusConnection: ~Copyable {
   private let connection: OpaquePointer
-  private let patience: BusTimeouts
+  private let timeouts: BusTimeouts
   private let end: ContinuousClock.Instant
   private let mayContinue: (@Sendable (BusMoment) -> Bool)?
 
-  /// Connects; this and every later call give up after their part of `patience`.
+  /// Connects; this and every later call give up after their part of `timeouts`.
   init(
-    address: String, patience: BusTimeouts, mayContinue: (@Sendable (BusMoment) -> Bool)?
+    address: String, timeouts: BusTimeouts, mayContinue: (@Sendable (BusMoment) -> Bool)?
   ) throws(BusFailure) {
-    end = .now + patience.conversation
-    let deadline = BusDeadline(after: patience.answer)
+    end = .now + timeouts.conversation
+    let deadline = BusDeadline(after: timeouts.answer)
     var error: UnsafeMutablePointer<GError>?
     let flags = GDBusConnectionFlags(
       rawValue: G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT.rawValue
@@ -38,7 +38,7 @@ package enum BusMoment: Sendable, CaseIterable {
       throw BusFailure(.unreachable, "the session bus does not answer: \(words)")
     }
     unsafe self.connection = connection
-    self.patience = patience
+    self.timeouts = timeouts
     self.mayContinue = mayContinue
   }
 
@@ -61,11 +61,11 @@ package enum BusMoment: Sendable, CaseIterable {
     _ arguments: [BusValue], answering type: String, of byteCount: Int
   ) throws(BusFailure) -> [BusValue] {
     try pass(.beforeCall)
-    let wait = min(patience.answer, end - .now)
+    let wait = min(timeouts.answer, end - .now)
     guard wait > .zero else {
       throw BusFailure(
         .unanswered,
-        "the secret service took more than \(patience.conversation.components.seconds) seconds")
+        "the secret service took more than \(timeouts.conversation.components.seconds) seconds")
     }
     var error: UnsafeMutablePointer<GError>?
     let reply = unsafe g_dbus_connection_call_sync(
@@ -111,9 +111,9 @@ package enum BusMoment: Sendable, CaseIterable {
 @safe private final class BusDeadline: @unchecked Sendable {
   let cancellable: UnsafeMutablePointer<GCancellable>?
 
-  init(after patience: Duration) {
+  init(after duration: Duration) {
     unsafe cancellable = g_cancellable_new()
-    let time = DispatchTime.now() + .milliseconds(Int(patience.wholeMilliseconds))
+    let time = DispatchTime.now() + .milliseconds(Int(duration.wholeMilliseconds))
     DispatchQueue.global().asyncAfter(deadline: time) { [weak self] in
       if let self { unsafe g_cancellable_cancel(self.cancellable) }
     }

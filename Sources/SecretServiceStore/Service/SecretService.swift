@@ -23,10 +23,10 @@ struct SecretService: ~Copyable {
   private let session: String
 
   init(
-    address: String, patience: BusTimeouts, mayContinue: (@Sendable (BusMoment) -> Bool)?
+    address: String, timeouts: BusTimeouts, mayContinue: (@Sendable (BusMoment) -> Bool)?
   ) throws(BusFailure) {
     let bus = try BusConnection(
-      address: address, patience: patience, mayContinue: mayContinue)
+      address: address, timeouts: timeouts, mayContinue: mayContinue)
     try Self.introduce(bus)
     let reply = try bus.call(
       "OpenSession", of: Self.interface, on: Self.path, at: Self.name,

@@ -39,7 +39,7 @@ import VaultCrypto
       policy.retryLimit = 1
       try await vault.setPolicy(policy)
       let found = try await fixture.found()
-      for wanted in [VaultError.Code.wrongPassword, .wiped] {
+      for wanted in [VaultError.Code.wrongPassword, .deletedByRetryLimit] {
         #expect(await code { try await found.unlock(with: credentials("wrong")) } == wanted)
       }
     }

@@ -69,20 +69,20 @@ import Testing
     #expect(waiter.isFinished)
   }
 
-  @Test func `lock(patience:) waits no longer than its timeout`() throws {
+  @Test func `lock(busyTimeout:) waits no longer than its timeout`() throws {
     let lock = try #require(try files.lock(directory("lock"), wait: false))
     let start = ContinuousClock.now
-    #expect(try files.lock(directory("lock"), patience: .milliseconds(40)) == nil)
+    #expect(try files.lock(directory("lock"), busyTimeout: .milliseconds(40)) == nil)
     #expect(start.duration(to: .now) >= .milliseconds(40))
-    #expect(try files.lock(directory("lock"), patience: .zero) == nil)
+    #expect(try files.lock(directory("lock"), busyTimeout: .zero) == nil)
     lock.release()
-    #expect(try files.lock(directory("lock"), patience: .zero) != nil)
+    #expect(try files.lock(directory("lock"), busyTimeout: .zero) != nil)
   }
 
-  @Test func `lock(patience:) takes a lock that is released before the timeout`() throws {
+  @Test func `lock(busyTimeout:) takes a lock that is released before the timeout`() throws {
     let lock = try #require(try files.lock(directory("lock"), wait: false))
     DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(30)) { lock.release() }
-    #expect(try files.lock(directory("lock"), patience: .seconds(20)) != nil)
+    #expect(try files.lock(directory("lock"), busyTimeout: .seconds(20)) != nil)
   }
 
   @Test func `a lock file is private to its owner`() throws {

@@ -91,7 +91,7 @@ struct ModelRun {
   mutating func finish() throws -> Bool {
     try engine.pool.writeWithoutTransaction { try $0.execute(sql: "DROP TRIGGER refusal") }
     let faults = try engine.pool.read { db in try MessageVerifier.run(db).faults }
-    guard check(faults.map { "\($0.rule): \($0.places)" }, []) else { return false }
+    guard check(faults.map { "\($0.rule): \($0.locations)" }, []) else { return false }
     advance(60)
     for consumer in consumers where channelExists {
       for _ in 0..<10_000 {

@@ -47,12 +47,12 @@ extension HostileBus {
 
   /// The error code of an operation on a store on this bus; nil when it succeeds.
   func code(
-    _ patience: BusTimeouts = .standard, _ body: (SecretServiceStore) throws -> Void
+    _ timeouts: BusTimeouts = .standard, _ body: (SecretServiceStore) throws -> Void
   ) -> VaultError.Code? {
     withExtendedLifetime(self) {
       SecretServiceStoreTests.code {
         try body(
-          SecretServiceStore(home: Healthy.home, busAddress: address, busPatience: patience))
+          SecretServiceStore(home: Healthy.home, busAddress: address, busTimeouts: timeouts))
       }
     }
   }
