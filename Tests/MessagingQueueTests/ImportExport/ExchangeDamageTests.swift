@@ -1,29 +1,9 @@
 import Foundation
 import GRDB
-import Glibc
 import MessagingQueue
-import SystemPackage
 import Testing
 
 @Suite struct ExchangeDamageTests {
-  /// A file of a few messages with all kinds of records.
-  private static func small() async throws -> (ExchangeFixture, [UInt8]) {
-    let fixture = try await ExchangeFixture()
-    let channel = try Channel("c")
-    try await fixture.sourceEngine.addConsumer(.default, of: channel, maximumAttempts: 2)
-    for index in 0..<3 {
-      var message = Message(channel: channel, payload: Array("payload \(index)".utf8))
-      message.headers = ["n": "\(index)"]
-      message.deduplicationID = "id \(index)"
-      try await fixture.sourceEngine.publish(message)
-    }
-    let taken = try await fixture.sourceEngine.receive(
-      from: channel, maximumCount: 2, lease: .seconds(30))
-    try await fixture.sourceEngine.reject([taken[0].token], reason: "no")
-    _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
-    return (fixture, try fixture.bytes())
-  }
-
   private static func isEmpty(_ engine: PlainEngine) throws -> Bool {
     try engine.number("SELECT (SELECT count(*) FROM message) + (SELECT count(*) FROM import)") == 0
   }
@@ -31,7 +11,7 @@ import Testing
   @Test func `an import refuses a file cut at any byte, names the line and changes nothing`()
     async throws
   {
-    let (fixture, whole) = try await Self.small()
+    let (fixture, whole) = try await ExchangeFixture.small()
     for count in 0..<whole.count {
       try fixture.write(whole[..<count])
       let error = await #expect(throws: EngineError.self) {
@@ -46,7 +26,7 @@ import Testing
   }
 
   @Test func `an import refuses a file with any changed byte and changes nothing`() async throws {
-    let (fixture, whole) = try await Self.small()
+    let (fixture, whole) = try await ExchangeFixture.small()
     for (index, bit) in zip(whole.indices, (0..<8).cycled(whole.count)) {
       var bytes = whole
       bytes[index] ^= 1 << UInt8(bit)
@@ -59,7 +39,7 @@ import Testing
   @Test func `a changed file without its digest is refused or gives a consistent database`()
     async throws
   {
-    let (fixture, whole) = try await Self.small()
+    let (fixture, whole) = try await ExchangeFixture.small()
     let text = String(decoding: whole, as: UTF8.self)
     let digest = try #require(
       text.range(of: #","sha256":"[0-9a-f]{64}""#, options: .regularExpression))
@@ -219,7 +199,7 @@ import Testing
   @Test func `an import refuses a payload over the limit with its line and changes nothing`()
     async throws
   {
-    let (fixture, _) = try await Self.small()
+    let (fixture, _) = try await ExchangeFixture.small()
     var configuration = EngineConfiguration()
     configuration.maximumPayloadByteCount = 8
     let engine = try MessagingEngine(
@@ -230,166 +210,6 @@ import Testing
     }
     #expect(error?.message.contains("has a payload of 9 bytes, the limit is 8") == true)
     #expect(try Self.isEmpty(fixture.target))
-  }
-
-  @Test func `an export cut at any byte continues without a gap or a duplicate`() async throws {
-    let (fixture, whole) = try await Self.small()
-    let partial = FilePath(fixture.path.string + ".partial")
-    let expected = try ExchangeFixture.dump(fixture.source)
-    for count in stride(from: 0, through: whole.count, by: 23) {
-      try FileManager.default.removeItem(atPath: fixture.path.string)
-      try fixture.write(whole[..<count], to: partial)
-      let report = try await fixture.sourceEngine.exportMessages(to: fixture.path)
-      #expect(report.messageCount == 3)
-      #expect(!report.databaseChanged)
-      let target = try PlainEngine()
-      let engine = try MessagingEngine(pool: target.pool, time: target.time, isSecured: false)
-      _ = try await engine.importMessages(from: fixture.path)
-      let found = try ExchangeFixture.dump(target)
-      try #require(found == expected, "\(count): \(found.difference(from: expected))")
-    }
-  }
-
-  @Test func `an unfinished export continues before a line that an import would refuse`()
-    async throws
-  {
-    let (fixture, whole) = try await Self.small()
-    let partial = FilePath(fixture.path.string + ".partial")
-    let expected = try ExchangeFixture.dump(fixture.source)
-    try FileManager.default.removeItem(atPath: fixture.path.string)
-    // The second message's timetoken is too great: the first message stays, the second and third
-    // are written again.
-    let place = whole.indices.filter { whole[$0...].starts(with: #"{"record":"message""#.utf8) }[1]
-    let digit = place + Array(#"{"record":"message","timetoken":""#.utf8).count
-    var changed = whole
-    changed[digit] = UInt8(ascii: "9")
-    try fixture.write(changed, to: partial)
-    let report = try await fixture.sourceEngine.exportMessages(to: fixture.path)
-    #expect(report.messageCount == 3)
-    #expect(report.resumedAfter == 1)
-    _ = try await fixture.targetEngine.importMessages(from: fixture.path)
-    #expect(try ExchangeFixture.dump(fixture.target) == expected)
-  }
-
-  @Test func `an export refuses and keeps an unfinished file of a later state of the database`()
-    async throws
-  {
-    let (fixture, whole) = try await Self.small()
-    let partial = FilePath(fixture.path.string + ".partial")
-    try FileManager.default.removeItem(atPath: fixture.path.string)
-    let digit = try #require(whole.firstRange(of: Array(#""highWater":""#.utf8))).upperBound
-    var later = whole
-    later[digit] = UInt8(ascii: "9")
-    try fixture.write(later, to: partial)
-    let error = await #expect(throws: EngineError.self) {
-      _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
-    }
-    #expect(error?.message.contains("of a later state of this database") == true)
-    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial.string))) == later)
-  }
-
-  @Test func `an export refuses and keeps another file named like an unfinished export`()
-    async throws
-  {
-    let fixture = try await ExchangeFixture()
-    let partial = FilePath(fixture.path.string + ".partial")
-    let other = Array("{\"record\":\"other\"}\nsomebody else's\n".utf8)
-    try fixture.write(other, to: partial)
-    await #expect {
-      _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
-    } throws: { ($0 as? EngineError)?.code == .alreadyExists }
-    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial.string))) == other)
-  }
-
-  @Test func `an export refuses and keeps an unfinished export of other messages`() async throws {
-    let (fixture, whole) = try await Self.small()
-    let partial = FilePath(fixture.path.string + ".partial")
-    try FileManager.default.removeItem(atPath: fixture.path.string)
-    try fixture.write(whole[..<(whole.count / 2)], to: partial)
-    let channel = try Channel("c")
-    await #expect {
-      _ = try await fixture.sourceEngine.exportMessages(
-        MessageSelection(channels: [channel]), to: fixture.path)
-    } throws: { ($0 as? EngineError)?.code == .alreadyExists }
-    await #expect {
-      _ = try await fixture.targetEngine.exportMessages(to: fixture.path)
-    } throws: { ($0 as? EngineError)?.code == .alreadyExists }
-    #expect(FileManager.default.fileExists(atPath: partial.string))
-  }
-
-  @Test func `an export refuses and keeps a complete, unnamed export of other messages`()
-    async throws
-  {
-    let (fixture, whole) = try await Self.small()
-    let partial = FilePath(fixture.path.string + ".partial")
-    try FileManager.default.moveItem(atPath: fixture.path.string, toPath: partial.string)
-    await #expect {
-      _ = try await fixture.targetEngine.exportMessages(to: fixture.path)
-    } throws: { ($0 as? EngineError)?.code == .alreadyExists }
-    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial.string))) == whole)
-  }
-
-  @Test func `a complete, unnamed export takes the messages since then and reports it`()
-    async throws
-  {
-    let (fixture, _) = try await Self.small()
-    let partial = FilePath(fixture.path.string + ".partial")
-    try FileManager.default.moveItem(atPath: fixture.path.string, toPath: partial.string)
-    let unchanged = try await fixture.sourceEngine.exportMessages(to: fixture.path)
-    #expect(unchanged.messageCount == 3)
-    #expect(!unchanged.databaseChanged)
-    try FileManager.default.moveItem(atPath: fixture.path.string, toPath: partial.string)
-    try await fixture.sourceEngine.publish(Message(channel: try Channel("c"), payload: [1]))
-    let report = try await fixture.sourceEngine.exportMessages(to: fixture.path)
-    #expect(report.messageCount == 4)
-    #expect(report.databaseChanged)
-    #expect(try await fixture.targetEngine.importMessages(from: fixture.path).messageCount == 4)
-    #expect(try ExchangeFixture.faults(fixture.target) == [])
-  }
-
-  @Test func `an export refuses a pipe named like an unfinished export`() async throws {
-    let (fixture, _) = try await Self.small()
-    try FileManager.default.removeItem(atPath: fixture.path.string)
-    let pipe = fixture.path.string + ".partial"
-    #expect(mkfifo(pipe, 0o600) == 0)
-    // A writer gives the reader of the pipe some bytes, so that it does not block.
-    let writing = open(pipe, O_RDWR)
-    defer { close(writing) }
-    #expect(write(writing, "x\n", 2) == 2)
-    await #expect {
-      _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
-    } throws: { ($0 as? EngineError)?.code == .foreignFile }
-  }
-
-  @Test(arguments: ["mode", "owner", "hard link", "symbolic link"])
-  func `an export refuses and keeps an unfinished file that another user could have made`(
-    _ planted: String
-  ) async throws {
-    let (fixture, whole) = try await Self.small()
-    let partial = fixture.path.string + ".partial"
-    let victim = fixture.path.string + ".victim"
-    try FileManager.default.removeItem(atPath: fixture.path.string)
-    // The beginning of an export of the same messages: only its owner or its mode is wrong.
-    let beginning = whole[..<(whole.count / 2)]
-    try fixture.write(beginning, to: FilePath(victim))
-    switch planted {
-    case "hard link": #expect(link(victim, partial) == 0)
-    case "symbolic link": #expect(symlink(victim, partial) == 0)
-    case "mode":
-      try FileManager.default.moveItem(atPath: victim, toPath: partial)
-      #expect(chmod(partial, 0o644) == 0)
-    default:
-      guard geteuid() == 0 else { return }
-      try FileManager.default.moveItem(atPath: victim, toPath: partial)
-      #expect(chown(partial, 65534, 65534) == 0)
-    }
-    let error = await #expect(throws: EngineError.self) {
-      _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
-    }
-    #expect(error?.code == .foreignFile)
-    #expect(error?.hint?.contains("remove it") == true)
-    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial))) == Array(beginning))
-    #expect(!FileManager.default.fileExists(atPath: fixture.path.string))
   }
 }
 

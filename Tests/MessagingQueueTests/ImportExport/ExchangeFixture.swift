@@ -3,7 +3,6 @@ import Foundation
 import GRDB
 import MessagingQueue
 import SystemPackage
-import Testing
 
 /// Two engines on plain files of their own, and a folder for the file between them.
 struct ExchangeFixture {
@@ -22,6 +21,7 @@ struct ExchangeFixture {
   }
 
   var path: FilePath { FilePath(source.folder.appendingPathComponent("export.ndjson").path) }
+  var partial: FilePath { FilePath(path.string + ".partial") }
 
   func bytes() throws -> [UInt8] {
     [UInt8](try Data(contentsOf: URL(fileURLWithPath: path.string)))
@@ -31,6 +31,24 @@ struct ExchangeFixture {
     let path = (path ?? self.path).string
     try Data(bytes).write(to: URL(fileURLWithPath: path))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+  }
+
+  /// A file of a few messages with all kinds of records.
+  static func small() async throws -> (ExchangeFixture, [UInt8]) {
+    let fixture = try await ExchangeFixture()
+    let channel = try Channel("c")
+    try await fixture.sourceEngine.addConsumer(.default, of: channel, maximumAttempts: 2)
+    for index in 0..<3 {
+      var message = Message(channel: channel, payload: Array("payload \(index)".utf8))
+      message.headers = ["n": "\(index)"]
+      message.deduplicationID = "id \(index)"
+      try await fixture.sourceEngine.publish(message)
+    }
+    let taken = try await fixture.sourceEngine.receive(
+      from: channel, maximumCount: 2, lease: .seconds(30))
+    try await fixture.sourceEngine.reject([taken[0].token], reason: "no")
+    _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    return (fixture, try fixture.bytes())
   }
 
   /// Fills the source with every kind of row.

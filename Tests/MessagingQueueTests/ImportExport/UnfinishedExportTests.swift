@@ -1,0 +1,168 @@
+import Foundation
+import Glibc
+import MessagingQueue
+import SystemPackage
+import Testing
+
+/// An export that finds the file of an earlier, unfinished export, or another file in its place.
+@Suite struct UnfinishedExportTests {
+  @Test func `an export cut at any byte continues without a gap or a duplicate`() async throws {
+    let (fixture, whole) = try await ExchangeFixture.small()
+    let partial = fixture.partial
+    let expected = try ExchangeFixture.dump(fixture.source)
+    for count in stride(from: 0, through: whole.count, by: 23) {
+      try FileManager.default.removeItem(atPath: fixture.path.string)
+      try fixture.write(whole[..<count], to: partial)
+      let report = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+      #expect(report.messageCount == 3)
+      #expect(!report.databaseChanged)
+      let target = try PlainEngine()
+      let engine = try MessagingEngine(pool: target.pool, time: target.time, isSecured: false)
+      _ = try await engine.importMessages(from: fixture.path)
+      let found = try ExchangeFixture.dump(target)
+      try #require(found == expected, "\(count): \(found.difference(from: expected))")
+    }
+  }
+
+  @Test func `an unfinished export continues before a line that an import would refuse`()
+    async throws
+  {
+    let (fixture, whole) = try await ExchangeFixture.small()
+    let partial = fixture.partial
+    let expected = try ExchangeFixture.dump(fixture.source)
+    try FileManager.default.removeItem(atPath: fixture.path.string)
+    // The second message's timetoken is too great: the first message stays, the second and third
+    // are written again.
+    let place = whole.indices.filter { whole[$0...].starts(with: #"{"record":"message""#.utf8) }[1]
+    let digit = place + Array(#"{"record":"message","timetoken":""#.utf8).count
+    var changed = whole
+    changed[digit] = UInt8(ascii: "9")
+    try fixture.write(changed, to: partial)
+    let report = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    #expect(report.messageCount == 3)
+    #expect(report.resumedAfter == 1)
+    _ = try await fixture.targetEngine.importMessages(from: fixture.path)
+    #expect(try ExchangeFixture.dump(fixture.target) == expected)
+  }
+
+  @Test func `an export refuses and keeps an unfinished file of a later state of the database`()
+    async throws
+  {
+    let (fixture, whole) = try await ExchangeFixture.small()
+    let partial = fixture.partial
+    try FileManager.default.removeItem(atPath: fixture.path.string)
+    let digit = try #require(whole.firstRange(of: Array(#""highWater":""#.utf8))).upperBound
+    var later = whole
+    later[digit] = UInt8(ascii: "9")
+    try fixture.write(later, to: partial)
+    let error = await #expect(throws: EngineError.self) {
+      _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    }
+    #expect(error?.message.contains("of a later state of this database") == true)
+    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial.string))) == later)
+  }
+
+  @Test func `an export refuses and keeps another file named like an unfinished export`()
+    async throws
+  {
+    let fixture = try await ExchangeFixture()
+    let partial = fixture.partial
+    let other = Array("{\"record\":\"other\"}\nsomebody else's\n".utf8)
+    try fixture.write(other, to: partial)
+    #expect(
+      await code { _ = try await fixture.sourceEngine.exportMessages(to: fixture.path) }
+        == .alreadyExists)
+    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial.string))) == other)
+  }
+
+  @Test func `an export refuses and keeps an unfinished export of other messages`() async throws {
+    let (fixture, whole) = try await ExchangeFixture.small()
+    let partial = fixture.partial
+    try FileManager.default.removeItem(atPath: fixture.path.string)
+    try fixture.write(whole[..<(whole.count / 2)], to: partial)
+    let channel = try Channel("c")
+    let selection = MessageSelection(channels: [channel])
+    #expect(
+      await code { _ = try await fixture.sourceEngine.exportMessages(selection, to: fixture.path) }
+        == .alreadyExists)
+    #expect(
+      await code { _ = try await fixture.targetEngine.exportMessages(to: fixture.path) }
+        == .alreadyExists)
+    #expect(FileManager.default.fileExists(atPath: partial.string))
+  }
+
+  @Test func `an export refuses and keeps a complete, unnamed export of other messages`()
+    async throws
+  {
+    let (fixture, whole) = try await ExchangeFixture.small()
+    let partial = fixture.partial
+    try FileManager.default.moveItem(atPath: fixture.path.string, toPath: partial.string)
+    #expect(
+      await code { _ = try await fixture.targetEngine.exportMessages(to: fixture.path) }
+        == .alreadyExists)
+    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial.string))) == whole)
+  }
+
+  @Test func `a complete, unnamed export takes the messages since then and reports it`()
+    async throws
+  {
+    let (fixture, _) = try await ExchangeFixture.small()
+    let partial = fixture.partial
+    try FileManager.default.moveItem(atPath: fixture.path.string, toPath: partial.string)
+    let unchanged = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    #expect(unchanged.messageCount == 3)
+    #expect(!unchanged.databaseChanged)
+    try FileManager.default.moveItem(atPath: fixture.path.string, toPath: partial.string)
+    try await fixture.sourceEngine.publish(Message(channel: try Channel("c"), payload: [1]))
+    let report = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    #expect(report.messageCount == 4)
+    #expect(report.databaseChanged)
+    #expect(try await fixture.targetEngine.importMessages(from: fixture.path).messageCount == 4)
+    #expect(try ExchangeFixture.faults(fixture.target) == [])
+  }
+
+  @Test func `an export refuses a pipe named like an unfinished export`() async throws {
+    let (fixture, _) = try await ExchangeFixture.small()
+    try FileManager.default.removeItem(atPath: fixture.path.string)
+    let pipe = fixture.path.string + ".partial"
+    #expect(mkfifo(pipe, 0o600) == 0)
+    // A writer gives the reader of the pipe some bytes, so that it does not block.
+    let writing = open(pipe, O_RDWR)
+    defer { close(writing) }
+    #expect(write(writing, "x\n", 2) == 2)
+    #expect(
+      await code { _ = try await fixture.sourceEngine.exportMessages(to: fixture.path) }
+        == .foreignFile)
+  }
+
+  @Test(arguments: ["mode", "owner", "hard link", "symbolic link"])
+  func `an export refuses and keeps an unfinished file that another user could have made`(
+    _ planted: String
+  ) async throws {
+    let (fixture, whole) = try await ExchangeFixture.small()
+    let partial = fixture.path.string + ".partial"
+    let victim = fixture.path.string + ".victim"
+    try FileManager.default.removeItem(atPath: fixture.path.string)
+    // The beginning of an export of the same messages: only its owner or its mode is wrong.
+    let beginning = whole[..<(whole.count / 2)]
+    try fixture.write(beginning, to: FilePath(victim))
+    switch planted {
+    case "hard link": #expect(link(victim, partial) == 0)
+    case "symbolic link": #expect(symlink(victim, partial) == 0)
+    case "mode":
+      try FileManager.default.moveItem(atPath: victim, toPath: partial)
+      #expect(chmod(partial, 0o644) == 0)
+    default:
+      guard geteuid() == 0 else { return }
+      try FileManager.default.moveItem(atPath: victim, toPath: partial)
+      #expect(chown(partial, 65534, 65534) == 0)
+    }
+    let error = await #expect(throws: EngineError.self) {
+      _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    }
+    #expect(error?.code == .foreignFile)
+    #expect(error?.hint?.contains("remove it") == true)
+    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial))) == Array(beginning))
+    #expect(!FileManager.default.fileExists(atPath: fixture.path.string))
+  }
+}
