@@ -27,7 +27,15 @@ func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 /// A test target, free of strict memory safety: tests reach for C on purpose.
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .testTarget(
-    name: name, dependencies: dependencies, swiftSettings: Array(settings.dropFirst()))
+    name: name, dependencies: dependencies + ["TestSupport"],
+    swiftSettings: Array(settings.dropFirst()))
+}
+
+/// A target of Tests/Support that several test targets use; not a product.
+func support(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+  .target(
+    name: name, dependencies: dependencies, path: "Tests/Support/\(name)",
+    swiftSettings: Array(settings.dropFirst()))
 }
 
 let package = Package(
@@ -100,32 +108,22 @@ let package = Package(
       ],
       swiftSettings: settings),
 
-    // Reads a process's memory; for tests, not a product.
-    .target(
-      name: "ProcessMemory", path: "Tests/Support/ProcessMemory",
-      swiftSettings: Array(settings.dropFirst())),
+    // Temporary folders, finished programs, seeded choices, and secrets from text.
+    support("TestSupport", ["DataVault", "VaultCrypto", system]),
+    // Reads a process's memory.
+    support("ProcessMemory"),
     // Looks at secrets as the system gets their memory back, in a release build too: scripts/test.
     .target(name: "CReleasedMemory", path: "Tests/Support/CReleasedMemory"),
     .executableTarget(
       name: "MemoryWipeTest",
       dependencies: ["CReleasedMemory", "DataVaultTesting", "DataVault", "VaultCrypto"],
       path: "Tests/Support/MemoryWipeTest", swiftSettings: Array(settings.dropFirst())),
-    // Records and breaks what the stores do to the disk, and a clock that a test moves; not a product.
-    .target(
-      name: "FileRecording", dependencies: ["FileLayer", system],
-      path: "Tests/Support/FileRecording", swiftSettings: Array(settings.dropFirst())),
-    // Records and breaks what SQLite does to the disk; for tests, not a product.
-    .target(
-      name: "FaultVFS", dependencies: ["FileLayer", "FileRecording", "CSQLite", system],
-      path: "Tests/Support/FaultVFS", swiftSettings: Array(settings.dropFirst())),
-    // Starts the programs in Tests/ReferenceReaders.
-    .target(
-      name: "ReferencePython", dependencies: [system], path: "Tests/Support/ReferencePython",
-      swiftSettings: Array(settings.dropFirst())),
+    // Records and breaks what the stores do to the disk, and a clock that a test moves.
+    support("FileRecording", ["FileLayer", system]),
+    // Records and breaks what SQLite does to the disk.
+    support("FaultVFS", ["FileLayer", "FileRecording", "TestSupport", "CSQLite", system]),
     // The operations of an engine, for tests that wait for each of them.
-    .target(
-      name: "QueueFixture", dependencies: ["MessagingQueue", "FileLayer", grdb],
-      path: "Tests/Support/QueueFixture", swiftSettings: Array(settings.dropFirst())),
+    support("QueueFixture", ["MessagingQueue", "FileLayer", grdb]),
 
     // The program of SealedSQLite's documentation, as it stands there.
     .executableTarget(
@@ -156,9 +154,7 @@ let package = Package(
     tests("FileLayerTests", ["FileRecording", "FileLayer", system]),
     tests("VaultCryptoTests", ["VaultCrypto"]),
     // A session bus and a GNOME Keyring of a test's own.
-    .target(
-      name: "PrivateKeyring", dependencies: ["SecretServiceStore", "DataVault", system],
-      path: "Tests/Support/PrivateKeyring", swiftSettings: Array(settings.dropFirst())),
+    support("PrivateKeyring", ["SecretServiceStore", "DataVault", "TestSupport", system]),
     tests(
       "SecretServiceStoreTests",
       [
@@ -170,19 +166,19 @@ let package = Package(
       "DataVaultTests",
       [
         "FileRecording", "DataVault", "DataVaultTesting", "VaultCrypto", "FileLayer",
-        "ProcessMemory", "ReferencePython", system,
+        "ProcessMemory", system,
       ]),
     tests(
       "SealedVFSTests",
       [
-        "FileRecording", "SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", "ReferencePython",
+        "FileRecording", "SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS",
         "CSQLite", system,
       ]),
     tests(
       "SealedSQLiteTests",
       [
         "FileRecording", "SealedSQLite", "SealedSalvage", "SealedVFS", "VaultCrypto", "FileLayer",
-        "FaultVFS", "ProcessMemory", "ReferencePython", "MovingExamples", grdb, system,
+        "FaultVFS", "ProcessMemory", "MovingExamples", grdb, system,
       ]),
     tests(
       "VaultedDatabaseTests",
@@ -195,7 +191,7 @@ let package = Package(
       "MessagingQueueTests",
       [
         "FileRecording", "MessagingQueue", "VaultedDatabase", "SealedSQLite", "SealedVFS",
-        "DataVault",
+        "DataVault", "DataVaultTesting",
         "VaultCrypto", "FileLayer", "FaultVFS", "QueueFixture", "Shop", grdb, logging, metrics,
         system,
         .product(name: "MetricsTestKit", package: "swift-metrics"),
@@ -215,9 +211,9 @@ let package = Package(
     tests(
       "CrashTests",
       [
-        "FileRecording", "MessagingQueue", "VaultedDatabase", "DataVault", "SealedSQLite",
-        "SealedVFS",
-        "VaultCrypto", "FileLayer", "FaultVFS", "QueueFixture", "CSQLite", grdb, system,
+        "FileRecording", "MessagingQueue", "VaultedDatabase", "DataVault", "DataVaultTesting",
+        "SealedSQLite", "SealedVFS", "VaultCrypto", "FileLayer", "FaultVFS", "QueueFixture",
+        "CSQLite", grdb, system,
       ]),
   ]
 )

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct ConsumerCommandTests {
@@ -9,7 +10,7 @@ import Testing
     _ = try run("publish", "c", input: "a\nb\n")
   }
 
-  private func run(_ arguments: String..., input: String = "") throws -> Tool.Outcome {
+  private func run(_ arguments: String..., input: String = "") throws -> Program {
     try Tool.run(["queue"] + arguments + ["--home", home.path], input: Array(input.utf8))
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// The files and the output that a crashed `datavault` leaves.
@@ -9,15 +10,10 @@ import Testing
     let home = try TestHome.secured()
     let place = home.folder.path("place")
     try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
-    let child = try Child(
-      [
-        "queue", "receive", "c", "--follow", "--home", home.path, "--password-file",
-        home.folder.path("password"),
-      ],
-      environment: [:],
+    let child = try home.start(
+      "queue", "receive", "c", "--follow",
       descriptors: [
-        0: .reading("/dev/null"), 1: .writing(home.folder.path("output")),
-        2: .writing(home.folder.path("errors")),
+        1: .writing(home.folder.path("output")), 2: .writing(home.folder.path("errors")),
       ],
       through: ["env", "-C", place, "prlimit", "--core=1000000000:1000000000"])
     let deadline = Date().addingTimeInterval(600)

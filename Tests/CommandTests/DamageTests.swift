@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @Suite struct DamageTests {
@@ -9,10 +10,6 @@ import Testing
     let status: Int32
     let apply: @Sendable (TestHome) throws -> Void
   }
-
-  static let fixtures = URL(fileURLWithPath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    .appendingPathComponent("Fixtures")
 
   static func change(_ path: String, _ body: (inout Data) -> Void) throws {
     var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -58,7 +55,7 @@ import Testing
     Damage(testDescription: "a vault of a newer version", status: 65) {
       try FileManager.default.removeItem(atPath: $0.vault("messaging"))
       try FileManager.default.copyItem(
-        at: fixtures.appendingPathComponent("vaults/negative/newer-version.vault"),
+        at: URL(fileURLWithPath: Repository.path("Fixtures/vaults/negative/newer-version.vault")),
         to: URL(fileURLWithPath: $0.vault("messaging")))
       try FileManager.default.setAttributes(
         [.posixPermissions: 0o600], ofItemAtPath: $0.vault("messaging"))

@@ -1,5 +1,6 @@
 import Foundation
 import SystemPackage
+import TestSupport
 import Testing
 
 @Suite struct DatabaseCommandTests {
@@ -8,11 +9,11 @@ import Testing
     let folder: ScratchFolder
 
     init() throws {
-      folder = try ScratchFolder()
+      folder = ScratchFolder()
       for name in ["key", "other"] {
-        try folder.secret(name, (0..<32).map { _ in UInt8.random(in: 0...255) })
+        try folder.file(name, (0..<32).map { _ in UInt8.random(in: 0...255) })
       }
-      try folder.secret("passphrase", Array("correct horse\n".utf8))
+      try folder.file("passphrase", Array("correct horse\n".utf8))
       try folder.shell(
         "plain",
         """
@@ -23,9 +24,7 @@ import Testing
         """)
     }
 
-    func run(_ arguments: String...) throws -> Tool.Outcome {
-      try Tool.run(["database"] + arguments)
-    }
+    func run(_ arguments: String...) throws -> Program { try Tool.run(["database"] + arguments) }
 
     /// Makes a sealed copy of the plain database and returns its path.
     func sealed(_ name: String = "sealed") throws -> String {
@@ -57,7 +56,7 @@ import Testing
   @Test(arguments: ["correct horse\n", "x'" + String(repeating: "0f", count: 32) + "'"])
   func `export to SQLCipher 4 and import back give equal dumps`(passphrase: String) throws {
     let fixture = try Fixture()
-    try fixture.folder.secret("passphrase", Array(passphrase.utf8))
+    try fixture.folder.file("passphrase", Array(passphrase.utf8))
     let sealed = try fixture.sealed()
     let cipher = fixture.folder.path("cipher")
     let export = try fixture.run(
@@ -109,11 +108,11 @@ import Testing
   func `database verify warns of a changed log and ends with 0`(
     fixture: String, warning: String
   ) throws {
-    let folder = try ScratchFolder()
-    try folder.secret("key", [UInt8](repeating: 0x4B, count: 32))
+    let folder = ScratchFolder()
+    try folder.file("key", [UInt8](repeating: 0x4B, count: 32))
     for suffix in ["db", "db-wal"] {
-      let stored = DamageTests.fixtures.appendingPathComponent("databases/\(fixture).\(suffix)")
-      try folder.secret("log.\(suffix)", [UInt8](try Data(contentsOf: stored)))
+      let stored = Repository.path("Fixtures/databases/\(fixture).\(suffix)")
+      try folder.file("log.\(suffix)", Data(contentsOf: URL(fileURLWithPath: stored)))
     }
     let outcome = try Tool.run([
       "database", "verify", folder.path("log.db"), "--key-file", folder.path("key"),
@@ -125,9 +124,8 @@ import Testing
   @Test func `database verify warns of a missing super-journal, and refuses an invalid one`() throws
   {
     let fixture = try Fixture()
-    try fixture.folder.secret("fixture-key", [UInt8](repeating: 0x4B, count: 32))
-    let stored = FilePath(#filePath).removingLastComponent().removingLastComponent()
-      .removingLastComponent().appending("Fixtures/databases/super-journal-name.db").string
+    try fixture.folder.file("fixture-key", [UInt8](repeating: 0x4B, count: 32))
+    let stored = Repository.path("Fixtures/databases/super-journal-name.db")
     let path = fixture.folder.path("hot.db")
     for suffix in ["", "-journal"] {
       try FileManager.default.copyItem(atPath: stored + suffix, toPath: path + suffix)
@@ -216,7 +214,7 @@ import Testing
   @Test(arguments: ["empty", "/dev/null", "pipe", "directory"])
   func `database import refuses a SQLCipher source without bytes`(name: String) throws {
     let fixture = try Fixture()
-    _ = try fixture.folder.file("empty", [])
+    try fixture.folder.file("empty", [])
     #expect(mkfifo(fixture.folder.path("pipe"), 0o600) == 0)
     #expect(mkdir(fixture.folder.path("directory"), 0o700) == 0)
     let source = name.hasPrefix("/") ? name : fixture.folder.path(name)
@@ -267,7 +265,7 @@ import Testing
     let (sealed, key, new) = (
       fixture.folder.path("sealed"), fixture.folder.path("their key"), fixture.folder.path("new")
     )
-    try fixture.folder.secret("their key", try fixture.folder.bytes("key"))
+    try fixture.folder.file("their key", try fixture.folder.bytes("key"))
     #expect(chown(key, user.id, user.id) == 0)
     #expect(chmod(sealed, 0o644) == 0 && chmod(fixture.folder.url.path, 0o777) == 0)
     let outcome = try Tool.run(

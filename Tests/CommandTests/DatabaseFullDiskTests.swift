@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Commands on a full disk: they end with 74, leave no partial file, and succeed when there is
@@ -80,7 +81,6 @@ struct DatabaseFullDiskTests {
     try disk.resize(byteCount: 8_000_000)
     let roomy = try home.unlocked("queue", "rekey")
     #expect(roomy.status == 0, "\(roomy.errors)")
-    #expect(
-      try home.unlocked("queue", "receive", "d").text == lines.joined(separator: "\n") + "\n")
+    #expect(try home.unlocked("queue", "receive", "d").text == lines.joined(separator: "\n") + "\n")
   }
 }

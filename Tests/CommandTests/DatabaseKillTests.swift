@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// Database exports that SIGKILL ends.
@@ -14,11 +15,7 @@ import Testing
     let side = fixture.folder.path(".new.new")
     var killCount = 0
     for part in [0, 1, 3, 6] {
-      let child = try Child(
-        fixture.exportArguments("new", format), environment: [:],
-        descriptors: [
-          0: .reading("/dev/null"), 1: .writing("/dev/null"), 2: .writing("/dev/null"),
-        ])
+      let child = try Child(fixture.exportArguments("new", format))
       Self.wait(for: side, toReach: source.count * part / 8, of: child.id)
       kill(child.id, SIGKILL)
       killCount += child.wait() == 128 + SIGKILL ? 1 : 0

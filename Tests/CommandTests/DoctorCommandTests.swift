@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import PrivateKeyring
+import TestSupport
 import Testing
 
 /// `datavault doctor` on homes that cause each of its findings.
@@ -19,7 +20,7 @@ import Testing
   /// The findings, each as "kind vault".
   ///
   /// Findings that depend on this machine, or on the missing password, are omitted.
-  private func kinds(_ outcome: Tool.Outcome) throws -> [String] {
+  private func kinds(_ outcome: Program) throws -> [String] {
     let findings = try JSONDecoder().decode(Report.self, from: Data(outcome.output)).findings
     for finding in findings { #expect(!finding.message.isEmpty && !finding.fix.isEmpty) }
     let everywhere = ["sessionsUnavailable", "memoryNotLocked", "rollbackNotChecked"]
@@ -27,11 +28,21 @@ import Testing
       .map { "\($0.kind) \($0.vault ?? "-")" }
   }
 
+  /// Expects the exit code, the findings and a text of a report.
+  @discardableResult
+  private func expectFindings(
+    _ findings: [String], status: Int32 = 0, says text: String = "", in outcome: Program,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws -> Program {
+    #expect(outcome.status == status, sourceLocation: sourceLocation)
+    #expect(try kinds(outcome) == findings, sourceLocation: sourceLocation)
+    if text != "" { #expect(outcome.text.contains(text), sourceLocation: sourceLocation) }
+    return outcome
+  }
+
   private func fixture(_ name: String) throws -> [UInt8] {
-    let repository = URL(fileURLWithPath: #filePath)
-      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let path = repository.appendingPathComponent("Fixtures/vaults/\(name)")
-    return [UInt8](try Data(contentsOf: path))
+    let path = Repository.path("Fixtures/vaults/\(name)")
+    return [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
   }
 
   private func put(_ bytes: [UInt8], as id: String, in home: TestHome) throws {
@@ -74,29 +85,24 @@ import Testing
       let wrong = home.folder.path("wrong")
       #expect(try home.run("items", "messaging", "--password-file", wrong).status == 77)
     }
-    let outcome = try home.run("doctor", "--json")
-    #expect(outcome.status == 0)
-    #expect(try kinds(outcome) == ["tooManyAttempts messaging"])
+    try expectFindings(["tooManyAttempts messaging"], in: home.run("doctor", "--json"))
   }
 
   @Test func `doctor ends with the exit code of the error that makes a vault unusable`() throws {
     let home = try TestHome.secured()
     try put(try fixture("negative/newer-version.vault"), as: "a", in: home)
-    var outcome = try home.run("doctor", "--json")
+    let outcome = try home.run("doctor", "--json")
     #expect(outcome.status == 65)
     #expect(outcome.errors.contains("hint: "))
     #expect(try kinds(outcome) == ["newerVersion a"])
 
     try put([1, 2, 3], as: "a", in: home)
-    outcome = try home.run("doctor", "--json")
-    #expect(outcome.status == 65)
-    #expect(try kinds(outcome) == ["damaged a"])
+    try expectFindings(["damaged a"], status: 65, in: home.run("doctor", "--json"))
 
     unlink(home.vault("a"))
     chmod(home.vault("messaging"), 0o644)
-    outcome = try home.run("doctor", "--json")
-    #expect(outcome.status == 77)
-    #expect(try kinds(outcome) == ["permissionsTooOpen messaging"])
+    try expectFindings(
+      ["permissionsTooOpen messaging"], status: 77, in: home.run("doctor", "--json"))
   }
 
   @Test(.enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)))
@@ -164,17 +170,13 @@ import Testing
     while FileManager.default.createFile(
       atPath: home.path + "/filler\(rest)", contents: Data(count: 4096)), rest < 64
     { rest += 1 }
-    let outcome = try home.run("doctor", "--json")
-    #expect(outcome.status == 0)
-    #expect(try kinds(outcome) == ["attemptsNotRecorded v"])
-    #expect(outcome.text.contains("free some space"))
+    try expectFindings(
+      ["attemptsNotRecorded v"], says: "free some space", in: home.run("doctor", "--json"))
     #expect(!disk.names.isEmpty)
   }
 
   @Test(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))
-  func `doctor reports a read-only directory and a lock file of another user`()
-    throws
-  {
+  func `doctor reports a read-only directory and a lock file of another user`() throws {
     let (user, home) = (OtherUser(), try TestHome.secured())
     try user.take(home)
     let directory = home.path + "/vaults"
@@ -185,10 +187,8 @@ import Testing
     #expect(try kinds(try user.run(home, "doctor", "--json")) == [])
     #expect(try names() == before, "the command left a file")
     func look(_ fix: String = "run as the owner of") throws {
-      let outcome = try user.run(home, "doctor", "--json")
-      #expect(outcome.status == 0)
-      #expect(try kinds(outcome) == ["attemptsNotRecorded messaging"])
-      #expect(outcome.text.contains(fix))
+      try expectFindings(
+        ["attemptsNotRecorded messaging"], says: fix, in: user.run(home, "doctor", "--json"))
     }
     chmod(directory, 0o500)
     try look()
@@ -219,16 +219,9 @@ import Testing
   /// Runs a line of a shell as root, where `F` is a file; what it makes belongs to the user unless it says so.
   private func shell(_ line: String, _ file: String, in directory: String, _ user: OtherUser) throws
   {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
     let script = line.replacingOccurrences(of: "F", with: "./\(file)")
-    process.arguments = [
-      "-ec", line.contains("chown") ? script : "\(script); chown -h \(user.id):\(user.id) *",
-    ]
-    process.currentDirectoryURL = URL(fileURLWithPath: directory)
-    try process.run()
-    process.waitUntilExit()
-    #expect(process.terminationStatus == 0)
+    let owned = line.contains("chown") ? script : "\(script); chown -h \(user.id):\(user.id) *"
+    #expect(try Program.run("/bin/sh", ["-ec", owned], in: directory).status == 0)
   }
 
   @Test(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason), arguments: wrongFiles)
@@ -254,10 +247,9 @@ import Testing
     let home = try TestHome.secured()
     unlink(home.path + "/vaults/" + name)
     mkdir(home.path + "/vaults/" + name, 0o700)
-    let outcome = try home.run("doctor", "--json")
-    #expect(outcome.status == 0)
-    #expect(try kinds(outcome) == ["attemptsNotRecorded messaging"])
-    #expect(outcome.text.contains("remove the directory"))
+    try expectFindings(
+      ["attemptsNotRecorded messaging"], says: "remove the directory",
+      in: home.run("doctor", "--json"))
   }
 
   @Test(
@@ -300,14 +292,12 @@ import Testing
     // With this limit the process cannot write its report to a file, only to a pipe.
     let output = Pipe()
     let child = try Child(
-      ["doctor", "--json", "--home", home.path], environment: [:],
-      descriptors: [
-        0: .reading("/dev/null"), 1: .inherited(output.fileHandleForWriting.fileDescriptor),
-        2: .writing("/dev/null"),
-      ], through: ["prlimit", "--fsize=0"])
+      ["doctor", "--json", "--home", home.path],
+      descriptors: [1: .inherited(output.fileHandleForWriting.fileDescriptor)],
+      through: ["prlimit", "--fsize=0"])
     try output.fileHandleForWriting.close()
     let bytes = [UInt8](output.fileHandleForReading.readDataToEndOfFile())
-    let outcome = Tool.Outcome(status: child.wait(), output: bytes, errors: "")
+    let outcome = Program(status: child.wait(), output: bytes, errors: "")
     #expect(outcome.status == 74)
     #expect(try kinds(outcome) == ["fileSizeLimit messaging"])
     #expect(outcome.text.contains("ulimit -f"))
@@ -362,16 +352,12 @@ import Testing
     let home = try TestHome.secured()
     let aside = home.folder.path("aside")
     rename(home.database, aside)
-    var outcome = try home.run("doctor", "--json")
-    #expect(outcome.status == 66)
-    #expect(try kinds(outcome) == ["databaseMissing -"])
-    #expect(outcome.text.contains("mount the volume"))
+    try expectFindings(
+      ["databaseMissing -"], status: 66, says: "mount the volume", in: home.run("doctor", "--json"))
     rename(aside, home.database)
     #expect(try kinds(try home.run("doctor", "--json")) == [])
     unlink(home.vault("messaging"))
-    outcome = try home.run("doctor", "--json")
-    #expect(outcome.status == 66)
-    #expect(try kinds(outcome) == ["keyMissing -"])
+    try expectFindings(["keyMissing -"], status: 66, in: home.run("doctor", "--json"))
   }
 
   @Test func `doctor reports a rollback if the vault opens, otherwise that it cannot tell`()

@@ -1,16 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct DocumentationTests {
-  private static let repository = URL(fileURLWithPath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
-  private static func text(_ path: String) throws -> String {
-    try String(contentsOf: repository.appendingPathComponent(path), encoding: .utf8)
-  }
-
   @Test func `docs/reference/command-line.md has the help of every command`() throws {
-    let script = Self.repository.appendingPathComponent("scripts/command-reference").path
+    let script = Repository.path("scripts/command-reference")
     let result = try Tool.run([], through: [script, "--check"])
     #expect(result.status == 0, "\(result.errors)")
   }
@@ -20,11 +14,11 @@ import Testing
     "docs/explanation/queue-semantics.md",
   ])
   func `every test that a page names exists`(page: String) throws {
-    let tests = Self.repository.appendingPathComponent("Tests").path
+    let tests = Repository.path("Tests")
     let sources = try FileManager.default.subpathsOfDirectory(atPath: tests)
-      .filter { $0.hasSuffix(".swift") }.map { try Self.text("Tests/\($0)") }
+      .filter { $0.hasSuffix(".swift") }.map { try Repository.text("Tests/\($0)") }
     // Quoted names in the rows of tables.
-    let names = try Self.text(page).split(separator: "\n")
+    let names = try Repository.text(page).split(separator: "\n")
       .filter { $0.hasPrefix("| ") }
       .flatMap { $0.matches(of: /"([^"]+)"/).map { String($0.output.1) } }
     #expect(names.count > 10)
@@ -36,12 +30,12 @@ import Testing
   @Test func `the diagram in docs/explanation/architecture.md has the arrows of Package.swift`()
     throws
   {
-    let manifest = try Self.text("Package.swift")
+    let manifest = try Repository.text("Package.swift")
     let targets = manifest.matches(
       of: /(?:module\(\s*|executableTarget\(\s*name: )"(\w+)",(?:\s*dependencies:)?\s*\[([^\]]*)\]/)
     let modules = Set(targets.map { String($0.output.1) }).filter {
       FileManager.default.fileExists(
-        atPath: Self.repository.appendingPathComponent("Sources/\($0)").path)
+        atPath: Repository.path("Sources/\($0)"))
     }
     #expect(modules.count > 10)
     var declared: [String: Set<String>] = [:]
@@ -50,7 +44,7 @@ import Testing
       declared[String(target.output.1)] = modules.intersection(names)
     }
     var drawn: [String: Set<String>] = [:]
-    for arrow in try Self.text("docs/explanation/architecture.md").matches(of: /(\w+) --> (\w+)/) {
+    for arrow in try Repository.text("docs/explanation/architecture.md").matches(of: /(\w+) --> (\w+)/) {
       drawn[String(arrow.output.1), default: []].insert(String(arrow.output.2))
     }
     for module in modules {

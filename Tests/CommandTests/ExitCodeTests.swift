@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Each error code has one row in the command's tables and one in `docs/reference/exit-codes.md`.

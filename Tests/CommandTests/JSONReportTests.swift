@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// What commands print with `--json` and `--ndjson`: `docs/reference/json-output.md`.

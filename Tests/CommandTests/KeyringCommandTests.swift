@@ -1,5 +1,6 @@
 import Foundation
 import PrivateKeyring
+import TestSupport
 import Testing
 
 @Suite(.enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)))
@@ -15,7 +16,7 @@ struct KeyringCommandTests {
 
   private func run(
     _ arguments: String..., store: String = "secret-service", input: String = ""
-  ) throws -> Tool.Outcome {
+  ) throws -> Program {
     try Tool.run(
       arguments + ["--store", store, "--home", home.path], input: Array(input.utf8),
       environment: keyring.environment)

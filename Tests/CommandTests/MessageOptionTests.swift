@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct MessageOptionTests {
@@ -8,7 +9,7 @@ import Testing
     home = try TestHome.fresh()
   }
 
-  private func run(_ arguments: String..., input: String = "") throws -> Tool.Outcome {
+  private func run(_ arguments: String..., input: String = "") throws -> Program {
     try Tool.run(["queue"] + arguments + ["--home", home.path], input: Array(input.utf8))
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @Suite struct OutputTests {
@@ -7,16 +8,9 @@ import Testing
   private func receive(
     from home: TestHome, into output: Child.Descriptor
   ) throws -> (status: Int32, errors: String) {
-    let files = try ScratchFolder()
-    let child = try Child(
-      [
-        "queue", "receive", "c", "--home", home.path, "--password-file",
-        home.folder.path("password"),
-      ],
-      environment: [:],
-      descriptors: [
-        0: .reading("/dev/null"), 1: output, 2: .writing(files.path("errors")),
-      ])
+    let files = ScratchFolder()
+    let child = try home.start(
+      "queue", "receive", "c", descriptors: [1: output, 2: .writing(files.path("errors"))])
     let status = child.wait()
     return (status, String(decoding: try files.bytes("errors"), as: UTF8.self))
   }
@@ -56,11 +50,7 @@ import Testing
   func `help and version end with 74 if standard output cannot be written`(arguments: [String])
     throws
   {
-    let child = try Child(
-      arguments, environment: [:],
-      descriptors: [
-        0: .reading("/dev/null"), 1: .writing("/dev/full"), 2: .writing("/dev/null"),
-      ])
+    let child = try Child(arguments, descriptors: [1: .writing("/dev/full")])
     #expect(child.wait() == 74)
   }
 
@@ -70,15 +60,7 @@ import Testing
     #expect(pipe(&ends) == 0)
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
-    let child = try Child(
-      [
-        "set", "messaging", "slow", "--home", home.path, "--password-file",
-        home.folder.path("password"),
-      ],
-      environment: [:],
-      descriptors: [
-        0: .inherited(ends[0]), 1: .writing("/dev/null"), 2: .writing("/dev/null"),
-      ])
+    let child = try home.start("set", "messaging", "slow", descriptors: [0: .inherited(ends[0])])
     close(ends[0])
     usleep(1_000_000)
     #expect(write(ends[1], "late", 4) == 4)
@@ -95,16 +77,7 @@ import Testing
     var ends: [Int32] = [0, 0]
     #expect(pipe(&ends) == 0)
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    let files = try ScratchFolder()
-    let child = try Child(
-      [
-        "queue", "receive", "c", "--home", home.path, "--password-file",
-        home.folder.path("password"),
-      ],
-      environment: [:],
-      descriptors: [
-        0: .reading("/dev/null"), 1: .inherited(ends[1]), 2: .writing(files.path("errors")),
-      ])
+    let child = try home.start("queue", "receive", "c", descriptors: [1: .inherited(ends[1])])
     close(ends[1])
     var first: UInt8 = 0
     #expect(read(ends[0], &first, 1) == 1)
@@ -132,12 +105,8 @@ import Testing
     var output: [Int32] = [0, 0]
     #expect(pipe(&input) == 0 && pipe(&output) == 0)
     for end in input + output { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    let child = try Child(
-      [
-        "queue", "publish", "p", "--json", "--home", home.path, "--password-file",
-        home.folder.path("password"),
-      ],
-      environment: [:],
+    let child = try home.start(
+      "queue", "publish", "p", "--json",
       descriptors: [0: .inherited(input[0]), 1: .inherited(output[1])])
     defer {
       kill(child.id, SIGKILL)
@@ -163,7 +132,7 @@ import Testing
     #expect(pipe(&input) == 0 && pipe(&output) == 0)
     for end in input + output { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     let child = try Child(
-      ["queue", "publish", "c", "--json", "--home", home.path], environment: [:],
+      ["queue", "publish", "c", "--json", "--home", home.path],
       descriptors: [0: .inherited(input[0]), 1: .inherited(output[1])])
     close(input[0])
     close(output[1])

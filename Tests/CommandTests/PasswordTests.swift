@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct PasswordTests {
@@ -12,8 +13,7 @@ import Testing
   ) throws {
     let home = try TestHome.secured()
     let before = try home.contents()
-    let outcome = try Tool.run(
-      arguments + ["--home", home.path], input: Array("a message\n".utf8))
+    let outcome = try Tool.run(arguments + ["--home", home.path], input: Array("a message\n".utf8))
     #expect(outcome.status == 77)
     #expect(outcome.errors.contains("hint: give --password-file"))
     #expect(outcome.output.isEmpty)
@@ -40,7 +40,7 @@ import Testing
     for limit in Array(7...24) + [64] {
       let home = try TestHome.fresh()
       try FileManager.default.copyItem(atPath: original.path, toPath: home.path)
-      func names(_ password: String) throws -> Tool.Outcome {
+      func names(_ password: String) throws -> Program {
         try Tool.run(
           ["items", "messaging", "--home", home.path]
             + ["--password-file", home.folder.path(password)],
@@ -58,9 +58,7 @@ import Testing
     #expect(isRefused)
   }
 
-  @Test func `a process with a file size limit of 0 makes no uncounted attempt`()
-    throws
-  {
+  @Test func `a process with a file size limit of 0 makes no uncounted attempt`() throws {
     let home = try TestHome.secured()
     let before = try home.contents()
     for password in ["wrong", "password"] {
@@ -153,17 +151,13 @@ import Testing
     #expect(try home.contents() == before)
   }
 
-  @Test func `secrets from descriptors, pipes and systemd credentials are accepted`()
-    throws
-  {
+  @Test func `secrets from descriptors, pipes and systemd credentials are accepted`() throws {
     let home = try TestHome.secured()
     let file = home.folder.path("password")
     chmod(file, 0o644)
     let names = ["items", "messaging", "--home", home.path]
     for path in ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"] {
-      let child = try Child(
-        names + ["--password-file", path], environment: [:],
-        descriptors: [0: .reading(file), 1: .writing("/dev/null"), 2: .writing("/dev/null")])
+      let child = try Child(names + ["--password-file", path], descriptors: [0: .reading(file)])
       #expect(child.wait() == 0, "\(path)")
     }
     let substituted = try Tool.run(
@@ -202,8 +196,7 @@ import Testing
     #expect(created.status == 0)
     #expect(try home.unlocked("items", "v").status == 77)
     #expect(try home.unlocked("items", "v", "--salt-file", salt).status == 0)
-    #expect(
-      try home.unlocked("items", "v", "--salt-file", home.folder.path("wrong")).status == 77)
+    #expect(try home.unlocked("items", "v", "--salt-file", home.folder.path("wrong")).status == 77)
   }
 
   @Test func `an empty new password is refused`() throws {

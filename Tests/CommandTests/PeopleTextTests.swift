@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Names, reasons and paths with characters that control a terminal.
@@ -20,10 +21,7 @@ import Testing
     }
   }
 
-  @Test
-  func `item names and arguments are escaped in text and errors, but not in JSON`()
-    throws
-  {
+  @Test func `item names and arguments are escaped in text and errors, but not in JSON`() throws {
     let home = try TestHome.secured()
     let name = Self.hostile
     #expect(try home.unlocked("set", "messaging", name, input: "value").status == 0)
@@ -79,8 +77,7 @@ import Testing
     let token = try #require(lease.text.firstMatch(of: /"token":"([^"]*)"/)?.1)
     #expect(
       try home.unlocked("queue", "reject", String(token), "--reason", Self.hostile).status == 0)
-    let letters = try home.unlocked(
-      "queue", "dead-letters", channel, "--consumer", "r\u{200F}")
+    let letters = try home.unlocked("queue", "dead-letters", channel, "--consumer", "r\u{200F}")
     #expect(letters.text.contains(Self.shown), "\(letters.text.debugDescription)")
     #expect(isClean(letters.text))
     #expect(try home.unlocked("queue", "receive", channel).text == payload)

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// Exporting messages from one home and importing them into another.
@@ -20,18 +21,10 @@ import Testing
     let resumed: Int
 
     init(_ path: String) throws {
-      let process = Process()
-      process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
-      let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent("ReferenceReaders/messages_reader.py")
-      process.arguments = [script.path, path]
-      let output = Pipe()
-      process.standardOutput = output
-      try process.run()
-      let data = output.fileHandleForReading.readDataToEndOfFile()
-      process.waitUntilExit()
-      try #require(process.terminationStatus == 0)
-      self = try JSONDecoder().decode(ParsedExport.self, from: data)
+      let script = Repository.path("Tests/ReferenceReaders/messages_reader.py")
+      let reader = try Program.run("/usr/bin/python3", [script, path])
+      try #require(reader.status == 0)
+      self = try JSONDecoder().decode(ParsedExport.self, from: Data(reader.output))
     }
   }
 
@@ -39,7 +32,7 @@ import Testing
   func `queue export does not write into a file of another user`() throws {
     let home = try TestHome.secured()
     let file = home.folder.path("export")
-    _ = try home.folder.file("export.partial", [])
+    try home.folder.file("export.partial", [])
     chmod(file + ".partial", 0o600)
     chown(file + ".partial", 65534, 65534)
     let refused = try home.unlocked("queue", "export", file)
@@ -94,7 +87,7 @@ import Testing
     let file = home.folder.path("export")
     #expect(try home.unlocked("queue", "export", file).status == 0)
     let whole = try home.folder.bytes("export")
-    _ = try home.folder.file("cut", whole.dropLast(30))
+    try home.folder.file("cut", whole.dropLast(30))
     let cut = try other.run("queue", "import", home.folder.path("cut"))
     #expect(cut.status == 65)
     #expect(cut.errors.contains("line "))
@@ -207,12 +200,7 @@ import Testing
     _ arguments: [String], _ home: TestHome, isSecured: Bool = true
   ) throws -> Child {
     let password = isSecured ? ["--password-file", home.folder.path("password")] : []
-    return try Child(
-      arguments + ["--home", home.path] + password,
-      environment: [:],
-      descriptors: [
-        0: .reading("/dev/null"), 1: .writing("/dev/null"), 2: .writing("/dev/null"),
-      ])
+    return try Child(arguments + ["--home", home.path] + password)
   }
 
   private static func text(_ hexadecimal: String) -> String {

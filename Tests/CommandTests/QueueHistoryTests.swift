@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite struct QueueHistoryTests {
@@ -39,9 +40,9 @@ import Testing
     let home = try TestHome.unsecured()
     let output = home.folder.path("followed")
     let follower = try Child(
-      ["queue", "history", "c", "--follow", "--home", home.path], environment: [:],
+      ["queue", "history", "c", "--follow", "--home", home.path],
       descriptors: [
-        0: .reading("/dev/null"), 1: .writing(output),
+        1: .writing(output),
         2: .writing(home.folder.path("errors")),
       ])
     func followed(_ text: String) -> Bool {
@@ -70,9 +71,9 @@ import Testing
     // A full pipe blocks the follower.
     let pipe = Pipe()
     let follower = try Child(
-      ["queue", "history", "c", "--follow", "--home", home.path], environment: [:],
+      ["queue", "history", "c", "--follow", "--home", home.path],
       descriptors: [
-        0: .reading("/dev/null"), 1: .inherited(pipe.fileHandleForWriting.fileDescriptor),
+        1: .inherited(pipe.fileHandleForWriting.fileDescriptor),
         2: .writing(home.folder.path("errors")),
       ])
     try pipe.fileHandleForWriting.close()
@@ -105,9 +106,9 @@ import Testing
     func follow(_ arguments: String...) throws -> String? {
       let output = home.folder.path("followed")
       let follower = try Child(
-        ["queue", "history", "c", "--follow", "--home", home.path] + arguments, environment: [:],
+        ["queue", "history", "c", "--follow", "--home", home.path] + arguments,
         descriptors: [
-          0: .reading("/dev/null"), 1: .writing(output),
+          1: .writing(output),
           2: .writing(home.folder.path("errors")),
         ])
       defer {

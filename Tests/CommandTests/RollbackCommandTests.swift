@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct RollbackCommandTests {
@@ -67,7 +68,7 @@ import Testing
     return older
   }
 
-  private static func json(_ outcome: Tool.Outcome) throws -> [String: Any] {
+  private static func json(_ outcome: Program) throws -> [String: Any] {
     try #require(try JSONSerialization.jsonObject(with: Data(outcome.output)) as? [String: Any])
   }
 }

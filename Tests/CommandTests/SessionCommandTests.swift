@@ -1,14 +1,13 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @Suite(.enabled(if: Keyrings.isAvailable, Keyrings.skipReason))
 struct SessionCommandTests {
   let home: TestHome
 
-  init() throws {
-    home = try TestHome.secured()
-  }
+  init() throws { home = try TestHome.secured() }
 
   private func unlock(_ arguments: String...) throws {
     let outcome = try home.unlocked(["unlock", "messaging"] + arguments, input: [])
@@ -16,9 +15,7 @@ struct SessionCommandTests {
     #expect(outcome.output.isEmpty)
   }
 
-  private func lock() {
-    _ = try? home.run("lock", "messaging")
-  }
+  private func lock() { _ = try? home.run("lock", "messaging") }
 
   @Test func `an unlocked vault needs no password until it is locked`() throws {
     #expect(try home.run("queue", "receive", "c").status == 77)
@@ -84,8 +81,7 @@ struct SessionCommandTests {
   }
 
   @Test func `unlock with a wrong password starts no session`() throws {
-    let outcome = try home.run(
-      "unlock", "messaging", "--password-file", home.folder.path("wrong"))
+    let outcome = try home.run("unlock", "messaging", "--password-file", home.folder.path("wrong"))
     #expect(outcome.status == 77)
     #expect(try home.run("items", "messaging").status == 77)
   }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// Programs whose vault was opened through a session that ends.
@@ -12,30 +13,24 @@ struct SessionEndTests {
     private var input: Int32
 
     init(_ home: TestHome, _ arguments: [String] = []) throws {
-      files = try ScratchFolder()
+      files = ScratchFolder()
       // No other test's child process inherits this descriptor, so closing it ends the input.
       try #require(mkfifo(files.path("input"), 0o600) == 0)
       input = open(files.path("input"), O_RDWR | O_CLOEXEC)
       child = try Child(
-        ["queue", "publish", "live", "--json", "--home", home.path] + arguments, environment: [:],
+        ["queue", "publish", "live", "--json", "--home", home.path] + arguments,
         descriptors: [
           0: .reading(files.path("input")), 1: .writing(files.path("output")),
           2: .writing(files.path("errors")),
         ])
     }
 
-    func publish(_ line: String) {
-      _ = write(input, line + "\n", line.utf8.count + 1)
-    }
+    func publish(_ line: String) { _ = write(input, line + "\n", line.utf8.count + 1) }
 
     /// The number of commits that the process has reported.
-    var commitCount: Int {
-      (try? files.bytes("output").count { $0 == UInt8(ascii: "\n") }) ?? 0
-    }
+    var commitCount: Int { (try? files.bytes("output").count { $0 == UInt8(ascii: "\n") }) ?? 0 }
 
-    var errors: String {
-      String(decoding: (try? files.bytes("errors")) ?? [], as: UTF8.self)
-    }
+    var errors: String { String(decoding: (try? files.bytes("errors")) ?? [], as: UTF8.self) }
 
     func waitForCommit(_ number: Int) throws {
       let deadline = Date().addingTimeInterval(120)

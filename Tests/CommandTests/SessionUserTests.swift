@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Sessions of a user who is not root, as in a systemd service.
@@ -78,18 +79,11 @@ struct SessionUserTests {
       ! $as keyctl rdescribe $(cat session) || exit 13
       ! $as keyctl revoke $(cat session) || exit 14
       """
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = user.switchingWrapper + Keyrings.fresh + ["sh", "-c", script]
-    process.currentDirectoryURL = home.folder.url
-    let output = Pipe()
-    process.standardOutput = output
-    process.standardError = Pipe()
-    try process.run()
-    let bytes = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    #expect(process.terminationStatus == 0)
-    #expect(String(decoding: bytes, as: UTF8.self).hasSuffix("control-payload"))
+    let shell = try Program.run(
+      "/usr/bin/env", user.switchingWrapper + Keyrings.fresh + ["sh", "-c", script],
+      in: home.folder.url.path)
+    #expect(shell.status == 0)
+    #expect(shell.text.hasSuffix("control-payload"))
     #expect(try String(decoding: home.folder.bytes("own"), as: UTF8.self) == "41\n")
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct SlotCommandTests {
@@ -11,7 +12,7 @@ import Testing
     let added = try home.unlocked("slots", "add", "v", "paper", "--recovery-code")
     #expect(added.status == 0)
     #expect(added.errors == "")
-    _ = try home.folder.file("code", added.output)
+    try home.folder.file("code", added.output)
     return home
   }
 
@@ -24,7 +25,7 @@ import Testing
     return path
   }
 
-  private func byCode(_ home: TestHome, _ arguments: String...) throws -> Tool.Outcome {
+  private func byCode(_ home: TestHome, _ arguments: String...) throws -> Program {
     try Tool.run(
       arguments + ["--home", home.path, "--recovery-code-file", home.folder.path("code")])
   }
@@ -61,7 +62,7 @@ import Testing
       (code.replacing("-", with: "+"), "is not valid"), ("", "0 characters"),
     ]
     for (typed, words) in faults {
-      _ = try home.folder.file("code", Array(typed.utf8))
+      try home.folder.file("code", Array(typed.utf8))
       let outcome = try byCode(home, "get", "v", "name")
       #expect(outcome.status == 77)
       #expect(outcome.errors.contains(words), "\(outcome.errors)")
@@ -70,7 +71,7 @@ import Testing
       }
     }
     let other = "0410-6105-0R3G-G28A-1C60-T3GF-208H-44RM-W4QG"
-    _ = try home.folder.file("code", Array(other.utf8))
+    try home.folder.file("code", Array(other.utf8))
     let outcome = try byCode(home, "get", "v", "name")
     #expect(outcome.status == 77)
     #expect(outcome.errors.contains("does not open vault 'v'"))
@@ -141,15 +142,11 @@ import Testing
 
   @Test func `slots add removes a recovery code that could not be printed`() throws {
     let home = try homeWithCode()
-    let files = try ScratchFolder()
     let child = try Child(
       [
         "slots", "add", "v", "lost", "--recovery-code", "--home", home.path,
         "--recovery-code-file", home.folder.path("code"),
-      ], environment: [:],
-      descriptors: [
-        0: .closed, 1: .writing("/dev/full"), 2: .writing(files.path("errors")),
-      ])
+      ], descriptors: [0: .closed, 1: .writing("/dev/full")])
     #expect(child.wait() == 74)
     #expect(try !home.run("slots", "list", "v").text.contains("lost"))
   }
@@ -185,9 +182,7 @@ import Testing
     #expect(try byCode(home, "get", "v", "name").status == 66)
   }
 
-  @Test func `slots add and rotate refuse a vault with the publicly known password`()
-    throws
-  {
+  @Test func `slots add and rotate refuse a vault with the publicly known password`() throws {
     let home = try TestHome.unsecured()
     let added = try home.run("slots", "add", "messaging", "paper", "--recovery-code")
     #expect(added.status == 78)
@@ -200,7 +195,7 @@ import Testing
   @Test func `a recovery code opens the queue before and after rotate`() throws {
     let home = try TestHome.secured()
     let added = try home.unlocked("slots", "add", "messaging", "paper", "--recovery-code")
-    _ = try home.folder.file("code", added.output)
+    try home.folder.file("code", added.output)
     #expect(
       try byCode(home, "queue", "receive", "c", "--no-ack", "--lease", "1ms").text == "first\n")
     let rotated = try home.run(

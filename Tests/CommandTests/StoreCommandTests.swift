@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct StoreCommandTests {
@@ -95,9 +96,7 @@ import Testing
 
   @Test func `without a session bus the Secret Service is unavailable, not empty`() throws {
     let home = try TestHome.fresh()
-    let environment = [
-      "DBUS_SESSION_BUS_ADDRESS": "", "XDG_RUNTIME_DIR": home.folder.path("none"),
-    ]
+    let environment = ["DBUS_SESSION_BUS_ADDRESS": "", "XDG_RUNTIME_DIR": home.folder.path("none")]
     for arguments in [
       ["list"], ["status", "messaging"], ["clean-up-first-run"], ["delete", "messaging"],
       ["create", "v", "--new-password-file", home.folder.path("password")],

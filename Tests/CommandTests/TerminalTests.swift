@@ -1,8 +1,11 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @Suite struct TerminalTests {
+  private let files = ScratchFolder()
+
   /// A pseudo-terminal and a user who types when asked.
   private final class Person {
     let side: Int32
@@ -37,9 +40,7 @@ import Testing
     }
 
     /// Types without waiting for a question.
-    func press(_ key: String) {
-      _ = write(side, key, key.utf8.count)
-    }
+    func press(_ key: String) { _ = write(side, key, key.utf8.count) }
 
     var echoes: Bool {
       var settings = termios()
@@ -59,11 +60,10 @@ import Testing
   }
 
   private func start(
-    _ arguments: [String], at person: Person, input: String = "", files: ScratchFolder,
-    through wrapper: [String] = []
+    _ arguments: [String], at person: Person, input: String = "", through wrapper: [String] = []
   ) throws -> Child {
     try Child(
-      arguments, environment: [:],
+      arguments,
       descriptors: [
         // Opening it makes it the controlling terminal of the new session. The process then closes
         // it.
@@ -75,9 +75,7 @@ import Testing
   @Test func `the terminal asks for the password and does not show it`() throws {
     let home = try TestHome.secured()
     let person = try Person()
-    let files = try ScratchFolder()
-    let child = try start(
-      ["queue", "receive", "c", "--home", home.path], at: person, input: "", files: files)
+    let child = try start(["queue", "receive", "c", "--home", home.path], at: person)
     try person.answer("Password of vault messaging: ", with: TestHome.password)
     #expect(child.wait() == 0)
     person.readOutput()
@@ -88,20 +86,16 @@ import Testing
   @Test func `a wrong password at the terminal ends with 77`() throws {
     let home = try TestHome.secured()
     let person = try Person()
-    let files = try ScratchFolder()
-    let child = try start(
-      ["items", "messaging", "--home", home.path], at: person, input: "", files: files)
+    let child = try start(["items", "messaging", "--home", home.path], at: person)
     try person.answer("Password of vault messaging: ", with: "wrong")
     #expect(child.wait() == 77)
   }
 
   @Test func `the terminal asks for a new password twice, and both must match`() throws {
     let home = try TestHome.fresh()
-    let files = try ScratchFolder()
     for (again, status) in [("different", 65), (TestHome.password, 0)] as [(String, Int32)] {
       let person = try Person()
-      let child = try start(
-        ["create", "v", "--home", home.path], at: person, input: "", files: files)
+      let child = try start(["create", "v", "--home", home.path], at: person)
       try person.answer("New password of vault v: ", with: TestHome.password)
       try person.answer("The same again: ", with: again)
       #expect(child.wait() == status)
@@ -111,11 +105,9 @@ import Testing
 
   @Test func `a password that the terminal can have cut off is refused`() throws {
     let home = try TestHome.fresh()
-    let files = try ScratchFolder()
     for (length, status) in [(4095, 65), (4096, 65), (10_000, 65), (4000, 0)] as [(Int, Int32)] {
       let person = try Person()
-      let child = try start(
-        ["create", "v", "--home", home.path], at: person, input: "", files: files)
+      let child = try start(["create", "v", "--home", home.path], at: person)
       let password = String(repeating: "p", count: length)
       try person.answer("New password of vault v: ", with: password)
       if status == 0 { try person.answer("The same again: ", with: password) }
@@ -138,12 +130,10 @@ import Testing
   func `a fatal signal during the question restores the echo`(number: Int32) throws {
     let home = try TestHome.secured()
     let person = try Person()
-    let files = try ScratchFolder()
     // Kept open, because a terminal loses its settings when its last user closes it.
     let holder = open(person.terminal, O_RDWR | O_NOCTTY)
     defer { close(holder) }
-    let child = try start(
-      ["items", "messaging", "--home", home.path], at: person, input: "", files: files)
+    let child = try start(["items", "messaging", "--home", home.path], at: person)
     var settings = termios()
     let deadline = Date().addingTimeInterval(120)
     repeat {
@@ -185,9 +175,8 @@ import Testing
   @Test func `a stopped question turns the echo on, and asks again when it continues`() throws {
     let home = try TestHome.secured()
     let person = try Person()
-    let files = try ScratchFolder()
     let child = try start(
-      ["queue", "receive", "c", "--home", home.path], at: person, files: files,
+      ["queue", "receive", "c", "--home", home.path], at: person,
       through: Self.job + [files.path("id")])
     try person.waitFor("Password of vault messaging: ")
     let id = try #require(pid_t(String(decoding: try files.bytes("id"), as: UTF8.self)))
@@ -213,11 +202,10 @@ import Testing
   @Test func `Control-C during the question restores the echo`() throws {
     let home = try TestHome.secured()
     let person = try Person()
-    let files = try ScratchFolder()
     let holder = open(person.terminal, O_RDWR | O_NOCTTY)
     defer { close(holder) }
     let child = try start(
-      ["items", "messaging", "--home", home.path], at: person, files: files,
+      ["items", "messaging", "--home", home.path], at: person,
       through: Self.job + [files.path("id")])
     try person.waitFor("Password of vault messaging: ")
     person.press("\u{3}")
@@ -228,8 +216,7 @@ import Testing
   @Test func `an ignored signal does not end the question`() throws {
     let home = try TestHome.secured()
     let person = try Person()
-    let files = try ScratchFolder()
-    let child = try start(["items", "messaging", "--home", home.path], at: person, files: files)
+    let child = try start(["items", "messaging", "--home", home.path], at: person)
     try person.waitFor("Password of vault messaging: ")
     kill(child.id, SIGPIPE)
     person.press(TestHome.password + "\n")
@@ -265,14 +252,11 @@ import Testing
   ]
 
   @Test(arguments: ["ignored", "orphaned"])
-  func `a question in the background fails with that reason`(
-    how: String
-  ) throws {
+  func `a question in the background fails with that reason`(how: String) throws {
     let home = try TestHome.secured()
     let person = try Person()
-    let files = try ScratchFolder()
     let child = try start(
-      ["items", "messaging", "--home", home.path], at: person, files: files,
+      ["items", "messaging", "--home", home.path], at: person,
       through: Self.background + [how])
     #expect(child.wait() == 77)
     let errors = String(decoding: try files.bytes("errors"), as: UTF8.self)
@@ -283,8 +267,7 @@ import Testing
   @Test func `a terminal that closes during the question is reported`() throws {
     let home = try TestHome.secured()
     let person = try Person()
-    let files = try ScratchFolder()
-    let child = try start(["items", "messaging", "--home", home.path], at: person, files: files)
+    let child = try start(["items", "messaging", "--home", home.path], at: person)
     try person.waitFor("Password of vault messaging: ")
     person.press("\u{4}")  // Control-D: the end of the input
     #expect(child.wait() == 77)
@@ -295,9 +278,8 @@ import Testing
   @Test func `a signal that the parent process ignores stays ignored during the question`() throws {
     let home = try TestHome.secured()
     let person = try Person()
-    let files = try ScratchFolder()
     let child = try start(
-      ["items", "messaging", "--home", home.path], at: person, files: files,
+      ["items", "messaging", "--home", home.path], at: person,
       through: [
         "/usr/bin/python3", "-c",
         "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])",
@@ -315,10 +297,9 @@ import Testing
     let added = try home.unlocked("slots", "add", "v", "paper", "--recovery-code")
     let code = added.text.trimmingCharacters(in: .newlines)
     #expect(code.count == 44)
-    let files = try ScratchFolder()
     func open(_ arguments: [String]) throws -> (status: Int32, seen: String) {
       let person = try Person()
-      let child = try start(arguments + ["--home", home.path], at: person, files: files)
+      let child = try start(arguments + ["--home", home.path], at: person)
       try person.answer("Recovery code of vault v: ", with: code.lowercased())
       let status = child.wait()
       person.readOutput()
@@ -341,10 +322,8 @@ import Testing
 
   @Test func `the terminal asks for a salt with --salt-prompt, and for a new salt twice`() throws {
     let home = try TestHome.fresh()
-    let files = try ScratchFolder()
     var person = try Person()
-    var child = try start(
-      ["create", "v", "--new-salt-prompt", "--home", home.path], at: person, files: files)
+    var child = try start(["create", "v", "--new-salt-prompt", "--home", home.path], at: person)
     try person.answer("New password of vault v: ", with: TestHome.password)
     try person.answer("The same again: ", with: TestHome.password)
     try person.answer("New salt of vault v: ", with: "some salt")
@@ -352,8 +331,7 @@ import Testing
     #expect(child.wait() == 0)
     for (salt, status) in [("some salt", 0), ("another", 77)] as [(String, Int32)] {
       person = try Person()
-      child = try start(
-        ["items", "v", "--salt-prompt", "--home", home.path], at: person, files: files)
+      child = try start(["items", "v", "--salt-prompt", "--home", home.path], at: person)
       try person.answer("Password of vault v: ", with: TestHome.password)
       try person.answer("Salt of vault v: ", with: salt)
       #expect(child.wait() == status)

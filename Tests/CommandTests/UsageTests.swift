@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct UsageTests {
@@ -7,12 +8,7 @@ import Testing
     #"DATAVAULT_HOME="$(printf '/nowhere\377')" exec "$0" list 2>/dev/null"#,
   ])
   func `an argument or a home that is not UTF-8 is refused with 64`(script: String) throws {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    process.arguments = ["-c", script, Tool.path]
-    try process.run()
-    process.waitUntilExit()
-    #expect(process.terminationStatus == 64)
+    #expect(try Program.run("/bin/sh", ["-c", script, Program.datavault]).status == 64)
   }
 
   @Test(arguments: [

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @Suite struct VaultCommandTests {
@@ -61,7 +62,7 @@ import Testing
   ) throws {
     let required = way == "option" ? ["--require-secured"] : []
     let environment = way == "option" ? [:] : ["DATAVAULT_REQUIRE_SECURED": "1"]
-    func run(_ home: TestHome, _ arguments: [String]) throws -> Tool.Outcome {
+    func run(_ home: TestHome, _ arguments: [String]) throws -> Program {
       try Tool.run(
         arguments + required + ["--home", home.path], input: Array("a\n".utf8),
         environment: environment)
@@ -166,16 +167,9 @@ import Testing
     let lock = open(home.path + "/vaults/messaging.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     defer { close(lock) }
     try #require(flock(lock, LOCK_EX) == 0)
-    let files = try ScratchFolder()
-    let child = try Child(
-      [
-        "set", "messaging", "x", "--home", home.path, "--password-file",
-        home.folder.path("password"),
-      ], environment: [:],
-      descriptors: [
-        0: .reading("/dev/null"), 1: .writing(files.path("output")),
-        2: .writing(files.path("errors")),
-      ])
+    let files = ScratchFolder()
+    let child = try home.start(
+      "set", "messaging", "x", descriptors: [2: .writing(files.path("errors"))])
     // The command waits for ten seconds. This wait blocks no thread of the tests.
     var status: Int32 = 0
     while waitpid(child.id, &status, WNOHANG) == 0 { try await Task.sleep(for: .milliseconds(50)) }

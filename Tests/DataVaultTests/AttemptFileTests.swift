@@ -4,6 +4,7 @@ import FileLayer
 import FileRecording
 import Glibc
 import SystemPackage
+import TestSupport
 import Testing
 
 /// The record of attempts on disk: its form, its owner, and the effect of interruptions.
@@ -13,14 +14,21 @@ import Testing
 
   private var path: FilePath { home.directory.appending("messaging.retry") }
 
-  init() {
-    vaults = ClockedVaults(home.store)
-  }
+  init() { vaults = ClockedVaults(home.store) }
 
   private func put(_ record: String, in home: TemporaryHome) throws {
     try LinuxFileSystem().replace(
       home.directory.appending("messaging.retry"), with: Array("\(record)\n".utf8),
       permissions: .ownerReadWrite, owner: nil)
+  }
+
+  /// The error of an attempt whose steps on the disk a recorder sees; nil when the vault opens.
+  private func attempt(
+    _ password: String, at home: TemporaryHome, _ vaults: ClockedVaults, over recorder: FileRecorder
+  ) async throws -> VaultError.Code? {
+    let vault = try await Vault.get(
+      .messaging, in: home.recording(recorder), parameters: vaults.parameters)
+    return await code { try await vault.unlock(with: credentials(password)) }
   }
 
   private func fail(times count: Int) async {
@@ -103,9 +111,7 @@ import Testing
         _ = try await vaults.make()
         try put(#"{"version":1,"failures":1,"retryAt":null,"openedAt":null}"#, in: home)
         let recorder = FileRecorder(fault: .failure(atEvent: number, errno))
-        let vault = try await Vault.get(
-          .messaging, in: home.recording(recorder), parameters: vaults.parameters)
-        let outcome = await code { try await vault.unlock(with: credentials(password)) }
+        let outcome = try await attempt(password, at: home, vaults, over: recorder)
         let record = try vaults.record() ?? ""
         if password == "right" {
           #expect(outcome == nil, "step \(number)")
@@ -136,9 +142,7 @@ import Testing
         try put(#"{"version":1,"failures":1,"retryAt":null,"openedAt":null}"#, in: home)
         let initial = try home.tree()
         let recorder = FileRecorder(fault: .crash(atEvent: number))
-        let vault = try await Vault.get(
-          .messaging, in: home.recording(recorder), parameters: vaults.parameters)
-        let outcome = await code { try await vault.unlock(with: credentials(password)) }
+        let outcome = try await attempt(password, at: home, vaults, over: recorder)
         for loss in [DiskReplay.Loss.nothing, .everythingUnsynchronized, .unsynchronizedContents] {
           let disk = DiskReplay(recorder.events, initialFiles: initial).files(after: loss)
           let copy = try TemporaryHome(home, disk)
@@ -169,10 +173,7 @@ import Testing
     _ = try await vaults.make()
     let initial = try home.tree()
     let recorder = FileRecorder()
-    let vault = try await Vault.get(
-      .messaging, in: home.recording(recorder), parameters: vaults.parameters)
-    #expect(
-      await code { try await vault.unlock(with: credentials("wrong")) } == .wrongPassword)
+    #expect(try await attempt("wrong", at: home, vaults, over: recorder) == .wrongPassword)
     let events = recorder.events.prefix {
       if case .synchronize = $0 { false } else { true }
     }
@@ -182,15 +183,11 @@ import Testing
     #expect(try await ClockedVaults(copy.store).found().status().failedAttemptCount == 1)
   }
 
-  @Test func `a power cut can lose the time of a first opening, and nothing else`()
-    async throws
-  {
+  @Test func `a power cut can lose the time of a first opening, and nothing else`() async throws {
     _ = try await vaults.make()
     let initial = try home.tree()
     let recorder = FileRecorder()
-    let vault = try await Vault.get(
-      .messaging, in: home.recording(recorder), parameters: vaults.parameters)
-    try await vault.unlock(with: credentials("right"))
+    #expect(try await attempt("right", at: home, vaults, over: recorder) == nil)
     #expect(!recorder.events.contains { if case .synchronize = $0 { true } else { false } })
     let disk = DiskReplay(recorder.events, initialFiles: initial)
       .files(after: .unsynchronizedContents)
@@ -206,15 +203,10 @@ import Testing
     for number in 0..<40 {
       let home = TemporaryHome()
       let vaults = ClockedVaults(home.store)
-      var policy = VaultPolicy()
-      policy.minimumLength = 0
-      policy.retryLimit = 1
-      _ = try await vaults.make(policy: policy)
+      _ = try await vaults.make(policy: .lax { $0.retryLimit = 1 })
       try put(#"{"version":1,"failures":1,"retryAt":null,"openedAt":null}"#, in: home)
       let recorder = FileRecorder(fault: .crash(atEvent: number))
-      let vault = try await Vault.get(
-        .messaging, in: home.recording(recorder), parameters: vaults.parameters)
-      let outcome = await code { try await vault.unlock(with: credentials("wrong")) }
+      let outcome = try await attempt("wrong", at: home, vaults, over: recorder)
       #expect(outcome != nil && outcome != .wrongPassword, "step \(number)")
       #expect((outcome == .deletedByRetryLimit) == !recorder.hasCrashed, "step \(number)")
       if try await Vault.exists(.messaging, in: home.store) {

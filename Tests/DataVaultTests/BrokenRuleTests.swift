@@ -1,5 +1,6 @@
 import DataVault
 import DataVaultTesting
+import TestSupport
 import Testing
 import VaultCrypto
 

@@ -1,6 +1,6 @@
 import DataVault
 import DataVaultTesting
-import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -9,8 +9,7 @@ import VaultCrypto
 
   /// Two unlocked vault objects on the same file, as in two processes.
   private func pair(_ credentials: borrowing Credentials) async throws -> (Vault, Vault) {
-    let first = try await FastTestVault.create(
-      .messaging, in: home.store, credentials: credentials)
+    let first = try await FastTestVault.create(.messaging, in: home.store, credentials: credentials)
     let second = try await FastTestVault.get(.messaging, in: home.store)
     try await second.unlock(with: credentials)
     return (first, second)

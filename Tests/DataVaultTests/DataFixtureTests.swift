@@ -1,5 +1,6 @@
 import FileLayer
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 

@@ -1,6 +1,7 @@
 import DataVaultTesting
 import Foundation
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -21,9 +22,7 @@ import VaultCrypto
   }
 
   @Test(arguments: lengths)
-  func `data opens unchanged and is sealed differently each time`(
-    byteCount: Int
-  ) async throws {
+  func `data opens unchanged and is sealed differently each time`(byteCount: Int) async throws {
     let vault = try await vault()
     let data = sample(byteCount)
     let sealed = try await vault.encrypt(SecretBytes(copying: data), context: [1, 2])

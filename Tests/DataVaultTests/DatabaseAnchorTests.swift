@@ -1,5 +1,6 @@
 import DataVaultTesting
 import Synchronization
+import TestSupport
 import Testing
 import VaultCrypto
 

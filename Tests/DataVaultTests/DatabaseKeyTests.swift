@@ -1,4 +1,5 @@
 import DataVaultTesting
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -38,8 +39,7 @@ import DataVault
     #expect(try await keys(credentials("p")) == [key, nil])
     try await vault.completeBinding()
     try await vault.completeBinding()
-    #expect(
-      try await vault.binding() == DatabaseBinding(databaseID: databaseID, state: .bound))
+    #expect(try await vault.binding() == DatabaseBinding(databaseID: databaseID, state: .bound))
     #expect(
       await code { _ = try await vault.beginBinding(databaseID: databaseID) } == .alreadyExists)
   }
@@ -85,8 +85,7 @@ import DataVault
     let both = try await keys(credentials("mine"))
     #expect(both[0] == key)
     #expect(both[1] != nil && both[1] != key)
-    #expect(
-      try await vault.binding() == DatabaseBinding(databaseID: databaseID, state: .bound))
+    #expect(try await vault.binding() == DatabaseBinding(databaseID: databaseID, state: .bound))
   }
 
   @Test func `securing is refused while a key change is under way`() async throws {
@@ -112,8 +111,7 @@ import DataVault
   @Test func `a bound vault is deleted only by force`() async throws {
     let vault = try await vault(credentials("p"))
     _ = try await vault.beginBinding(databaseID: databaseID).byteCount
-    #expect(
-      await code { try await Vault.delete(.messaging, in: store) } == .databaseStillExists)
+    #expect(await code { try await Vault.delete(.messaging, in: store) } == .databaseStillExists)
     try await Vault.delete(.messaging, in: store, force: false, databaseExists: false)
     #expect(try await !Vault.exists(.messaging, in: store))
   }

@@ -3,6 +3,7 @@ import DataVaultTesting
 import FileLayer
 import Glibc
 import SystemPackage
+import TestSupport
 import Testing
 
 @Suite struct FilePermissionTests {
@@ -38,18 +39,16 @@ import Testing
     chmod(home.file().string, mode)
     let before = try home.bytes()
     for attempt in 0..<4 {
-      do throws(VaultError) {
+      let error = await #expect(throws: VaultError.self) {
         switch attempt {
         case 0: try await vault.unlock(with: credentials("p"))
         case 1: try await vault.setText("1", for: "a")
         case 2: _ = try await Vault.exists(.messaging, in: home.store)
         default: try await Vault.delete(.messaging, in: home.store, force: true)
         }
-        Issue.record("attempt \(attempt) was not refused")
-      } catch {
-        #expect(error.code == .permissionsTooOpen)
-        #expect(error.hint == "chmod 600 \(home.file())")
       }
+      #expect(error?.code == .permissionsTooOpen)
+      #expect(error?.hint == "chmod 600 \(home.file())")
     }
     #expect(try home.bytes() == before)
   }

@@ -3,6 +3,7 @@ import DataVaultTesting
 import FileLayer
 import Foundation
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -33,8 +34,7 @@ import VaultCrypto
     switch fixture.name {
     case "items":
       #expect(try await vault.itemNames().count == 4)
-      #expect(
-        try await vault.text("escapes \" \\ \n ä😀") == "quotes \" \\ / and \n\t\u{0} and ä😀")
+      #expect(try await vault.text("escapes \" \\ \n ä😀") == "quotes \" \\ / and \n\t\u{0} and ä😀")
       let bytes = try await vault.item("every byte", kind: .binary).bytes.array()
       #expect(bytes == Array(0...255))
     case "policy":
@@ -207,9 +207,7 @@ import VaultCrypto
       "from-joserfc-slots", slots: slots, items: #"{"a":{"string":"by any slot"}}"#)
   }
 
-  private func writeWithJoserfc(
-    _ name: String, slots: [String: FilePath], items: String
-  ) throws {
+  private func writeWithJoserfc(_ name: String, slots: [String: FilePath], items: String) throws {
     let path = VaultFixtures.positiveDirectory.appending("\(name).vault")
     guard try LinuxFileSystem().status(of: path) == nil else { return }
     try JoseReader.write(path, slots: slots, items: items)

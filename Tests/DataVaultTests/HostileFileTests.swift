@@ -2,6 +2,7 @@ import DataVaultTesting
 import FileLayer
 import Glibc
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 

@@ -2,6 +2,7 @@ import DataVault
 import DataVaultTesting
 import FileLayer
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -42,9 +43,7 @@ import VaultCrypto
     #expect(try home.bytes() == before)
   }
 
-  @Test func `queries for an absent vault create no files`()
-    async throws
-  {
+  @Test func `queries for an absent vault create no files`() async throws {
     #expect(try await !Vault.exists(.messaging, in: home.store))
     #expect(try await Vault.list(in: home.store).isEmpty)
     #expect(await code { _ = try await Vault.get(.messaging, in: home.store) } == .doesNotExist)
@@ -108,8 +107,7 @@ import VaultCrypto
   }
 
   @Test func `status() returns the public information without a password`() async throws {
-    let vault = try await FastTestVault.create(
-      .messaging, in: home.store, credentials: .standard)
+    let vault = try await FastTestVault.create(.messaging, in: home.store, credentials: .standard)
     var status = try await vault.status()
     #expect(!status.isSecured)
     #expect(status.isAuthenticated)
@@ -136,8 +134,7 @@ import VaultCrypto
     #expect(await code { _ = try await Vault.exists(.messaging, in: store) } == reason)
     #expect(await code { _ = try await Vault.get(.messaging, in: store) } == reason)
     #expect(await code { _ = try await Vault.list(in: store) } == reason)
-    #expect(
-      await code { try await Vault.delete(.messaging, in: store, force: true) } == reason)
+    #expect(await code { try await Vault.delete(.messaging, in: store, force: true) } == reason)
     #expect(await code { _ = try await Vault.retire(.messaging, in: store) } == reason)
     #expect(
       await code {
@@ -148,9 +145,7 @@ import VaultCrypto
     try await vault.setText("x", for: "a")
   }
 
-  @Test func `delete() also removes the file that a crash left behind`()
-    async throws
-  {
+  @Test func `delete() also removes the file that a crash left behind`() async throws {
     _ = try await FastTestVault.create(.messaging, in: home.store, credentials: credentials("p"))
     let left = home.directory.appending(".messaging.vault.new")
     try LinuxFileSystem().replace(

@@ -2,16 +2,14 @@ import DataVault
 import DataVaultTesting
 import FileLayer
 import FileRecording
+import TestSupport
 import Testing
 
 @Suite struct LockTimeoutTests {
   let vaults = ClockedVaults()
 
   private func limited(to seconds: Int) async throws -> Vault {
-    var policy = VaultPolicy()
-    policy.minimumLength = 0
-    policy.lockTimeoutSeconds = seconds
-    return try await vaults.make(policy: policy)
+    return try await vaults.make(policy: .lax { $0.lockTimeoutSeconds = seconds })
   }
 
   @Test func `a vault locks itself when its timeout expires, without any call`() async throws {
@@ -110,9 +108,7 @@ import Testing
     #expect(await comesTrue { vaults.alarm.sleeperCount == 0 })
   }
 
-  @Test func `lockEvents reports each lock with its reason and ends with the vault`()
-    async throws
-  {
+  @Test func `lockEvents reports each lock with its reason and ends with the vault`() async throws {
     let store = vaults.store
     var vault: Vault? = try await vaults.make()
     let events = try #require(vault?.lockEvents)

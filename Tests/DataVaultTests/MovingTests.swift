@@ -3,6 +3,7 @@ import DataVaultTesting
 import FileLayer
 import Glibc
 import SystemPackage
+import TestSupport
 import Testing
 
 @Suite struct MovingTests {
@@ -59,8 +60,7 @@ import Testing
   ) async throws {
     let bytes = try await make()
     memory.failure = VaultError(wanted, "on purpose")
-    #expect(
-      await code { try await Vault.move(.messaging, from: home.store, to: memory) } == wanted)
+    #expect(await code { try await Vault.move(.messaging, from: home.store, to: memory) } == wanted)
     #expect(await code { try await Vault.move(.messaging, from: memory, to: home.store) } == wanted)
     #expect(try home.bytes() == bytes)
   }
@@ -121,9 +121,7 @@ import Testing
       } == .writeFailed)
   }
 
-  @Test func `an export does not touch a foreign file named like a temporary file`()
-    async throws
-  {
+  @Test func `an export does not touch a foreign file named like a temporary file`() async throws {
     let bytes = try await make()
     let foreign = home.path.appending(".exported.new")
     try LinuxFileSystem().make(foreign, with: [1])

@@ -1,6 +1,7 @@
 import DataVault
 import DataVaultTesting
 import Foundation
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -32,9 +33,7 @@ import VaultCrypto
     #expect(try await !opens(credentials("old", salt: "s")))
   }
 
-  @Test func `changePassword(from:to:) on a locked vault leaves it locked`()
-    async throws
-  {
+  @Test func `changePassword(from:to:) on a locked vault leaves it locked`() async throws {
     let vault = try await vault(credentials("old"))
     await vault.lock()
     #expect(
@@ -47,9 +46,7 @@ import VaultCrypto
     #expect(try await !opens(credentials("old")))
   }
 
-  @Test func `changePassword(from:to:) on an unlocked vault leaves it unlocked`()
-    async throws
-  {
+  @Test func `changePassword(from:to:) on an unlocked vault leaves it unlocked`() async throws {
     let vault = try await vault(credentials("old"))
     try await vault.changePassword(from: credentials("old"), to: credentials("new"))
     try await vault.setText("more", for: "other")

@@ -1,8 +1,8 @@
 import DataVault
 import DataVaultTesting
 import Foundation
-import ReferencePython
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -23,11 +23,9 @@ import VaultCrypto
     let seen = try JoseReader.open(home.file(), password: try file("pw", "correct horse"))
     let items = try #require(seen["items"] as? [String: [String: String]])
     #expect(
-      items == [
-        "hellö\t\"": ["string": "wörld \"\\\n\u{0}\u{7F}😀"], "bytes": ["binary": "AP8Q"],
-      ])
+      items == ["hellö\t\"": ["string": "wörld \"\\\n\u{0}\u{7F}😀"], "bytes": ["binary": "AP8Q"]])
     #expect(seen["generation"] as? Int == 3)  // 1 at first, 1 more with each of two items
-    #expect(throws: ReferencePython.Failure.self) {
+    #expect(throws: JoseReader.Failure.self) {
       try JoseReader.open(home.file(), password: try file("no", "wrong horse"))
     }
   }
@@ -36,7 +34,7 @@ import VaultCrypto
     _ = try await Vault.create(
       .messaging, in: home.store, credentials: credentials("correct horse", salt: "sea"))
     let password = try file("pw", "correct horse")
-    #expect(throws: ReferencePython.Failure.self) {
+    #expect(throws: JoseReader.Failure.self) {
       try JoseReader.open(home.file(), password: password)
     }
     let seen = try JoseReader.open(home.file(), password: password, salt: try file("salt", "sea"))

@@ -1,21 +1,17 @@
 import DataVault
 import DataVaultTesting
 import FileRecording
+import TestSupport
 import Testing
 
 @Suite struct RetryLimitTests {
   let store = InMemoryVaultStore()
   let vaults: ClockedVaults
 
-  init() {
-    vaults = ClockedVaults(store)
-  }
+  init() { vaults = ClockedVaults(store) }
 
   private func limited(to limit: Int) async throws -> Vault {
-    var policy = VaultPolicy()
-    policy.minimumLength = 0
-    policy.retryLimit = limit
-    return try await vaults.make(policy: policy)
+    return try await vaults.make(policy: .lax { $0.retryLimit = limit })
   }
 
   private func failure() async -> VaultError.Code? {
@@ -64,10 +60,7 @@ import Testing
   {
     let store = HookedVaultStore()
     let vaults = ClockedVaults(store)
-    var policy = VaultPolicy()
-    policy.minimumLength = 0
-    policy.retryLimit = 1
-    _ = try await vaults.make(policy: policy)
+    _ = try await vaults.make(policy: .lax { $0.retryLimit = 1 })
     #expect(await vaults.attempt("wrong") == .wrongPassword)
     let bytes = try #require(store.base[.messaging])
     // As `delete` and `import` do, between the derivation and the record of its outcome.
@@ -88,15 +81,11 @@ import Testing
   {
     let store = HookedVaultStore()
     let vaults = ClockedVaults(store)
-    var policy = VaultPolicy()
-    policy.minimumLength = 0
-    policy.retryLimit = 1
-    let vault = try await vaults.make(policy: policy)
+    let vault = try await vaults.make(policy: .lax { $0.retryLimit = 1 })
     let limited = try #require(store.base[.messaging])
     try await vault.changePassword(to: credentials("another"))
     let withAnother = try #require(store.base[.messaging])
-    policy.retryLimit = 0
-    try await vault.setPolicy(policy)
+    try await vault.setPolicy(.lax { $0.retryLimit = 0 })
     let unlimited = try #require(store.base[.messaging])
     for (before, after) in [(withAnother, unlimited), (limited, withAnother)] {
       store.base[.messaging] = before
@@ -114,9 +103,7 @@ import Testing
     #expect(store[.messaging] != nil)
   }
 
-  @Test func `a limit below the failures so far does not affect a right password`()
-    async throws
-  {
+  @Test func `a limit below the failures so far does not affect a right password`() async throws {
     let open = try await vaults.make()
     for _ in 0..<5 { #expect(await failure() == .wrongPassword) }
     var policy = try await open.policy()
@@ -126,9 +113,7 @@ import Testing
     #expect(await vaults.attempt("right") == nil)
   }
 
-  @Test func `refused attempts and the standard credentials never delete a vault`()
-    async throws
-  {
+  @Test func `refused attempts and the standard credentials never delete a vault`() async throws {
     let vault = try await limited(to: 3)
     for _ in 0..<3 { #expect(await failure() == .wrongPassword) }
     for _ in 0..<10 {

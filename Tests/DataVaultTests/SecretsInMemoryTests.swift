@@ -4,6 +4,7 @@ import FileLayer
 import Foundation
 import ProcessMemory
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -57,11 +58,9 @@ import VaultCrypto
   private static func images(
     _ leaks: Bool
   ) async throws -> (open: MemoryImage, locked: MemoryImage) {
-    let directory = FileManager.default.temporaryDirectory
-      .appendingPathComponent("memory-\(UUID().uuidString)").path
-    try FileManager.default.createDirectory(
-      atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    defer { try? FileManager.default.removeItem(atPath: directory) }
+    let folder = ScratchFolder()
+    let directory = folder.path.string
+    defer { withExtendedLifetime(folder) {} }
     await #expect(processExitsWith: .success) {
       [directory = directory as String, leaks = leaks as Bool] in
       try await SecretsInMemoryTests.use(directory)

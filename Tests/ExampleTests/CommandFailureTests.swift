@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// Commands that fail, hang, or do not read their input.
@@ -32,14 +33,14 @@ import Testing
     try daemon.wait(for: "STATUS=delivering")
     #expect(try Client(spool.socket).ask("a text")?.hasPrefix("ok a ") == true)
     var letters = try spool.datavault("queue", "dead-letters", "spool", "--json")
-    while !letters.output.contains("reason") {
+    while !letters.text.contains("reason") {
       guard daemon.isRunning, letters.status == 0 else { throw DaemonEnded(errors: daemon.errors) }
       // An acknowledged message never becomes a dead letter.
       try #require(try spool.messageCount() == 1)
       letters = try spool.datavault("queue", "dead-letters", "spool", "--json")
     }
-    #expect(letters.output.replacing("\\/", with: "/").contains(reason), "\(letters.output)")
-    #expect(letters.output.contains(#""attempts":2"#), "\(letters.output)")
+    #expect(letters.text.replacing("\\/", with: "/").contains(reason), "\(letters.text)")
+    #expect(letters.text.contains(#""attempts":2"#), "\(letters.text)")
     #expect(daemon.stop() == 0)
   }
 

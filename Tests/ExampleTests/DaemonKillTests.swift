@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// Repeated `kill -9` of the daemon and its commands.
@@ -17,7 +18,7 @@ import Testing
     let runs = Self.environment["DATAVAULT_DAEMON_KILL_RUNS"].flatMap { Int($0) } ?? 10
     let seed =
       Self.environment["DATAVAULT_KILL_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...9999)
-    var random = Seeded(state: seed)
+    var random = SeededRandom(seed: seed)
     let spool = try Spool.unsecured()
     let traffic = Traffic(spool, clientCount: 3, burst: 4)
     var warnings = 0
@@ -25,14 +26,14 @@ import Testing
       let daemon = try start(spool)
       traffic.begin(round: run)
       // One run in three is killed at any time after the start, also during opening and recovery.
-      if random.next(below: 3) > 0 {
+      if random.next(3) > 0 {
         let before = traffic.answered.count
         while traffic.answered.count == before {
           guard daemon.isRunning else { throw DaemonEnded(errors: daemon.errors) }
           usleep(2_000)
         }
       }
-      usleep(UInt32(random.next(below: 300_000)))
+      usleep(UInt32(random.next(300_000)))
       daemon.killEverything()
       #expect(daemon.waitForEnd() == 128 + SIGKILL)
       traffic.end()
@@ -65,8 +66,7 @@ import Testing
   /// Starts a daemon with leases that are longer than any command, unless the machine stalls.
   private func start(_ spool: Spool) throws -> Daemon {
     try Daemon(
-      spool,
-      ["--workers", "\(Self.workerCount)", "--lease", "20", "--attempts", "100000"])
+      spool, ["--workers", "\(Self.workerCount)", "--lease", "20", "--attempts", "100000"])
   }
 
   /// The number of commands that failed or took too long.
@@ -74,18 +74,5 @@ import Testing
   /// They might have appended their line.
   private static func warnings(_ daemon: Daemon) -> Int {
     daemon.errors.split(separator: "\n").count { $0.contains(" warning spoold") }
-  }
-}
-
-/// Random numbers that a seed repeats: SplitMix64.
-private struct Seeded {
-  var state: UInt64
-
-  mutating func next(below bound: UInt64) -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var word = state
-    word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
-    return (word ^ (word >> 31)) % bound
   }
 }

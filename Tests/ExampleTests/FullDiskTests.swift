@@ -1,12 +1,13 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @Suite struct FullDiskTests {
   @Test(.enabled(if: getuid() == 0, "mounting a small tmpfs needs root"))
   func `the daemon reports a full disk to its client, and loses no answered message`() throws {
     let original = try Spool.unsecured()
-    let spool = Spool(folder: try ScratchFolder())
+    let spool = Spool(folder: ScratchFolder())
     try FileManager.default.createDirectory(
       atPath: spool.home, withIntermediateDirectories: true,
       attributes: [.posixPermissions: 0o700])

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// A daemon whose vault is locked, or is not opened by the credential.

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// The example daemon, run as an operator runs it.
@@ -19,7 +20,7 @@ import Testing
     let statistics = try spool.datavault(
       "queue", "stats", "--json", "--password-file",
       spool.credentials(Spool.password) + "/messaging-password")
-    #expect(statistics.output.contains("\"messages\":0"), "\(statistics)")
+    #expect(statistics.text.contains("\"messages\":0"), "\(statistics.errors)")
     #expect(!FileManager.default.fileExists(atPath: spool.socket))
   }
 

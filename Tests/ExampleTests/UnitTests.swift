@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// `Examples/systemd/spoold.service`, as far as it can be tested without systemd.
@@ -9,20 +10,19 @@ import Testing
 
   @Test(.enabled(if: hasAnalyze, "systemd-analyze is not installed"))
   func `systemd-analyze accepts the unit, and rates its exposure at most 1.2`() throws {
-    let spool = Spool(folder: try ScratchFolder())
+    let folder = ScratchFolder()
     // The path of the built daemon. The users of the unit do not have to exist for the check.
-    let text = try String(contentsOf: UnitSandbox.unit, encoding: .utf8)
-      .replacing("/usr/local/bin/spoold", with: Daemon.executable.path)
-    let path = spool.folder.path("spoold.service")
-    try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+    let text = try Repository.text(UnitSandbox.unit)
+      .replacing("/usr/local/bin/spoold", with: Daemon.executable)
+    let path = try folder.file("spoold.service", text.utf8)
 
-    let verification = try spool.run(Self.analyze, ["verify", "--man=no", path])
+    let verification = try Program.run(Self.analyze, ["verify", "--man=no", path])
     #expect(verification.status == 0)
     #expect(verification.errors == "")
     // The threshold is in tenths: 12 means an exposure of 1.2 out of 10.
-    let security = try spool.run(
+    let security = try Program.run(
       Self.analyze, ["security", "--offline=true", "--threshold=12", "--no-pager", path])
-    #expect(security.status == 0, "\(security.output)")
+    #expect(security.status == 0, "\(security.text)")
   }
 
   @Test(
@@ -63,7 +63,7 @@ import Testing
   @Test func `the unit does not restart after a wrong password, and waits for a running command`()
     throws
   {
-    let lines = try String(contentsOf: UnitSandbox.unit, encoding: .utf8).split(separator: "\n")
+    let lines = try Repository.text(UnitSandbox.unit).split(separator: "\n")
     func value(_ name: String) -> Substring? {
       lines.first { $0.hasPrefix(name + "=") }?.dropFirst(name.count + 1)
     }
@@ -77,7 +77,7 @@ import Testing
   }
 
   @Test func `the daemon refuses an unsecured vault under the unit's environment`() throws {
-    let unit = try String(contentsOf: UnitSandbox.unit, encoding: .utf8)
+    let unit = try Repository.text(UnitSandbox.unit)
     #expect(unit.contains("\nEnvironment=DATAVAULT_REQUIRE_SECURED=1\n"))
     let wrapper = ["env", "DATAVAULT_REQUIRE_SECURED=1"]
     let daemon = try Daemon(Spool.unsecured(), through: wrapper)
@@ -87,11 +87,10 @@ import Testing
   }
 
   @Test func `the code that links the library has fewer than 100 lines`() throws {
-    let folder = UnitSandbox.unit.deletingLastPathComponent()
-      .appendingPathComponent("../Spool").standardizedFileURL
+    let folder = "Examples/Spool"
     var linking: [String: Int] = [:]
-    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
-      let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
+    for name in try FileManager.default.contentsOfDirectory(atPath: Repository.path(folder)) {
+      let text = try Repository.text("\(folder)/\(name)")
       guard text.contains("import MessagingQueue\n"), name != "ExitStatus.swift" else { continue }
       // Counted without imports, comments and blank lines.
       linking[name] = text.split(separator: "\n").map { $0.drop { $0 == " " } }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// How a database that a URI names gets its key, and which keys are refused.
@@ -43,12 +44,12 @@ import Testing
     let uri = "file:a.db?\(query)"
     let outcome = try bench.shell(".open \(uri)", "SELECT sealed_error()")
     #expect(outcome.errors.contains("unable to open database"))
-    #expect(outcome.output.contains(reason))
-    #expect(!outcome.output.contains("s3cret"))
+    #expect(outcome.text.contains(reason))
+    #expect(!outcome.text.contains("s3cret"))
     // A new database is refused in the same way, and no file is created.
     if !reason.contains("does not open") && !query.isEmpty {
       let creation = try bench.shell(".open file:new.db?\(query)", "SELECT sealed_error()")
-      #expect(creation.output.contains(reason))
+      #expect(creation.text.contains(reason))
       #expect(!FileManager.default.fileExists(atPath: bench.path("new.db")))
     }
     #expect(try bench.bytes("a.db") == before)
@@ -64,7 +65,7 @@ import Testing
 
   @Test func `SQLite's error log has the reason for a refused key, too`() throws {
     let outcome = try bench.shell(".log stdout", ".open file:a.db?vfs=sealed&keyfile=other-key")
-    #expect(outcome.output.contains("a.db: the key does not open this database"))
+    #expect(outcome.text.contains("a.db: the key does not open this database"))
   }
 
   @Test func `a descriptor of a regular file gives its key any number of times`() throws {
@@ -72,20 +73,20 @@ import Testing
       "exec \(shell) '.open file:a.db?keyfd=3' 'SELECT x FROM t' "
         + "'.open file:a.db?keyfd=3' 'SELECT x FROM t' 3<key")
     #expect(outcome.errors == "")
-    #expect(outcome.output == "1\n1\n")
+    #expect(outcome.text == "1\n1\n")
   }
 
   @Test func `a pipe gives its key once`() throws {
     let outcome = try script(
       "cat key | \(shell) '.open file:a.db?keyfd=0' 'SELECT x FROM t' "
         + "'.open file:a.db?keyfd=0' 'SELECT sealed_error()'")
-    #expect(outcome.output.hasPrefix("1\ndescriptor 0: the key cannot be read"))
+    #expect(outcome.text.hasPrefix("1\ndescriptor 0: the key cannot be read"))
   }
 
   @Test func `a pipe with more bytes than a key is refused`() throws {
     let outcome = try script(
       "cat key-with-newline | \(shell) '.open file:a.db?keyfd=0' 'SELECT sealed_error()'")
-    #expect(outcome.output.contains("it does not hold 32 bytes"))
+    #expect(outcome.text.contains("it does not hold 32 bytes"))
   }
 
   @Test func `a symbolic link to a key file is checked by the file's own permissions`() throws {
@@ -94,15 +95,13 @@ import Testing
         atPath: bench.path(link), withDestinationPath: target)
     }
     let outcome = try bench.shell(".open file:a.db?vfs=sealed&keyfile=link", "SELECT x FROM t")
-    #expect(outcome.output == "1\n")
+    #expect(outcome.text == "1\n")
     let refused = try bench.shell(
       ".open file:a.db?vfs=sealed&keyfile=loose-link", "SELECT sealed_error()")
-    #expect(refused.output.contains("other users can read or write it"))
+    #expect(refused.text.contains("other users can read or write it"))
   }
 
   private var shell: String { "/usr/bin/sqlite3 :memory: '.load \(Workbench.library)'" }
 
-  private func script(_ text: String) throws -> Workbench.Outcome {
-    try bench.run("/bin/sh", ["-c", text])
-  }
+  private func script(_ text: String) throws -> Program { try bench.run("/bin/sh", ["-c", text]) }
 }

@@ -1,5 +1,6 @@
 import CSQLite
 import Foundation
+import TestSupport
 import Testing
 
 /// Loading the extension: the programs that can load it, and its effect on the process.
@@ -20,7 +21,7 @@ import Testing
       print(db.execute("SELECT sealed_error()").fetchone()[0])
       """)
     #expect(outcome.errors == "")
-    #expect(outcome.output == "None\n")
+    #expect(outcome.text == "None\n")
   }
 
   @Test func `a second copy of the sealed VFS in one process is refused`() throws {
@@ -56,8 +57,7 @@ import Testing
   nonisolated(unsafe) private static let copiedSourceID = UnsafePointer(strdup(sqlite3_sourceid()))
 
   @Test func `the extension's functions cannot be called from a schema`() throws {
-    let outcome = try bench.shell(
-      "CREATE VIEW v AS SELECT sealed_reserve()", "SELECT * FROM v")
+    let outcome = try bench.shell("CREATE VIEW v AS SELECT sealed_reserve()", "SELECT * FROM v")
     #expect(outcome.errors.contains("unsafe use of sealed_reserve()"))
   }
 
@@ -69,6 +69,6 @@ import Testing
         "SELECT x FROM t",
       ])
     #expect(outcome.errors == "")
-    #expect(outcome.output == "1\n")
+    #expect(outcome.text == "1\n")
   }
 }

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import SealedSQLite
 import SystemPackage
+import TestSupport
 import Testing
 
 /// Copies whole databases from plain to sealed, back, and to another key, as the manual describes.
@@ -39,7 +40,7 @@ import Testing
       openPlain, "SELECT sealed_reserve()",
       "VACUUM INTO 'file:a.db?vfs=sealed&keyfile=key&sealed_vacuum_into=1'")
     #expect(outcome.errors == "")
-    #expect(outcome.output == "40\n")
+    #expect(outcome.text == "40\n")
     #expect(try bench.bytes("plain.db") == before)
     #expect(try bench.filesWithCanary() == ["plain.db"])
 
@@ -63,7 +64,7 @@ import Testing
     try makePlain()
     let outcome = try bench.shell(".log stdout", openPlain, command)
     #expect(outcome.errors.contains("disk I/O error"))
-    #expect(outcome.output.contains("the pages leave no room for nonce and tag"))
+    #expect(outcome.text.contains("the pages leave no room for nonce and tag"))
     #expect(try bench.bytes("a.db").isEmpty)
   }
 
@@ -76,7 +77,7 @@ import Testing
     #expect(outcome.errors == "")
     let stock = try bench.run(
       "/usr/bin/sqlite3", ["plain.db", "SELECT x FROM t; PRAGMA user_version; PRAGMA quick_check"])
-    #expect(stock.output == "\(canary)\n7\nok\n")
+    #expect(stock.text == "\(canary)\n7\nok\n")
   }
 
   @Test(arguments: ["plain.db", "file:b.db?vfs=sealed&keyfile=other-key"])
@@ -94,9 +95,9 @@ import Testing
         print(error)
       print(loader.execute("SELECT sealed_error()").fetchone()[0])
       """)
-    #expect(outcome.output.contains("authorization denied"), "\(outcome.errors)")
-    #expect(outcome.output.contains("VACUUM INTO does not write to this file"))
-    #expect(outcome.output.contains("sealed_vacuum_into=1"))
+    #expect(outcome.text.contains("authorization denied"), "\(outcome.errors)")
+    #expect(outcome.text.contains("VACUUM INTO does not write to this file"))
+    #expect(outcome.text.contains("sealed_vacuum_into=1"))
     #expect(try bench.filesWithCanary() == [])
   }
 
@@ -110,7 +111,7 @@ import Testing
     #expect(outcome.errors == "")
     let copy = try bench.shell(
       ".open file:b.db?vfs=sealed&keyfile=other-key", "SELECT x FROM t; PRAGMA quick_check")
-    #expect(copy.output == "\(canary)\nok\n")
+    #expect(copy.text == "\(canary)\nok\n")
     #expect(try bench.filesWithCanary() == [])
     // Bytes 8 to 15: docs/reference/sealed-database-format.md.
     #expect(try bench.bytes("a.db")[8..<16] != bench.bytes("b.db")[8..<16])
@@ -118,13 +119,13 @@ import Testing
 
   @Test func `a dump has all rows, and can be read into a sealed database`() throws {
     try makeSealed()
-    let dump = try bench.shell(openSealed, ".dump").output
+    let dump = try bench.shell(openSealed, ".dump").text
     #expect(dump.contains("INSERT INTO t VALUES('\(canary)');"))
     try bench.write(Array(dump.utf8), to: "dump.sql")
     let copy = try bench.shell(
       ".open file:b.db?vfs=sealed&keyfile=other-key", ".read dump.sql", "SELECT x FROM t")
     #expect(copy.errors == "")
-    #expect(copy.output == "\(canary)\n")
+    #expect(copy.text == "\(canary)\n")
     #expect(try bench.filesWithCanary() == ["dump.sql"])
   }
 }

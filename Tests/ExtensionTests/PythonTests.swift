@@ -1,6 +1,7 @@
 import GRDB
 import SealedSQLite
 import SystemPackage
+import TestSupport
 import Testing
 
 /// The distribution's `python3` with the extension.
@@ -26,7 +27,7 @@ import Testing
       print([row[0] for row in db.execute("SELECT x FROM t")])
       """)
     #expect(outcome.errors == "")
-    #expect(outcome.output == "['\(canary)', '\(canary)!']\n")
+    #expect(outcome.text == "['\(canary)', '\(canary)!']\n")
     #expect(try bench.filesWithCanary() == [])
     let pool = try SealedDatabase.openPool(at: path, key: Workbench.key)
     #expect(try pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 2)
@@ -42,8 +43,8 @@ import Testing
       print(loader.execute("SELECT sealed_error()").fetchone()[0])
       """)
     #expect(outcome.errors == "")
-    #expect(outcome.output.hasPrefix("authorization denied\nnowhere: the key cannot be read"))
-    #expect(outcome.output.contains("No such file or directory"))
+    #expect(outcome.text.hasPrefix("authorization denied\nnowhere: the key cannot be read"))
+    #expect(outcome.text.contains("No such file or directory"))
   }
 
   @Test func `Python's backup copies a sealed database into one with another key`() throws {
@@ -60,7 +61,7 @@ import Testing
       print(again.execute("SELECT x FROM t").fetchone()[0])
       """)
     #expect(outcome.errors == "")
-    #expect(outcome.output == "\(canary)\n")
+    #expect(outcome.text == "\(canary)\n")
     #expect(try bench.filesWithCanary() == [])
     // Bytes 8 to 15 are the file's id: a copy has a new one.
     #expect(try bench.bytes("a.db")[8..<16] != bench.bytes("b.db")[8..<16])

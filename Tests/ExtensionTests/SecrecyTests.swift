@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Keys and plaintext in the memory and the temporary files of a process with the extension.
@@ -9,9 +10,7 @@ import Testing
 
   /// Python gets the key as decimal numbers and compares single bytes, so that it does not find a
   /// copy of its own.
-  @Test func `the key is in memory only while the database is open`()
-    throws
-  {
+  @Test func `the key is in memory only while the database is open`() throws {
     let outcome = try bench.python(
       """
       def copies():
@@ -42,7 +41,7 @@ import Testing
       print(copies())
       """, Workbench.keyBytes(1).map(String.init).joined(separator: ","))
     #expect(outcome.errors == "")
-    #expect(outcome.output == "True\n0\n")
+    #expect(outcome.text == "True\n0\n")
   }
 
   @Test(arguments: [
@@ -52,7 +51,7 @@ import Testing
   func `temporary files contain no plaintext`(opening: String) throws {
     let outcome = try bench.python(opening + "\n" + Self.makeTemporaryTable)
     #expect(outcome.errors == "")
-    #expect(outcome.output == "True 0\n")
+    #expect(outcome.text == "True 0\n")
   }
 
   @Test func `the connection that loads the extension makes no temporary files`() throws {
@@ -63,7 +62,7 @@ import Testing
 
       """ + Self.makeTemporaryTable)
     #expect(outcome.errors == "")
-    #expect(outcome.output == "False 0\n")
+    #expect(outcome.text == "False 0\n")
   }
 
   /// Prints whether there are large temporary files, and how often they contain the canary.

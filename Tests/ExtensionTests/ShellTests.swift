@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import SealedSQLite
 import SystemPackage
+import TestSupport
 import Testing
 
 /// The distribution's `sqlite3` with the extension.
@@ -18,7 +19,7 @@ import Testing
       open, "PRAGMA journal_mode=\(mode); CREATE TABLE t(x); INSERT INTO t VALUES ('\(canary)')",
       "UPDATE t SET x = x || '!'; SELECT x FROM t")
     #expect(outcome.errors == "")
-    #expect(outcome.output == "\(mode)\n\(canary)!\n")
+    #expect(outcome.text == "\(mode)\n\(canary)!\n")
     #expect(try bench.filesWithCanary() == [])
 
     let pool = try SealedDatabase.openPool(at: FilePath(bench.path("a.db")), key: Workbench.key)
@@ -32,7 +33,7 @@ import Testing
     }
     let outcome = try bench.shell(open, "INSERT INTO t VALUES (2); SELECT x FROM t")
     #expect(outcome.errors == "")
-    #expect(outcome.output == "\(canary)\n2\n")
+    #expect(outcome.text == "\(canary)\n2\n")
     #expect(try pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 2)
     #expect(try bench.filesWithCanary() == [])
   }
@@ -42,7 +43,7 @@ import Testing
     let before = try bench.bytes("a.db")
     for parameter in ["mode=ro", "immutable=1"] {
       let reading = try bench.shell("\(open)&\(parameter)", "SELECT x FROM t")
-      #expect(reading.output == "1\n")
+      #expect(reading.text == "1\n")
       let writing = try bench.shell("\(open)&\(parameter)", "INSERT INTO t VALUES (2)")
       #expect(writing.errors.contains("readonly database"))
     }
@@ -56,11 +57,10 @@ import Testing
       "BEGIN; INSERT INTO t VALUES ('\(canary)'); INSERT INTO u SELECT x FROM t; COMMIT",
       "SELECT x FROM u")
     #expect(outcome.errors == "")
-    #expect(outcome.output == "\(canary)\n")
+    #expect(outcome.text == "\(canary)\n")
     #expect(try bench.filesWithCanary() == [])
-    let other = try bench.shell(
-      ".open file:b.db?vfs=sealed&keyfile=other-key", "SELECT x FROM u")
-    #expect(other.output == "\(canary)\n")
+    let other = try bench.shell(".open file:b.db?vfs=sealed&keyfile=other-key", "SELECT x FROM u")
+    #expect(other.text == "\(canary)\n")
     let wrong = try bench.shell(open, "ATTACH 'file:b.db?vfs=sealed&keyfile=key' AS b")
     #expect(wrong.errors.contains("unable to open database"))
   }
@@ -69,6 +69,6 @@ import Testing
     let outcome = try bench.shell(".open plain.db", "CREATE TABLE t(x); INSERT INTO t VALUES (1)")
     #expect(outcome.errors == "")
     let stock = try bench.run("/usr/bin/sqlite3", ["plain.db", "SELECT x FROM t"])
-    #expect(stock.output == "1\n")
+    #expect(stock.text == "1\n")
   }
 }

@@ -6,25 +6,20 @@ import MessagingQueue
 import MessagingQueueLifecycle
 import ServiceLifecycle
 import ServiceLifecycleTestKit
-import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 import VaultedDatabase
 
 @Suite struct MessagingServiceTests {
-  private let folder = FileManager.default.temporaryDirectory
-    .appendingPathComponent("service-\(UUID().uuidString)")
+  private let folder = ScratchFolder()
   private let home: DataVaultHome
   private let store = InMemoryVaultStore()
 
-  init() {
-    home = DataVaultHome(FilePath(folder.path), store: store, vaultParameters: .cheap)
-  }
+  init() { home = DataVaultHome(folder("home"), store: store, vaultParameters: .cheap) }
 
   private func makeVault() async throws -> Vault {
-    try await FastTestVault.create(
-      .messaging, in: store,
-      credentials: Credentials(password: SecretBytes(copying: Array("long secret".utf8))))
+    try await FastTestVault.create(.messaging, in: store, credentials: credentials("long secret"))
   }
 
   private func code(_ body: () async throws -> Void) async -> EngineError.Code? {
@@ -44,7 +39,6 @@ import VaultedDatabase
   @Test func `a service provides its engine while it runs, and stops it with its group`()
     async throws
   {
-    defer { try? FileManager.default.removeItem(at: folder) }
     let service = MessagingService(home, vault: try await makeVault())
     #expect(service.state == .stopped)
     #expect(service.runningEngine == nil)
@@ -66,7 +60,6 @@ import VaultedDatabase
   }
 
   @Test func `a service that requires a secured vault makes none`() async throws {
-    defer { try? FileManager.default.removeItem(at: folder) }
     var configuration = EngineConfiguration()
     configuration.requiresSecuredVault = true
     let service = MessagingService(home, configuration: configuration)
@@ -77,7 +70,6 @@ import VaultedDatabase
   @Test func `a service whose vault is locked throws vaultLocked, also to waiting callers`()
     async throws
   {
-    defer { try? FileManager.default.removeItem(at: folder) }
     let vault = try await makeVault()
     let service = MessagingService(home, vault: vault)
     let running = Task { await code { try await service.run() } }
@@ -90,7 +82,6 @@ import VaultedDatabase
   @Test func `a service that starts while its vault is being locked waits for the unlock`()
     async throws
   {
-    defer { try? FileManager.default.removeItem(at: folder) }
     let vault = try await makeVault()
     var configuration = EngineConfiguration()
     configuration.unlockTimeout = .seconds(3600)
@@ -112,11 +103,9 @@ import VaultedDatabase
     #expect(await running.value != .vaultLocked)
   }
 
-  @Test
-  func `a start returns nil after a lock of its vault, and throws after a stop`()
+  @Test func `a start returns nil after a lock of its vault, and throws after a stop`()
     async throws
   {
-    defer { try? FileManager.default.removeItem(at: folder) }
     let vault = try await makeVault()
     func start(_ event: EngineStateMachine.Event) async throws -> (MessagingEngine?, EngineState) {
       let stateStore = EngineStateStore()

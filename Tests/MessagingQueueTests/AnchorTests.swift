@@ -5,7 +5,6 @@ import Foundation
 import GRDB
 import MessagingQueue
 import Synchronization
-import SystemPackage
 import Testing
 import VaultedDatabase
 

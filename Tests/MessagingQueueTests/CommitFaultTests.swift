@@ -17,14 +17,12 @@ import VaultCrypto
   func `an error that reports no change is true at every failing step`(
     errno: Errno
   ) async throws {
-    let rehearsal = try RecordedEngine()
+    let rehearsal = RecordedEngine()
     #expect(await Self.publish(on: rehearsal) == [nil, nil, nil])
     #expect(try rehearsal.texts() == Self.texts)
-    rehearsal.remove()
     var seen: Set<EngineError.Code> = []
     for number in 0..<rehearsal.recorder.failableEventCount {
-      let engine = try RecordedEngine(fault: .failure(atEvent: number, errno))
-      defer { engine.remove() }
+      let engine = RecordedEngine(fault: .failure(atEvent: number, errno))
       guard let codes = await Self.publish(on: engine) else { continue }
       let texts = try engine.texts()
       for (text, code) in zip(Self.texts, codes) {
@@ -60,8 +58,7 @@ import VaultCrypto
   ///
   /// - Returns: the steps of the disk that belong to the batch.
   private static func publishBatch(fullAt step: Int?) async throws -> Range<Int> {
-    let recorded = try RecordedEngine(fault: step.map { .failure(atEvent: $0, .noSpace) })
-    defer { recorded.remove() }
+    let recorded = RecordedEngine(fault: step.map { .failure(atEvent: $0, .noSpace) })
     let pool = try recorded.openPool(isRecorded: true)
     defer { try? pool.close() }
     let engine = try MessagingEngine(pool: pool, time: recorded.time, isSecured: true)

@@ -1,6 +1,7 @@
 import DataVault
 import Foundation
 import SystemPackage
+import TestSupport
 import Testing
 import VaultedDatabase
 
@@ -10,11 +11,10 @@ import VaultedDatabase
 /// the engine warns.
 @Suite struct DiscardedLogTests {
   @Test func `start() leaves a damaged end of the log out and logs a warning`() async throws {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("discarded-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let original = folder.appendingPathComponent("original")
-    let copy = folder.appendingPathComponent("copy")
+    let folder = ScratchFolder()
+    let original = folder.url.appendingPathComponent("original")
+    let copy = folder.url.appendingPathComponent("copy")
+    defer { withExtendedLifetime(folder) {} }
     let home = DataVaultHome(FilePath(original.path))
     let channel = try Channel("c")
     let engine = try await MessagingEngine.start(home)

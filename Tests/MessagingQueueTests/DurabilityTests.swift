@@ -7,8 +7,7 @@ import Testing
 
 @Suite struct DurabilityTests {
   @Test func `every acknowledgement comes after a sync of the last write`() throws {
-    let engine = try RecordedEngine()
-    defer { engine.remove() }
+    let engine = RecordedEngine()
     try engine.withDatabase(isRecorded: true) { try engine.work($0) }
     var unsynchronized: Set<FilePath> = []
     var syncCount = 0
@@ -30,14 +29,12 @@ import Testing
   }
 
   @Test func `a kill or a power cut at any step loses no acknowledged message`() throws {
-    let engine = try RecordedEngine()
-    defer { engine.remove() }
+    let engine = RecordedEngine()
     try engine.withDatabase(isRecorded: true) { try engine.work($0) }
     let events = engine.recorder.events
     for (count, loss) in Self.ends(of: events) {
       let files = DiskReplay(events[..<count]).files(after: loss)
-      let copy = try RecordedEngine()
-      defer { copy.remove() }
+      let copy = RecordedEngine()
       for (path, bytes) in files {
         let target = copy.folder.string + path.string.dropFirst(engine.folder.string.count)
         _ = FileManager.default.createFile(atPath: target, contents: Data(bytes))
@@ -60,12 +57,10 @@ import Testing
   }
 
   @Test func `a full disk at any write gives an error and leaves no partial change`() throws {
-    let rehearsal = try RecordedEngine()
+    let rehearsal = RecordedEngine()
     try rehearsal.withDatabase(isRecorded: true) { try rehearsal.work($0) }
-    rehearsal.remove()
     for number in 0..<rehearsal.recorder.failableEventCount {
-      let engine = try RecordedEngine(fault: .failure(atEvent: number, .noSpace))
-      defer { engine.remove() }
+      let engine = RecordedEngine(fault: .failure(atEvent: number, .noSpace))
       do {
         try engine.withDatabase(isRecorded: true) { try engine.work($0) }
       } catch let error as EngineError {

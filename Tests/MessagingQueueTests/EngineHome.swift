@@ -1,9 +1,11 @@
 import DataVault
+import DataVaultTesting
 import FileLayer
 import FileRecording
 import Foundation
 import MessagingQueue
 import SystemPackage
+import TestSupport
 import VaultCrypto
 import VaultedDatabase
 
@@ -29,9 +31,7 @@ final class EngineHome: Sendable {
 
   private init(_ folder: URL, _ store: any VaultStore) {
     self.folder = folder
-    var parameters = VaultParameters()
-    parameters.iterationCount = 10
-    parameters.minimumIterationCount = 10
+    var parameters = VaultParameters.cheap
     parameters.closingTimeout = .seconds(600)
     parameters.now = { [time] in time.now }
     parameters.sinceBoot = { [time] in time.sinceBoot }
@@ -97,6 +97,14 @@ final class EngineHome: Sendable {
   }
 
   static var credentials: Credentials {
-    Credentials(password: SecretBytes(copying: Array("long secret".utf8)))
+    TestSupport.credentials("long secret")
+  }
+}
+
+extension MessagingEngine {
+  /// The state after the stop under way: on a busy machine the timeout of a lock can end before it.
+  func settledState() async throws -> EngineState {
+    while state == .stopping { try await Task.sleep(for: .milliseconds(1)) }
+    return state
   }
 }

@@ -2,7 +2,6 @@ import Foundation
 import GRDB
 import MessagingQueue
 import QueueFixture
-import Synchronization
 import Testing
 
 @Suite struct GroupCommitTests {

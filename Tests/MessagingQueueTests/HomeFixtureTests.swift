@@ -5,6 +5,7 @@ import GRDB
 import MessagingQueue
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 import VaultedDatabase
@@ -79,12 +80,11 @@ struct HomeFixtureTests {
   }
 
   private static var folder: URL {
-    URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent().appendingPathComponent("Fixtures/homes")
+    URL(fileURLWithPath: Repository.path("Fixtures/homes"))
   }
 
   private static var credentials: Credentials {
-    Credentials(password: SecretBytes(copying: Array(password.utf8)))
+    TestSupport.credentials(password)
   }
 
   /// Only the vault and the database, with a home's permissions.

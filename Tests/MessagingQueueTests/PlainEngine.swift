@@ -4,11 +4,13 @@ import Foundation
 import GRDB
 import MessagingQueue
 import QueueFixture
+import TestSupport
 import VaultCrypto
 
 /// An engine's database on a plain file in a folder of its own, with clocks that stand still.
 final class PlainEngine: Sendable {
-  let folder: URL
+  private let scratch = ScratchFolder()
+  var folder: URL { scratch.url }
   let time: ManualTimeSource
   let pool: DatabasePool
   let database: TestQueue
@@ -17,11 +19,8 @@ final class PlainEngine: Sendable {
     time: ManualTimeSource = ManualTimeSource(),
     configuration: EngineConfiguration = EngineConfiguration()
   ) throws {
-    folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("engine-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     self.time = time
-    pool = try DatabasePool(path: folder.appendingPathComponent("messaging.db").path)
+    pool = try DatabasePool(path: scratch.path("messaging.db"))
     database = try TestQueue(pool: pool, time: time, configuration: configuration)
   }
 
@@ -43,7 +42,6 @@ final class PlainEngine: Sendable {
 
   deinit {
     try? pool.close()
-    try? FileManager.default.removeItem(at: folder)
   }
 }
 

@@ -1,29 +1,21 @@
 import DataVault
-import Foundation
 import MessagingQueue
-import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 import VaultedDatabase
 
 @Suite struct ReadmeTests {
-  private static let repository = URL(fileURLWithPath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
   @Test func `the README shows the example that is compiled here`() throws {
-    let readme = try String(
-      contentsOf: Self.repository.appendingPathComponent("README.md"), encoding: .utf8)
-    let example = try String(
-      contentsOf: Self.repository.appendingPathComponent(
-        "Tests/MessagingQueueTests/ReadmeExample.swift"), encoding: .utf8)
+    let readme = try Repository.text("README.md")
+    let example = try Repository.text("Tests/MessagingQueueTests/ReadmeExample.swift")
     #expect(readme.contains("```swift\n\(example)```\n"))
   }
 
   @Test func `the readme's example runs`() async throws {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("readme-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let home = DataVaultHome(FilePath(folder.path))
+    let folder = ScratchFolder()
+    let home = DataVaultHome(folder("home"))
+    defer { withExtendedLifetime(folder) {} }
     let password = Array("correct horse".utf8)
     try await VaultedDatabase.secure(
       home, with: Credentials(password: SecretBytes(copying: password)))

@@ -7,6 +7,7 @@ import MessagingQueue
 import QueueFixture
 import SealedSQLite
 import SystemPackage
+import TestSupport
 import VaultCrypto
 
 /// An engine's database on a sealed file whose every step is recorded, and fails on request.
@@ -17,19 +18,13 @@ struct RecordedEngine {
   static let base = FilePath(
     FileManager.default.isWritableFile(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory())
 
-  let folder: FilePath
+  private let scratch = ScratchFolder(in: Self.base.string)
+  var folder: FilePath { scratch.path }
   let recorder: FileRecorder
   let time = ManualTimeSource()
 
-  init(fault: FileRecorder.Fault? = nil) throws {
-    folder = Self.base.appending("recorded-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(
-      atPath: folder.string, withIntermediateDirectories: true)
+  init(fault: FileRecorder.Fault? = nil) {
     recorder = FileRecorder(fault: fault)
-  }
-
-  func remove() {
-    try? FileManager.default.removeItem(atPath: folder.string)
   }
 
   /// Opens the file for the time of `body`, over the recording VFS or plainly.

@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import MessagingQueue
 import QueueFixture
+import TestSupport
 import Testing
 
 /// `docs/reference/message-database-format.md` lists all tables and their columns, and nothing else.
@@ -12,11 +13,7 @@ import Testing
 
   init() throws {
     engine = try PlainEngine()
-    let repository = URL(fileURLWithPath: #filePath)
-      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    page = try String(
-      contentsOf: repository.appendingPathComponent("docs/reference/message-database-format.md"),
-      encoding: .utf8)
+    page = try Repository.text("docs/reference/message-database-format.md")
   }
 
   /// "TABLE.COLUMN TYPE", with "or NULL" if the column allows it, from the sections of the page.

@@ -6,20 +6,17 @@ import MessagingQueue
 import QueueFixture
 import SealedSQLite
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
 @Suite struct SealedEngineTests {
-  let folder: URL
-  let path: FilePath
+  let folder = ScratchFolder()
+  var path: FilePath { folder("messaging.db") }
   let time = ManualTimeSource()
   let channel: Channel
 
   init() throws {
-    folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("sealed-engine-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    path = FilePath(folder.appendingPathComponent("messaging.db").path)
     channel = try Channel("orders")
   }
 
@@ -33,7 +30,6 @@ import VaultCrypto
   }
 
   @Test func `the engine's operations work on a sealed pool, also after it was closed`() throws {
-    defer { try? FileManager.default.removeItem(at: folder) }
     let texts = (0..<3000).map { "message \($0)" }
     try withPool { pool in
       let database = try TestQueue(pool: pool, time: time)
@@ -53,7 +49,6 @@ import VaultCrypto
   }
 
   @Test func `a sealed database can shrink, and its commits are syncs`() throws {
-    defer { try? FileManager.default.removeItem(at: folder) }
     try withPool { pool in
       _ = try TestQueue(pool: pool, time: time)
       let settings = try pool.writeWithoutTransaction { db in
@@ -64,14 +59,13 @@ import VaultCrypto
   }
 
   @Test func `no file shows a payload or a channel's name`() throws {
-    defer { try? FileManager.default.removeItem(at: folder) }
     try withPool { pool in
       let database = try TestQueue(pool: pool, time: time)
       try database.publish(["attack at dawn", "attack at noon"], to: Channel("secret-channel"))
-      let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+      let names = try folder.names()
       #expect(names.contains("messaging.db-wal"))
       for name in names {
-        let bytes = try Data(contentsOf: folder.appendingPathComponent(name))
+        let bytes = try Data(folder.bytes(name))
         for piece in ["attack at", "secret-channel", "CREATE TABLE"] {
           #expect(bytes.range(of: Data(piece.utf8)) == nil, "\(piece) in \(name)")
         }
@@ -80,16 +74,14 @@ import VaultCrypto
   }
 
   @Test func `a damaged page is distinguished from a failing disk`() throws {
-    defer { try? FileManager.default.removeItem(at: folder) }
     try withPool { pool in
       let database = try TestQueue(pool: pool, time: time)
       try database.publish(
         (0..<200).map { "\($0) " + String(repeating: "x", count: 900) }, to: channel)
     }
-    let file = folder.appendingPathComponent("messaging.db")
-    var bytes = try Data(contentsOf: file)
+    var bytes = try folder.bytes("messaging.db")
     for page in bytes.count / 4096 - 30..<bytes.count / 4096 { bytes[page * 4096 + 100] ^= 1 }
-    try bytes.write(to: file)
+    try folder.file("messaging.db", bytes)
     try withPool { pool in
       let database = try TestQueue(pool: pool, time: time)
       #expect(code { _ = try database.receive(200, from: channel) } == .damaged)

@@ -1,8 +1,10 @@
 import DataVault
+import DataVaultTesting
 import FileLayer
 import Foundation
 import MessagingQueue
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 import VaultedDatabase
@@ -15,18 +17,14 @@ struct SessionStartTests {
   let home: DataVaultHome
 
   init() {
-    var parameters = VaultParameters()
-    parameters.iterationCount = 10
-    parameters.minimumIterationCount = 10
     home = DataVaultHome(
-      FilePath(folder.path), fileSystem: LinuxFileSystem(), vaultParameters: parameters)
+      FilePath(folder.path), fileSystem: LinuxFileSystem(), vaultParameters: .cheap)
   }
 
   /// The secured messaging vault, unlocked.
   private func secured() async throws -> Vault {
     try await Vault.create(
-      .messaging, in: home.store,
-      credentials: Credentials(password: SecretBytes(copying: Array("long secret".utf8))),
+      .messaging, in: home.store, credentials: credentials("long secret"),
       parameters: home.vaultParameters)
   }
 

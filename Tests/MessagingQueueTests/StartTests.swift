@@ -1,31 +1,22 @@
 import DataVault
+import DataVaultTesting
 import FileLayer
 import Foundation
 import MessagingQueue
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 import VaultedDatabase
 
 @Suite struct StartTests {
-  let folder: URL
+  let folder = ScratchFolder()
   let home: DataVaultHome
 
-  init() throws {
-    folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("start-\(UUID().uuidString)")
-    home = Self.home(FilePath(folder.path))
-  }
+  init() { home = Self.home(folder("home")) }
 
   private static func home(_ path: FilePath) -> DataVaultHome {
-    var parameters = VaultParameters()
-    parameters.iterationCount = 1000
-    parameters.minimumIterationCount = 1000
-    return DataVaultHome(path, fileSystem: LinuxFileSystem(), vaultParameters: parameters)
-  }
-
-  private func credentials(_ password: String) -> Credentials {
-    Credentials(password: SecretBytes(copying: Array(password.utf8)))
+    DataVaultHome(path, fileSystem: LinuxFileSystem(), vaultParameters: .cheap)
   }
 
   private func unlockedVault(_ password: String) async throws -> Vault {
@@ -51,12 +42,7 @@ import VaultedDatabase
     try await engine.stop()
   }
 
-  private func cleanUp() {
-    try? FileManager.default.removeItem(at: folder)
-  }
-
   @Test func `a first start makes vault and database, and they open again`() async throws {
-    defer { cleanUp() }
     try await publishFirst()
     let engine = try await MessagingEngine.start(home)
     #expect(!engine.isSecured)
@@ -67,7 +53,6 @@ import VaultedDatabase
   @Test func `a start on an unsecured vault logs one warning, and no payload is ever logged`()
     async throws
   {
-    defer { cleanUp() }
     let log = RecordingLog()
     var configuration = EngineConfiguration()
     configuration.logger = log.logger
@@ -82,7 +67,6 @@ import VaultedDatabase
   }
 
   @Test func `a secured vault opens only with its password, and logs no warning`() async throws {
-    defer { cleanUp() }
     try await publishFirst()
     try await VaultedDatabase.secure(home, with: credentials("mine alone"))
     #expect(await startCode() == .vaultLocked)
@@ -102,7 +86,6 @@ import VaultedDatabase
   }
 
   @Test func `a vault secured before the first start works like a new one`() async throws {
-    defer { cleanUp() }
     try await VaultedDatabase.secure(home, with: credentials("mine alone"))
     #expect(await startCode() == .vaultLocked)
     #expect(try await startCode(vault: unlockedVault("mine alone")) == nil)
@@ -111,7 +94,6 @@ import VaultedDatabase
   @Test func `start() opens a locked, unsecured vault with the standard credentials`()
     async throws
   {
-    defer { cleanUp() }
     try await publishFirst()
     let vault = try await Vault.get(
       .messaging, in: home.store, parameters: home.vaultParameters)
@@ -132,8 +114,7 @@ import VaultedDatabase
       }
     }
     #expect(await startCode() == .vaultMissing)
-    #expect(!FileManager.default.fileExists(atPath: folder.path))
-    defer { try? FileManager.default.removeItem(at: folder) }
+    #expect(!FileManager.default.fileExists(atPath: folder.path("home")))
     try await MessagingEngine.start(home).stop()
     #expect(await startCode() == .notSecured)
     let standard = try await Vault.get(.messaging, in: home.store, parameters: home.vaultParameters)
@@ -146,7 +127,6 @@ import VaultedDatabase
   }
 
   @Test func `start() refuses a database without its vault and makes no vault`() async throws {
-    defer { cleanUp() }
     try await publishFirst()
     try await Vault.delete(.messaging, in: home.store, force: true)
     #expect(await startCode() == .keyMissing)
@@ -154,7 +134,6 @@ import VaultedDatabase
   }
 
   @Test func `start() refuses a vault without its database and makes no database`() async throws {
-    defer { cleanUp() }
     try await publishFirst()
     try FileManager.default.removeItem(atPath: home.databasePath.string)
     #expect(await startCode() == .databaseMissing)
@@ -162,9 +141,8 @@ import VaultedDatabase
   }
 
   @Test func `start() refuses the database of another vault`() async throws {
-    defer { cleanUp() }
     try await publishFirst()
-    let other = Self.home(FilePath(folder.appendingPathComponent("other").path))
+    let other = Self.home(folder("other"))
     try await MessagingEngine.start(other).stop()
     try FileManager.default.removeItem(atPath: home.databasePath.string)
     try FileManager.default.moveItem(
@@ -175,7 +153,6 @@ import VaultedDatabase
   @Test func `engines that start together for the first time share one vault and one database`()
     async throws
   {
-    defer { cleanUp() }
     let home = home
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<4 {

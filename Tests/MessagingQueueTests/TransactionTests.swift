@@ -36,8 +36,7 @@ import Testing
   private func withEngine(
     _ body: (RecordedEngine, MessagingEngine) async throws -> Void
   ) async throws {
-    let recorded = try RecordedEngine()
-    defer { recorded.remove() }
+    let recorded = RecordedEngine()
     let pool = try recorded.openPool(isRecorded: false)
     defer { try? pool.close() }
     try await body(recorded, Self.engine(recorded, pool))
@@ -110,8 +109,7 @@ import Testing
   func `a power cut or a kill leaves rows and messages or neither, and both after the commit`()
     async throws
   {
-    let recorded = try RecordedEngine()
-    defer { recorded.remove() }
+    let recorded = RecordedEngine()
     let pool = try recorded.openPool(isRecorded: true)
     let engine = try await Self.engine(recorded, pool)
     recorded.recorder.mark("begin")
@@ -123,8 +121,7 @@ import Testing
     let events = recorded.recorder.events
     for count in 1...events.count {
       for loss in [DiskReplay.Loss.nothing, .everythingUnsynchronized] {
-        let copy = try RecordedEngine()
-        defer { copy.remove() }
+        let copy = RecordedEngine()
         for (path, bytes) in DiskReplay(events[..<count]).files(after: loss) {
           let target = copy.folder.string + path.string.dropFirst(recorded.folder.string.count)
           _ = FileManager.default.createFile(atPath: target, contents: Data(bytes))

@@ -5,6 +5,7 @@ import Foundation
 import GRDB
 import SealedSQLite
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -45,68 +46,64 @@ import VaultCrypto
   }
 
   @Test func `with full durability, a sync precedes every acknowledged commit`() throws {
-    try withTemporaryDirectory { directory in
-      let events = try recordCommits(.full, in: directory)
-      let writes = events.filter { if case .write = $0 { true } else { false } }
-      #expect(writes.count >= 20)
-      #expect(unsynchronizedAcknowledgements(events) == 0)
-    }
+    let directory = ScratchFolder()
+    let events = try recordCommits(.full, in: directory.path)
+    let writes = events.filter { if case .write = $0 { true } else { false } }
+    #expect(writes.count >= 20)
+    #expect(unsynchronizedAcknowledgements(events) == 0)
   }
 
   @Test func `with normal durability, commits are acknowledged before a sync`() throws {
-    try withTemporaryDirectory { directory in
-      let events = try recordCommits(.normal, in: directory)
-      #expect(unsynchronizedAcknowledgements(events) == 20)
-    }
+    let directory = ScratchFolder()
+    let events = try recordCommits(.normal, in: directory.path)
+    #expect(unsynchronizedAcknowledgements(events) == 20)
   }
 
   @Test func `the writer has the requested settings, not those of GRDB's pool`() throws {
-    try withTemporaryDirectory { directory in
-      let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
-      let pool = try SealedDatabase.openPool(at: directory.appending("test.db"), key: key)
-      let settings = try pool.writeWithoutTransaction { db in
-        try ["synchronous", "journal_mode", "secure_delete", "page_size"].map {
-          try String.fetchOne(db, sql: "PRAGMA \($0)")
-        }
+    let directory = ScratchFolder()
+    let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
+    let pool = try SealedDatabase.openPool(at: directory("test.db"), key: key)
+    let settings = try pool.writeWithoutTransaction { db in
+      try ["synchronous", "journal_mode", "secure_delete", "page_size"].map {
+        try String.fetchOne(db, sql: "PRAGMA \($0)")
       }
-      #expect(settings == ["2", "wal", "1", "4096"])
-      // GRDB's own pool leaves NORMAL.
-      let plain = try DatabasePool(path: directory.appending("plain.db").string)
-      let level = try plain.writeWithoutTransaction {
-        try Int.fetchOne($0, sql: "PRAGMA synchronous")
-      }
-      #expect(level == 1)
     }
+    #expect(settings == ["2", "wal", "1", "4096"])
+    // GRDB's own pool leaves NORMAL.
+    let plain = try DatabasePool(path: directory("plain.db").string)
+    let level = try plain.writeWithoutTransaction {
+      try Int.fetchOne($0, sql: "PRAGMA synchronous")
+    }
+    #expect(level == 1)
   }
 
   @Test func `the files of sorts and temporary tables contain no plaintext rows`() throws {
-    try withTemporaryDirectory { directory in
-      let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
-      let path = directory.appending("test.db")
-      let pool = try SealedDatabase.openPool(at: path, key: key)
-      try pool.write { db in
-        try db.execute(
-          sql: """
-            PRAGMA cache_size = 10;
-            CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
-              SELECT i, 'canary ' || hex(randomblob(200)) AS text FROM n;
-            PRAGMA temp.cache_size = 10;
-            CREATE TEMP TABLE u AS SELECT * FROM t ORDER BY text;
-            """)
-        let rows = try Row.fetchCursor(db, sql: "SELECT * FROM t ORDER BY text DESC")
-        _ = try rows.next()
-        // SQLite opens its unnamed files, unlinks them immediately, and keeps them open.
-        let links = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
-          .map { "/proc/self/fd/\($0)" }
-          .filter {
-            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: $0)
-            return target?.contains("etilqs") == true
-          }
-        #expect(links.isEmpty == false)
-        let contents = links.compactMap { FileManager.default.contents(atPath: $0) }
-        #expect(contents.contains { $0.count > 100_000 })
-        #expect(contents.allSatisfy { $0.range(of: Data("canary".utf8)) == nil })
-      }
+    let directory = ScratchFolder()
+    let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
+    let path = directory("test.db")
+    let pool = try SealedDatabase.openPool(at: path, key: key)
+    try pool.write { db in
+      try db.execute(
+        sql: """
+          PRAGMA cache_size = 10;
+          CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+            SELECT i, 'canary ' || hex(randomblob(200)) AS text FROM n;
+          PRAGMA temp.cache_size = 10;
+          CREATE TEMP TABLE u AS SELECT * FROM t ORDER BY text;
+          """)
+      let rows = try Row.fetchCursor(db, sql: "SELECT * FROM t ORDER BY text DESC")
+      _ = try rows.next()
+      // SQLite opens its unnamed files, unlinks them immediately, and keeps them open.
+      let links = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        .map { "/proc/self/fd/\($0)" }
+        .filter {
+          let target = try? FileManager.default.destinationOfSymbolicLink(atPath: $0)
+          return target?.contains("etilqs") == true
+        }
+      #expect(links.isEmpty == false)
+      let contents = links.compactMap { FileManager.default.contents(atPath: $0) }
+      #expect(contents.contains { $0.count > 100_000 })
+      #expect(contents.allSatisfy { $0.range(of: Data("canary".utf8)) == nil })
     }
   }
 }

@@ -6,6 +6,7 @@ import GRDB
 import SealedSQLite
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -37,69 +38,66 @@ import VaultCrypto
   }
 
   @Test func `a connection's error names its own damaged page, a pool's the newest one`() throws {
-    try withTemporaryDirectory { directory in
-      let path = directory.appending("test.db")
-      try makeDamagedDatabase(path)
-      let pool = try SealedDatabase.openPool(at: path, key: key())
-      try pool.unsafeRead { reader in
-        let first = try error { try reader.execute(sql: "SELECT sum(length(text)) FROM t") }
-        try pool.writeWithoutTransaction { writer in
-          let last = try error {
-            try writer.execute(sql: "SELECT text FROM t ORDER BY id DESC LIMIT 1900")
-          }
-          let reasons = [
-            SealedDatabaseError(explaining: first, on: reader),
-            SealedDatabaseError(explaining: last, on: writer),
-            SealedDatabaseError(explaining: last, in: pool),
-          ]
-          #expect(reasons.map(\.code) == [.damagedPage, .damagedPage, .damagedPage])
-          #expect(reasons.map(\.pageNumber) == [8, 40, 40])
+    let directory = ScratchFolder()
+    let path = directory("test.db")
+    try makeDamagedDatabase(path)
+    let pool = try SealedDatabase.openPool(at: path, key: key())
+    try pool.unsafeRead { reader in
+      let first = try error { try reader.execute(sql: "SELECT sum(length(text)) FROM t") }
+      try pool.writeWithoutTransaction { writer in
+        let last = try error {
+          try writer.execute(sql: "SELECT text FROM t ORDER BY id DESC LIMIT 1900")
         }
+        let reasons = [
+          SealedDatabaseError(explaining: first, on: reader),
+          SealedDatabaseError(explaining: last, on: writer),
+          SealedDatabaseError(explaining: last, in: pool),
+        ]
+        #expect(reasons.map(\.code) == [.damagedPage, .damagedPage, .damagedPage])
+        #expect(reasons.map(\.pageNumber) == [8, 40, 40])
       }
-      try pool.close()
     }
+    try pool.close()
   }
 
   @Test func `an earlier fault does not explain a different failure`() throws {
-    try withTemporaryDirectory { directory in
-      let path = directory.appending("test.db")
-      try makeDamagedDatabase(path)
-      let pool = try SealedDatabase.openPool(at: path, key: key())
-      let other = try SealedDatabase.openPool(at: path, key: key())
-      let damage = try error {
-        try pool.read { try $0.execute(sql: "SELECT sum(length(text)) FROM t") }
-      }
-      #expect(SealedDatabaseError(explaining: damage, in: pool).code == .damagedPage)
-      #expect(SealedDatabaseError(explaining: damage, in: other).pageNumber == nil)
-      let conflict = try error {
-        try pool.write { try $0.execute(sql: "INSERT INTO t (id) VALUES (1)") }
-      }
-      #expect(SealedDatabaseError(explaining: conflict, in: pool).code == .sqlite)
-      let disk = DatabaseError(resultCode: .SQLITE_IOERR_READ)
-      #expect(SealedDatabaseError(explaining: disk, in: pool).code == .inputOutput)
-      try pool.close()
-      try other.close()
+    let directory = ScratchFolder()
+    let path = directory("test.db")
+    try makeDamagedDatabase(path)
+    let pool = try SealedDatabase.openPool(at: path, key: key())
+    let other = try SealedDatabase.openPool(at: path, key: key())
+    let damage = try error {
+      try pool.read { try $0.execute(sql: "SELECT sum(length(text)) FROM t") }
     }
+    #expect(SealedDatabaseError(explaining: damage, in: pool).code == .damagedPage)
+    #expect(SealedDatabaseError(explaining: damage, in: other).pageNumber == nil)
+    let conflict = try error {
+      try pool.write { try $0.execute(sql: "INSERT INTO t (id) VALUES (1)") }
+    }
+    #expect(SealedDatabaseError(explaining: conflict, in: pool).code == .sqlite)
+    let disk = DatabaseError(resultCode: .SQLITE_IOERR_READ)
+    #expect(SealedDatabaseError(explaining: disk, in: pool).code == .inputOutput)
+    try pool.close()
+    try other.close()
   }
 
   @Test func `a full disk during a write is reported as such, not as damage`() throws {
-    try withTemporaryDirectory { directory in
-      let path = directory.appending("test.db")
-      try SealedDatabase.openPool(at: path, key: key()).close()
-      for (errno, code) in [
-        (Errno.noSpace, SealedDatabaseError.Code.diskFull), (.ioError, .inputOutput),
-      ] {
-        let quiet = FileRecorder()
-        let count = try work(path, over: RecordingVFS(quiet).name, quiet)
-        let recorder = FileRecorder(fault: .failure(atEvent: count, errno))
-        let pool = try SealedDatabase.openPool(
-          at: path, key: key(), over: RecordingVFS(recorder).name)
-        let failure = try error {
-          try pool.write { try $0.execute(sql: "CREATE TABLE u\(count) (a)") }
-        }
-        #expect(SealedDatabaseError(explaining: failure, in: pool).code == code)
-        try pool.close()
+    let directory = ScratchFolder()
+    let path = directory("test.db")
+    try SealedDatabase.openPool(at: path, key: key()).close()
+    for (errno, code) in [
+      (Errno.noSpace, SealedDatabaseError.Code.diskFull), (.ioError, .inputOutput),
+    ] {
+      let quiet = FileRecorder()
+      let count = try work(path, over: RecordingVFS(quiet).name, quiet)
+      let recorder = FileRecorder(fault: .failure(atEvent: count, errno))
+      let pool = try SealedDatabase.openPool(
+        at: path, key: key(), over: RecordingVFS(recorder).name)
+      let failure = try error {
+        try pool.write { try $0.execute(sql: "CREATE TABLE u\(count) (a)") }
       }
+      #expect(SealedDatabaseError(explaining: failure, in: pool).code == code)
+      try pool.close()
     }
   }
 

@@ -3,6 +3,7 @@ import GRDB
 import SealedSQLite
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -37,9 +38,7 @@ import VaultCrypto
     Fault(fixture: "super-journal-name", code: .damagedJournal),
   ]
 
-  private static let folder = FilePath(#filePath)
-    .removingLastComponent().removingLastComponent().removingLastComponent()
-    .appending("Fixtures/databases")
+  private static let folder = FilePath(Repository.path("Fixtures/databases"))
 
   private func key(_ byte: UInt8 = 0x4B) -> SecretBytes {
     SecretBytes(copying: [UInt8](repeating: byte, count: 32))
@@ -47,16 +46,15 @@ import VaultCrypto
 
   /// Passes a copy of a stored database to a body.
   private func withFixture(_ name: String, _ body: (FilePath) throws -> Void) throws {
-    try withTemporaryDirectory { directory in
-      let path = directory.appending("test.db")
-      for suffix in ["", "-wal", "-journal"] {
-        let stored = Self.folder.appending(name + ".db" + suffix).string
-        if FileManager.default.fileExists(atPath: stored) {
-          try FileManager.default.copyItem(atPath: stored, toPath: path.string + suffix)
-        }
+    let directory = ScratchFolder()
+    let path = directory("test.db")
+    for suffix in ["", "-wal", "-journal"] {
+      let stored = Self.folder.appending(name + ".db" + suffix).string
+      if FileManager.default.fileExists(atPath: stored) {
+        try FileManager.default.copyItem(atPath: stored, toPath: path.string + suffix)
       }
-      try body(path)
     }
+    try body(path)
   }
 
   @Test(arguments: [
@@ -159,8 +157,7 @@ import VaultCrypto
       let queue = try DatabaseQueue()
       try queue.inDatabase { db in
         let error = #expect(throws: DatabaseError.self) {
-          try db.execute(
-            sql: "ATTACH 'file:\(path.string)?mode=ro' AS s; SELECT count(*) FROM s.t")
+          try db.execute(sql: "ATTACH 'file:\(path.string)?mode=ro' AS s; SELECT count(*) FROM s.t")
         }
         let reported = try #require(error)
         #expect(SealedDatabaseError(explaining: reported, on: db).code == .notOnSealedVFS)

@@ -3,6 +3,7 @@ import GRDB
 import SealedSQLite
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -30,166 +31,150 @@ import VaultCrypto
   }
 
   @Test func `rows written through an unmodified pool are present after reopening`() throws {
-    try withTemporaryDirectory { directory in
-      let path = directory.appending("messages.db")
-      try makeDatabase(path)
-      let pool = try open(path, creation: .never)
-      #expect(try pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 500)
-      #expect(try pool.read { try String.fetchOne($0, sql: "PRAGMA integrity_check") } == "ok")
-      try pool.close()
-    }
+    let directory = ScratchFolder()
+    let path = directory("messages.db")
+    try makeDatabase(path)
+    let pool = try open(path, creation: .never)
+    #expect(try pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 500)
+    #expect(try pool.read { try String.fetchOne($0, sql: "PRAGMA integrity_check") } == "ok")
+    try pool.close()
   }
 
   @Test func `sealed files contain no plaintext rows, but plain files contain them`() throws {
-    try withTemporaryDirectory { directory in
-      let path = directory.appending("sealed.db")
-      let pool = try open(path)
-      let plain = try DatabasePool(path: directory.appending("plain.db").string)
-      for database in [pool, plain] {
-        try database.write { db in
-          try db.execute(
-            sql: """
-              PRAGMA cache_size = 10;
-              CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT);
-              WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
-                INSERT INTO t SELECT i, 'canary ' || i FROM n;
-              UPDATE t SET text = text || ' again' WHERE id % 2 = 0;
-              CREATE INDEX i ON t (text DESC);
-              """)
-        }
+    let directory = ScratchFolder()
+    let path = directory("sealed.db")
+    let pool = try open(path)
+    let plain = try DatabasePool(path: directory("plain.db").string)
+    for database in [pool, plain] {
+      try database.write { db in
+        try db.execute(
+          sql: """
+            PRAGMA cache_size = 10;
+            CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT);
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+              INSERT INTO t SELECT i, 'canary ' || i FROM n;
+            UPDATE t SET text = text || ' again' WHERE id % 2 = 0;
+            CREATE INDEX i ON t (text DESC);
+            """)
       }
-      func found(_ prefix: String) throws -> Int {
-        try FileManager.default.contentsOfDirectory(atPath: directory.string)
-          .filter { $0.hasPrefix(prefix) && !$0.hasSuffix("-shm") }
-          .filter { name in
-            // Another process reads the file: a close in this one would release SQLite's locks on
-            // it.
-            let search = Process()
-            search.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-            search.arguments = [
-              "grep", "-q", "-a", "-E", "canary|CREATE TABLE|SQLite format",
-              directory.appending(name).string,
-            ]
-            try search.run()
-            search.waitUntilExit()
-            return search.terminationStatus == 0
-          }.count
-      }
-      #expect(try found("sealed") == 0)
-      #expect(try found("plain") == 2)
-      try pool.close()
-      #expect(try found("sealed") == 0)
     }
+    func found(_ prefix: String) throws -> Int {
+      try FileManager.default.contentsOfDirectory(atPath: directory.path.string)
+        .filter { $0.hasPrefix(prefix) && !$0.hasSuffix("-shm") }
+        .filter { name in
+          // Another process reads the file: a close in this one would release SQLite's locks on
+          // it.
+          let pattern = "canary|CREATE TABLE|SQLite format"
+          let file = directory(name).string
+          return try Program.run("/bin/grep", ["-q", "-a", "-E", pattern, file]).status == 0
+        }.count
+    }
+    #expect(try found("sealed") == 0)
+    #expect(try found("plain") == 2)
+    try pool.close()
+    #expect(try found("sealed") == 0)
   }
 
   @Test func `an opening reports each kind of unsuitable file, and does not change it`() throws {
-    try withTemporaryDirectory { directory in
-      let path = directory.appending("test.db")
-      func expect(
-        _ code: SealedDatabaseError.Code, key byte: UInt8 = 7, _ comment: Comment? = nil
-      ) throws {
-        let url = URL(fileURLWithPath: path.string)
-        let before = try? Data(contentsOf: url)
-        let failure = #expect(throws: SealedDatabaseError.self) {
-          let pool = try open(path, key: byte, creation: .never)
-          try pool.close()
-        }
-        #expect(failure?.code == code, comment)
-        #expect(failure?.message.contains(path.string) == true)
-        let isSame = before == (try? Data(contentsOf: url))
-        #expect(isSame)
+    let directory = ScratchFolder()
+    let path = directory("test.db")
+    func expect(
+      _ code: SealedDatabaseError.Code, key byte: UInt8 = 7, _ comment: Comment? = nil
+    ) throws {
+      let url = URL(fileURLWithPath: path.string)
+      let before = try? Data(contentsOf: url)
+      let failure = #expect(throws: SealedDatabaseError.self) {
+        let pool = try open(path, key: byte, creation: .never)
+        try pool.close()
       }
-      try expect(.notFound)
-      #expect(!FileManager.default.fileExists(atPath: path.string))
-      try makeDatabase(path)
-      try expect(.wrongKey, key: 8)
-      let sealed = try Data(contentsOf: URL(fileURLWithPath: path.string))
-      func replace(_ body: (inout Data) -> Void) throws {
-        var changed = sealed
-        body(&changed)
-        try changed.write(to: URL(fileURLWithPath: path.string))
-      }
-      try replace { $0[3] = 9 }
-      try expect(.newerVersion)
-      try replace { $0[0] = 0 }
-      try expect(.notSealed)
-      try replace { $0[700] ^= 1 }
-      try expect(.damagedPage)
-      try replace { $0.removeLast(8192) }
-      try expect(.truncated)
-      try replace { $0.replaceSubrange(0..<16, with: Data("SQLite format 3\0".utf8)) }
-      try expect(.plainDatabase)
-      try replace { _ in }
-      try open(path, creation: .never).close()
+      #expect(failure?.code == code, comment)
+      #expect(failure?.message.contains(path.string) == true)
+      let isSame = before == (try? Data(contentsOf: url))
+      #expect(isSame)
     }
+    try expect(.notFound)
+    #expect(!FileManager.default.fileExists(atPath: path.string))
+    try makeDatabase(path)
+    try expect(.wrongKey, key: 8)
+    let sealed = try Data(contentsOf: URL(fileURLWithPath: path.string))
+    func replace(_ body: (inout Data) -> Void) throws {
+      var changed = sealed
+      body(&changed)
+      try changed.write(to: URL(fileURLWithPath: path.string))
+    }
+    try replace { $0[3] = 9 }
+    try expect(.newerVersion)
+    try replace { $0[0] = 0 }
+    try expect(.notSealed)
+    try replace { $0[700] ^= 1 }
+    try expect(.damagedPage)
+    try replace { $0.removeLast(8192) }
+    try expect(.truncated)
+    try replace { $0.replaceSubrange(0..<16, with: Data("SQLite format 3\0".utf8)) }
+    try expect(.plainDatabase)
+    try replace { _ in }
+    try open(path, creation: .never).close()
   }
 
   @Test func `reading a damaged page is an error, never a wrong row`() throws {
-    try withTemporaryDirectory { directory in
-      let path = directory.appending("test.db")
-      try makeDatabase(path, rowCount: 2000)
-      let url = URL(fileURLWithPath: path.string)
-      var bytes = try Data(contentsOf: url)
-      bytes[4096 * 8 + 1000] ^= 1
-      try bytes.write(to: url)
-      let pool = try open(path)
-      #expect(throws: DatabaseError.self) {
-        try pool.read { try Row.fetchAll($0, sql: "SELECT * FROM t") }
-      }
-      try pool.close()
+    let directory = ScratchFolder()
+    let path = directory("test.db")
+    try makeDatabase(path, rowCount: 2000)
+    let url = URL(fileURLWithPath: path.string)
+    var bytes = try Data(contentsOf: url)
+    bytes[4096 * 8 + 1000] ^= 1
+    try bytes.write(to: url)
+    let pool = try open(path)
+    #expect(throws: DatabaseError.self) {
+      try pool.read { try Row.fetchAll($0, sql: "SELECT * FROM t") }
     }
+    try pool.close()
   }
 
   @Test func `creation can choose incremental auto-vacuum`() throws {
-    try withTemporaryDirectory { directory in
-      let path = directory.appending("test.db")
-      let pool = try SealedDatabase.openPool(
-        at: path, key: key(), creation: .ifAbsent(autoVacuum: .incremental))
-      try pool.write { try $0.execute(sql: "CREATE TABLE t (a)") }
-      #expect(try pool.read { try Int.fetchOne($0, sql: "PRAGMA auto_vacuum") } == 2)
-      try pool.close()
-    }
+    let directory = ScratchFolder()
+    let path = directory("test.db")
+    let pool = try SealedDatabase.openPool(
+      at: path, key: key(), creation: .ifAbsent(autoVacuum: .incremental))
+    try pool.write { try $0.execute(sql: "CREATE TABLE t (a)") }
+    #expect(try pool.read { try Int.fetchOne($0, sql: "PRAGMA auto_vacuum") } == 2)
+    try pool.close()
   }
 
   @Test func `opening a pool beside a writer commits nothing and does not wait`() throws {
-    try withTemporaryDirectory { directory in
-      let path = directory.appending("test.db")
-      try makeDatabase(path, rowCount: 3)
-      let first = try open(path)
-      try first.write { try $0.execute(sql: "DELETE FROM t WHERE id = 1") }
-      try first.writeWithoutTransaction { db in
-        try db.execute(sql: "BEGIN IMMEDIATE")
-        let second = try SealedDatabase.openPool(
-          at: path, key: key(), creation: .ifAbsent(autoVacuum: .incremental))
-        #expect(try second.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 2)
-        try second.close()
-        try db.execute(sql: "ROLLBACK")
-      }
-      try first.close()
+    let directory = ScratchFolder()
+    let path = directory("test.db")
+    try makeDatabase(path, rowCount: 3)
+    let first = try open(path)
+    try first.write { try $0.execute(sql: "DELETE FROM t WHERE id = 1") }
+    try first.writeWithoutTransaction { db in
+      try db.execute(sql: "BEGIN IMMEDIATE")
+      let second = try SealedDatabase.openPool(
+        at: path, key: key(), creation: .ifAbsent(autoVacuum: .incremental))
+      #expect(try second.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 2)
+      try second.close()
+      try db.execute(sql: "ROLLBACK")
     }
+    try first.close()
   }
 
   @Test func `openReader() does not write`() throws {
-    try withTemporaryDirectory { directory in
-      let path = directory.appending("test.db")
-      try makeDatabase(path, rowCount: 4)
-      let before = try Data(contentsOf: URL(fileURLWithPath: path.string))
-      do {
-        let reader = try SealedDatabase.openReader(at: path, key: key())
-        #expect(try reader.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 4)
-        try reader.close()
-      }
-      let isSame = try Data(contentsOf: URL(fileURLWithPath: path.string)) == before
-      #expect(isSame)
+    let directory = ScratchFolder()
+    let path = directory("test.db")
+    try makeDatabase(path, rowCount: 4)
+    let before = try Data(contentsOf: URL(fileURLWithPath: path.string))
+    do {
+      let reader = try SealedDatabase.openReader(at: path, key: key())
+      #expect(try reader.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 4)
+      try reader.close()
     }
+    let isSame = try Data(contentsOf: URL(fileURLWithPath: path.string)) == before
+    #expect(isSame)
   }
 
   @Test func `a pool's readers run concurrently with its writer`() async throws {
-    let directory = FilePath(NSTemporaryDirectory()).appending("sealed-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(
-      atPath: directory.string, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: directory.string) }
-    let pool = try open(directory.appending("test.db"))
+    let folder = ScratchFolder()
+    let pool = try open(folder("test.db"))
     try await pool.write { try $0.execute(sql: "CREATE TABLE t (id INTEGER PRIMARY KEY, a, b)") }
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {

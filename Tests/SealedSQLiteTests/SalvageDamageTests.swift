@@ -6,6 +6,7 @@ import GRDB
 import SealedSQLite
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -13,15 +14,6 @@ import VaultCrypto
 
 /// Damage beyond one page: many pages, a cut file, a log, invalid pages that authenticate, a kill.
 @Suite struct SalvageDamageTests {
-  /// A small random generator with a fixed seed, so that each run has the same damage.
-  struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      return state ^ state >> 29
-    }
-  }
-
   /// Expects each row to be one of the old database, in its own table or in the lost and found.
   private func expectNothingInvented(
     _ outcome: SalvageTests.Outcome, _ fixture: SalvageFixture, _ comment: Comment
@@ -34,12 +26,10 @@ import VaultCrypto
   }
 
   @Test(arguments: [2, 3, 6, 12, 30])
-  func `a salvage invents no row, and loses none on an intact page`(
-    count: Int
-  ) throws {
+  func `a salvage invents no row, and loses none on an intact page`(count: Int) throws {
     for variant in [SalvageFixture.Variant.plain, .mapped] {
       let fixture = try variant.fixture()
-      var random = SeededGenerator(state: UInt64(count))
+      var random = SeededRandom(seed: UInt64(count))
       for _ in 0..<4 {
         let pages = fixture.pages.filter { $0.number > 1 }.shuffled(using: &random).prefix(count)
         let outcome = try SalvageTests.salvage(
@@ -87,96 +77,80 @@ import VaultCrypto
 
   @Test func `a salvage uses a log's commits up to its damage, also for damaged pages`() throws {
     let key = SalvageFixture.key()
-    let (file, log) = try withTemporaryDirectory { directory in
-      let path = directory.appending("log.db")
-      let pool = try SealedDatabase.openPool(at: path, key: key)
-      try pool.writeWithoutTransaction { db in
-        try db.execute(sql: "PRAGMA wal_autocheckpoint = 0; CREATE TABLE made (a, b, c, d)")
-        for index in 0..<40 {
-          try db.execute(sql: "INSERT INTO made VALUES (\(index), hex(zeroblob(300)), 0, 0)")
-          if index == 19 { _ = try db.checkpoint(.truncate) }
-        }
+    let directory = ScratchFolder()
+    let path = directory("log.db")
+    let pool = try SealedDatabase.openPool(at: path, key: key)
+    try pool.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA wal_autocheckpoint = 0; CREATE TABLE made (a, b, c, d)")
+      for index in 0..<40 {
+        try db.execute(sql: "INSERT INTO made VALUES (\(index), hex(zeroblob(300)), 0, 0)")
+        if index == 19 { _ = try db.checkpoint(.truncate) }
       }
-      let names = [path.string, path.string + "-wal"]
-      // cp is another process: when it closes the files, SQLite's locks stay.
-      for name in names {
-        let copying = Process()
-        copying.executableURL = URL(fileURLWithPath: "/bin/cp")
-        copying.arguments = [name, name + ".copy"]
-        try copying.run()
-        copying.waitUntilExit()
-      }
-      return try (
-        [UInt8](Data(contentsOf: URL(fileURLWithPath: names[0] + ".copy"))),
-        [UInt8](Data(contentsOf: URL(fileURLWithPath: names[1] + ".copy")))
-      )
     }
+    for suffix in ["", "-wal"] {
+      try Program.copy(path.string + suffix, to: directory.path("copy\(suffix)"))
+    }
+    let (file, log) = (try directory.bytes("copy"), try directory.bytes("copy-wal"))
     #expect(try SalvageTests.salvage(file, log: log).rows["made"]?.count == 40)
     var damaged = log
     damaged[32 + (log.count - 32) / 4120 / 2 * 4120 + 500] ^= 1
     let half = try #require(try SalvageTests.salvage(file, log: damaged).rows["made"]?.count)
     #expect(half >= 25 && half < 35)
     let pages = Array(1...file.count / 4096)
-    let repaired = try SalvageTests.salvage(
-      SalvageTests.damaged(file, pages: pages), log: log)
+    let repaired = try SalvageTests.salvage(SalvageTests.damaged(file, pages: pages), log: log)
     #expect(repaired.rows["made"]?.count ?? 0 >= 20 || repaired.report.lostAndFoundRowCount >= 20)
   }
 
-  @Test func `a salvage keeps an existing destination, and a wrong key creates no file`()
-    throws
-  {
+  @Test func `a salvage keeps an existing destination, and a wrong key creates no file`() throws {
     let fixture = try SalvageFixture.Variant.plain.fixture()
-    try withTemporaryDirectory { directory in
-      let source = directory.appending("a.db")
-      try Data(fixture.bytes).write(to: URL(fileURLWithPath: source.string))
-      let taken = directory.appending("b.db")
-      try Data([1]).write(to: URL(fileURLWithPath: taken.string))
-      let refused = #expect(throws: SealedDatabaseError.self) {
-        try SealedDatabase.salvage(from: source, key: SalvageFixture.key(), to: taken)
-      }
-      #expect(refused?.code == .alreadyExists)
-      let wrong = #expect(throws: SealedDatabaseError.self) {
-        try SealedDatabase.salvage(
-          from: source, key: SalvageFixture.key(8), to: directory.appending("c.db"))
-      }
-      #expect(wrong?.code == .wrongKey)
-      let names = try FileManager.default.contentsOfDirectory(atPath: directory.string)
-      #expect(names.sorted() == ["a.db", "b.db"])
+    let directory = ScratchFolder()
+    let source = directory("a.db")
+    try Data(fixture.bytes).write(to: URL(fileURLWithPath: source.string))
+    let taken = directory("b.db")
+    try Data([1]).write(to: URL(fileURLWithPath: taken.string))
+    let refused = #expect(throws: SealedDatabaseError.self) {
+      try SealedDatabase.salvage(from: source, key: SalvageFixture.key(), to: taken)
     }
+    #expect(refused?.code == .alreadyExists)
+    let wrong = #expect(throws: SealedDatabaseError.self) {
+      try SealedDatabase.salvage(from: source, key: SalvageFixture.key(8), to: directory("c.db"))
+    }
+    #expect(wrong?.code == .wrongKey)
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory.path.string)
+    #expect(names.sorted() == ["a.db", "b.db"])
   }
 
   @Test func `a power cut at any step leaves the salvaged database whole or absent`() throws {
     let fixture = try SalvageFixture.Variant.plain.fixture()
-    try withTemporaryDirectory { directory in
-      let source = directory.appending("a.db")
-      let destination = directory.appending("b.db")
-      try Data(fixture.bytes).write(to: URL(fileURLWithPath: source.string))
-      let recorder = FileRecorder()
-      let vfs = RecordingVFS(recorder)
-      _ = try SealedVFS.salvage(
-        from: source, key: SalvageFixture.key(), to: destination, newKey: SalvageFixture.key(9),
-        over: vfs.name, fileSystem: RecordingFileSystem(recorder: recorder))
-      let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: destination.string)))
-      let events = recorder.events
-      let renamed = events.lastIndex {
-        if case .rename = $0 { true } else { false }
-      }
-      #expect(events.count > 50)
-      for count in [0, 10, events.count / 2] + Array((renamed ?? 0) - 2...events.count) {
-        let replay = DiskReplay(Array(events.prefix(count)), initialFiles: [source: fixture.bytes])
-        for cut in [replay.files(after: .nothing), replay.files(after: .everythingUnsynchronized)] {
-          #expect(cut[destination] == nil || cut[destination] == whole, "after \(count) steps")
-          #expect(cut[source] == fixture.bytes)
-        }
-        if count == events.count {
-          #expect(replay.files(after: .everythingUnsynchronized)[destination] == whole)
-        }
-      }
-      let writesSource = events.contains { event in
-        if case .write(source, _, _) = event { true } else { false }
-      }
-      #expect(!writesSource)
+    let directory = ScratchFolder()
+    let source = directory("a.db")
+    let destination = directory("b.db")
+    try Data(fixture.bytes).write(to: URL(fileURLWithPath: source.string))
+    let recorder = FileRecorder()
+    let vfs = RecordingVFS(recorder)
+    _ = try SealedVFS.salvage(
+      from: source, key: SalvageFixture.key(), to: destination, newKey: SalvageFixture.key(9),
+      over: vfs.name, fileSystem: RecordingFileSystem(recorder: recorder))
+    let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: destination.string)))
+    let events = recorder.events
+    let renamed = events.lastIndex {
+      if case .rename = $0 { true } else { false }
     }
+    #expect(events.count > 50)
+    for count in [0, 10, events.count / 2] + Array((renamed ?? 0) - 2...events.count) {
+      let replay = DiskReplay(Array(events.prefix(count)), initialFiles: [source: fixture.bytes])
+      for cut in [replay.files(after: .nothing), replay.files(after: .everythingUnsynchronized)] {
+        #expect(cut[destination] == nil || cut[destination] == whole, "after \(count) steps")
+        #expect(cut[source] == fixture.bytes)
+      }
+      if count == events.count {
+        #expect(replay.files(after: .everythingUnsynchronized)[destination] == whole)
+      }
+    }
+    let writesSource = events.contains { event in
+      if case .write(source, _, _) = event { true } else { false }
+    }
+    #expect(!writesSource)
   }
 
   /// Pages that were not authenticated.
@@ -191,16 +165,15 @@ import VaultCrypto
 
   /// The opened pages of a fixture.
   private func openedPages(_ fixture: SalvageFixture) throws -> [[UInt8]] {
-    try withTemporaryDirectory { directory in
-      let path = directory.appending("a.db")
-      try Data(fixture.bytes).write(to: URL(fileURLWithPath: path.string))
-      let image = try SealedImage(path, key: SalvageFixture.key())
-      return (1...image.pageCount).map { image.page($0) ?? Array(repeating: 0, count: 4096) }
-    }
+    let directory = ScratchFolder()
+    let path = directory("a.db")
+    try Data(fixture.bytes).write(to: URL(fileURLWithPath: path.string))
+    let image = try SealedImage(path, key: SalvageFixture.key())
+    return (1...image.pageCount).map { image.page($0) ?? Array(repeating: 0, count: 4096) }
   }
 
   @Test func `authentic but invalid pages neither crash nor stall a salvage`() throws {
-    var random = SeededGenerator(state: 0x5EED)
+    var random = SeededRandom(seed: 0x5EED)
     for variant in [SalvageFixture.Variant.plain, .mapped] {
       let pages = try openedPages(variant.fixture())
       for round in 0..<25 {
@@ -221,21 +194,17 @@ import VaultCrypto
           default: changed[page][Int.random(in: 0..<4096, using: &random)] = random.byte
           }
         }
-        try withTemporaryDirectory { directory in
-          let database = try NewDatabase(
-            at: directory.appending("new.db"), key: SalvageFixture.key())
-          var salvager = Salvager(Pages(changed), into: database)
-          let report = try salvager.run()
-          #expect(try database.rows("PRAGMA integrity_check") == [["ok"]], "round \(round)")
-          #expect(report.rowsCopied < 20_000)
-        }
+        let directory = ScratchFolder()
+        let database = try NewDatabase(at: directory("new.db"), key: SalvageFixture.key())
+        var salvager = Salvager(Pages(changed), into: database)
+        let report = try salvager.run()
+        #expect(try database.rows("PRAGMA integrity_check") == [["ok"]], "round \(round)")
+        #expect(report.rowsCopied < 20_000)
       }
     }
   }
 }
 
-extension SalvageDamageTests.SeededGenerator {
-  fileprivate var byte: UInt8 {
-    mutating get { UInt8(truncatingIfNeeded: next() >> 20) }
-  }
+extension SeededRandom {
+  fileprivate var byte: UInt8 { mutating get { UInt8(truncatingIfNeeded: next() >> 20) } }
 }

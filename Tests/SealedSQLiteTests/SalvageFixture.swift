@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import SealedSQLite
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -40,44 +41,30 @@ struct SalvageFixture: Sendable {
       .longSchema: Result { try SalvageFixture(autoVacuum: .none, extraTables: 60) },
     ]
 
-    func fixture() throws -> SalvageFixture {
-      try #require(Self.made[self]).get()
-    }
+    func fixture() throws -> SalvageFixture { try #require(Self.made[self]).get() }
   }
 
   init(
     autoVacuum: SealedDatabase.Creation.AutoVacuum, encoding: String = "UTF-8",
     extraTables: Int = 0
   ) throws {
-    self = try withTemporaryDirectory { directory in
-      let path = directory.appending("fixture.db")
-      var configuration = Configuration()
-      configuration.prepareDatabase { try $0.execute(sql: "PRAGMA encoding = '\(encoding)'") }
-      let pool = try SealedDatabase.openPool(
-        at: path, key: Self.key(), configuration: configuration,
-        creation: .ifAbsent(autoVacuum: autoVacuum))
-      try pool.write { try $0.execute(sql: Self.sql(extraTables: extraTables)) }
-      let (pages, rows, schema, settings) = try pool.read { db in
-        let pages = try Row.fetchAll(db, sql: "SELECT pageno, name, pagetype, ncell FROM dbstat")
-        return (
-          pages.map { Page(number: $0[0], table: $0[1], kind: $0[2], cellCount: $0[3]) },
-          try Self.dump(db), try Self.schema(db), try Self.settings(db)
-        )
-      }
-      _ = try pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
-      try pool.close()
-      return SalvageFixture(
-        bytes: [UInt8](try Data(contentsOf: URL(fileURLWithPath: path.string))), pages: pages,
-        rows: rows, schema: schema, settings: settings)
+    let folder = ScratchFolder()
+    var configuration = Configuration()
+    configuration.prepareDatabase { try $0.execute(sql: "PRAGMA encoding = '\(encoding)'") }
+    let pool = try SealedDatabase.openPool(
+      at: folder("fixture.db"), key: Self.key(), configuration: configuration,
+      creation: .ifAbsent(autoVacuum: autoVacuum))
+    try pool.write { try $0.execute(sql: Self.sql(extraTables: extraTables)) }
+    (pages, rows, schema, settings) = try pool.read { db in
+      let pages = try Row.fetchAll(db, sql: "SELECT pageno, name, pagetype, ncell FROM dbstat")
+      return (
+        pages.map { Page(number: $0[0], table: $0[1], kind: $0[2], cellCount: $0[3]) },
+        try Self.dump(db), try Self.schema(db), try Self.settings(db)
+      )
     }
-  }
-
-  private init(
-    bytes: [UInt8], pages: [Page], rows: [String: [String: String]], schema: [String],
-    settings: [String]
-  ) {
-    (self.bytes, self.pages, self.rows) = (bytes, pages, rows)
-    (self.schema, self.settings) = (schema, settings)
+    _ = try pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+    try pool.close()
+    bytes = try folder.bytes("fixture.db")
   }
 
   static func schema(_ db: Database) throws -> [String] {

@@ -2,6 +2,7 @@ import Foundation
 import SealedSQLite
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 
 @Suite struct SalvagePlaceTests {
@@ -55,12 +56,11 @@ import Testing
 
   private func withDatabase(_ body: (FilePath, FilePath) throws -> Void) throws {
     let fixture = try SalvageFixture.Variant.plain.fixture()
-    try withTemporaryDirectory { directory in
-      let source = directory.appending("a.db")
-      try Data(fixture.bytes).write(to: URL(fileURLWithPath: source.string))
-      #expect(chmod(source.string, 0o640) == 0)
-      try body(directory, source)
-    }
+    let directory = ScratchFolder()
+    let source = directory("a.db")
+    try Data(fixture.bytes).write(to: URL(fileURLWithPath: source.string))
+    #expect(chmod(source.string, 0o640) == 0)
+    try body(directory.path, source)
   }
 
   private func names(_ directory: FilePath) -> [String]? {

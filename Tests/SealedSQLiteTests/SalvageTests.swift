@@ -3,6 +3,7 @@ import GRDB
 import SealedSQLite
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -19,37 +20,36 @@ import VaultCrypto
   }
 
   static func salvage(_ bytes: [UInt8], log: [UInt8]? = nil) throws -> Outcome {
-    try withTemporaryDirectory { directory in
-      let source = directory.appending("damaged.db")
-      let destination = directory.appending("saved.db")
-      try Data(bytes).write(to: URL(fileURLWithPath: source.string))
-      let logPath = source.string + "-wal"
-      if let log { try Data(log).write(to: URL(fileURLWithPath: logPath)) }
-      let report = try SealedDatabase.salvage(
-        from: source, key: SalvageFixture.key(), to: destination, newKey: SalvageFixture.key(9))
-      #expect(try Data(contentsOf: URL(fileURLWithPath: source.string)) == Data(bytes))
-      let names = try FileManager.default.contentsOfDirectory(atPath: directory.string)
-      #expect(
-        names.sorted()
-          == (log == nil ? [] : ["damaged.db-wal"]).reduce(into: ["damaged.db", "saved.db"]) {
-            $0.insert($1, at: 1)
-          })
-      if let log { #expect(try Data(contentsOf: URL(fileURLWithPath: logPath)) == Data(log)) }
-      let reader = try SealedDatabase.openReader(at: destination, key: SalvageFixture.key(9))
-      return try reader.read { db in
-        Outcome(
-          report: report, rows: try SalvageFixture.dump(db),
-          lostAndFound: try report.lostAndFoundName.map {
-            try Row.fetchAll(db, sql: "SELECT * FROM \($0)")
-          } ?? [],
-          integrity: try String.fetchOne(db, sql: "PRAGMA integrity_check"),
-          schema: try SalvageFixture.schema(db), settings: try SalvageFixture.settings(db),
-          sequence: try db.tableExists("sqlite_sequence")
-            ? Dictionary(
-              uniqueKeysWithValues: Row.fetchAll(db, sql: "SELECT * FROM sqlite_sequence").map {
-                ($0[0], $0[1])
-              }) : [:])
-      }
+    let directory = ScratchFolder()
+    let source = directory("damaged.db")
+    let destination = directory("saved.db")
+    try Data(bytes).write(to: URL(fileURLWithPath: source.string))
+    let logPath = source.string + "-wal"
+    if let log { try Data(log).write(to: URL(fileURLWithPath: logPath)) }
+    let report = try SealedDatabase.salvage(
+      from: source, key: SalvageFixture.key(), to: destination, newKey: SalvageFixture.key(9))
+    #expect(try Data(contentsOf: URL(fileURLWithPath: source.string)) == Data(bytes))
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory.path.string)
+    #expect(
+      names.sorted()
+        == (log == nil ? [] : ["damaged.db-wal"]).reduce(into: ["damaged.db", "saved.db"]) {
+          $0.insert($1, at: 1)
+        })
+    if let log { #expect(try Data(contentsOf: URL(fileURLWithPath: logPath)) == Data(log)) }
+    let reader = try SealedDatabase.openReader(at: destination, key: SalvageFixture.key(9))
+    return try reader.read { db in
+      Outcome(
+        report: report, rows: try SalvageFixture.dump(db),
+        lostAndFound: try report.lostAndFoundName.map {
+          try Row.fetchAll(db, sql: "SELECT * FROM \($0)")
+        } ?? [],
+        integrity: try String.fetchOne(db, sql: "PRAGMA integrity_check"),
+        schema: try SalvageFixture.schema(db), settings: try SalvageFixture.settings(db),
+        sequence: try db.tableExists("sqlite_sequence")
+          ? Dictionary(
+            uniqueKeysWithValues: Row.fetchAll(db, sql: "SELECT * FROM sqlite_sequence").map {
+              ($0[0], $0[1])
+            }) : [:])
     }
   }
 
@@ -63,27 +63,26 @@ import VaultCrypto
   private func rowsThatSQLiteLoses(
     _ fixture: SalvageFixture, _ bytes: [UInt8], in table: String
   ) throws -> Set<String> {
-    try withTemporaryDirectory { directory in
-      let path = directory.appending("damaged.db")
-      try Data(bytes).write(to: URL(fileURLWithPath: path.string))
-      let reader = try SealedDatabase.openReader(at: path, key: SalvageFixture.key())
-      return try reader.unsafeRead { db in
-        let columns = SalvageFixture.columns[table, default: []].map { "hex(\"\($0)\")" }
-        let statement = try db.makeStatement(
-          sql: "SELECT \(columns.joined(separator: ",")) FROM \(table) "
-            + (table == "pairs" ? "WHERE a = ?1 AND b = ?2" : "NOT INDEXED WHERE _rowid_ = ?1"))
-        return Set(
-          fixture.rows[table, default: [:]].keys.filter { key in
-            // The keys of pairs: a quote, a of 42 characters, b, a quote.
-            let arguments: StatementArguments =
-              table == "pairs"
-              ? [String(key.prefix(43).dropFirst()), Int(key.dropFirst(43).dropLast())]
-              : [Int64(key)]
-            do { return try Row.fetchOne(statement, arguments: arguments) == nil } catch {
-              return true
-            }
-          })
-      }
+    let directory = ScratchFolder()
+    let path = directory("damaged.db")
+    try Data(bytes).write(to: URL(fileURLWithPath: path.string))
+    let reader = try SealedDatabase.openReader(at: path, key: SalvageFixture.key())
+    return try reader.unsafeRead { db in
+      let columns = SalvageFixture.columns[table, default: []].map { "hex(\"\($0)\")" }
+      let statement = try db.makeStatement(
+        sql: "SELECT \(columns.joined(separator: ",")) FROM \(table) "
+          + (table == "pairs" ? "WHERE a = ?1 AND b = ?2" : "NOT INDEXED WHERE _rowid_ = ?1"))
+      return Set(
+        fixture.rows[table, default: [:]].keys.filter { key in
+          // The keys of pairs: a quote, a of 42 characters, b, a quote.
+          let arguments: StatementArguments =
+            table == "pairs"
+            ? [String(key.prefix(43).dropFirst()), Int(key.dropFirst(43).dropLast())]
+            : [Int64(key)]
+          do { return try Row.fetchOne(statement, arguments: arguments) == nil } catch {
+            return true
+          }
+        })
     }
   }
 

@@ -2,16 +2,13 @@ import FileLayer
 import Foundation
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 
 @Suite struct AtomicFileReplacementTests {
   @Test func `putInPlace() does not replace a file that was created in the meantime`() throws {
-    let directory = FilePath(NSTemporaryDirectory())
-      .appending("datavault-side-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(
-      atPath: directory.string, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: directory.string) }
-    let place = directory.appending("new.db")
+    let folder = ScratchFolder()
+    let place = folder("new.db")
     let file = try AtomicFileReplacement(newAt: place, LinuxFileSystem())
     let lock = try file.claim()
     defer { lock.release() }
@@ -21,6 +18,6 @@ import Testing
     #expect(refused?.code == .alreadyExists)
     let contents = try Data(contentsOf: URL(fileURLWithPath: place.string))
     #expect(String(decoding: contents, as: UTF8.self) == "another's")
-    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.string) == ["new.db"])
+    #expect(try folder.names() == ["new.db"])
   }
 }

@@ -1,7 +1,6 @@
 import CSQLite
 import FileLayer
 import SealedVFS
-import SystemPackage
 import Testing
 
 @Suite struct ContentCheckTests {
@@ -18,25 +17,19 @@ import Testing
 
   /// A database with an index, and its file as it was before half of its rows were written.
   private func grown(_ mode: String = "DELETE") throws -> (TemporaryDatabase, older: [UInt8]) {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    return try withExtendedLifetime(registration) {
-      let connection = try place.open()
-      try connection.fill(150)
-      try connection.run("CREATE INDEX i ON t (text)")
-      connection.close()
-      let older = try place.bytes(place.database)
-      let later = try place.open()
-      try later.run("PRAGMA journal_mode = \(mode)")
-      try later.fill(150, from: 151)
-      later.close()
-      return (place, older)
-    }
+    let (place, connection) = try TemporaryDatabase.connected()
+    try connection.fill(150)
+    try connection.run("CREATE INDEX i ON t (text)")
+    connection.close()
+    let older = try place.bytes(place.database)
+    let later = try place.open()
+    try later.run("PRAGMA journal_mode = \(mode)")
+    try later.fill(150, from: 151)
+    later.close()
+    return (place, older)
   }
 
-  @Test func `verify reports the contradictions that an older version of a page causes`()
-    throws
-  {
+  @Test func `verify reports the contradictions that an older version of a page causes`() throws {
     let (place, older) = try grown()
     let newer = try place.bytes(place.database)
     let replayed = (2...older.count / 4096).filter {
@@ -66,9 +59,7 @@ import Testing
 
   @Test func `verify ignores an older version of a page if the log holds its current copy`() throws
   {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.fill(150)
     try connection.run("CREATE INDEX i ON t (text); PRAGMA wal_checkpoint(TRUNCATE)")
@@ -98,12 +89,11 @@ import Testing
       return isRepaired
     }
     #expect(!inTheLog.isEmpty)
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `verify lists tables that need the application, and checks the others`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
+    let place = TemporaryDatabase()
+    try place.register()
     var older: [UInt8] = []
     do {
       let connection = try place.open()
@@ -127,7 +117,6 @@ import Testing
     }
     let found = try verify(place)
     #expect(found.isAuthentic && found.uncheckedTables == ["o"] && !found.contentFaults.isEmpty)
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `verify's progress includes the content check and never passes the end`() throws {
@@ -141,9 +130,8 @@ import Testing
   }
 
   @Test func `verify reports a schema that SQLite cannot read as a content fault`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 20)
-    let registration = try place.register()
+    let place = try TemporaryDatabase.made(rowCount: 20)
+    try place.register()
     do {
       let connection = try place.open()
       try connection.run(
@@ -152,6 +140,5 @@ import Testing
     let found = try verify(place)
     #expect(found.isAuthentic && found.contentFaults.count == 1)
     #expect(found.contentFaults.first?.contains("malformed database schema") == true)
-    withExtendedLifetime(registration) {}
   }
 }

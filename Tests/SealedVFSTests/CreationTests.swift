@@ -8,28 +8,26 @@ import Testing
 
 @Suite struct CreationTests {
   @Test func `a new database is sealed without any file control`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase()
+    let place = try TemporaryDatabase.made()
     #expect(try place.query("PRAGMA integrity_check") == "ok")
     #expect(try place.bytes(place.database).starts(with: [0x8E, 0x44, 0x56, 1]))
   }
 
   @Test func `a new file gets the requested identity`() throws {
-    let place = try TemporaryDatabase()
+    let place = TemporaryDatabase()
     let fileID: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
-    let registration = try place.register(newFileID: fileID)
+    try place.register(newFileID: fileID)
     try place.open().fill(3)
     guard case .sealed(let header) = try SealedVFS.inspect(place.database) else {
       Issue.record("not sealed")
       return
     }
     #expect(header.fileID == fileID)
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `ATTACH creates a sealed database beside a plain one`() throws {
-    let (plain, sealed) = (try TemporaryDatabase(), try TemporaryDatabase())
-    let registration = try sealed.register()
+    let (plain, sealed) = (TemporaryDatabase(), TemporaryDatabase())
+    try sealed.register()
     let connection = try plain.open()
     try connection.run(
       """
@@ -40,12 +38,11 @@ import Testing
     connection.close()
     #expect(try plain.bytes(plain.database).contains(text: "canary"))
     #expect(try !sealed.bytes(sealed.database).contains(text: "canary"))
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `a database without a key is opened by the unix VFS`() throws {
     try SealedVFS.install()
-    let place = try TemporaryDatabase()
+    let place = TemporaryDatabase()
     let connection = try place.open()
     try connection.fill(10)
     #expect(SealedConnection.vfsName(of: connection.pointer) == "unix")
@@ -53,29 +50,25 @@ import Testing
   }
 
   @Test func `vfsName(of:) names the sealed VFS for a sealed connection`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = TemporaryDatabase()
+    let connection = try place.connect()
     #expect(SealedConnection.vfsName(of: connection.pointer) == "sealed")
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `VACUUM INTO writes a sealed file if the target is marked`() throws {
-    let (source, target) = (try TemporaryDatabase(), try TemporaryDatabase())
-    let registrations = (try source.register(), try target.register())
-    let connection = try source.open()
+    let (source, target) = (TemporaryDatabase(), TemporaryDatabase())
+    try target.register()
+    let connection = try source.connect()
     try connection.fill(300)
     let marked = "file:\(target.database)?sealed_vacuum_into=1"
     try connection.run("VACUUM INTO '\(marked)'")
     #expect(try target.open().rowCount == "300")
     #expect(try !target.bytes(target.database).contains(text: "canary"))
-    withExtendedLifetime(registrations) {}
   }
 
   @Test func `a write fails if the promised reserved bytes were not set`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try SealedVFS.register(
-      key: TemporaryDatabase.key(), at: place.database, setsReserve: true)
+    let place = TemporaryDatabase()
+    let registration = try place.register(setsReserve: true)
     let connection = try place.open()
     #expect(throws: SQLiteFailure.self) { try connection.fill(3) }
     #expect(registration.fault?.code == .reserveInUse)
@@ -88,18 +81,16 @@ import Testing
   }
 
   @Test func `a new database refuses a page size other than 4096`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try SealedVFS.register(
-      key: TemporaryDatabase.key(), at: place.database, setsReserve: true)
+    let place = TemporaryDatabase()
+    try place.register(setsReserve: true)
     let connection = try place.open()
     try connection.run("PRAGMA page_size = 8192")
     #expect(throws: SQLiteFailure.self) { try connection.fill(3) }
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `the backup API refuses a plain source without reserved bytes`() throws {
-    let (plain, sealed) = (try TemporaryDatabase(), try TemporaryDatabase())
-    let registration = try sealed.register()
+    let (plain, sealed) = (TemporaryDatabase(), TemporaryDatabase())
+    try sealed.register()
     let source = try plain.open()
     try source.fill(300)
     let target = try sealed.open()
@@ -108,13 +99,10 @@ import Testing
     sqlite3_backup_finish(backup)
     #expect(result != SQLITE_DONE)
     #expect(try target.first("SELECT count(*) FROM sqlite_master") == "0")
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `a spilled first transaction can be rolled back after a kill`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA cache_size = 5; BEGIN")
     try connection.fill(2000)
     let killed = try place.afterKill()
@@ -124,19 +112,18 @@ import Testing
     let page = try killed.bytes(killed.database)[0..<4096]
     #expect(page.starts(with: [0x8E, 0x44, 0x56, 1]))
     #expect(page.dropFirst(16).allSatisfy { $0 == 0 })
-    let reopened = try killed.register()
+    try killed.register()
     #expect(try killed.open().first("SELECT count(*) FROM sqlite_master") == "0")
     #expect(killed.exists(killed.journal) == false)
     let again = try killed.open()
     try again.fill(5)
     #expect(try again.integrity == "ok")
-    withExtendedLifetime((registration, reopened)) {}
   }
 
   @Test func `the identity of a new file is on disk before its first page`() throws {
-    let place = try TemporaryDatabase()
+    let place = TemporaryDatabase()
     let recorder = FileRecorder()
-    let registration = try place.register(over: RecordingVFS(recorder).name)
+    try place.register(over: RecordingVFS(recorder).name)
     try place.open().fill(3)
     let steps = recorder.events.filter { event in
       switch event {
@@ -149,6 +136,5 @@ import Testing
       Array(steps.prefix(2)) == [
         .write(place.database, offset: 0, bytes: header), .synchronize(place.database),
       ])
-    withExtendedLifetime(registration) {}
   }
 }

@@ -8,11 +8,8 @@ import VaultCrypto
 @Suite struct DamagedFreePageTests {
   /// A database with free pages, and the number of leaf pages in its free list.
   private func makeDatabase() throws -> (place: TemporaryDatabase, leafCount: Int, pageCount: Int) {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 200, mode: "DELETE")
-    let registration = try place.register()
-    defer { withExtendedLifetime(registration) {} }
-    let connection = try place.open()
+    let place = try TemporaryDatabase.made(rowCount: 200, mode: "DELETE")
+    let connection = try place.connect()
     try connection.run("DELETE FROM t WHERE id > 20")
     let freeCount = try #require(Int(try connection.first("PRAGMA freelist_count") ?? ""))
     let pageCount = try #require(Int(try connection.first("PRAGMA page_count") ?? ""))
@@ -43,9 +40,7 @@ import VaultCrypto
       let otherKey = TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes)
       try SealedVFS.reencrypt(place.database, from: TemporaryDatabase.key(), to: otherKey)
       #expect(try SealedVFS.verify(place.database, key: otherKey).isClean)
-      let registration = try place.register(TemporaryDatabase.otherKeyBytes)
-      try withExtendedLifetime(registration) {
-        let connection = try place.open()
+      try place.withConnection(TemporaryDatabase.otherKeyBytes) { connection in
         #expect(try connection.rowCount == "20")
         #expect(try connection.integrity == "ok")
         try connection.fill(100, from: 1000)  // allocates the free pages again

@@ -1,6 +1,6 @@
-import CSQLite
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 
 /// Each fault has its own error code, and finding it changes nothing on disk.
@@ -52,8 +52,7 @@ import Testing
   func `each fault has its own error code, and finding it changes nothing on disk`(_ fault: Case)
     throws
   {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase()
+    let place = try TemporaryDatabase.made()
     try place.change(place.database, fault.damage)
     let before = try place.contents()
     let registration = try place.register(fault.key)
@@ -74,7 +73,7 @@ import Testing
   }
 
   @Test func `inspect() tells the kinds of file apart without a key`() throws {
-    let place = try TemporaryDatabase()
+    let place = TemporaryDatabase()
     #expect(try SealedVFS.inspect(place.database) == .absent)
     try place.write([], to: place.database)
     #expect(try SealedVFS.inspect(place.database) == .empty)
@@ -94,14 +93,12 @@ import Testing
   }
 
   @Test func `inspect() releases no lock that this process holds`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = try TemporaryDatabase.made()
+    let connection = try place.connect()
     try connection.run("BEGIN IMMEDIATE")
     _ = try SealedVFS.inspect(place.database)
     // Another process tries to write: our RESERVED lock must still be there.
-    let lockTest = try Shell.run(
+    let lockTest = try Program.run(
       "/usr/bin/env",
       [
         "python3", "-c",
@@ -115,7 +112,6 @@ import Testing
           print("held")
         """, place.database.string,
       ])
-    #expect(lockTest.output == "held\n")
-    withExtendedLifetime(registration) {}
+    #expect(lockTest.text == "held\n")
   }
 }

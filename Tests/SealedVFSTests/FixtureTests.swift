@@ -28,38 +28,34 @@ import Testing
 
   /// Creates the files of a fixture that has no base.
   private func made(_ name: String) throws -> TemporaryDatabase {
-    let place = try TemporaryDatabase()
-    let registration = try place.register(newFileID: Array("fixture0".utf8))
-    return try withExtendedLifetime(registration) {
-      let connection = try place.open()
-      switch name {
-      case "rows": try connection.fill(60)
-      case "log-not-checkpointed":
-        try connection.run("PRAGMA journal_mode = WAL")
-        try connection.fill(60)
-        try connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
-        for commit in 0..<3 { try connection.fill(10, from: 61 + commit * 10) }
-      case "hot-journal":
-        try connection.fill(150)
-        try connection.run("PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = 'x' || text")
-      default:
-        try connection.run("PRAGMA cache_size = 5; BEGIN")
-        try connection.fill(100)
-      }
-      return try place.afterKill()
+    let place = TemporaryDatabase()
+    try place.register(newFileID: Array("fixture0".utf8))
+    let connection = try place.open()
+    switch name {
+    case "rows": try connection.fill(60)
+    case "log-not-checkpointed":
+      try connection.run("PRAGMA journal_mode = WAL")
+      try connection.fill(60)
+      try connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
+      for commit in 0..<3 { try connection.fill(10, from: 61 + commit * 10) }
+    case "hot-journal":
+      try connection.fill(150)
+      try connection.run("PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = 'x' || text")
+    default:
+      try connection.run("PRAGMA cache_size = 5; BEGIN")
+      try connection.fill(100)
     }
+    return try place.afterKill()
   }
 
   @Test(arguments: DatabaseFixture.positives + DatabaseFixture.forged)
   func `a stored database opens with all its rows`(_ fixture: DatabaseFixture) throws {
     let place = try fixture.place()
-    let registration = try place.register()
-    let connection = try place.open()
+    let connection = try place.connect()
     let hasTable = try connection.first("SELECT count(*) FROM sqlite_master") != "0"
     let count = hasTable ? try connection.rowCount : "0"
     #expect(fixture.outcome == .rows(Int(count ?? "") ?? -1))
     #expect(try connection.integrity == "ok")
-    withExtendedLifetime(registration) {}
   }
 
   @Test(arguments: DatabaseFixture.negatives)
@@ -95,9 +91,7 @@ import Testing
   @Test(
     .enabled(if: ReferenceDatabaseReader.isAvailable, ReferenceDatabaseReader.skipReason),
     arguments: DatabaseFixture.negatives)
-  func `the reference reader refuses the same fixtures`(
-    _ fixture: DatabaseFixture
-  ) throws {
+  func `the reference reader refuses the same fixtures`(_ fixture: DatabaseFixture) throws {
     // The reader ignores a journal whose first byte states that it is not one.
     if fixture.name == "journal-first-byte" { return }
     let answer = try ReferenceDatabaseReader.rowCount(of: fixture.place())
@@ -106,13 +100,10 @@ import Testing
 
   @Test(.enabled(if: ReferenceDatabaseReader.isAvailable, ReferenceDatabaseReader.skipReason))
   func `the reference reader reads a database that was just written`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA cache_size = 5; BEGIN")
     try connection.fill(300)
     try connection.run("UPDATE t SET text = text || '.'; COMMIT; DELETE FROM t WHERE id > 280")
     #expect(try ReferenceDatabaseReader.rowCount(of: place.afterKill()) == "280")
-    withExtendedLifetime(registration) {}
   }
 }

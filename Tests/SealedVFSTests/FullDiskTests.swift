@@ -9,14 +9,13 @@ import Testing
 /// A disk that is full at one step of a transaction.
 @Suite struct FullDiskTests {
   @Test func `a full disk at any step is an error, and the next transaction works`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 50, mode: "WAL")
+    let place = try TemporaryDatabase.made(rowCount: 50, mode: "WAL")
     let image = try place.contents()
     for event in 0... {
-      let copy = try TemporaryDatabase()
+      let copy = TemporaryDatabase()
       for (name, bytes) in image { try copy.write(bytes, to: copy.directory.appending(name)) }
       let recorder = FileRecorder(fault: .failure(atEvent: event, .noSpace))
-      let registration = try copy.register(over: RecordingVFS(recorder).name)
+      try copy.register(over: RecordingVFS(recorder).name)
       let connection = try copy.open()
       do {
         try connection.fill(20, from: 100)
@@ -31,7 +30,6 @@ import Testing
       #expect(try connection.integrity == "ok")
       let count = try #require(Int(try connection.rowCount ?? ""))
       #expect(count == 70 || count == 90)
-      withExtendedLifetime(registration) {}
     }
   }
 
@@ -39,8 +37,8 @@ import Testing
   ///
   /// SQLite adds a region for frame 4063, after it has written all frames.
   @Test func `a commit that is in the log is never reported as SQLITE_FULL`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register(over: FullDiskVFS.register(hasRoomForOneRegion: true))
+    let place = TemporaryDatabase()
+    try place.register(over: FullDiskVFS.register(hasRoomForOneRegion: true))
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA cache_size = 9000")
     try connection.run("CREATE TABLE large (bytes BLOB)")
@@ -49,6 +47,5 @@ import Testing
     }
     #expect(failure?.primaryCode == SQLITE_IOERR)
     #expect(try place.afterKill().query("SELECT count(*) FROM large") == "1")
-    withExtendedLifetime(registration) {}
   }
 }

@@ -1,4 +1,3 @@
-import CSQLite
 import Foundation
 import SealedVFS
 import SystemPackage
@@ -10,16 +9,13 @@ import Testing
   private func killedTransaction(pragmas: String = "") throws -> (
     place: TemporaryDatabase, rows: [String]
   ) {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 600)
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = try TemporaryDatabase.made(rowCount: 600)
+    let connection = try place.connect()
     let rows = try connection.run("SELECT text FROM t ORDER BY id")
     try connection.run("\(pragmas); PRAGMA cache_size = 5; BEGIN")
     try connection.run("UPDATE t SET text = replace(text, 'canary', 'secret') WHERE id % 3 = 0")
     try connection.run("UPDATE t SET text = text || '!' WHERE id % 5 = 0")
     let killed = try place.afterKill()
-    withExtendedLifetime(registration) {}
     return (killed, rows)
   }
 
@@ -33,20 +29,17 @@ import Testing
     let journal = try killed.bytes(killed.journal)
     #expect(journal.count > 3 * 4104)
     #expect(journal[0] == 0)
-    let registration = try killed.register()
-    let connection = try killed.open()
+    let connection = try killed.connect()
     let restored = try connection.run("SELECT text FROM t ORDER BY id")
     let isSame = restored == rows
     #expect(isSame)
     #expect(try connection.integrity == "ok")
-    withExtendedLifetime(registration) {}
   }
 
   @Test(arguments: ["DELETE", "TRUNCATE", "PERSIST"])
   func `commits, rollbacks and savepoints work in every journal mode`(mode: String) throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = TemporaryDatabase()
+    let connection = try place.connect()
     try connection.run("PRAGMA journal_mode = \(mode); PRAGMA cache_size = 5")
     try connection.fill(300)
     for round in 0..<3 {
@@ -57,7 +50,6 @@ import Testing
     }
     #expect(try connection.first("SELECT count(*) FROM t WHERE text LIKE '%a0a1a2'") == "300")
     #expect(try connection.integrity == "ok")
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `a journal contains neither plaintext nor SQLite's checksums`() throws {
@@ -74,9 +66,7 @@ import Testing
   }
 
   @Test(arguments: [600, 4200, 5000, 20, 40, 60])
-  func `a damaged hot journal is an error, and the journal is kept unchanged`(
-    offset: Int
-  ) throws {
+  func `a damaged hot journal is an error, and the journal is kept unchanged`(offset: Int) throws {
     let (killed, _) = try killedTransaction()
     try killed.change(killed.journal) { $0[offset] ^= 4 }
     let before = try killed.contents()
@@ -91,25 +81,22 @@ import Testing
 
   @Test func `records that were never synchronized end a journal without an error`() throws {
     // The power cut came before SQLite changed the database: the journal's tail is torn.
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 600)
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = try TemporaryDatabase.made(rowCount: 600)
+    let connection = try place.connect()
     let rows = try connection.run("SELECT text FROM t ORDER BY id")
     try connection.run("PRAGMA synchronous = OFF; PRAGMA cache_size = 2000; BEGIN")
     try connection.run("UPDATE t SET text = text || '!'")
     let killed = try place.afterKill()
     let last = try killed.bytes(killed.journal).count - 4104
     try killed.change(killed.journal) { $0[last + 2000] ^= 1 }
-    let other = try killed.register()
+    try killed.register()
     let restored = try killed.open().run("SELECT text FROM t ORDER BY id")
     let isSame = restored == rows
     #expect(isSame)
-    withExtendedLifetime((registration, other)) {}
   }
 
   @Test func `a plain journal beside the database is refused and not changed`() throws {
-    let (place, plain) = (try TemporaryDatabase(), try TemporaryDatabase())
+    let (place, plain) = (TemporaryDatabase(), TemporaryDatabase())
     try place.makeDatabase()
     let connection = try plain.open()
     try connection.fill(600)
@@ -125,11 +112,11 @@ import Testing
 
   @Test(arguments: [true, false])
   func `a transaction over two sealed databases is atomic`(isCommitted: Bool) throws {
-    let (first, second) = (try TemporaryDatabase(), try TemporaryDatabase())
+    let (first, second) = (TemporaryDatabase(), TemporaryDatabase())
     try first.makeDatabase()
     try second.makeDatabase()
-    let registrations = (try first.register(), try second.register())
-    let connection = try first.open()
+    try second.register()
+    let connection = try first.connect()
     try connection.run("ATTACH '\(second.database)' AS s; PRAGMA cache_size = 5; BEGIN")
     try connection.run("UPDATE main.t SET text = text || '!'; UPDATE s.t SET text = text || '!'")
     if isCommitted {
@@ -141,35 +128,30 @@ import Testing
       #expect(try killed.0.query("SELECT count(*) FROM t WHERE text LIKE '%!'") == "0")
       #expect(try killed.1.query("SELECT count(*) FROM t WHERE text LIKE '%!'") == "0")
     }
-    withExtendedLifetime(registrations) {}
   }
 
   @Test func `VACUUM rewrites a database and leaves no plaintext`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 900)
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = try TemporaryDatabase.made(rowCount: 900)
+    let connection = try place.connect()
     try connection.run("DELETE FROM t WHERE id > 100; VACUUM")
     #expect(try connection.rowCount == "100")
     #expect(try connection.integrity == "ok")
     connection.close()
     let bytes = try place.bytes(place.database)
     #expect(bytes.count < 20 * 4096 && !bytes.contains(text: "canary"))
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `an idle connection to a replaced file neither reads it nor rolls back into it`()
     throws
   {
-    let (place, other) = (try TemporaryDatabase(), try TemporaryDatabase())
+    let (place, other) = (TemporaryDatabase(), TemporaryDatabase())
     try place.makeDatabase()
     let registration = try place.register()
     let idle = try place.open()
     #expect(try idle.rowCount == "300")
     try other.makeDatabase(rowCount: 5)
     try FileManager.default.removeItem(atPath: place.database.string)
-    try FileManager.default.moveItem(
-      atPath: other.database.string, toPath: place.database.string)
+    try FileManager.default.moveItem(atPath: other.database.string, toPath: place.database.string)
     #expect(throws: SQLiteFailure.self) { try idle.rowCount }
     #expect(throws: SQLiteFailure.self) { try idle.run("DELETE FROM t") }
     #expect(registration.fault?.code == .fileReplaced)
@@ -179,16 +161,14 @@ import Testing
   func `a connection that kept its lock writes no log or journal for a replaced file`(
     statement: String
   ) throws {
-    let (place, other) = (try TemporaryDatabase(), try TemporaryDatabase())
+    let (place, other) = (TemporaryDatabase(), TemporaryDatabase())
     try place.makeDatabase()
     try other.makeDatabase(rowCount: 5)
-    let registration = try place.register()
-    let idle = try place.open()
+    let idle = try place.connect()
     try idle.run("PRAGMA locking_mode = EXCLUSIVE")
     #expect(try idle.rowCount == "300")
     try FileManager.default.removeItem(atPath: place.database.string)
-    try FileManager.default.moveItem(
-      atPath: other.database.string, toPath: place.database.string)
+    try FileManager.default.moveItem(atPath: other.database.string, toPath: place.database.string)
     #expect(throws: SQLiteFailure.self) {
       try idle.run(statement)
       try idle.run("DELETE FROM t WHERE id = 1")
@@ -196,6 +176,5 @@ import Testing
     #expect(place.fileNames == ["test.db"])
     idle.close()
     #expect(try place.query("SELECT count(*) FROM t") == "5")
-    withExtendedLifetime(registration) {}
   }
 }

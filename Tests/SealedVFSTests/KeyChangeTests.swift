@@ -1,8 +1,8 @@
-import CSQLite
 import FaultVFS
 import FileLayer
 import FileRecording
 import Foundation
+import Glibc
 import SealedVFS
 import SystemPackage
 import Testing
@@ -25,9 +25,7 @@ import VaultCrypto
   private func state(
     _ place: TemporaryDatabase, _ keyBytes: [UInt8] = TemporaryDatabase.otherKeyBytes
   ) throws -> String {
-    let registration = try place.register(keyBytes)
-    return try withExtendedLifetime(registration) {
-      let connection = try place.open()
+    try place.withConnection(keyBytes) { connection in
       #expect(try connection.integrity == "ok")
       return "\(try connection.rowCount ?? "") \(try connection.first("PRAGMA journal_mode") ?? "")"
     }
@@ -37,8 +35,7 @@ import VaultCrypto
     throws
   {
     for mode in ["WAL", "DELETE"] {
-      let place = try TemporaryDatabase()
-      try place.makeDatabase(mode: mode)
+      let place = try TemporaryDatabase.made(mode: mode)
       let before = try SealedVFS.inspect(place.database)
       try changeKey(place)
       guard case .sealed(let old) = before,
@@ -77,27 +74,23 @@ import VaultCrypto
     throws
   {
     for mode in ["WAL", "DELETE"] {
-      let place = try TemporaryDatabase()
-      try place.makeDatabase(mode: mode)
-      let registration = try place.register()
-      let other = try place.open()
+      let place = try TemporaryDatabase.made(mode: mode)
+      let other = try place.connect()
       // In rollback mode an idle connection holds no lock, and finds the file moved afterwards.
       try other.run(mode == "WAL" ? "SELECT count(*) FROM t" : "BEGIN; SELECT count(*) FROM t")
       let failure = #expect(throws: SealedDatabaseError.self) { try changeKey(place) }
       #expect(failure?.code == .busy)
       #expect(try other.first("SELECT count(*) FROM t") == "300")
       other.close()
-      withExtendedLifetime(registration) {}
       #expect(try state(place, TemporaryDatabase.keyBytes) == "300 \(mode.lowercased())")
     }
   }
 
   @Test func `a key change waits for other connections to close`() async throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(mode: "WAL")
+    let place = try TemporaryDatabase.made(mode: "WAL")
     let isOpen = DispatchSemaphore(value: 0)
     let path = place.database.string
-    let registration = try place.register()
+    try place.register()
     Thread {
       let other = try? Connection(path)
       _ = try? other?.run("SELECT count(*) FROM t")
@@ -107,7 +100,6 @@ import VaultCrypto
     }.start()
     isOpen.wait()
     try changeKey(place, busyTimeout: .seconds(20))
-    withExtendedLifetime(registration) {}
     #expect(try state(place) == "300 wal")
   }
 
@@ -132,8 +124,7 @@ import VaultCrypto
   }
 
   @Test func `a key change to the same key is refused and changes nothing`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(mode: "WAL")
+    let place = try TemporaryDatabase.made(mode: "WAL")
     let before = try place.contents()
     let failure = #expect(throws: SealedDatabaseError.self) {
       try SealedVFS.reencrypt(
@@ -148,8 +139,7 @@ import VaultCrypto
   }
 
   @Test func `a damaged page stops a key change, and the database is not changed`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(mode: "WAL")
+    let place = try TemporaryDatabase.made(mode: "WAL")
     try place.change(place.database) { $0[5 * 4096 + 77] ^= 1 }
     let before = try place.contents()
     let failure = #expect(throws: SealedDatabaseError.self) { try changeKey(place) }
@@ -158,11 +148,8 @@ import VaultCrypto
     #expect(try place.changes(since: before).isEmpty)
   }
 
-  @Test func `a key change refuses a truncated file, and drops bytes after the database`()
-    throws
-  {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(mode: "WAL")
+  @Test func `a key change refuses a truncated file, and drops bytes after the database`() throws {
+    let place = try TemporaryDatabase.made(mode: "WAL")
     let whole = try place.bytes(place.database)
     try place.change(place.database) { $0.removeLast(4096) }
     let failure = #expect(throws: SealedDatabaseError.self) { try changeKey(place) }
@@ -174,8 +161,7 @@ import VaultCrypto
   }
 
   @Test func `a key change's progress counts every page`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 12_000)
+    let place = try TemporaryDatabase.made(rowCount: 12_000)
     let pageCount = try place.bytes(place.database).count / 4096
     #expect(pageCount > 600)
     var seen: [PageProgress] = []
@@ -188,14 +174,11 @@ import VaultCrypto
   }
 
   @Test func `releasing the old file after a key change keeps the new file's log`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(mode: "WAL")
+    let place = try TemporaryDatabase.made(mode: "WAL")
     var exclusive: ExclusiveConnection? = try ExclusiveConnection(
       to: place.database, key: TemporaryDatabase.key())
     try exclusive?.reencrypt(to: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes))
-    let registration = try place.register(TemporaryDatabase.otherKeyBytes)
-    try withExtendedLifetime(registration) {
-      let connection = try place.open()
+    try place.withConnection(TemporaryDatabase.otherKeyBytes) { connection in
       try connection.fill(10, from: 1000)
       #expect(place.exists(place.log))
       exclusive = nil
@@ -210,10 +193,9 @@ import VaultCrypto
   @Test func `a full disk during a key change leaves one key, all rows and the journal mode`()
     throws
   {
-    let origin = try TemporaryDatabase()
-    try origin.makeDatabase(mode: "WAL")
+    let origin = try TemporaryDatabase.made(mode: "WAL")
     for event in 0... {
-      let place = try TemporaryDatabase()
+      let place = TemporaryDatabase()
       try origin.copy(to: place)
       let recorder = FileRecorder(fault: .failure(atEvent: event, .noSpace))
       let vfs = RecordingVFS(recorder)
@@ -242,5 +224,20 @@ import VaultCrypto
       // Only a write can report a full disk.
       #expect([nil, .diskFull, .inputOutput].contains(code), "full at \(event)")
     }
+  }
+}
+
+/// Drops root's privileges for files in one thread, so that tests can check missing permissions.
+private enum FileUser {
+  // setfsuid(2), which the module of the C library lacks.
+  private typealias SetFileUser = @convention(c) (uid_t) -> Int32
+
+  /// Runs a body whose files are opened as the user 65534; only the calling thread changes.
+  static func withoutPrivileges<R>(_ body: () throws -> R) throws -> R {
+    guard geteuid() == 0, let symbol = dlsym(nil, "setfsuid") else { return try body() }
+    let setFileUser = unsafeBitCast(symbol, to: SetFileUser.self)
+    _ = setFileUser(65534)
+    defer { _ = setFileUser(0) }
+    return try body()
   }
 }

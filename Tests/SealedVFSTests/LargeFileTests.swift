@@ -1,4 +1,3 @@
-import CSQLite
 import Foundation
 import SealedVFS
 import SystemPackage
@@ -91,11 +90,10 @@ import Testing
       Self.freeByteCount >= 4 * Self.gibibyte
     })
   func `a database past the lock bytes at 1 GiB is written, rolled back and read`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
+    let place = TemporaryDatabase()
+    try place.register()
     let rowCount = try makeDatabase(place, byteCount: Self.gibibyte + (20 << 20))
     try work(on: place, past: Self.gibibyte + (4 << 20), rowCount: rowCount)
-    withExtendedLifetime(registration) {}
   }
 
   @Test(
@@ -103,11 +101,10 @@ import Testing
       ProcessInfo.processInfo.environment["DATAVAULT_LARGE_FILES"] == "1"
     })
   func `a database past 4 GiB is written, rolled back and read`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
+    let place = TemporaryDatabase()
+    try place.register()
     let rowCount = try makeDatabase(place, byteCount: 4 * Self.gibibyte + (40 << 20))
     try work(on: place, past: 4 * Self.gibibyte + (4 << 20), rowCount: rowCount)
     try verify(place, damagedAt: 4 * Self.gibibyte + (8 << 20))
-    withExtendedLifetime(registration) {}
   }
 }

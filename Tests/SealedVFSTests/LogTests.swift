@@ -8,13 +8,10 @@ import Testing
 @Suite struct LogTests {
   /// The files after transactions of 10 rows each have been committed into the log.
   private func killedLog(commits: Int) throws -> TemporaryDatabase {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     for commit in 0..<commits { try connection.fill(10, from: commit * 10 + 1) }
     let killed = try place.afterKill()
-    withExtendedLifetime(registration) {}
     return killed
   }
 
@@ -105,9 +102,7 @@ import Testing
     "BEGIN; UPDATE t SET text = text || 'x'; UPDATE t SET text = text || 'z'",
   ])
   func `frames of a transaction that did not commit are not reported`(sql: String) throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let (place, connection) = try TemporaryDatabase.connected()
     try connection.run(
       "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = 5")
     try connection.fill(2000)
@@ -119,7 +114,6 @@ import Testing
     let other = try killed.register()
     #expect(try killed.open().rowCount == "2000")
     #expect(other.discardedLogTail == nil)
-    withExtendedLifetime(registration) {}
   }
 
   @Test(arguments: [1, 13, 18, 22, 26, 31])
@@ -138,10 +132,8 @@ import Testing
   }
 
   @Test func `a database with a torn page 1 opens if the log has a good copy`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(mode: "WAL")
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = try TemporaryDatabase.made(mode: "WAL")
+    let connection = try place.connect()
     try connection.run(
       "PRAGMA wal_autocheckpoint = 0; CREATE TABLE u (a); INSERT INTO u VALUES (1)")
     let killed = try place.afterKill()
@@ -157,13 +149,10 @@ import Testing
     let other = try lost.register()
     #expect(throws: SQLiteFailure.self) { try lost.open().run("SELECT * FROM u") }
     #expect(other.fault?.code == .damagedPage && other.fault?.pageNumber == 1)
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `pages written again within a transaction survive a kill after its commit`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let (place, connection) = try TemporaryDatabase.connected()
     try connection.run(
       "PRAGMA journal_mode = WAL; PRAGMA cache_size = 5; PRAGMA wal_autocheckpoint = 0; BEGIN")
     try connection.fill(500)
@@ -177,11 +166,10 @@ import Testing
     #expect(try connection.first("SELECT count(*) FROM t WHERE text LIKE '%x'") == "0")
     let after = try place.afterKill()
     #expect(try after.query("SELECT count(*) FROM t WHERE text LIKE '%x'") == "0")
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `a frame moved to another place is an error, never another page's rows`() throws {
-    let place = try TemporaryDatabase()
+    let place = TemporaryDatabase()
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
@@ -219,10 +207,8 @@ import Testing
   }
 
   @Test func `a checkpoint copies sealed pages unchanged`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(mode: "WAL")
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = try TemporaryDatabase.made(mode: "WAL")
+    let connection = try place.connect()
     try connection.run("PRAGMA wal_autocheckpoint = 0; UPDATE t SET text = text || '!'")
     let before = try place.afterKill()
     try connection.run("PRAGMA wal_checkpoint(FULL)")
@@ -241,14 +227,12 @@ import Testing
       #expect(isCopy, "page \(number)")
     }
     #expect(try connection.integrity == "ok")
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `a damaged page in the log stops the checkpoint before it reaches the database`()
     throws
   {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(mode: "WAL")
+    let place = try TemporaryDatabase.made(mode: "WAL")
     let registration = try place.register()
     let connection = try place.open()
     try connection.run("PRAGMA wal_autocheckpoint = 0; UPDATE t SET text = text || '!'")
@@ -262,7 +246,7 @@ import Testing
   }
 
   @Test func `a plain log beside the database is refused and not changed`() throws {
-    let (place, plain) = (try TemporaryDatabase(), try TemporaryDatabase())
+    let (place, plain) = (TemporaryDatabase(), TemporaryDatabase())
     try place.makeDatabase(mode: "WAL")
     let connection = try plain.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
@@ -277,16 +261,14 @@ import Testing
   }
 
   @Test func `a log is not opened for a file that was replaced`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase()
+    let place = try TemporaryDatabase.made()
     let registration = try place.register()
     let idle = try place.open()
     #expect(try idle.rowCount == "300")
     // Another program replaces the file by a new one with a log, as a key change does.
-    let other = try TemporaryDatabase()
+    let other = TemporaryDatabase()
     try other.write(try place.afterKill().bytes(place.database), to: other.database)
-    let fresh = try other.register()
-    let writer = try other.open()
+    let writer = try other.connect()
     try writer.run("PRAGMA journal_mode = WAL; DELETE FROM t")
     let image = try other.afterKill()
     try image.copy(to: place)
@@ -296,12 +278,11 @@ import Testing
     #expect(registration.fault?.code == .fileReplaced)
     let isUntouched = try place.bytes(place.log) == image.bytes(image.log)
     #expect(isUntouched)
-    withExtendedLifetime(fresh) {}
   }
 
   @Test func `two connections share one log across its restarts`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
+    let place = TemporaryDatabase()
+    try place.register()
     let (first, second) = (try place.open(), try place.open())
     try first.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 20")
     for round in 0..<40 {
@@ -311,12 +292,11 @@ import Testing
       #expect(try reader.rowCount == "\((round + 1) * 20)")
     }
     #expect(try first.integrity == "ok")
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `exclusive locking works without a shared-memory index`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
+    let place = TemporaryDatabase()
+    try place.register()
     do {
       let connection = try place.open()
       try connection.run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL")
@@ -327,13 +307,10 @@ import Testing
       let killed = try place.afterKill()
       #expect(try killed.query("SELECT count(*) FROM t WHERE text LIKE '%z'") == "400")
     }
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `a page that is in neither file nor log is an error, not a page of zeros`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let (place, connection) = try TemporaryDatabase.connected()
     // The row has many pages: zeros for the last one would look like its contents.
     try connection.run(
       """
@@ -348,6 +325,5 @@ import Testing
     let reader = try killed.open()
     #expect(throws: SQLiteFailure.self) { try reader.run("SELECT text FROM t") }
     #expect(other.fault?.code == .truncated)
-    withExtendedLifetime(registration) {}
   }
 }

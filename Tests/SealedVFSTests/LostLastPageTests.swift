@@ -12,10 +12,8 @@ import Testing
   private func killedTransaction(
     setup: String, change: String = ""
   ) throws -> (place: TemporaryDatabase, pageCount: Int) {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 300)
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = try TemporaryDatabase.made(rowCount: 300)
+    let connection = try place.connect()
     try connection.run("CREATE TABLE last (x); \(setup)")
     let pageCount = try #require(Int(try connection.first("PRAGMA page_count") ?? ""))
     // Of the same length: the file does not grow.
@@ -24,7 +22,6 @@ import Testing
     )
     let killed = try place.afterKill()
     #expect(try killed.bytes(killed.database).count == pageCount * 4096)
-    withExtendedLifetime(registration) {}
     return (killed, pageCount)
   }
 
@@ -74,12 +71,11 @@ import Testing
     #expect(try verify(place).isClean)
     let otherKey = TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes)
     try SealedVFS.reencrypt(place.database, from: TemporaryDatabase.key(), to: otherKey)
-    let registration = try place.register(TemporaryDatabase.otherKeyBytes)
+    try place.register(TemporaryDatabase.otherKeyBytes)
     let connection = try place.open()
     try connection.fill(100, from: 1000)  // takes the free pages into use again
     #expect(try connection.integrity == "ok")
     #expect(try connection.rowCount == "400")
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `a page of zeros that a transaction wrote is sealed, and is rolled back to`() throws {

@@ -35,13 +35,10 @@ import VaultCrypto
     }
   }
 
-  @Test
-  func `only a page that a checkpoint copies repeats a nonce in a large workload`()
-    throws
-  {
-    let place = try TemporaryDatabase()
+  @Test func `only a page that a checkpoint copies repeats a nonce in a large workload`() throws {
+    let place = TemporaryDatabase()
     let recorder = FileRecorder()
-    let registration = try place.register(over: RecordingVFS(recorder).name)
+    try place.register(over: RecordingVFS(recorder).name)
     let (first, second) = (try place.open(), try place.open())
     for mode in ["DELETE", "WAL", "TRUNCATE", "WAL"] {
       second.close()
@@ -82,7 +79,6 @@ import VaultCrypto
     #expect(ledger.copyCount > 50)  // checkpoints
     #expect(ledger.repeatCount == 0)
     #expect(ledger.runCount > 48)
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `a new nonce prefix is drawn after the last nonce of a prefix`() {
@@ -110,7 +106,7 @@ import VaultCrypto
     private let registration: KeyRegistration
 
     init() throws {
-      place = try TemporaryDatabase()
+      place = TemporaryDatabase()
       try place.makeDatabase(mode: "WAL")
       registration = try place.register()
       connection = try place.open()

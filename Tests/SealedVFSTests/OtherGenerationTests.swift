@@ -5,16 +5,9 @@ import Testing
 @Suite struct OtherGenerationTests {
   /// A database killed after three commits into a log.
   private func killed(afterwards sql: String = "") throws -> TemporaryDatabase {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    return try withExtendedLifetime(registration) {
-      let connection = try place.open()
-      try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
-      try connection.fill(60)
-      try connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    try .killed { connection in
       for commit in 1...3 { try connection.fill(10, from: 60 + commit * 10) }
       try connection.run(sql)
-      return try place.afterKill()
     }
   }
 
@@ -25,9 +18,7 @@ import Testing
   }
 
   @Test(arguments: [3, 16, 19, 23])
-  func `verify reports commits that a changed log header hides`(
-    byte: Int
-  ) throws {
+  func `verify reports commits that a changed log header hides`(byte: Int) throws {
     let place = try killed()
     let whole = try log(place)
     #expect(whole.committedFrameCount > 0 && whole.otherGeneration == nil)
@@ -43,10 +34,7 @@ import Testing
     #expect(try place.query("SELECT count(*) FROM t") == "60")
   }
 
-  @Test
-  func `verify reports no hidden commits if the database holds all frames`()
-    throws
-  {
+  @Test func `verify reports no hidden commits if the database holds all frames`() throws {
     let place = try killed(afterwards: "PRAGMA wal_checkpoint(FULL)")
     try place.changeLogHeader { $0[19] ^= 1 }
     let found = try log(place)
@@ -54,10 +42,7 @@ import Testing
     #expect(found.otherGeneration == nil)
   }
 
-  @Test
-  func `verify does not report a generation that a power cut left half overwritten`()
-    throws
-  {
+  @Test func `verify does not report a generation that a power cut left half overwritten`() throws {
     let place = try killed(afterwards: "PRAGMA wal_checkpoint(FULL)")
     let whole = try log(place)
     // The next generation's header and some sectors of its frames reached the disk, none of their headers.

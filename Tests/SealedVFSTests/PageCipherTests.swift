@@ -38,8 +38,7 @@ import VaultCrypto
     var opened = [UInt8](repeating: 0xEE, count: 4096)
     let isOpen = sealed.withUnsafeBytes { source in
       opened.withUnsafeMutableBytes { target in
-        (cipher ?? self.cipher).open(
-          source.baseAddress!, number: number, into: target.baseAddress!)
+        (cipher ?? self.cipher).open(source.baseAddress!, number: number, into: target.baseAddress!)
       }
     }
     if !isOpen { #expect(opened.allSatisfy { $0 == 0 }) }
@@ -192,9 +191,7 @@ import VaultCrypto
   func `every transaction begins a new run of nonces, and no nonce repeats`(
     synchronous: String
   ) throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.run("PRAGMA synchronous = \(synchronous)")
     for commit in 0..<20 { try connection.fill(15, from: commit * 15 + 1) }
@@ -211,6 +208,5 @@ import VaultCrypto
       let isNext = after.nonce == successor(of: before.nonce)
       #expect(isNext == !before.commits)
     }
-    withExtendedLifetime(registration) {}
   }
 }

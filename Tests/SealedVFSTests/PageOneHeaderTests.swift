@@ -6,15 +6,8 @@ import Testing
 @Suite struct PageOneHeaderTests {
   /// A database killed with several copies of page 1 in its log.
   private func killedInLogMode() throws -> TemporaryDatabase {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    return try withExtendedLifetime(registration) {
-      let connection = try place.open()
-      try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
-      try connection.fill(60)
-      try connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    try .killed { connection in
       for name in ["a", "b", "c"] { try connection.run("CREATE TABLE \(name) (x)") }
-      return try place.afterKill()
     }
   }
 
@@ -36,8 +29,7 @@ import Testing
       #expect(try ReferenceDatabaseReader.rowCount(of: place) == "60")
     }
 
-    let registration = try place.register()
-    let connection = try place.open()
+    let connection = try place.connect()
     try connection.run("INSERT INTO a VALUES (1); PRAGMA wal_checkpoint(TRUNCATE)")
     #expect(try connection.rowCount == "60")
     connection.close()
@@ -45,20 +37,16 @@ import Testing
     let after = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
     #expect(after.isClean && after.log.changedHeaderFrames.isEmpty)
     #expect(try place.query("SELECT count(*) FROM a") == "1")
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `a rollback writes the file's own header, not the one in the journal's record`()
     throws
   {
-    let written = try TemporaryDatabase()
-    let writing = try written.register()
-    let connection = try written.open()
+    let (written, connection) = try TemporaryDatabase.connected()
     try connection.fill(300)
     try connection.run(
       "PRAGMA cache_size = 1; BEGIN; CREATE TABLE more (x); UPDATE t SET text = text || '!'")
     let place = try written.afterKill()
-    withExtendedLifetime(writing) {}
     let header = try place.bytes(place.database)[..<16]
     let journal = try place.bytes(place.journal)
     let record = try #require(

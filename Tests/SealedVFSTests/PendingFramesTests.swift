@@ -10,23 +10,19 @@ import Testing
 @Suite struct PendingFramesTests {
   /// A connection in WAL mode with a small cache, from which pages are spilled during a
   /// transaction.
-  private static func spilling(synchronous: String) throws -> (
-    TemporaryDatabase, KeyRegistration, Connection
-  ) {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+  private static func spilling(synchronous: String) throws -> (TemporaryDatabase, Connection) {
+    let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.run("PRAGMA synchronous = \(synchronous); PRAGMA cache_size = 10")
     try connection.fill(400)
-    return (place, registration, connection)
+    return (place, connection)
   }
 
   @Test(arguments: ["OFF", "NORMAL", "FULL"])
   func `a commit is in the log when it returns, also with recomputed checksums`(
     synchronous: String
   ) throws {
-    let (place, registration, connection) = try Self.spilling(synchronous: synchronous)
+    let (place, connection) = try Self.spilling(synchronous: synchronous)
     for mark in ["a", "b", "c"] {
       // Pages are written twice within the transaction, so that SQLite computes checksums again.
       try connection.run(
@@ -37,14 +33,11 @@ import Testing
       #expect(try killed.query("SELECT count(*) FROM t WHERE text LIKE '%\(mark)'") == "400")
       #expect(try killed.query("PRAGMA integrity_check") == "ok")
     }
-    withExtendedLifetime(registration) {}
   }
 
   @Test(arguments: ["ROLLBACK", "ROLLBACK TO s; RELEASE s; ROLLBACK"])
-  func `rolled-back frames never overwrite the next writer's frames`(
-    undoing: String
-  ) throws {
-    let (place, registration, first) = try Self.spilling(synchronous: "OFF")
+  func `rolled-back frames never overwrite the next writer's frames`(undoing: String) throws {
+    let (place, first) = try Self.spilling(synchronous: "OFF")
     let second = try place.open()
     try second.run("PRAGMA synchronous = OFF")
     for round in 1...12 {
@@ -59,18 +52,16 @@ import Testing
       #expect(try first.first("SELECT count(*) FROM t WHERE text = 'kept \(round)'") == "133")
       try first.run("UPDATE t SET text = text || '!' WHERE id = 1")
       let killed = try place.afterKill()
-      #expect(
-        try killed.query("SELECT count(*) FROM t WHERE text = 'kept \(round)'") == "133")
+      #expect(try killed.query("SELECT count(*) FROM t WHERE text = 'kept \(round)'") == "133")
       #expect(try killed.query("SELECT count(*) FROM t WHERE text LIKE '%lost%'") == "0")
       #expect(try killed.query("PRAGMA integrity_check") == "ok")
     }
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `a transaction of many pages reaches the log in few writes`() throws {
-    let place = try TemporaryDatabase()
+    let place = TemporaryDatabase()
     let recorder = FileRecorder()
-    let registration = try place.register(over: RecordingVFS(recorder).name)
+    try place.register(over: RecordingVFS(recorder).name)
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.fill(400)
@@ -87,7 +78,6 @@ import Testing
     #expect(writes.allSatisfy { $0 % 4120 == 0 })
     #expect(writes.reduce(0, +) == frameCount * 4120)
     #expect(writes.contains(16 * 4120))
-    withExtendedLifetime(registration) {}
   }
 
   /// A transaction that continues after its second statement failed.
@@ -108,10 +98,10 @@ import Testing
   private func transaction(
     _ statements: [String], cachedPageCount: Int, fullAt step: Int?
   ) throws -> Range<Int> {
-    let place = try TemporaryDatabase()
+    let place = TemporaryDatabase()
     let fault = step.map { FileRecorder.Fault.failure(atEvent: $0, .noSpace) }
     let recorder = FileRecorder(fault: fault)
-    let registration = try place.register(over: RecordingVFS(recorder).name)
+    try place.register(over: RecordingVFS(recorder).name)
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.run("PRAGMA synchronous = OFF; PRAGMA cache_size = \(cachedPageCount)")
@@ -126,13 +116,10 @@ import Testing
     #expect(try killed.query(question) == connection.first(question), "step \(step ?? -1)")
     #expect(try killed.query("PRAGMA integrity_check") == "ok", "step \(step ?? -1)")
     #expect(try connection.first("PRAGMA integrity_check") == "ok", "step \(step ?? -1)")
-    withExtendedLifetime(registration) {}
     return steps
   }
 
-  @Test func `a disk that is full for one step loses no frame of a later commit`()
-    throws
-  {
+  @Test func `a disk that is full for one step loses no frame of a later commit`() throws {
     let steps = try transaction(Self.statements, cachedPageCount: 10, fullAt: nil)
     #expect(steps.count > 10)
     for step in steps {

@@ -32,7 +32,7 @@ import Testing
 
   /// The canaries in the written bytes, and the number of these bytes.
   private static func search(isSealed: Bool) throws -> (found: Set<String>, byteCount: Int) {
-    let place = try TemporaryDatabase()
+    let place = TemporaryDatabase()
     let recorder = FileRecorder()
     let vfs = RecordingVFS(recorder).name
     let registration = isSealed ? try place.register(over: vfs) : nil

@@ -18,12 +18,8 @@ import Testing
   }
 
   @Test(arguments: ["WAL", "DELETE"])
-  func `two processes read each other's commits`(
-    mode: String
-  ) async throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+  func `two processes read each other's commits`(mode: String) async throws {
+    let (place, connection) = try TemporaryDatabase.connected()
     sqlite3_busy_timeout(connection.pointer, 20_000)
     try connection.run(
       "PRAGMA journal_mode = \(mode); CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)")
@@ -41,20 +37,13 @@ import Testing
     _ = await other
     #expect(try connection.rowCount == "151")
     #expect(try connection.integrity == "ok")
-    withExtendedLifetime(registration) {}
   }
 
   @Test(arguments: ["WAL", "DELETE"])
-  func `a killed process leaves exactly its committed rows`(
-    mode: String
-  ) async throws {
-    let place = try TemporaryDatabase()
-    do {
-      let registration = try place.register()
-      try place.open().run(
-        "PRAGMA journal_mode = \(mode); CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)")
-      withExtendedLifetime(registration) {}
-    }
+  func `a killed process leaves exactly its committed rows`(mode: String) async throws {
+    let place = TemporaryDatabase()
+    try place.connect().run(
+      "PRAGMA journal_mode = \(mode); CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)")
     let path = place.database.string
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       try ProcessTests.insert(path, from: 1, count: 30)
@@ -74,11 +63,9 @@ import Testing
     for (name, bytes) in try place.contents() where !name.hasSuffix("-shm") {
       #expect(!bytes.contains(text: "canary") && !bytes.contains(text: "CREATE TABLE"), "\(name)")
     }
-    let registration = try place.register()
-    let connection = try place.open()
+    let connection = try place.connect()
     #expect(try connection.rowCount == "30")
     #expect(try connection.first("SELECT count(*) FROM t WHERE text LIKE 'canary %'") == "30")
     #expect(try connection.integrity == "ok")
-    withExtendedLifetime(registration) {}
   }
 }

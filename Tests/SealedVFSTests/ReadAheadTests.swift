@@ -6,9 +6,8 @@ import Testing
   func `a scan sees commits made since the last scan, wherever that scan ended`(
     mode: String
   ) throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 600, mode: mode)
-    let registration = try place.register()
+    let place = try TemporaryDatabase.made(rowCount: 600, mode: mode)
+    try place.register()
     let (reader, writer) = (try place.open(), try place.open())
     try reader.run("PRAGMA cache_size = 1")
     for round in 0..<60 {
@@ -19,13 +18,11 @@ import Testing
       let found = try reader.first("SELECT count(*) FROM t WHERE text LIKE 'round \(round) %'")
       #expect(found == "600")
     }
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `a checkpoint copies pages that another connection wrote since the last one`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 600, mode: "WAL")
-    let registration = try place.register()
+    let place = try TemporaryDatabase.made(rowCount: 600, mode: "WAL")
+    try place.register()
     let (writer, checkpointer) = (try place.open(), try place.open())
     try writer.run("PRAGMA wal_autocheckpoint = 0; UPDATE t SET text = text || text")
     for round in 0..<20 {
@@ -38,6 +35,5 @@ import Testing
       #expect(
         try written.query("SELECT count(*) FROM t WHERE text LIKE 'round \(round) %'") == "150")
     }
-    withExtendedLifetime(registration) {}
   }
 }

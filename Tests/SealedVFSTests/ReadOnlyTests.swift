@@ -2,18 +2,16 @@ import CSQLite
 import Foundation
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 
 /// Connections that cannot write: by flag, by URI, by the file's or the directory's permissions.
 @Suite struct ReadOnlyTests {
   @Test(arguments: ["DELETE", "WAL"])
-  func `a read-only connection reads, and a write fails with SQLITE_READONLY`(
-    mode: String
-  ) throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(mode: mode)
+  func `a read-only connection reads, and a write fails with SQLITE_READONLY`(mode: String) throws {
+    let place = try TemporaryDatabase.made(mode: mode)
     let before = try place.contents()
-    let registration = try place.register()
+    try place.register()
     let reader = try place.open(flags: SQLITE_OPEN_READONLY)
     #expect(try reader.rowCount == "300")
     #expect(try reader.integrity == "ok")
@@ -22,20 +20,16 @@ import Testing
     reader.close()
     let isSame = try place.contents()["test.db"] == before["test.db"]
     #expect(isSame)
-    withExtendedLifetime(registration) {}
   }
 
   @Test(arguments: ["DELETE", "WAL"])
   func `an immutable file is read without log, journal or lock`(mode: String) throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(mode: mode)
-    let registration = try place.register()
-    let reader = try Connection(
-      "file:\(place.database)?immutable=1", flags: SQLITE_OPEN_READONLY)
+    let place = try TemporaryDatabase.made(mode: mode)
+    try place.register()
+    let reader = try Connection("file:\(place.database)?immutable=1", flags: SQLITE_OPEN_READONLY)
     #expect(SealedConnection.vfsName(of: reader.pointer) == "sealed")
     #expect(try reader.rowCount == "300")
     #expect(place.fileNames == ["test.db"])
-    withExtendedLifetime(registration) {}
   }
 
   /// The state of a database in a directory that cannot be written.
@@ -47,8 +41,8 @@ import Testing
   private static func make(_ situation: Situation, in place: TemporaryDatabase, isSealed: Bool)
     throws
   {
-    let source = try TemporaryDatabase()
-    let registration = isSealed ? try source.register() : nil
+    let source = TemporaryDatabase()
+    if isSealed { try source.register() }
     let connection = try source.open()
     try connection.run(
       "PRAGMA journal_mode = \(situation == .journalMode || situation == .hotJournal ? "DELETE" : "WAL")"
@@ -62,10 +56,8 @@ import Testing
     }
     try source.copy(to: place)
     if situation == .hotLogWithIndex {
-      _ = try Shell.run(
-        "/bin/cp", [source.database.string + "-shm", place.database.string + "-shm"])
+      try Program.copy(source.database.string + "-shm", to: place.database.string + "-shm")
     }
-    withExtendedLifetime(registration) {}
   }
 
   /// The answer to a reader without write permission: rows, or SQLite's result code.
@@ -75,8 +67,7 @@ import Testing
       ? try? SealedVFS.register(key: TemporaryDatabase.key(), at: FilePath(path)) : nil
     defer { withExtendedLifetime(registration) {} }
     do {
-      let reader = try Connection(
-        "file:\(path)\(options)", flags: SQLITE_OPEN_READWRITE)
+      let reader = try Connection("file:\(path)\(options)", flags: SQLITE_OPEN_READWRITE)
       let rows = try reader.first("SELECT count(*) FROM t") ?? "none"
       var answers = [rows]
       do {
@@ -95,7 +86,7 @@ import Testing
   func `a sealed database in a read-only directory behaves like a plain one`(
     situation: Situation, options: String
   ) async throws {
-    let (plain, sealed) = (try TemporaryDatabase(), try TemporaryDatabase())
+    let (plain, sealed) = (TemporaryDatabase(), TemporaryDatabase())
     for place in [plain, sealed] {
       try Self.make(situation, in: place, isSealed: place === sealed)
       for name in place.fileNames {

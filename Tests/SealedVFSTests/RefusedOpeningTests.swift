@@ -8,14 +8,11 @@ import Testing
 @Suite struct RefusedOpeningTests {
   /// The files after a kill that left a log with committed frames.
   private func killed(rowCount: Int = 300) throws -> TemporaryDatabase {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: rowCount, mode: "WAL")
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = try TemporaryDatabase.made(rowCount: rowCount, mode: "WAL")
+    let connection = try place.connect()
     try connection.run(
       "PRAGMA wal_autocheckpoint = 0; CREATE TABLE u (a); INSERT INTO u VALUES (1)")
     let killed = try place.afterKill()
-    withExtendedLifetime(registration) {}
     return killed
   }
 
@@ -23,8 +20,7 @@ import Testing
   func `a named pipe in the place of a log, index or journal is refused, and nothing waits for it`(
     suffix: String, mode: String
   ) throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(mode: mode)
+    let place = try TemporaryDatabase.made(mode: mode)
     try? FileManager.default.removeItem(atPath: place.log.string)
     let pipe = place.database.string + suffix
     #expect(mkfifo(pipe, 0o600) == 0)
@@ -73,10 +69,8 @@ import Testing
     statement: String
   ) throws {
     // The log holds no page 1: one row more changes a leaf.
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(mode: "WAL")
-    let registration = try place.register()
-    let writer = try place.open()
+    let place = try TemporaryDatabase.made(mode: "WAL")
+    let writer = try place.connect()
     try writer.run("PRAGMA wal_autocheckpoint = 0; UPDATE t SET text = 'x' WHERE id = 7")
     let killed = try place.afterKill()
     try killed.change(killed.database) { $0[2000] ^= 1 }
@@ -92,30 +86,24 @@ import Testing
     connection.close()
     let changes = try killed.changes(since: before)
     #expect(changes.isEmpty)
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `closing the last connection of an intact database checkpoints and deletes the log`()
     throws
   {
     let killed = try killed()
-    let registration = try killed.register()
-    let connection = try killed.open()
+    let connection = try killed.connect()
     #expect(try connection.rowCount == "300")
     #expect(connection.close() == SQLITE_OK)
     #expect(killed.fileNames == ["test.db"])
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `closing a new database checkpoints and deletes its first log`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA journal_mode = WAL")
     try connection.fill(10)
     connection.close()
     #expect(place.fileNames == ["test.db"])
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `a sparse log of one tebibyte does not delay the opening`() throws {
@@ -135,10 +123,8 @@ import Testing
 
   @Test func `a short file with its missing pages in the log is not reported as truncated`() throws
   {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 10, mode: "WAL")
-    let registration = try place.register()
-    let writer = try place.open()
+    let place = try TemporaryDatabase.made(rowCount: 10, mode: "WAL")
+    let writer = try place.connect()
     try writer.run("PRAGMA wal_autocheckpoint = 0")
     try writer.fill(600, from: 100)
     let cut = try place.afterKill()
@@ -151,13 +137,11 @@ import Testing
     #expect(try connection.rowCount == "610")
     #expect(try connection.integrity == "ok")
     #expect(other.fault == nil)
-    withExtendedLifetime(registration) {}
   }
 
   @Test(arguments: ["DELETE", "WAL"])
   func `a truncated file without a log is reported as truncated`(mode: String) throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(mode: mode)
+    let place = try TemporaryDatabase.made(mode: mode)
     try place.change(place.database) { $0.removeLast(4096) }
     let registration = try place.register()
     #expect(throws: SQLiteFailure.self) { try place.open().rowCount }
@@ -165,11 +149,9 @@ import Testing
   }
 
   @Test func `a disk without room for the log's index is reported as SQLITE_FULL`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(mode: "WAL")
-    let registration = try place.register(over: FullDiskVFS.register())
+    let place = try TemporaryDatabase.made(mode: "WAL")
+    try place.register(over: FullDiskVFS.register())
     let failure = #expect(throws: SQLiteFailure.self) { try place.open().rowCount }
     #expect(failure?.code == SQLITE_FULL)
-    withExtendedLifetime(registration) {}
   }
 }

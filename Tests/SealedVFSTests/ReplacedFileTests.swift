@@ -23,12 +23,10 @@ import Testing
 
   @Test(arguments: ["WAL", "DELETE"])
   func `the log or journal of the new file is neither used nor deleted`(mode: String) throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 600, mode: mode)
+    let place = try TemporaryDatabase.made(rowCount: 600, mode: mode)
     // A copy of the same database, with the same identity, killed in a transaction.
     let busy = try place.afterKill()
-    let busyRegistration = try busy.register()
-    let writer = try busy.open()
+    let writer = try busy.connect()
     try writer.run("PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = 5")
     try writer.run("UPDATE t SET text = 'new ' || id WHERE id < 100; BEGIN")
     try writer.run("UPDATE t SET text = replace(text, 'canary', 'secret')")
@@ -49,6 +47,5 @@ import Testing
     #expect(changes.isEmpty)
     #expect(try place.query("SELECT count(*) FROM t WHERE text LIKE 'new %'") == "99")
     #expect(try place.query("PRAGMA integrity_check") == "ok")
-    withExtendedLifetime(busyRegistration) {}
   }
 }

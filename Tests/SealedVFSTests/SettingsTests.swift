@@ -11,22 +11,18 @@ import Testing
   }
 
   @Test func `memory mapping stays off even on request`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = try TemporaryDatabase.made()
+    let connection = try place.connect()
     try connection.run("PRAGMA mmap_size = 268435456")
     #expect(try connection.first("PRAGMA mmap_size") ?? "0" == "0")
     #expect(control(connection, SQLITE_FCNTL_MMAP_SIZE, 1 << 28) == 0)
     #expect(try connection.rowCount == "300")
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `device characteristics come from an allow-list that includes safe overwrite`() throws
   {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = TemporaryDatabase()
+    let connection = try place.connect()
     try connection.fill(1)
     var memory: UnsafeMutablePointer<sqlite3_file>?
     sqlite3_file_control(connection.pointer, "main", SQLITE_FCNTL_FILE_POINTER, &memory)
@@ -34,38 +30,30 @@ import Testing
     #expect(methods.iVersion == 2)
     let answer = methods.xDeviceCharacteristics(memory)
     #expect(answer & SQLITE_IOCAP_POWERSAFE_OVERWRITE != 0)
-    #expect(
-      answer & ~(SQLITE_IOCAP_POWERSAFE_OVERWRITE | SQLITE_IOCAP_UNDELETABLE_WHEN_OPEN) == 0)
-    withExtendedLifetime(registration) {}
+    #expect(answer & ~(SQLITE_IOCAP_POWERSAFE_OVERWRITE | SQLITE_IOCAP_UNDELETABLE_WHEN_OPEN) == 0)
   }
 
   @Test func `a file grows by pages even if a chunk size is set`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let (place, connection) = try TemporaryDatabase.connected()
     var chunk: Int32 = 1 << 20
     sqlite3_file_control(connection.pointer, "main", SQLITE_FCNTL_CHUNK_SIZE, &chunk)
     try connection.fill(20)
     connection.close()
     #expect(try place.bytes(place.database).count < 1 << 17)
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `a connection opened after the registration's release is not sealed`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase()
-    var registration: KeyRegistration? = try place.register()
-    let connection = try place.open()
+    let place = try TemporaryDatabase.made()
+    let connection = try place.connect()
     #expect(try connection.rowCount == "300")
-    registration = nil
+    place.release()
     // The open connection holds the key itself; a new connection finds no key.
     #expect(try connection.rowCount == "300")
     #expect(throws: SQLiteFailure.self) { try place.open().rowCount }
-    #expect(registration == nil)
   }
 
   @Test func `register() refuses an invalid key, file id or VFS`() throws {
-    let place = try TemporaryDatabase()
+    let place = TemporaryDatabase()
     let failures = [
       #expect(throws: SealedDatabaseError.self) { try place.register([1, 2, 3]) },
       #expect(throws: SealedDatabaseError.self) { try place.register(over: "no such VFS") },

@@ -1,9 +1,10 @@
 import Foundation
 import SystemPackage
+import TestSupport
 import Testing
 
 /// A stock SQLite that opens our files must not change them; an earlier version deleted the log.
-@Suite(.enabled(if: Shell.stockSQLite != nil, "needs the sqlite3 shell (apt install sqlite3)"))
+@Suite(.enabled(if: Program.sqlite3 != nil, "needs the sqlite3 shell (apt install sqlite3)"))
 struct StockShellTests {
   private static let statements = [
     "SELECT count(*) FROM sqlite_master;", "PRAGMA integrity_check;", "PRAGMA journal_mode = WAL;",
@@ -12,38 +13,32 @@ struct StockShellTests {
   ]
 
   private func expectNoChange(_ place: TemporaryDatabase) throws {
-    let shell = try #require(Shell.stockSQLite)
+    let shell = try #require(Program.sqlite3)
     for statement in Self.statements {
       let before = try place.contents()
-      _ = try Shell.run(shell, [place.database.string, statement])
+      _ = try Program.run(shell, [place.database.string, statement])
       let changes = try place.changes(since: before)
       #expect(changes.isEmpty, "\(statement)")
     }
   }
 
   @Test func `the stock shell does not change a database with a hot log`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.fill(100)
     let killed = try place.afterKill()
     try expectNoChange(killed)
     #expect(try killed.query("SELECT count(*) FROM t") == "100")
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `the stock shell does not change a database with a hot journal`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = try TemporaryDatabase.made()
+    let connection = try place.connect()
     try connection.run("PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = upper(text) || '!'")
     let killed = try place.afterKill()
     #expect(try killed.bytes(killed.journal).count > 4096)
     try expectNoChange(killed)
     #expect(try killed.query("SELECT count(*) FROM t WHERE text LIKE '%!'") == "0")
     #expect(try killed.query("PRAGMA integrity_check") == "ok")
-    withExtendedLifetime(registration) {}
   }
 }

@@ -9,15 +9,12 @@ import Testing
 
   /// A database of 400 rows after a kill in a transaction that had changed some of them on disk.
   private func interrupted() throws -> TemporaryDatabase {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 400)
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = try TemporaryDatabase.made(rowCount: 400)
+    let connection = try place.connect()
     // The text keeps its length, so that half of the change leaves consistent pages, too.
     try connection.run(
       "PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = replace(text, 'canary', 'secret')")
     let killed = try place.afterKill()
-    withExtendedLifetime(registration) {}
     return killed
   }
 
@@ -99,9 +96,8 @@ import Testing
     let attributes = try FileManager.default.attributesOfItem(atPath: path)
     #expect(attributes[.type] as? FileAttributeType == .typeSymbolicLink)
 
-    let directory = try TemporaryDatabase().directory.string + "-mj000000900"
-    try FileManager.default.createDirectory(
-      atPath: directory, withIntermediateDirectories: false)
+    let directory = TemporaryDatabase().directory.string + "-mj000000900"
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
     defer { try? FileManager.default.removeItem(atPath: directory) }
     try append(pointerTo: directory, other)
     try expectRefusal(other)
@@ -182,9 +178,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `verify counts the records after a header that does not open`(
-    isZeroed: Bool
-  ) throws {
+  func `verify counts the records after a header that does not open`(isZeroed: Bool) throws {
     let place = try interrupted()
     let recordCount = try SealedVFS.verify(place.database, key: TemporaryDatabase.key()).journal
       .recordCount

@@ -5,6 +5,7 @@ import FileRecording
 import Foundation
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 
 /// Files without a name: sorters, statement journals, temporary tables, `VACUUM`'s copy.
@@ -13,7 +14,7 @@ import Testing
 
   @Test(arguments: 1...4)
   func `any bytes at any offset are read back as from an ordinary file`(seed: UInt64) throws {
-    var random = DamagedBytesTests.SeededGenerator(state: seed)
+    var random = SeededRandom(seed: seed)
     var expected: [UInt8] = []
     let file = try TemporaryHandle()
     // Sorters write pages, and journals write 4 and 4096 bytes in turn; some offsets leave gaps.
@@ -52,10 +53,8 @@ import Testing
   }
 
   @Test(arguments: Damage.allCases)
-  func `a changed block of a temporary file is an error, never other bytes`(
-    damage: Damage
-  ) throws {
-    let place = try TemporaryDatabase()
+  func `a changed block of a temporary file is an error, never other bytes`(damage: Damage) throws {
+    let place = TemporaryDatabase()
     let path = place.directory.appending("temporary")
     let file = try TemporaryHandle(path.string)
     for block in 0..<4 {
@@ -113,13 +112,12 @@ import Testing
   }
 
   @Test func `sorted, temporary and vacuumed rows never reach the disk as plaintext`() throws {
-    let place = try TemporaryDatabase()
+    let place = TemporaryDatabase()
     let recorder = FileRecorder()
     let recording = RecordingVFS(recorder)
     try SealedVFS.install(as: "sealed-\(recording.name)", over: recording.name)
-    let registration = try place.register(over: recording.name)
-    let connection = try Connection(
-      place.database.string, vfs: "sealed-\(recording.name)")
+    try place.register(over: recording.name)
+    let connection = try Connection(place.database.string, vfs: "sealed-\(recording.name)")
     try connection.run(Self.workload)
     // SQLite undoes a statement that fails at its last row from the statement journal.
     try connection.run("BEGIN; PRAGMA cache_size = 10")
@@ -138,11 +136,10 @@ import Testing
     let all = unnamed + writes(recorder.events, unnamed: false)
     #expect(!all.contains { $0.contains(text: "canary") || $0.contains(text: "CREATE") })
     #expect(Set(unnamed.map { Array($0[4096..<4120]) }).count == unnamed.count)
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `the same work on a plain file writes its rows as plaintext`() throws {
-    let place = try TemporaryDatabase()
+    let place = TemporaryDatabase()
     let recorder = FileRecorder()
     let connection = try Connection(place.database.string, vfs: RecordingVFS(recorder).name)
     try connection.run(Self.workload)
@@ -150,12 +147,11 @@ import Testing
   }
 
   @Test func `temporary files of a plain database are sealed, too`() throws {
-    let place = try TemporaryDatabase()
+    let place = TemporaryDatabase()
     let recorder = FileRecorder()
     let recording = RecordingVFS(recorder)
     try SealedVFS.install(as: "sealed-\(recording.name)", over: recording.name)
-    let connection = try Connection(
-      place.database.string, vfs: "sealed-\(recording.name)")
+    let connection = try Connection(place.database.string, vfs: "sealed-\(recording.name)")
     try connection.run("PRAGMA page_size = 1024; \(Self.workload)")
     #expect(try connection.first("PRAGMA page_size") == "1024")
     #expect(try connection.first("SELECT count(*) FROM canary_table") == "3000")
@@ -166,9 +162,8 @@ import Testing
   }
 
   @Test func `a sort by several threads returns the rows in order`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = TemporaryDatabase()
+    let connection = try place.connect()
     try connection.run("PRAGMA threads = 4; PRAGMA cache_size = 10")
     let rows = try connection.run(
       """
@@ -177,7 +172,6 @@ import Testing
       """)
     let isSorted = rows.map { $0.prefix(6) } == (0..<60_000).map { String(format: "%06d", $0)[...] }
     #expect(isSorted)
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `a database without a name is sealed`() throws {
@@ -195,12 +189,11 @@ import Testing
   }
 
   @Test func `a full disk under a temporary file is reported as SQLITE_FULL`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 3000)
+    let place = try TemporaryDatabase.made(rowCount: 3000)
     let recorder = FileRecorder(fault: .failure(atEvent: 6, .noSpace))
     let recording = RecordingVFS(recorder)
     try SealedVFS.install(as: "sealed-\(recording.name)", over: recording.name)
-    let registration = try place.register(over: recording.name)
+    try place.register(over: recording.name)
     let connection = try Connection(place.database.string, vfs: "sealed-\(recording.name)")
     try connection.run("PRAGMA cache_size = 10; PRAGMA temp.cache_size = 10")
     let failure = #expect(throws: SQLiteFailure.self) {
@@ -208,6 +201,5 @@ import Testing
     }
     #expect(failure?.code == SQLITE_FULL)
     #expect(try connection.rowCount == "3000")
-    withExtendedLifetime(registration) {}
   }
 }

@@ -6,19 +6,17 @@ import Testing
 @Suite struct URITests {
   @Test(arguments: ["", "&keyfile=key", "&keyfd=0"])
   func `vfs=sealed in a URI is refused if no key is registered`(parameters: String) throws {
-    let place = try TemporaryDatabase()
-    let elsewhere = try place.register()  // the VFS is installed
+    let place = TemporaryDatabase()
+    try place.register()  // the VFS is installed
     let uri = "file:\(place.directory.appending("other.db"))?vfs=sealed\(parameters)"
     let failure = #expect(throws: SQLiteFailure.self) { try Connection(uri) }
     #expect(failure?.primaryCode == SQLITE_AUTH)
-    withExtendedLifetime(elsewhere) {}
   }
 
   @Test func `vfs=sealed in a URI opens a registered database`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
+    let place = TemporaryDatabase()
+    try place.register()
     let connection = try Connection("file:\(place.database)?vfs=sealed")
     #expect(try connection.run("CREATE TABLE t(x); SELECT count(*) FROM t") == ["0"])
-    withExtendedLifetime(registration) {}
   }
 }

@@ -9,7 +9,7 @@ import Testing
   func `VACUUM INTO a path without a key writes nothing, and the error has a hint`(
     mode: String, isFirstStatement: Bool
   ) throws {
-    let (source, target) = (try TemporaryDatabase(), try TemporaryDatabase())
+    let (source, target) = (TemporaryDatabase(), TemporaryDatabase())
     try source.makeDatabase(mode: mode)
     let registration = try source.register()
     let connection = try source.open()
@@ -31,7 +31,7 @@ import Testing
   func `VACUUM INTO a target with a key but no mark is refused with a hint`(isSourceSealed: Bool)
     throws
   {
-    let (source, target) = (try TemporaryDatabase(), try TemporaryDatabase())
+    let (source, target) = (TemporaryDatabase(), TemporaryDatabase())
     let registration = isSourceSealed ? try source.register() : nil
     let targetRegistration = try target.register()
     let connection = try source.open()
@@ -47,23 +47,17 @@ import Testing
   }
 
   @Test func `VACUUM INTO a target registered with setsReserve needs no mark`() throws {
-    let (source, target) = (try TemporaryDatabase(), try TemporaryDatabase())
-    let registrations = (
-      try source.register(),
-      try SealedVFS.register(key: TemporaryDatabase.key(), at: target.database, setsReserve: true)
-    )
-    let connection = try source.open()
+    let (source, target) = (TemporaryDatabase(), TemporaryDatabase())
+    try target.register(setsReserve: true)
+    let connection = try source.connect()
     try connection.fill(300)
     try connection.run("VACUUM INTO '\(target.database)'")
     #expect(try target.open().rowCount == "300")
     #expect(try !target.bytes(target.database).contains(text: "canary"))
-    withExtendedLifetime(registrations) {}
   }
 
   @Test func `VACUUM INTO copies a plain database to a plain file beside a sealed one`() throws {
-    let (plain, sealed, target) = (
-      try TemporaryDatabase(), try TemporaryDatabase(), try TemporaryDatabase()
-    )
+    let (plain, sealed, target) = (TemporaryDatabase(), TemporaryDatabase(), TemporaryDatabase())
     try sealed.makeDatabase()
     let registration = try sealed.register()
     let connection = try plain.open()

@@ -1,7 +1,6 @@
 import CSQLite
 import FileLayer
 import SealedVFS
-import SystemPackage
 import Testing
 
 @Suite struct VerificationTests {
@@ -76,8 +75,7 @@ import Testing
     for index in [1, 10, 512 + 3, 2000, second, second + 1, second + 10] {
       changes.append(("byte \(index)", { $0[index] ^= 1 }))
     }
-    changes.append(
-      ("no page number", { $0.replaceSubrange(512..<516, with: [0, 0, 0, 0]) }))
+    changes.append(("no page number", { $0.replaceSubrange(512..<516, with: [0, 0, 0, 0]) }))
     var outcomes: Set<Bool> = []
     for (name, change) in changes {
       let place = try fixture.place()
@@ -92,15 +90,12 @@ import Testing
   }
 
   @Test func `verify ends a journal where a segment lacks records, as an opening does`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 600)
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = try TemporaryDatabase.made(rowCount: 600)
+    let connection = try place.connect()
     // Records are numbered before they are synchronized: a header cannot vouch for them.
     try connection.run("PRAGMA synchronous = NORMAL; PRAGMA cache_size = 5; BEGIN")
     try connection.run("UPDATE t SET text = replace(text, 'canary', 'secret')")
     let killed = try place.afterKill()
-    withExtendedLifetime(registration) {}
     try killed.change(killed.journal) { journal in
       let second = stride(from: 512, to: journal.count, by: 512).first {
         Array(journal[$0..<$0 + 4]) == [0, 0x44, 0x56, 0x4A]
@@ -122,8 +117,7 @@ import Testing
   }
 
   @Test func `verify lists exactly the damaged page for damage at any offset`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 300)
+    let place = try TemporaryDatabase.made(rowCount: 300)
     let image = try place.bytes(place.database)
     #expect(image.count / 4096 > 20)
     for page in 1...image.count / 4096 {
@@ -139,8 +133,7 @@ import Testing
 
   @Test func `verify's progress ends at all pages, and its lists end at a thousand entries`() throws
   {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 16_000)
+    let place = try TemporaryDatabase.made(rowCount: 16_000)
     try place.change(place.database) { bytes in
       for start in stride(from: 4096, to: bytes.count, by: 4096) { bytes[start + 7] ^= 4 }
     }
@@ -151,22 +144,14 @@ import Testing
     #expect(found.contentCheck == .notPossible)
     #expect(
       steps.last
-        == PageProgress(
-          completedPageCount: 2 * found.pageCount, pageCount: 2 * found.pageCount))
+        == PageProgress(completedPageCount: 2 * found.pageCount, pageCount: 2 * found.pageCount))
     #expect(steps.map(\.completedPageCount) == steps.map(\.completedPageCount).sorted())
   }
 
   /// A database killed in WAL mode after some commits of several pages each.
   private func killedInLogMode() throws -> TemporaryDatabase {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    return try withExtendedLifetime(registration) {
-      let connection = try place.open()
-      try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
-      try connection.fill(60)
-      try connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    try .killed { connection in
       for round in 0..<4 { try connection.run("UPDATE t SET text = text || \(round)") }
-      return try place.afterKill()
     }
   }
 
@@ -195,9 +180,7 @@ import Testing
       let copy = try place.afterKill()
       try copy.change(copy.log) { $0[32 + (frame - 1) * 4120 + 4100] ^= 1 }
       let committed = try verify(copy).log.committedFrameCount
-      let registration = try copy.register()
-      try withExtendedLifetime(registration) {
-        let connection = try copy.open()
+      try copy.withConnection { connection in
         try connection.run("SELECT count(*) FROM t")
         var logFrames: Int32 = 0
         sqlite3_wal_checkpoint_v2(
@@ -208,18 +191,14 @@ import Testing
   }
 
   @Test func `frames from before the log's restart are no fault`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.fill(100)
     try connection.run("PRAGMA wal_checkpoint(RESTART); UPDATE t SET text = '' WHERE id = 1")
     let found = try verify(try place.afterKill())
     #expect(found.isClean && found.log.discardedTail == nil)
     #expect(found.log.staleFrameCount > 3 && found.log.committedFrameCount > 0)
-    #expect(
-      found.log.staleFrameCount + found.log.committedFrameCount == found.log.frameCount)
-    withExtendedLifetime(registration) {}
+    #expect(found.log.staleFrameCount + found.log.committedFrameCount == found.log.frameCount)
   }
 
   @Test func `verify counts a damaged page with a newer copy in the log as repaired`() throws {
@@ -235,8 +214,7 @@ import Testing
   }
 
   @Test func `verify counts the missing pages of a file cut at any length`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 40)
+    let place = try TemporaryDatabase.made(rowCount: 40)
     let image = try place.bytes(place.database)
     for byteCount in stride(from: 4096, to: image.count, by: 1000) {
       try place.write(Array(image[..<byteCount]), to: place.database)
@@ -250,8 +228,8 @@ import Testing
   }
 
   @Test func `verify accepts a page of zeros only if the list of free pages names it`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
+    let place = TemporaryDatabase()
+    try place.register()
     do {
       let connection = try place.open()
       try connection.fill(300)
@@ -269,13 +247,11 @@ import Testing
     }
     let found = try verify(place)
     #expect(found.emptyPages == [2] && found.lostPageCount == 1)
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `verify's wrong-key error mentions the header, and a damaged header is found`() throws
   {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 40)
+    let place = try TemporaryDatabase.made(rowCount: 40)
     let failure = #expect(throws: SealedDatabaseError.self) {
       try SealedVFS.verify(
         place.database, key: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes))
@@ -291,20 +267,16 @@ import Testing
 
   @Test func `verify takes a damaged file id from the log`() throws {
     let place = try killedInLogMode()
-    let registration = try place.register()
-    let connection = try place.open()
+    let connection = try place.connect()
     try connection.run("CREATE TABLE more (x)")  // puts page 1 into the log
     let copy = try place.afterKill()
     try copy.change(copy.database) { $0[12] ^= 1 }
     let found = try verify(copy)
     #expect(found.isHeaderDamaged && found.damagedPages.isEmpty)
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `verify is refused beside an open log, and locks out writers while it runs`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let (place, connection) = try TemporaryDatabase.connected()
     try connection.fill(40)
     var result: Int32 = SQLITE_OK
     _ = try verify(place) { _ in
@@ -328,6 +300,5 @@ import Testing
     }
     #expect(other == SQLITE_BUSY)
     #expect(try place.contents() == before)
-    withExtendedLifetime(registration) {}
   }
 }

@@ -12,12 +12,8 @@ import Testing
   static let modes = ["DELETE", "TRUNCATE", "PERSIST", "MEMORY", "OFF", "WAL"]
 
   @Test(arguments: modes)
-  func `every journal mode keeps committed rows with a cache of five pages`(
-    mode: String
-  ) throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+  func `every journal mode keeps committed rows with a cache of five pages`(mode: String) throws {
+    let (place, connection) = try TemporaryDatabase.connected()
     #expect(try connection.first("PRAGMA journal_mode = \(mode)") == mode.lowercased())
     try connection.run("PRAGMA cache_size = 5")
     try connection.fill(400)
@@ -36,13 +32,12 @@ import Testing
       let isHidden = !bytes.contains(text: "canary") && !bytes.contains(text: "CREATE TABLE")
       #expect(isHidden, "\(name)")
     }
-    withExtendedLifetime(registration) {}
   }
 
   /// The files after a power cut during a commit over two databases, before the `stop`th removal.
   @Test(arguments: 0..<4)
   func `after a power cut a super-journal restores both databases or neither`(stop: Int) throws {
-    let place = try TemporaryDatabase()
+    let place = TemporaryDatabase()
     let recorder = FileRecorder()
     let vfs = RecordingVFS(recorder)
     let registrations = (
@@ -109,7 +104,7 @@ import Testing
   func `the backup API copies a sealed database, sealed or in the clear`(
     isTargetSealed: Bool
   ) throws {
-    let (source, target) = (try TemporaryDatabase(), try TemporaryDatabase())
+    let (source, target) = (TemporaryDatabase(), TemporaryDatabase())
     try source.makeDatabase(rowCount: 500, mode: "WAL")
     let registration = try source.register()
     let targetRegistration = isTargetSealed ? try target.register() : nil
@@ -134,7 +129,7 @@ import Testing
   }
 
   @Test func `the backup API copies a plain database once its pages have reserved bytes`() throws {
-    let (plain, sealed) = (try TemporaryDatabase(), try TemporaryDatabase())
+    let (plain, sealed) = (TemporaryDatabase(), TemporaryDatabase())
     let source = try plain.open()
     try source.fill(300)
     let registration = try sealed.register()
@@ -153,12 +148,10 @@ import Testing
   }
 
   @Test func `VACUUM INTO copies a sealed database to a plain file, and back`() throws {
-    let (sealed, plain, back) = (
-      try TemporaryDatabase(), try TemporaryDatabase(), try TemporaryDatabase()
-    )
+    let (sealed, plain, back) = (TemporaryDatabase(), TemporaryDatabase(), TemporaryDatabase())
     try sealed.makeDatabase(rowCount: 300)
-    let registrations = (try sealed.register(), try back.register())
-    let source = try sealed.open()
+    try back.register()
+    let source = try sealed.connect()
     try source.run("VACUUM INTO 'file:\(plain.database)?vfs=unix'")
     #expect(try plain.bytes(plain.database).contains(text: "canary"))
     let clear = try plain.open()
@@ -168,13 +161,11 @@ import Testing
     #expect(try back.open().rowCount == "300")
     #expect(try back.open().integrity == "ok")
     #expect(try !back.bytes(back.database).contains(text: "canary"))
-    withExtendedLifetime(registrations) {}
   }
 
   @Test func `incremental auto-vacuum shrinks the file`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try SealedVFS.register(
-      key: TemporaryDatabase.key(), at: place.database, setsReserve: true)
+    let place = TemporaryDatabase()
+    try place.register(setsReserve: true)
     let connection = try place.open()
     _ = SealedConnection.reserveBytes(of: connection.pointer)
     try connection.run("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL")
@@ -188,15 +179,12 @@ import Testing
     #expect(try connection.integrity == "ok")
     connection.close()
     #expect(try place.bytes(place.database).count == after * 4096)
-    withExtendedLifetime(registration) {}
   }
 
   @Test(arguments: ["DELETE", "WAL"])
   func `VACUUM with another page size does not change a sealed database`(mode: String) throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(mode: mode)
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = try TemporaryDatabase.made(mode: mode)
+    let connection = try place.connect()
     try connection.run("PRAGMA page_size = 8192")
     // In WAL mode SQLite keeps the page size. In other modes VACUUM would change it.
     do {
@@ -210,26 +198,22 @@ import Testing
     #expect(try after.first("PRAGMA page_size") == "4096")
     #expect(try after.rowCount == "300")
     #expect(try after.integrity == "ok")
-    withExtendedLifetime(registration) {}
   }
 
   @Test(arguments: ["DELETE", "WAL"])
   func `exclusive locking locks out other connections`(mode: String) throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = \(mode)")
     try connection.fill(200)
     let failure = #expect(throws: SQLiteFailure.self) { try place.open().rowCount }
     #expect(failure?.primaryCode == SQLITE_BUSY)
     connection.close()
     #expect(try place.query("SELECT count(*) FROM t") == "200")
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `ten connections read and write in turn`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
+    let place = TemporaryDatabase()
+    try place.register()
     let connections = try (0..<10).map { _ in try place.open() }
     try connections[0].run("PRAGMA journal_mode = WAL")
     for round in 0..<30 {
@@ -237,19 +221,15 @@ import Testing
       #expect(try connections[(round + 3) % 10].rowCount == "\((round + 1) * 10)")
     }
     #expect(try connections[7].integrity == "ok")
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `a transaction larger than the cache reads back`() throws {
-    let place = try TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA cache_size = 20; BEGIN")
     try connection.fill(20_000)
     try connection.run("UPDATE t SET text = text || '!'; COMMIT")
     #expect(try place.afterKill().query("SELECT count(*) FROM t WHERE text LIKE '%!'") == "20000")
     #expect(try connection.integrity == "ok")
-    withExtendedLifetime(registration) {}
   }
 }
 

@@ -6,6 +6,7 @@ import Glibc
 import PrivateKeyring
 import SecretServiceStore
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -18,10 +19,6 @@ struct AttemptTests {
   init() throws {
     keyring = try PrivateKeyring()
     try keyring.startUnlocked()
-  }
-
-  private func credentials(_ password: String) -> Credentials {
-    Credentials(password: SecretBytes(copying: Array(password.utf8)))
   }
 
   /// The vault as another process opens it, with a clock that does not advance.
@@ -72,12 +69,10 @@ struct AttemptTests {
       let store = SecretServiceStore(
         home: keyring.home, busAddress: keyring.busAddress, mayContinue: interruption.pass)
       let vault = try await FastTestVault.get(.messaging, in: store)
-      do throws(VaultError) {
+      let error = await #expect(throws: VaultError.self) {
         try await vault.unlock(with: credentials("wrong"))
-        Issue.record("it opened")
-      } catch {
-        #expect(error.code == .wrongPassword)
       }
+      #expect(error?.code == .wrongPassword)
       #expect(interruption.hasHappened)
       keyring.stopKeyring()
       try keyring.startUnlocked()
@@ -100,8 +95,7 @@ struct AttemptTests {
     #expect(try keyring.store.readAttempts(.messaging) == nil)
   }
 
-  @Test
-  func `the record is a private file in the home, separate from a file vault's record`()
+  @Test func `the record is a private file in the home, separate from a file vault's record`()
     async throws
   {
     for store in [keyring.store, FileVaultStore(home: keyring.home)] as [any VaultStore] {
@@ -116,9 +110,7 @@ struct AttemptTests {
     #expect(try FileVaultStore(home: keyring.home).retiredNames() == [])
   }
 
-  @Test func `the probe refuses a directory that others can write`()
-    throws
-  {
+  @Test func `the probe refuses a directory that others can write`() throws {
     try keyring.store.prepare()
     try keyring.store.checkAttemptRecordIsWritable(.messaging)
     chmod(keyring.home.appending("vaults").string, 0o770)

@@ -44,7 +44,5 @@ struct ConformanceTests {
 struct Unchecked<Value>: @unchecked Sendable {
   let value: Value
 
-  init(_ value: Value) {
-    self.value = value
-  }
+  init(_ value: Value) { self.value = value }
 }

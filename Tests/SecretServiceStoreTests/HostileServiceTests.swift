@@ -45,9 +45,7 @@ import Testing
     }
   }
 
-  private func bus(
-    _ kept: [UInt8]?, _ fault: Fault, at member: String
-  ) -> HostileBus {
+  private func bus(_ kept: [UInt8]?, _ fault: Fault, at member: String) -> HostileBus {
     .keeping(kept) { $0.member == member && !$0.isIntroduction ? fault.answer : nil }
   }
 
@@ -124,9 +122,7 @@ import Testing
     #expect(Fault.stopsReading.changeFailures.contains(try #require(failure)))
   }
 
-  @Test func `an item that does not match the search is never read or changed`()
-    throws
-  {
+  @Test func `an item that does not match the search is never read or changed`() throws {
     for foreign in [
       [], [("application", "datavault"), ("home", "/another"), ("vault", "messaging")],
     ] {

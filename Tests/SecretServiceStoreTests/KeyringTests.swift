@@ -4,6 +4,7 @@ import Foundation
 import PrivateKeyring
 import SecretServiceStore
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -11,9 +12,7 @@ import VaultCrypto
 struct KeyringTests {
   private let keyring: PrivateKeyring
 
-  init() throws {
-    keyring = try PrivateKeyring()
-  }
+  init() throws { keyring = try PrivateKeyring() }
 
   private func attributes(_ name: String, _ value: String) -> [String] {
     ["application", "datavault", "home", keyring.home.string, name, value]
@@ -24,13 +23,7 @@ struct KeyringTests {
     return outcome.status == 0 ? outcome.output : nil
   }
 
-  private func credentials(_ password: String) -> Credentials {
-    Credentials(password: SecretBytes(copying: Array(password.utf8)))
-  }
-
-  @Test func `secret-tool reads a stored vault, and a vault that it stores opens`()
-    async throws
-  {
+  @Test func `secret-tool reads a stored vault, and a vault that it stores opens`() async throws {
     try keyring.startUnlocked()
     let vault = try await FastTestVault.create(
       .messaging, in: keyring.store, credentials: credentials("p"))
@@ -174,8 +167,7 @@ struct KeyringTests {
     #expect(try secretTool(["lookup"] + more) == [0x62])
   }
 
-  @Test
-  func `a vault that is too large for the bus is refused with its size and not replaced`()
+  @Test func `a vault that is too large for the bus is refused with its size and not replaced`()
     throws
   {
     let keyring = try PrivateKeyring(maximumMessageByteCount: 2 << 20)

@@ -47,8 +47,7 @@ import Testing
   {
     let temporary = try TemporaryHome()
     _ = try await temporary.makeVault(.user)
-    let lock = try #require(
-      try LinuxFileSystem().lock(temporary.home.lockPath, wait: false))
+    let lock = try #require(try LinuxFileSystem().lock(temporary.home.lockPath, wait: false))
     await expectRefusal(.busy) {
       try await VaultedDatabase.deleteVault(.messaging, of: temporary.home, force: true)
     }

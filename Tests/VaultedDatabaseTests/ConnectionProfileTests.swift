@@ -143,8 +143,7 @@ import VaultCrypto
           try await profile(temporary, recordedBy: recorder)
             .changeEncryptionKey(ConnectionProfile.generateEncryptionKey())
         } catch {}
-        #expect(
-          try await state(temporary) == "20 rows, 32 bytes of key", "\(isCrash) at \(step)")
+        #expect(try await state(temporary) == "20 rows, 32 bytes of key", "\(isCrash) at \(step)")
         if step >= recorder.failableEventCount && !recorder.hasCrashed {
           #expect(step > 10)
           break
@@ -167,8 +166,7 @@ import VaultCrypto
       if try await vault.item(Self.name).bytes.byteCount == 32 { continue }
       interruptedCount += 1
       try await profile(temporary, vault).changeEncryptionKey(key)
-      let isNew = SecretBytes.isEqual(
-        try await profile(temporary, vault).encryptionKey(), key)
+      let isNew = SecretBytes.isEqual(try await profile(temporary, vault).encryptionKey(), key)
       #expect(isNew, "crash at \(step)")
       #expect(try await state(temporary) == "20 rows, 32 bytes of key", "crash at \(step)")
     }
@@ -187,13 +185,11 @@ import VaultCrypto
       let next = FileRecorder()
       try await profile(temporary, recordedBy: next).openPool().close()
       for events in [dying.events, dying.events + next.events] {
-        let replay = DiskReplay(
-          events, initialFiles: Dictionary(uniqueKeysWithValues: initial))
+        let replay = DiskReplay(events, initialFiles: Dictionary(uniqueKeysWithValues: initial))
         let disk = Disk(
           name: "died at \(crashPoint)", marks: [], root: temporary.path,
           files: replay.files(after: .everythingUnsynchronized))
-        #expect(
-          try await state(disk.home()) == "20 rows, 32 bytes of key", "died at \(crashPoint)")
+        #expect(try await state(disk.home()) == "20 rows, 32 bytes of key", "died at \(crashPoint)")
       }
       if !dying.hasCrashed { break }
     }

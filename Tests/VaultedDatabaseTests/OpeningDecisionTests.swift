@@ -59,9 +59,7 @@ import Testing
 
   @Test(arguments: [Binding.none, .creating(ours), .bound(ours)])
   func `plain and newer databases are refused with their own codes`(_ binding: Binding) {
-    #expect(
-      OpeningDecision(binding: binding, database: .plain) == .refuse(.plainDatabase))
-    #expect(
-      OpeningDecision(binding: binding, database: .newerVersion) == .refuse(.newerVersion))
+    #expect(OpeningDecision(binding: binding, database: .plain) == .refuse(.plainDatabase))
+    #expect(OpeningDecision(binding: binding, database: .newerVersion) == .refuse(.newerVersion))
   }
 }

@@ -132,8 +132,7 @@ import Testing
       let files = DiskReplay(
         dying.events + next.events, initialFiles: Dictionary(uniqueKeysWithValues: initial)
       ).files(after: .everythingUnsynchronized)
-      let disk = Disk(
-        name: "died at \(crashPoint)", marks: [], root: temporary.path, files: files)
+      let disk = Disk(name: "died at \(crashPoint)", marks: [], root: temporary.path, files: files)
       let count = try await disk.home().withDatabase(.user) { pool in
         try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") }
       }

@@ -35,9 +35,7 @@ struct Recording {
   let root: FilePath
 
   /// Runs a body on a home whose every step is recorded.
-  static func of(
-    _ body: (RecordedHome) async throws -> Void
-  ) async throws -> Recording {
+  static func of(_ body: (RecordedHome) async throws -> Void) async throws -> Recording {
     let temporary = try TemporaryHome()
     let recorder = FileRecorder()
     let vfs = RecordingVFS(recorder)

@@ -5,6 +5,7 @@ import Foundation
 import GRDB
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -19,8 +20,7 @@ import VaultCrypto
       try await pool.write { database in
         try database.execute(sql: "CREATE TABLE t(x)")
         for number in 0..<500 {
-          try database.execute(
-            sql: "INSERT INTO t VALUES (?)", arguments: ["message \(number)"])
+          try database.execute(sql: "INSERT INTO t VALUES (?)", arguments: ["message \(number)"])
         }
       }
     }
@@ -76,7 +76,7 @@ import VaultCrypto
     let temporary = try TemporaryHome()
     try await VaultedDatabase.secure(temporary.home, with: .user)
     await expectRefusal(.alreadySecured) {
-      try await VaultedDatabase.secure(temporary.home, with: .of("another password"))
+      try await VaultedDatabase.secure(temporary.home, with: credentials("another password"))
     }
   }
 

@@ -1,35 +1,26 @@
 import DataVault
+import DataVaultTesting
 import FileLayer
 import FileRecording
 import Foundation
 import GRDB
 import SystemPackage
+import TestSupport
 import VaultCrypto
 
 @testable import VaultedDatabase
 
 /// A home in a directory that is removed at the end of the test, with cheap vaults.
 final class TemporaryHome {
-  let path: FilePath
+  private let folder = ScratchFolder()
+  var path: FilePath { folder.path.appending("home") }
   let home: DataVaultHome
 
-  static let parameters: VaultParameters = {
-    var parameters = VaultParameters()
-    parameters.iterationCount = 1000
-    parameters.minimumIterationCount = 1000
-    return parameters
-  }()
+  static let parameters = VaultParameters.cheap
 
   init() throws {
-    let directory = FileManager.default.temporaryDirectory
-      .appendingPathComponent("vaulted-\(UUID().uuidString)", isDirectory: true)
-    path = FilePath(directory.path)
     home = DataVaultHome(
-      path, fileSystem: LinuxFileSystem(), vaultParameters: TemporaryHome.parameters)
-  }
-
-  deinit {
-    try? FileManager.default.removeItem(atPath: path.string)
+      folder("home"), fileSystem: LinuxFileSystem(), vaultParameters: TemporaryHome.parameters)
   }
 
   /// The same home, over a recorder.
@@ -79,9 +70,5 @@ final class TemporaryHome {
 }
 
 extension Credentials {
-  static func of(_ password: String) -> Credentials {
-    Credentials(password: SecretBytes(copying: Array(password.utf8)))
-  }
-
-  static var user: Credentials { of("correct horse battery staple") }
+  static var user: Credentials { credentials("correct horse battery staple") }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// A running `datavault` process.
@@ -22,11 +23,17 @@ struct Child {
 
   /// Starts the process.
   ///
-  /// - Parameter wrapper: a command that runs the command given after it.
+  /// - Parameters:
+  ///   - descriptors: by default standard input, output and error are `/dev/null`.
+  ///   - wrapper: a command that runs the command given after it.
   init(
-    _ arguments: [String], environment: [String: String], descriptors: [Int32: Descriptor],
-    through wrapper: [String] = []
+    _ arguments: [String], environment: [String: String] = [:],
+    descriptors: [Int32: Descriptor] = [:], through wrapper: [String] = []
   ) throws {
+    let nothing: [Int32: Descriptor] = [
+      0: .reading("/dev/null"), 1: .writing("/dev/null"), 2: .writing("/dev/null"),
+    ]
+    let descriptors = nothing.merging(descriptors) { $1 }
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
@@ -61,7 +68,7 @@ struct Child {
     }
     variables.merge(environment) { $1 }
 
-    let command = wrapper + [Tool.path] + arguments
+    let command = wrapper + [Program.datavault] + arguments
     var argumentPointers = command.map { strdup($0) } + [nil]
     var variablePointers = variables.map { strdup("\($0)=\($1)") } + [nil]
     defer { for pointer in argumentPointers + variablePointers { free(pointer) } }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A folder with a plain database, a sealed copy of it, and keys.
@@ -13,9 +14,9 @@ struct ExchangeFixture {
   ///
   /// - Parameter rowCount: the number of rows. Each has about a kilobyte.
   init(rowCount: Int) throws {
-    folder = try ScratchFolder()
-    try folder.secret("key", (0..<32).map { _ in UInt8.random(in: 0...255) })
-    try folder.secret("raw", Array("x'\(String(repeating: "0f", count: 32))'".utf8))
+    folder = ScratchFolder()
+    try folder.file("key", (0..<32).map { _ in UInt8.random(in: 0...255) })
+    try folder.file("raw", Array("x'\(String(repeating: "0f", count: 32))'".utf8))
     try folder.shell(
       "plain",
       """
@@ -29,16 +30,14 @@ struct ExchangeFixture {
 
   var key: String { folder.path("key") }
 
-  func run(_ arguments: String...) throws -> Tool.Outcome {
-    try Tool.run(["database"] + arguments)
-  }
+  func run(_ arguments: String...) throws -> Program { try Tool.run(["database"] + arguments) }
 
-  func importPlain(_ name: String) throws -> Tool.Outcome {
+  func importPlain(_ name: String) throws -> Program {
     try run(
       "import", folder.path("plain"), folder.path(name), "--format", "plain", "--new-key-file", key)
   }
 
-  func export(_ name: String, _ format: String) throws -> Tool.Outcome {
+  func export(_ name: String, _ format: String) throws -> Program {
     try Tool.run(exportArguments(name, format))
   }
 
@@ -52,5 +51,15 @@ struct ExchangeFixture {
 
   var names: [String] {
     ((try? FileManager.default.contentsOfDirectory(atPath: folder.url.path)) ?? []).sorted()
+  }
+}
+
+extension ScratchFolder {
+  /// Runs SQL in the sqlite3 shell, on a plain database of this folder, and returns the output.
+  @discardableResult
+  func shell(_ name: String, _ sql: String) throws -> String {
+    let shell = try Program.run("/usr/bin/sqlite3", ["-bail", path(name), sql])
+    #expect(shell.status == 0)
+    return shell.text
   }
 }

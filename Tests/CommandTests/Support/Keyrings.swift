@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// The abilities of this machine's kernel keyring that session tests need.
@@ -58,16 +59,12 @@ struct OtherUser {
 
   /// Makes this user the owner of a home.
   func take(_ home: TestHome) throws {
-    let chown = Process()
-    chown.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    chown.arguments = ["chown", "-R", "\(id):\(id)", home.folder.url.path]
-    try chown.run()
-    chown.waitUntilExit()
-    #expect(chown.terminationStatus == 0)
+    let owner = ["-R", "\(id):\(id)", home.folder.url.path]
+    #expect(try Program.run("/bin/chown", owner).status == 0)
   }
 
   /// Runs `datavault` on a home as this user, in a fresh session keyring each time.
-  func run(_ home: TestHome, _ arguments: String...) throws -> Tool.Outcome {
+  func run(_ home: TestHome, _ arguments: String...) throws -> Program {
     try Tool.run(arguments + ["--home", home.path], through: wrapper + Keyrings.fresh)
   }
 }

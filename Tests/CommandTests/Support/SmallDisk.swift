@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 /// A small file system: a tmpfs(5), which only root can mount.
@@ -8,7 +9,7 @@ final class SmallDisk {
 
   /// Checked once, by mounting one.
   static let isAvailable: Bool = {
-    guard let folder = try? ScratchFolder() else { return false }
+    let folder = ScratchFolder()
     return (try? SmallDisk(at: folder.path("disk"), byteCount: 65536)) != nil
   }()
 
@@ -26,9 +27,7 @@ final class SmallDisk {
     try mount(flags: 0, byteCount: byteCount)
   }
 
-  func resize(byteCount: Int) throws {
-    try mount(flags: UInt(MS_REMOUNT), byteCount: byteCount)
-  }
+  func resize(byteCount: Int) throws { try mount(flags: UInt(MS_REMOUNT), byteCount: byteCount) }
 
   var names: [String] {
     ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A home directory for one test, and files with passwords.
 struct TestHome {
@@ -12,39 +13,43 @@ struct TestHome {
 
   /// Makes an empty home.
   static func fresh() throws -> TestHome {
-    let home = TestHome(folder: try ScratchFolder())
-    _ = try home.folder.file("password", Array((password + "\n").utf8))
-    _ = try home.folder.file("wrong", Array("wrong horse".utf8))
+    let home = TestHome(folder: ScratchFolder())
+    try home.folder.file("password", Array((password + "\n").utf8))
+    try home.folder.file("wrong", Array("wrong horse".utf8))
     return home
   }
 
   /// Makes a home with a secured messaging vault and the message "first" in channel "c".
-  static func secured() throws -> TestHome {
-    try copy(of: securedOriginal.get())
-  }
+  static func secured() throws -> TestHome { try copy(of: securedOriginal.get()) }
 
   /// Makes a home with a messaging vault that is not secured and the message "first" in channel
   /// "c".
-  static func unsecured() throws -> TestHome {
-    try copy(of: unsecuredOriginal.get())
-  }
+  static func unsecured() throws -> TestHome { try copy(of: unsecuredOriginal.get()) }
 
   /// Runs `datavault` on this home.
   func run(
     _ arguments: String..., input: String = "", environment: [String: String] = [:]
-  ) throws -> Tool.Outcome {
-    try Tool.run(
-      arguments + ["--home", path], input: Array(input.utf8), environment: environment)
+  ) throws -> Program {
+    try Tool.run(arguments + ["--home", path], input: Array(input.utf8), environment: environment)
   }
 
   /// Runs `datavault` on this home with the password.
-  func unlocked(_ arguments: String..., input: String = "") throws -> Tool.Outcome {
+  func unlocked(_ arguments: String..., input: String = "") throws -> Program {
     try unlocked(arguments, input: Array(input.utf8))
   }
 
-  func unlocked(_ arguments: [String], input: [UInt8]) throws -> Tool.Outcome {
+  func unlocked(_ arguments: [String], input: [UInt8]) throws -> Program {
     try Tool.run(
       arguments + ["--home", path, "--password-file", folder.path("password")], input: input)
+  }
+
+  /// Starts `datavault` on this home with the password.
+  func start(
+    _ arguments: String..., descriptors: [Int32: Child.Descriptor], through wrapper: [String] = []
+  ) throws -> Child {
+    try Child(
+      arguments + ["--home", path, "--password-file", folder.path("password")],
+      descriptors: descriptors, through: wrapper)
   }
 
   /// The bytes of every file of the home.
@@ -70,8 +75,7 @@ struct TestHome {
 
   private static let securedOriginal = Result {
     let home = try unsecured()
-    try home.expect(
-      home.run("secure", "--new-password-file", home.folder.path("password")))
+    try home.expect(home.run("secure", "--new-password-file", home.folder.path("password")))
     return home
   }
 
@@ -79,7 +83,7 @@ struct TestHome {
     let errors: String
   }
 
-  private func expect(_ outcome: Tool.Outcome) throws {
+  private func expect(_ outcome: Program) throws {
     if outcome.status != 0 { throw SetupError(errors: outcome.errors) }
   }
 

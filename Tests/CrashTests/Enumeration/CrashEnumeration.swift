@@ -2,7 +2,6 @@ import FaultVFS
 import FileLayer
 import FileRecording
 import SealedVFS
-import SystemPackage
 
 /// Rebuilds states that power cuts can leave of a recorded workload, and opens each.
 struct CrashEnumeration {

@@ -2,7 +2,6 @@ import FaultVFS
 import FileLayer
 import FileRecording
 import SealedVFS
-import SystemPackage
 import VaultCrypto
 
 /// A workload on a database whose every step is recorded.

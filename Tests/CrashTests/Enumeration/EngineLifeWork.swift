@@ -6,7 +6,6 @@ import GRDB
 import MessagingQueue
 import QueueFixture
 import SealedSQLite
-import SystemPackage
 import VaultCrypto
 
 /// The work of a whole engine on its database: shared commits, two consumers, retention, the
@@ -184,9 +183,7 @@ private final class CommitNotes: TransactionObserver {
   private let recording: WorkRecording
   private(set) var failure: (any Error)?
 
-  init(_ recording: WorkRecording) {
-    self.recording = recording
-  }
+  init(_ recording: WorkRecording) { self.recording = recording }
 
   func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
   func databaseDidChange(with event: DatabaseEvent) {}

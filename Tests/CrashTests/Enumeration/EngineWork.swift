@@ -4,16 +4,13 @@ import FileRecording
 import GRDB
 import MessagingQueue
 import QueueFixture
-import SystemPackage
 
 /// The work of the messaging engine on its database: publish, receive, acknowledge, release.
 struct EngineWork {
   private let recording: WorkRecording
   private let time = ManualTimeSource()
 
-  init(_ recording: WorkRecording) {
-    self.recording = recording
-  }
+  init(_ recording: WorkRecording) { self.recording = recording }
 
   func record(_ workload: CrashWorkload) throws -> RecordedWork {
     try withDatabase { database, _ in
@@ -51,8 +48,7 @@ struct EngineWork {
   private func lease(_ database: TestQueue, _ pool: DatabasePool) throws {
     let channel = try Channel("orders")
     for _ in 0..<3 {
-      let deliveries = try database.receive(
-        from: channel, maximumCount: 3, lease: .seconds(30))
+      let deliveries = try database.receive(from: channel, maximumCount: 3, lease: .seconds(30))
       try acknowledge(pool)
       try database.acknowledge(deliveries.prefix(2).map(\.token))
       try acknowledge(pool)

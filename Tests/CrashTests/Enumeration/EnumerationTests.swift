@@ -29,9 +29,7 @@ import Testing
     }
   }
 
-  @Test func `an engine starts after every cut with all acknowledged messages`()
-    async throws
-  {
+  @Test func `an engine starts after every cut with all acknowledged messages`() async throws {
     let asked = Self.stateCount / 10
     let totals = try await StartEnumeration()(stateCount: asked)
     print("crash starts: \(totals.states), lost: \(totals.lost), wrong: \(totals.wrong)")

@@ -1,10 +1,10 @@
-import CSQLite
 import FaultVFS
 import FileLayer
 import FileRecording
 import Foundation
 import SealedVFS
 import SystemPackage
+import TestSupport
 
 /// The steps of a workload on the disk, and the database's contents after each acknowledged step.
 struct RecordedWork {
@@ -24,7 +24,8 @@ final class WorkRecording {
   let form: FileForm
   let recorder = FileRecorder()
   let vfs: String
-  let directory: FilePath
+  private let folder: ScratchFolder
+  var directory: FilePath { folder.path }
   var database: FilePath { directory.appending("work.db") }
   var second: FilePath { directory.appending("second.db") }
   private(set) var contents: [Int] = []
@@ -32,13 +33,7 @@ final class WorkRecording {
   init(_ form: FileForm) throws {
     self.form = form
     vfs = RecordingVFS(recorder).name
-    directory = FilePath(NSTemporaryDirectory()).appending("crash-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(
-      atPath: directory.string, withIntermediateDirectories: true)
-  }
-
-  deinit {
-    try? FileManager.default.removeItem(atPath: directory.string)
+    folder = ScratchFolder()
   }
 
   /// Notes that a step has returned, and the database's contents at that moment.

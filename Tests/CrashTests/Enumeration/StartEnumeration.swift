@@ -1,10 +1,12 @@
 import DataVault
+import DataVaultTesting
 import FaultVFS
 import FileLayer
 import FileRecording
 import Foundation
 import MessagingQueue
 import SystemPackage
+import TestSupport
 import VaultCrypto
 import VaultedDatabase
 
@@ -26,22 +28,10 @@ struct StartEnumeration {
     let notes: [String]
   }
 
-  private static var credentials: Credentials {
-    Credentials(password: SecretBytes(copying: Array("long secret".utf8)))
-  }
-  private static var parameters: VaultParameters {
-    var parameters = VaultParameters()
-    parameters.iterationCount = 10
-    parameters.minimumIterationCount = 10
-    return parameters
-  }
-
   private let root: FilePath
   private let recorder = FileRecorder()
 
-  init() {
-    root = Self.freshFolder()
-  }
+  init() { root = Self.freshFolder() }
 
   /// - Parameter stateCount: about how many of the states to try.
   func callAsFunction(stateCount: Int) async throws -> Totals {
@@ -69,16 +59,15 @@ struct StartEnumeration {
   private func record() async throws {
     let home = DataVaultHome(
       root, fileSystem: RecordingFileSystem(recorder: recorder),
-      vaultParameters: Self.parameters, baseVFS: RecordingVFS(recorder).name)
+      vaultParameters: .cheap, baseVFS: RecordingVFS(recorder).name)
     let vault = try await Vault.create(
-      .messaging, in: home.store, credentials: Self.credentials, parameters: Self.parameters)
+      .messaging, in: home.store, credentials: credentials("long secret"), parameters: .cheap)
     recorder.mark("made")
     var configuration = EngineConfiguration()
     configuration.anchorCommitCount = 2
     let orders = try Channel("orders")
     for life in 0..<2 {
-      let engine = try await MessagingEngine.start(
-        home, vault: vault, configuration: configuration)
+      let engine = try await MessagingEngine.start(home, vault: vault, configuration: configuration)
       for number in 0..<5 {
         let text = "\(life)-\(number)"
         recorder.mark("publishing \(text)")
@@ -145,10 +134,9 @@ struct StartEnumeration {
         atPath: folder.string + path.string.dropFirst(root.string.count), contents: Data(bytes),
         attributes: [.posixPermissions: 0o600])
     }
-    let home = DataVaultHome(
-      folder, fileSystem: LinuxFileSystem(), vaultParameters: Self.parameters)
-    let vault = try await Vault.get(.messaging, in: home.store, parameters: Self.parameters)
-    try await vault.unlock(with: Self.credentials)
+    let home = DataVaultHome(folder, fileSystem: LinuxFileSystem(), vaultParameters: .cheap)
+    let vault = try await Vault.get(.messaging, in: home.store, parameters: .cheap)
+    try await vault.unlock(with: credentials("long secret"))
     let engine = try await MessagingEngine.start(home, vault: vault)
     let texts = try await engine.history(of: Channel("orders"))
       .map { String(decoding: $0.payload, as: UTF8.self) }

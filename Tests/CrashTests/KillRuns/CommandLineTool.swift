@@ -1,20 +1,11 @@
 import Foundation
-import Glibc
+import TestSupport
 
 /// The `datavault` that was built with these tests, on a home of its own.
 struct CommandLineTool: Sendable {
-  /// The result of a finished process.
-  struct Outcome {
-    var status: Int32
-    var output: [UInt8]
-    var error: String
-  }
-
   let folder: URL
 
-  private init(folder: URL) {
-    self.folder = folder
-  }
+  private init(folder: URL) { self.folder = folder }
 
   var home: URL { folder.appendingPathComponent("home") }
   var database: URL { home.appendingPathComponent("messaging.db") }
@@ -24,14 +15,6 @@ struct CommandLineTool: Sendable {
   private var usesKeyFile = false
 
   static let password = "correct horse battery staple"
-
-  /// The executable beside the test bundle, or the one that `DATAVAULT_EXECUTABLE` names.
-  static let executable: URL = {
-    if let path = ProcessInfo.processInfo.environment["DATAVAULT_EXECUTABLE"] {
-      return URL(fileURLWithPath: path)
-    }
-    return Bundle.main.bundleURL.appendingPathComponent("datavault")
-  }()
 
   /// Makes a temporary folder with a home that is secured by a password.
   ///
@@ -48,7 +31,7 @@ struct CommandLineTool: Sendable {
       attributes: [.posixPermissions: 0o600])
     let outcome = try tool.run(
       ["secure", "--home", tool.home.path, "--new-password-file", tool.passwordFile.path])
-    guard outcome.status == 0 else { throw CrashTestError("secure: \(outcome.error)") }
+    guard outcome.status == 0 else { throw CrashTestError("secure: \(outcome.errors)") }
     if withKeyFile { try tool.addKeyFile() }
     return tool
   }
@@ -59,7 +42,7 @@ struct CommandLineTool: Sendable {
       atPath: keyFile.path, contents: key, attributes: [.posixPermissions: 0o600])
     let outcome = try run(
       ["slots", "add", "messaging", "tests", "--new-slot-key-file", keyFile.path] + opening)
-    guard outcome.status == 0 else { throw CrashTestError("slots add: \(outcome.error)") }
+    guard outcome.status == 0 else { throw CrashTestError("slots add: \(outcome.errors)") }
     usesKeyFile = true
   }
 
@@ -81,29 +64,11 @@ struct CommandLineTool: Sendable {
   }
 
   /// Runs `datavault`, or another executable, to its end.
-  func run(_ arguments: [String], executable: URL = executable) throws -> Outcome {
-    let output = folder.appendingPathComponent("output-\(UUID().uuidString)")
-    let error = folder.appendingPathComponent("error-\(UUID().uuidString)")
-    defer {
-      try? FileManager.default.removeItem(at: output)
-      try? FileManager.default.removeItem(at: error)
-    }
-    let process = Process()
-    process.executableURL = executable
-    process.arguments = arguments
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = try Self.fresh(output)
-    process.standardError = try Self.fresh(error)
-    try process.run()
-    process.waitUntilExit()
-    return Outcome(
-      status: process.terminationStatus, output: Array(try Data(contentsOf: output)),
-      error: String(decoding: try Data(contentsOf: error), as: UTF8.self))
+  func run(_ arguments: [String], executable: String = Program.datavault) throws -> Program {
+    try Program.run(executable, arguments)
   }
 
-  func remove() {
-    try? FileManager.default.removeItem(at: folder)
-  }
+  func remove() { try? FileManager.default.removeItem(at: folder) }
 
   static func fresh(_ file: URL) throws -> FileHandle {
     _ = FileManager.default.createFile(atPath: file.path, contents: nil)
@@ -115,7 +80,5 @@ struct CommandLineTool: Sendable {
 struct CrashTestError: Error, CustomStringConvertible {
   let description: String
 
-  init(_ description: String) {
-    self.description = description
-  }
+  init(_ description: String) { self.description = description }
 }

@@ -2,7 +2,7 @@ import DataVault
 import Foundation
 import GRDB
 import SystemPackage
-import VaultCrypto
+import TestSupport
 import VaultedDatabase
 
 /// Opens the database as an engine does and checks all of it.
@@ -11,9 +11,7 @@ enum DatabaseCheck {
   static func findings(home: URL) async throws -> [String] {
     let home = DataVaultHome(FilePath(home.path))
     let vault = try await Vault.get(.messaging, in: home.store)
-    let credentials = Credentials(
-      password: SecretBytes(copying: Array(CommandLineTool.password.utf8)))
-    try await vault.unlock(with: credentials)
+    try await vault.unlock(with: credentials(CommandLineTool.password))
     let database = try await VaultedDatabase.open(home, vault: vault)
     let findings = try await database.pool.read { db in
       try String.fetchAll(db, sql: "PRAGMA integrity_check").filter { $0 != "ok" }

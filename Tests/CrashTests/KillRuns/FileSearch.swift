@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// Searches files for texts that must not be there.
 struct FileSearch {

@@ -1,14 +1,12 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// `make crash` runs these with `DATAVAULT_KILL_RUNS=200`; the default is a few.
 @Suite struct KillRunTests {
   private static let environment = ProcessInfo.processInfo.environment
 
-  @Test(
-    .enabled(
-      if: FileManager.default.isExecutableFile(atPath: StockShell.executable.path),
-      "the stock sqlite3 shell is not installed"))
+  @Test(.enabled(if: Program.sqlite3 != nil, "the stock sqlite3 shell is not installed"))
   func `kill -9 at a random moment of publishing loses no acknowledged message`() async throws {
     let count = Self.environment["DATAVAULT_KILL_RUNS"].flatMap { Int($0) } ?? 10
     let seed =
@@ -22,11 +20,10 @@ import Testing
   }
 
   @Test func `the search finds a text at any place in a file`() throws {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("datavault-search-\(UUID().uuidString)")
+    let scratch = ScratchFolder()
+    let folder = scratch.url
     let nested = folder.appendingPathComponent("vaults")
     try FileManager.default.createDirectory(at: nested, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
     let noise = Data((0..<10_000).map { _ in UInt8.random(in: 128...255) })
     try (noise + Data(NumberedLines(run: 1).line(7)) + noise)
       .write(to: nested.appendingPathComponent("a"))

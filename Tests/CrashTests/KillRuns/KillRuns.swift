@@ -1,6 +1,7 @@
 import FileLayer
 import Foundation
 import GRDB
+import TestSupport
 
 /// Kills publishing processes at random moments and checks what is left, many times.
 ///
@@ -32,12 +33,10 @@ actor KillRuns: BlockingActor {
       NumberedLines.canary, Array(channel.utf8), Array(CommandLineTool.password.utf8),
       Array("SQLite format 3".utf8), Array("CREATE TABLE".utf8),
     ])
-  private var random: SplitMix
+  private var random: SeededRandom
   private var totals = Totals()
 
-  init(seed: UInt64) {
-    random = SplitMix(seed: seed)
-  }
+  init(seed: UInt64) { random = SeededRandom(seed: seed) }
 
   func callAsFunction(count: Int) async throws -> Totals {
     var tool: CommandLineTool?
@@ -59,12 +58,12 @@ actor KillRuns: BlockingActor {
   private func once(_ lines: NumberedLines, _ tool: CommandLineTool) async throws {
     let publisher = try PublishingProcess(
       tool: tool, channel: Self.channel, seed: random.next(), line: lines.line)
-    if random.next(below: 5) == 0 {
+    if random.next(5) == 0 {
       // Anywhere from its first instruction on: unlocking, opening, recovery of the last run.
-      usleep(UInt32(random.next(below: 800_000)))
+      usleep(UInt32(random.next(800_000)))
     } else {
       try publisher.waitForFirstAcknowledgement()
-      usleep(UInt32(random.next(below: 400_000)))
+      usleep(UInt32(random.next(400_000)))
     }
     publisher.kill()
     let acknowledged = try publisher.acknowledgedCount
@@ -83,7 +82,7 @@ actor KillRuns: BlockingActor {
     }
     let outcome = try tool.run(tool.queueArguments("receive", channel: Self.channel))
     if outcome.status != 0 {
-      report("run \(lines.run): receive ended with \(outcome.status): \(outcome.error)")
+      report("run \(lines.run): receive ended with \(outcome.status): \(outcome.errors)")
     }
     let (correct, found) = lines.count(in: outcome.output)
     if correct < acknowledged {
@@ -97,7 +96,7 @@ actor KillRuns: BlockingActor {
   }
 
   private func meddle(with tool: CommandLineTool, _ run: Int) throws {
-    guard random.next(below: 3) == 0,
+    guard random.next(3) == 0,
       FileManager.default.fileExists(atPath: tool.database.path)
     else { return }
     let statement = StockShell.statements.randomElement(using: &random)!

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Glibc
+import TestSupport
 
 /// A `datavault queue publish` that gets lines until it is killed.
 final class PublishingProcess {
@@ -30,7 +31,7 @@ final class PublishingProcess {
     acknowledgements = tool.folder.appendingPathComponent("acknowledged\(name)")
     errors = tool.folder.appendingPathComponent("publish-error\(name)")
     let input = Pipe()
-    process.executableURL = CommandLineTool.executable
+    process.executableURL = URL(fileURLWithPath: Program.datavault)
     process.arguments = tool.queueArguments("publish", channel: channel) + ["--json"] + options
     process.standardInput = input
     process.standardOutput = try CommandLineTool.fresh(acknowledgements)
@@ -83,17 +84,17 @@ final class PublishingProcess {
     _ line: (Int) -> [UInt8], _ count: Int, _ most: Int, _ pauseEvery: Int, to descriptor: Int32,
     seed: UInt64
   ) {
-    var random = SplitMix(seed: seed)
+    var random = SeededRandom(seed: seed)
     var number = 0
     while number < count {
       var burst: [UInt8] = []
-      for _ in 0...random.next(below: most) {
+      for _ in 0...random.next(most) {
         burst += line(number)
         burst.append(UInt8(ascii: "\n"))
         number += 1
       }
       guard writeAll(burst, to: descriptor) else { return }
-      if random.next(below: pauseEvery) == 0 { usleep(UInt32(random.next(below: 30_000))) }
+      if random.next(pauseEvery) == 0 { usleep(UInt32(random.next(30_000))) }
     }
     // The end of the input would let the process end, so the thread waits for the kill instead.
     var closed = pollfd(fd: descriptor, events: 0, revents: 0)

@@ -1,9 +1,8 @@
 import Foundation
+import TestSupport
 
 /// The distribution's own `sqlite3`, run on a sealed database by mistake.
 enum StockShell {
-  static let executable = URL(fileURLWithPath: "/usr/bin/sqlite3")
-
   static let statements = [
     ".tables", "PRAGMA integrity_check", "PRAGMA journal_mode=DELETE", "VACUUM",
     "CREATE TABLE mine (x); INSERT INTO mine VALUES (1)", "PRAGMA wal_checkpoint(TRUNCATE)",
@@ -14,7 +13,7 @@ enum StockShell {
   /// The shared-memory index is left out, as it contains nothing that the log does not.
   static func changedFiles(running statement: String, on tool: CommandLineTool) throws -> [String] {
     let before = try contents(of: tool)
-    _ = try tool.run([tool.database.path, statement], executable: executable)
+    _ = try tool.run([tool.database.path, statement], executable: Program.sqlite3 ?? "")
     let after = try contents(of: tool)
     return Set(before.keys).union(after.keys).filter { before[$0] != after[$0] }.sorted()
   }

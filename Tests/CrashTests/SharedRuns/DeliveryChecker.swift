@@ -7,9 +7,7 @@ struct DeliveryChecker: Sendable {
 
     var description: String { "\(publisher)/\(number)" }
 
-    static func < (a: Label, b: Label) -> Bool {
-      (a.publisher, a.number) < (b.publisher, b.number)
-    }
+    static func < (a: Label, b: Label) -> Bool { (a.publisher, a.number) < (b.publisher, b.number) }
   }
 
   /// The knowledge about a delivery's acknowledgement.

@@ -1,5 +1,3 @@
-import Foundation
-
 /// A line that a publisher sends as JSON, with its sender and number; most lines have one of five
 /// keys.
 struct KeyedLine: Sendable {

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
+import TestSupport
 
 /// A thread that runs one `datavault queue receive` after another, until it is killed together with
 /// the current process.
@@ -41,7 +42,7 @@ final class ReceivingWorker: Sendable {
 
   func start(seed: UInt64) {
     Thread.detachNewThread { [self] in
-      var random = SplitMix(seed: seed)
+      var random = SeededRandom(seed: seed)
       while !state.withLock({ $0.isKilled }) { visit(&random) }
       isOver.signal()
     }
@@ -68,23 +69,20 @@ final class ReceivingWorker: Sendable {
     return state.withLock { ($0.visits, $0.findings) }
   }
 
-  private func visit(_ random: inout SplitMix) {
-    let count = 1 + random.next(below: 30)
+  private func visit(_ random: inout SeededRandom) {
+    let count = 1 + random.next(30)
     var arguments = ["--ndjson", "--max", "\(count)", "--lease", "400ms"]
     if habit == .some { arguments.append("--no-ack") }
     guard let outcome = run(tool.queueArguments("receive", channel: channel) + arguments) else {
       return
     }
-    var visit = DeliveryChecker.Visit(
-      start: outcome.start, end: outcome.end, lease: Self.lease)
+    var visit = DeliveryChecker.Visit(start: outcome.start, end: outcome.end, lease: Self.lease)
     var tokens: [String] = []
     for line in outcome.lines {
       guard let received = try? JSONDecoder().decode(KeyedLine.Received.self, from: Data(line)),
         let label = KeyedLine.label(of: received, run: run, publisherCount: publisherCount)
       else {
-        find(
-          "received an unknown message: \(String(decoding: line.prefix(80), as: UTF8.self))"
-        )
+        find("received an unknown message: \(String(decoding: line.prefix(80), as: UTF8.self))")
         continue
       }
       tokens.append(received.token ?? "")
@@ -99,9 +97,9 @@ final class ReceivingWorker: Sendable {
 
   /// Acknowledges the first part of what was received.
   private func acknowledge(
-    _ visit: inout DeliveryChecker.Visit, _ tokens: [String], _ random: inout SplitMix
+    _ visit: inout DeliveryChecker.Visit, _ tokens: [String], _ random: inout SeededRandom
   ) {
-    let count = random.next(below: tokens.count + 1)
+    let count = random.next(tokens.count + 1)
     if count == 0 { return }
     guard let outcome = run(tool.settlingArguments("ack", tokens: Array(tokens.prefix(count))))
     else { return }
@@ -112,9 +110,7 @@ final class ReceivingWorker: Sendable {
     }
   }
 
-  private func find(_ finding: String) {
-    state.withLock { $0.findings.append(finding) }
-  }
+  private func find(_ finding: String) { state.withLock { $0.findings.append(finding) } }
 
   /// The result of a process, whether it ended by itself or was killed.
   struct Outcome {
@@ -137,7 +133,7 @@ final class ReceivingWorker: Sendable {
       try? FileManager.default.removeItem(at: errors)
     }
     let process = Process()
-    process.executableURL = CommandLineTool.executable
+    process.executableURL = URL(fileURLWithPath: Program.datavault)
     process.arguments = arguments
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = try? CommandLineTool.fresh(output)

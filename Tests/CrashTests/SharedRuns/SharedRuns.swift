@@ -1,6 +1,7 @@
 import FileLayer
 import Foundation
 import Glibc
+import TestSupport
 
 /// Kills publishers and receivers that work on one home, each at a random moment, and checks what a
 /// last receiver finds.
@@ -38,12 +39,10 @@ actor SharedRuns: BlockingActor {
 
   let executor = BlockingExecutor(label: "shared-runs")
   private let search = FileSearch(texts: [NumberedLines.canary])
-  private var random: SplitMix
+  private var random: SeededRandom
   private var totals = Totals()
 
-  init(seed: UInt64) {
-    random = SplitMix(seed: seed)
-  }
+  init(seed: UInt64) { random = SeededRandom(seed: seed) }
 
   /// - Parameter runs: the numbers of the runs.
   func callAsFunction(_ runs: some Sequence<Int> & Sendable) async throws -> Totals {
@@ -82,16 +81,15 @@ actor SharedRuns: BlockingActor {
         tool, channel: channel, run: run, publisherCount: Self.publisherCount, habit: habit)
     }
     // A receiver has nothing to do before the first message has made the channel.
-    let beginsAtOnce = random.next(below: 6) == 0
+    let beginsAtOnce = random.next(6) == 0
     if !beginsAtOnce { try publishers[0].waitForFirstAcknowledgement() }
     for receiver in receivers { receiver.start(seed: random.next()) }
     if !beginsAtOnce { for receiver in receivers { try receiver.waitForFirstVisit() } }
 
-    var checker = DeliveryChecker(
-      acknowledged: Array(repeating: 0, count: Self.publisherCount))
+    var checker = DeliveryChecker(acknowledged: Array(repeating: 0, count: Self.publisherCount))
     var findings: [String] = []
     for worker in Array(0..<Self.publisherCount + receivers.count).shuffled(using: &random) {
-      usleep(UInt32(random.next(below: 180_000)))
+      usleep(UInt32(random.next(180_000)))
       if worker < Self.publisherCount {
         publishers[worker].kill()
         checker.acknowledged[worker] = try publishers[worker].acknowledgedCount
@@ -111,19 +109,17 @@ actor SharedRuns: BlockingActor {
     _ run: Int, _ channel: String, _ tool: CommandLineTool, _ checker: inout DeliveryChecker,
     _ findings: inout [String]
   ) throws {
-    var visit = DeliveryChecker.Visit(
-      start: ReceivingWorker.now, end: .zero, lease: .seconds(30))
+    var visit = DeliveryChecker.Visit(start: ReceivingWorker.now, end: .zero, lease: .seconds(30))
     let outcome = try tool.run(tool.queueArguments("receive", channel: channel) + ["--ndjson"])
     visit.end = ReceivingWorker.now
     // After a kill before the first publication there is possibly no database.
     let isAbsent = outcome.status == 66 && checker.acknowledged.allSatisfy { $0 == 0 }
     if outcome.status != 0 && !isAbsent {
-      findings.append("the last receive ended with \(outcome.status): \(outcome.error)")
+      findings.append("the last receive ended with \(outcome.status): \(outcome.errors)")
     }
     for line in outcome.output.split(separator: UInt8(ascii: "\n")) {
       guard let received = try? JSONDecoder().decode(KeyedLine.Received.self, from: Data(line)),
-        let label = KeyedLine.label(
-          of: received, run: run, publisherCount: Self.publisherCount)
+        let label = KeyedLine.label(of: received, run: run, publisherCount: Self.publisherCount)
       else {
         findings.append("the last receive got a message that no publisher sent")
         continue

@@ -1,6 +1,5 @@
 import FileLayer
 import Glibc
-import SystemPackage
 
 @testable import DataVault
 
@@ -10,9 +9,7 @@ extension CrashScenario {
   ) -> @Sendable (CrashScene) async throws -> Void {
     { scene in
       try await made("old")(scene)
-      var policy = VaultPolicy()
-      policy.minimumLength = 0
-      policy.retryLimit = limit
+      let policy = VaultPolicy.lax { $0.retryLimit = limit }
       if limit > 0 { try await scene.open().setPolicy(policy) }
       try scene.record(failures: count)
     }

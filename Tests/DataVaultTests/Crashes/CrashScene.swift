@@ -2,6 +2,7 @@ import DataVaultTesting
 import FileLayer
 import Foundation
 import SystemPackage
+import TestSupport
 import VaultCrypto
 
 @testable import DataVault
@@ -50,7 +51,7 @@ struct CrashScene: Sendable {
   }
 
   static func credentials(_ password: String) -> Credentials {
-    password == "standard" ? .standard : DataVaultTests.credentials(password)
+    password == "standard" ? .standard : TestSupport.credentials(password)
   }
 
   /// Seals data that must open after every change.

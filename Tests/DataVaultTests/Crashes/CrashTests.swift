@@ -4,6 +4,7 @@ import FileLayer
 import FileRecording
 import Glibc
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 

@@ -43,9 +43,7 @@ struct FaultEnumeration {
   /// The number of states in which something was lost or the next change failed.
   private(set) var lost = 0
 
-  init(_ scenario: CrashScenario) {
-    self.scenario = scenario
-  }
+  init(_ scenario: CrashScenario) { self.scenario = scenario }
 
   mutating func run() async throws {
     let start = try await prepare()
@@ -86,8 +84,7 @@ struct FaultEnumeration {
       require(
         run.answer == whole.answer || run.answer == .writeFailed,
         "\(place): \(String(describing: run.answer))")
-      require(
-        !run.files.names.contains(where: \.isTemporary), "\(place): a temporary file is left")
+      require(!run.files.names.contains(where: \.isTemporary), "\(place): a temporary file is left")
     }
     require(run.foreignFiles.isEmpty, "\(place): not the owner's: \(run.foreignFiles)")
     // The next change must succeed and remove the leftovers.

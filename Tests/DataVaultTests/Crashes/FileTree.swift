@@ -35,9 +35,7 @@ extension TemporaryHome {
     self.init(in: Self.quickBase)
     let home = path.string
     var directories: Set<String> = []
-    func give(_ path: String) {
-      if let owner { chown(path, owner.userID, owner.groupID) }
-    }
+    func give(_ path: String) { if let owner { chown(path, owner.userID, owner.groupID) } }
     for (name, bytes) in tree.files {
       var directory = home
       for part in name.split(separator: "/").dropLast() {

@@ -1,5 +1,5 @@
 import Foundation
-import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -71,9 +71,7 @@ struct JWEVector: Decodable, Sendable, CustomTestStringConvertible {
     return try? Base64URL.decode(text.span.bytes, 0..<text.count, of: "a test")
   }
 
-  func secretKey() throws -> SecretBytes {
-    SecretBytes(copying: try #require(Self.bytes(key)))
-  }
+  func secretKey() throws -> SecretBytes { SecretBytes(copying: try #require(Self.bytes(key))) }
 
   /// Reads the case as a slot for a key file.
   func read() throws -> Reach {

@@ -2,6 +2,7 @@ import DataVault
 import DataVaultTesting
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 import VaultCrypto
 

@@ -4,6 +4,7 @@ import FileRecording
 import Glibc
 import Synchronization
 import SystemPackage
+import TestSupport
 import VaultCrypto
 
 /// An in-memory keyring on the test's own clock.
@@ -28,9 +29,7 @@ final class ManualKeyring: SessionKeyring {
   let time: ManualTimeSource
   private let state = Mutex(State())
 
-  init(time: ManualTimeSource = ManualTimeSource()) {
-    self.time = time
-  }
+  init(time: ManualTimeSource = ManualTimeSource()) { self.time = time }
 
   /// The error with which every call fails; nil for none.
   var refusal: Int32? {
@@ -109,9 +108,7 @@ final class ManualKeyring: SessionKeyring {
     }
   }
 
-  private func access<R>(
-    _ call: String, _ body: (inout State) -> R
-  ) throws(KeyringError) -> R {
+  private func access<R>(_ call: String, _ body: (inout State) -> R) throws(KeyringError) -> R {
     try state.withLock { (state) throws(KeyringError) in
       if let refusal = state.refusal { throw KeyringError(call, Errno(rawValue: refusal)) }
       return body(&state)

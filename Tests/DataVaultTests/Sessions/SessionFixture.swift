@@ -2,7 +2,7 @@ import DataVault
 import DataVaultTesting
 import FileLayer
 import FileRecording
-import Testing
+import TestSupport
 import VaultCrypto
 
 /// A home with a keyring of its own, for vaults with the item "name" of value "value".

@@ -1,6 +1,7 @@
 import DataVault
 import DataVaultTesting
 import Dispatch
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -32,8 +33,7 @@ import VaultCrypto
         .messaging, in: fixture.home.store, force: false, databaseExists: false,
         parameters: fixture.parameters)
     case .retire:
-      _ = try await Vault.retire(
-        .messaging, in: fixture.home.store, parameters: fixture.parameters)
+      _ = try await Vault.retire(.messaging, in: fixture.home.store, parameters: fixture.parameters)
     case .wipe:
       var policy = try await vault.policy()
       policy.retryLimit = 1

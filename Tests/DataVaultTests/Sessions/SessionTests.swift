@@ -5,15 +5,14 @@ import FileRecording
 import Foundation
 import Glibc
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
 @Suite struct SessionTests {
   let fixture = SessionFixture()
 
-  @Test func `a session opens the vault without its password for reads and changes`()
-    async throws
-  {
+  @Test func `a session opens the vault without its password for reads and changes`() async throws {
     let session = try await fixture.create().openSession(for: .seconds(60))
     #expect(session.remaining == .seconds(60))
     let vault = try await fixture.found()
@@ -27,8 +26,9 @@ import VaultCrypto
     throws
   {
     let files = FileManager.default
-    let folder = files.temporaryDirectory.appendingPathComponent("identity-\(UUID().uuidString)")
-    defer { try? files.removeItem(at: folder) }
+    let scratch = ScratchFolder()
+    let folder = scratch.url
+    defer { withExtendedLifetime(scratch) {} }
     let mount = folder.appendingPathComponent("disk/mount")
     let vaults = mount.appendingPathComponent("home/vaults")
     try files.createDirectory(at: vaults, withIntermediateDirectories: true)

@@ -3,6 +3,7 @@ import DataVaultTesting
 import FileLayer
 import FileRecording
 import Glibc
+import TestSupport
 import Testing
 import VaultCrypto
 

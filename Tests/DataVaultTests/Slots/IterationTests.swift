@@ -3,6 +3,7 @@ import DataVaultTesting
 import FileLayer
 import FileRecording
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -41,8 +42,7 @@ import VaultCrypto
     let again = try await Vault.get(.messaging, in: store, parameters: later)
     try await again.unlock(with: credentials("p", salt: "s"))
     #expect(store.writeCount == made + 1)
-    #expect(
-      await code { try await again.unlock(with: credentials("p")) } == .wrongPassword)
+    #expect(await code { try await again.unlock(with: credentials("p")) } == .wrongPassword)
     try await again.unlock(with: .recoveryCode(SlotSecrets.code()))
   }
 
@@ -68,9 +68,7 @@ import VaultCrypto
     #expect(try await count(in: store) == 20)
   }
 
-  @Test func `a read-only store still opens, and the iterations are raised later`()
-    async throws
-  {
+  @Test func `a read-only store still opens, and the iterations are raised later`() async throws {
     try await make(in: store)
     store.atNextLock { () throws(VaultError) in
       throw VaultError(.writeFailed, "read-only, a test says")
@@ -113,8 +111,7 @@ import VaultCrypto
       let initial = try home.tree()
       let recorder = FileRecorder(
         fault: errno.map { .failure(atEvent: stepCount, $0) } ?? .crash(atEvent: stepCount))
-      let vault = try await Vault.get(
-        .messaging, in: home.recording(recorder), parameters: later)
+      let vault = try await Vault.get(.messaging, in: home.recording(recorder), parameters: later)
       let failure = await code { try await vault.unlock(with: credentials("p", salt: "s")) }
       // A dead process cannot read either.
       #expect(failure == nil || recorder.hasCrashed)

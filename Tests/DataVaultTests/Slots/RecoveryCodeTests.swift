@@ -1,4 +1,5 @@
 import DataVault
+import TestSupport
 import Testing
 import VaultCrypto
 

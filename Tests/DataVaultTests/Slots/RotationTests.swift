@@ -1,5 +1,6 @@
 import DataVault
 import DataVaultTesting
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -28,17 +29,6 @@ import VaultCrypto
     return secrets
   }
 
-  private func refusal(_ secret: consuming VaultSecret) async throws -> VaultError.Code? {
-    let vault = try await FastTestVault.get(.messaging, in: store)
-    do throws(VaultError) {
-      try await vault.unlock(with: secret)
-    } catch {
-      return error.code
-    }
-    #expect(try await vault.text("name") == "value")
-    return nil
-  }
-
   @Test func `after a rotation the kept slots open the vault and the old keys open nothing`()
     async throws
   {
@@ -54,9 +44,9 @@ import VaultCrypto
         "contents", of: store[.messaging], key: VaultFileBuilder.vaultKey))
     #expect(
       try await vault.status().slotIdentifiers == ["password", "recovery:paper", "keyfile:usb"])
-    #expect(try await refusal(.password(credentials("password"))) == nil)
-    #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == nil)
-    #expect(try await refusal(SlotSecrets.key()) == nil)
+    #expect(try await store.refusal(.password(credentials("password"))) == nil)
+    #expect(try await store.refusal(.recoveryCode(SlotSecrets.code())) == nil)
+    #expect(try await store.refusal(SlotSecrets.key()) == nil)
     try await vault.setText("2", for: "more")
     #expect(try await vault.text("name") == "value")
   }
@@ -77,9 +67,9 @@ import VaultCrypto
     try await vault.rotate(
       keeping: secrets(code: false, key: false), dropping: ["paper", "keyfile:usb"])
     #expect(try await vault.status().slotIdentifiers == ["password"])
-    #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == .slotNotFound)
-    #expect(try await refusal(SlotSecrets.key()) == .slotNotFound)
-    #expect(try await refusal(.password(credentials("password"))) == nil)
+    #expect(try await store.refusal(.recoveryCode(SlotSecrets.code())) == .slotNotFound)
+    #expect(try await store.refusal(SlotSecrets.key()) == .slotNotFound)
+    #expect(try await store.refusal(.password(credentials("password"))) == nil)
   }
 
   @Test func `a rotation with the recovery code drops a forgotten password`() async throws {
@@ -89,8 +79,8 @@ import VaultCrypto
     // The secret of a dropped slot can be given too.
     try await vault.rotate(keeping: secrets(nil), dropping: ["password", "usb"])
     #expect(try await vault.status().slotIdentifiers == ["recovery:paper"])
-    #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == nil)
-    #expect(try await refusal(SlotSecrets.key()) == .slotNotFound)
+    #expect(try await store.refusal(.recoveryCode(SlotSecrets.code())) == nil)
+    #expect(try await store.refusal(SlotSecrets.key()) == .slotNotFound)
   }
 
   @Test func `one secret keeps all the slots that it opens`() async throws {
@@ -112,8 +102,7 @@ import VaultCrypto
         == .slotSecretMissing)
     #expect(
       await code {
-        try await vault.rotate(
-          keeping: VaultSecrets(), dropping: ["password", "paper", "usb"])
+        try await vault.rotate(keeping: VaultSecrets(), dropping: ["password", "paper", "usb"])
       } == .lastSlot)
     #expect(
       await code { try await vault.rotate(keeping: secrets(), dropping: ["card"]) }
@@ -145,12 +134,10 @@ import VaultCrypto
     #expect(try await vault.status().slots.map(\.iterationCount) == [20, nil, nil])
     let file = String(decoding: try #require(store[.messaging]), as: UTF8.self)
     #expect(!file.contains(VaultFileBuilder().p2s))
-    #expect(try await refusal(.password(credentials("password"))) == nil)
+    #expect(try await store.refusal(.password(credentials("password"))) == nil)
   }
 
-  @Test func `a rotation locks other objects out until they unlock the vault again`()
-    async throws
-  {
+  @Test func `a rotation locks other objects out until they unlock the vault again`() async throws {
     let vault = try await vault()
     let other = try await FastTestVault.get(.messaging, in: store)
     try await other.unlock(with: SlotSecrets.key())
@@ -161,9 +148,7 @@ import VaultCrypto
     try await other.setText("x", for: "a")
   }
 
-  @Test func `a rotation keeps the keys of the database`()
-    async throws
-  {
+  @Test func `a rotation keeps the keys of the database`() async throws {
     let vault = try await vault()
     let key = try await vault.beginBinding(databaseID: Array(1...8)).array()
     try await vault.completeBinding()

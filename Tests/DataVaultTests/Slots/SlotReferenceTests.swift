@@ -1,8 +1,8 @@
 import DataVault
 import DataVaultTesting
 import Foundation
-import ReferencePython
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -43,7 +43,7 @@ import VaultCrypto
     try await vault.rotate(keeping: secrets)
     try openByEach()
     let other = try file("other", [UInt8](repeating: 1, count: 32))
-    #expect(throws: ReferencePython.Failure.self) {
+    #expect(throws: JoseReader.Failure.self) {
       try JoseReader.open(home.file(), by: ["--key-file": other])
     }
   }

@@ -1,5 +1,6 @@
 import DataVault
 import DataVaultTesting
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -14,19 +15,6 @@ import VaultCrypto
     return vault
   }
 
-  /// The error of opening the vault from another object; nil if it opens and has the item.
-  private func refusal(_ secret: consuming VaultSecret) async throws -> VaultError.Code? {
-    let vault = try await FastTestVault.get(.messaging, in: store)
-    do throws(VaultError) {
-      try await vault.unlock(with: secret)
-    } catch {
-      #expect(await vault.isLocked)
-      return error.code
-    }
-    #expect(try await vault.text("name") == "value")
-    return nil
-  }
-
   @Test func `each slot opens the vault alone`() async throws {
     let vault = try await vault()
     let code = try await vault.addRecoveryCode(named: "paper")
@@ -34,15 +22,15 @@ import VaultCrypto
     #expect(
       try await vault.status().slotIdentifiers == ["password", "recovery:paper", "keyfile:usb"])
     #expect(try await vault.status().isAuthenticated)
-    #expect(try await refusal(.recoveryCode(code)) == nil)
-    #expect(try await refusal(SlotSecrets.key()) == nil)
-    #expect(try await refusal(.password(credentials("old", salt: "sea"))) == nil)
-    #expect(try await refusal(.password(credentials("old"))) == .wrongPassword)
+    #expect(try await store.refusal(.recoveryCode(code)) == nil)
+    #expect(try await store.refusal(SlotSecrets.key()) == nil)
+    #expect(try await store.refusal(.password(credentials("old", salt: "sea"))) == nil)
+    #expect(try await store.refusal(.password(credentials("old"))) == .wrongPassword)
   }
 
   @Test func `a recovery code opens the vault as shown, also in lower case`() async throws {
     let shown = try await vault().addRecoveryCode(named: "paper").text().text()
-    #expect(try await refusal(.recoveryCode(SlotSecrets.code(shown.lowercased()))) == nil)
+    #expect(try await store.refusal(.recoveryCode(SlotSecrets.code(shown.lowercased()))) == nil)
   }
 
   @Test func `every recovery code is different`() async throws {
@@ -50,8 +38,8 @@ import VaultCrypto
     let first = try await vault.addRecoveryCode(named: "a").text().text()
     let second = try await vault.addRecoveryCode(named: "b").text().text()
     #expect(first != second)
-    #expect(try await refusal(.recoveryCode(SlotSecrets.code(first))) == nil)
-    #expect(try await refusal(.recoveryCode(SlotSecrets.code(second))) == nil)
+    #expect(try await store.refusal(.recoveryCode(SlotSecrets.code(first))) == nil)
+    #expect(try await store.refusal(.recoveryCode(SlotSecrets.code(second))) == nil)
   }
 
   @Test func `a recovery code opens the vault and replaces a forgotten password`() async throws {
@@ -62,9 +50,9 @@ import VaultCrypto
     try await found.unlock(with: .recoveryCode(SlotSecrets.code(paper)))
     #expect(try await found.text("name") == "value")
     try await found.changePassword(to: credentials("new"))
-    #expect(try await refusal(.password(credentials("new"))) == nil)
-    #expect(try await refusal(.password(credentials("old", salt: "sea"))) == .wrongPassword)
-    #expect(try await refusal(.recoveryCode(SlotSecrets.code(paper))) == nil)
+    #expect(try await store.refusal(.password(credentials("new"))) == nil)
+    #expect(try await store.refusal(.password(credentials("old", salt: "sea"))) == .wrongPassword)
+    #expect(try await store.refusal(.recoveryCode(SlotSecrets.code(paper))) == nil)
   }
 
   @Test func `a vault can drop its password and get a new one`() async throws {
@@ -72,11 +60,11 @@ import VaultCrypto
     try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))
     try await vault.removeSlot(named: "password")
     #expect(try await vault.status().isSecured)
-    #expect(try await refusal(.password(credentials("old", salt: "sea"))) == .slotNotFound)
-    #expect(try await refusal(SlotSecrets.key()) == nil)
+    #expect(try await store.refusal(.password(credentials("old", salt: "sea"))) == .slotNotFound)
+    #expect(try await store.refusal(SlotSecrets.key()) == nil)
     try await vault.changePassword(to: credentials("new"))
-    #expect(try await refusal(.password(credentials("new"))) == nil)
-    #expect(try await refusal(SlotSecrets.key()) == nil)
+    #expect(try await store.refusal(.password(credentials("new"))) == nil)
+    #expect(try await store.refusal(SlotSecrets.key()) == nil)
   }
 
   @Test func `a removed slot opens nothing, and the others still open the vault`() async throws {
@@ -84,11 +72,11 @@ import VaultCrypto
     try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
     let other = try await vault.addRecoveryCode(named: "safe").text().text()
     try await vault.removeSlot(named: "paper")
-    #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == .wrongPassword)
-    #expect(try await refusal(.recoveryCode(SlotSecrets.code(other))) == nil)
+    #expect(try await store.refusal(.recoveryCode(SlotSecrets.code())) == .wrongPassword)
+    #expect(try await store.refusal(.recoveryCode(SlotSecrets.code(other))) == nil)
     try await vault.removeSlot(named: "recovery:safe")
-    #expect(try await refusal(.recoveryCode(SlotSecrets.code(other))) == .slotNotFound)
-    #expect(try await refusal(.password(credentials("old", salt: "sea"))) == nil)
+    #expect(try await store.refusal(.recoveryCode(SlotSecrets.code(other))) == .slotNotFound)
+    #expect(try await store.refusal(.password(credentials("old", salt: "sea"))) == nil)
     #expect(await code { try await vault.removeSlot(named: "safe") } == .slotNotFound)
     #expect(await code { try await vault.removeSlot(named: "") } == .slotNotFound)
   }
@@ -99,7 +87,7 @@ import VaultCrypto
     try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
     try await vault.removeSlot(named: "password")
     #expect(await code { try await vault.removeSlot(named: "paper") } == .lastSlot)
-    #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == nil)
+    #expect(try await store.refusal(.recoveryCode(SlotSecrets.code())) == nil)
   }
 
   @Test func `slots are added and removed only on an unlocked vault`() async throws {
@@ -155,9 +143,8 @@ import VaultCrypto
     try await vault.removeSlot(named: "password")
     try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
     // No room is left for a password.
-    #expect(
-      await code { try await vault.changePassword(to: credentials("new")) } == .tooManySlots)
-    #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == nil)
+    #expect(await code { try await vault.changePassword(to: credentials("new")) } == .tooManySlots)
+    #expect(try await store.refusal(.recoveryCode(SlotSecrets.code())) == nil)
     #expect(try await vault.status().slots.count == 16)
   }
 
@@ -169,9 +156,9 @@ import VaultCrypto
     #expect(
       await code { try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: key)) }
         == .keyFileLength)
-    #expect(try await refusal(SlotSecrets.key(key)) == .keyFileLength)
+    #expect(try await store.refusal(SlotSecrets.key(key)) == .keyFileLength)
     try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))
-    #expect(try await refusal(SlotSecrets.key(key)) == .keyFileLength)
+    #expect(try await store.refusal(SlotSecrets.key(key)) == .keyFileLength)
   }
 
   @Test func `a recovery code and a key file of another vault are refused as wrong`() async throws {
@@ -179,10 +166,10 @@ import VaultCrypto
     try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
     try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))
     let other = "ZZZZ-ZZZZ-ZZZZ-ZZZZ-ZZZZ-ZZZZ-ZZZZ-ZZZZ-KA6W"
-    #expect(try await refusal(.recoveryCode(SlotSecrets.code(other))) == .wrongPassword)
-    #expect(try await refusal(SlotSecrets.key(Array(1...32))) == .wrongPassword)
+    #expect(try await store.refusal(.recoveryCode(SlotSecrets.code(other))) == .wrongPassword)
+    #expect(try await store.refusal(SlotSecrets.key(Array(1...32))) == .wrongPassword)
     // The two kinds differ: a code's key is derived, and a key file's key is not.
-    #expect(try await refusal(SlotSecrets.key(SlotSecrets.codeKey)) == .wrongPassword)
+    #expect(try await store.refusal(SlotSecrets.key(SlotSecrets.codeKey)) == .wrongPassword)
   }
 
   @Test func `under the standard credentials slots cannot be added or removed`() async throws {
@@ -204,7 +191,7 @@ import VaultCrypto
     try await other.unlock(with: credentials("old", salt: "sea"))
     try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
     try await other.setText("2", for: "more")
-    #expect(try await refusal(.recoveryCode(SlotSecrets.code())) == nil)
+    #expect(try await store.refusal(.recoveryCode(SlotSecrets.code())) == nil)
     try await other.removeSlot(named: "paper")
     #expect(try await vault.status().slotIdentifiers == ["password"])
     #expect(try await vault.text("more") == "2")

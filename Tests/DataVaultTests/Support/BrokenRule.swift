@@ -17,9 +17,7 @@ struct BrokenRule: Sendable, CustomTestStringConvertible {
   var testDescription: String { name }
 
   /// Whether the fault is found before any password is tried.
-  var needsNoPassword: Bool {
-    Self.publicRuleNames.contains(name)
-  }
+  var needsNoPassword: Bool { Self.publicRuleNames.contains(name) }
 
   func file(_ builder: VaultFileBuilder = VaultFileBuilder()) throws -> [UInt8] {
     var builder = builder
@@ -165,9 +163,7 @@ struct BrokenRule: Sendable, CustomTestStringConvertible {
     .items("items-repeated-behind-an-escape", #"{"a":{"string":"1"},"\u0061":{"string":"2"}}"#),
     .items("items-out-of-order", #"{"b":{"string":"1"},"a":{"string":"2"}}"#),
     .items("item-without-a-name", #"{"":{"string":"1"}}"#),
-    .items(
-      "item-with-a-long-name",
-      #"{"\#(String(repeating: "n", count: 256))":{"string":"1"}}"#),
+    .items("item-with-a-long-name", #"{"\#(String(repeating: "n", count: 256))":{"string":"1"}}"#),
     .items("item-of-two-kinds", #"{"a":{"string":"1","binary":""}}"#),
     .items("item-of-no-kind", #"{"a":{}}"#),
     .items("item-of-unknown-kind", #"{"a":{"text":"1"}}"#),

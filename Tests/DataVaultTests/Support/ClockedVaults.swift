@@ -3,6 +3,7 @@ import DataVaultTesting
 import FileLayer
 import FileRecording
 import Synchronization
+import TestSupport
 
 /// Fast test vaults whose clocks and sleep a test controls.
 struct ClockedVaults: Sendable {
@@ -10,9 +11,7 @@ struct ClockedVaults: Sendable {
   let time = ManualTimeSource()
   let alarm = ManualAlarm()
 
-  init(_ store: any VaultStore = InMemoryVaultStore()) {
-    self.store = store
-  }
+  init(_ store: any VaultStore = InMemoryVaultStore()) { self.store = store }
 
   var parameters: VaultParameters {
     var parameters = VaultParameters.cheap

@@ -36,18 +36,14 @@ final class FaultyStore: VaultStore {
   private let state = Mutex(State())
   private var store: InMemoryVaultStore { state.withLock { $0.store } }
 
-  init(_ fault: Fault) {
-    self.fault = fault
-  }
+  init(_ fault: Fault) { self.fault = fault }
 
   var isLocked: Bool {
     get { state.withLock { $0.isLocked } }
     set { state.withLock { $0.isLocked = newValue } }
   }
 
-  func clear() {
-    state.withLock { $0 = State() }
-  }
+  func clear() { state.withLock { $0 = State() } }
 
   private func requireUnlocked() throws(VaultError) {
     if isLocked { throw VaultError(.storeLocked, "on purpose") }

@@ -1,6 +1,6 @@
 import Foundation
-import ReferencePython
 import SystemPackage
+import TestSupport
 import Testing
 
 /// The Python program that reads and writes vaults with joserfc.
@@ -10,8 +10,9 @@ enum JoseReader {
     DATAVAULT_JOSERFC_PYTHON
     """
 
-  static let python = ReferencePython(
-    library: "joserfc", variable: "DATAVAULT_JOSERFC_PYTHON", environment: "joserfc")
+  /// The first interpreter that has the library.
+  static let interpreter = Program.python(
+    with: "joserfc", variable: "DATAVAULT_JOSERFC_PYTHON", environment: "joserfc")
 
   static var isAvailable: Bool { python.isAvailable }
 
@@ -73,15 +74,22 @@ enum JoseReader {
   private static func runReader(
     _ operation: String, _ vault: FilePath, _ options: [String: FilePath], input: [UInt8] = []
   ) throws -> [UInt8] {
-    try python.run(
-      "Tests/ReferenceReaders/vault_reader.py",
-      [operation, vault.string] + options.flatMap { [$0, $1.string] }, input: input)
+    let script = Repository.path("Tests/ReferenceReaders/vault_reader.py")
+    let arguments = options.flatMap { [$0, $1.string] }
+    return try run(
+      interpreter ?? "python3", [script, operation, vault.string] + arguments, input: input)
   }
-}
 
-/// The repository's files that tests use.
-enum Repository {
-  static func path(_ relative: String) -> String {
-    ReferencePython.repository.appending(relative).string
+  struct Failure: Error {
+    let status: Int32
+    let output: String
+  }
+
+  private static func run(
+    _ program: String, _ arguments: [String], input: [UInt8]
+  ) throws -> [UInt8] {
+    let reader = try Program.run(program, arguments, input: input)
+    guard reader.status == 0 else { throw Failure(status: reader.status, output: reader.errors) }
+    return reader.output
   }
 }

@@ -1,32 +1,6 @@
 import DataVault
-import DataVaultTesting
+import TestSupport
 import Testing
-import VaultCrypto
-
-/// Makes a secret from text.
-func secret(_ text: String) -> SecretBytes {
-  SecretBytes(copying: Array(text.utf8))
-}
-
-/// Makes credentials from text.
-func credentials(_ password: String, salt: String? = nil) -> Credentials {
-  if let salt {
-    Credentials(password: secret(password), salt: secret(salt))
-  } else {
-    Credentials(password: secret(password))
-  }
-}
-
-extension SecretBytes {
-  /// The contents, for comparisons in tests.
-  borrowing func array() -> [UInt8] {
-    withBytes { bytes in
-      (0..<bytes.byteCount).map { bytes.unsafeLoad(fromByteOffset: $0, as: UInt8.self) }
-    }
-  }
-
-  borrowing func text() -> String { String(decoding: array(), as: UTF8.self) }
-}
 
 extension Vault {
   func setText(_ text: String, for name: String) throws(VaultError) {
@@ -34,9 +8,7 @@ extension Vault {
   }
 
   /// An item's value as text.
-  func text(_ name: String) throws(VaultError) -> String {
-    try item(name).bytes.text()
-  }
+  func text(_ name: String) throws(VaultError) -> String { try item(name).bytes.text() }
 }
 
 /// The error code of an operation; nil when it succeeds.
@@ -49,5 +21,15 @@ func code(_ body: () async throws -> Void) async -> VaultError.Code? {
   } catch {
     Issue.record("not a VaultError: \(error)")
     return nil
+  }
+}
+
+extension VaultPolicy {
+  /// A policy that accepts a password of any length, with a change.
+  static func lax(_ set: (inout VaultPolicy) -> Void) -> VaultPolicy {
+    var policy = VaultPolicy()
+    policy.minimumLength = 0
+    set(&policy)
+    return policy
   }
 }

@@ -1,4 +1,6 @@
 import DataVault
+import DataVaultTesting
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -32,4 +34,19 @@ enum Hexadecimal {
 extension VaultStatus {
   /// The identifiers of the slots, in order.
   var slotIdentifiers: [String] { slots.map(\.identifier) }
+}
+
+extension InMemoryVaultStore {
+  /// The error of opening the messaging vault from another object; nil if it opens and has the item.
+  func refusal(_ secret: consuming VaultSecret) async throws -> VaultError.Code? {
+    let vault = try await FastTestVault.get(.messaging, in: self)
+    do throws(VaultError) {
+      try await vault.unlock(with: secret)
+    } catch {
+      #expect(await vault.isLocked)
+      return error.code
+    }
+    #expect(try await vault.text("name") == "value")
+    return nil
+  }
 }

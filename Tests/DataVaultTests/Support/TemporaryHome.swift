@@ -1,20 +1,14 @@
 import DataVault
 import FileLayer
-import Glibc
 import SystemPackage
+import TestSupport
 
 /// A temporary directory of the test, which is removed with this object.
 final class TemporaryHome: Sendable {
-  let path: FilePath
+  private let folder: ScratchFolder
+  var path: FilePath { folder.path }
 
-  init(in base: String = "/tmp") {
-    var template = Array("\(base)/datavault-tests-XXXXXX".utf8CString)
-    path = FilePath(String(cString: mkdtemp(&template)!))
-  }
-
-  deinit {
-    Self.removeTree(path)
-  }
+  init(in base: String = "/tmp") { folder = ScratchFolder(in: base) }
 
   var store: FileVaultStore { FileVaultStore(home: path) }
 
@@ -33,9 +27,7 @@ final class TemporaryHome: Sendable {
   }
 
   /// All files in the home, by path.
-  func tree() throws -> [FilePath: [UInt8]] {
-    try Self.tree(path)
-  }
+  func tree() throws -> [FilePath: [UInt8]] { try Self.tree(path) }
 
   private static func tree(_ path: FilePath) throws -> [FilePath: [UInt8]] {
     let files = LinuxFileSystem()
@@ -49,19 +41,6 @@ final class TemporaryHome: Sendable {
       }
     }
     return found
-  }
-
-  private static func removeTree(_ path: FilePath) {
-    let files = LinuxFileSystem()
-    for name in (try? files.entries(of: path)) ?? [] {
-      let child = path.appending(name)
-      if (try? files.status(of: child))?.kind == .directory {
-        removeTree(child)
-      } else {
-        unlink(child.string)
-      }
-    }
-    rmdir(path.string)
   }
 }
 

@@ -1,5 +1,6 @@
 import DataVault
 import Foundation
+import TestSupport
 import VaultCrypto
 
 /// Writes vault files by `docs/reference/vault-format.md`, independently of the code under test, with any
@@ -55,9 +56,7 @@ struct VaultFileBuilder {
   }
 
   /// The bytes of a head followed by its digest.
-  static func seal(_ head: String) -> [UInt8] {
-    seal(Array(head.utf8))
-  }
+  static func seal(_ head: String) -> [UInt8] { seal(Array(head.utf8)) }
 
   static func seal(_ head: [UInt8]) -> [UInt8] {
     head + "\"digest\":\"\(Base64.url(digest(head)))\"}\n".utf8
@@ -69,8 +68,7 @@ struct VaultFileBuilder {
     let salt = Array("PBES2-HS512+A256KW".utf8) + [0] + Base64.bytes(p2s) + Array(callerSalt.utf8)
     let wrappingKey = try PBKDF2.sha512(
       password: secret(password), salt: salt, iterationCount: iterationCount, byteCount: 32)
-    let wrapped = try AES256KeyWrap.wrap(
-      SecretBytes(copying: wrappedByPassword), with: wrappingKey)
+    let wrapped = try AES256KeyWrap.wrap(SecretBytes(copying: wrappedByPassword), with: wrappingKey)
     let count = statedIterationCount ?? String(iterationCount)
     let header =
       algorithm.hasPrefix("PBES2")
@@ -120,9 +118,7 @@ struct VaultFileBuilder {
     return (Base64.url(nonce), box)
   }
 
-  static func digest(_ bytes: [UInt8]) -> [UInt8] {
-    (try? SHA256.digest(bytes.span.bytes)) ?? []
-  }
+  static func digest(_ bytes: [UInt8]) -> [UInt8] { (try? SHA256.digest(bytes.span.bytes)) ?? [] }
 }
 
 /// Base64url from Foundation.

@@ -3,6 +3,7 @@ import DataVaultTesting
 import FileLayer
 import Foundation
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -31,9 +32,7 @@ enum VaultFixtures {
     }
   }
 
-  static func secret(
-    _ kind: VaultStatus.Slot.Kind, salt: String? = nil
-  ) throws -> VaultSecret {
+  static func secret(_ kind: VaultStatus.Slot.Kind, salt: String? = nil) throws -> VaultSecret {
     switch kind {
     case .password: .password(credentials(password, salt: salt))
     case .recoveryCode: .recoveryCode(try SlotSecrets.code())
@@ -111,8 +110,7 @@ enum VaultFixtures {
   static let setItems: @Sendable (Vault) async throws -> Void = { vault in
     try await vault.setText("", for: "empty")
     try await vault.setText("quotes \" \\ / and \n\t\u{0} and ä😀", for: "escapes \" \\ \n ä😀")
-    try await vault.set(
-      SecretBytes(copying: Array(0...255)), kind: .binary, for: "every byte")
+    try await vault.set(SecretBytes(copying: Array(0...255)), kind: .binary, for: "every byte")
     try await vault.setText("longest name", for: String(repeating: "n", count: 255))
   }
 
@@ -161,8 +159,7 @@ enum VaultFixtures {
     _ = try add("iterations-one-too-many") { $0.statedIterationCount = "10000001" }
     _ = try add("iterations-one-too-few") { $0.iterationCount = 219_999 }
     _ = try add("name-of-another-vault") { $0.id = "messaging" }
-    files["nested-too-deep"] = VaultFileBuilder.seal(
-      #"{"key":[[[[[[[[]]]]]]]],"contents":{},"#)
+    files["nested-too-deep"] = VaultFileBuilder.seal(#"{"key":[[[[[[[[]]]]]]]],"contents":{},"#)
     files["truncated"] = Array(try add("truncated") { _ in }.dropLast(200))
     files["without-last-byte"] = try add("without-last-byte") { _ in }.dropLast()
     files["empty"] = []

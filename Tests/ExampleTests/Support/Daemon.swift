@@ -1,11 +1,11 @@
 import Foundation
 import Glibc
-import Testing
+import TestSupport
 
 /// A running `SpoolDaemon`, with its standard error in a file and the test as its service manager.
 final class Daemon {
   /// The built program, in the directory of the test bundle.
-  static let executable = Bundle.main.bundleURL.appendingPathComponent("SpoolDaemon")
+  static let executable = Program.built("SpoolDaemon")
 
   private let process = Process()
   private let spool: Spool
@@ -21,11 +21,10 @@ final class Daemon {
   ) throws {
     self.spool = spool
     reports = try NotifySocket(spool.folder.path("notify-\(UUID().uuidString.prefix(8))"))
-    errorFile = spool.folder.path("errors-\(UUID().uuidString)")
-    _ = FileManager.default.createFile(atPath: errorFile, contents: nil)
+    errorFile = "errors-\(UUID().uuidString)"
     let arguments =
       wrapper + [
-        Self.executable.path, "--home", spool.home, "--socket", spool.socket, "--retry-delay",
+        Self.executable, "--home", spool.home, "--socket", spool.socket, "--retry-delay",
         "0.01",
       ] + options + ["--"] + (command ?? spool.appendingCommand)
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -36,7 +35,7 @@ final class Daemon {
     process.environment = environment
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = FileHandle.nullDevice
-    process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: errorFile))
+    process.standardError = try spool.folder.writing(errorFile)
     try process.run()
   }
 
@@ -54,7 +53,7 @@ final class Daemon {
   }
 
   /// The daemon's output on standard error.
-  var errors: String { (try? String(contentsOfFile: errorFile, encoding: .utf8)) ?? "" }
+  var errors: String { spool.folder.contents(of: errorFile) ?? "" }
   var isRunning: Bool { process.isRunning }
 
   func send(_ signal: Int32) { kill(process.processIdentifier, signal) }

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 import Synchronization
-import Testing
+import TestSupport
 
 /// The files of one daemon: its home, its socket, and the file to which its command appends.
 struct Spool {
@@ -23,19 +23,16 @@ struct Spool {
 
   private static let securedOriginal = original { spool in
     let credentials = try spool.credentials(password)
-    return try spool.datavault(
-      "secure", "--new-password-file", credentials + "/messaging-password")
+    return try spool.datavault("secure", "--new-password-file", credentials + "/messaging-password")
   }
 
   private static let unsecuredOriginal = original {
     try $0.datavault("queue", "publish", "elsewhere")
   }
 
-  private static func original(
-    _ make: (Spool) throws -> Outcome
-  ) -> Result<Spool, any Error> {
+  private static func original(_ make: (Spool) throws -> Program) -> Result<Spool, any Error> {
     Result {
-      let spool = Spool(folder: try ScratchFolder())
+      let spool = Spool(folder: ScratchFolder())
       let count = originals.withLock { originals in
         originals.append(spool.folder.url)
         return originals.count
@@ -52,7 +49,7 @@ struct Spool {
   }
 
   private func copy() throws -> Spool {
-    let spool = Spool(folder: try ScratchFolder())
+    let spool = Spool(folder: ScratchFolder())
     try FileManager.default.copyItem(atPath: home, toPath: spool.home)
     return spool
   }
@@ -107,58 +104,13 @@ struct Spool {
     }
     let outcome = try datavault("queue", "stats", "--json")
     guard outcome.status == 0 else { throw DaemonEnded(errors: outcome.errors) }
-    let report = try JSONDecoder().decode(Report.self, from: Data(outcome.output.utf8))
+    let report = try JSONDecoder().decode(Report.self, from: Data(outcome.output))
     return report.channels.first { $0.channel == "spool" }?.messages ?? 0
-  }
-
-  struct Outcome {
-    let status: Int32
-    let output: String
-    let errors: String
   }
 
   /// Runs `datavault` on the home.
   @discardableResult
-  func datavault(_ arguments: String..., through wrapper: [String] = []) throws -> Outcome {
-    let executable = Bundle.main.bundleURL.appendingPathComponent("datavault").path
-    return try run("/usr/bin/env", wrapper + [executable] + arguments + ["--home", home])
+  func datavault(_ arguments: String..., through wrapper: [String] = []) throws -> Program {
+    try Program.run("/usr/bin/env", wrapper + [Program.datavault] + arguments + ["--home", home])
   }
-
-  /// Runs a program to its end.
-  func run(_ executable: String, _ arguments: [String]) throws -> Outcome {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: executable)
-    process.arguments = arguments
-    process.standardInput = FileHandle.nullDevice
-    let (output, errors) = (folder.path(UUID().uuidString), folder.path(UUID().uuidString))
-    for path in [output, errors] {
-      _ = FileManager.default.createFile(atPath: path, contents: nil)
-    }
-    process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: output))
-    process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: errors))
-    try process.run()
-    process.waitUntilExit()
-    return Outcome(
-      status: process.terminationStatus,
-      output: try String(contentsOfFile: output, encoding: .utf8),
-      errors: try String(contentsOfFile: errors, encoding: .utf8))
-  }
-}
-
-/// A temporary folder, which `deinit` removes.
-///
-/// Its path is short, because socket paths must be short.
-final class ScratchFolder: Sendable {
-  let url: URL
-
-  init() throws {
-    url = FileManager.default.temporaryDirectory
-      .appendingPathComponent("spool-\(UUID().uuidString.prefix(13))")
-    try FileManager.default.createDirectory(
-      at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-  }
-
-  func path(_ name: String) -> String { url.appendingPathComponent(name).path }
-
-  deinit { try? FileManager.default.removeItem(at: url) }
 }

@@ -1,25 +1,23 @@
 import Foundation
 import Glibc
+import TestSupport
 
 /// The parts of `spoold.service` that can be tested without systemd.
 ///
 /// They are an unprivileged user without capabilities, a session keyring without links, no network,
 /// the limit of locked memory, and the filters of system calls.
 struct UnitSandbox {
-  static let unit = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-    .appendingPathComponent("../../../Examples/systemd/spoold.service").standardizedFileURL
+  static let unit = "Examples/systemd/spoold.service"
 
   /// Whether a trivial program runs in the sandbox, and all users can read the built programs.
   static let isAvailable: Bool = {
-    guard getuid() == 0, Sessions.areAvailable, let folder = try? ScratchFolder(),
-      let sandbox = try? UnitSandbox(folder)
+    let folder = ScratchFolder()
+    guard getuid() == 0, Sessions.areAvailable, let sandbox = try? UnitSandbox(folder)
     else { return false }
     let spool = Spool(folder: folder)
     guard (try? sandbox.take(spool)) != nil else { return false }
-    return [
-      sandbox.wrapper + ["true"], sandbox.operatorWrapper + [Daemon.executable.path, "--help"],
-    ]
-    .allSatisfy { (try? spool.run("/usr/bin/env", $0).status) == 0 }
+    return [sandbox.wrapper + ["true"], sandbox.operatorWrapper + [Daemon.executable, "--help"]]
+      .allSatisfy { (try? Program.run("/usr/bin/env", $0).status) == 0 }
   }()
 
   /// An unused user id.
@@ -28,12 +26,12 @@ struct UnitSandbox {
 
   init(_ folder: ScratchFolder) throws {
     script = folder.path("sandbox.py")
-    try Data(Self.filter.utf8).write(to: URL(fileURLWithPath: script))
+    try folder.put(Self.filter, at: "sandbox.py")
   }
 
   /// Makes the user the owner of a folder and its current contents.
   func take(_ spool: Spool) throws {
-    let outcome = try spool.run(
+    let outcome = try Program.run(
       "/usr/bin/env", ["chown", "-R", "\(userID):\(userID)", spool.folder.url.path])
     guard outcome.status == 0 else { throw DaemonEnded(errors: outcome.errors) }
   }
@@ -49,7 +47,7 @@ struct UnitSandbox {
   /// Runs a command in the sandbox of the service.
   var wrapper: [String] {
     ["unshare", "--net", "--ipc", "--mount"] + operatorWrapper
-      + ["/usr/bin/python3", script, Self.unit.path]
+      + ["/usr/bin/python3", script, Repository.path(Self.unit)]
   }
 
   /// A script that reads the unit file, applies its filters to itself, and executes the given

@@ -2,15 +2,12 @@ import FileLayer
 import Foundation
 import Glibc
 import SystemPackage
+import TestSupport
 import Testing
 
 @Suite struct FileLockTests {
-  let directory: TemporaryDirectory
+  let directory = ScratchFolder()
   let files = LinuxFileSystem()
-
-  init() throws {
-    directory = try TemporaryDirectory()
-  }
 
   @Test func `a lock is held by only one handle`() throws {
     let first = try #require(try files.lock(directory("lock"), wait: false))

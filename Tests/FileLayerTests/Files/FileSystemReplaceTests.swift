@@ -2,23 +2,19 @@ import FileLayer
 import FileRecording
 import Glibc
 import SystemPackage
+import TestSupport
 import Testing
 
 /// Tests that after a crash at any step the file has either its complete old or its complete new
 /// contents.
 @Suite struct FileSystemReplaceTests {
-  let directory: TemporaryDirectory
-
-  init() throws {
-    directory = try TemporaryDirectory()
-  }
+  let directory = ScratchFolder()
 
   private var path: FilePath { directory("vault") }
   private let owner = FileOwner(userID: geteuid(), groupID: getegid())
 
   private func replace(on files: any FileSystem, with contents: String = "new") throws(FileError) {
-    try files.replace(
-      path, with: Array(contents.utf8), permissions: .ownerReadWrite, owner: owner)
+    try files.replace(path, with: Array(contents.utf8), permissions: .ownerReadWrite, owner: owner)
   }
 
   @Test func `replace() takes its steps in this order`() throws {
@@ -153,9 +149,7 @@ import Testing
   /// that were durable on return; nil if there is none.
   private func violation(of events: [FileEvent], from old: String?) -> String? {
     let initial = old.map { [path: Array($0.utf8)] } ?? [:]
-    let losses: [DiskReplay.Loss] = [
-      .nothing, .everythingUnsynchronized, .unsynchronizedContents,
-    ]
+    let losses: [DiskReplay.Loss] = [.nothing, .everythingUnsynchronized, .unsynchronizedContents]
     for count in 0...events.count {
       for loss in losses {
         let files = DiskReplay(events.prefix(count), initialFiles: initial).files(after: loss)

@@ -2,15 +2,12 @@ import FileLayer
 import Foundation
 import Glibc
 import SystemPackage
+import TestSupport
 import Testing
 
 @Suite struct LinuxFileSystemTests {
-  let directory: TemporaryDirectory
+  let directory = ScratchFolder()
   let files = LinuxFileSystem()
-
-  init() throws {
-    directory = try TemporaryDirectory()
-  }
 
   // MARK: Absence and obstacles
 
@@ -138,8 +135,7 @@ import Testing
       let files = LinuxFileSystem()
       let file = try files.create(directory.appending("file"), permissions: .ownerReadWrite)
       file.close()
-      try files.createDirectory(
-        directory.appending("folder"), permissions: .ownerReadWriteExecute)
+      try files.createDirectory(directory.appending("folder"), permissions: .ownerReadWriteExecute)
       guard
         try files.status(of: directory.appending("file"))?.permissions == .ownerReadWrite,
         try files.status(of: directory.appending("folder"))?.permissions

@@ -2,6 +2,7 @@ import FileLayer
 import Foundation
 import Glibc
 import SystemPackage
+import TestSupport
 import Testing
 
 /// A foreign file in the place of a file that this process wants to open.
@@ -11,7 +12,7 @@ private enum ForeignFile: String, CaseIterable, CustomTestStringConvertible {
   var testDescription: String { rawValue }
 
   /// Creates it beside the file "victim".
-  func put(_ name: String, in directory: TemporaryDirectory) throws {
+  func put(_ name: String, in directory: ScratchFolder) throws {
     let path = directory(name).string
     let victim = directory("victim").string
     try directory.put("victim", at: "victim")
@@ -44,12 +45,8 @@ private enum ForeignFile: String, CaseIterable, CustomTestStringConvertible {
 }
 
 @Suite struct OwnFileTests {
-  let directory: TemporaryDirectory
+  let directory = ScratchFolder()
   let files = LinuxFileSystem()
-
-  init() throws {
-    directory = try TemporaryDirectory()
-  }
 
   @Test(arguments: ForeignFile.possible)
   private func `a file that another user could have made is refused`(
@@ -108,8 +105,7 @@ private enum ForeignFile: String, CaseIterable, CustomTestStringConvertible {
   }
 
   @Test func `only OwnFile and the terminal code create or open files for writing`() throws {
-    let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Sources")
+    let sources = URL(filePath: Repository.path("Sources"))
     let signs = [
       "O_CREAT", "O_TRUNC", "options: .create", "options: [.create", ".truncate]", "createFile(",
       "FileHandle(forWriting", "FileHandle(forUpdating", "fopen(", "creat(", "mkstemp", "mkfifo(",

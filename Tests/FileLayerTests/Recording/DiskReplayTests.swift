@@ -24,8 +24,7 @@ import Testing
 
   @Test func `contents need an fsync of the file, names one of the directory`() {
     let written: [FileEvent] = [.create(a), .write(a, offset: 0, bytes: [1])]
-    #expect(
-      files(written + [.synchronizeDirectory("/d")], .everythingUnsynchronized) == [a: []])
+    #expect(files(written + [.synchronizeDirectory("/d")], .everythingUnsynchronized) == [a: []])
     #expect(files(written + [.synchronize(a)], .everythingUnsynchronized) == [:])
     #expect(
       files(written + [.synchronize(a), .synchronizeDirectory("/d")], .everythingUnsynchronized)
@@ -38,10 +37,8 @@ import Testing
       .synchronizeDirectory("/d"),
     ]
     #expect(files(events, .everythingUnsynchronized, from: [a: [1]]) == [a: []])
-    #expect(
-      files(Array(events.dropLast()), .everythingUnsynchronized, from: [a: [1]]) == [a: [1]])
-    #expect(
-      files(Array(events.dropLast()), .unsynchronizedContents, from: [a: [1]]) == [a: []])
+    #expect(files(Array(events.dropLast()), .everythingUnsynchronized, from: [a: [1]]) == [a: [1]])
+    #expect(files(Array(events.dropLast()), .unsynchronizedContents, from: [a: [1]]) == [a: []])
   }
 
   @Test func `initial files are durable`() {
@@ -55,8 +52,7 @@ import Testing
     #expect(files([.remove(a)], .nothing, from: [a: [1]]) == [:])
     #expect(files([.remove(a)], .everythingUnsynchronized, from: [a: [1]]) == [a: [1]])
     #expect(
-      files(
-        [.remove(a), .synchronizeDirectory("/d")], .everythingUnsynchronized, from: [a: [1]])
+      files([.remove(a), .synchronizeDirectory("/d")], .everythingUnsynchronized, from: [a: [1]])
         == [:])
   }
 
@@ -80,8 +76,7 @@ import Testing
   }
 
   @Test func `creating a directory that holds files changes nothing`() {
-    #expect(
-      files([.createDirectory("/d")], .everythingUnsynchronized, from: [a: [1]]) == [a: [1]])
+    #expect(files([.createDirectory("/d")], .everythingUnsynchronized, from: [a: [1]]) == [a: [1]])
   }
 
   @Test func `a file grows with zeros and shrinks`() {

@@ -1,14 +1,11 @@
 import FileLayer
 import FileRecording
 import SystemPackage
+import TestSupport
 import Testing
 
 @Suite struct RecordingFileSystemTests {
-  let directory: TemporaryDirectory
-
-  init() throws {
-    directory = try TemporaryDirectory()
-  }
+  let directory = ScratchFolder()
 
   /// Runs each kind of step once.
   private func work(on files: any FileSystem) throws(FileError) {

@@ -1,10 +1,10 @@
 import FaultVFS
 import FileLayer
 import FileRecording
-import Foundation
 import GRDB
 import MessagingQueue
 import QueueFixture
+import TestSupport
 import Testing
 
 /// A wall clock that jumps by years, forward and back, during every operation.

@@ -19,7 +19,6 @@ import Testing
     async throws
   {
     let start = try Self.start()
-    defer { start.remove() }
     let first = try await FaultScenario(on: start)
     try await first.run()
     try await first.finish()
@@ -83,7 +82,7 @@ import Testing
 
   /// A closed database with a table of the caller's.
   private static func start() throws -> RecordedEngine {
-    let start = try RecordedEngine()
+    let start = RecordedEngine()
     let pool = try start.openPool(isRecorded: false)
     _ = try TestQueue(pool: pool, time: start.time)
     try pool.write { try $0.execute(sql: "CREATE TABLE invoice (number INTEGER PRIMARY KEY)") }

@@ -4,7 +4,6 @@ import FileRecording
 import Foundation
 import GRDB
 import MessagingQueue
-import SystemPackage
 import VaultCrypto
 
 /// Runs every operation of an engine on a disk that fails at one step.
@@ -50,7 +49,7 @@ final class FaultScenario {
   init(
     on start: RecordedEngine, fault: FileRecorder.Fault? = nil, rehearsal: BaselineRun? = nil
   ) async throws {
-    disk = try RecordedEngine(fault: fault)
+    disk = RecordedEngine(fault: fault)
     try start.copyFiles(to: disk)
     self.rehearsal = rehearsal ?? BaselineRun()
     isRehearsal = rehearsal == nil
@@ -76,8 +75,6 @@ final class FaultScenario {
       engine = try open()
     }
   }
-
-  deinit { disk.remove() }
 
   /// Repeats one step until it succeeds, and checks the files after the first failure.
   ///

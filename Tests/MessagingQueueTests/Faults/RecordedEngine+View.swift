@@ -33,8 +33,7 @@ extension RecordedEngine {
   }
 
   private func withImage<Result>(_ body: (Database) throws -> Result) throws -> Result {
-    let image = try RecordedEngine()
-    defer { image.remove() }
+    let image = RecordedEngine()
     try copyFiles(to: image)
     let pool = try image.openPool(isRecorded: false)
     defer { try? pool.close() }

@@ -1,4 +1,3 @@
-import GRDB
 import MessagingQueue
 import Testing
 

@@ -4,6 +4,7 @@ import FileRecording
 import GRDB
 import MessagingQueue
 import QueueFixture
+import TestSupport
 import Testing
 
 /// One sequence of operations, some of which wait together and share a commit.

@@ -4,17 +4,14 @@ import FileRecording
 import Foundation
 import MessagingQueue
 import MetricsTestKit
+import TestSupport
 import Testing
 
 /// `docs/reference/observation.md` lists all metrics and log lines of an engine, and nothing else.
 @Suite struct ObservationDocumentationTests {
-  private static let page = URL(fileURLWithPath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appendingPathComponent("docs/reference/observation.md")
-
   /// The cells of each row of a table whose first cell begins with `prefix`.
   private static func rows(_ prefix: String) throws -> [[String]] {
-    try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
+    try Repository.text("docs/reference/observation.md").split(separator: "\n")
       .filter { $0.hasPrefix("| \(prefix)") }
       .map { row in
         row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }

@@ -1,6 +1,5 @@
 import FileLayer
 import FileRecording
-import GRDB
 import MessagingQueue
 import QueueFixture
 import Testing

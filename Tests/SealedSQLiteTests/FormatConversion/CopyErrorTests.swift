@@ -3,6 +3,7 @@ import GRDB
 import SealedSQLite
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -19,20 +20,18 @@ import VaultCrypto
 
   @Test(arguments: SamplePlace.Format.allCases)
   func `copy() never changes an existing file at the target`(format: SamplePlace.Format) throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      try place.makePlain("plain.db", rowCount: 10)
-      for name in ["copy.db", "copy.db-wal", "copy.db-journal"] {
-        try place.write([1, 2, 3], name)
-        expect(.alreadyExists) { try place.copy("plain.db", .plain, "copy.db", format) }
-        #expect(try place.bytes(name) == [1, 2, 3])
-        #expect(place.names == [name, "plain.db"].sorted())
-        try FileManager.default.removeItem(atPath: place.path(name).string)
-      }
-      try FileManager.default.createSymbolicLink(
-        atPath: place.path("copy.db").string, withDestinationPath: "nowhere")
+    let place = SamplePlace()
+    try place.makePlain("plain.db", rowCount: 10)
+    for name in ["copy.db", "copy.db-wal", "copy.db-journal"] {
+      try place.write([1, 2, 3], name)
       expect(.alreadyExists) { try place.copy("plain.db", .plain, "copy.db", format) }
+      #expect(try place.bytes(name) == [1, 2, 3])
+      #expect(place.names == [name, "plain.db"].sorted())
+      try FileManager.default.removeItem(atPath: place.path(name).string)
     }
+    try FileManager.default.createSymbolicLink(
+      atPath: place.path("copy.db").string, withDestinationPath: "nowhere")
+    expect(.alreadyExists) { try place.copy("plain.db", .plain, "copy.db", format) }
   }
 
   @Test(arguments: [
@@ -47,118 +46,101 @@ import VaultCrypto
   func `copy() reports a source of another format by its own code`(
     name: String, format: SamplePlace.Format, code: SealedDatabaseError.Code
   ) throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      try place.makeOneOfEach()
-      let names = place.names
-      expect(code) { try place.copy(name, format, "copy.db", .plain) }
-      #expect(place.names == names)
-    }
+    let place = SamplePlace()
+    try place.makeOneOfEach()
+    let names = place.names
+    expect(code) { try place.copy(name, format, "copy.db", .plain) }
+    #expect(place.names == names)
   }
 
   @Test func `copy() refuses a wrong or invalid key`() throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      try place.makeOneOfEach()
-      let names = place.names
-      expect(.wrongKey) {
-        try place.copy(sealed: "sealed", key: [UInt8](repeating: 8, count: 32), "copy.db")
-      }
-      expect(.invalidArgument) { try place.copy("plain", sealed: "copy.db", key: [1, 2, 3]) }
-      #expect(place.names == names)
-      #expect(throws: SealedDatabaseError.self) { try SamplePlace.requireKey("") }
+    let place = SamplePlace()
+    try place.makeOneOfEach()
+    let names = place.names
+    expect(.wrongKey) {
+      try place.copy(sealed: "sealed", key: [UInt8](repeating: 8, count: 32), "copy.db")
     }
+    expect(.invalidArgument) { try place.copy("plain", sealed: "copy.db", key: [1, 2, 3]) }
+    #expect(place.names == names)
+    #expect(throws: SealedDatabaseError.self) { try SamplePlace.requireKey("") }
   }
 
   @Test(arguments: SamplePlace.Format.allCases)
   func `copying a damaged source leaves no file`(format: SamplePlace.Format) throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      try place.makePlain("plain.db")
-      if format != .plain { try place.copy("plain.db", .plain, "\(format).db", format) }
-      var bytes = try place.bytes("\(format).db")
-      for index in 0..<8 { bytes[4096 * 40 + index] = 0xEE }
-      try place.write(bytes, "\(format).db")
-      let names = place.names
-      expect(format == .plain ? .damaged : .damagedPage) {
-        try place.copy("\(format).db", format, "copy.db", .sealed)
-      }
-      #expect(place.names == names)
+    let place = SamplePlace()
+    try place.makePlain("plain.db")
+    if format != .plain { try place.copy("plain.db", .plain, "\(format).db", format) }
+    var bytes = try place.bytes("\(format).db")
+    for index in 0..<8 { bytes[4096 * 40 + index] = 0xEE }
+    try place.write(bytes, "\(format).db")
+    let names = place.names
+    expect(format == .plain ? .damaged : .damagedPage) {
+      try place.copy("\(format).db", format, "copy.db", .sealed)
     }
+    #expect(place.names == names)
   }
 
   @Test func `copy() refuses a plain database that was not closed`() throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      let pool = try DatabasePool(path: place.path("live.db").string)
-      try pool.write { try $0.execute(sql: "CREATE TABLE t (a)") }
-      expect(.notClosed) { try place.copy("live.db", .plain, "copy.db", .sealed) }
-      try pool.close()
-      try place.copy("live.db", .plain, "copy.db", .sealed)
-      #expect(place.names == ["copy.db", "live.db"])
+    let place = SamplePlace()
+    let pool = try DatabasePool(path: place.path("live.db").string)
+    try pool.write { try $0.execute(sql: "CREATE TABLE t (a)") }
+    expect(.notClosed) { try place.copy("live.db", .plain, "copy.db", .sealed) }
+    try pool.close()
+    try place.copy("live.db", .plain, "copy.db", .sealed)
+    #expect(place.names == ["copy.db", "live.db"])
 
-      try place.write([0xD9, 0xD5, 5, 0xF9, 0x20, 0xA1, 0x63, 0xD7, 0, 0], "live.db-journal")
-      expect(.notClosed) { try place.copy("live.db", .plain, "other.db", .sealed) }
-      try place.write([UInt8](repeating: 0, count: 512), "live.db-journal")
-      try place.copy("live.db", .plain, "other.db", .sealed)
-    }
+    try place.write([0xD9, 0xD5, 5, 0xF9, 0x20, 0xA1, 0x63, 0xD7, 0, 0], "live.db-journal")
+    expect(.notClosed) { try place.copy("live.db", .plain, "other.db", .sealed) }
+    try place.write([UInt8](repeating: 0, count: 512), "live.db-journal")
+    try place.copy("live.db", .plain, "other.db", .sealed)
   }
 
   @Test func `copy() fails with busy for a plain database open in WAL mode`() throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      let pool = try DatabasePool(path: place.path("live.db").string)
-      try pool.write { try $0.execute(sql: "CREATE TABLE t (a)") }
-      try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
-      expect(.busy) { try place.copy("live.db", .plain, "copy.db", .sealed) }
-      try pool.close()
-    }
+    let place = SamplePlace()
+    let pool = try DatabasePool(path: place.path("live.db").string)
+    try pool.write { try $0.execute(sql: "CREATE TABLE t (a)") }
+    try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
+    expect(.busy) { try place.copy("live.db", .plain, "copy.db", .sealed) }
+    try pool.close()
   }
 
   @Test func `two copies to one path exclude each other, and a killed one is removed`() throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      try place.makePlain("plain.db", rowCount: 10)
-      let side = open(place.path(".copy.db.new").string, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-      #expect(flock(side, LOCK_EX | LOCK_NB) == 0)
-      expect(.busy) { try place.copy("plain.db", .plain, "copy.db", .sealed) }
-      #expect(Foundation.write(side, "half a copy", 11) == 11)
-      // A process that another test is starting can have the descriptor, too.
-      #expect(flock(side, LOCK_UN) == 0)
-      close(side)
-      try place.copy("plain.db", .plain, "copy.db", .sealed)
-      #expect(place.names == ["copy.db", "plain.db"])
-      let attributes = try FileManager.default.attributesOfItem(
-        atPath: place.path("copy.db").string)
-      #expect(attributes[.posixPermissions] as? Int == 0o600)
-    }
+    let place = SamplePlace()
+    try place.makePlain("plain.db", rowCount: 10)
+    let side = open(place.path(".copy.db.new").string, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    #expect(flock(side, LOCK_EX | LOCK_NB) == 0)
+    expect(.busy) { try place.copy("plain.db", .plain, "copy.db", .sealed) }
+    #expect(Foundation.write(side, "half a copy", 11) == 11)
+    // A process that another test is starting can have the descriptor, too.
+    #expect(flock(side, LOCK_UN) == 0)
+    close(side)
+    try place.copy("plain.db", .plain, "copy.db", .sealed)
+    #expect(place.names == ["copy.db", "plain.db"])
+    let attributes = try FileManager.default.attributesOfItem(atPath: place.path("copy.db").string)
+    #expect(attributes[.posixPermissions] as? Int == 0o600)
   }
 
   @Test(.enabled(if: geteuid() == 0))
   func `copy() refuses and keeps a temporary file of another user`() throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      try place.makePlain("plain.db", rowCount: 10)
-      let side = place.path(".copy.db.new").string
-      try Data("theirs".utf8).write(to: URL(filePath: side))
-      #expect(chown(side, 65534, 65534) == 0)
-      expect(.foreignFile) { try place.copy("plain.db", .plain, "copy.db", .sealed) }
-      #expect(place.names == [".copy.db.new", "plain.db"])
-      #expect(try Data(contentsOf: URL(filePath: side)) == Data("theirs".utf8))
-    }
+    let place = SamplePlace()
+    try place.makePlain("plain.db", rowCount: 10)
+    let side = place.path(".copy.db.new").string
+    try Data("theirs".utf8).write(to: URL(filePath: side))
+    #expect(chown(side, 65534, 65534) == 0)
+    expect(.foreignFile) { try place.copy("plain.db", .plain, "copy.db", .sealed) }
+    #expect(place.names == [".copy.db.new", "plain.db"])
+    #expect(try Data(contentsOf: URL(filePath: side)) == Data("theirs".utf8))
   }
 
   @Test func `copy() refuses a schema with a collation that SQLite lacks`() throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      let queue = try DatabaseQueue(path: place.path("plain.db").string)
-      try queue.inDatabase { db in
-        db.add(collation: DatabaseCollation("ours") { $0.compare($1) })
-        try db.execute(sql: "CREATE TABLE t (a COLLATE ours); CREATE INDEX i ON t (a)")
-      }
-      try queue.close()
-      expect(.sqlite) { try place.copy("plain.db", .plain, "copy.db", .sealed) }
-      #expect(place.names == ["plain.db"])
+    let place = SamplePlace()
+    let queue = try DatabaseQueue(path: place.path("plain.db").string)
+    try queue.inDatabase { db in
+      db.add(collation: DatabaseCollation("ours") { $0.compare($1) })
+      try db.execute(sql: "CREATE TABLE t (a COLLATE ours); CREATE INDEX i ON t (a)")
     }
+    try queue.close()
+    expect(.sqlite) { try place.copy("plain.db", .plain, "copy.db", .sealed) }
+    #expect(place.names == ["plain.db"])
   }
 }

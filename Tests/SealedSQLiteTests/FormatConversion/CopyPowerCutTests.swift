@@ -2,10 +2,10 @@ import FaultVFS
 import FileLayer
 import FileRecording
 import Foundation
-import GRDB
 import SealedSQLite
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 
 /// A copy is whole or absent, at any step at which it ends.
@@ -21,54 +21,46 @@ import Testing
   func `a kill or power cut at any step leaves the whole copy or none`(
     format: SamplePlace.Format
   ) throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      try place.makePlain("plain.db", rowCount: 20)
-      let source = try place.bytes("plain.db")
-      let recorder = FileRecorder()
-      try copy(place, format, recorder)
-      let whole = try place.bytes("copy.db")
-      let events = recorder.events
-      #expect(events.count > 50)
-      var presences: [Bool] = []
-      for count in 0...events.count {
-        let replay = DiskReplay(
-          events[..<count], initialFiles: [place.path("plain.db"): source])
-        for loss in [
-          DiskReplay.Loss.nothing, .everythingUnsynchronized, .unsynchronizedContents,
-        ] {
-          let files = replay.files(after: loss)
-          let isWhole = files[place.path("copy.db")].map { $0 == whole } ?? true
-          #expect(isWhole, "after \(count) of \(events.count), \(loss)")
-          if files[place.path("plain.db")] != source { Issue.record("the source changed") }
-        }
-        presences.append(
-          replay.files(after: .everythingUnsynchronized)[place.path("copy.db")] != nil)
+    let place = SamplePlace()
+    try place.makePlain("plain.db", rowCount: 20)
+    let source = try place.bytes("plain.db")
+    let recorder = FileRecorder()
+    try copy(place, format, recorder)
+    let whole = try place.bytes("copy.db")
+    let events = recorder.events
+    #expect(events.count > 50)
+    var presences: [Bool] = []
+    for count in 0...events.count {
+      let replay = DiskReplay(events[..<count], initialFiles: [place.path("plain.db"): source])
+      for loss in [DiskReplay.Loss.nothing, .everythingUnsynchronized, .unsynchronizedContents] {
+        let files = replay.files(after: loss)
+        let isWhole = files[place.path("copy.db")].map { $0 == whole } ?? true
+        #expect(isWhole, "after \(count) of \(events.count), \(loss)")
+        if files[place.path("plain.db")] != source { Issue.record("the source changed") }
       }
-      #expect(presences.first == false && presences.last == true)
+      presences.append(replay.files(after: .everythingUnsynchronized)[place.path("copy.db")] != nil)
     }
+    #expect(presences.first == false && presences.last == true)
   }
 
   @Test(arguments: SamplePlace.Format.allCases)
   func `a full disk at any step is reported, and leaves no file`(
     format: SamplePlace.Format
   ) throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      try place.makePlain("plain.db", rowCount: 20)
-      let recorder = FileRecorder()
-      try copy(place, format, recorder)
-      try FileManager.default.removeItem(atPath: place.path("copy.db").string)
-      let count = recorder.failableEventCount
-      for step in Set([0, 1, 2, 3, 4, 5, count / 2, count - 4, count - 3]).sorted() {
-        let failing = FileRecorder(fault: .failure(atEvent: step, .noSpace))
-        let failure = #expect(throws: SealedDatabaseError.self, "step \(step)") {
-          try copy(place, format, failing)
-        }
-        // Only a write can report a full disk.
-        #expect([.diskFull, .inputOutput].contains(failure?.code), "step \(step) of \(count)")
-        #expect(place.names == ["plain.db"], "step \(step) of \(count)")
+    let place = SamplePlace()
+    try place.makePlain("plain.db", rowCount: 20)
+    let recorder = FileRecorder()
+    try copy(place, format, recorder)
+    try FileManager.default.removeItem(atPath: place.path("copy.db").string)
+    let count = recorder.failableEventCount
+    for step in Set([0, 1, 2, 3, 4, 5, count / 2, count - 4, count - 3]).sorted() {
+      let failing = FileRecorder(fault: .failure(atEvent: step, .noSpace))
+      let failure = #expect(throws: SealedDatabaseError.self, "step \(step)") {
+        try copy(place, format, failing)
       }
+      // Only a write can report a full disk.
+      #expect([.diskFull, .inputOutput].contains(failure?.code), "step \(step) of \(count)")
+      #expect(place.names == ["plain.db"], "step \(step) of \(count)")
     }
   }
 }

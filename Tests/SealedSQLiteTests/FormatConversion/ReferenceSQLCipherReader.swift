@@ -1,5 +1,5 @@
-import ReferencePython
 import SystemPackage
+import TestSupport
 import Testing
 
 /// SQLCipher itself, through a Python program: `Tests/ReferenceReaders/sqlcipher_reader.py`.
@@ -9,10 +9,11 @@ enum ReferenceSQLCipherReader {
     DATAVAULT_SQLCIPHER_PYTHON
     """
 
-  private static let python = ReferencePython(
-    library: "sqlcipher3", variable: "DATAVAULT_SQLCIPHER_PYTHON", environment: "sqlcipher")
+  /// The first interpreter with the library.
+  static let interpreter = Program.python(
+    with: "sqlcipher3", variable: "DATAVAULT_SQLCIPHER_PYTHON", environment: "sqlcipher")
 
-  static var isAvailable: Bool { python.isAvailable }
+  static var isAvailable: Bool { interpreter != nil }
 
   /// Writes a database with SQLCipher; the Python program describes the options.
   static func write(_ path: FilePath, key: String, _ options: [String] = []) throws {
@@ -24,8 +25,14 @@ enum ReferenceSQLCipherReader {
     try runScript(["read", path.string, key])
   }
 
+  struct Failure: Error {
+    let output: String
+  }
+
   private static func runScript(_ arguments: [String]) throws -> String {
-    let output = try python.run("Tests/ReferenceReaders/sqlcipher_reader.py", arguments)
-    return String(decoding: output, as: UTF8.self)
+    let script = Repository.path("Tests/ReferenceReaders/sqlcipher_reader.py")
+    let reader = try Program.run(interpreter ?? "python3", [script] + arguments)
+    guard reader.status == 0 else { throw Failure(output: reader.errors) }
+    return reader.text
   }
 }

@@ -1,15 +1,15 @@
 import Foundation
 import GRDB
-import ReferencePython
 import SealedSQLite
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
 /// Stored databases, made by SQLCipher 4.12: `Fixtures/databases/README.md`.
 @Suite struct SQLCipherFixtureTests {
-  private static let folder = ReferencePython.repository.appending("Fixtures/databases")
+  private static let folder = FilePath(Repository.path("Fixtures/databases"))
 
   private static let keys = [
     "sqlcipher4-passphrase": "correct horse battery staple",
@@ -78,16 +78,14 @@ import VaultCrypto
   }
 
   private func withFixture(_ name: String, _ body: (SamplePlace) throws -> Void) throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      for suffix in ["", "-wal"] {
-        let stored = Self.folder.appending(name + ".db" + suffix)
-        if FileManager.default.fileExists(atPath: stored.string) {
-          try place.write(
-            Array(try Data(contentsOf: URL(fileURLWithPath: stored.string))), "test.db" + suffix)
-        }
+    let place = SamplePlace()
+    for suffix in ["", "-wal"] {
+      let stored = Self.folder.appending(name + ".db" + suffix)
+      if FileManager.default.fileExists(atPath: stored.string) {
+        try place.write(
+          Array(try Data(contentsOf: URL(fileURLWithPath: stored.string))), "test.db" + suffix)
       }
-      try body(place)
     }
+    try body(place)
   }
 }

@@ -3,11 +3,13 @@ import GRDB
 import SealedSQLite
 import SealedVFS
 import SystemPackage
+import TestSupport
 import VaultCrypto
 
 /// A directory of sample databases, with the means to copy and compare them.
 struct SamplePlace {
-  let directory: FilePath
+  private let folder = ScratchFolder()
+  var directory: FilePath { folder.path }
 
   static let rawKey = String(repeating: "7c", count: 32)
   static let salt = String(repeating: "5A", count: 16)
@@ -80,9 +82,7 @@ struct SamplePlace {
   }
 
   /// All contents of a plain database, as text.
-  func dump(_ name: String) throws -> [String] {
-    try Sample.dump(path(name))
-  }
+  func dump(_ name: String) throws -> [String] { try Sample.dump(path(name)) }
 
   func bytes(_ name: String) throws -> [UInt8] {
     [UInt8](try Data(contentsOf: URL(fileURLWithPath: path(name).string)))
@@ -144,12 +144,10 @@ enum Sample {
         try db.execute(
           sql: "INSERT INTO without VALUES (?, ?, ?)", arguments: ["w\(index)", index % 7, text])
         try db.execute(sql: "INSERT INTO strict VALUES (?, ?)", arguments: [index, "1.0"])
-        try db.execute(
-          sql: "INSERT INTO generated (a, d) VALUES (?, ?)", arguments: [index, text])
+        try db.execute(sql: "INSERT INTO generated (a, d) VALUES (?, ?)", arguments: [index, text])
         try db.execute(sql: "INSERT INTO f4 VALUES (?)", arguments: [text])
         try db.execute(sql: "INSERT INTO f5 VALUES (?, ?)", arguments: ["t", text])
-        try db.execute(
-          sql: "INSERT INTO r VALUES (?, ?, ?)", arguments: [index, index, index + 1])
+        try db.execute(sql: "INSERT INTO r VALUES (?, ?, ?)", arguments: [index, index, index + 1])
       }
       try db.execute(
         sql: """

@@ -6,6 +6,7 @@ import GRDB
 import SealedSQLite
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -25,106 +26,92 @@ import VaultCrypto
   }
 
   @Test func `vacuum() copies a pool under another key, and the pool stays in use`() throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      let pool = try makePool(place, durability: .normal)
-      try SealedDatabase.vacuum(
-        pool, into: place.path("copy.db"), key: SamplePlace.sealedKey(8))
-      let copy = try SealedDatabase.openReader(
-        at: place.path("copy.db"), key: SamplePlace.sealedKey(8))
-      #expect(try copy.read { db in try String.fetchOne(db, sql: "SELECT a FROM t") } == "canary")
-      try copy.close()
-      #expect(place.names.filter { $0.hasPrefix("copy") || $0.hasPrefix(".") } == ["copy.db"])
-      let synchronous = try pool.writeWithoutTransaction { db in
-        try db.execute(sql: "INSERT INTO t VALUES ('more')")
-        return try Int.fetchOne(db, sql: "PRAGMA synchronous")
-      }
-      #expect(synchronous == 1)
-      for name in place.names {
-        #expect(try !place.bytes(name).contains(Array("canary".utf8)), "\(name)")
-      }
+    let place = SamplePlace()
+    let pool = try makePool(place, durability: .normal)
+    try SealedDatabase.vacuum(pool, into: place.path("copy.db"), key: SamplePlace.sealedKey(8))
+    let copy = try SealedDatabase.openReader(
+      at: place.path("copy.db"), key: SamplePlace.sealedKey(8))
+    #expect(try copy.read { db in try String.fetchOne(db, sql: "SELECT a FROM t") } == "canary")
+    try copy.close()
+    #expect(place.names.filter { $0.hasPrefix("copy") || $0.hasPrefix(".") } == ["copy.db"])
+    let synchronous = try pool.writeWithoutTransaction { db in
+      try db.execute(sql: "INSERT INTO t VALUES ('more')")
+      return try Int.fetchOne(db, sql: "PRAGMA synchronous")
+    }
+    #expect(synchronous == 1)
+    for name in place.names {
+      #expect(try !place.bytes(name).contains(Array("canary".utf8)), "\(name)")
     }
   }
 
   @Test func `GRDB's own vacuum(into:) is refused with a hint if the path has no key`() throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      let pool = try makePool(place)
-      do {
-        try pool.vacuum(into: place.path("copy.db").string)
-        Issue.record("GRDB's vacuum(into:) wrote the copy")
-      } catch let error as DatabaseError {
-        let reason = SealedDatabaseError(explaining: error, in: pool)
-        #expect(reason.code == .vacuumTargetRefused)
-        #expect(reason.message.contains("copy.db: VACUUM INTO does not write to this file"))
-        #expect(reason.hint?.contains("SealedDatabase.vacuum(_:into:key:)") == true)
-      }
-      #expect(try place.bytes("copy.db").isEmpty)
+    let place = SamplePlace()
+    let pool = try makePool(place)
+    do {
+      try pool.vacuum(into: place.path("copy.db").string)
+      Issue.record("GRDB's vacuum(into:) wrote the copy")
+    } catch let error as DatabaseError {
+      let reason = SealedDatabaseError(explaining: error, in: pool)
+      #expect(reason.code == .vacuumTargetRefused)
+      #expect(reason.message.contains("copy.db: VACUUM INTO does not write to this file"))
+      #expect(reason.hint?.contains("SealedDatabase.vacuum(_:into:key:)") == true)
     }
+    #expect(try place.bytes("copy.db").isEmpty)
   }
 
   @Test func `vacuum() copies an index on a function of the application`() throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      var configuration = Configuration()
-      configuration.prepareDatabase { db in
-        db.add(function: DatabaseFunction("twice", argumentCount: 1, pure: true) { $0[0] })
-      }
-      let pool = try makePool(place, configuration)
-      try pool.write { db in try db.execute(sql: "CREATE INDEX i ON t (twice(a))") }
-      try SealedDatabase.vacuum(pool, into: place.path("copy.db"), key: SamplePlace.sealedKey())
-      let copy = try SealedDatabase.openReader(
-        at: place.path("copy.db"), key: SamplePlace.sealedKey(), configuration: configuration)
-      let indexes = try copy.read { db in
-        try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'index'")
-      }
-      #expect(indexes == ["i"])
+    let place = SamplePlace()
+    var configuration = Configuration()
+    configuration.prepareDatabase { db in
+      db.add(function: DatabaseFunction("twice", argumentCount: 1, pure: true) { $0[0] })
     }
+    let pool = try makePool(place, configuration)
+    try pool.write { db in try db.execute(sql: "CREATE INDEX i ON t (twice(a))") }
+    try SealedDatabase.vacuum(pool, into: place.path("copy.db"), key: SamplePlace.sealedKey())
+    let copy = try SealedDatabase.openReader(
+      at: place.path("copy.db"), key: SamplePlace.sealedKey(), configuration: configuration)
+    let indexes = try copy.read { db in
+      try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'index'")
+    }
+    #expect(indexes == ["i"])
   }
 
   @Test func `vacuum() keeps an existing file, and refuses a plain queue`() throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      let pool = try makePool(place)
-      try place.write([1, 2, 3], "copy.db")
-      let taken = #expect(throws: SealedDatabaseError.self) {
-        try SealedDatabase.vacuum(pool, into: place.path("copy.db"), key: SamplePlace.sealedKey())
-      }
-      #expect(taken?.code == .alreadyExists)
-      #expect(try place.bytes("copy.db") == [1, 2, 3])
-      let plain = try DatabaseQueue(path: place.path("plain.db").string)
-      let unsealed = #expect(throws: SealedDatabaseError.self) {
-        try SealedDatabase.vacuum(plain, into: place.path("other.db"), key: SamplePlace.sealedKey())
-      }
-      #expect(unsealed?.code == .notOnSealedVFS)
-      #expect(!place.names.contains("other.db"))
+    let place = SamplePlace()
+    let pool = try makePool(place)
+    try place.write([1, 2, 3], "copy.db")
+    let taken = #expect(throws: SealedDatabaseError.self) {
+      try SealedDatabase.vacuum(pool, into: place.path("copy.db"), key: SamplePlace.sealedKey())
     }
+    #expect(taken?.code == .alreadyExists)
+    #expect(try place.bytes("copy.db") == [1, 2, 3])
+    let plain = try DatabaseQueue(path: place.path("plain.db").string)
+    let unsealed = #expect(throws: SealedDatabaseError.self) {
+      try SealedDatabase.vacuum(plain, into: place.path("other.db"), key: SamplePlace.sealedKey())
+    }
+    #expect(unsealed?.code == .notOnSealedVFS)
+    #expect(!place.names.contains("other.db"))
   }
 
   @Test func `a power cut at any step of vacuum() leaves the whole copy or none`() throws {
-    try withTemporaryDirectory { directory in
-      let place = SamplePlace(directory: directory)
-      let pool = try makePool(place, durability: .normal)
-      let recorder = FileRecorder()
-      try SealedDatabase.vacuum(
-        pool, into: place.path("copy.db"), key: SamplePlace.sealedKey(),
-        over: RecordingVFS(recorder).name, fileSystem: RecordingFileSystem(recorder: recorder))
-      let whole = try place.bytes("copy.db")
-      let events = recorder.events
-      #expect(events.count > 5)
-      var presences: [Bool] = []
-      for count in 0...events.count {
-        let replay = DiskReplay(events[..<count], initialFiles: [:])
-        for loss in [
-          DiskReplay.Loss.nothing, .everythingUnsynchronized, .unsynchronizedContents,
-        ] {
-          let isWhole = replay.files(after: loss)[place.path("copy.db")].map { $0 == whole }
-          #expect(isWhole ?? true, "after \(count) of \(events.count), \(loss)")
-        }
-        presences.append(
-          replay.files(after: .everythingUnsynchronized)[place.path("copy.db")] != nil)
+    let place = SamplePlace()
+    let pool = try makePool(place, durability: .normal)
+    let recorder = FileRecorder()
+    try SealedDatabase.vacuum(
+      pool, into: place.path("copy.db"), key: SamplePlace.sealedKey(),
+      over: RecordingVFS(recorder).name, fileSystem: RecordingFileSystem(recorder: recorder))
+    let whole = try place.bytes("copy.db")
+    let events = recorder.events
+    #expect(events.count > 5)
+    var presences: [Bool] = []
+    for count in 0...events.count {
+      let replay = DiskReplay(events[..<count], initialFiles: [:])
+      for loss in [DiskReplay.Loss.nothing, .everythingUnsynchronized, .unsynchronizedContents] {
+        let isWhole = replay.files(after: loss)[place.path("copy.db")].map { $0 == whole }
+        #expect(isWhole ?? true, "after \(count) of \(events.count), \(loss)")
       }
-      #expect(presences.first == false && presences.last == true)
+      presences.append(replay.files(after: .everythingUnsynchronized)[place.path("copy.db")] != nil)
     }
+    #expect(presences.first == false && presences.last == true)
   }
 }

@@ -3,6 +3,7 @@ import GRDB
 import ProcessMemory
 import SealedSQLite
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -63,13 +64,10 @@ import VaultCrypto
     try pool.close()
   }
 
-  @Test func `keys are in memory only while a database is open`()
-    async throws
-  {
-    let directory = FileManager.default.temporaryDirectory
-      .appendingPathComponent("sealed-\(UUID().uuidString)").path
-    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: directory) }
+  @Test func `keys are in memory only while a database is open`() async throws {
+    let folder = ScratchFolder()
+    let directory = folder.path.string
+    defer { withExtendedLifetime(folder) {} }
     await #expect(processExitsWith: .success) { [directory = directory as String] in
       try KeysInMemoryTests.use(directory)
       try MemoryImage.write(to: directory + "/closed")

@@ -22,7 +22,7 @@ import Testing
 
     init(isSealed: Bool, synchronous: String) throws {
       self.synchronous = synchronous
-      place = try TemporaryDatabase()
+      place = TemporaryDatabase()
       vfs = isSealed ? SealedVFS.name : "unix"
       let paths = [place.database, place.directory.appending("second.db")]
       registrations =
@@ -61,9 +61,7 @@ import Testing
     try sealed.reopen()
     try plain.reopen()
     for number in 0..<Self.stepCount {
-      let step = (
-        statements.0.next(second: sealed.second), statements.1.next(second: plain.second)
-      )
+      let step = (statements.0.next(second: sealed.second), statements.1.next(second: plain.second))
       guard case (.sql(let ours), .sql(let theirs)) = step else {
         try sealed.reopen()
         try plain.reopen()

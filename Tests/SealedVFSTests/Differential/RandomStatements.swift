@@ -1,4 +1,5 @@
 import FaultVFS
+import TestSupport
 
 /// Random statements from a seed, on two databases, a temporary one and their settings.
 ///
@@ -8,9 +9,7 @@ struct RandomStatements {
   private var depth = 0
   private(set) var isInTransaction = false
 
-  init(seed: UInt64) {
-    random = SeededRandom(seed: seed)
-  }
+  init(seed: UInt64) { random = SeededRandom(seed: seed) }
 
   /// One step.
   enum Step {
@@ -22,9 +21,7 @@ struct RandomStatements {
   private static let schemas = ["main", "second", "temp"]
   private static let modes = ["DELETE", "TRUNCATE", "PERSIST", "WAL", "MEMORY"]
 
-  private mutating func table() -> String {
-    "\(Self.schemas[random.next(3)]).t\(random.next(4))"
-  }
+  private mutating func table() -> String { "\(Self.schemas[random.next(3)]).t\(random.next(4))" }
 
   private mutating func value() -> String {
     switch random.next(6) {

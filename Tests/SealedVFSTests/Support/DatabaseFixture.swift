@@ -1,7 +1,7 @@
 import Foundation
-import ReferencePython
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 
 /// A stored database of format version 1, with the expected outcome of opening it.
@@ -21,7 +21,7 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { name }
 
-  static let folder = ReferencePython.repository.appending("Fixtures/databases")
+  static let folder = FilePath(Repository.path("Fixtures/databases"))
 
   static let positives: [DatabaseFixture] = [
     DatabaseFixture(name: "rows", outcome: .rows(60)),
@@ -73,7 +73,7 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
   static let negatives: [DatabaseFixture] = [
     DatabaseFixture(name: "plain-database", outcome: .refused(.plainDatabase), base: "rows") {
       place in
-      let plain = try TemporaryDatabase()
+      let plain = TemporaryDatabase()
       let connection = try plain.open()
       try connection.fill(60)
       connection.close()
@@ -149,12 +149,11 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
 
   /// A temporary database with a copy of the stored files.
   func place() throws -> TemporaryDatabase {
-    let place = try TemporaryDatabase()
+    let place = TemporaryDatabase()
     for suffix in ["", "-wal", "-journal"] {
       let stored = Self.folder.appending(name + ".db" + suffix)
       if place.exists(stored) {
-        try place.write(
-          place.bytes(stored), to: FilePath(place.database.string + suffix))
+        try place.write(place.bytes(stored), to: FilePath(place.database.string + suffix))
       }
     }
     return place

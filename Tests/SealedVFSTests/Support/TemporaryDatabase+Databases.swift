@@ -3,25 +3,52 @@ import SealedVFS
 extension TemporaryDatabase {
   /// Creates a database with rows in `t`, in a journal mode, and closes it.
   func makeDatabase(rowCount: Int = 300, mode: String = "DELETE") throws {
-    let registration = try register()
-    try withExtendedLifetime(registration) {
-      let connection = try open()
+    try withConnection { connection in
       try connection.run("PRAGMA journal_mode = \(mode)")
       try connection.fill(rowCount)
     }
   }
 
+  /// A directory with the database of ``makeDatabase(rowCount:mode:)``.
+  static func made(rowCount: Int = 300, mode: String = "DELETE") throws -> TemporaryDatabase {
+    let place = TemporaryDatabase()
+    try place.makeDatabase(rowCount: rowCount, mode: mode)
+    return place
+  }
+
+  /// A directory with a connection to a new database.
+  static func connected() throws -> (TemporaryDatabase, Connection) {
+    let place = TemporaryDatabase()
+    return (place, try place.connect())
+  }
+
+  /// A database killed in WAL mode, with what `body` writes in its log.
+  static func killed(_ body: (Connection) throws -> Void) throws -> TemporaryDatabase {
+    let place = TemporaryDatabase()
+    let connection = try place.connect()
+    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    try connection.fill(60)
+    try connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    try body(connection)
+    return try place.afterKill()
+  }
+
   /// A copy of the present files, as a kill would leave them.
   func afterKill() throws -> TemporaryDatabase {
-    let copy = try TemporaryDatabase()
+    let copy = TemporaryDatabase()
     try self.copy(to: copy)
     return copy
   }
 
   /// Opens the database with the right key, and runs a query.
-  func query(_ sql: String) throws -> String? {
-    let registration = try register()
-    return try withExtendedLifetime(registration) { try open().first(sql) }
+  func query(_ sql: String) throws -> String? { try withConnection { try $0.first(sql) } }
+
+  /// Opens the database with a key for the time of `body`.
+  func withConnection<R>(
+    _ keyBytes: [UInt8] = TemporaryDatabase.keyBytes, _ body: (Connection) throws -> R
+  ) throws -> R {
+    let registration = try SealedVFS.register(key: Self.key(keyBytes), at: database)
+    return try withExtendedLifetime(registration) { try body(open()) }
   }
 }
 

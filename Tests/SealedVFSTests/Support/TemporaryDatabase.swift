@@ -4,11 +4,13 @@ import FileLayer
 import Foundation
 import SealedVFS
 import SystemPackage
+import TestSupport
 import VaultCrypto
 
 /// A temporary directory with a sealed database.
 final class TemporaryDatabase {
-  let directory: FilePath
+  private let folder = ScratchFolder()
+  var directory: FilePath { folder.path }
   var database: FilePath { directory.appending("test.db") }
   var log: FilePath { directory.appending("test.db-wal") }
   var journal: FilePath { directory.appending("test.db-journal") }
@@ -16,25 +18,30 @@ final class TemporaryDatabase {
   static let keyBytes = [UInt8](repeating: 0x4B, count: 32)
   static let otherKeyBytes = [UInt8](repeating: 0x2A, count: 32)
 
-  init() throws {
-    directory = FilePath(NSTemporaryDirectory()).appending("sealed-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(
-      atPath: directory.string, withIntermediateDirectories: true)
-  }
-
-  deinit {
-    try? FileManager.default.removeItem(atPath: directory.string)
-  }
-
   static func key(_ bytes: [UInt8] = keyBytes) -> SecretBytes { SecretBytes(copying: bytes) }
 
+  private var registrations: [KeyRegistration] = []
+
+  /// Registers a key until this object is released, or until ``release()``.
+  @discardableResult
   func register(
     _ keyBytes: [UInt8] = TemporaryDatabase.keyBytes, over base: String = "unix",
-    newFileID: [UInt8]? = nil
+    newFileID: [UInt8]? = nil, setsReserve: Bool = false
   ) throws -> KeyRegistration {
-    try SealedVFS.register(
-      key: TemporaryDatabase.key(keyBytes), at: database, over: base, newFileID: newFileID)
+    let registration = try SealedVFS.register(
+      key: TemporaryDatabase.key(keyBytes), at: database, over: base, newFileID: newFileID,
+      setsReserve: setsReserve)
+    registrations.append(registration)
+    return registration
   }
+
+  /// Registers the key and opens the database.
+  func connect() throws -> Connection {
+    try register()
+    return try open()
+  }
+
+  func release() { registrations = [] }
 
   func open(flags: Int32 = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) throws -> Connection {
     try Connection(database.string, flags: flags)
@@ -91,14 +98,7 @@ final class TemporaryDatabase {
   /// The shared memory is not copied, because it does not survive either.
   func copy(to other: TemporaryDatabase) throws {
     for name in fileNames where !name.hasSuffix("-shm") {
-      // cp is another process: when it closes the file, our locks stay.
-      let copying = Process()
-      copying.executableURL = URL(fileURLWithPath: "/bin/cp")
-      copying.arguments = [
-        directory.appending(name).string, other.directory.appending(name).string,
-      ]
-      try copying.run()
-      copying.waitUntilExit()
+      try Program.copy(directory.appending(name).string, to: other.directory.appending(name).string)
     }
   }
 }

@@ -1,27 +1,16 @@
-import CSQLite
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 
 /// Random damage to the files gives the right rows, fewer commits or an error, never a wrong row.
 @Suite struct DamagedBytesTests {
-  /// A small random generator with a fixed seed, so that each run has the same damage.
-  struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      return state ^ state >> 29
-    }
-  }
-
   enum Target: String, CaseIterable, Sendable { case database, log, both }
 
   @Test(arguments: Target.allCases)
   func `damaged bytes never make a wrong row`(target: Target) throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 100, mode: "WAL")
-    let registration = try place.register()
-    let connection = try place.open()
+    let place = try TemporaryDatabase.made(rowCount: 100, mode: "WAL")
+    let connection = try place.connect()
     try connection.run("PRAGMA wal_autocheckpoint = 0")
     let rows = try connection.run("SELECT id || text FROM t ORDER BY id")
     var states = [rows]
@@ -30,10 +19,10 @@ import Testing
       states.append(try connection.run("SELECT id || text FROM t ORDER BY id"))
     }
     let image = try place.afterKill().contents()
-    var random = SeededGenerator(state: 0x5EED)
+    var random = SeededRandom(seed: 0x5EED)
     var (errors, fewer) = (0, 0)
     for _ in 0..<60 {
-      let victim = try TemporaryDatabase()
+      let victim = TemporaryDatabase()
       for (name, bytes) in image { try victim.write(bytes, to: victim.directory.appending(name)) }
       for path in [victim.database, victim.log]
       where target == .both || (path == victim.log) == (target == .log) {
@@ -58,7 +47,7 @@ import Testing
           }
         }
       }
-      let other = try victim.register()
+      try victim.register()
       do {
         let found = try victim.open().run("SELECT id || text FROM t ORDER BY id")
         let isKnown = states.contains(found)
@@ -67,17 +56,14 @@ import Testing
       } catch is SQLiteFailure {
         errors += 1
       }
-      withExtendedLifetime(other) {}
     }
     // The damage must have had an effect.
     #expect(errors + fewer > (target == .database ? 5 : 20))
     if target == .log { #expect(fewer > 0) }
-    withExtendedLifetime(registration) {}
   }
 
   @Test func `a connection still works after a read failed at a damaged page`() throws {
-    let place = try TemporaryDatabase()
-    try place.makeDatabase(rowCount: 300)
+    let place = try TemporaryDatabase.made(rowCount: 300)
     try place.change(place.database) { $0[4096 * 9 + 5] ^= 1 }
     let registration = try place.register()
     let connection = try place.open()

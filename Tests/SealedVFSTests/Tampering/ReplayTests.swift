@@ -7,9 +7,7 @@ import Testing
 @Suite struct ReplayTests {
   private static let pageByteCount = 4096
 
-  private static func exchange(
-    _ bytes: inout [UInt8], _ first: Int, _ second: Int, count: Int
-  ) {
+  private static func exchange(_ bytes: inout [UInt8], _ first: Int, _ second: Int, count: Int) {
     let kept = Array(bytes[first..<first + count])
     bytes.replaceSubrange(first..<first + count, with: Array(bytes[second..<second + count]))
     bytes.replaceSubrange(second..<second + count, with: kept)

@@ -1,7 +1,6 @@
 import FaultVFS
 import SealedVFS
 import SystemPackage
-import Testing
 
 /// The files of a small sealed database at one moment, and the states that they can show.
 struct TamperedFiles {

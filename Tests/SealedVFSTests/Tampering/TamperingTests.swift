@@ -1,6 +1,5 @@
 import FaultVFS
 import SealedVFS
-import SystemPackage
 import Testing
 
 /// Changes every byte and cuts at every length: the right rows, fewer commits of a log, or an

@@ -68,9 +68,7 @@ struct BusBody {
     return body
   }
 
-  mutating func align(_ byteCount: Int) {
-    while bytes.count % byteCount != 0 { bytes.append(0) }
-  }
+  mutating func align(_ byteCount: Int) { while bytes.count % byteCount != 0 { bytes.append(0) } }
 
   mutating func put(_ byte: UInt8) { bytes.append(byte) }
 

@@ -13,9 +13,7 @@ struct BusInput {
 
   private let descriptor: Int32
 
-  init(_ descriptor: Int32) {
-    self.descriptor = descriptor
-  }
+  init(_ descriptor: Int32) { self.descriptor = descriptor }
 
   /// Accepts any client without verifying its identity.
   mutating func authenticate() -> Bool {
@@ -91,8 +89,7 @@ struct BusInput {
     var offset = 0
     while offset < bytes.count {
       let count = bytes.withUnsafeBytes {
-        Glibc.send(
-          descriptor, $0.baseAddress! + offset, bytes.count - offset, Int32(MSG_NOSIGNAL))
+        Glibc.send(descriptor, $0.baseAddress! + offset, bytes.count - offset, Int32(MSG_NOSIGNAL))
       }
       guard count > 0 else { return }
       offset += count

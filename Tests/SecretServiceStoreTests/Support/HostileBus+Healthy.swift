@@ -51,8 +51,7 @@ extension HostileBus {
   ) -> VaultError.Code? {
     withExtendedLifetime(self) {
       SecretServiceStoreTests.code {
-        try body(
-          SecretServiceStore(home: Healthy.home, busAddress: address, busTimeouts: timeouts))
+        try body(SecretServiceStore(home: Healthy.home, busAddress: address, busTimeouts: timeouts))
       }
     }
   }

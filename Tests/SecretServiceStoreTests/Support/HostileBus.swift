@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import SystemPackage
+import TestSupport
 
 /// A session bus with a Secret Service that answers each call as the test demands, unlike any real
 /// service.
@@ -22,9 +23,7 @@ final class HostileBus: @unchecked Sendable {
     /// Whether the call looks up an alias that does not exist.
     var isIntroduction: Bool { member == "ReadAlias" && !mentions("default") }
 
-    func mentions(_ text: String) -> Bool {
-      String(decoding: body, as: UTF8.self).contains(text)
-    }
+    func mentions(_ text: String) -> Bool { String(decoding: body, as: UTF8.self).contains(text) }
   }
 
   enum Answer {
@@ -44,8 +43,8 @@ final class HostileBus: @unchecked Sendable {
 
   typealias Service = @Sendable (Call) -> Answer
 
-  let folder: FilePath
-  var address: String { "unix:path=\(folder.appending("bus"))" }
+  private let folder = ScratchFolder()
+  var address: String { "unix:path=\(folder("bus"))" }
 
   private let service: Service
   private let listener: Int32
@@ -54,14 +53,12 @@ final class HostileBus: @unchecked Sendable {
   private var counts: [String: Int] = [:]
 
   init(_ service: @escaping Service) {
-    var template = Array("/tmp/datavault-bus-XXXXXX".utf8CString)
-    folder = FilePath(String(cString: mkdtemp(&template)))
     self.service = service
     listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     var place = sockaddr_un()
     place.sun_family = sa_family_t(AF_UNIX)
     withUnsafeMutableBytes(of: &place.sun_path) {
-      $0.copyBytes(from: folder.appending("bus").string.utf8)
+      $0.copyBytes(from: folder.path("bus").utf8)
     }
     let result = withUnsafePointer(to: &place) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
@@ -87,7 +84,6 @@ final class HostileBus: @unchecked Sendable {
   deinit {
     shutdown(listener, Int32(SHUT_RDWR))
     connections.shutDown()
-    try? FileManager.default.removeItem(atPath: folder.string)
   }
 
   /// The number of calls of a method.
@@ -132,9 +128,7 @@ final class HostileBus: @unchecked Sendable {
     }
   }
 
-  private static func wait(for bus: () -> HostileBus?) {
-    while bus() != nil { usleep(20_000) }
-  }
+  private static func wait(for bus: () -> HostileBus?) { while bus() != nil { usleep(20_000) } }
 }
 
 /// The sockets of a bus; a closed socket is not used again, because its number can belong to
@@ -143,9 +137,7 @@ private final class Connections: @unchecked Sendable {
   private let lock = NSLock()
   private var open: Set<Int32> = []
 
-  func add(_ connection: Int32) {
-    lock.withLock { _ = open.insert(connection) }
-  }
+  func add(_ connection: Int32) { lock.withLock { _ = open.insert(connection) } }
 
   func close(_ connection: Int32) {
     lock.withLock {

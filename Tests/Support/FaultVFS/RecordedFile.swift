@@ -25,9 +25,7 @@ final class RecordedFile {
     self.owesDirectorySync = owesDirectorySync
   }
 
-  deinit {
-    UnsafeMutableRawPointer(base).deallocate()
-  }
+  deinit { UnsafeMutableRawPointer(base).deallocate() }
 
   var methods: sqlite3_io_methods { base.pointee.pMethods.pointee }
 
@@ -73,7 +71,5 @@ final class RecordedFile {
   }
 
   /// Performs a step unless the recorded process has crashed; unlocking and closing always work.
-  func whileAlive(_ step: () -> Int32) -> Int32 {
-    recorder.hasCrashed ? SQLITE_IOERR : step()
-  }
+  func whileAlive(_ step: () -> Int32) -> Int32 { recorder.hasCrashed ? SQLITE_IOERR : step() }
 }

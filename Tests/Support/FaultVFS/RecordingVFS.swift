@@ -1,5 +1,4 @@
 internal import FileLayer
-import CSQLite
 package import FileRecording
 import Synchronization
 package import SystemPackage

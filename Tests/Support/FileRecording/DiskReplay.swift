@@ -33,9 +33,7 @@ package struct DiskReplay: Sendable {
   private var volatileDirectories: Set<FilePath> = []
 
   /// Replays events on top of initial files, which were durable.
-  package init(
-    _ events: some Sequence<FileEvent>, initialFiles: [FilePath: [UInt8]] = [:]
-  ) {
+  package init(_ events: some Sequence<FileEvent>, initialFiles: [FilePath: [UInt8]] = [:]) {
     for (path, contents) in initialFiles {
       names[path] = inodes.count
       inodes.append(Inode(contents: contents, durableContents: contents))

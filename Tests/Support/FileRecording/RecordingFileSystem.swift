@@ -106,9 +106,7 @@ private final class RecordingWritableFile: WritableFile {
     try base.synchronize()
   }
 
-  func close() {
-    base.close()
-  }
+  func close() { base.close() }
 }
 
 extension FileRecorder {

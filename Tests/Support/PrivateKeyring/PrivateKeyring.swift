@@ -1,5 +1,6 @@
 import DataVault
 import Foundation
+package import TestSupport
 package import SecretServiceStore
 package import SystemPackage
 
@@ -25,7 +26,8 @@ package final class PrivateKeyring {
   package static let password = "keyring's password"
 
   /// The directory of this test; the store's `vaults` directory is under `home`.
-  package let folder: FilePath
+  package var folder: FilePath { scratch.path }
+  private let scratch = ScratchFolder()
   package var home: FilePath { folder.appending("home") }
   package var busAddress: String { "unix:path=\(folder.appending("run/bus"))" }
 
@@ -45,8 +47,6 @@ package final class PrivateKeyring {
   ///
   /// - Parameter maximumMessageByteCount: by default the limit of the distribution's session bus.
   package init(maximumMessageByteCount: Int = 1_000_000_000) throws {
-    var template = Array("/tmp/datavault-keyring-XXXXXX".utf8CString)
-    folder = FilePath(String(cString: mkdtemp(&template)))
     for name in ["home", "user", "user/data", "run"] {
       mkdir(folder.appending(name).string, 0o700)
     }
@@ -67,7 +67,6 @@ package final class PrivateKeyring {
   deinit {
     stopKeyring()
     stopBus()
-    try? FileManager.default.removeItem(atPath: folder.string)
   }
 
   /// A store on this bus.
@@ -159,20 +158,8 @@ package final class PrivateKeyring {
   /// Runs a program on this bus and waits for its end.
   package func run(
     _ program: String, _ arguments: [String], input: [UInt8] = []
-  ) throws -> (status: Int32, output: [UInt8]) {
-    let (inputPath, outputPath) = (url("input-\(UUID())"), url("output-\(UUID())"))
-    try Data(input).write(to: inputPath)
-    try Data().write(to: outputPath)
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: program)
-    process.arguments = arguments
-    process.environment = environment
-    process.standardInput = try FileHandle(forReadingFrom: inputPath)
-    process.standardOutput = try FileHandle(forWritingTo: outputPath)
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    return (process.terminationStatus, Array(try Data(contentsOf: outputPath)))
+  ) throws -> Program {
+    try Program.run(program, arguments, input: input, environment: environment)
   }
 
   private func start(
@@ -202,7 +189,5 @@ package final class PrivateKeyring {
     running.waitUntilExit()
   }
 
-  private func url(_ name: String) -> URL {
-    URL(fileURLWithPath: folder.appending(name).string)
-  }
+  private func url(_ name: String) -> URL { URL(fileURLWithPath: folder.appending(name).string) }
 }

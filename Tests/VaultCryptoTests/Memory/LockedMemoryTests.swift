@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import VaultCrypto
@@ -27,7 +28,7 @@ import Testing
       guard LockedMemory.forbidLocking() else { exit(2) }
       guard LockedMemory.isComplete else { exit(3) }
       let secret = SecretBytes(copying: [1, 2, 3])
-      guard secret.array == [1, 2, 3] else { exit(4) }
+      guard secret.array() == [1, 2, 3] else { exit(4) }
       guard !LockedMemory.isComplete else { exit(5) }
       exit(0)
     }

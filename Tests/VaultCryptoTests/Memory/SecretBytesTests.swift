@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import VaultCrypto
@@ -82,9 +83,9 @@ import Testing
 
   @Test func `a new secret holds zeros`() {
     let secret = SecretBytes(zeroCount: 5000)
-    #expect(secret.array == [UInt8](repeating: 0, count: 5000))
+    #expect(secret.array() == [UInt8](repeating: 0, count: 5000))
     let untouched = SecretBytes(byteCount: 10) { _ in }
-    #expect(untouched.array == [UInt8](repeating: 0, count: 10))
+    #expect(untouched.array() == [UInt8](repeating: 0, count: 10))
   }
 
   @Test func `copies are independent`() {
@@ -92,9 +93,9 @@ import Testing
     let copy = original.copy()
     let part = original.copy(1..<3)
     original.withUnsafeMutableBytes { $0[1] = 9 }
-    #expect(original.array == [1, 9, 3])
-    #expect(copy.array == [1, 2, 3])
-    #expect(part.array == [2, 3])
+    #expect(original.array() == [1, 9, 3])
+    #expect(copy.array() == [1, 2, 3])
+    #expect(part.array() == [2, 3])
   }
 
   @Test func `random(from:) uses the given source`() {
@@ -102,7 +103,7 @@ import Testing
       for index in target.indices { target[index] = UInt8(truncatingIfNeeded: index) }
     }
     let secret = SecretBytes.random(byteCount: 300, from: counting)
-    #expect(secret.array == (0..<300).map { UInt8(truncatingIfNeeded: $0) })
+    #expect(secret.array() == (0..<300).map { UInt8(truncatingIfNeeded: $0) })
   }
 
   @Test func `isEqual() compares lengths and contents`() {
@@ -113,5 +114,16 @@ import Testing
     let longer = SecretBytes.isEqual(secret, SecretBytes(copying: [1, 2, 3, 0]))
     let empty = SecretBytes.isEqual(SecretBytes(copying: []), SecretBytes(copying: []))
     #expect(same && !otherByte && !shorter && !longer && empty)
+  }
+}
+
+/// Runs the program that checks memory as the system gets it back.
+///
+/// `scripts/test` runs its release build; this suite runs it in the configuration of the tests.
+@Suite struct MemoryWipeTests {
+  @Test func `every secret is wiped before its memory is released to the system`() throws {
+    let program = try Program.run(Program.built("MemoryWipeTest"))
+    #expect(program.status == 0, "\(program.text)")
+    #expect(program.text.contains("not wiped: 0; a control was caught"))
   }
 }

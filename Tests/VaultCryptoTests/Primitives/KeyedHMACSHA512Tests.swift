@@ -16,8 +16,7 @@ import Testing
     {
       let keyed = try KeyedHMACSHA512(key: SecretBytes(copying: vector.key.bytes))
       for cut in [0, vector.msg.bytes.count / 2, vector.msg.bytes.count] {
-        let code = try code(
-          keyed, Array(vector.msg.bytes[..<cut]), Array(vector.msg.bytes[cut...]))
+        let code = try code(keyed, Array(vector.msg.bytes[..<cut]), Array(vector.msg.bytes[cut...]))
         #expect(Array(code.prefix(vector.tag.bytes.count)) == vector.tag.bytes, "\(vector.name)")
       }
       counts.matched += 1

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -37,7 +38,7 @@ import VaultCrypto
       let key = try derive(
         SecretBytes(copying: vector.password.bytes), vector.salt.bytes, vector.iterationCount,
         vector.dkLen)
-      #expect(key.array == vector.dk.bytes, "\(vector.name)")
+      #expect(key.array() == vector.dk.bytes, "\(vector.name)")
       counts.matched += 1
     }
     return counts
@@ -58,7 +59,6 @@ import VaultCrypto
   @Test func `an empty password and an empty salt are accepted`() throws {
     let key = try PBKDF2.sha256(
       password: SecretBytes(copying: []), salt: [], iterationCount: 1, byteCount: 32)
-    #expect(
-      key.array.hex == "f7ce0b653d2d72a4108cf5abe912ffdd777616dbbb27a70e8204f3ae2d0f6fad")
+    #expect(key.array().hex == "f7ce0b653d2d72a4108cf5abe912ffdd777616dbbb27a70e8204f3ae2d0f6fad")
   }
 }

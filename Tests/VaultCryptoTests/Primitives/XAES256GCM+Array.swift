@@ -9,8 +9,7 @@ extension XAES256GCM {
     var messageBytes = messageSpan.mutableBytes
     var tagSpan = tag.mutableSpan
     var tagBytes = tagSpan.mutableBytes
-    try seal(
-      &messageBytes, nonce: nonce.span.bytes, authenticating: aad.span.bytes, tag: &tagBytes)
+    try seal(&messageBytes, nonce: nonce.span.bytes, authenticating: aad.span.bytes, tag: &tagBytes)
     return message + tag
   }
 

@@ -58,8 +58,7 @@ import Testing
     let sealed = try nonces.map { try writer.sealed(Array("text".utf8), nonce: $0, aad: []) }
     let reader = try XAES256GCM(key: key)
     for index in [0, 39, 1, 38, 0, 0, 20] + Array(0..<40) + Array((0..<40).reversed()) {
-      #expect(
-        try reader.opened(sealed[index], nonce: nonces[index], aad: []) == Array("text".utf8))
+      #expect(try reader.opened(sealed[index], nonce: nonces[index], aad: []) == Array("text".utf8))
       #expect(throws: CryptoError.self) {
         try reader.opened(sealed[index], nonce: nonces[(index + 1) % 40], aad: [])
       }

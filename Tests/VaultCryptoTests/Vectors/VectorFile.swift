@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A published case of one construction, whose outcome the publisher states.
@@ -58,7 +59,7 @@ struct VectorFile<V: Vector>: Sendable {
 
   /// The compact table `name.json`.
   init(compact name: String) throws {
-    let url = packageRoot.appending(path: "Fixtures/vectors/\(name).json")
+    let url = URL(filePath: Repository.path("Fixtures/vectors/\(name).json"))
     vectors = try JSONDecoder().decode(CompactTable.self, from: Data(contentsOf: url)).vectors
   }
 
@@ -71,11 +72,7 @@ struct VectorFile<V: Vector>: Sendable {
   }
 }
 
-private let packageRoot = URL(filePath: #filePath)
-  .deletingLastPathComponent().deletingLastPathComponent()
-  .deletingLastPathComponent().deletingLastPathComponent()
-
-private let wycheproofFolder = packageRoot.appending(path: "../shared/vectors/wycheproof")
+private let wycheproofFolder = URL(filePath: Repository.path("../shared/vectors/wycheproof"))
 
 extension Trait where Self == ConditionTrait {
   /// Runs the test only if the whole Wycheproof files are present; the compact tables always run.
@@ -84,4 +81,27 @@ extension Trait where Self == ConditionTrait {
       if: FileManager.default.fileExists(atPath: wycheproofFolder.path),
       "the whole Wycheproof files are not beside this checkout (../shared/vectors/wycheproof)")
   }
+}
+
+extension [UInt8] {
+  /// The bytes in hexadecimal digits, as in tables.
+  var hex: String {
+    let digits = Array<UInt8>("0123456789abcdef".utf8)
+    let text: [UInt8] = flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+    return String(decoding: text, as: UTF8.self)
+  }
+}
+
+/// The number of cases with each outcome, compared with expected numbers so that an empty run
+/// fails.
+struct VectorCounts: Equatable, CustomStringConvertible {
+  /// Cases that were accepted with the published result.
+  var matched = 0
+  /// Cases that were refused as the publisher demands.
+  var refused = 0
+  /// Cases that were refused because we do not support their parameters: a key or nonce of another
+  /// size.
+  var notOffered = 0
+
+  var description: String { "matched \(matched), refused \(refused), not offered \(notOffered)" }
 }

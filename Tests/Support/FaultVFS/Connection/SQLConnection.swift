@@ -34,9 +34,7 @@ package final class SQLConnection {
     isOwner = false
   }
 
-  deinit {
-    if isOwner { sqlite3_close_v2(pointer) }
-  }
+  deinit { if isOwner { sqlite3_close_v2(pointer) } }
 
   /// Runs statements and returns the first column of all rows as text.
   @discardableResult

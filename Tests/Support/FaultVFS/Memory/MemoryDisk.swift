@@ -1,4 +1,3 @@
-import CSQLite
 import Synchronization
 
 /// Files in memory behind an SQLite VFS, so that a rebuilt disk opens in a fraction of a
@@ -40,9 +39,7 @@ final class MemoryFile {
   var bytes: [UInt8]
   private var regions: [UnsafeMutableRawPointer] = []
 
-  init(_ bytes: [UInt8]) {
-    self.bytes = bytes
-  }
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   deinit { dropRegions() }
 
@@ -65,9 +62,7 @@ final class MemoryFile {
     bytes.overwrite(at: offset, with: UnsafeRawBufferPointer(start: source, count: byteCount))
   }
 
-  func resize(to byteCount: Int) {
-    bytes.resize(to: byteCount)
-  }
+  func resize(to byteCount: Int) { bytes.resize(to: byteCount) }
 
   /// A region of shared memory; nil if it does not exist and must not be created.
   func region(_ index: Int, byteCount: Int, isExtending: Bool) -> UnsafeMutableRawPointer? {

@@ -1,3 +1,5 @@
+import TestSupport
+
 package import FileRecording
 internal import FileLayer
 package import SystemPackage

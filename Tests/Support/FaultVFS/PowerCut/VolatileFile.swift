@@ -1,3 +1,5 @@
+import TestSupport
+
 /// The contents of a file without its name: the durable bytes, and the changes since then.
 struct VolatileFile: Sendable {
   enum Change: Sendable {

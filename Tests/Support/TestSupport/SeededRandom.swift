@@ -18,7 +18,7 @@ package struct SeededRandom: RandomNumberGenerator, Sendable {
   package mutating func oneIn(_ bound: Int) -> Bool { next(bound) == 0 }
 
   /// Spreads the bits of a number.
-  static func mix(_ number: UInt64) -> UInt64 {
+  package static func mix(_ number: UInt64) -> UInt64 {
     var mixed = number
     mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
     mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
