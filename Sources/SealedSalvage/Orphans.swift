@@ -141,6 +141,24 @@ extension Salvager {
       }
     }
     try database.run("COMMIT")
+    noteUnreadableOrphans(map)
+  }
+
+  /// Notes the lost subtrees to which an unreadable page that no b-tree reaches could belong.
+  private mutating func noteUnreadableOrphans(_ map: PointerMap?) {
+    guard source.pageCount > 1 else { return }
+    for number in 2...source.pageCount
+    where !reader.claimed.contains(number) && source.page(number) == nil {
+      if map != nil, PointerMap.mapPage(for: number) == number { continue }
+      var ancestors: Set<UInt32>?
+      if let map, let entry = map.entry(for: number) {
+        guard case .child = entry else { continue }
+        ancestors = map.ancestors(of: number)
+      }
+      for index in copies.indices {
+        copies[index].noteUnreadablePage { ancestors?.contains($0.page) ?? true }
+      }
+    }
   }
 
   /// Whether a page without an owner can hold rows that are missing somewhere.

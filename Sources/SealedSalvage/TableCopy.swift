@@ -124,6 +124,8 @@ struct TableCopy {
   /// elsewhere.
   var losses: [TreeReader.Loss] = []
   var answeredLosses: Set<Int> = []
+  /// The losses under which an unreadable page could lie.
+  private var openLosses: Set<Int> = []
 
   private var report: SalvageReport.Table
   private var insertions: [Int: RowInsertion] = [:]
@@ -162,6 +164,11 @@ struct TableCopy {
     report.rowsLostAtLeast += count
   }
 
+  /// Notes a page that could have held rows of some of the lost subtrees.
+  mutating func noteUnreadablePage(isBelow: (TreeReader.Loss) -> Bool) {
+    openLosses.formUnion(losses.indices.filter { isBelow(losses[$0]) })
+  }
+
   private mutating func note(first: Int64?, last: Int64?) {
     if let previous = report.lostRanges.last, let end = previous.last, let first,
       end < .max, first == end + 1
@@ -181,8 +188,9 @@ struct TableCopy {
     for (index, loss) in losses.enumerated() {
       let isAnswered = answeredLosses.contains(index)
       // Interior pages of a table have no rows of their own. Those of an index b-tree have.
-      if isAnswered && hasRowID { continue }
-      report.rowsLostAtLeast += 1
+      let isWithoutRows = isAnswered && hasRowID
+      if isWithoutRows && !openLosses.contains(index) { continue }
+      if !isWithoutRows { report.rowsLostAtLeast += 1 }
       if hasRowID {
         note(first: loss.after.map { $0 == .max ? $0 : $0 + 1 }, last: loss.through)
       }

@@ -43,7 +43,27 @@ import VaultCrypto
           .reduce(0) { $0 + $1.cellCount }
         #expect(lost >= damaged, comment)
         if outcome.report.lostAndFoundRowCount == 0 { #expect(lost == damaged, comment) }
+        let isLacking = fixture.rows.contains { table, rows in
+          rows.count > outcome.rows[table, default: [:]].count
+        }
+        if isLacking { #expect(!outcome.report.isComplete, comment) }
       }
+    }
+  }
+
+  @Test(arguments: [SalvageFixture.Variant.plain, .mapped])
+  func `a salvage that lost a table's root and a leaf reports that rows can be missing`(
+    variant: SalvageFixture.Variant
+  ) throws {
+    let fixture = try variant.fixture()
+    let pages = fixture.pages.filter { $0.table == "people" }
+    let root = try #require(pages.first { $0.kind == "internal" }).number
+    for leaf in pages where leaf.kind == "leaf" {
+      let outcome = try SalvageTests.salvage(
+        SalvageTests.damaged(fixture.bytes, pages: [root, leaf.number]))
+      let people = try #require(outcome.report.tables.first { $0.name == "people" })
+      #expect(people.lostRanges.count == 1, "\(leaf)")
+      #expect(!outcome.report.isComplete, "\(leaf)")
     }
   }
 

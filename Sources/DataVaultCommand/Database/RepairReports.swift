@@ -162,7 +162,7 @@ struct SalvageOutput: Encodable {
       let isWhole = entry.rowsLostAtLeast == 0 && entry.lostRanges.isEmpty
       table.append([
         entry.name, "\(entry.rowsCopied)", "\(entry.pagesLost)",
-        isWhole ? "0" : "at least \(entry.rowsLostAtLeast)\(Self.list(entry.lostRanges))",
+        isWhole ? "0" : Self.least(entry.rowsLostAtLeast) + Self.list(entry.lostRanges),
       ])
     }
     if let name = findings.lostAndFoundName {
@@ -196,6 +196,11 @@ struct SalvageOutput: Encodable {
       + findings.notRecreated.map {
         "not recreated: \($0.name.onOneLine): \($0.reason.onOneLine)"
       }
+  }
+
+  /// Where no row is known to be lost, an unreadable page could have held some.
+  private static func least(_ count: Int) -> String {
+    count == 0 ? "possibly some" : "at least \(count)"
   }
 
   /// The first five ranges of rowids, then how many more there are.

@@ -47,7 +47,8 @@ public struct SalvageReport: Sendable, Equatable, Codable {
     /// The least number of rows that are lost.
     ///
     /// It counts one row for each lost page of which nothing was found, and each row that is lost
-    /// in part.
+    /// in part. It is 0 beside a range in ``lostRanges`` if an unreadable page could have held rows of
+    /// this table.
     public package(set) var rowsLostAtLeast = 0
     /// The rowid ranges of the lost rows, as far as the pages around them show; the first thousand.
     public package(set) var lostRanges: [RowIDRange] = []
