@@ -56,7 +56,9 @@ internal import VaultCrypto
     defer { unsafe sqlite3_finalize(statement) }
     guard prepared == SQLITE_OK else { throw registration.explain(prepared, path) }
     for (index, argument) in arguments.enumerated() {
-      _ = unsafe Self.bind(statement, Int32(index + 1), .text(Array(argument.utf8)), .utf8)
+      let value = StoredValue.text(Array(argument.utf8))
+      let bound = unsafe Self.bind(statement, Int32(index + 1), value, .utf8)
+      guard bound == SQLITE_OK else { throw registration.explain(bound, path) }
     }
     var rows: [[String?]] = []
     var result = unsafe sqlite3_step(statement)
@@ -93,20 +95,30 @@ internal import VaultCrypto
     var result = unsafe sqlite3_prepare_v2(connection, sql, -1, &statement, nil)
     defer { unsafe sqlite3_finalize(statement) }
     if result == SQLITE_OK { result = unsafe sqlite3_step(statement) }
-    switch result & 0xFF {
-    case SQLITE_OK, SQLITE_DONE: return nil
-    case SQLITE_FULL, SQLITE_IOERR: throw registration.explain(result, path)
-    default: return unsafe String(cString: sqlite3_errmsg(connection))
-    }
+    if [SQLITE_OK, SQLITE_DONE].contains(result) { return nil }
+    guard Self.isRefusal(result) else { throw registration.explain(result, path) }
+    return unsafe String(cString: sqlite3_errmsg(connection))
   }
 
   /// Prepares an INSERT; nil if SQLite refuses it because it lacks a function or a collation.
-  func insertion(_ sql: String, _ encoding: TextEncoding) -> RowInsertion? {
+  func insertion(
+    _ sql: String, _ encoding: TextEncoding
+  ) throws(SealedDatabaseError) -> RowInsertion? {
     var statement: OpaquePointer?
-    guard unsafe sqlite3_prepare_v2(connection, sql, -1, &statement, nil) == SQLITE_OK,
-      let statement = unsafe statement
-    else { return nil }
+    let result = unsafe sqlite3_prepare_v2(connection, sql, -1, &statement, nil)
+    guard let statement = unsafe statement else {
+      if Self.isRefusal(result) { return nil }
+      throw registration.explain(result, path)
+    }
     return unsafe RowInsertion(statement, encoding, connection, registration, path)
+  }
+
+  /// Whether a result is due to the source's statement or row.
+  ///
+  /// Any other failure, such as one of the disk, says nothing about the source.
+  static func isRefusal(_ result: Int32) -> Bool {
+    [SQLITE_ERROR, SQLITE_AUTH, SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_TOOBIG]
+      .contains(result & 0xFF)
   }
 
   /// Binds a copy of a value.
@@ -163,17 +175,14 @@ internal import VaultCrypto
   /// - Throws: an error that the row did not cause.
   func insert(_ values: [StoredValue]) throws(SealedDatabaseError) -> Bool {
     defer { _ = unsafe sqlite3_reset(statement) }
-    for (index, value) in values.enumerated() {
-      let result = unsafe NewDatabase.bind(statement, Int32(index + 1), value, encoding)
-      if result != SQLITE_OK { return false }  // the value is longer than SQLite accepts
+    var result = SQLITE_OK
+    for (index, value) in values.enumerated() where result == SQLITE_OK {
+      result = unsafe NewDatabase.bind(statement, Int32(index + 1), value, encoding)
     }
-    let result = unsafe sqlite3_step(statement)
-    switch result & 0xFF {
-    case SQLITE_DONE: return unsafe sqlite3_changes(connection) > 0
-    case SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM, SQLITE_CANTOPEN, SQLITE_READONLY:
-      throw registration.explain(result, path)
-    default: return false
-    }
+    if result == SQLITE_OK { result = unsafe sqlite3_step(statement) }
+    if result == SQLITE_DONE { return unsafe sqlite3_changes(connection) > 0 }
+    if NewDatabase.isRefusal(result) { return false }
+    throw registration.explain(result, path)
   }
 }
 

@@ -53,7 +53,7 @@ struct LostAndFound {
     guard let name else { return }
     if insertion == nil {
       let places = (0..<columnCount + 4).map { "?\($0 + 1)" }.joined(separator: ", ")
-      insertion = database.insertion(
+      insertion = try database.insertion(
         "INSERT INTO \(name.quotedName) VALUES (\(places))", encoding)
     }
     let row: [StoredValue] =

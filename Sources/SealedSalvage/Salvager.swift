@@ -207,7 +207,7 @@ extension Salvager {
   func restore(_ sequences: [[StoredValue]]) throws(SealedDatabaseError) {
     guard !sequences.isEmpty,
       try !database.rows("SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'").isEmpty,
-      let insertion = database.insertion(
+      let insertion = try database.insertion(
         "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", encoding)
     else { return }
     for row in sequences {
@@ -233,7 +233,7 @@ extension Salvager {
     let virtual = schema.filter { $0.isVirtualTable && !$0.isInternal }
     guard !virtual.isEmpty else { return }
     try database.run("PRAGMA writable_schema = ON")
-    let insertion = database.insertion(
+    let insertion = try database.insertion(
       "INSERT INTO sqlite_schema VALUES ('table', ?1, ?1, 0, ?2)", .utf8)
     for entry in virtual {
       _ = try insertion?.insert([

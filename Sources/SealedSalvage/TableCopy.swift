@@ -144,8 +144,8 @@ struct TableCopy {
     let fieldCount = min(values.count, plan.columns.count)
     if insertions[fieldCount] == nil {
       if insertions.count >= Self.insertionLimit { insertions.removeAll() }
-      insertions[fieldCount] = plan.insertion(fieldCount: fieldCount).flatMap {
-        database.insertion($0, encoding)
+      if let sql = plan.insertion(fieldCount: fieldCount) {
+        insertions[fieldCount] = try database.insertion(sql, encoding)
       }
     }
     guard let insertion = insertions[fieldCount] else { return false }

@@ -130,8 +130,14 @@ extension DatabaseCoordinator {
     of pages: SalvageReport, in pool: DatabasePool, _ anchorStorage: any AnchorStorage,
     _ anchor: DatabaseAnchor
   ) throws -> AnchorState {
-    let page = pool.writeWithoutTransaction { db in Result { try anchorStorage.page(in: db) } }
-    if case .success(nil) = page, !pages.isSchemaWhole {
+    let page = try pool.writeWithoutTransaction { db in
+      let page = Result { try anchorStorage.page(in: db) }
+      // The copy is whole: a failure of SQLite says nothing about the damaged database.
+      let isRead = [.SQLITE_OK, .SQLITE_ROW, .SQLITE_DONE].contains(db.lastErrorCode)
+      if case .failure(let error) = page, !isRead { throw error }
+      return page
+    }
+    if case .success(nil) = page, !pages.isSchemaWhole || !pages.notRecreated.isEmpty {
       return .unreadable(VaultedDatabaseError.refusal(.damaged, of: home))
     }
     return AnchorState(page, of: anchor)

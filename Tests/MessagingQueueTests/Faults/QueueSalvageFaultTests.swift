@@ -1,0 +1,67 @@
+import DataVault
+import FaultVFS
+import FileLayer
+import FileRecording
+import Foundation
+import MessagingQueue
+import SealedVFS
+import SystemPackage
+import Testing
+import VaultedDatabase
+
+/// Salvages of an intact home on a failing disk.
+@Suite struct QueueSalvageFaultTests {
+  private let place = EngineHome()
+
+  /// Salvages the home over a recorder.
+  private func salvage(_ recorder: FileRecorder) async throws -> (QueueSalvage?, EngineError?) {
+    let home = DataVaultHome(
+      place.home.path, fileSystem: RecordingFileSystem(recorder: recorder),
+      vaultParameters: place.home.vaultParameters, baseVFS: RecordingVFS(recorder).name)
+    let vault = try await place.unlockedVault()
+    do throws(EngineError) {
+      return (try await MessagingEngine.salvage(home, vault: vault), nil)
+    } catch {
+      return (nil, error)
+    }
+  }
+
+  @Test func `a failing step of the disk is taken neither for damage nor for an older copy`()
+    async throws
+  {
+    let engine = try await place.start(try await place.makeVault())
+    try await engine.publish((0..<5).map { Message(channel: .orders, payload: [$0]) })
+    try await engine.stop()
+    let whole = (try place.databaseFiles(), try place.vaultFile)
+    let quiet = FileRecorder()
+    #expect(try await salvage(quiet).0?.isComplete == true)
+    #expect(quiet.failableEventCount > 50)
+    let steps = stride(from: 0, to: quiet.failableEventCount, by: 5).map { number in
+      FileRecorder.Fault.failure(
+        atEvent: number, number.isMultiple(of: 2) ? Errno.ioError : .noSpace)
+    }
+    let reads = stride(from: 0, to: quiet.readCount, by: 5).map { number in
+      FileRecorder.Fault.readFailure(atRead: number, .ioError)
+    }
+    for fault in steps + reads {
+      for name in try FileManager.default.contentsOfDirectory(atPath: place.folder.path)
+      where name.contains(".damaged-") {
+        try FileManager.default.removeItem(at: place.folder.appendingPathComponent(name))
+      }
+      try place.replaceDatabase(whole.0)
+      try place.setVaultFile(whole.1)
+      let (salvage, error) = try await salvage(FileRecorder(fault: fault))
+      #expect(error?.code != .rolledBack, "\(fault)")
+      if salvage?.isComplete == true, case .unreadable(let error)? = salvage?.anchor {
+        Issue.record("\(fault): the anchor of a complete copy is unreadable: \(error)")
+      }
+      // A page of the damaged database that the device does not return is lost.
+      guard case .failure = fault else { continue }
+      if let salvage { #expect(salvage.isComplete, "\(fault): \(salvage)") }
+      #expect(error?.code != .damaged, "\(fault)")
+      let engine = try await place.start(try await place.unlockedVault())
+      #expect(try await engine.messageCount(of: .orders) == 5)
+      try await engine.stop()
+    }
+  }
+}
