@@ -104,6 +104,7 @@ extension Salvager {
     let free = FreePages(orEmpty: source)
     for number in free.pages { _ = reader.claimed.insert(number) }
     let map = PointerMap(source, settings: settings)
+    if let map, !schemaLosses.isEmpty { try copyKnownTables(map) }
     let orphans = Orphans(source, claimed: reader.claimed, isMapped: map != nil)
     try database.run("BEGIN")
     for number in orphans.pages where !reader.claimed.contains(number) {

@@ -8,6 +8,8 @@ internal import SealedVFS
 struct Salvager {
   let source: any PageSource
   let database: NewDatabase
+  /// Tables that the database must have.
+  let knownTables: [KnownTable]
   var report = SalvageReport()
 
   var reader: TreeReader
@@ -20,9 +22,12 @@ struct Salvager {
   var encoding: TextEncoding { effective.encoding }
   var effective = DatabaseSettings()
 
-  init(_ source: any PageSource, into database: NewDatabase) {
+  init(
+    _ source: any PageSource, into database: NewDatabase, knownTables: [KnownTable] = []
+  ) {
     self.source = source
     self.database = database
+    self.knownTables = knownTables
     reader = TreeReader(source)
   }
 
@@ -53,7 +58,7 @@ struct Salvager {
   }
 
   /// Copies a table from its root.
-  private mutating func copyTree(_ index: Int) throws(SealedDatabaseError) {
+  mutating func copyTree(_ index: Int) throws(SealedDatabaseError) {
     try database.run("BEGIN")
     let copy = copies[index]
     // The root page shows the kind of a table that could not be created.
@@ -187,7 +192,7 @@ extension Salvager {
       if let reason = try database.create(entry.sql ?? "") {
         report.notRecreated.append(SalvageReport.Refusal(name: entry.name, reason: reason))
       } else {
-        copy.plan = try TablePlan(entry, in: database)
+        copy.plan = try TablePlan(entry.name, in: database)
       }
       copies.append(copy)
     }

@@ -26,6 +26,11 @@ struct SchemaEntry {
     if case .text(let sql) = values[4] { self.sql = encoding.decode(sql) } else { sql = nil }
   }
 
+  init(_ table: KnownTable, rootPage: UInt32) {
+    (kind, name, tableName) = (.table, table.name, table.name)
+    (self.rootPage, sql) = (rootPage, table.sql)
+  }
+
   /// Whether the part of a record in its page begins as a row of the schema does.
   static func couldBegin(_ payload: BTreePage.Payload?, _ encoding: TextEncoding) -> Bool {
     guard let local = payload?.local else { return false }

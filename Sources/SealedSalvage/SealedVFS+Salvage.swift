@@ -12,11 +12,13 @@ extension SealedVFS {
   /// - Parameters:
   ///   - fileID: the id that the source must have; nil takes the id that its header states.
   ///   - destination: the path of the new database, which must be free.
+  ///   - knownTables: tables that the database must have; see ``KnownTable``.
   ///   - progress: called while pages of the source are read, on the same thread.
   package static func salvage(
     from source: FilePath, key: borrowing SecretBytes, fileID: [UInt8]? = nil,
-    to destination: FilePath, newKey: borrowing SecretBytes, over base: String = "unix",
-    fileSystem: any FileSystem = LinuxFileSystem(), progress: (PageProgress) -> Void = { _ in }
+    to destination: FilePath, newKey: borrowing SecretBytes, knownTables: [KnownTable] = [],
+    over base: String = "unix", fileSystem: any FileSystem = LinuxFileSystem(),
+    progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedDatabaseError) -> SalvageReport {
     let side = try AtomicFileReplacement(newAt: destination, fileSystem)
     return try withoutActuallyEscaping(progress) { progress throws(SealedDatabaseError) in
@@ -25,7 +27,8 @@ extension SealedVFS {
       let lock = try side.claim(like: source)
       defer { lock.release() }
       do throws(SealedDatabaseError) {
-        let report = try copy(image, to: side.path, key: newKey, over: base, progress)
+        let report = try copy(
+          image, to: side.path, key: newKey, knownTables, over: base, progress)
         try side.requireFreePlace()
         try side.putInPlace()
         return report
@@ -38,12 +41,13 @@ extension SealedVFS {
 
   /// Writes the temporary file, and closes its connection before it returns.
   private static func copy(
-    _ image: SealedImage, to side: FilePath, key: borrowing SecretBytes, over base: String,
-    _ progress: @escaping (PageProgress) -> Void
+    _ image: SealedImage, to side: FilePath, key: borrowing SecretBytes,
+    _ knownTables: [KnownTable], over base: String, _ progress: @escaping (PageProgress) -> Void
   ) throws(SealedDatabaseError) -> SalvageReport {
     let database = try NewDatabase(at: side, key: key, over: base)
     let otherGeneration = image.followOtherGeneration()
-    var salvager = Salvager(CountedPages(image, progress), into: database)
+    var salvager = Salvager(
+      CountedPages(image, progress), into: database, knownTables: knownTables)
     var report = try salvager.run()
     report.areLogAndJournalWhole = image.areLogAndJournalWhole
     report.discardedLogTail = image.discardedLogTail

@@ -7,11 +7,30 @@ struct TablePlan {
     /// Whether rows can set the column; false for a generated column.
     let isInsertable: Bool
     let isNotNull: Bool
-    let holdsTextOnly: Bool
+    /// The declared type, in capital letters.
+    let type: String
+
+    /// Whether the type stores numbers as text:
+    /// <https://sqlite.org/datatype3.html#determination_of_column_affinity>.
+    var holdsTextOnly: Bool {
+      !type.contains("INT")
+        && (type.contains("CHAR") || type.contains("CLOB") || type.contains("TEXT"))
+    }
+
+    /// Whether a STRICT table stores a value in the column without converting it:
+    /// <https://sqlite.org/stricttables.html>.
+    func takesUnchanged(_ value: StoredValue) -> Bool {
+      switch (type, value) {
+      case (_, .null): true
+      case ("INTEGER", .integer), ("INT", .integer), ("REAL", .integer), ("REAL", .real),
+        ("TEXT", .text), ("BLOB", .blob), ("ANY", _):
+        true
+      default: false
+      }
+    }
   }
 
   let name: String
-  let rootPage: UInt32
   /// Whether the table has rowids; a WITHOUT ROWID table has its rows in an index b-tree.
   let hasRowID: Bool
   /// The columns, in the order of a record's fields.
@@ -20,11 +39,12 @@ struct TablePlan {
   let rowIDColumn: Int?
   /// A name for the rowid that is no column's name; nil if columns have all three names.
   private let rowIDName: String?
+  /// The number of columns of the key of a WITHOUT ROWID table; they come first.
+  private(set) var keyColumnCount = 0
 
   /// Reads the columns of the new table, which must exist.
-  init(_ entry: SchemaEntry, in database: NewDatabase) throws(SealedDatabaseError) {
-    name = entry.name
-    rootPage = entry.rootPage
+  init(_ name: String, in database: NewDatabase) throws(SealedDatabaseError) {
+    self.name = name
     let listed = try database.rows(
       "SELECT wr FROM pragma_table_list(?1) WHERE schema = 'main'", name)
     let hasRowID = listed.first?.first != "1"
@@ -40,7 +60,7 @@ struct TablePlan {
     var columns = rows.map { row in
       Column(
         name: row[0] ?? "", isInsertable: row[1] == "0", isNotNull: row[2] == "1",
-        holdsTextOnly: Self.hasTextAffinity(row[3] ?? ""))
+        type: row[3]?.uppercased() ?? "")
     }
     if hasRowID {
       let keys = rows.indices.filter { rows[$0][4] != "0" }
@@ -55,18 +75,12 @@ struct TablePlan {
       (rowIDColumn, rowIDName) = (nil, nil)
       // In the record the key's columns come first.
       let order = try database.rows(
-        "SELECT name FROM pragma_index_xinfo(?1) WHERE cid >= 0 ORDER BY seqno", keyIndex ?? "")
+        "SELECT name, key FROM pragma_index_xinfo(?1) WHERE cid >= 0 ORDER BY seqno",
+        keyIndex ?? "")
       columns = order.compactMap { row in columns.first { $0.name == row[0] } }
+      keyColumnCount = order.count { $0[1] == "1" }
     }
     self.columns = columns
-  }
-
-  /// Whether a declared type stores numbers as text:
-  /// <https://sqlite.org/datatype3.html#determination_of_column_affinity>.
-  private static func hasTextAffinity(_ type: String) -> Bool {
-    let type = type.uppercased()
-    return !type.contains("INT")
-      && (type.contains("CHAR") || type.contains("CLOB") || type.contains("TEXT"))
   }
 
   /// The statement for records with this number of fields.
@@ -105,6 +119,14 @@ struct TablePlan {
       case .text, .blob: return true
       }
     }
+  }
+}
+
+extension TablePlan {
+  /// Whether a record has a value for each column that the STRICT table would store as it is.
+  func takesUnchanged(_ values: [StoredValue]) -> Bool {
+    values.count == columns.count && fits(values)
+      && zip(columns, values).allSatisfy { $0.takesUnchanged($1) }
   }
 }
 

@@ -67,7 +67,7 @@ extension DatabaseCoordinator {
   /// compared with the vault's anchor, as the damaged database possibly does not open.
   func salvage<Repair: Sendable>(
     of vault: Vault, anchorStorage: any AnchorStorage, acceptsRollback: Bool,
-    progress: (PageProgress) -> Void,
+    knownTables: [(name: String, sql: String)], progress: (PageProgress) -> Void,
     _ repair: (SalvageReport, DatabasePool) throws -> Repair
   ) async throws(VaultedDatabaseError) -> SalvagedDatabase<Repair> {
     do {
@@ -93,7 +93,9 @@ extension DatabaseCoordinator {
       let keys = try await vault.databaseKeys()
       let pages = try SealedVFS.salvage(
         from: home.databasePath, key: keys.current, fileID: fileID, to: home.salvagePath,
-        newKey: keys.current, over: home.baseVFS, fileSystem: home.fileSystem, progress: progress)
+        newKey: keys.current,
+        knownTables: knownTables.map { KnownTable(name: $0.name, sql: $0.sql) },
+        over: home.baseVFS, fileSystem: home.fileSystem, progress: progress)
       let anchor = try await vault.anchor()
       let state: AnchorState
       let rows: Repair

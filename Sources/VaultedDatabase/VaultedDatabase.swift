@@ -242,18 +242,20 @@ extension VaultedDatabase {
   ///
   /// - Parameters:
   ///   - acceptsRollback: whether to continue if the damaged database lacks the vault's anchor.
+  ///   - knownTables: tables that the database must have, by name; their rows are found even where
+  ///     the schema is lost.
   ///   - repair: makes the new database's rows consistent before it is used.
   /// - Throws: the errors of ``verify(_:vault:anchorStorage:checksContents:progress:examine:)``;
   ///   `rolledBack`; `diskFull` and the like. After an error the damaged database is still in its
   ///   place.
   package static func salvage<Repair: Sendable>(
     _ home: DataVaultHome, vault: Vault, anchorStorage: any AnchorStorage,
-    acceptsRollback: Bool = false,
+    acceptsRollback: Bool = false, knownTables: [(name: String, sql: String)] = [],
     progress: @escaping @Sendable (PageProgress) -> Void = { _ in },
     repair: @escaping @Sendable (SalvageReport, DatabasePool) throws -> Repair
   ) async throws(VaultedDatabaseError) -> SalvagedDatabase<Repair> {
     try await DatabaseCoordinator(home: home).salvage(
-      of: vault, anchorStorage: anchorStorage, acceptsRollback: acceptsRollback, progress: progress,
-      repair)
+      of: vault, anchorStorage: anchorStorage, acceptsRollback: acceptsRollback,
+      knownTables: knownTables, progress: progress, repair)
   }
 }

@@ -231,13 +231,18 @@ extension EngineSchema {
   /// The engine makes none, and each would take part in what it writes. Those on an application's own tables are the
   /// application's.
   static func foreignTriggers(of db: Database) throws -> [String] {
-    let tables = try expectedEntries().filter { $0.sql.hasPrefix("CREATE TABLE") }.map(\.name)
+    let tables = try expectedTables().map(\.name)
     return try String.fetchAll(
       db,
       sql: """
         SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) IN
           (\(tables.map { "'\($0)'" }.joined(separator: ", "))) ORDER BY name
         """)
+  }
+
+  /// The tables of a database of the newest version.
+  static func expectedTables() throws -> [(name: String, sql: String)] {
+    try expectedEntries().filter { $0.sql.hasPrefix("CREATE TABLE") }
   }
 
   /// The statements of a database of the newest version, in the order in which they run.

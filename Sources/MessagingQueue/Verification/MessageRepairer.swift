@@ -47,8 +47,8 @@ package struct MessageRepairer {
     let names = try EngineSchema.entries(of: db)
     guard names["message"] != nil, names["channel"] != nil else {
       throw EngineError(
-        .damaged, "neither the table of messages nor that of channels could be read",
-        hint: "keep the files unchanged; run datavault database salvage to copy single rows")
+        .damaged, "the damaged database lacks the table of messages or that of channels",
+        hint: EngineError.damageHint)
     }
     // If the version is lost, the columns show it.
     let columns = try db.columns(in: "channel").map(\.name)

@@ -91,7 +91,7 @@ extension MessagingEngine {
     do {
       let salvaged = try await VaultedDatabase.salvage(
         home, vault: vault, anchorStorage: EngineAnchorStorage(), acceptsRollback: acceptsRollback,
-        progress: progress
+        knownTables: EngineSchema.expectedTables(), progress: progress
       ) { pages, pool in
         let deliveries = pages.tables.first { $0.name == "delivery" }
         return try MessageRepairer.run(

@@ -1,0 +1,96 @@
+internal import SealedVFS
+
+/// A table that a database must have, for a salvage that cannot read the database's own schema.
+package struct KnownTable: Sendable {
+  package let name: String
+  /// Its CREATE TABLE statement; only a STRICT table can be found by its rows.
+  package let sql: String
+
+  package init(name: String, sql: String) {
+    (self.name, self.sql) = (name, sql)
+  }
+}
+
+extension Salvager {
+  /// The root page of a b-tree that no entry of the schema names.
+  private struct UnnamedRoot {
+    let number: UInt32
+    /// The page; nil if it is lost.
+    let page: BTreePage?
+
+    func isEmpty(isTable: Bool) -> Bool {
+      page.map { !$0.kind.isInterior && $0.kind.isTable == isTable && $0.cells.isEmpty } ?? false
+    }
+  }
+
+  private struct Misfit: Error {}
+
+  /// Copies the known tables whose entries in the schema are lost.
+  ///
+  /// A b-tree is a table's if all its rows fit that table and no other, and the rows of no other
+  /// b-tree fit the table. A table was empty if no rows fit it. The rows of other b-trees go to the
+  /// lost and found, because a row in the wrong table would be an invented one.
+  mutating func copyKnownTables(_ map: PointerMap) throws(SealedDatabaseError) {
+    let names = Set(schema.map { $0.name.lowercased() })
+    var missing: [(table: KnownTable, plan: TablePlan)] = []
+    for table in knownTables where !names.contains(table.name.lowercased()) {
+      guard try database.create(table.sql) == nil else { continue }
+      missing.append((table, try TablePlan(table.name, in: database)))
+    }
+    let roots = unnamedRoots(map)
+    let areAllReadable = roots.allSatisfy { $0.page != nil }
+    let fits = missing.map { table in roots.filter { self.fits($0, table.plan) }.map(\.number) }
+    for (index, (table, plan)) in missing.enumerated() {
+      let own = fits[index]
+      var root: UInt32?
+      if own.isEmpty, areAllReadable {
+        root =
+          roots.first {
+            $0.isEmpty(isTable: plan.hasRowID) && !reader.claimed.contains($0.number)
+          }?.number
+      } else if own.count == 1, fits.count(where: { $0.contains(own[0]) }) == 1 {
+        // An index can look like a WITHOUT ROWID table whose own root is lost.
+        root = areAllReadable || plan.hasRowID ? own[0] : nil
+      }
+      guard let root else {
+        try database.run("DROP TABLE \(table.name.quotedName)")
+        continue
+      }
+      var copy = TableCopy(SchemaEntry(table, rootPage: root))
+      copy.plan = plan
+      copies.append(copy)
+      try copyTree(copies.count - 1)
+    }
+  }
+
+  private func unnamedRoots(_ map: PointerMap) -> [UnnamedRoot] {
+    guard source.pageCount > 1 else { return [] }
+    return (2...source.pageCount).filter {
+      !reader.claimed.contains($0) && map.entry(for: $0) == .root
+    }.map { number in
+      UnnamedRoot(
+        number: number, page: source.page(number).flatMap { BTreePage($0, number: number) })
+    }
+  }
+
+  /// Whether all rows of a b-tree that has rows could be rows of a table.
+  private func fits(_ root: UnnamedRoot, _ plan: TablePlan) -> Bool {
+    guard root.page?.kind.isTable == plan.hasRowID else { return false }
+    var reader = reader
+    var previous: [StoredValue] = []
+    do throws(Misfit) {
+      try reader.walk(root.number, isTable: plan.hasRowID) { finding throws(Misfit) in
+        guard case .row(_, _, let values) = finding else { return }
+        // The keys of a table differ, those of an index need not.
+        let isNextKey =
+          plan.hasRowID
+          || values.prefix(plan.keyColumnCount) != previous.prefix(plan.keyColumnCount)
+        guard plan.takesUnchanged(values), isNextKey else { throw Misfit() }
+        previous = values
+      }
+    } catch {
+      return false
+    }
+    return !previous.isEmpty
+  }
+}

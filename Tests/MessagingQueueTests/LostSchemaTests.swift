@@ -1,0 +1,93 @@
+import Foundation
+import GRDB
+import MessagingQueue
+import SealedVFS
+import Testing
+import VaultedDatabase
+
+/// Salvages of a home whose database has lost pages of its schema.
+@Suite struct LostSchemaTests {
+  private let place = EngineHome()
+
+  /// Publishes messages and has two consumers acknowledge, reject, release and hold some of them.
+  private func fill() async throws {
+    let engine = try await place.start(try await place.makeVault())
+    try await engine.publish(
+      try (0..<200).map { index in
+        var message = Message(
+          channel: .orders, payload: Array("\(index) ".utf8) + [UInt8](repeating: 7, count: 500),
+          headers: ["number": "\(index)"])
+        message.deduplicationID = "id \(index)"
+        if index % 4 == 1 { message.orderingKey = "key \(index % 3)" }
+        if index % 10 == 0 { message.priority = try Priority(7) }
+        return message
+      })
+    for consumer in [Consumer.default, try Consumer("second")] {
+      let taken = try await engine.receive(
+        from: .orders, for: consumer, maximumCount: 20, lease: .seconds(30)
+      ).map(\.token)
+      try await engine.acknowledge(Array(taken[..<5]))
+      try await engine.reject(Array(taken[5..<7]), reason: "bad")
+      try await engine.release(Array(taken[7..<10]), after: .zero)
+      try await engine.release(Array(taken[10..<13]), after: .seconds(60))
+    }
+    try await engine.stop()
+  }
+
+  private func pool<R: Sendable>(_ read: @Sendable (Database) throws -> R) async throws -> R {
+    let database = try await VaultedDatabase.open(
+      place.home, vault: try await place.unlockedVault())
+    let result = try await database.pool.read(read)
+    try database.close()
+    return result
+  }
+
+  private static let tables = [
+    "message": "*", "channel": "*", "consumer": "*", "position": "*", "dead_letter": "*",
+    "deduplication": "*", "identity": "*",
+    "delivery": "consumer_id, timetoken, priority, ordering_key, lease, held_until, failures",
+  ]
+
+  private func rows() async throws -> [String: Set<String>] {
+    try await pool { db in
+      try Self.tables.reduce(into: [:]) { rows, table in
+        rows[table.key] = Set(
+          try Row.fetchAll(db, sql: "SELECT \(table.value) FROM \(table.key)").map { "\($0)" })
+      }
+    }
+  }
+
+  @Test func `salvage() finds the engine's rows without any one page of the schema`() async throws {
+    try await fill()
+    let before = try await rows()
+    let pages = try await pool { db in
+      try Int.fetchAll(
+        db, sql: "SELECT pageno FROM dbstat WHERE name = 'sqlite_schema' AND pagetype = 'leaf'")
+    }
+    #expect(pages.count > 1)
+    let whole = (try place.databaseFiles(), try place.vaultFile)
+    for page in pages {
+      var files = whole.0
+      files["messaging.db"]?[(page - 1) * 4096 + 100] ^= 1
+      try place.replaceDatabase(files)
+      try place.setVaultFile(whole.1)
+      let vault = try await place.unlockedVault()
+      let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+      #expect(salvage.pages?.isSchemaWhole == false && !salvage.isComplete)
+      let after = try await rows()
+      for (table, rows) in before {
+        #expect(
+          after[table] == rows,
+          "\(page): \(table) \(rows.count) \(after[table]?.count ?? 0) \(salvage)")
+      }
+      #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+      let engine = try await place.start(vault)
+      #expect(try await engine.publish(Message(channel: .orders, payload: [1])).rawValue > 0)
+      try await engine.stop()
+      for name in try FileManager.default.contentsOfDirectory(atPath: place.folder.path)
+      where name.contains("damaged") {
+        try FileManager.default.removeItem(at: place.folder.appendingPathComponent(name))
+      }
+    }
+  }
+}
