@@ -20,7 +20,7 @@ extension SealedDatabaseError {
   /// If several connections of one pool fail in the same way at the same time, the newest failure
   /// is explained. `init(explaining:on:)` explains the failure of one connection.
   ///
-  /// - Parameter reader: a pool or queue of ``SealedDatabase``. For any other, an error that the
+  /// - Parameter reader: a pool or queue of `SealedDatabase`. For any other, an error that the
   ///   file can have caused is explained as `notOnSealedVFS`.
   public init(explaining error: DatabaseError, in reader: any DatabaseReader) {
     guard let registration = OpenDatabases.registration(of: reader) else {

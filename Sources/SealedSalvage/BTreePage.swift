@@ -158,7 +158,6 @@ struct PointerMap {
   }
 
   private static let entriesPerPage = UInt32(BTreePage.usableByteCount / 5)
-  private static let lockPage: UInt32 = 262_145
 
   private let source: any PageSource
 
@@ -175,7 +174,7 @@ struct PointerMap {
   static func mapPage(for number: UInt32) -> UInt32 {
     guard number >= 2 else { return 0 }
     let page = (number - 2) / (entriesPerPage + 1) * (entriesPerPage + 1) + 2
-    return page == lockPage ? page + 1 : page
+    return page == PageLayout.lockPageNumber ? page + 1 : page
   }
 
   /// The map's entry for a page; nil if the entry is lost or invalid.

@@ -30,7 +30,7 @@ package enum PageLayout {
   package static let contentByteCount = byteCount - reservedByteCount
 
   /// The page that holds SQLite's lock bytes, at 1 GiB; SQLite never writes it.
-  static let lockPageNumber: UInt32 = 262_145
+  package static let lockPageNumber: UInt32 = 262_145
 
   /// The offset of a page in the database file; pages count from 1.
   static func offset(ofPage number: UInt32) -> Int64 {
