@@ -205,6 +205,20 @@ import Testing
     #expect(opened.opened?.generation == 2)
   }
 
+  @Test func `a write at the greatest generation leaves the vault readable`() async throws {
+    var builder = VaultFileBuilder()
+    builder.plaintext = builder.plaintext.replacing(
+      #""generation":1,"#, with: #""generation":9007199254740991,"#)
+    try home.put(try builder.file())
+    let vault = try await FastTestVault.get(.messaging, in: home.store)
+    try await vault.unlock(with: credentials("password"))
+    try await vault.setText("text", for: "new")
+    let again = try await FastTestVault.get(.messaging, in: home.store)
+    try await again.unlock(with: credentials("password"))
+    #expect(try await again.verify().opened?.generation == 1 << 53 - 1)
+    #expect(try await again.verify().opened?.itemCount == 2)
+  }
+
   @Test func `verify() with keys finds damage that needs the keys`() async throws {
     var builder = VaultFileBuilder()
     try home.put(try builder.file())

@@ -1,8 +1,10 @@
+import DataVault
 import FileLayer
 import Foundation
 import GRDB
 import QueueFixture
 import Testing
+import VaultedDatabase
 
 @testable import MessagingQueue
 
@@ -148,6 +150,23 @@ import Testing
       return try exporter.run()
     }
     try Self.salvage(engine)
+  }
+
+  @Test(arguments: [-2, 1 << 53 - 1, 1 << 60] as [Int64])
+  func `an anchor whose commit number the vault cannot store is refused, unchanged`(
+    number: Int64
+  ) throws {
+    let engine = try Self.engine()
+    try Self.apply("UPDATE engine SET commit_number = \(number)", to: engine)
+    let error = #expect(throws: EngineError.self) {
+      try engine.pool.writeWithoutTransaction { db in
+        _ = try EngineAnchorStorage().add(
+          [UInt8](repeating: 1, count: DatabaseAnchor.idByteCount), keeping: nil, in: db)
+      }
+    }
+    #expect(error?.code == .damaged)
+    let page = try engine.pool.read { db in try EngineAnchorStorage().page(in: db) }
+    #expect(page == AnchorHistory(commitNumber: number, anchors: []))
   }
 
   /// Does what engines do, whatever comes of it.

@@ -56,6 +56,11 @@ struct VaultContents: ~Copyable, Sendable {
     self.items = items
   }
 
+  /// Counts a write; the counter stays at the greatest number that the format has.
+  mutating func countWrite() {
+    generation = min(generation + 1, JSONText.maximumNumber)
+  }
+
   /// A copy to change; a failed write leaves the original unchanged.
   borrowing func copy() -> VaultContents {
     VaultContents(

@@ -4,7 +4,7 @@
 /// at most 8 levels, whole numbers.
 enum JSONText {
   static let maximumDepth = 8
-  private static let maximumNumber = 1 << 53 - 1
+  static let maximumNumber = 1 << 53 - 1
 
   /// The values of an object whose members must be exactly these, in this order.
   static func members(

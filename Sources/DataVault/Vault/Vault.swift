@@ -128,7 +128,7 @@ public actor Vault {
   /// Writes the next state; the caller holds the store's lock.
   func write(_ draft: consuming VaultDraft) throws(VaultError) -> OpenVault {
     var draft = draft
-    draft.contents.generation += 1
+    draft.contents.countWrite()
     let text = draft.contents.text()
     guard text.byteCount <= VaultContents.maximumTextByteCount else {
       throw VaultError(.vaultFull, "vault '\(id)' would exceed the maximum size of a vault")

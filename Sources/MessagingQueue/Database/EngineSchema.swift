@@ -152,8 +152,11 @@ enum EngineSchema {
     """,
   ]
 
-  /// What a number can be that counts commits, boots or messages published: no engine comes to the end.
-  static let counts: ClosedRange<Int64> = 0...(1 << 62)
+  /// The values of a number that counts commits, boots or published messages.
+  ///
+  /// No engine reaches the end. An anchor stores a commit's number in the vault, whose format has
+  /// no greater number.
+  static let counts: ClosedRange<Int64> = 0...(1 << 53 - 1)
 
   /// Lets the database give space back; without this it never can.
   ///

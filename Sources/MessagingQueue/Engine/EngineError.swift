@@ -189,13 +189,12 @@ extension EngineError {
 
   /// The successor of a number in the engine's row, which counts boots or commits.
   static func following(_ number: Int64, _ what: String) throws(EngineError) -> Int64 {
-    let (next, isTooGreat) = number.addingReportingOverflow(1)
-    guard !isTooGreat else {
+    guard (0..<EngineSchema.counts.upperBound).contains(number) else {
       throw EngineError(
         .damaged, "the message database has the \(what) number \(number), after which none comes",
         hint: "run datavault queue verify; datavault queue salvage corrects it")
     }
-    return next
+    return number + 1
   }
 
   /// The error for a failure of GRDB or SQLite.
