@@ -251,6 +251,44 @@ import Testing
     """,
   ]
 
+  /// Runs a command in the background of its terminal, and in the foreground after it stopped.
+  ///
+  /// It writes the stop signal to a file, and the line that was typed for the foreground.
+  private static let continuedJob = [
+    "/usr/bin/python3", "-c",
+    """
+    import os, select, signal, sys
+    terminal = os.open("/dev/tty", os.O_RDWR)
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    select.select([terminal], [], [])
+    job = os.fork()
+    if job == 0:
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        os.execv(sys.argv[2], sys.argv[2:])
+    status = os.waitpid(job, os.WUNTRACED)[1]
+    stop = os.WIFSTOPPED(status) and os.WSTOPSIG(status)
+    with open(sys.argv[1], "w") as file: file.write(f"{stop} {os.read(terminal, 100).decode()}")
+    os.tcsetpgrp(terminal, job)
+    os.kill(job, signal.SIGCONT)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(job, 0)[1]))
+    """,
+  ]
+
+  @Test func `a question in the background stops, and is asked in the foreground`() throws {
+    let home = try TestHome.secured()
+    let person = try Person()
+    let files = try ScratchFolder()
+    let child = try start(
+      ["queue", "receive", "c", "--home", home.path], at: person, files: files,
+      through: Self.continuedJob + [files.path("stop")])
+    person.press("typed\n")
+    try person.answer("Password of vault messaging: ", with: TestHome.password)
+    #expect(child.wait() == 0)
+    #expect(try files.bytes("stop") == Array("\(SIGTTIN) typed\n".utf8))
+    #expect(try files.bytes("output") == Array("first\n".utf8))
+  }
+
   @Test(arguments: ["ignored", "orphaned"])
   func `a question in the background fails with that reason`(how: String) throws {
     let home = try TestHome.secured()
@@ -259,6 +297,8 @@ import Testing
       ["items", "messaging", "--home", home.path], at: person,
       through: Self.background + [how])
     #expect(child.wait() == 77)
+    person.readOutput()
+    #expect(person.seen.isEmpty && person.echoes, "the terminal was changed")
     let errors = String(decoding: try files.bytes("errors"), as: UTF8.self)
     #expect(errors.contains("this command runs in the background"), "\(errors)")
     #expect(errors.contains("hint: run it in the foreground (fg), or give --password-file FILE"))

@@ -23,12 +23,35 @@ struct Terminal: ~Copyable {
   ///
   /// - Parameter hint: the options that replace the question.
   func readSecret(prompt: String, hint: String) throws(CommandFailure) -> SecretBytes {
+    try waitForForeground(hint: hint)
     let echo = SilencedEcho(descriptor, question: Array(prompt.onOneLine.utf8))
     defer {
       echo.restore()
       _ = OutputDescriptor(number: descriptor).write([UInt8(ascii: "\n")])
     }
     return try readLine(hint: hint)
+  }
+
+  /// Stops the process while it is in the background, before it changes the terminal.
+  ///
+  /// In the background, a read of no bytes makes the kernel stop the process, or fails.
+  private func waitForForeground(hint: String) throws(CommandFailure) {
+    // The threads of the concurrency runtime block the signal. The kernel then fails the read.
+    var set = sigset_t()
+    unsafe sigemptyset(&set)
+    unsafe sigaddset(&set, SIGTTIN)
+    unsafe pthread_sigmask(SIG_UNBLOCK, &set, nil)
+    while isInBackground {
+      if read(descriptor, nil, 0) < 0, errno != EINTR { throw failure(errno, hint) }
+    }
+  }
+
+  /// Whether another process group than this one is in the foreground.
+  ///
+  /// A closed terminal has no foreground process group.
+  private var isInBackground: Bool {
+    let foreground = tcgetpgrp(descriptor)
+    return foreground > 0 && foreground != getpgrp()
   }
 
   private func readLine(hint: String) throws(CommandFailure) -> SecretBytes {
@@ -65,10 +88,8 @@ struct Terminal: ~Copyable {
   /// The failure to report when the terminal cannot be read.
   private func failure(_ errorNumber: Int32?, _ hint: String) -> CommandFailure {
     // read(2) fails with EIO where the kernel cannot stop a process in the background: no shell
-    // could continue the process, or it ignores SIGTTIN. A closed terminal has no foreground
-    // process group.
-    let foreground = tcgetpgrp(descriptor)
-    if errorNumber == EIO, foreground > 0, foreground != getpgrp() {
+    // could continue the process, or it ignores SIGTTIN.
+    if errorNumber == EIO, isInBackground {
       return CommandFailure(
         .notPermitted,
         "this command runs in the background, where it cannot read from the terminal",
