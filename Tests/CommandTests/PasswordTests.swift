@@ -33,6 +33,18 @@ import Testing
     #expect(try home.contents() == before)
   }
 
+  @Test func `a password file that the disk fails to read ends with 74`() throws {
+    let home = try TestHome.secured()
+    // A terminal that is still locked: open(2) fails with EIO.
+    let side = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    defer { close(side) }
+    var number: Int32 = 0
+    try #require(side >= 0 && ioctl(side, UInt(0x8004_5430), &number) == 0)
+    let outcome = try home.run("items", "messaging", "--password-file", "/dev/pts/\(number)")
+    #expect(outcome.status == 74)
+    #expect(!outcome.errors.contains("check the path"), "\(outcome.errors)")
+  }
+
   @Test func `a process with few open files makes no attempt, or one that is counted`() throws {
     let original = try TestHome.secured()
     var isRefused = false

@@ -20,4 +20,16 @@ import Testing
     #expect(String(decoding: contents, as: UTF8.self) == "another's")
     #expect(try folder.names() == ["new.db"])
   }
+
+  @Test func `a key that the system fails to read is an error of reading, not of the key`() throws {
+    // Reading the process's memory at address 0 fails with EIO.
+    let memory = open("/proc/self/mem", O_RDONLY)
+    defer { close(memory) }
+    do throws(SealedFileError) {
+      _ = try KeySource.descriptor(memory).read()
+      Issue.record("it was read")
+    } catch {
+      #expect(error.code == .ioFailed)
+    }
+  }
 }

@@ -76,8 +76,11 @@ enum SecretSource {
   private static func read(file path: String) throws(CommandFailure) -> SecretBytes {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
+      let reason = errno
+      let message = "\(path) cannot be read: \(systemMessage(reason))"
+      guard reason != EIO else { throw CommandFailure(.inputOutput, message) }
       throw CommandFailure(
-        .notPermitted, "\(path) cannot be read: \(systemMessage(errno))",
+        .notPermitted, message,
         hint: "check the path: the password, salt, code or key must be in that file")
     }
     defer { _ = close(descriptor) }

@@ -21,7 +21,7 @@ public enum KeySource: Sendable, Equatable {
   /// The call waits until the other end of a pipe is closed.
   ///
   /// - Returns: 32 bytes.
-  /// - Throws: `keyFileRefused`, with the reason.
+  /// - Throws: `keyFileRefused`, with the reason; `ioFailed`.
   public func read() throws(SealedDatabaseError) -> SecretBytes {
     switch self {
     case .file(let path): try readFile(path)
@@ -33,12 +33,12 @@ public enum KeySource: Sendable, Equatable {
     // Checked before the file is opened. To open and close a database by mistake would release the
     // locks that this process holds on it (POSIX locks; see os_unix.c).
     var status = Glibc.stat()
-    guard unsafe stat(path.string, &status) == 0 else { throw refusal(systemReason) }
+    guard unsafe stat(path.string, &status) == 0 else { throw systemFailure }
     try requirePrivateFile(status, path.string)
     let descriptor = unsafe open(path.string, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-    guard descriptor >= 0 else { throw refusal(systemReason) }
+    guard descriptor >= 0 else { throw systemFailure }
     defer { _ = close(descriptor) }
-    guard unsafe fstat(descriptor, &status) == 0 else { throw refusal(systemReason) }
+    guard unsafe fstat(descriptor, &status) == 0 else { throw systemFailure }
     try requirePrivateFile(status, path.string)
     return try contents(of: descriptor, isRegularFile: true)
   }
@@ -52,7 +52,7 @@ public enum KeySource: Sendable, Equatable {
 
   private func readDescriptor(_ number: Int32) throws(SealedDatabaseError) -> SecretBytes {
     var status = Glibc.stat()
-    guard unsafe fstat(number, &status) == 0 else { throw refusal(systemReason) }
+    guard unsafe fstat(number, &status) == 0 else { throw systemFailure }
     let kind = status.st_mode & S_IFMT
     guard kind == S_IFREG || kind == S_IFIFO || kind == S_IFSOCK else {
       throw refusal("it is neither a file nor a pipe")
@@ -77,25 +77,31 @@ public enum KeySource: Sendable, Equatable {
       if count > 0 {
         byteCount += count
       } else if errno != EINTR {
-        throw refusal(systemReason)
+        throw systemFailure
       }
     }
     guard byteCount == Self.keyByteCount else { throw wrongLength }
     return bytes.copy(0..<byteCount)
   }
 
-  private var systemReason: String { "\(Errno(rawValue: errno))" }
+  private var systemFailure: SealedDatabaseError {
+    let reason = Errno(rawValue: errno)
+    return reason == .ioError
+      ? SealedDatabaseError(.ioFailed, path: name, detail: "\(reason)") : refusal("\(reason)")
+  }
 
   private var wrongLength: SealedDatabaseError {
     refusal("it does not hold \(Self.keyByteCount) bytes")
   }
 
   private func refusal(_ detail: String) -> SealedDatabaseError {
-    let name =
-      switch self {
-      case .file(let path): path.string
-      case .descriptor(let number): "descriptor \(number)"
-      }
-    return SealedDatabaseError(.keyFileRefused, path: name, detail: detail)
+    SealedDatabaseError(.keyFileRefused, path: name, detail: detail)
+  }
+
+  private var name: String {
+    switch self {
+    case .file(let path): path.string
+    case .descriptor(let number): "descriptor \(number)"
+    }
   }
 }
