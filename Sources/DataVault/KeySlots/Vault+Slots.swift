@@ -16,7 +16,11 @@ extension Vault {
   ///   `writeFailed`; the errors of reading.
   public func addRecoveryCode(named name: String) throws(VaultError) -> RecoveryCode {
     let code = try RecoveryCode.random(from: parameters.random)
-    try addRecoveryCode(code, named: name)
+    do throws(VaultError) {
+      try addRecoveryCode(code, named: name)
+    } catch {
+      throw error.isUnconfirmed ? .lostCode(name, id, error) : error
+    }
     return code
   }
 
@@ -131,6 +135,17 @@ extension KeyEnvelope {
 }
 
 extension VaultError {
+  /// The error for a new recovery code that the caller does not get, and whose slot can exist.
+  fileprivate static func lostCode(
+    _ name: String, _ id: VaultID, _ error: VaultError
+  ) -> VaultError {
+    let slot = "recovery:\(name)"
+    return VaultError(
+      error.code, "\(error.message): vault '\(id)' can have the slot '\(slot)', whose code is lost",
+      hint: "run datavault slots remove \(id) \(slot), then add it again",
+      underlying: error.underlying)
+  }
+
   static func lastSlot(_ id: VaultID) -> VaultError {
     VaultError(
       .lastSlot, "no slot would be left to open vault '\(id)'",

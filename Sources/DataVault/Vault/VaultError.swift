@@ -304,6 +304,9 @@ extension VaultError {
   var isOwnLimit: Bool {
     code == .fileSizeLimit || (underlying as? FileError)?.isResourceLimit == true
   }
+
+  /// Whether the change can be in the store although the disk did not confirm it.
+  var isUnconfirmed: Bool { (underlying as? FileError)?.operation == .synchronize }
 }
 
 extension VaultError {

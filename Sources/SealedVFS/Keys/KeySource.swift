@@ -21,7 +21,7 @@ public enum KeySource: Sendable, Equatable {
   /// The call waits until the other end of a pipe is closed.
   ///
   /// - Returns: 32 bytes.
-  /// - Throws: `keyFileRefused`, with the reason; `ioFailed`.
+  /// - Throws: `keyFileRefused`, with the reason; `inputOutput`.
   public func read() throws(SealedDatabaseError) -> SecretBytes {
     switch self {
     case .file(let path): try readFile(path)
@@ -87,7 +87,7 @@ public enum KeySource: Sendable, Equatable {
   private var systemFailure: SealedDatabaseError {
     let reason = Errno(rawValue: errno)
     return reason == .ioError
-      ? SealedDatabaseError(.ioFailed, path: name, detail: "\(reason)") : refusal("\(reason)")
+      ? SealedDatabaseError(.inputOutput, path: name, detail: "\(reason)") : refusal("\(reason)")
   }
 
   private var wrongLength: SealedDatabaseError {

@@ -1,5 +1,7 @@
 import DataVault
 import DataVaultTesting
+import FileRecording
+import SystemPackage
 import TestSupport
 import Testing
 import VaultCrypto
@@ -13,6 +15,29 @@ import VaultCrypto
       .messaging, in: store, credentials: credentials("old", salt: "sea"))
     try await vault.setText("value", for: "name")
     return vault
+  }
+
+  @Test func `a recovery code that the disk did not confirm is lost, and the error says so`()
+    async throws
+  {
+    func add(_ recorder: FileRecorder) async throws {
+      let home = TemporaryHome()
+      let store = FileVaultStore(
+        home: home.path, fileSystem: RecordingFileSystem(recorder: recorder))
+      let vault = try await FastTestVault.create(
+        .messaging, in: store, credentials: credentials("old"))
+      _ = try await vault.addRecoveryCode(named: "paper").text().byteCount
+    }
+    let whole = FileRecorder()
+    try await add(whole)
+    let error = await #expect(throws: VaultError.self) {
+      try await add(
+        FileRecorder(fault: .failure(atEvent: whole.failableEventCount - 1, .ioError)))
+    }
+    #expect(error?.code == .writeFailed)
+    #expect(
+      error?.message.hasSuffix("can have the slot 'recovery:paper', whose code is lost") == true)
+    #expect(error?.hint?.hasPrefix("run datavault slots remove messaging recovery:paper") == true)
   }
 
   @Test func `each slot opens the vault alone`() async throws {
