@@ -111,8 +111,12 @@ package struct AtomicFileReplacement: Sendable {
       discard()
       throw error
     }
-    try translatingFileErrors { () throws(FileError) in
+    do throws(FileError) {
       try fileSystem.synchronizeDirectory(place.containingDirectory)
+    } catch {
+      throw SealedDatabaseError(
+        .inputOutput, path: place.string,
+        detail: "the file is complete, but the disk did not confirm its name: \(error)")
     }
   }
 

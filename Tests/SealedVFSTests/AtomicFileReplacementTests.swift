@@ -1,4 +1,5 @@
 import FileLayer
+import FileRecording
 import Foundation
 import SealedVFS
 import SystemPackage
@@ -21,6 +22,29 @@ import Testing
     #expect(try folder.names() == ["new.db"])
   }
 
+  @Test func `putInPlace() says that the file is there if only its name is not durable`() throws {
+    func make(_ recorder: FileRecorder) throws {
+      let directory = FilePath(NSTemporaryDirectory())
+        .appending("datavault-side-\(UUID().uuidString)")
+      try FileManager.default.createDirectory(
+        atPath: directory.string, withIntermediateDirectories: true)
+      defer { try? FileManager.default.removeItem(atPath: directory.string) }
+      let file = try AtomicFileReplacement(
+        newAt: directory.appending("new.db"), RecordingFileSystem(recorder: recorder))
+      let lock = try file.claim()
+      defer { lock.release() }
+      defer { #expect(FileManager.default.fileExists(atPath: file.place.string)) }
+      try file.putInPlace()
+    }
+    let whole = FileRecorder()
+    try make(whole)
+    let error = #expect(throws: SealedFileError.self) {
+      try make(FileRecorder(fault: .failure(atEvent: whole.failableEventCount - 1, .ioError)))
+    }
+    #expect(error?.code == .inputOutput)
+    #expect(error?.detail?.contains("the file is complete, but the disk did not confirm") == true)
+  }
+
   @Test func `a key that the system fails to read is an error of reading, not of the key`() throws {
     // Reading the process's memory at address 0 fails with EIO.
     let memory = open("/proc/self/mem", O_RDONLY)
@@ -29,7 +53,7 @@ import Testing
       _ = try KeySource.descriptor(memory).read()
       Issue.record("it was read")
     } catch {
-      #expect(error.code == .ioFailed)
+      #expect(error.code == .inputOutput)
     }
   }
 }
