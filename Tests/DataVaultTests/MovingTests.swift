@@ -152,6 +152,21 @@ import Testing
         == .unreadable)
   }
 
+  @Test func `a damaged file that is imported under another id is named by its path`() async throws
+  {
+    var builder = VaultFileBuilder()
+    builder.plaintext = "{}"
+    try LinuxFileSystem().make(file, with: try builder.file())
+    let exported = try await Vault.exported(at: file)
+    let error = await #expect(throws: VaultError.self) {
+      _ = try await Vault.importVault(
+        exported, as: VaultID("other"), with: .password(credentials("password")), into: memory,
+        parameters: .cheap)
+    }
+    #expect(error?.code == .damaged)
+    #expect(error?.message.hasPrefix(file.string) == true, "\(error?.message ?? "")")
+  }
+
   @Test func `a vault imported under another id opens with the same password`() async throws {
     _ = try await make()
     try await Vault.export(.messaging, from: home.store, to: file)

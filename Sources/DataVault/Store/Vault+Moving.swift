@@ -69,6 +69,8 @@ public struct ExportedVault: Sendable {
   public var isSecured: Bool { file.clear.isSecured }
   let bytes: [UInt8]
   let file: VaultFile
+  /// The path of the file, for messages.
+  let place: String
 
   init(verifying bytes: [UInt8], from place: String) throws(VaultError) {
     do throws(FormatFault) {
@@ -82,6 +84,7 @@ public struct ExportedVault: Sendable {
       throw .refused(FormatFault("vault", "the vault's id is invalid"), at: place)
     }
     self.bytes = bytes
+    self.place = place
   }
 }
 
@@ -119,8 +122,13 @@ extension Vault {
   ) throws(VaultError) {
     guard try store.read(id) == nil else { throw .alreadyExists(id, in: store) }
     try requireAcceptableCosts(in: exported.file.key)
-    let open = try open(
-      exported.file, contentKey: contentKey(of: exported.file.key, with: secret))
+    let contentKey = try contentKey(of: exported.file.key, with: secret)
+    let open: OpenVault
+    do throws(FormatFault) {
+      open = try OpenVault(exported.file, contentKey: contentKey)
+    } catch {
+      throw .refused(error, at: exported.place)
+    }
     try open.requireUsable(secret, of: exported.id, now: parameters.now())
     var draft = open.draft()
     draft.clear.vaultID = id.rawValue
