@@ -58,7 +58,7 @@ extension Vault {
     for count in status.slots.compactMap(\.iterationCount) where count < parameters.iterationCount {
       findings.append(.oldIterations(id, count, of: parameters.iterationCount))
     }
-    if let finding = lockFinding() { findings.append(finding) }
+    if let finding = lockFinding() ?? writingFinding() { findings.append(finding) }
     if status.retryDelay > .zero { findings.append(.tooManyAttempts(id, status)) }
     // The standard password, which is public, is not an attempt.
     if status.isSecured, let finding = attemptFinding() { findings.append(finding) }
@@ -72,7 +72,16 @@ extension Vault {
       try store.checkLock(of: id)
       return nil
     } catch {
-      return .lockUnusable(id, error)
+      return .unchangeable(id, error, and: ", and a wrong password of it is not counted")
+    }
+  }
+
+  private func writingFinding() -> VaultFinding? {
+    do throws(VaultError) {
+      try store.checkWriting(of: id)
+      return nil
+    } catch {
+      return .unchangeable(id, error)
     }
   }
 
@@ -133,11 +142,12 @@ extension VaultFinding {
       fix: error.hint ?? "make the directory of the vaults writable for this user")
   }
 
-  fileprivate static func lockUnusable(_ id: VaultID, _ error: VaultError) -> VaultFinding {
+  fileprivate static func unchangeable(
+    _ id: VaultID, _ error: VaultError, and consequence: String = ""
+  ) -> VaultFinding {
     VaultFinding(
       VaultError(
-        error.code,
-        "vault '\(id)' cannot be changed, and a wrong password of it is not counted: \(error.message)",
+        error.code, "vault '\(id)' cannot be changed\(consequence): \(error.message)",
         hint: error.hint, underlying: error),
       of: id)
   }
@@ -181,7 +191,8 @@ public struct VaultFinding: Sendable, Equatable {
     public static let openFileLimit = Kind("openFileLimit")
     /// The lock file of a vault does not belong to this user alone: the vault cannot be changed.
     public static let foreignFile = Kind("foreignFile")
-    /// The lock file of a vault cannot be used: the vault cannot be changed.
+    /// The vault cannot be changed: its lock file cannot be used, or a directory is in the place of
+    /// the temporary file of a write.
     public static let writeFailed = Kind("writeFailed")
     /// A vault was moved aside under another name.
     public static let retiredVault = Kind("retiredVault")

@@ -142,6 +142,13 @@ public struct FileVaultStore: VaultStore {
     try lockFile(of: id).check()
   }
 
+  /// Looks whether a directory is in the place of the temporary file.
+  public func checkWriting(of id: VaultID) throws(VaultError) {
+    let temporary = path(of: id).temporarySibling
+    guard try status(of: temporary)?.kind == .directory else { return }
+    throw .writeFailed(FileError(.remove, temporary, .isDirectory))
+  }
+
   private func lockFile(of id: VaultID) -> LockFile {
     LockFile(directory.appending("\(id).lock"), in: fileSystem)
   }

@@ -50,6 +50,13 @@ public protocol VaultStore: Sendable {
   /// - Throws: what ``lock(_:)`` throws, except `busy` and the errors of creating a missing lock file.
   func checkLock(of id: VaultID) throws(VaultError)
 
+  /// Checks that no foreign directory prevents ``write(_:for:)``; changes nothing.
+  ///
+  /// Default: none does.
+  ///
+  /// - Throws: what ``write(_:for:)`` throws because of it.
+  func checkWriting(of id: VaultID) throws(VaultError)
+
   /// The vault's location, for messages.
   func location(of id: VaultID) -> String
 
@@ -99,6 +106,9 @@ extension VaultStore {
 
   /// The default: no error.
   public func checkLock(of id: VaultID) throws(VaultError) {}
+
+  /// The default: no error.
+  public func checkWriting(of id: VaultID) throws(VaultError) {}
 
   /// The default: the vault's location.
   public func sessionIdentity(of id: VaultID) -> String? { location(of: id) }
