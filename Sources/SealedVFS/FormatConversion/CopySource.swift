@@ -1,5 +1,6 @@
 internal import CSQLite
 internal import FileLayer
+internal import Glibc
 package import SystemPackage
 package import VaultCrypto
 
@@ -13,6 +14,9 @@ package final class CopySource {
 
   /// The file, locked against every other connection; nil for a sealed database that others use.
   private let held: LockedInputFile?
+
+  /// Whether SQLite makes an index for a log that no connection uses.
+  private var leavesIndex = false
 
   private init(
     _ path: String, _ parameters: String, _ registration: KeyRegistration?,
@@ -40,8 +44,21 @@ package final class CopySource {
       let held = try hold(full, over: base)
       return CopySource(full, "immutable=1&vfs=sealed", registration, held, over: base)
     } catch  where error.code == .busy || isInTheLog(error, full) {
-      return CopySource(full, "mode=ro&vfs=sealed", registration, nil, over: base)
+      let source = CopySource(full, "mode=ro&vfs=sealed", registration, nil, over: base)
+      source.leavesIndex = unsafe access(full + "-shm", F_OK) != 0
+      return source
     }
+  }
+
+  /// Removes the index that SQLite leaves beside a log if the connection cannot write.
+  ///
+  /// No other connection can use the index while the database is locked exclusively.
+  deinit {
+    guard leavesIndex, let vfs = unsafe sqlite3_vfs_find(base),
+      let file = try? unsafe LockedInputFile(path, kind: SQLITE_OPEN_MAIN_DB, over: vfs),
+      (try? file.lockShared()) != nil, (try? file.lockExclusively()) != nil, file.isAlone
+    else { return }
+    _ = unsafe vfs.pointee.xDelete(vfs, path + "-shm", 0)
   }
 
   /// Opens a closed SQLCipher 4 database.

@@ -10,7 +10,8 @@ internal import CSQLite
   private let vfs: UnsafeMutablePointer<sqlite3_vfs>
   private let name: UnsafePointer<CChar>?
   private let canLockExclusively: Bool
-  private var isAlone = false
+  /// Whether ``lockExclusively()`` has locked out all other connections.
+  private(set) var isAlone = false
 
   /// Opens a file; returns nil if it does not exist.
   ///
