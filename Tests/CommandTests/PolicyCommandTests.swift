@@ -52,6 +52,20 @@ import Testing
     #expect(try home.unlocked("policy", "set", "v", "--minimum-length", "-1").status == 64)
   }
 
+  @Test(arguments: [
+    ("--lock-timeout", "366d", "from 0s to 365d"), ("--retry-limit", "1001", "from 0 to 1000"),
+    ("--minimum-length", "1025", "from 0 to 1024"),
+    ("--minimum-unique-characters", "257", "from 0 to 256"),
+    ("--expiration-days", "36501", "from 0 to 36500"),
+  ])
+  func `a number that is out of range is named by its option, with the range`(
+    option: String, value: String, range: String
+  ) throws {
+    let outcome = try Tool.run(["policy", "set", "v", option, value])
+    #expect(outcome.status == 64)
+    #expect(outcome.errors.contains("\(option) must be \(range)"), "\(outcome.errors)")
+  }
+
   @Test func `a password that breaks a rule ends with 78, and can still be changed`() throws {
     let home = try home()
     #expect(try home.unlocked("policy", "set", "v", "--digit").status == 0)

@@ -159,14 +159,23 @@ struct PolicyChanges: ParsableArguments {
   var retryLimit: Int?
 
   func validate() throws {
-    let numbers = [minimumLength, minimumUniqueCharacters, expirationDays, retryLimit]
+    let numbers: [(option: String, number: Int?, maximum: Int)] = [
+      ("--minimum-length", minimumLength, 1024),
+      ("--minimum-unique-characters", minimumUniqueCharacters, 256),
+      ("--expiration-days", expirationDays, 36_500), ("--retry-limit", retryLimit, 1000),
+    ]
     let flags = [standardPassword, digit, upper, lower, special]
     guard
-      numbers.contains(where: { $0 != nil }) || flags.contains(where: { $0 != nil })
+      numbers.contains(where: { $0.number != nil }) || flags.contains(where: { $0 != nil })
         || lockTimeout != nil
     else { throw ValidationError("give at least one rule to change") }
-    if let lockTimeout, lockTimeout.duration.components.attoseconds != 0 {
-      throw ValidationError("--lock-timeout must be in whole seconds")
+    for (option, number, maximum) in numbers where !(0...maximum).contains(number ?? 0) {
+      throw ValidationError("\(option) must be from 0 to \(maximum)")
+    }
+    if let timeout = lockTimeout?.duration,
+      timeout > .seconds(365 * 86_400) || timeout.components.attoseconds != 0
+    {
+      throw ValidationError("--lock-timeout must be from 0s to 365d, in whole seconds")
     }
   }
 
