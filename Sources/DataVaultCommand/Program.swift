@@ -60,6 +60,7 @@ struct Program: AsyncParsableCommand {
       {
         throw failure
       }
+      try Arguments.requireSingleOptions(arguments)
       var command = try parseAsRoot(arguments)
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
@@ -88,7 +89,7 @@ struct Program: AsyncParsableCommand {
       failure =
         Arguments.unknownCommand(in: arguments)
         ?? CommandFailure(
-          .usage, message(for: error), hint: "run 'datavault help' to list the commands")
+          .usage, message(for: error), hint: Arguments.helpHint(for: arguments))
     default:
       failure = CommandFailure(translating: error)
     }

@@ -26,6 +26,72 @@ import Testing
     #expect(outcome.errors.contains(hint))
   }
 
+  @Test(arguments: [
+    (["unlock", "v", "--for", "0s"], "run 'datavault help unlock'"),
+    (["queue", "receive", "c", "--max", "many"], "run 'datavault help queue receive'"),
+    (["--no-such-option"], "run 'datavault help' to list the commands"),
+  ])
+  func `the hint of a wrong option leads to the help of its command`(
+    arguments: [String], hint: String
+  ) throws {
+    let outcome = try Tool.run(arguments)
+    #expect(outcome.status == 64)
+    #expect(outcome.errors.hasSuffix("hint: \(hint)\n"), "\(outcome.errors)")
+  }
+
+  private struct Help: Decodable {
+    struct Command: Decodable {
+      let commandName: String
+      let subcommands: [Command]?
+      let arguments: [Argument]?
+    }
+    struct Argument: Decodable {
+      struct Name: Decodable { let name: String }
+      let kind: String
+      let isRepeating: Bool
+      let names: [Name]?
+    }
+    let command: Command
+  }
+
+  /// Each option of each command, and whether the command takes it several times.
+  private func options() throws -> [(command: [String], name: String, isRepeating: Bool)] {
+    func options(
+      _ command: Help.Command, _ path: [String]
+    ) -> [(command: [String], name: String, isRepeating: Bool)] {
+      (command.arguments ?? []).filter { $0.kind != "positional" }.flatMap { argument in
+        (argument.names ?? []).filter { $0.name.count > 1 }
+          .map { (path, "--\($0.name)", argument.isRepeating) }
+      } + (command.subcommands ?? []).flatMap { options($0, path + [$0.commandName]) }
+    }
+    let dump = try Tool.run(["--experimental-dump-help"]).output
+    return options(try JSONDecoder().decode(Help.self, from: Data(dump)).command, [])
+  }
+
+  @Test func `an option is refused if it is given twice, unless the help says that it repeats`()
+    throws
+  {
+    let options = try options()
+    #expect(
+      options.contains { $0.name == "--password-file" } && options.contains(where: \.isRepeating))
+    for (command, name, isRepeating) in options where !["--help", "--version"].contains(name) {
+      let outcome = try Tool.run(command + [name, "a", name, "b", "--no-such-option"])
+      #expect(outcome.status == 64)
+      #expect(
+        outcome.errors.hasPrefix("datavault: \(name) is given twice\n") == !isRepeating,
+        "\(command) \(name): \(outcome.errors)")
+    }
+    let flags = try Tool.run(["policy", "set", "v", "--digit", "--no-digit"])
+    #expect(flags.status == 64)
+    #expect(flags.errors.hasPrefix("datavault: --digit and --no-digit are both given\n"))
+  }
+
+  @Test(arguments: [["status", "v\u{1B}[2J"], ["slots", "list", "v\u{1B}[2J"]])
+  func `an invalid name in an error is escaped like any other text`(arguments: [String]) throws {
+    let outcome = try Tool.run(arguments)
+    #expect(outcome.errors.hasPrefix(#"datavault: invalid vault name: 'v\u{1b}[2J'"#))
+  }
+
   @Test func `--home and --store are accepted before the command`() throws {
     let home = try TestHome.fresh()
     let password = home.folder.path("password")

@@ -88,7 +88,7 @@ extension VaultDraft {
     try requireSecured()
     guard isSlotName(name.utf8) else {
       throw VaultError(
-        .invalidArgument, "invalid slot name: \(name.debugDescription)",
+        .invalidArgument, "invalid slot name: '\(name)'",
         hint: "use 1 to 32 of a-z, 0-9, - and _, and begin with a letter or a digit")
     }
     // A name is unique over all kinds of slots, so that a removal by name is unambiguous.

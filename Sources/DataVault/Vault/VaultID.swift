@@ -12,7 +12,7 @@ public struct VaultID: Sendable, Hashable, Comparable, CustomStringConvertible {
   public init(_ rawValue: String) throws(VaultError) {
     guard (1...64).contains(rawValue.utf8.count), isSlug(rawValue.utf8) else {
       throw VaultError(
-        .invalidArgument, "invalid vault name: \(rawValue.debugDescription)",
+        .invalidArgument, "invalid vault name: '\(rawValue)'",
         hint: "use 1 to 64 of a-z, 0-9, - and _, and begin with a letter or a digit")
     }
     self.rawValue = rawValue

@@ -37,6 +37,47 @@ enum Arguments {
     return rest[..<end] + options + rest[end...]
   }
 
+  /// The options that a command can take several times.
+  private static func repeatableOptions(of command: String?) -> Set<Substring> {
+    let options: Set<Substring> = ["--channel", "--drop", "--header"]
+    guard command == "rotate" else { return options }
+    return options.union([
+      "--recovery-code-file", "--recovery-code-fd", "--recovery-code-prompt", "--unlock-key-file",
+      "--unlock-key-fd",
+    ])
+  }
+
+  /// Refuses an option that is given twice: the parser would ignore all values except the last.
+  static func requireSingleOptions(_ arguments: [String]) throws(CommandFailure) {
+    let repeatable = repeatableOptions(of: arguments.first)
+    var given: [Substring: Substring] = [:]
+    for argument in arguments.prefix(while: { $0 != "--" }) where argument.hasPrefix("--") {
+      let option = argument.prefix { $0 != "=" }
+      guard !repeatable.contains(option),
+        let earlier = given.updateValue(option, forKey: option.replacing("--no-", with: "--"))
+      else { continue }
+      let message =
+        earlier == option ? "\(option) is given twice" : "\(earlier) and \(option) are both given"
+      throw CommandFailure(.usage, message.onOneLine, hint: helpHint(for: arguments))
+    }
+  }
+
+  /// The hint at the help of the command that the arguments begin with.
+  static func helpHint(for arguments: [String]) -> String {
+    var (command, names): (any ParsableCommand.Type, [String]) = (Program.self, [])
+    while names.count < arguments.count,
+      let next = command.configuration.subcommands.first(where: {
+        $0.configuration.commandName == arguments[names.count]
+      })
+    {
+      command = next
+      names.append(arguments[names.count])
+    }
+    return names.isEmpty
+      ? "run 'datavault help' to list the commands"
+      : "run 'datavault help \(names.joined(separator: " "))'"
+  }
+
   /// The failure for an argument that stands where a command must, and names none.
   static func unknownCommand(in arguments: [String]) -> CommandFailure? {
     var command: any ParsableCommand.Type = Program.self
