@@ -44,7 +44,9 @@ import Testing
       declared[String(target.output.1)] = modules.intersection(names)
     }
     var drawn: [String: Set<String>] = [:]
-    for arrow in try Repository.text("docs/explanation/architecture.md").matches(of: /(\w+) --> (\w+)/) {
+    for arrow in try Repository.text("docs/explanation/architecture.md").matches(
+      of: /(\w+) --> (\w+)/)
+    {
       drawn[String(arrow.output.1), default: []].insert(String(arrow.output.2))
     }
     for module in modules {

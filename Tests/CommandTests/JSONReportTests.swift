@@ -29,7 +29,7 @@ import Testing
   private func report(_ command: String, _ arguments: [String]) throws -> [String] {
     let arguments = arguments.map {
       $0.replacing("$folder", with: home.folder.url.path)
-        .replacing("$fixtures", with: DamageTests.fixtures.path)
+        .replacing("$fixtures", with: Repository.path("Fixtures"))
         .replacing("$sealed", with: fixture.folder.path("sealed"))
         .replacing("$key", with: fixture.key)
     }
@@ -178,24 +178,16 @@ enum SchemaReader {
 
   static var isAvailable: Bool { interpreter != nil }
 
-  /// The first interpreter that has the library.
-  ///
-  /// Debian's package is for `/usr/bin/python3`.
-  private static let interpreter: String? = {
-    let given = ProcessInfo.processInfo.environment["DATAVAULT_JSONSCHEMA_PYTHON"]
-    return [given, "/usr/bin/python3", "python3"].compactMap { $0 }.first {
-      (try? Tool.run([], through: [$0, "-c", "import jsonschema"]))?.status == 0
-    }
-  }()
+  private static let interpreter = Program.python(
+    with: "jsonschema", variable: "DATAVAULT_JSONSCHEMA_PYTHON", environment: "jsonschema")
 
   /// Validates lines of a heading, a tab and an output.
-  static func validate(_ lines: [String]) throws -> Tool.Outcome {
-    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .deletingLastPathComponent()
-    let reader = folder.appendingPathComponent("ReferenceReaders/json_output_reader.py").path
-    let page = folder.deletingLastPathComponent()
-      .appendingPathComponent("docs/reference/json-output.md").path
-    return try Tool.run(
-      [page], input: Array(lines.joined().utf8), through: [try #require(interpreter), reader])
+  static func validate(_ lines: [String]) throws -> Program {
+    try Program.run(
+      #require(interpreter),
+      [
+        Repository.path("Tests/ReferenceReaders/json_output_reader.py"),
+        Repository.path("docs/reference/json-output.md"),
+      ], input: Array(lines.joined().utf8))
   }
 }

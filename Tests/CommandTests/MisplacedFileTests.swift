@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Queue commands and `doctor` beside files of another kind than SQLite's own.

@@ -278,9 +278,8 @@ import Testing
   @Test func `a question in the background stops, and is asked in the foreground`() throws {
     let home = try TestHome.secured()
     let person = try Person()
-    let files = try ScratchFolder()
     let child = try start(
-      ["queue", "receive", "c", "--home", home.path], at: person, files: files,
+      ["queue", "receive", "c", "--home", home.path], at: person,
       through: Self.continuedJob + [files.path("stop")])
     person.press("typed\n")
     try person.answer("Password of vault messaging: ", with: TestHome.password)

@@ -157,7 +157,7 @@ import Testing
     var builder = VaultFileBuilder()
     builder.plaintext = "{}"
     try LinuxFileSystem().make(file, with: try builder.file())
-    let exported = try await Vault.exported(at: file)
+    let exported = try await Vault.loadExportedVault(at: file)
     let error = await #expect(throws: VaultError.self) {
       _ = try await Vault.importVault(
         exported, as: VaultID("other"), with: .password(credentials("password")), into: memory,

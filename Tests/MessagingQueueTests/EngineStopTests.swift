@@ -32,7 +32,7 @@ import VaultCrypto
   @Test func `a stopped engine refuses every operation`() async throws {
     let plain = try PlainEngine()
     let channel = try Channel("orders")
-    let engine = try await MessagingEngine(
+    let engine = try MessagingEngine(
       pool: plain.pool, time: plain.time, random: .system, isSecured: true)
     try await engine.publish(Message(channel: channel, payload: [1]))
     try await engine.stop()

@@ -5,6 +5,7 @@ import Foundation
 import SealedSQLite
 import SealedVFS
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 
@@ -19,40 +20,39 @@ import VaultCrypto
 
   @Test func `a failing step of the disk is not taken for damage of the source`() throws {
     let fixture = try SalvageFixture.Variant.plain.fixture()
-    try withTemporaryDirectory { directory in
-      let source = directory.appending("a.db")
-      let destination = directory.appending("b.db")
-      try Data(fixture.bytes).write(to: URL(fileURLWithPath: source.string))
-      func salvage(_ recorder: FileRecorder) throws -> SalvageReport {
-        try SealedVFS.salvage(
-          from: source, key: SalvageFixture.key(), to: destination, newKey: SalvageFixture.key(),
-          over: RecordingVFS(recorder).name, fileSystem: RecordingFileSystem(recorder: recorder))
+    let directory = ScratchFolder()
+    let source = directory("a.db")
+    let destination = directory("b.db")
+    try Data(fixture.bytes).write(to: URL(fileURLWithPath: source.string))
+    func salvage(_ recorder: FileRecorder) throws -> SalvageReport {
+      try SealedVFS.salvage(
+        from: source, key: SalvageFixture.key(), to: destination, newKey: SalvageFixture.key(),
+        over: RecordingVFS(recorder).name, fileSystem: RecordingFileSystem(recorder: recorder))
+    }
+    let quiet = FileRecorder()
+    #expect(try salvage(quiet).isComplete)
+    let whole = try Data(contentsOf: URL(fileURLWithPath: destination.string)).count
+    try FileManager.default.removeItem(atPath: destination.string)
+    let count = quiet.failableEventCount
+    #expect(count > 50)
+    let reads = stride(from: 0, to: quiet.readCount, by: 5)
+    let faults =
+      Self.everyStep(of: count, .ioError) + Self.everyStep(of: count, .noSpace)
+      + reads.map { .readFailure(atRead: $0, .ioError) }
+    for fault in faults {
+      do {
+        let report = try salvage(FileRecorder(fault: fault))
+        #expect(report.notRecreated.isEmpty, "\(fault)")
+        // A page of the source that the device does not return is lost.
+        if case .failure = fault { #expect(report.isComplete, "\(fault)") }
+      } catch let error as SealedDatabaseError {
+        #expect([.diskFull, .inputOutput].contains(error.code), "\(fault): \(error)")
+        // After the rename only the synchronization of the directory can fail.
+        guard FileManager.default.fileExists(atPath: destination.string) else { continue }
       }
-      let quiet = FileRecorder()
-      #expect(try salvage(quiet).isComplete)
-      let whole = try Data(contentsOf: URL(fileURLWithPath: destination.string)).count
+      let made = try Data(contentsOf: URL(fileURLWithPath: destination.string)).count
+      if case .failure = fault { #expect(made == whole, "\(fault)") }
       try FileManager.default.removeItem(atPath: destination.string)
-      let count = quiet.failableEventCount
-      #expect(count > 50)
-      let reads = stride(from: 0, to: quiet.readCount, by: 5)
-      let faults =
-        Self.everyStep(of: count, .ioError) + Self.everyStep(of: count, .noSpace)
-        + reads.map { .readFailure(atRead: $0, .ioError) }
-      for fault in faults {
-        do {
-          let report = try salvage(FileRecorder(fault: fault))
-          #expect(report.notRecreated.isEmpty, "\(fault)")
-          // A page of the source that the device does not return is lost.
-          if case .failure = fault { #expect(report.isComplete, "\(fault)") }
-        } catch let error as SealedDatabaseError {
-          #expect([.diskFull, .inputOutput].contains(error.code), "\(fault): \(error)")
-          // After the rename only the synchronization of the directory can fail.
-          guard FileManager.default.fileExists(atPath: destination.string) else { continue }
-        }
-        let made = try Data(contentsOf: URL(fileURLWithPath: destination.string)).count
-        if case .failure = fault { #expect(made == whole, "\(fault)") }
-        try FileManager.default.removeItem(atPath: destination.string)
-      }
     }
   }
 }

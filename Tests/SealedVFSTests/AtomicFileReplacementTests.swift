@@ -24,13 +24,9 @@ import Testing
 
   @Test func `putInPlace() says that the file is there if only its name is not durable`() throws {
     func make(_ recorder: FileRecorder) throws {
-      let directory = FilePath(NSTemporaryDirectory())
-        .appending("datavault-side-\(UUID().uuidString)")
-      try FileManager.default.createDirectory(
-        atPath: directory.string, withIntermediateDirectories: true)
-      defer { try? FileManager.default.removeItem(atPath: directory.string) }
+      let directory = ScratchFolder()
       let file = try AtomicFileReplacement(
-        newAt: directory.appending("new.db"), RecordingFileSystem(recorder: recorder))
+        newAt: directory("new.db"), RecordingFileSystem(recorder: recorder))
       let lock = try file.claim()
       defer { lock.release() }
       defer { #expect(FileManager.default.fileExists(atPath: file.place.string)) }
@@ -38,7 +34,7 @@ import Testing
     }
     let whole = FileRecorder()
     try make(whole)
-    let error = #expect(throws: SealedFileError.self) {
+    let error = #expect(throws: SealedDatabaseError.self) {
       try make(FileRecorder(fault: .failure(atEvent: whole.failableEventCount - 1, .ioError)))
     }
     #expect(error?.code == .inputOutput)
@@ -49,7 +45,7 @@ import Testing
     // Reading the process's memory at address 0 fails with EIO.
     let memory = open("/proc/self/mem", O_RDONLY)
     defer { close(memory) }
-    do throws(SealedFileError) {
+    do throws(SealedDatabaseError) {
       _ = try KeySource.descriptor(memory).read()
       Issue.record("it was read")
     } catch {

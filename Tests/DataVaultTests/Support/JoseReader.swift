@@ -14,7 +14,7 @@ enum JoseReader {
   static let interpreter = Program.python(
     with: "joserfc", variable: "DATAVAULT_JOSERFC_PYTHON", environment: "joserfc")
 
-  static var isAvailable: Bool { python.isAvailable }
+  static var isAvailable: Bool { interpreter != nil }
 
   /// The contents of a vault according to the program: clear members and contents in one object.
   static func open(
@@ -53,22 +53,24 @@ enum JoseReader {
   static func data(
     _ operation: String, key: FilePath, context: FilePath, input: [UInt8]
   ) throws -> [UInt8] {
-    try python.run(
-      "Tests/ReferenceReaders/data_reader.py", [operation, key.string, context.string],
-      input: input)
+    let script = Repository.path("Tests/ReferenceReaders/data_reader.py")
+    return try run(
+      interpreter ?? "python3", [script, operation, key.string, context.string], input: input)
   }
 
   /// Lets `Fixtures/vaults/make.py` make the vaults that are too large to keep.
   static func makeLargeVaults(in folder: FilePath) throws {
-    _ = try python.run("Fixtures/vaults/make.py", [folder.string])
+    let script = Repository.path("Fixtures/vaults/make.py")
+    _ = try run(interpreter ?? "python3", [script, folder.string], input: [])
   }
 
   /// Lets `Tests/ReferenceReaders/mutations.py` remove each check from a reference reader.
   ///
   /// It fails unless exactly the fixtures for that check detect the removal.
   static func removeChecks(of kind: String) throws {
-    let output = try python.run("Tests/ReferenceReaders/mutations.py", [kind])
-    print(String(decoding: output, as: UTF8.self))
+    let script = Repository.path("Tests/ReferenceReaders/mutations.py")
+    print(
+      String(decoding: try run(interpreter ?? "python3", [script, kind], input: []), as: UTF8.self))
   }
 
   private static func runReader(
