@@ -186,7 +186,7 @@ enum SchemaReader {
     try Program.run(
       #require(interpreter),
       [
-        Repository.path("Tests/ReferenceReaders/json_output_reader.py"),
+        Repository.path("Tests/ReferenceReaders/json_output_reader.py"), Program.datavault,
         Repository.path("docs/reference/json-output.md"),
       ], input: Array(lines.joined().utf8))
   }
