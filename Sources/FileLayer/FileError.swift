@@ -2,7 +2,7 @@ package import SystemPackage
 
 /// The error of a file operation: the operation, the path and the system's reason.
 package struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// The operation that failed.
+  /// The operation that failed, with the words for it in ``description``.
   package enum Operation: String, Sendable {
     case status = "inspect"
     case read = "read"
@@ -22,7 +22,7 @@ package struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
   package let path: FilePath
   package let errno: Errno
 
-  /// Why a file is refused, because another user could have made it; nil for other errors.
+  /// The reason to refuse a file that another user could have created; nil for other errors.
   package let refusal: String?
 
   /// Whether a test's recorder simulated a crash here, after which no step takes effect.

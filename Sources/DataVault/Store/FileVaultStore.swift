@@ -90,7 +90,8 @@ public struct FileVaultStore: VaultStore {
     }
   }
 
-  /// Removes the file, the remains of an interrupted write and the record of attempts, durably.
+  /// Removes the file, the temporary file of an interrupted write and the record of attempts,
+  /// durably.
   ///
   /// The lock files stay.
   public func remove(_ id: VaultID) throws(VaultError) {
@@ -136,13 +137,13 @@ public struct FileVaultStore: VaultStore {
     try lockFile(of: id).lock(for: "changing vault '\(id)'", busyTimeout: busyTimeout)
   }
 
-  /// Looks whether the vault's lock file, if it is there, is one that this process can lock.
+  /// Checks that the vault's lock file is one that this process can lock; it can be missing.
   public func checkLock(of id: VaultID) throws(VaultError) {
     try checkDirectory()
     try lockFile(of: id).check()
   }
 
-  /// Looks whether a directory is in the place of the temporary file.
+  /// Checks that no directory is at the path of the temporary file.
   public func checkWriting(of id: VaultID) throws(VaultError) {
     let temporary = path(of: id).temporarySibling
     guard try status(of: temporary)?.kind == .directory else { return }

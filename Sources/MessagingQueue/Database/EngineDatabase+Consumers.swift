@@ -28,6 +28,9 @@ extension EngineDatabase {
   /// Removes a consumer, its deliveries and its dead letters; messages that no other consumer needs
   /// leave the log, unless the channel keeps them.
   ///
+  /// To find those messages, this transaction looks at each message of the channel. Its time and
+  /// memory grow with the channel's log.
+  ///
   /// - Returns: whether the consumer existed.
   func removeConsumer(
     _ consumer: Consumer, of channel: Channel, in db: Database
@@ -40,7 +43,7 @@ extension EngineDatabase {
         .execute(arguments: [record.id])
     }
     try db.cachedStatement(sql: "DELETE FROM consumer WHERE id = ?").execute(arguments: [record.id])
-    // After the last consumer, the log stays for consumers to come.
+    // Without a consumer, the channel keeps its messages for later consumers.
     if record.isAlone || record.keepsAcknowledged { return true }
     let timetokens = try Int64.fetchAll(
       db, sql: "SELECT timetoken FROM message WHERE channel_id = ?", arguments: [channelID])

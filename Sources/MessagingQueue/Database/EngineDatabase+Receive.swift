@@ -6,8 +6,9 @@ extension EngineDatabase {
   /// The result of one transaction of a receive.
   struct Reception: Sendable {
     var deliveries: [Delivery] = []
-    /// Whether it stopped before the end of the log without a delivery: another transaction can
-    /// find more.
+    /// Whether the transaction reached its limit of passed messages without a delivery.
+    ///
+    /// Another transaction can then find more.
     var stoppedEarly = false
   }
 
@@ -37,8 +38,8 @@ extension EngineDatabase {
 
   /// How long until the next lease or delay of a consumer ends; nil if there is none.
   ///
-  /// It knows the messages that receives have passed: all of them, after a receive that found
-  /// nothing.
+  /// It counts only messages that this consumer's receives have passed. Call it after a receive that
+  /// found nothing: it has passed all messages.
   func timeUntilNextReturn(
     of channel: Channel, for consumer: Consumer, _ db: Database
   ) throws -> Duration? {

@@ -4,14 +4,15 @@ internal import GRDB
 
 /// Assigns timetokens within one write transaction.
 ///
-/// A timetoken is the time, or the last assigned timetoken plus one, whichever is greater.
+/// A timetoken is the wall clock's time in units of 100 ns since 1970, or the last assigned
+/// timetoken plus one, whichever is greater.
 struct TimetokenClock {
   /// The greatest timetoken that was assigned before.
   let start: Int64
   private var highWater: Int64
   private let now: Int64
 
-  /// Reads the persisted high-water mark.
+  /// Reads the high-water mark: the greatest timetoken that the database has ever assigned.
   init(_ db: Database, now: UnixTime) throws {
     let select = try EngineStatement(db, "SELECT timetoken_high_water FROM engine")
     guard let highWater = try select.number() else { throw EngineError.engineRowMissing }
@@ -20,7 +21,9 @@ struct TimetokenClock {
     self.now = now.nanoseconds / 100
   }
 
-  /// - Throws: `damaged` where the database says that none is left.
+  /// Assigns the next timetoken.
+  ///
+  /// - Throws: `damaged` if the last possible timetoken is already assigned.
   mutating func next() throws(EngineError) -> Timetoken {
     guard highWater < Timetoken.greatest.rawValue else {
       throw EngineError(
@@ -32,15 +35,14 @@ struct TimetokenClock {
     return Timetoken(unchecked: highWater)
   }
 
-  /// Assigns a timetoken that a message had elsewhere, if it is greater than all before; otherwise
-  /// nil.
+  /// Assigns the timetoken of an imported message, if it is greater than all before; otherwise nil.
   mutating func keep(_ timetoken: Int64) -> Timetoken? {
     guard timetoken > highWater else { return nil }
     highWater = timetoken
     return Timetoken(unchecked: timetoken)
   }
 
-  /// Assigns no timetoken up to this one from now on.
+  /// Makes all later timetokens greater than this one.
   mutating func raise(to timetoken: Int64) { highWater = max(highWater, timetoken) }
 
   /// Persists the high-water mark; call it in the same transaction.

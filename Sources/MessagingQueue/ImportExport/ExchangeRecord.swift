@@ -18,6 +18,7 @@ struct ExportHeader: Sendable, Hashable {
   var id: String
   /// The id of the database, 32 hexadecimal digits.
   var source: String
+  /// The export begins after this timetoken; nil for the beginning of the log.
   var after: Int64?
   /// Nil for all.
   var channels: [String]?
@@ -40,7 +41,7 @@ struct ExportedChannel: Sendable, Hashable {
   var maximumAge: Int64?
   var maximumMessageCount: Int64?
   var maximumByteCount: Int64?
-  /// 0 for none.
+  /// The timetoken up to which retention or a purge has removed messages; 0 for none.
   var removedThrough: Int64 = 0
 }
 
@@ -51,12 +52,14 @@ struct ExportedConsumer: Sendable, Hashable {
 }
 
 /// A message and what the consumers of its channel have done with it.
+///
+/// All times are wall time in units of 100 ns since 1970.
 struct ExportedMessage: Sendable, Hashable {
   /// A message that a consumer has received or passed and not settled.
   struct Delivery: Sendable, Hashable {
     var consumer: Consumer
     var attemptCount: Int64
-    /// Whether the last delivery had no answer.
+    /// Whether the last lease has no answer: no acknowledgement, release or rejection.
     var isLeased: Bool
     var due: Int64?
     var failures: [DeliveryFailure]
@@ -83,18 +86,22 @@ struct ExportedMessage: Sendable, Hashable {
   var deadLetters: [DeadLetter] = []
 }
 
+/// A deduplication id, and the message that was published with it.
 struct ExportedDeduplication: Sendable, Hashable {
   var channel: Channel
   var id: String
   var timetoken: Int64
+  /// The end of the id's window, in units of 100 ns since 1970.
   var until: Int64
 }
 
+/// The last line, by which a reader knows that the export is complete.
 struct ExportEnd: Sendable, Hashable {
   var messageCount: Int64
   /// Lines before this one.
   var lineCount: Int64
-  /// 64 hexadecimal digits; nil in a file that was written by hand.
+  /// The digest of all lines before this one, 64 hexadecimal digits; nil in a file that was written
+  /// by hand.
   var sha256: String?
 }
 

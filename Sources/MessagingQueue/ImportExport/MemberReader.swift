@@ -1,21 +1,25 @@
-/// Reads the known members of an object, and finds out whether there are others.
+/// Reads the known members of a JSON object, and refuses an object that has others.
+///
+/// Every function that takes a member marks it as read. ``requireAllRead()`` comes last.
 struct MemberReader {
   private let members: [(name: String, value: JSONValue)]
-  private var read: Set<[UInt8]> = []
+  private var namesRead: Set<[UInt8]> = []
 
   init(_ members: [(name: String, value: JSONValue)]) {
     self.members = members
   }
 
   func requireAllRead() throws(LineFault) {
-    guard read.count == members.count else { throw LineFault("has an unknown member") }
+    guard namesRead.count == members.count else { throw LineFault("has an unknown member") }
   }
 
-  /// A member that exists; null is not a value of this format.
+  /// The member's value; nil if there is no such member.
+  ///
+  /// JSON's null is a value, which no function here accepts.
   private mutating func take(_ name: String) -> JSONValue? {
     guard let value = members.first(where: { $0.name.utf8.elementsEqual(name.utf8) })?.value
     else { return nil }
-    read.insert(Array(name.utf8))
+    namesRead.insert(Array(name.utf8))
     return value
   }
 
@@ -53,7 +57,7 @@ struct MemberReader {
     try require(optionalNumber(name), name)
   }
 
-  /// A number of attempts, limited so that counting on does not overflow.
+  /// A number of attempts, limited so that the engine can add to it without overflow.
   mutating func attemptCount(_ name: String) throws(LineFault) -> Int64 {
     let count = try number(name)
     guard count < 1_000_000_000 else { throw LineFault("has a \(name) of more than 9 digits") }
@@ -71,6 +75,7 @@ struct MemberReader {
     return reason
   }
 
+  /// A boolean; false if it is left out.
   mutating func flag(_ name: String) throws(LineFault) -> Bool {
     try value(name, "a truth value") { $0.truth } ?? false
   }

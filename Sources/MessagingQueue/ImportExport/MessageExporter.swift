@@ -30,8 +30,8 @@ struct MessageExporter {
     self.progress = progress
     channels = try ExportedChannelRows.all(selection.channels, db)
     total = channels.values.reduce(0) { sum, rows in
-      let (total, isTooGreat) = sum.addingReportingOverflow(max(rows.messageCount, 0))
-      return isTooGreat ? .max : total
+      let (total, overflows) = sum.addingReportingOverflow(max(rows.messageCount, 0))
+      return overflows ? .max : total
     }
   }
 
@@ -72,18 +72,19 @@ struct MessageExporter {
   }
 
   private mutating func writeMessages() throws {
-    var choice = ""
+    var channelFilter = ""
     if let ids = selection.channels.map({ _ in channels.keys.sorted() }) {
-      // Several channels are filtered while the whole log is read: by their index, SQLite would
-      // sort all their messages.
+      // For several channels, `+` keeps SQLite from their index: it would have to sort all their
+      // messages. So it reads the whole log in order, and filters.
       let list = ids.map(String.init).joined(separator: ", ")
-      choice = ids.count == 1 ? "AND channel_id = \(list)" : "AND +channel_id IN (\(list))"
+      channelFilter =
+        ids.count == 1 ? "AND channel_id = \(list)" : "AND +channel_id IN (\(list))"
     }
     let rows = try Row.fetchCursor(
       db,
       sql: """
         SELECT timetoken, channel_id, priority, due, expires, ordering_key, headers, payload
-        FROM message WHERE timetoken > ? \(choice) ORDER BY timetoken
+        FROM message WHERE timetoken > ? \(channelFilter) ORDER BY timetoken
         """, arguments: [max(place.lastTimetoken, selection.after?.rawValue ?? 0)])
     while let row = try rows.next() {
       guard let channel = channels[row[1]] else { throw EngineError.orphanedMessage(row[0]) }
@@ -127,11 +128,11 @@ struct MessageExporter {
   }
 }
 
-/// How far the lines in an export's file have come.
+/// The position in an export: what the lines that are already in its file contain.
 struct ExportPlace {
   /// Nil before the first line.
   var header: ExportHeader?
-  /// The last known number: of the header, or of the last resumption.
+  /// The database's commit number in the header, or in the last line that resumed the export.
   var commitNumber: Int64 = 0
   var lastTimetoken: Int64 = 0
   var messageCount: Int64 = 0
@@ -139,7 +140,7 @@ struct ExportPlace {
   var digest = RunningDigest()
 }
 
-/// The parts of the database's row that an export needs.
+/// The state and the id of the database, as an export names them.
 struct ExportState {
   let moment: ExportMoment
   let source: String
@@ -165,7 +166,10 @@ extension EngineError {
   }
 }
 
-/// A SHA-256 that is updated in place, as a reference for structs that are copied.
+/// A SHA-256 that is updated in place.
+///
+/// It is a class because `SHA256` is noncopyable and ``ExportPlace`` is not. Copies of a place share
+/// one digest, so only one of them can continue.
 final class RunningDigest {
   private var hash: SHA256?
 
@@ -181,7 +185,7 @@ final class RunningDigest {
     }
   }
 
-  /// The digest of all bytes; afterwards a new digest begins.
+  /// The digest of all bytes so far; the next update begins a new digest.
   func finalized() throws(EngineError) -> [UInt8] {
     do throws(CryptoError) {
       return try take().finalize()

@@ -44,7 +44,7 @@ struct MessageImporter {
     case .export, .resumed: break
     case .channel(let channel): try store(channel)
     case .consumer(let consumer):
-      try use(consumer.channel)
+      try load(consumer.channel)
       _ = try consumerID(
         consumer.consumer, consumer.channel, maximumAttempts: consumer.maximumAttempts)
     case .message(let message): try store(message)
@@ -55,7 +55,9 @@ struct MessageImporter {
     }
   }
 
-  /// Writes the sums, and returns the import's progress.
+  /// Writes the positions and the counts of the channels, and returns the import's progress.
+  ///
+  /// Call it once, at the end of the transaction.
   mutating func finish(_ notifier: ChangeNotifier) throws -> ImportProgress {
     try clock.store(db)
     try positions.store()
@@ -65,7 +67,7 @@ struct MessageImporter {
           published_count = published_count + ? WHERE id = ?
         """)
     for var channel in channels.values {
-      // Messages that come and go in one transaction are never visible to a reader.
+      // No reader ever sees a message that one transaction both adds and removes.
       let visibleCount = channel.messageCount - channel.removal.messageCount
       try update.execute(arguments: [
         channel.messageCount, channel.byteCount, visibleCount, channel.id,
@@ -76,7 +78,7 @@ struct MessageImporter {
     return importProgress
   }
 
-  /// A channel that exists keeps its own settings.
+  /// Adds a channel with its settings; a channel that exists keeps its own.
   private mutating func store(_ channel: ExportedChannel) throws {
     if try EngineDatabase.channelID(channel.channel, db) != nil { return }
     try db.execute(
@@ -92,7 +94,7 @@ struct MessageImporter {
   }
 
   private mutating func store(_ message: ExportedMessage) throws {
-    try use(message.channel)
+    try load(message.channel)
     guard var channel = channels[message.channel] else { return }
     let timetoken: Timetoken
     if let kept = clock.keep(message.timetoken) {
@@ -113,15 +115,16 @@ struct MessageImporter {
   }
 
   private mutating func storeStates(of message: ExportedMessage, as timetoken: Timetoken) throws {
-    func pass(_ consumer: Consumer, _ importer: inout MessageImporter) throws -> Int64 {
+    /// Advances the consumer's position past the message, and returns the consumer's id.
+    func advance(_ consumer: Consumer, _ importer: inout MessageImporter) throws -> Int64 {
       let id = try importer.consumerID(consumer, message.channel, maximumAttempts: nil)
       try importer.positions.advance(
         id, channelID: importer.channels[message.channel]?.id ?? 0, message.priority, to: timetoken)
       return id
     }
-    for consumer in message.settledBy { _ = try pass(consumer, &self) }
+    for consumer in message.settledBy { _ = try advance(consumer, &self) }
     for delivery in message.deliveries {
-      // A lease has ended, as after a restart of the machine.
+      // An imported lease has ended, as after a restart of the machine.
       let lease = delivery.isLeased ? Data(random.bytes(count: LeaseToken.secretByteCount)) : nil
       let endedHold: Int64? = delivery.isLeased ? 0 : nil
       try db.cachedStatement(
@@ -131,7 +134,7 @@ struct MessageImporter {
           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)
           """
       ).execute(arguments: [
-        try pass(delivery.consumer, &self), timetoken.rawValue, message.priority.rawValue,
+        try advance(delivery.consumer, &self), timetoken.rawValue, message.priority.rawValue,
         message.orderingKey, delivery.attemptCount, lease, endedHold, endedHold,
         delivery.due.flatMap { $0 > now ? $0 : nil }, DeliveryFailure.text(of: delivery.failures),
       ])
@@ -139,7 +142,7 @@ struct MessageImporter {
     for dead in message.deadLetters {
       try db.cachedStatement(sql: "INSERT INTO dead_letter VALUES (?, ?, ?, ?, ?, ?)")
         .execute(arguments: [
-          try pass(dead.consumer, &self), timetoken.rawValue, dead.attemptCount, dead.reason,
+          try advance(dead.consumer, &self), timetoken.rawValue, dead.attemptCount, dead.reason,
           dead.died, DeliveryFailure.text(of: dead.failures),
         ])
     }
@@ -149,10 +152,10 @@ struct MessageImporter {
     }
   }
 
-  /// A deduplication id that this database remembers keeps its message.
+  /// A deduplication id that is still in its window here keeps its own message.
   private mutating func store(_ deduplication: ExportedDeduplication) throws {
-    try use(deduplication.channel)
-    // All messages are stored; the message of this id can be greater than they and already removed.
+    try load(deduplication.channel)
+    // All messages are stored by now. The message of this id can be newer than they, and removed.
     clock.raise(to: highWater)
     try db.cachedStatement(
       sql: """
@@ -166,8 +169,8 @@ struct MessageImporter {
     ])
   }
 
-  /// Adds the channel to ``channels``.
-  private mutating func use(_ channel: Channel) throws {
+  /// Reads the channel's state into ``channels``; creates a channel that does not exist.
+  private mutating func load(_ channel: Channel) throws {
     if channels[channel] != nil { return }
     let id = try EngineDatabase.makeChannelID(channel, db)
     let keeps = try Bool.fetchOne(

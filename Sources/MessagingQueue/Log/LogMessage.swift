@@ -71,9 +71,9 @@ public struct LogPosition: Sendable, Hashable {
 
 /// The order of a page of history.
 public enum HistoryOrder: Sendable, Hashable {
-  /// From the cursor on towards newer messages, the oldest first.
+  /// From the cursor towards newer messages, the oldest first.
   case oldestFirst
-  /// From the cursor back towards older messages, the newest first.
+  /// From the cursor towards older messages, the newest first.
   case newestFirst
 }
 
@@ -101,7 +101,8 @@ public struct OverflowPolicy: Sendable, Hashable {
 struct LogQuery: Sendable {
   var channels: Set<Channel>
   var order = HistoryOrder.oldestFirst
-  /// Exclusive; nil is the beginning, or the end when reading back.
+  /// The page begins after this timetoken, in reading order; nil is the beginning, or the end for
+  /// `newestFirst`.
   var cursor: Int64?
   var maximumCount: Int
   var maximumByteCount: Int
@@ -120,7 +121,8 @@ struct LogQuery: Sendable {
 /// A page of the log.
 struct LogPage: Sendable {
   var messages: [LogMessage] = []
-  /// How far retention or a purge has removed messages of the channels, in the same snapshot.
+  /// The timetoken up to which retention or a purge has removed a channel's messages, in the same
+  /// snapshot.
   var removedThrough: [Channel: Int64] = [:]
   /// How many messages were ever published to the channels, in the same snapshot.
   var publishedCount = 0
@@ -133,7 +135,9 @@ struct LogPage: Sendable {
     maximumByteCount = query.maximumByteCount
   }
 
-  /// Appends a message if the limits allow; they always allow the first.
+  /// Appends a message and returns true, unless it would exceed the limits.
+  ///
+  /// The first message is appended even if it exceeds the limit of bytes.
   mutating func append(_ message: LogMessage) -> Bool {
     let total = byteCount + message.payload.count + HeaderCoding.byteCount(of: message.headers)
     if messages.count == maximumCount || !messages.isEmpty && total > maximumByteCount {

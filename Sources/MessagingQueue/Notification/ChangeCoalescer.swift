@@ -24,8 +24,9 @@ package struct ChangeCoalescer: ~Copyable {
   private var state = State.idle
 
   /// - Parameters:
-  ///   - delay: how long no event must come.
-  ///   - maximumLatency: how long the first event waits at most; at least `delay`.
+  ///   - delay: the time without an event after which the notification is due.
+  ///   - maximumLatency: the longest time from the first event to the notification. A value below
+  ///     `delay` counts as `delay`.
   package init(delay: Duration, maximumLatency: Duration) {
     self.delay = delay
     self.maximumLatency = max(delay, maximumLatency)
@@ -37,7 +38,7 @@ package struct ChangeCoalescer: ~Copyable {
     switch state {
     case .idle: first = now
     case .armed(let earlier, let due):
-      // A caller that comes back late first gets the notification that is overdue.
+      // The caller is late: the overdue notification comes first, and covers this event too.
       if now >= due { return time(now) }
       first = earlier
     }

@@ -14,7 +14,7 @@ public struct ChangeNotification: Sendable, Hashable {
   public var channels: Set<Channel> { Set(newest.keys) }
 }
 
-/// Notifications of publications, one for all that come close together.
+/// Notifications of published messages: one for all publications that come close together.
 ///
 /// The first publication starts a timer; each further one restarts it, up to the maximum latency.
 /// The notification then names what the log has gained since the last one, from any process. A slow
@@ -61,13 +61,14 @@ public struct ChangeNotifications: AsyncSequence, Sendable {
     ) async throws(EngineError) -> ChangeNotification? {
       do {
         while !hasEnded, !Task.isCancelled {
-          let count = sequence.notifier.generation
+          // Read before the database, so that a commit between the two ends the wait.
+          let generation = sequence.notifier.generation
           // A change that is already there counts like a notification.
-          let first = try await sequence.changes(after: cursor)
-          if first.newest.isEmpty {
-            cursor = first.highWater
+          let pending = try await sequence.changes(after: cursor)
+          if pending.newest.isEmpty {
+            cursor = pending.highWater
             let wake = await sequence.notifier.waitForChange(
-              after: count, in: sequence.channels)
+              after: generation, in: sequence.channels)
             if wake != .changed { continue }
           }
           guard await sequence.waitForQuiet() else { continue }
@@ -98,12 +99,12 @@ public struct ChangeNotifications: AsyncSequence, Sendable {
   /// Returns true when the notification is due; false if the wait was stopped or cancelled.
   private func waitForQuiet() async -> Bool {
     var coalescer = ChangeCoalescer(delay: delay, maximumLatency: maximumLatency)
-    var count = notifier.generation
+    var generation = notifier.generation
     var action = coalescer.changed(at: time.sinceBoot)
     while case .waitForEventOrTime(let due) = action {
       let wake = await notifier.waitForChange(
-        after: count, in: channels, within: due - time.sinceBoot)
-      count = notifier.generation
+        after: generation, in: channels, within: due - time.sinceBoot)
+      generation = notifier.generation
       switch wake {
       case .changed: action = coalescer.changed(at: time.sinceBoot)
       case .timedOut: action = coalescer.time(Swift.max(due, time.sinceBoot))

@@ -28,8 +28,8 @@ extension ChangeNotifier {
     }
     sleeper?.interrupt()
     guard starts else { return }
-    // The thread holds the notifier only between two waits: when the engine is released, the thread
-    // ends.
+    // The thread holds the notifier only between two waits. So the engine can be released, and the
+    // thread then ends.
     let thread = Thread { [weak self] in
       var rounds = Rounds()
       while let wait = self?.prepare(&rounds) {
@@ -74,7 +74,7 @@ extension ChangeNotifier {
       rounds.isPolling = true
     }
     let listener = rounds.listener ?? PollingListener()
-    // Notifications before this moment are lost, so the waiters look again.
+    // Notifications before this moment are lost, so the waiters read the database again.
     rounds.seen = probe()
     wake(in: nil)
     return listener
@@ -90,9 +90,9 @@ extension ChangeNotifier {
     case .interrupted:
       break
     case .timedOut:
-      look(&rounds)
-      // The reason for the refusal can be gone.
-      if rounds.isPolling { tryAgain(&rounds) }
+      wakeIfDatabaseChanged(&rounds)
+      // The system can allow now what it refused before.
+      if rounds.isPolling { retryListening(&rounds) }
     }
     return state.withLock { state in
       if event == .timedOut { state.isThreadAsleep = state.waiters.isEmpty }
@@ -100,17 +100,17 @@ extension ChangeNotifier {
     }
   }
 
-  private func look(_ rounds: inout Rounds) {
+  private func wakeIfDatabaseChanged(_ rounds: inout Rounds) {
     guard let now = probe(), now != rounds.seen else { return }
     rounds.seen = now
     wake(in: nil)
   }
 
-  private func tryAgain(_ rounds: inout Rounds) {
+  private func retryListening(_ rounds: inout Rounds) {
     guard let listener = try? device?.listen() else { return }
     rounds.listener = listener
     rounds.isPolling = false
-    look(&rounds)
+    wakeIfDatabaseChanged(&rounds)
   }
 }
 
@@ -159,7 +159,7 @@ final class InotifyListener: NotificationListener {
   }
 
   func interrupt() {
-    // If the buffer is full, the wait ends as well.
+    // The result does not matter: a full buffer ends the wait too.
     _ = unsafe write(interruptionWriter, [1], 1)
   }
 

@@ -45,8 +45,8 @@ package struct NotificationError: Error, Sendable, CustomStringConvertible {
 /// The write-ahead log cannot serve: it is written before the commit is visible, and the sync that
 /// makes the commit durable raises no event.
 ///
-/// Each notification looks the file up by its name. If the file is missing, it is made with the
-/// mode and the owner of the database, so that everyone who can write the database can also notify.
+/// Each notification looks the file up by its name. If the file is missing, it is created with the
+/// mode and the owner of the database. So everyone who can write the database can also notify.
 package struct NotificationFile: NotificationTransport {
   private let path: FilePath
   private let database: FilePath
@@ -78,17 +78,17 @@ package struct NotificationFile: NotificationTransport {
     }
     do throws(FileError) {
       let created = try OwnFile.create(path, permissions: .ownerReadWrite)
-      // Only for a file that this call made: another user's file must not get another owner.
-      resembleDatabase(created.rawValue)
+      // Only for a file that this call created: the file of another user must keep its owner.
+      copyOwnerAndMode(to: created.rawValue)
       return created
     } catch {
       guard error.errno == .fileExists else { throw NotificationError(error.description) }
     }
-    return try openOthers()
+    return try openExisting()
   }
 
-  /// Opens the file that another process made in between.
-  private func openOthers() throws(NotificationError) -> FileDescriptor {
+  /// Opens the file that another process created since the first try.
+  private func openExisting() throws(NotificationError) -> FileDescriptor {
     do throws(FileError) {
       return try OwnFile.open(path, .notification, for: .write)
     } catch {
@@ -96,9 +96,10 @@ package struct NotificationFile: NotificationTransport {
     }
   }
 
-  /// Gives the file the owner and mode of the database, as a file that root made must not shut out
-  /// the daemon.
-  private func resembleDatabase(_ descriptor: CInt) {
+  /// Gives the file the owner and mode of the database.
+  ///
+  /// Otherwise a daemon could not open a file that root created.
+  private func copyOwnerAndMode(to descriptor: CInt) {
     var status = stat()
     guard unsafe lstat(database.string, &status) == 0 else { return }
     if geteuid() == 0 { _ = fchown(descriptor, status.st_uid, status.st_gid) }

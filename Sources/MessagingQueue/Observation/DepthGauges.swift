@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// The gauges of a database's contents, set from a count and removed with the engine.
 ///
-/// Gauges of a channel or a consumer are made when they are first set, and removed when the channel
-/// or the consumer is gone.
+/// A gauge of a channel or a consumer is created when it is first set. It is removed when the
+/// channel or the consumer no longer exists.
 final class DepthGauges: Sendable {
   private struct Key: Hashable {
     let name: MetricName
@@ -26,6 +26,7 @@ final class DepthGauges: Sendable {
     self.choice = choice
   }
 
+  /// Sets every gauge, and removes those without a value; does nothing after ``retire()``.
   func set(_ statistics: EngineStatistics) {
     let values = values(of: statistics)
     state.withLock { state in
@@ -41,7 +42,7 @@ final class DepthGauges: Sendable {
     }
   }
 
-  /// Removes all gauges for good, as an ended engine knows no depth.
+  /// Removes all gauges for good, so that a stopped engine does not report an old depth.
   func retire() {
     state.withLock { state in
       state.isRetired = true
@@ -83,7 +84,7 @@ final class DepthGauges: Sendable {
     return values
   }
 
-  /// A value of each consumer, and how the values of all are combined.
+  /// A value of one consumer, and how the values of all consumers give the total.
   private struct Figure: Sendable {
     let total: MetricName
     let single: MetricName

@@ -2,8 +2,9 @@ internal import FileLayer
 package import GRDB
 
 extension EngineDatabase {
-  /// Sets how long a channel keeps messages; it applies from the next sweep and the next
-  /// acknowledgement on.
+  /// Sets how long a channel keeps messages; creates a channel that does not exist.
+  ///
+  /// The setting applies from the next sweep and the next acknowledgement on.
   func setRetention(
     _ retention: Retention, of channel: Channel, in db: Database
   ) throws {
@@ -69,7 +70,7 @@ extension EngineDatabase {
 }
 
 extension EngineDatabase {
-  /// The pages of the file, and the free ones among them.
+  /// How many pages the database file has, and how many of them are free.
   struct FileUse: Sendable, Equatable {
     let pageCount: Int
     let freePageCount: Int

@@ -106,8 +106,9 @@ extension MessagingEngine {
 }
 
 extension MessagingEngine {
-  /// Has this engine do a round of ``maintain()`` at each interval while it runs, if it holds the
-  /// lock.
+  /// Starts a task that calls ``maintain()`` at each interval, while this engine holds the lock.
+  ///
+  /// It tries at each interval to take a lock that it does not hold.
   ///
   /// - Parameter lock: takes the lock, or returns nil without waiting while another engine has it.
   func beginMaintenance(_ lock: @escaping @Sendable () -> FileLock?) {
@@ -121,7 +122,7 @@ extension MessagingEngine {
           let count = try await self.maintain()
           self.configuration.logger.debug("maintenance: removed \(count) messages")
         } catch {
-          // A full disk or a busy database: the next round does what this one left.
+          // For example a full disk or a busy database. The next round continues.
           self.configuration.logger.debug("maintenance: \(error)")
         }
       }
@@ -130,7 +131,7 @@ extension MessagingEngine {
     upkeep.withLock { $0 = task }
   }
 
-  /// Ends the rounds; a round under way ends with its transaction.
+  /// Cancels the task; a transaction that has begun is still committed.
   func endMaintenance() {
     upkeep.withLock { $0.take() }?.cancel()
   }

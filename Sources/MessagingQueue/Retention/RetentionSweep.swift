@@ -1,6 +1,6 @@
 internal import GRDB
 
-/// Applies retention and gives space back while engines work on a database.
+/// Applies retention and gives free pages back while engines work on a database.
 ///
 /// It uses small transactions on the writer's queue, between which other callers write.
 struct Maintenance: Sendable {
@@ -34,9 +34,10 @@ struct Maintenance: Sendable {
     return total
   }
 
-  /// Gives free pages back until `spare` are left.
+  /// Gives free pages back to the file system.
   ///
-  /// - Returns: how many pages.
+  /// - Parameter spare: how many free pages to keep, by the use of the file.
+  /// - Returns: how many pages it gave back.
   func giveBack(sparing spare: @escaping @Sendable (EngineDatabase.FileUse) -> Int)
     async throws(EngineError) -> Int
   {
@@ -53,7 +54,7 @@ struct Maintenance: Sendable {
     }
   }
 
-  /// The free pages that maintenance keeps.
+  /// How many free pages regular maintenance keeps for new messages.
   @Sendable static func spare(_ use: EngineDatabase.FileUse) -> Int {
     max(sparePageCount, use.pageCount / 10)
   }
@@ -73,7 +74,7 @@ struct RetentionSweep {
   private let retention: Retention
   private let oldestKept: Int64
   private let db: Database
-  /// The contents of the log without the messages that were found removable.
+  /// Messages and bytes of the channel's log, without the messages that this step removes.
   private var messageCount: Int
   private var byteCount: Int
 
@@ -127,8 +128,10 @@ struct RetentionSweep {
 
   /// The last message that can be removed.
   ///
-  /// A consumer still needs every message after its position. Looking at each of them would take
-  /// the writers' time in every round.
+  /// A consumer still needs the messages after its position. Looking at each of them would take the
+  /// writers' time in every round. The position of normal priority (4) is the bound, because a
+  /// receive moves it over the messages of every priority. Up to there,
+  /// ``MessageRemoval/isNeeded(_:)`` decides about each message.
   private func end() throws -> Int64 {
     if retention.discardsUnacknowledged { return .max }
     let select = try db.cachedStatement(

@@ -12,8 +12,8 @@ package struct MessageRepairer {
 
   /// Repairs the rows that a salvage has copied.
   ///
-  /// - Parameter lostDeliveries: whether rows of `delivery` are lost; a message before a position
-  ///   is then possibly unsettled.
+  /// - Parameter lostDeliveries: whether rows of `delivery` are lost. A message before a position
+  ///   can then be unsettled, and is delivered again.
   /// - Throws: `damaged` if neither the table of messages nor that of channels is readable.
   package static func run(_ pool: DatabasePool, lostDeliveries: Bool) throws -> MessageRepairReport
   {
@@ -36,7 +36,8 @@ package struct MessageRepairer {
     }
   }
 
-  /// Makes missing tables and indexes, and migrates the rest.
+  /// Drops foreign triggers, migrates tables of an older version, and creates missing tables and
+  /// indexes.
   private mutating func rebuildSchema() throws {
     try EngineSchema.requireNoNewerVersion(db)
     for trigger in try EngineSchema.foreignTriggers(of: db) {
@@ -72,6 +73,7 @@ package struct MessageRepairer {
         """)
   }
 
+  /// Deletes messages whose timetoken, priority or headers cannot be read.
   private mutating func dropUnreadable() throws {
     var unreadable = try Int64.fetchAll(
       db,
@@ -89,9 +91,9 @@ package struct MessageRepairer {
     result.unreadableMessageCount = Set(unreadable).count
   }
 
-  /// Puts what an engine could have written in the place of values that none writes.
+  /// Replaces values that no engine writes by values that an engine could have written.
   ///
-  /// They can make an engine fail. In doubt a message is delivered again rather than never.
+  /// Such values can make an engine fail. In doubt a message is delivered again rather than never.
   private mutating func correctValues() throws {
     try correctNames()
     try correctFailures("delivery")
@@ -151,9 +153,9 @@ package struct MessageRepairer {
     ] { try correct(sql) }
   }
 
-  /// The greatest timetoken that was given out, by the engine's row and the messages.
+  /// The greatest timetoken that was assigned, by the engine's row and the messages.
   ///
-  /// Where that row is lost or cannot be true, it is the greatest that there is.
+  /// If that row is lost or impossible, it is the greatest possible timetoken.
   private func greatestTimetoken() throws -> Int64 {
     let highWater = try Int64.fetchOne(
       db,
@@ -204,7 +206,7 @@ package struct MessageRepairer {
     }
   }
 
-  /// A name for a channel or consumer whose own is lost, which no other has.
+  /// An unused name for a channel or consumer whose own name is lost.
   private func freeName(for id: Int64, in table: String) throws -> String {
     var name = "recovered-\(id)"
     while try Bool.fetchOne(
@@ -229,6 +231,7 @@ package struct MessageRepairer {
     }
   }
 
+  /// Deletes rows that refer to a lost channel, consumer or message, and deliveries of dead letters.
   private mutating func dropOrphans() throws {
     for (table, condition) in [
       ("consumer", "channel_id NOT IN (SELECT id FROM channel)"),
@@ -256,8 +259,11 @@ package struct MessageRepairer {
     """
   }
 
-  /// Moves a position to where its consumer's rows reach; messages that it thereby passes are
-  /// delivered.
+  /// Advances each position to the newest delivery or dead letter of its consumer and priority, and
+  /// delivers the messages between.
+  ///
+  /// If deliveries are lost, it also delivers each message before a position that has neither,
+  /// unless its channel keeps acknowledged messages: there it can be an acknowledged one.
   private mutating func repairPositions(lostDeliveries: Bool) throws {
     let behind = try Row.fetchAll(
       db,
@@ -292,10 +298,11 @@ package struct MessageRepairer {
         try redeliver(to: row[0], row[1], row[2], after: 0, through: row[3])
       }
     }
-    // Taking a message checks again whether it must wait for its key.
+    // The next receive checks again which messages must wait for their ordering key.
     try db.execute(sql: "UPDATE delivery SET is_blocked = 0 WHERE is_blocked <> 0")
   }
 
+  /// Adds a delivery for each message of the range that has none and is not a dead letter.
   private mutating func redeliver(
     to consumer: Int64, _ channel: Int64, _ priority: Int, after: Int64, through: Int64
   ) throws {
@@ -312,6 +319,8 @@ package struct MessageRepairer {
     result.redeliveredCount += db.changesCount
   }
 
+  /// Creates a missing row of the engine or the identity, and raises the engine's numbers to the
+  /// greatest ones of the other rows.
   private mutating func repairEngineRow() throws {
     if try Int.fetchOne(db, sql: "SELECT count(*) FROM engine") == 0 {
       result.rebuiltEngineRow = true
@@ -336,6 +345,7 @@ package struct MessageRepairer {
         """)
   }
 
+  /// Counts each channel's messages and bytes, and reports the messages that its own count misses.
   private mutating func countChannels() throws {
     let rows = try Row.fetchAll(
       db,
@@ -384,9 +394,9 @@ public struct MessageRepairReport: Sendable, Hashable, Codable {
   public internal(set) var rebuiltEngineRow = false
   /// Rows with values that no engine writes, which were corrected or left out.
   public internal(set) var correctedRowCount = 0
-  /// Triggers on the engine's tables, which were left out: the engine makes none.
+  /// Triggers on the engine's tables, which were left out: the engine has none.
   public internal(set) var removedTriggers: [String] = []
-  /// Tables of the engine that were lost with all their rows, and were made again.
+  /// Tables of the engine that were lost with all their rows, and were created again.
   public internal(set) var rebuiltTables: [String] = []
 
   /// Whether no message is lost, as far as the rows show.
