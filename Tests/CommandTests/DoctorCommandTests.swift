@@ -252,18 +252,6 @@ import Testing
       in: home.run("doctor", "--json"))
   }
 
-  @Test func `a directory in the place of a vault's temporary file ends with 74, as a write does`()
-    throws
-  {
-    let home = try TestHome.secured()
-    mkdir(home.path + "/vaults/.messaging.vault.new", 0o700)
-    #expect(try home.unlocked("set", "messaging", "name", input: "value").status == 74)
-    let outcome = try home.run("doctor", "--json")
-    #expect(outcome.status == 74)
-    #expect(try kinds(outcome) == ["writeFailed messaging"])
-    #expect(outcome.text.contains("remove the directory"))
-  }
-
   @Test(
     .enabled(if: OtherUser.isAvailable, OtherUser.skipReason),
     arguments: [

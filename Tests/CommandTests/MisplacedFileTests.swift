@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -48,5 +49,17 @@ import Testing
     try FileManager.default.createSymbolicLink(
       atPath: home.database + "-notify", withDestinationPath: home.folder.path("password"))
     #expect(try !home.run("doctor").text.contains("chmod 600"))
+  }
+
+  @Test func `a directory in the place of a vault's temporary file ends with 74, as a write does`()
+    throws
+  {
+    let home = try TestHome.secured()
+    mkdir(home.path + "/vaults/.messaging.vault.new", 0o700)
+    #expect(try home.unlocked("set", "messaging", "name", input: "value").status == 74)
+    let outcome = try home.run("doctor", "--json")
+    #expect(outcome.status == 74)
+    #expect(outcome.text.contains(#""kind":"writeFailed""#))
+    #expect(outcome.text.contains("remove the directory"))
   }
 }
