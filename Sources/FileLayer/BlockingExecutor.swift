@@ -6,12 +6,20 @@ internal import Dispatch
 package func onBlockingThread<Value: Sendable, Failure: Error>(
   _ label: String, _ work: @escaping @Sendable () throws(Failure) -> Value
 ) async throws(Failure) -> Value {
-  let result = await withCheckedContinuation { continuation in
-    DispatchQueue(label: label).async {
-      continuation.resume(returning: Result { () throws(Failure) in try work() })
-    }
+  try await BlockingWork(label).run(work)
+}
+
+/// One piece of work on a thread of its own.
+private actor BlockingWork: BlockingActor {
+  let executor: BlockingExecutor
+
+  init(_ label: String) { executor = BlockingExecutor(label: label) }
+
+  func run<Value: Sendable, Failure: Error>(
+    _ work: @Sendable () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    try work()
   }
-  return try result.get()
 }
 
 /// An actor whose work blocks: key derivation, flock, fsync, SQLite.
