@@ -88,17 +88,17 @@ struct DatabaseSalvageCommand: AsyncParsableCommand {
 /// The options that name the key of a database file, and what opens the vault that stores it.
 struct DatabaseAccess: ParsableArguments {
   @OptionGroup var keyOptions: KeyOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func validate() throws {
-    try DescriptorRules.check(keyOptions.choice.descriptors + credentials.descriptors)
+    try DescriptorRules.check(keyOptions.choice.descriptors + access.credentials.descriptors)
   }
 
   /// Refuses a descriptor that is given for more than one secret.
   func checkDescriptors(with newKey: NewKeyOptions) throws {
     try DescriptorRules.check(
-      keyOptions.choice.descriptors + newKey.choice.descriptors + credentials.descriptors)
+      keyOptions.choice.descriptors + newKey.choice.descriptors
+        + access.credentials.descriptors)
   }
 
   /// Reads the key that an option names.
@@ -110,7 +110,7 @@ struct DatabaseAccess: ParsableArguments {
   ///
   /// Where the key is an item, it opens a vault of this home.
   func read(_ place: KeyLocation) async throws -> SecretBytes {
-    try await place.readKey(vaultAccess)
+    try await place.readKey(access)
   }
 
   /// A database file of this format, with the key that an option names for it.
@@ -121,7 +121,7 @@ struct DatabaseAccess: ParsableArguments {
     case .sealed:
       return .sealed(path, key: try await read(key.demand()))
     case .sqlcipher4:
-      let passphrase = try await key.demand().readPassphrase(vaultAccess)
+      let passphrase = try await key.demand().readPassphrase(access)
       return .sqlcipher4(path, key: try SQLCipherKey(passphrase))
     case .plain:
       guard key.place == nil else {
@@ -130,9 +130,5 @@ struct DatabaseAccess: ParsableArguments {
       }
       return .plain(path)
     }
-  }
-
-  private func vaultAccess() throws -> VaultAccess {
-    VaultAccess(home: try home.home(), credentials: credentials)
   }
 }

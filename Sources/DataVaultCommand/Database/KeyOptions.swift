@@ -102,25 +102,25 @@ enum KeyLocation {
 
   /// Reads the 32 bytes of a sealed database's key.
   ///
-  /// - Parameter access: opens the vault. Called only if the key is an item.
-  func readKey(_ access: () throws -> VaultAccess) async throws -> SecretBytes {
+  /// - Parameter access: opens the vault if the key is an item.
+  func readKey(_ access: AccessOptions) async throws -> SecretBytes {
     switch self {
     case .file(let path): try KeySource.file(FilePath(path)).read()
     case .descriptor(let number): try KeySource.descriptor(number).read()
-    case .item(let text): try await readItem(text, access())
+    case .item(let text): try await readItem(text, access)
     }
   }
 
   /// Reads a passphrase, without the final newline of a file.
-  func readPassphrase(_ access: () throws -> VaultAccess) async throws -> SecretBytes {
+  func readPassphrase(_ access: AccessOptions) async throws -> SecretBytes {
     switch self {
     case .file(let path): try SecretSource.file(path).read()
     case .descriptor(let number): try SecretSource.descriptor(number).read()
-    case .item(let text): try await readItem(text, access())
+    case .item(let text): try await readItem(text, access)
     }
   }
 
-  private func readItem(_ text: String, _ access: VaultAccess) async throws -> SecretBytes {
+  private func readItem(_ text: String, _ access: AccessOptions) async throws -> SecretBytes {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2 else {
       throw CommandFailure(

@@ -24,7 +24,7 @@ struct GetCommand: AsyncParsableCommand {
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let vault = try await access.vaults().open(item.vault.id())
+    let vault = try await access.open(item.vault.id())
     let value = try await vault.item(item.name)
     try OutputDescriptor.standardOutput.writeAll(value.bytes)
   }
@@ -50,7 +50,7 @@ struct SetCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let vault = try await access.vaults().open(item.vault.id())
+    let vault = try await access.open(item.vault.id())
     let value = try SecretInput.read(
       descriptor: STDIN_FILENO, name: "standard input",
       maximumByteCount: VaultItem.maximumByteCount)
@@ -83,7 +83,7 @@ struct ItemsCommand: AsyncParsableCommand {
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let names = try await access.vaults().open(vault.id()).itemNames()
+    let names = try await access.open(vault.id()).itemNames()
     let items = names.map { ItemReport(name: $0.name, kind: $0.kind.rawValue) }
     try report.print(["items": items]) {
       items.map { "\($0.kind)\t\($0.name.onOneLine)\n" }.joined()
@@ -106,6 +106,6 @@ struct UnsetCommand: AsyncParsableCommand {
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    try await access.vaults().open(item.vault.id()).removeItem(item.name)
+    try await access.open(item.vault.id()).removeItem(item.name)
   }
 }

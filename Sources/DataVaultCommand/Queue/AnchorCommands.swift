@@ -18,9 +18,10 @@ struct AcceptRollbackCommand: AsyncParsableCommand {
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let access = try access.vaults()
     let vault = try await access.open(.messaging)
-    guard let rollback = try await MessagingEngine.acceptRollback(access.home, vault: vault) else {
+    guard
+      let rollback = try await MessagingEngine.acceptRollback(access.home(), vault: vault)
+    else {
       return try confirm("the queue is not an older copy: there is nothing to accept")
     }
     try confirm(
@@ -43,12 +44,11 @@ struct RekeyCommand: AsyncParsableCommand {
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let access = try access.vaults()
     let vault = try await access.open(.messaging)
     let line = ProgressLine("re-encrypting")
     defer { line.clear() }
     try await VaultedDatabase.changeKey(
-      of: access.home, vault: vault, anchorStorage: EngineAnchorStorage()
+      of: access.home(), vault: vault, anchorStorage: EngineAnchorStorage()
     ) { line.show($0) }
     try confirm("re-encrypted the queue with a new key")
   }

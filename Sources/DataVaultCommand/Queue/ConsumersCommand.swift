@@ -32,7 +32,7 @@ struct ConsumersListCommand: AsyncParsableCommand {
 
   func run() async throws {
     let channel = try Channel(channel)
-    let statistics = try await access.engine().run { try await $0.statistics(of: channel) }
+    let statistics = try await access.runEngine { try await $0.statistics(of: channel) }
     let consumers = (statistics?.consumers ?? []).map(ConsumerReport.init)
     try report.print(ConsumersReport(channel: channel.name, consumers: consumers)) {
       var table = Table(header: ["CONSUMER", "ATTEMPTS"] + ConsumerReport.header)
@@ -75,7 +75,7 @@ struct ConsumersAddCommand: AsyncParsableCommand {
 
   func run() async throws {
     let (channel, consumer) = try consumer.parsed()
-    try await access.engine().run {
+    try await access.runEngine {
       try await $0.addConsumer(consumer, of: channel, maximumAttempts: maximumAttempts)
     }
     try confirm("set up consumer '\(consumer.name)' of channel '\(channel.name)'")
@@ -96,7 +96,7 @@ struct ConsumersRemoveCommand: AsyncParsableCommand {
 
   func run() async throws {
     let (channel, consumer) = try consumer.parsed()
-    guard try await access.engine().run({ try await $0.removeConsumer(consumer, of: channel) })
+    guard try await access.runEngine({ try await $0.removeConsumer(consumer, of: channel) })
     else {
       throw CommandFailure(
         .notFound,

@@ -21,7 +21,7 @@ struct DeadLettersCommand: AsyncParsableCommand {
   func run() async throws {
     let channel = try Channel(channel)
     let consumer = try consumer.consumer()
-    let letters = try await access.engine().run { engine in
+    let letters = try await access.runEngine { engine in
       var letters: [DeadLetter] = []
       while true {
         let page = try await engine.deadLetters(
@@ -102,7 +102,7 @@ struct RedriveCommand: AsyncParsableCommand {
     let channel = try Channel(channel)
     let consumer = try consumer.consumer()
     let chosen = timetokens.isEmpty ? nil : timetokens.map(\.timetoken)
-    let count = try await access.engine().run {
+    let count = try await access.runEngine {
       try await $0.redrive(chosen, of: channel, for: consumer)
     }
     if let chosen, count < chosen.count {

@@ -52,7 +52,7 @@ struct QueueExportCommand: AsyncParsableCommand {
       channels: chosen.isEmpty ? nil : chosen, after: after?.timetoken)
     let line = ProgressLine("exporting")
     defer { line.clear() }
-    let result = try await access.engine().run { engine in
+    let result = try await access.runEngine { engine in
       if let file {
         StandardError.warn("\(file) will contain the messages in plaintext")
         return try await engine.exportMessages(
@@ -116,7 +116,7 @@ struct QueueImportCommand: AsyncParsableCommand {
     try MessagingEngine.requireFileToImport(at: FilePath(file))
     let line = ProgressLine("importing")
     defer { line.clear() }
-    let result = try await access.engine().runOrMake { engine in
+    let result = try await access.runOrMakeEngine { engine in
       try await engine.importMessages(from: FilePath(file), progress: { line.show($0) })
     }
     line.clear()

@@ -57,7 +57,7 @@ struct HistoryCommand: AsyncParsableCommand {
 
   func run() async throws {
     let channel = try Channel(channel)
-    try await access.engine().run { engine in
+    try await access.runEngine { engine in
       var reading = HistoryReading(
         engine: engine, channel: channel, format: isNDJSON ? .ndjson : .lines,
         cursor: after?.timetoken)

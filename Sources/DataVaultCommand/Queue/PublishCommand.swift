@@ -40,7 +40,7 @@ struct PublishCommand: AsyncParsableCommand {
   func run() async throws {
     let prototype = try message.message(to: Channel(channel))
     try prototype.check(EngineConfiguration(), as: "the message")
-    let engine = try await access.engine().start()
+    let engine = try await access.startEngine()
     var run = PublishRun(
       engine: engine, prototype: prototype, reportsCommits: isJSON)
     do {

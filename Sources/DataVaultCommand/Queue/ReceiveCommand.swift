@@ -60,7 +60,7 @@ struct ReceiveCommand: AsyncParsableCommand {
   func run() async throws {
     let channel = try Channel(channel)
     let consumer = try consumer.consumer()
-    try await access.engine().run { engine in
+    try await access.runEngine { engine in
       let reception = Reception(
         engine: engine, channel: channel, consumer: consumer,
         format: isNDJSON ? .ndjson : .lines, lease: lease.duration,

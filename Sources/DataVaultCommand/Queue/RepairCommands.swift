@@ -24,8 +24,7 @@ struct QueueVerifyCommand: AsyncParsableCommand {
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let access = try access.engine()
-    let home = access.home
+    let home = try access.home()
     let verification = try await access.withVault("verifying") { vault, line in
       try await MessagingEngine.verify(
         home, vault: vault, checksContents: !quick, progress: { line.show($0) })
@@ -111,8 +110,7 @@ struct QueueSalvageCommand: AsyncParsableCommand {
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let access = try access.engine()
-    let home = access.home
+    let home = try access.home()
     let salvage = try await access.withVault("copying") { vault, line in
       try await MessagingEngine.salvage(
         home, vault: vault, acceptsRollback: acceptsRollback, progress: { line.show($0) })

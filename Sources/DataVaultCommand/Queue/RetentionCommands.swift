@@ -30,7 +30,7 @@ struct RetentionShowCommand: AsyncParsableCommand {
 
   func run() async throws {
     let channel = try Channel(channel)
-    let retention = try await access.engine().run { try await $0.retention(of: channel) }
+    let retention = try await access.runEngine { try await $0.retention(of: channel) }
     let found = RetentionReport(channel, retention)
     try report.print(found) { found.text }
   }
@@ -88,7 +88,7 @@ struct RetentionSetCommand: AsyncParsableCommand {
 
   func run() async throws {
     let channel = try Channel(channel)
-    try await access.engine().run { engine in
+    try await access.runEngine { engine in
       var retention = try await engine.retention(of: channel)
       changes.apply(to: &retention)
       try await engine.setRetention(retention, of: channel)
@@ -172,7 +172,7 @@ struct PurgeCommand: AsyncParsableCommand {
 
   func run() async throws {
     let channel = try Channel(channel)
-    let count = try await access.engine().run {
+    let count = try await access.runEngine {
       try await $0.purge(channel, before: before?.timetoken)
     }
     try confirm("deleted \(count) messages")
@@ -188,7 +188,7 @@ struct CompactCommand: AsyncParsableCommand {
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let byteCount = try await access.engine().run { try await $0.compact() }
+    let byteCount = try await access.runEngine { try await $0.compact() }
     try confirm("returned \(byteCount) bytes to the file system")
   }
 }

@@ -13,7 +13,7 @@ struct LeaseOptions: ParsableArguments {
   func settle(
     _ operation: (MessagingEngine, [LeaseToken]) async throws -> Void
   ) async throws {
-    try await access.engine().run { try await operation($0, tokens.map(\.token)) }
+    try await access.runEngine { try await operation($0, tokens.map(\.token)) }
   }
 }
 

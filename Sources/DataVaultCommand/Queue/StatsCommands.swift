@@ -10,7 +10,7 @@ struct ChannelsCommand: AsyncParsableCommand {
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let channels = try await access.engine().run { try await $0.channels() }
+    let channels = try await access.runEngine { try await $0.channels() }
     try report.print(ChannelsReport(channels)) { Self.text(channels) }
   }
 
@@ -60,7 +60,7 @@ struct StatsCommand: AsyncParsableCommand {
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let statistics = try await access.engine().run { try await $0.statistics() }
+    let statistics = try await access.runEngine { try await $0.statistics() }
     try report.print(QueueReport(statistics)) { Self.text(statistics) }
   }
 

@@ -21,11 +21,10 @@ struct DoctorCommand: AsyncParsableCommand {
       """)
 
   @OptionGroup var report: ReportOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let home = try home.home()
+    let home = try access.home()
     let vaults = await VaultDoctor.examine(home.store)
     _ = LockedMemory.takeWarning()  // the findings include it
     let files = await HomeDoctor.examine(home)
@@ -56,8 +55,8 @@ struct DoctorCommand: AsyncParsableCommand {
     let status = try? await Vault.get(.messaging, in: home.store).status()
     guard let status, status.binding?.state == .bound else { return [] }
     let vault: Vault
-    if credentials.areGiven {
-      vault = try await VaultAccess(home: home, credentials: credentials).open(.messaging)
+    if access.credentials.areGiven {
+      vault = try await access.open(.messaging)
     } else {
       vault = try await Vault.get(.messaging, in: home.store)
       // Under the publicly known password, anyone can make an older copy match the vault.

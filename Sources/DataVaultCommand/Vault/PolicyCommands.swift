@@ -1,6 +1,5 @@
 internal import ArgumentParser
 internal import DataVault
-internal import VaultedDatabase
 
 /// The command `datavault policy`.
 struct PolicyCommand: ParsableCommand {
@@ -17,11 +16,10 @@ struct PolicyShowCommand: AsyncParsableCommand {
 
   @OptionGroup var vault: VaultArgument
   @OptionGroup var report: ReportOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let vault = try await VaultAccess(home: home.home(), credentials: credentials).open(vault.id())
+    let vault = try await access.open(vault.id())
     let policy = PolicyReport(try await vault.policy())
     try report.print(policy) { policy.text }
   }
@@ -89,12 +87,11 @@ struct PolicySetCommand: AsyncParsableCommand {
 
   @OptionGroup var vault: VaultArgument
   @OptionGroup var changes: PolicyChanges
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
     let id = try vault.id()
-    let vault = try await VaultAccess(home: home.home(), credentials: credentials).open(id)
+    let vault = try await access.open(id)
     var policy = try await vault.policy()
     changes.apply(to: &policy)
     try await vault.setPolicy(policy)

@@ -57,24 +57,21 @@ struct ChangePasswordCommand: AsyncParsableCommand {
 
   @OptionGroup var vault: VaultArgument
   @OptionGroup var newCredentials: NewCredentialOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func validate() throws {
-    try DescriptorRules.check(credentials.descriptors + newCredentials.descriptors)
+    try DescriptorRules.check(access.credentials.descriptors + newCredentials.descriptors)
   }
 
   func run() async throws {
     let id = try vault.id()
-    let home = try home.home()
-    let isSecured = try await Vault.get(id, in: home.store).status().isSecured
+    let isSecured = try await Vault.get(id, in: access.home().store).status().isSecured
     if id == .messaging, !isSecured {
       throw CommandFailure(
         .policy, "the messaging vault is not secured, and a new password alone does not secure it",
         hint: "run datavault secure, which also re-encrypts the queue with new keys")
     }
-    let vault = try await VaultAccess(home: home, credentials: credentials).open(
-      id, toChangePassword: true)
+    let vault = try await access.open(id, toChangePassword: true)
     try await vault.changePassword(to: newCredentials.read(for: id))
     try confirm("changed the password of vault '\(id)'")
   }

@@ -24,8 +24,7 @@ struct UnlockCommand: AsyncParsableCommand {
     help: ArgumentHelp("How long the session lasts, from 1s to 366d.", valueName: "time"))
   var duration = DurationArgument.standardSession
 
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func validate() throws {
     guard (VaultSession.minimumDuration...VaultSession.maximumDuration).contains(duration.duration)
@@ -36,8 +35,7 @@ struct UnlockCommand: AsyncParsableCommand {
 
   func run() async throws {
     let id = try vault.id()
-    let home = try home.home()
-    guard try await Vault.get(id, in: home.store).status().isSecured else {
+    guard try await Vault.get(id, in: access.home().store).status().isSecured else {
       throw CommandFailure(
         .policy, "vault '\(id)' is not secured: it opens without a session",
         hint: id.securingHint)
@@ -45,8 +43,7 @@ struct UnlockCommand: AsyncParsableCommand {
     // Checked before the command asks for a password.
     try VaultSession.checkAvailability()
     // A session must not extend itself: the command needs the password.
-    let vault = try await VaultAccess(home: home, credentials: credentials, usesSession: false)
-      .open(id)
+    let vault = try await access.open(id, usesSession: false)
     try await vault.openSession(for: duration.duration)
     try confirm("unlocked vault '\(id)' for \(duration.defaultValueDescription)")
   }

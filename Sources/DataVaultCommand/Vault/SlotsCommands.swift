@@ -91,8 +91,7 @@ struct SlotsAddCommand: AsyncParsableCommand {
     help: ArgumentHelp("Add a key file read from a file descriptor.", valueName: "n"))
   var newKeyDescriptor: Int32?
 
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func validate() throws {
     let count = [isRecoveryCode, newKeyFile != nil, newKeyDescriptor != nil].count { $0 }
@@ -100,11 +99,11 @@ struct SlotsAddCommand: AsyncParsableCommand {
       throw ValidationError(
         "give exactly one of --recovery-code, --new-slot-key-file and --new-slot-key-fd")
     }
-    try DescriptorRules.check(credentials.descriptors + [newKeyDescriptor].compactMap { $0 })
+    try DescriptorRules.check(
+      access.credentials.descriptors + [newKeyDescriptor].compactMap { $0 })
   }
 
   func run() async throws {
-    let access = VaultAccess(home: try home.home(), credentials: credentials)
     let vault = try await access.open(vault.id())
     guard let newKey else { return try await addRecoveryCode(to: vault) }
     try await vault.addKeyFile(named: name, key: newKey.read())
@@ -148,11 +147,9 @@ struct SlotsRemoveCommand: AsyncParsableCommand {
       "The slot as 'slots list' shows it, or its name.", valueName: "slot"))
   var slot: String
 
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
-    let access = VaultAccess(home: try home.home(), credentials: credentials)
     let vault = try await access.open(vault.id())
     try await vault.removeSlot(named: slot)
     try confirm("removed slot '\(slot)' of vault '\(vault.id)'")

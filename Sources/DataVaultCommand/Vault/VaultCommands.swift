@@ -117,17 +117,16 @@ struct ImportCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       "Import the vault under this id. Needs the password.", valueName: "vault"))
   var name: String?
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
     guard !file.isEmpty else { throw CommandFailure(.usage, "the name of the file is empty") }
     let name = try name.map { try VaultID($0) }
-    let home = try home.home()
+    let home = try access.home()
     let exported = try await Vault.loadExportedVault(at: FilePath(file))
     let id = name ?? exported.id
     // Before the command asks for a password.
-    if try credentials.requiresSecuredVault(), !exported.isSecured {
+    if try access.credentials.requiresSecuredVault(), !exported.isSecured {
       throw CommandFailure(
         .policy, "\(file) opens with the publicly known password, and a secured vault is required",
         hint: "export the vault after it was secured")
@@ -141,9 +140,10 @@ struct ImportCommand: AsyncParsableCommand {
     if id == exported.id {
       try await Vault.importVault(exported, into: home.store)
     } else {
-      let isOpen = !exported.isSecured && !credentials.areGiven
+      let isOpen = !exported.isSecured && !access.credentials.areGiven
       _ = try await Vault.importVault(
-        exported, as: id, with: isOpen ? .password(.standard) : credentials.read(for: exported.id),
+        exported, as: id,
+        with: isOpen ? .password(.standard) : access.credentials.read(for: exported.id),
         into: home.store)
     }
     try confirm("imported vault '\(id)'")

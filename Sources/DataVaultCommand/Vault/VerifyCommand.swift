@@ -18,16 +18,14 @@ struct VerifyCommand: AsyncParsableCommand {
 
   @OptionGroup var vault: VaultArgument
   @OptionGroup var report: ReportOptions
-  @OptionGroup var home: HomeOptions
-  @OptionGroup var credentials: CredentialOptions
+  @OptionGroup var access: AccessOptions
 
   func run() async throws {
     let id = try vault.id()
-    let home = try home.home()
-    var vault = try await Vault.get(id, in: home.store)
+    var vault = try await Vault.get(id, in: access.home().store)
     let isSecured = try await vault.status().isSecured
-    if credentials.areGiven || !isSecured {
-      vault = try await VaultAccess(home: home, credentials: credentials).open(id)
+    if access.credentials.areGiven || !isSecured {
+      vault = try await access.open(id)
     }
     let report = VaultVerificationReport(id, try await vault.verify())
     try self.report.print(report) { report.text }

@@ -1,26 +1,31 @@
+internal import ArgumentParser
 internal import DataVault
 internal import FileLayer
 internal import VaultedDatabase
 
-/// Opens vaults for commands.
-///
-/// If an option names a source, the vault opens with that source and no other. Without one, a
-/// secured vault opens through its session, otherwise the command asks at the terminal. A vault
-/// that is not secured opens with the publicly known credentials, unless a secured vault is
-/// required.
-struct VaultAccess {
-  let home: DataVaultHome
-  let credentials: CredentialOptions
-  /// Whether a session of `datavault unlock` can replace the password.
-  var usesSession = true
+/// The options of the commands that open a vault or the queue.
+struct AccessOptions: ParsableArguments {
+  @OptionGroup var homeOptions: HomeOptions
+  @OptionGroup var credentials: CredentialOptions
+
+  func home() throws(CommandFailure) -> DataVaultHome { try homeOptions.home() }
 
   /// Opens and unlocks a vault.
   ///
-  /// - Parameter toChangePassword: whether to accept a password that the policy no longer allows.
-  func open(_ id: VaultID, toChangePassword: Bool = false) async throws -> Vault {
+  /// If an option names a source, the vault opens with that source and no other. Without one, a
+  /// secured vault opens through its session, otherwise the command asks at the terminal. A vault
+  /// that is not secured opens with the publicly known credentials, unless a secured vault is
+  /// required.
+  ///
+  /// - Parameters:
+  ///   - toChangePassword: whether to accept a password that the policy no longer allows.
+  ///   - usesSession: whether a session of `datavault unlock` can replace the password.
+  func open(
+    _ id: VaultID, toChangePassword: Bool = false, usesSession: Bool = true
+  ) async throws -> Vault {
     // Warns before long work starts, such as following a queue.
     defer { MemoryWarning.giveOnce() }
-    let vault = try await Vault.get(id, in: home.store)
+    let vault = try await Vault.get(id, in: home().store)
     if try credentials.requiresSecuredVault(), try await !vault.status().isSecured {
       throw CommandFailure(
         .policy,

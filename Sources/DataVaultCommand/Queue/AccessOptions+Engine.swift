@@ -1,0 +1,97 @@
+internal import DataVault
+internal import MessagingQueue
+internal import VaultedDatabase
+
+/// Starts the engine for a queue command.
+extension AccessOptions {
+  /// Runs `body` on the engine of an existing queue, and always stops the engine.
+  func runEngine<Result>(
+    _ body: (MessagingEngine) async throws -> Result
+  ) async throws -> Result {
+    try await demandDatabase()
+    return try await runOrMakeEngine(body)
+  }
+
+  /// Runs `body` on the engine, and always stops it.
+  ///
+  /// A first start can create the vault and the database.
+  func runOrMakeEngine<Result>(
+    _ body: (MessagingEngine) async throws -> Result
+  ) async throws -> Result {
+    let engine = try await startEngine()
+    let result: Result
+    do {
+      result = try await body(engine)
+    } catch {
+      try? await engine.stop()
+      throw error
+    }
+    try await engine.stop()
+    return result
+  }
+
+  /// Starts the engine.
+  ///
+  /// Where the vault is not secured and no option names a secret, the engine opens or creates the
+  /// vault itself.
+  func startEngine() async throws -> MessagingEngine {
+    let home = try home()
+    var configuration = EngineConfiguration()
+    configuration.requiresSecuredVault = try credentials.requiresSecuredVault()
+    var vault: Vault?
+    if credentials.areGiven {
+      vault = try await self.vault()
+    } else if try await isSecured(home) {
+      vault = try await open(.messaging)
+    }
+    return try await MessagingEngine.start(home, vault: vault, configuration: configuration)
+  }
+
+  /// Runs `body` with the open vault of an existing queue and without an engine, and shows its
+  /// progress.
+  func withVault<Result>(
+    _ progress: String, _ body: (Vault, ProgressLine) async throws -> Result
+  ) async throws -> Result {
+    try await demandDatabase()
+    let vault = try await self.vault()
+    let line = ProgressLine(progress)
+    defer { line.clear() }
+    return try await body(vault, line)
+  }
+
+  private func vault() async throws -> Vault {
+    try await demandVault()
+    return try await open(.messaging)
+  }
+
+  /// Throws if the home has neither a messaging vault nor a database.
+  ///
+  /// Commands that only read must not create a vault in a mistyped home.
+  private func demandDatabase() async throws {
+    let home = try home()
+    let hasVault = try await Vault.exists(.messaging, in: home.store)
+    guard try hasVault || home.hasDatabase() else {
+      throw CommandFailure(
+        .notFound, "no queue found in \(home.path)",
+        hint: "check --home, or create the queue with datavault queue publish")
+    }
+  }
+
+  /// Throws if the home has no messaging vault.
+  ///
+  /// A first start would create a vault under the publicly known password and ignore the given one.
+  private func demandVault() async throws {
+    let home = try home()
+    if try await Vault.exists(.messaging, in: home.store) { return }
+    throw CommandFailure(
+      .notFound, "vault 'messaging' not found in \(home.path)",
+      hint: try home.hasDatabase()
+        ? "a queue exists: restore vaults/messaging.vault from a backup"
+        : "check --home, or create the vault with datavault secure")
+  }
+
+  private func isSecured(_ home: DataVaultHome) async throws -> Bool {
+    guard try await Vault.exists(.messaging, in: home.store) else { return false }
+    return try await Vault.get(.messaging, in: home.store).status().isSecured
+  }
+}
