@@ -28,11 +28,9 @@ enum DatabaseFormat: String, CaseIterable, ExpressibleByArgument {
 
 /// The arguments `FILE NEW-FILE` of the commands that copy.
 struct FileAndNewFile: ParsableArguments {
-  @Argument(help: ArgumentHelp("The database. It is not changed.", valueName: "file"))
-  var file: String
+  @Argument(help: "The database. It is not changed.") var file: String
 
-  @Argument(
-    help: ArgumentHelp("The new database. The file must not exist.", valueName: "new-file"))
+  @Argument(help: "The new database. The file must not exist.")
   var newFile: String
 
   func validate() throws {

@@ -8,7 +8,6 @@ struct CredentialOptions: ParsableArguments {
   @OptionGroup var password: PasswordOptions
 
   @Option(
-    name: .customLong("recovery-code-file"),
     help: ArgumentHelp("Open the vault with a recovery code read from a file.", valueName: "file"))
   var recoveryCodeFile: String?
 

@@ -17,7 +17,6 @@ struct HomeOptions: ParsableArguments {
   var path: String?
 
   @Option(
-    name: .customLong("store"),
     help: ArgumentHelp(
       "Where the vaults are stored: in files of the home, or in the user's Secret Service.",
       valueName: "file|secret-service"))

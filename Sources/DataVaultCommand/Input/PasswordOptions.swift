@@ -5,7 +5,6 @@ internal import VaultCrypto
 /// The options that name the current password and salt.
 struct PasswordOptions: ParsableArguments {
   @Option(
-    name: .customLong("password-file"),
     help: ArgumentHelp(
       "Read the password from a file. A final newline is ignored.", valueName: "file"))
   var passwordFile: String?
@@ -16,14 +15,12 @@ struct PasswordOptions: ParsableArguments {
   var passwordDescriptor: Int32?
 
   @Option(
-    name: .customLong("credential"),
     help: ArgumentHelp(
       "Read the password from a systemd credential in $CREDENTIALS_DIRECTORY.",
       valueName: "name"))
   var credential: String?
 
   @Option(
-    name: .customLong("salt-file"),
     help: ArgumentHelp("Read the salt from a file. Needed if the vault has one.", valueName: "file")
   )
   var saltFile: String?

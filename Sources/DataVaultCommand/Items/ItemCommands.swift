@@ -7,8 +7,7 @@ internal import VaultCrypto
 struct ItemArguments: ParsableArguments {
   @OptionGroup var vault: VaultArgument
 
-  @Argument(help: ArgumentHelp("The item's name: 1 to 255 bytes.", valueName: "name"))
-  var name: String
+  @Argument(help: "The item's name: 1 to 255 bytes.") var name: String
 }
 
 /// The command `datavault get VAULT NAME`.

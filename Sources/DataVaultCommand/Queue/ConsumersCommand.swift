@@ -24,8 +24,7 @@ struct ConsumersListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "List a channel's consumers and their message counts.")
 
-  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
-  var channel: String
+  @Argument(help: "The channel.") var channel: String
 
   @OptionGroup var report: ReportOptions
   @OptionGroup var access: AccessOptions
@@ -109,11 +108,9 @@ struct ConsumersRemoveCommand: AsyncParsableCommand {
 
 /// A channel and the name of one of its consumers.
 struct ConsumerArguments: ParsableArguments {
-  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
-  var channel: String
+  @Argument(help: "The channel.") var channel: String
 
-  @Argument(help: ArgumentHelp("The consumer's name.", valueName: "name"))
-  var name: String
+  @Argument(help: "The consumer's name.") var name: String
 
   func parsed() throws -> (Channel, Consumer) { (try Channel(channel), try Consumer(name)) }
 }

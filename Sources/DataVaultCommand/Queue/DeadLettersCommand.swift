@@ -11,8 +11,7 @@ struct DeadLettersCommand: AsyncParsableCommand {
       then print them with 'queue receive'.
       """)
 
-  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
-  var channel: String
+  @Argument(help: "The channel.") var channel: String
 
   @OptionGroup var consumer: ConsumerOptions
   @OptionGroup var report: ReportOptions
@@ -89,8 +88,7 @@ struct RedriveCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "redrive", abstract: "Return dead letters to their consumer, ready for delivery.")
 
-  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
-  var channel: String
+  @Argument(help: "The channel.") var channel: String
 
   @Argument(help: ArgumentHelp("The dead letters to return. Default: all.", valueName: "timetoken"))
   var timetokens: [TimetokenArgument] = []

@@ -17,8 +17,7 @@ struct QueueExportCommand: AsyncParsableCommand {
       standard output. To move a queue, first stop the programs that publish and receive.
       """)
 
-  @Argument(
-    help: ArgumentHelp("The new file. It must not exist.", valueName: "file"))
+  @Argument(help: "The new file. It must not exist.")
   var file: String?
 
   @Option(
@@ -28,9 +27,7 @@ struct QueueExportCommand: AsyncParsableCommand {
       valueName: "channel"))
   var channels: [String] = []
 
-  @Option(
-    name: .customLong("after"),
-    help: ArgumentHelp("Start with the message after this one.", valueName: "timetoken"))
+  @Option(help: ArgumentHelp("Start with the message after this one.", valueName: "timetoken"))
   var after: TimetokenArgument?
 
   @OptionGroup var report: ReportOptions
@@ -103,7 +100,7 @@ struct QueueImportCommand: AsyncParsableCommand {
       again: it continues. Importing the same file again changes nothing.
       """)
 
-  @Argument(help: ArgumentHelp("A file written by 'queue export'.", valueName: "file"))
+  @Argument(help: "A file written by 'queue export'.")
   var file: String
 
   @OptionGroup var report: ReportOptions

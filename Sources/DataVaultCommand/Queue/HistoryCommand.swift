@@ -16,16 +16,12 @@ struct HistoryCommand: AsyncParsableCommand {
       it printed them.
       """)
 
-  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
-  var channel: String
+  @Argument(help: "The channel.") var channel: String
 
-  @Option(
-    name: .customLong("after"),
-    help: ArgumentHelp("Start with the message after this one.", valueName: "timetoken"))
+  @Option(help: ArgumentHelp("Start with the message after this one.", valueName: "timetoken"))
   var after: TimetokenArgument?
 
   @Option(
-    name: .customLong("limit"),
     help: ArgumentHelp(
       "Print at most this many messages. Default: 10 with --newest, otherwise all.",
       valueName: "n"))

@@ -14,20 +14,17 @@ struct MessageOptions: ParsableArguments {
   var headers: [HeaderArgument] = []
 
   @Option(
-    name: .customLong("ordering-key"),
     help: ArgumentHelp(
       "The ordering key. A consumer gets its messages one at a time, in order.",
       valueName: "key"))
   var orderingKey: String?
 
   @Option(
-    name: .customLong("priority"),
     help: ArgumentHelp(
       "0 to 9. 9 is the most urgent. Not with an ordering key. Default: 4.", valueName: "n"))
   var priority: Int?
 
   @Option(
-    name: .customLong("delay"),
     help: ArgumentHelp(
       "Deliver the message after this time: 500ms, 30s, 5m, 1h, 7d.", valueName: "time"))
   var delay: DurationArgument?
@@ -38,13 +35,10 @@ struct MessageOptions: ParsableArguments {
       "Deliver the message after this date: 2026-11-21T08:15:00Z.", valueName: "date"))
   var date: DateArgument?
 
-  @Option(
-    name: .customLong("time-to-live"),
-    help: ArgumentHelp("Do not deliver the message after this time.", valueName: "time"))
+  @Option(help: ArgumentHelp("Do not deliver the message after this time.", valueName: "time"))
   var timeToLive: DurationArgument?
 
   @Option(
-    name: .customLong("deduplication-id"),
     help: ArgumentHelp(
       "Publish nothing if this id was published in the last hour. For one message.",
       valueName: "id"))

@@ -17,8 +17,7 @@ struct PublishCommand: AsyncParsableCommand {
       message. With --ndjson, a line can override them.
       """)
 
-  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
-  var channel: String
+  @Argument(help: "The channel.") var channel: String
 
   @Flag(
     name: .customLong("ndjson"),

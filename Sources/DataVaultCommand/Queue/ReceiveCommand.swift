@@ -15,8 +15,7 @@ struct ReceiveCommand: AsyncParsableCommand {
       could not write.
       """)
 
-  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
-  var channel: String
+  @Argument(help: "The channel.") var channel: String
 
   @Option(
     name: .customLong("max"),
@@ -24,7 +23,6 @@ struct ReceiveCommand: AsyncParsableCommand {
   var maximumCount: Int?
 
   @Option(
-    name: .customLong("lease"),
     help: ArgumentHelp(
       "How long other receivers do not get the messages: 500ms, 30s, 5m, 1h.", valueName: "time"))
   var lease = DurationArgument.standardLease

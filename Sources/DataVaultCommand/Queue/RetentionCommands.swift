@@ -22,8 +22,7 @@ struct RetentionShowCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show a channel's retention.")
 
-  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
-  var channel: String
+  @Argument(help: "The channel.") var channel: String
 
   @OptionGroup var report: ReportOptions
   @OptionGroup var access: AccessOptions
@@ -80,8 +79,7 @@ struct RetentionSetCommand: AsyncParsableCommand {
       immediately do not apply them.
       """)
 
-  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
-  var channel: String
+  @Argument(help: "The channel.") var channel: String
 
   @OptionGroup var changes: RetentionChanges
   @OptionGroup var access: AccessOptions
@@ -160,12 +158,9 @@ struct PurgeCommand: AsyncParsableCommand {
     commandName: "purge",
     abstract: "Delete a channel's messages, including unreceived ones.")
 
-  @Argument(help: ArgumentHelp("The channel.", valueName: "channel"))
-  var channel: String
+  @Argument(help: "The channel.") var channel: String
 
-  @Option(
-    name: .customLong("before"),
-    help: ArgumentHelp("Keep this message and all later ones.", valueName: "timetoken"))
+  @Option(help: ArgumentHelp("Keep this message and all later ones.", valueName: "timetoken"))
   var before: TimetokenArgument?
 
   @OptionGroup var access: AccessOptions

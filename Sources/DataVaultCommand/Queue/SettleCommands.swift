@@ -40,13 +40,10 @@ struct ReleaseCommand: AsyncParsableCommand {
     commandName: "release", abstract: "Return leased messages to the queue.")
 
   @Option(
-    name: .customLong("delay"),
     help: ArgumentHelp("Deliver them after this time: 500ms, 30s, 5m, 1h.", valueName: "time"))
   var delay: DurationArgument?
 
-  @Option(
-    name: .customLong("reason"),
-    help: ArgumentHelp("The reason, for the attempts of a dead letter.", valueName: "text"))
+  @Option(help: ArgumentHelp("The reason, for the attempts of a dead letter.", valueName: "text"))
   var reason: String?
 
   @OptionGroup var leases: LeaseOptions
@@ -63,7 +60,7 @@ struct RejectCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "reject", abstract: "Turn leased messages into dead letters.")
 
-  @Option(name: .customLong("reason"), help: ArgumentHelp("The reason.", valueName: "text"))
+  @Option(help: ArgumentHelp("The reason.", valueName: "text"))
   var reason: String
 
   @OptionGroup var leases: LeaseOptions
@@ -78,9 +75,7 @@ struct ExtendCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "extend", abstract: "Change how long messages stay leased.")
 
-  @Option(
-    name: .customLong("lease"),
-    help: ArgumentHelp("The new lease from now on: 500ms, 30s, 5m, 1h.", valueName: "time"))
+  @Option(help: ArgumentHelp("The new lease from now on: 500ms, 30s, 5m, 1h.", valueName: "time"))
   var lease = DurationArgument.standardLease
 
   @OptionGroup var leases: LeaseOptions

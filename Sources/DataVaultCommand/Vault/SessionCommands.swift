@@ -58,8 +58,7 @@ struct LockCommand: AsyncParsableCommand {
       opened it with a password keep it open.
       """)
 
-  @Argument(
-    help: ArgumentHelp("The vault whose session to end.", valueName: "vault"))
+  @Argument(help: "The vault whose session to end.")
   var vault: String?
 
   @Flag(help: "End all sessions of this user, in all homes.") var all = false

@@ -72,9 +72,7 @@ struct SlotsAddCommand: AsyncParsableCommand {
       """)
 
   @OptionGroup var vault: VaultArgument
-  @Argument(
-    help: ArgumentHelp(
-      "The slot's name: 1 to 32 characters of a-z, 0-9, - and _.", valueName: "name"))
+  @Argument(help: "The slot's name: 1 to 32 characters of a-z, 0-9, - and _.")
   var name: String
 
   @Flag(name: .customLong("recovery-code"), help: "Create a recovery code and print it.")
@@ -142,9 +140,7 @@ struct SlotsRemoveCommand: AsyncParsableCommand {
       """)
 
   @OptionGroup var vault: VaultArgument
-  @Argument(
-    help: ArgumentHelp(
-      "The slot as 'slots list' shows it, or its name.", valueName: "slot"))
+  @Argument(help: "The slot as 'slots list' shows it, or its name.")
   var slot: String
 
   @OptionGroup var access: AccessOptions

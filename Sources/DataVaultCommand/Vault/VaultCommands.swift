@@ -83,8 +83,7 @@ struct ExportCommand: AsyncParsableCommand {
       """)
 
   @OptionGroup var vault: VaultArgument
-  @Argument(help: ArgumentHelp("The new file. It must not exist.", valueName: "file"))
-  var file: String
+  @Argument(help: "The new file. It must not exist.") var file: String
   @OptionGroup var home: HomeOptions
 
   func run() async throws {
@@ -108,9 +107,7 @@ struct ImportCommand: AsyncParsableCommand {
       vault's id is encrypted together with its contents.
       """)
 
-  @Argument(
-    help: ArgumentHelp(
-      "A file written by 'datavault export', or from vaults/ of a home.", valueName: "file"))
+  @Argument(help: "A file written by 'datavault export', or from vaults/ of a home.")
   var file: String
   @Option(
     name: .customLong("as"),
