@@ -91,7 +91,7 @@ struct RedriveCommand: AsyncParsableCommand {
   @Argument(help: "The channel.") var channel: String
 
   @Argument(help: ArgumentHelp("The dead letters to return. Default: all.", valueName: "timetoken"))
-  var timetokens: [TimetokenArgument] = []
+  var timetokens: [Timetoken] = []
 
   @OptionGroup var consumer: ConsumerOptions
   @OptionGroup var access: AccessOptions
@@ -99,7 +99,7 @@ struct RedriveCommand: AsyncParsableCommand {
   func run() async throws {
     let channel = try Channel(channel)
     let consumer = try consumer.consumer()
-    let chosen = timetokens.isEmpty ? nil : timetokens.map(\.timetoken)
+    let chosen = timetokens.isEmpty ? nil : timetokens
     let count = try await access.runEngine {
       try await $0.redrive(chosen, of: channel, for: consumer)
     }

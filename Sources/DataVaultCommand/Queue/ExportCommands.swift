@@ -28,7 +28,7 @@ struct QueueExportCommand: AsyncParsableCommand {
   var channels: [String] = []
 
   @Option(help: ArgumentHelp("Start with the message after this one.", valueName: "timetoken"))
-  var after: TimetokenArgument?
+  var after: Timetoken?
 
   @OptionGroup var report: ReportOptions
   @OptionGroup var access: AccessOptions
@@ -46,7 +46,7 @@ struct QueueExportCommand: AsyncParsableCommand {
   func run() async throws {
     let chosen = try Set(channels.map { name throws(EngineError) in try Channel(name) })
     let selection = MessageSelection(
-      channels: chosen.isEmpty ? nil : chosen, after: after?.timetoken)
+      channels: chosen.isEmpty ? nil : chosen, after: after)
     let line = ProgressLine("exporting")
     defer { line.clear() }
     let result = try await access.runEngine { engine in

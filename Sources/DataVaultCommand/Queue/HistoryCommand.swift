@@ -19,7 +19,7 @@ struct HistoryCommand: AsyncParsableCommand {
   @Argument(help: "The channel.") var channel: String
 
   @Option(help: ArgumentHelp("Start with the message after this one.", valueName: "timetoken"))
-  var after: TimetokenArgument?
+  var after: Timetoken?
 
   @Option(
     help: ArgumentHelp(
@@ -56,7 +56,7 @@ struct HistoryCommand: AsyncParsableCommand {
     try await access.runEngine { engine in
       var reading = HistoryReading(
         engine: engine, channel: channel, format: isNDJSON ? .ndjson : .lines,
-        cursor: after?.timetoken)
+        cursor: after)
       if follows {
         try await reading.follow(newestCount: isNewest ? limit ?? 10 : nil)
       } else if isNewest {

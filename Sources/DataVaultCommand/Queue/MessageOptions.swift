@@ -1,6 +1,6 @@
-internal import ArgumentParser
+public import ArgumentParser
 internal import Foundation
-internal import MessagingQueue
+public import MessagingQueue
 
 /// The options of `queue publish` that set the members of each message.
 ///
@@ -129,24 +129,6 @@ enum MessageFormat {
   }
 }
 
-/// A timetoken on the command line.
-struct TimetokenArgument: ExpressibleByArgument {
-  let timetoken: Timetoken
+extension Timetoken: ExpressibleByArgument {}
 
-  init?(argument: String) {
-    guard let timetoken = Timetoken(argument) else { return nil }
-    self.timetoken = timetoken
-  }
-}
-
-/// A lease token on the command line.
-///
-/// It identifies one delivery and contains no message data.
-struct LeaseTokenArgument: ExpressibleByArgument {
-  let token: LeaseToken
-
-  init?(argument: String) {
-    guard let token = LeaseToken(argument) else { return nil }
-    self.token = token
-  }
-}
+extension LeaseToken: ExpressibleByArgument {}

@@ -161,14 +161,14 @@ struct PurgeCommand: AsyncParsableCommand {
   @Argument(help: "The channel.") var channel: String
 
   @Option(help: ArgumentHelp("Keep this message and all later ones.", valueName: "timetoken"))
-  var before: TimetokenArgument?
+  var before: Timetoken?
 
   @OptionGroup var access: AccessOptions
 
   func run() async throws {
     let channel = try Channel(channel)
     let count = try await access.runEngine {
-      try await $0.purge(channel, before: before?.timetoken)
+      try await $0.purge(channel, before: before)
     }
     try confirm("deleted \(count) messages")
   }

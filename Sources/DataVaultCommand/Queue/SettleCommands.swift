@@ -6,14 +6,14 @@ struct LeaseOptions: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
       "The lease tokens that 'queue receive --no-ack --ndjson' printed.", valueName: "token"))
-  var tokens: [LeaseTokenArgument]
+  var tokens: [LeaseToken]
 
   @OptionGroup var access: AccessOptions
 
   func settle(
     _ operation: (MessagingEngine, [LeaseToken]) async throws -> Void
   ) async throws {
-    try await access.runEngine { try await operation($0, tokens.map(\.token)) }
+    try await access.runEngine { try await operation($0, tokens) }
   }
 }
 
