@@ -157,18 +157,18 @@ struct SalvageOutput: Encodable {
   }
 
   var text: String {
-    var table = Table(header: ["TABLE", "ROWS", "LOST PAGES", "LOST ROWS"])
-    for entry in findings.tables {
+    var rows = findings.tables.map { entry in
       let isWhole = entry.rowsLostAtLeast == 0 && entry.lostRanges.isEmpty
-      table.append([
+      return [
         entry.name, "\(entry.rowsCopied)", "\(entry.pagesLost)",
         isWhole ? "0" : Self.least(entry.rowsLostAtLeast) + Self.list(entry.lostRanges),
-      ])
+      ]
     }
     if let name = findings.lostAndFoundName {
-      table.append([name, "\(findings.lostAndFoundRowCount)", "-", "of unknown tables"])
+      rows.append([name, "\(findings.lostAndFoundRowCount)", "-", "of unknown tables"])
     }
-    return table.text + remarks.map { "\($0)\n" }.joined()
+    return table(["TABLE", "ROWS", "LOST PAGES", "LOST ROWS"], rows)
+      + remarks.map { "\($0)\n" }.joined()
   }
 
   private var remarks: [String] {

@@ -42,30 +42,15 @@ extension Unicode.Scalar {
 /// A table for people: a header line, then rows, padded to common widths.
 ///
 /// Each cell stays on its line.
-struct Table {
-  private var rows: [[String]]
-
-  init(header: [String]) {
-    rows = [header]
-  }
-
-  mutating func append(_ row: [String]) {
-    rows.append(row.map(\.onOneLine))
-  }
-
-  var text: String {
-    let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
-    return rows.map { row in
-      var line = ""
-      for (column, cell) in row.enumerated() {
-        line += cell
-        if column < row.count - 1 {
-          line += String(repeating: " ", count: widths[column] - cell.count + 2)
-        }
-      }
-      return line + "\n"
-    }.joined()
-  }
+func table(_ header: [String], _ rows: [[String]]) -> String {
+  let rows = [header] + rows.map { $0.map(\.onOneLine) }
+  let widths = header.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+  return rows.map { row in
+    let padded = zip(row, widths).dropLast().map { cell, width in
+      cell + String(repeating: " ", count: width - cell.count + 2)
+    }
+    return padded.joined() + (row.last ?? "") + "\n"
+  }.joined()
 }
 
 /// The option `--json` of every command that reports: one JSON object on one line.

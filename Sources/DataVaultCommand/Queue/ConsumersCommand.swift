@@ -34,12 +34,9 @@ struct ConsumersListCommand: AsyncParsableCommand {
     let statistics = try await access.runEngine { try await $0.statistics(of: channel) }
     let consumers = (statistics?.consumers ?? []).map(ConsumerReport.init)
     try report.print(ConsumersReport(channel: channel.name, consumers: consumers)) {
-      var table = Table(header: ["CONSUMER", "ATTEMPTS"] + ConsumerReport.header)
-      for consumer in consumers {
-        table.append(
-          [consumer.consumer, consumer.maximumAttempts.map { "\($0)" } ?? "any"] + consumer.cells)
-      }
-      return table.text
+      table(
+        ["CONSUMER", "ATTEMPTS"] + ConsumerReport.header,
+        consumers.map { [$0.consumer, $0.maximumAttempts.map(String.init) ?? "any"] + $0.cells })
     }
   }
 }

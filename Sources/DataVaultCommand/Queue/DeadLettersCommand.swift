@@ -29,18 +29,13 @@ struct DeadLettersCommand: AsyncParsableCommand {
         letters += page
       }
     }
-    try report.print(DeadLettersReport(channel, consumer, letters)) { Self.text(letters) }
-  }
-
-  private static func text(_ letters: [DeadLetter]) -> String {
-    var table = Table(header: ["TIMETOKEN", "BYTES", "ATTEMPTS", "REASON"])
-    for letter in letters {
-      table.append([
-        "\(letter.timetoken)", "\(letter.payload.count)", "\(letter.attemptCount)",
-        letter.reason.onOneLine,
-      ])
+    try report.print(DeadLettersReport(channel, consumer, letters)) {
+      table(
+        ["TIMETOKEN", "BYTES", "ATTEMPTS", "REASON"],
+        letters.map {
+          ["\($0.timetoken)", "\($0.payload.count)", "\($0.attemptCount)", $0.reason]
+        })
     }
-    return table.text
   }
 }
 

@@ -150,14 +150,12 @@ struct QueueSalvageReport: Encodable {
     guard let pages, let messages else {
       return "completed an interrupted salvage\n" + end
     }
-    var table = Table(header: ["CHANNEL", "MESSAGES", "LOST"])
-    for channel in messages.channels {
-      table.append([
-        channel.channel, "\(channel.messageCount)",
-        channel.lostMessageCount.map(String.init) ?? "unknown",
-      ])
-    }
-    return pages.text + (anchor?.line ?? "") + table.text
+    let channels = table(
+      ["CHANNEL", "MESSAGES", "LOST"],
+      messages.channels.map {
+        [$0.channel, "\($0.messageCount)", $0.lostMessageCount.map(String.init) ?? "unknown"]
+      })
+    return pages.text + (anchor?.line ?? "") + channels
       + Self.remarks(messages).map { "\($0)\n" }.joined() + end
   }
 

@@ -11,19 +11,16 @@ struct ChannelsCommand: AsyncParsableCommand {
 
   func run() async throws {
     let channels = try await access.runEngine { try await $0.channels() }
-    try report.print(ChannelsReport(channels)) { Self.text(channels) }
-  }
-
-  private static func text(_ channels: [ChannelSummary]) -> String {
-    var table = Table(header: ["CHANNEL", "MESSAGES", "BYTES", "OLDEST", "NEWEST"])
-    for channel in channels {
-      table.append([
-        channel.channel.name, "\(channel.messageCount)", "\(channel.byteCount)",
-        channel.oldest?.description ?? "-",
-        channel.newest?.description ?? "-",
-      ])
+    try report.print(ChannelsReport(channels)) {
+      table(
+        ["CHANNEL", "MESSAGES", "BYTES", "OLDEST", "NEWEST"],
+        channels.map {
+          [
+            $0.channel.name, "\($0.messageCount)", "\($0.byteCount)",
+            $0.oldest?.description ?? "-", $0.newest?.description ?? "-",
+          ]
+        })
     }
-    return table.text
   }
 }
 
@@ -61,22 +58,21 @@ struct StatsCommand: AsyncParsableCommand {
 
   func run() async throws {
     let statistics = try await access.runEngine { try await $0.statistics() }
-    try report.print(QueueReport(statistics)) { Self.text(statistics) }
+    try report.print(QueueReport(statistics)) {
+      table(
+        ["CHANNEL", "MESSAGES", "CONSUMER"] + ConsumerReport.header,
+        statistics.channels.flatMap(Self.rows))
+    }
   }
 
-  private static func text(_ statistics: EngineStatistics) -> String {
-    var table = Table(header: ["CHANNEL", "MESSAGES", "CONSUMER"] + ConsumerReport.header)
-    for channel in statistics.channels {
-      let start = [channel.channel.name, "\(channel.messageCount)"]
-      if channel.consumers.isEmpty {
-        let age = channel.oldestAge.map { "\($0.components.seconds)s" } ?? "-"
-        table.append(start + ["-", "\(channel.messageCount)", "0", "0", "0", "0", age])
-      }
-      for consumer in channel.consumers.map(ConsumerReport.init) {
-        table.append(start + [consumer.consumer] + consumer.cells)
-      }
+  /// The rows of a channel: one for each consumer, or one without a consumer.
+  private static func rows(_ channel: EngineStatistics.ChannelStatistics) -> [[String]] {
+    let start = [channel.channel.name, "\(channel.messageCount)"]
+    if channel.consumers.isEmpty {
+      let age = channel.oldestAge.map { "\($0.components.seconds)s" } ?? "-"
+      return [start + ["-", "\(channel.messageCount)", "0", "0", "0", "0", age]]
     }
-    return table.text
+    return channel.consumers.map(ConsumerReport.init).map { start + [$0.consumer] + $0.cells }
   }
 }
 

@@ -25,11 +25,9 @@ struct SlotsListCommand: AsyncParsableCommand {
     let vault = try await Vault.get(vault.id(), in: home.home().store)
     let slots = try await vault.status().slots
     try report.print(SlotsReport(vault.id, slots)) {
-      var table = Table(header: ["SLOT", "ITERATIONS"])
-      for slot in slots {
-        table.append([slot.identifier, slot.iterationCount.map(String.init) ?? "-"])
-      }
-      return table.text
+      table(
+        ["SLOT", "ITERATIONS"],
+        slots.map { [$0.identifier, $0.iterationCount.map(String.init) ?? "-"] })
     }
   }
 }
