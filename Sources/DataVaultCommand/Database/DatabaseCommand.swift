@@ -61,14 +61,14 @@ struct DatabaseExportCommand: AsyncParsableCommand {
 
   @OptionGroup var files: FileAndNewFile
   @Option(help: "The format of the new file.") var format: DatabaseFormat
-  @OptionGroup var newKeyOptions: NewKeyOptions
+  @OptionGroup var newKeyOptions: KeyOptions<NewDatabase>
   @OptionGroup var access: DatabaseAccess
 
   func validate() throws { try access.checkDescriptors(with: newKeyOptions) }
 
   func run() async throws {
-    let source = try await access.file(.sealed, at: files.source, key: access.keyOptions.choice)
-    let target = try await access.file(format, at: files.target, key: newKeyOptions.choice)
+    let source = try await access.file(.sealed, at: files.source, key: access.keyOptions)
+    let target = try await access.file(format, at: files.target, key: newKeyOptions)
     try ProgressLine.during("exporting") { progress in
       try SealedDatabase.copy(from: source, to: target, progress: progress)
     }
@@ -90,14 +90,14 @@ struct DatabaseImportCommand: AsyncParsableCommand {
 
   @OptionGroup var files: FileAndNewFile
   @Option(help: "The format of the old file.") var format: DatabaseFormat
-  @OptionGroup var newKeyOptions: NewKeyOptions
+  @OptionGroup var newKeyOptions: KeyOptions<NewDatabase>
   @OptionGroup var access: DatabaseAccess
 
   func validate() throws { try access.checkDescriptors(with: newKeyOptions) }
 
   func run() async throws {
-    let source = try await access.file(format, at: files.source, key: access.keyOptions.choice)
-    let target = try await access.file(.sealed, at: files.target, key: newKeyOptions.choice)
+    let source = try await access.file(format, at: files.source, key: access.keyOptions)
+    let target = try await access.file(.sealed, at: files.target, key: newKeyOptions)
     try ProgressLine.during("importing") { progress in
       try SealedDatabase.copy(from: source, to: target, progress: progress)
     }

@@ -61,7 +61,7 @@ struct DatabaseSalvageCommand: AsyncParsableCommand {
       """)
 
   @OptionGroup var files: FileAndNewFile
-  @OptionGroup var newKeyOptions: NewKeyOptions
+  @OptionGroup var newKeyOptions: KeyOptions<NewDatabase>
   @OptionGroup var report: ReportOptions
   @OptionGroup var access: DatabaseAccess
 
@@ -70,7 +70,7 @@ struct DatabaseSalvageCommand: AsyncParsableCommand {
   func run() async throws {
     let key = try await access.key()
     let newKey =
-      if let place = newKeyOptions.choice.place { try await access.read(place) } else { key.copy() }
+      newKeyOptions.isGiven ? try await newKeyOptions.readKey(access.options) : key.copy()
     let salvage = try ProgressLine.during("copying") { progress in
       try SealedDatabase.salvage(
         from: files.source, key: key, to: files.target, newKey: newKey, progress: progress)
@@ -81,54 +81,6 @@ struct DatabaseSalvageCommand: AsyncParsableCommand {
       throw CommandFailure(
         .badData, "not everything in \(files.file) could be copied",
         hint: "the intact rows are in \(files.newFile)")
-    }
-  }
-}
-
-/// The options that name the key of a database file, and what opens the vault that stores it.
-struct DatabaseAccess: ParsableArguments {
-  @OptionGroup var keyOptions: KeyOptions
-  @OptionGroup var access: AccessOptions
-
-  func validate() throws {
-    try DescriptorRules.check(keyOptions.choice.descriptors + access.credentials.descriptors)
-  }
-
-  /// Refuses a descriptor that is given for more than one secret.
-  func checkDescriptors(with newKey: NewKeyOptions) throws {
-    try DescriptorRules.check(
-      keyOptions.choice.descriptors + newKey.choice.descriptors
-        + access.credentials.descriptors)
-  }
-
-  /// Reads the key that an option names.
-  func key() async throws -> SecretBytes {
-    try await read(keyOptions.choice.demand())
-  }
-
-  /// Reads a sealed database's key.
-  ///
-  /// Where the key is an item, it opens a vault of this home.
-  func read(_ place: KeyLocation) async throws -> SecretBytes {
-    try await place.readKey(access)
-  }
-
-  /// A database file of this format, with the key that an option names for it.
-  func file(
-    _ format: DatabaseFormat, at path: FilePath, key: KeyChoice
-  ) async throws -> DatabaseFile {
-    switch format {
-    case .sealed:
-      return .sealed(path, key: try await read(key.demand()))
-    case .sqlcipher4:
-      let passphrase = try await key.demand().readPassphrase(access)
-      return .sqlcipher4(path, key: try SQLCipherKey(passphrase))
-    case .plain:
-      guard key.place == nil else {
-        throw CommandFailure(
-          .usage, "a plain database has no key", hint: "omit the --\(key.prefix)key- options")
-      }
-      return .plain(path)
     }
   }
 }

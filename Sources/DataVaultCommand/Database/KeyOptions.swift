@@ -1,132 +1,131 @@
 internal import ArgumentParser
 internal import DataVault
+internal import SealedSQLite
 internal import SealedVFS
 internal import SystemPackage
 internal import VaultCrypto
 
-/// The options that name the key of an existing database file.
-struct KeyOptions: ParsableArguments {
-  @Option(
-    name: .customLong("key-file"),
-    help: ArgumentHelp("Read the key from a file.", valueName: "file"))
-  var file: String?
-
-  @Option(
-    name: .customLong("key-fd"),
-    help: ArgumentHelp("Read the key from a file descriptor.", valueName: "n"))
-  var descriptor: Int32?
-
-  @Option(
-    name: .customLong("key-item"),
-    help: ArgumentHelp("Read the key from an item of a vault.", valueName: "vault/name"))
-  var item: String?
-
-  var choice: KeyChoice {
-    KeyChoice(prefix: "", file: file, descriptor: descriptor, item: item)
-  }
-
-  func validate() throws { try choice.validate() }
+/// A database file whose key options name.
+protocol KeyedDatabase {
+  /// The prefix of the names `key-file`, `key-fd` and `key-item`.
+  static var optionPrefix: String { get }
+  /// The file, as an error names it.
+  static var name: String { get }
+  /// Its key, as the help names it.
+  static var keyName: String { get }
 }
 
-/// The options that name the key of a new database file.
-struct NewKeyOptions: ParsableArguments {
-  @Option(
-    name: .customLong("new-key-file"),
-    help: ArgumentHelp("Read the new file's key from a file.", valueName: "file"))
-  var file: String?
-
-  @Option(
-    name: .customLong("new-key-fd"),
-    help: ArgumentHelp("Read the new file's key from a file descriptor.", valueName: "n"))
-  var descriptor: Int32?
-
-  @Option(
-    name: .customLong("new-key-item"),
-    help: ArgumentHelp("Read the new file's key from an item of a vault.", valueName: "vault/name"))
-  var item: String?
-
-  var choice: KeyChoice {
-    KeyChoice(prefix: "new-", file: file, descriptor: descriptor, item: item)
-  }
-
-  func validate() throws { try choice.validate() }
+enum ExistingDatabase: KeyedDatabase {
+  static let optionPrefix = ""
+  static let name = "the database"
+  static let keyName = "the key"
 }
 
-/// The location of one key, as the options name it.
+enum NewDatabase: KeyedDatabase {
+  static let optionPrefix = "new-"
+  static let name = "the new database"
+  static let keyName = "the new file's key"
+}
+
+/// The options that name the key of a database file.
 ///
-/// At most one of the three is set.
-struct KeyChoice {
-  /// The prefix of the names `key-file`, `key-fd` and `key-item`: empty or `new-`.
-  let prefix: String
-  let file: String?
-  let descriptor: Int32?
-  let item: String?
+/// At most one of the three is set. The terminal is no source: 32 bytes are too many to type.
+struct KeyOptions<Database: KeyedDatabase>: ParsableArguments {
+  @Option(
+    name: .customLong("\(Database.optionPrefix)key-file"),
+    help: ArgumentHelp("Read \(Database.keyName) from a file.", valueName: "file"))
+  var file: String?
+
+  @Option(
+    name: .customLong("\(Database.optionPrefix)key-fd"),
+    help: ArgumentHelp("Read \(Database.keyName) from a file descriptor.", valueName: "n"))
+  var descriptor: Int32?
+
+  @Option(
+    name: .customLong("\(Database.optionPrefix)key-item"),
+    help: ArgumentHelp(
+      "Read \(Database.keyName) from an item of a vault.", valueName: "vault/name"))
+  var item: String?
+
+  var isGiven: Bool { file != nil || descriptor != nil || item != nil }
 
   var descriptors: [Int32] { [descriptor].compactMap { $0 } }
 
   func validate() throws {
-    guard [file, descriptor.map(String.init), item].count(where: { $0 != nil }) <= 1 else {
-      throw ValidationError(
-        "give only one of --\(prefix)key-file, --\(prefix)key-fd and --\(prefix)key-item")
+    guard [file != nil, descriptor != nil, item != nil].count(where: { $0 }) <= 1 else {
+      let option = "--\(Database.optionPrefix)key"
+      throw ValidationError("give only one of \(option)-file, \(option)-fd and \(option)-item")
     }
     try DescriptorRules.check(descriptors)
   }
-
-  var place: KeyLocation? {
-    if let file { return .file(file) }
-    if let descriptor { return .descriptor(descriptor) }
-    return item.map(KeyLocation.item)
-  }
-
-  /// The location, or an error if no option names one.
-  func demand() throws(CommandFailure) -> KeyLocation {
-    guard let place else {
-      throw CommandFailure(
-        .notPermitted,
-        prefix.isEmpty ? "the database needs a key" : "the new database needs a key",
-        hint: "give --\(prefix)key-file FILE, --\(prefix)key-fd N or "
-          + "--\(prefix)key-item VAULT/NAME")
-    }
-    return place
-  }
-}
-
-/// The location of a database file's key.
-///
-/// The terminal is not one: 32 bytes are too many to type.
-enum KeyLocation {
-  case file(String)
-  case descriptor(Int32)
-  /// An item of a vault, written `VAULT/NAME`.
-  case item(String)
 
   /// Reads the 32 bytes of a sealed database's key.
   ///
   /// - Parameter access: opens the vault if the key is an item.
   func readKey(_ access: AccessOptions) async throws -> SecretBytes {
-    switch self {
-    case .file(let path): try KeySource.file(FilePath(path)).read()
-    case .descriptor(let number): try KeySource.descriptor(number).read()
-    case .item(let text): try await readItem(text, access)
-    }
+    if let file { return try KeySource.file(FilePath(file)).read() }
+    if let descriptor { return try KeySource.descriptor(descriptor).read() }
+    return try await readItem(access)
   }
 
   /// Reads a passphrase, without the final newline of a file.
   func readPassphrase(_ access: AccessOptions) async throws -> SecretBytes {
-    switch self {
-    case .file(let path): try SecretSource.file(path).read()
-    case .descriptor(let number): try SecretSource.descriptor(number).read()
-    case .item(let text): try await readItem(text, access)
-    }
+    if let file { return try SecretSource.file(file).read() }
+    if let descriptor { return try SecretSource.descriptor(descriptor).read() }
+    return try await readItem(access)
   }
 
-  private func readItem(_ text: String, _ access: AccessOptions) async throws -> SecretBytes {
-    let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+  private func readItem(_ access: AccessOptions) async throws -> SecretBytes {
+    guard let item else {
+      let option = "--\(Database.optionPrefix)key"
+      throw CommandFailure(
+        .notPermitted, "\(Database.name) needs a key",
+        hint: "give \(option)-file FILE, \(option)-fd N or \(option)-item VAULT/NAME")
+    }
+    let parts = item.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2 else {
       throw CommandFailure(
-        .usage, "'\(text)' does not name an item", hint: "write VAULT/NAME")
+        .usage, "'\(item)' does not name an item", hint: "write VAULT/NAME")
     }
     let vault = try await access.open(VaultID(String(parts[0])))
     return try await vault.item(String(parts[1])).bytes.copy()
+  }
+}
+
+/// The options that name the key of a database file, and what opens the vault that stores it.
+struct DatabaseAccess: ParsableArguments {
+  @OptionGroup var keyOptions: KeyOptions<ExistingDatabase>
+  @OptionGroup var options: AccessOptions
+
+  func validate() throws {
+    try DescriptorRules.check(keyOptions.descriptors + options.credentials.descriptors)
+  }
+
+  /// Refuses a descriptor that is given for more than one secret.
+  func checkDescriptors(with newKey: KeyOptions<NewDatabase>) throws {
+    try DescriptorRules.check(
+      keyOptions.descriptors + newKey.descriptors + options.credentials.descriptors)
+  }
+
+  /// Reads the key that an option names.
+  func key() async throws -> SecretBytes { try await keyOptions.readKey(options) }
+
+  /// A database file of this format, with the key that an option names for it.
+  func file<Database>(
+    _ format: DatabaseFormat, at path: FilePath, key: KeyOptions<Database>
+  ) async throws -> DatabaseFile {
+    switch format {
+    case .sealed:
+      return .sealed(path, key: try await key.readKey(options))
+    case .sqlcipher4:
+      return .sqlcipher4(path, key: try SQLCipherKey(await key.readPassphrase(options)))
+    case .plain:
+      guard !key.isGiven else {
+        throw CommandFailure(
+          .usage, "a plain database has no key",
+          hint: "omit the --\(Database.optionPrefix)key- options")
+      }
+      return .plain(path)
+    }
   }
 }
