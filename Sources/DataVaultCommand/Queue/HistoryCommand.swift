@@ -80,15 +80,6 @@ struct HistoryReading {
   /// The last printed message, or the message after which to start.
   private(set) var cursor: Timetoken?
 
-  init(
-    engine: MessagingEngine, channel: Channel, format: MessageFormat, cursor: Timetoken?
-  ) {
-    self.engine = engine
-    self.channel = channel
-    self.format = format
-    self.cursor = cursor
-  }
-
   /// Prints at most `limit` messages after the cursor.
   mutating func print(_ limit: Int) async throws {
     var remaining = limit
@@ -138,7 +129,8 @@ struct HistoryReading {
     var bytes: [UInt8] = []
     var failure: CommandFailure?
     for message in messages {
-      guard let line = format.line(for: message) else {
+      guard let line = format.line(for: message, availabilityTicks: message.availabilityTicks)
+      else {
         failure = CommandFailure(
           .badData,
           "message \(message.timetoken) contains a newline and cannot be printed as a line",

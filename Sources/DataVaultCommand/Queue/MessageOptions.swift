@@ -78,57 +78,6 @@ struct HeaderArgument: ExpressibleByArgument {
   }
 }
 
-/// The format of messages in a stream: each message is a line, or a JSON object on a line.
-enum MessageFormat {
-  case lines
-  case ndjson
-
-  /// The maximum length of a message's line, in bytes.
-  ///
-  /// JSON writes a byte with at most six. The names beside payload and headers have at most 255
-  /// bytes.
-  func maximumLineByteCount(_ configuration: EngineConfiguration) -> Int {
-    switch self {
-    case .lines: configuration.maximumPayloadByteCount
-    case .ndjson:
-      6 * (configuration.maximumPayloadByteCount + configuration.maximumHeaderByteCount) + 16_384
-    }
-  }
-
-  /// Reads the message of a line; nil for a line without a message.
-  ///
-  /// Members that the line does not have come from `prototype`.
-  func message(
-    of line: [UInt8], like prototype: Message, number: Int
-  ) throws(CommandFailure) -> Message? {
-    switch self {
-    case .lines:
-      var message = prototype
-      message.payload = line
-      return message
-    case .ndjson:
-      return try NDJSONMessage.message(of: line, like: prototype, number: number)
-    }
-  }
-
-  /// The line for a delivery, newline included; nil if the format cannot represent its payload.
-  func line(for delivery: Delivery, withToken: Bool) -> [UInt8]? {
-    switch self {
-    case .lines: delivery.payload.contains(0x0A) ? nil : delivery.payload + [0x0A]
-    case .ndjson: NDJSONMessage(delivery, withToken: withToken).line
-    }
-  }
-
-  /// The line for a message of the log, newline included; nil if the format cannot represent its
-  /// payload.
-  func line(for message: LogMessage) -> [UInt8]? {
-    switch self {
-    case .lines: message.payload.contains(0x0A) ? nil : message.payload + [0x0A]
-    case .ndjson: NDJSONMessage(message).line
-    }
-  }
-}
-
 extension Timetoken: ExpressibleByArgument {}
 
 extension LeaseToken: ExpressibleByArgument {}

@@ -148,7 +148,9 @@ struct OutputPage {
   /// Formats deliveries up to the first that the format cannot represent.
   init(_ deliveries: [Delivery], format: MessageFormat, withTokens: Bool) {
     for delivery in deliveries {
-      guard let line = format.line(for: delivery, withToken: withTokens) else { return }
+      let token = withTokens ? delivery.token : nil
+      guard let line = format.line(for: delivery, attempt: delivery.attempt, token: token)
+      else { return }
       bytes += line
       ends.append(bytes.count)
     }
