@@ -11,8 +11,7 @@ enum Arguments {
       guard let argument = unsafe CommandLine.unsafeArgv[index] else { return }
       guard unsafe String(validatingCString: argument) != nil else {
         throw CommandFailure(
-          .usage, "argument \(index) is not UTF-8",
-          hint: "run 'datavault help' to list the commands")
+          .usage, "argument \(index) is not UTF-8", hint: listHint)
       }
     }
   }
@@ -62,48 +61,45 @@ enum Arguments {
     }
   }
 
+  private static let listHint = "run 'datavault help' to list the commands"
+
   /// The hint at the help of the command that the arguments begin with.
   static func helpHint(for arguments: [String]) -> String {
-    var (command, names): (any ParsableCommand.Type, [String]) = (Program.self, [])
-    while names.count < arguments.count,
-      let next = command.configuration.subcommands.first(where: {
-        $0.configuration.commandName == arguments[names.count]
-      })
-    {
-      command = next
-      names.append(arguments[names.count])
-    }
-    return names.isEmpty
-      ? "run 'datavault help' to list the commands"
-      : "run 'datavault help \(names.joined(separator: " "))'"
+    let names = arguments.prefix(command(of: arguments).nameCount)
+    return names.isEmpty ? listHint : "run 'datavault help \(names.joined(separator: " "))'"
   }
 
   /// The failure for an argument that stands where a command must, and names none.
   static func unknownCommand(in arguments: [String]) -> CommandFailure? {
+    let (nameCount, command) = command(of: arguments)
+    let names = command.configuration.subcommands.compactMap { $0.configuration.commandName }
+    guard let argument = arguments.dropFirst(nameCount).first, !names.isEmpty,
+      !argument.hasPrefix("-"), argument != "help"
+    else { return nil }
+    return CommandFailure(
+      .usage, "unknown command '\(argument.onOneLine)'", hint: hint(for: argument, among: names))
+  }
+
+  /// The command that the arguments begin with, and how many of them name it.
+  private static func command(
+    of arguments: [String]
+  ) -> (nameCount: Int, command: any ParsableCommand.Type) {
     var command: any ParsableCommand.Type = Program.self
-    for argument in arguments {
+    for (index, argument) in arguments.enumerated() {
       let subcommands = command.configuration.subcommands
-      if let next = subcommands.first(where: { $0.configuration.commandName == argument }) {
-        command = next
-      } else if subcommands.isEmpty || argument.hasPrefix("-") || argument == "help" {
-        return nil
-      } else {
-        let names = subcommands.compactMap { $0.configuration.commandName }
-        return CommandFailure(
-          .usage, "unknown command '\(argument.onOneLine)'", hint: hint(for: argument, among: names)
-        )
-      }
+      guard let next = subcommands.first(where: { $0.configuration.commandName == argument })
+      else { return (index, command) }
+      command = next
     }
-    return nil
+    return (arguments.count, command)
   }
 
   private static func hint(for argument: String, among names: [String]) -> String {
-    let all = "run 'datavault help' to list the commands"
     let near = names.map { (name: $0, distance: distance($0, argument)) }
       .filter { $0.distance <= max(2, argument.count / 3) || $0.name.hasPrefix(argument) }
       .sorted { ($0.distance, $0.name) < ($1.distance, $1.name) }
       .prefix(3).map { "'\($0.name)'" }
-    return near.isEmpty ? all : "did you mean \(near.joined(separator: " or "))? \(all)"
+    return near.isEmpty ? listHint : "did you mean \(near.joined(separator: " or "))? \(listHint)"
   }
 
   /// The Levenshtein distance: how many characters to insert, delete or replace.
