@@ -30,7 +30,7 @@ struct QueueVerifyCommand: AsyncParsableCommand {
         home, vault: vault, checksContents: !quick, progress: { line.show($0) })
     }
     let findings = QueueVerificationReport(file: home.databasePath.string, verification)
-    try report.print(findings) { findings.text }
+    try report.print(findings) { findings.text(isRolledBack: verification.isRolledBack) }
     guard !verification.isRolledBack else {
       throw CommandFailure(
         .badData, "the queue in \(home.path) is an older copy, or has lost its last commits",
@@ -54,21 +54,15 @@ struct QueueVerificationReport: Encodable {
   let pages: VerificationOutput
   let anchor: AnchorReport
   let messages: MessageVerification?
-  private let isRolledBack: Bool
-
-  private enum CodingKeys: CodingKey {
-    case isClean, pages, anchor, messages
-  }
 
   init(file: String, _ verification: QueueVerification) {
     isClean = verification.isClean
     pages = VerificationOutput(file: file, verification.pages)
     anchor = AnchorReport(verification.anchor)
     messages = verification.messages
-    isRolledBack = verification.isRolledBack
   }
 
-  var text: String {
+  func text(isRolledBack: Bool) -> String {
     let head = (isRolledBack ? pages.text(verdict: "rolled back") : pages.text) + anchor.line
     guard let messages else {
       return head + "messages   not checked, because of the damaged pages\n"
@@ -160,25 +154,16 @@ struct QueueSalvageReport: Encodable {
   }
 
   private static func remarks(_ messages: MessageRepairReport) -> [String] {
-    var remarks: [String] = []
-    if messages.unreadableMessageCount > 0 {
-      remarks.append(
-        "\(messages.unreadableMessageCount) unreadable messages were omitted")
-    }
-    if messages.orphanedRowCount > 0 {
-      remarks.append(
-        "\(messages.orphanedRowCount) rows that referred to lost rows were omitted")
-    }
-    if messages.redeliveredCount > 0 {
-      remarks.append(
-        "\(messages.redeliveredCount) messages can be delivered again: their delivery state is lost"
-      )
-    }
-    if messages.correctedRowCount > 0 {
-      remarks.append(
-        "\(messages.correctedRowCount) rows had values that no engine writes, and were corrected or left out"
-      )
-    }
+    let counts = [
+      (messages.unreadableMessageCount, "unreadable messages were omitted"),
+      (messages.orphanedRowCount, "rows that referred to lost rows were omitted"),
+      (messages.redeliveredCount, "messages can be delivered again: their delivery state is lost"),
+      (
+        messages.correctedRowCount,
+        "rows had values that no engine writes, and were corrected or left out"
+      ),
+    ]
+    var remarks = counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
     remarks += messages.removedTriggers.map {
       "left out: the trigger \($0.onOneLine) on a table of the engine"
     }
