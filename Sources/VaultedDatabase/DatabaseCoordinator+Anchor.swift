@@ -116,25 +116,19 @@ extension DatabaseCoordinator {
   func recordAnchor(
     of vault: Vault, in pool: DatabasePool, _ anchorStorage: any AnchorStorage
   ) async throws(VaultedDatabaseError) {
-    let lock = try takeLock()
-    defer { lock.release() }
-    do {
+    try await locked {
       let stored = try await vault.anchor()
       try await vault.storeAnchor(try add(to: anchorStorage, keeping: stored, in: pool))
-    } catch {
-      throw VaultedDatabaseError(any: error)
     }
   }
 
   /// Accepts the database in its current state as the vault's.
   ///
   /// - Returns: nil if it was not rolled back; nothing is changed then.
-  func acceptRollback(
+  package func acceptRollback(
     of vault: Vault, _ anchorStorage: any AnchorStorage
   ) async throws(VaultedDatabaseError) -> AcceptedRollback? {
-    let lock = try takeLock()
-    defer { lock.release() }
-    do {
+    try await locked {
       try await settle(vault, anchorStorage: nil)
       let state = try await anchorState(of: vault, in: anchorStorage)
       if case .unreadable(let error) = state { throw error }
@@ -151,8 +145,6 @@ extension DatabaseCoordinator {
       let accepted = try add(to: anchorStorage, keeping: nil, in: pool)
       try await vault.storeAnchor(accepted, acceptsOlder: true)
       return AcceptedRollback(expectedCommitNumber: expected, foundCommitNumber: found)
-    } catch {
-      throw VaultedDatabaseError(any: error)
     }
   }
 

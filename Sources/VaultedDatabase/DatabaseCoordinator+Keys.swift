@@ -8,10 +8,12 @@ extension DatabaseCoordinator {
   func secure(
     with credentials: borrowing Credentials, anchorStorage: (any AnchorStorage)?
   ) async throws(VaultedDatabaseError) {
-    do {
+    do throws(VaultError) {
       try home.store.prepare()
-      let lock = try takeLock()
-      defer { lock.release() }
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+    try await locked {
       guard try await Vault.exists(.messaging, in: home.store) else {
         return try await makeSecuredVault(with: credentials)
       }
@@ -20,8 +22,6 @@ extension DatabaseCoordinator {
       try await unlockWithStandardCredentials(vault)
       try await secure(vault, with: credentials, anchorStorage: anchorStorage)
       await vault.lock()
-    } catch {
-      throw VaultedDatabaseError(any: error)
     }
   }
 
@@ -83,9 +83,7 @@ extension DatabaseCoordinator {
   func changeKey(
     of vault: Vault, anchorStorage: (any AnchorStorage)?, progress: (PageProgress) -> Void
   ) async throws(VaultedDatabaseError) {
-    do {
-      let lock = try takeLock()
-      defer { lock.release() }
+    try await locked {
       guard try await vault.binding() != nil else {
         let database = try lookAtDatabase()
         throw VaultedDatabaseError.refusal(
@@ -110,8 +108,6 @@ extension DatabaseCoordinator {
       }
       try database.putCopyInPlace(fileSystem: home.fileSystem)
       try await vault.promotePendingKey()
-    } catch {
-      throw VaultedDatabaseError(any: error)
     }
   }
 
@@ -177,17 +173,17 @@ extension DatabaseCoordinator {
   func cleanUpFirstRun() async throws(VaultedDatabaseError) -> String? {
     do {
       guard try await Vault.exists(.messaging, in: home.store) else { return nil }
-      let lock = try takeLock()
-      defer { lock.release() }
-      let vault = try await Vault.get(
-        .messaging, in: home.store, parameters: home.vaultParameters)
-      // A salvaged database that is not in its place yet counts as existing.
-      guard try home.fileSystem.status(of: home.salvagePath) == nil else { return nil }
-      // The clear members suffice, as the vault stays intact under its new name.
-      let binding = OpeningDecision.Binding(try await vault.status().binding)
-      let decision = OpeningDecision(binding: binding, database: try lookAtDatabase())
-      guard decision == .refuse(.databaseMissing) else { return nil }
-      return try await Vault.retire(.messaging, in: home.store)
+      return try await locked {
+        let vault = try await Vault.get(
+          .messaging, in: home.store, parameters: home.vaultParameters)
+        // A salvaged database that is not in its place yet counts as existing.
+        guard try home.fileSystem.status(of: home.salvagePath) == nil else { return nil }
+        // The clear members suffice, as the vault stays intact under its new name.
+        let binding = OpeningDecision.Binding(try await vault.status().binding)
+        let decision = OpeningDecision(binding: binding, database: try lookAtDatabase())
+        guard decision == .refuse(.databaseMissing) else { return nil }
+        return try await Vault.retire(.messaging, in: home.store)
+      }
     } catch {
       throw VaultedDatabaseError(any: error)
     }
@@ -200,11 +196,11 @@ extension DatabaseCoordinator {
       }
       // The lock keeps other processes from making a database between the check and the deletion of
       // its key.
-      let lock = try takeLock()
-      defer { lock.release() }
-      let databaseExists =
-        try lookAtDatabase() != .absent || home.fileSystem.status(of: home.salvagePath) != nil
-      try await Vault.delete(id, in: home.store, force: force, databaseExists: databaseExists)
+      try await locked {
+        let databaseExists =
+          try lookAtDatabase() != .absent || home.fileSystem.status(of: home.salvagePath) != nil
+        try await Vault.delete(id, in: home.store, force: force, databaseExists: databaseExists)
+      }
     } catch {
       throw VaultedDatabaseError(any: error)
     }

@@ -10,13 +10,11 @@ internal import VaultCrypto
 extension DatabaseCoordinator {
   /// Verifies the home's database with its vault's key and anchor; if it is clean, `examine` reads
   /// its rows.
-  func verify<Finding>(
+  func verify<Finding: Sendable>(
     of vault: Vault, anchorStorage: any AnchorStorage, checksContents: Bool,
     progress: (PageProgress) -> Void, _ examine: (Database) throws -> Finding
   ) async throws(VaultedDatabaseError) -> VerifiedDatabase<Finding> {
-    do {
-      let lock = try takeLock()
-      defer { lock.release() }
+    try await locked {
       try await finishSalvage(of: vault)
       let fileID = try await requireOwnDatabase(of: vault)
       let keys = try await vault.databaseKeys()
@@ -37,8 +35,6 @@ extension DatabaseCoordinator {
         anchor = .unreadable(error)
       }
       return VerifiedDatabase(pages: pages, anchor: anchor, rows: rows)
-    } catch {
-      throw VaultedDatabaseError(any: error)
     }
   }
 
@@ -70,9 +66,7 @@ extension DatabaseCoordinator {
     knownTables: [(name: String, sql: String)], progress: (PageProgress) -> Void,
     _ repair: (SalvageReport, DatabasePool) throws -> Repair
   ) async throws(VaultedDatabaseError) -> SalvagedDatabase<Repair> {
-    do {
-      let lock = try takeLock()
-      defer { lock.release() }
+    try await locked {
       if let aside = try await finishSalvage(of: vault) {
         return SalvagedDatabase(damagedPath: aside, pages: nil, anchor: nil, rows: nil)
       }
@@ -122,8 +116,6 @@ extension DatabaseCoordinator {
         throw VaultedDatabaseError.refusal(.databaseMissing, of: home)
       }
       return SalvagedDatabase(damagedPath: aside, pages: pages, anchor: state, rows: rows)
-    } catch {
-      throw VaultedDatabaseError(any: error)
     }
   }
 

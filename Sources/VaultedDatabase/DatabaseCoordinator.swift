@@ -18,25 +18,21 @@ actor DatabaseCoordinator: BlockingActor {
     self.home = home
   }
 
-  /// Takes `messaging.lock`, which the caller must release on every path.
-  func takeLock() throws(VaultedDatabaseError) -> FileLock {
+  /// Runs a protocol under `messaging.lock`.
+  func locked<Result: Sendable>(
+    _ body: () async throws -> Result
+  ) async throws(VaultedDatabaseError) -> Result {
     do throws(VaultError) {
       try home.makeWhereTheStoreDoesNot()
     } catch {
-      throw VaultedDatabaseError(error)
+      throw VaultedDatabaseError(any: error)
     }
-    return try ProtocolLock.take(home.lockPath, in: home.fileSystem)
+    return try await ProtocolLock.hold(home.lockPath, in: home.fileSystem, body)
   }
 
   /// Inspects the file at the database's path, without changing anything.
-  func lookAtDatabase() throws(VaultedDatabaseError) -> OpeningDecision.Database {
-    let inspection: FileInspection
-    do throws(SealedDatabaseError) {
-      inspection = try SealedVFS.inspect(home.databasePath, over: home.baseVFS)
-    } catch {
-      throw VaultedDatabaseError(error)
-    }
-    return switch inspection {
+  func lookAtDatabase() throws -> OpeningDecision.Database {
+    switch try SealedVFS.inspect(home.databasePath, over: home.baseVFS) {
     case .absent: try hasLogOrJournal() ? .orphanedLog : .absent
     case .sealed(let header): .sealed(fileID: header.fileID)
     case .plainSQLite: .plain
@@ -61,16 +57,12 @@ actor DatabaseCoordinator: BlockingActor {
   }
 
   /// Whether the database's path has a log or a journal that is not empty.
-  func hasLogOrJournal() throws(VaultedDatabaseError) -> Bool {
-    do throws(FileError) {
-      for suffix in ["-wal", "-journal"] {
-        let path = FilePath(home.databasePath.string + suffix)
-        if let status = try home.fileSystem.status(of: path), status.byteCount > 0 { return true }
-      }
-      return false
-    } catch {
-      throw VaultedDatabaseError(any: error)
+  func hasLogOrJournal() throws(FileError) -> Bool {
+    for suffix in ["-wal", "-journal"] {
+      let path = FilePath(home.databasePath.string + suffix)
+      if let status = try home.fileSystem.status(of: path), status.byteCount > 0 { return true }
     }
+    return false
   }
 }
 
@@ -78,10 +70,8 @@ extension DatabaseCoordinator {
   /// Opens the database; it first finishes what a crash interrupted.
   func open(
     _ vault: Vault, configuration: Configuration, anchorStorage: (any AnchorStorage)? = nil
-  ) async throws(VaultedDatabaseError) -> OpenedDatabase {
-    let lock = try takeLock()
-    defer { lock.release() }
-    do {
+  ) async throws(VaultedDatabaseError) -> VaultedDatabase {
+    try await locked {
       try await settle(vault, anchorStorage: anchorStorage)
       if let anchorStorage {
         try await requireAnchor(of: vault, in: anchorStorage, busyMode: configuration.busyMode)
@@ -91,9 +81,7 @@ extension DatabaseCoordinator {
         at: home.databasePath, key: keys.current, configuration: configuration,
         creation: .never, over: home.baseVFS)
       let tail = SealedDatabase.discardedLogTail(of: pool)
-      return OpenedDatabase(pool: pool, discardedLogFrameCount: tail?.frameCount ?? 0)
-    } catch {
-      throw VaultedDatabaseError(any: error)
+      return VaultedDatabase(pool: pool, discardedLogFrameCount: tail?.frameCount ?? 0)
     }
   }
 
@@ -151,12 +139,6 @@ extension DatabaseCoordinator {
   private func newDatabaseID() -> [UInt8] {
     home.vaultParameters.random.bytes(count: 8)
   }
-}
-
-/// A pool with the findings of its opening.
-struct OpenedDatabase: Sendable {
-  let pool: DatabasePool
-  let discardedLogFrameCount: Int
 }
 
 extension OpeningDecision.Binding {

@@ -155,14 +155,9 @@ extension DatabaseCoordinator {
   fileprivate func checkAnchor(
     of vault: Vault, in anchorStorage: any AnchorStorage
   ) async throws(VaultedDatabaseError) {
-    let lock = try takeLock()
-    defer { lock.release() }
-    do {
+    try await locked {
       try await requireAnchor(
-        of: vault, in: anchorStorage,
-        busyMode: .timeout(ProtocolLock.connectionBusyTimeout / .seconds(1)))
-    } catch {
-      throw VaultedDatabaseError(any: error)
+        of: vault, in: anchorStorage, busyMode: Self.connectionBusyMode)
     }
   }
 }

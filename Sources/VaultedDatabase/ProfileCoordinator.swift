@@ -27,10 +27,8 @@ actor ProfileCoordinator: BlockingActor {
   }
 
   func set(_ key: borrowing SecretBytes) async throws(VaultedDatabaseError) {
-    do {
-      try Self.check(key)
-      let lock = try takeLock()
-      defer { lock.release() }
+    try Self.check(key)
+    try await locked {
       if let stored = try await storedKeys() {
         let current = try currentKey(of: stored)
         guard SecretBytes.isEqual(current, key) else {
@@ -42,8 +40,6 @@ actor ProfileCoordinator: BlockingActor {
       }
       if let header = try header(), !header.matches(key: key) { throw databaseMismatch }
       try await store(ProfileKeys(current: key.copy()))
-    } catch {
-      throw VaultedDatabaseError(any: error)
     }
   }
 
@@ -58,19 +54,19 @@ actor ProfileCoordinator: BlockingActor {
   func openPool(
     configuration: Configuration, durability: Durability, creation: SealedDatabase.Creation
   ) async throws(VaultedDatabaseError) -> DatabasePool {
-    do {
-      let lock = try takeLock()
-      defer { lock.release() }
+    try await locked {
       do {
-        try await settle()
-      } catch let error as SealedDatabaseError where error.leavesOldKeyUsable {
-        // The current key still opens the database; the next opening tries again.
+        do {
+          try await settle()
+        } catch let error as SealedDatabaseError where error.leavesOldKeyUsable {
+          // The current key still opens the database; the next opening tries again.
+        }
+        return try SealedDatabase.openPool(
+          at: path, key: try currentKey(of: try await keys()), configuration: configuration,
+          durability: durability, creation: creation, over: baseVFS)
+      } catch {
+        throw VaultedDatabaseError(profile: error)
       }
-      return try SealedDatabase.openPool(
-        at: path, key: try currentKey(of: try await keys()), configuration: configuration,
-        durability: durability, creation: creation, over: baseVFS)
-    } catch {
-      throw VaultedDatabaseError(profile: error)
     }
   }
 
@@ -83,8 +79,11 @@ actor ProfileCoordinator: BlockingActor {
     }
   }
 
-  func takeLock() throws(VaultedDatabaseError) -> FileLock {
-    try ProtocolLock.take(FilePath(path.string + "-lock"), in: fileSystem)
+  /// Runs a protocol under the lock of the database.
+  private func locked<Result: Sendable>(
+    _ body: () async throws -> Result
+  ) async throws(VaultedDatabaseError) -> Result {
+    try await ProtocolLock.hold(FilePath(path.string + "-lock"), in: fileSystem, body)
   }
 
   /// The vault's keys; nil if none was set.
@@ -161,10 +160,8 @@ extension ProfileCoordinator {
   func change(
     to key: borrowing SecretBytes, progress: (PageProgress) -> Void
   ) async throws(VaultedDatabaseError) {
-    do {
-      try Self.check(key)
-      let lock = try takeLock()
-      defer { lock.release() }
+    try Self.check(key)
+    try await locked {
       guard try header() != nil else {
         throw VaultedDatabaseError(
           .databaseMissing, "the database \(path) does not exist",
@@ -186,8 +183,6 @@ extension ProfileCoordinator {
       }
       try database.putCopyInPlace(fileSystem: fileSystem)
       try await store(ProfileKeys(current: key.copy()))
-    } catch {
-      throw VaultedDatabaseError(any: error)
     }
   }
 

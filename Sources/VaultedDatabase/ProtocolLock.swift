@@ -9,19 +9,22 @@ enum ProtocolLock {
   /// How long a change of key waits for the connections that are open.
   static let connectionBusyTimeout = Duration.seconds(1)
 
-  /// Takes the lock, which the caller must release on every path.
-  static func take(
-    _ path: FilePath, in fileSystem: any FileSystem
-  ) throws(VaultedDatabaseError) -> FileLock {
-    do throws(FileError) {
+  /// Takes the lock, runs a protocol and releases the lock on every path.
+  static func hold<Result: Sendable>(
+    _ path: FilePath, in fileSystem: any FileSystem, _ body: () async throws -> Result
+  ) async throws(VaultedDatabaseError) -> Result {
+    do {
       try fileSystem.makeLockFile(path)
-      if let lock = try fileSystem.lock(path, busyTimeout: busyTimeout) { return lock }
+      guard let lock = try fileSystem.lock(path, busyTimeout: busyTimeout) else {
+        throw VaultedDatabaseError(
+          .busy,
+          "another process is opening or changing a database in \(path.containingDirectory)",
+          hint: "try again when it has finished")
+      }
+      defer { lock.release() }
+      return try await body()
     } catch {
       throw VaultedDatabaseError(any: error)
     }
-    throw VaultedDatabaseError(
-      .busy,
-      "another process is opening or changing a database in \(path.containingDirectory)",
-      hint: "try again when it has finished")
   }
 }

@@ -35,14 +35,12 @@ public final class VaultedDatabase: Sendable {
   public static func open(
     _ home: DataVaultHome, vault: Vault, configuration: Configuration = Configuration()
   ) async throws(VaultedDatabaseError) -> VaultedDatabase {
-    let coordinator = DatabaseCoordinator(home: home)
-    let opened = try await coordinator.open(vault, configuration: configuration)
-    return VaultedDatabase(opened)
+    try await DatabaseCoordinator(home: home).open(vault, configuration: configuration)
   }
 
-  init(_ opened: OpenedDatabase) {
-    pool = opened.pool
-    discardedLogFrameCount = opened.discardedLogFrameCount
+  init(pool: DatabasePool, discardedLogFrameCount: Int) {
+    self.pool = pool
+    self.discardedLogFrameCount = discardedLogFrameCount
   }
 
   /// Closes all connections and wipes the key.
@@ -140,10 +138,8 @@ extension VaultedDatabase {
     _ home: DataVaultHome, vault: Vault, configuration: Configuration = Configuration(),
     anchorStorage: any AnchorStorage
   ) async throws(VaultedDatabaseError) -> VaultedDatabase {
-    let coordinator = DatabaseCoordinator(home: home)
-    let opened = try await coordinator.open(
+    try await DatabaseCoordinator(home: home).open(
       vault, configuration: configuration, anchorStorage: anchorStorage)
-    return VaultedDatabase(opened)
   }
 
   /// Secures vault and database, as ``secure(_:with:)`` does, and refuses a database that is an older copy of
