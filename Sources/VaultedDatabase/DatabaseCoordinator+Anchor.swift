@@ -1,6 +1,6 @@
-internal import DataVault
+package import DataVault
 internal import FileLayer
-internal import GRDB
+package import GRDB
 internal import SealedSQLite
 internal import SealedVFS
 internal import SystemPackage
@@ -110,10 +110,12 @@ extension DatabaseCoordinator {
       && (try? home.fileSystem.status(of: journal))?.kind == .regular
   }
 
-  /// Commits a new anchor, then stores it in the vault.
+  /// Records how far the database has come: commits a new anchor, durably, and then stores it in the vault.
   ///
   /// A kill between the two leaves an anchor that is never used.
-  func recordAnchor(
+  ///
+  /// - Throws: `vaultLocked`, `vault`, `busy`, `diskFull` and the like; the last anchor is then still valid.
+  package func recordAnchor(
     of vault: Vault, in pool: DatabasePool, _ anchorStorage: any AnchorStorage
   ) async throws(VaultedDatabaseError) {
     try await locked {
@@ -122,9 +124,10 @@ extension DatabaseCoordinator {
     }
   }
 
-  /// Accepts the database in its current state as the vault's.
+  /// Accepts a database that opening refuses as `rolledBack`; its missing commits are lost.
   ///
   /// - Returns: nil if it was not rolled back; nothing is changed then.
+  /// - Throws: the errors of ``open(_:configuration:anchorStorage:)``.
   package func acceptRollback(
     of vault: Vault, _ anchorStorage: any AnchorStorage
   ) async throws(VaultedDatabaseError) -> AcceptedRollback? {

@@ -1,12 +1,16 @@
-internal import DataVault
+package import DataVault
 internal import FileLayer
 internal import GRDB
-internal import SealedVFS
+package import SealedVFS
 internal import VaultCrypto
 
 extension DatabaseCoordinator {
-  func secure(
-    with credentials: borrowing Credentials, anchorStorage: (any AnchorStorage)?
+  /// Secures vault and database, as ``VaultedDatabase/secure(_:with:)`` does.
+  ///
+  /// - Parameter anchorStorage: nil for a caller who cannot ask the database for its anchors.
+  /// - Throws: `rolledBack` if the database lacks the anchor of its vault; neither file is changed.
+  package func secure(
+    with credentials: borrowing Credentials, anchorStorage: (any AnchorStorage)? = nil
   ) async throws(VaultedDatabaseError) {
     do throws(VaultError) {
       try home.store.prepare()
@@ -80,8 +84,13 @@ extension DatabaseCoordinator {
 }
 
 extension DatabaseCoordinator {
-  func changeKey(
-    of vault: Vault, anchorStorage: (any AnchorStorage)?, progress: (PageProgress) -> Void
+  /// Changes the database's key, as ``VaultedDatabase/changeKey(of:vault:progress:)`` does.
+  ///
+  /// - Parameter anchorStorage: nil for a caller who cannot ask the database for its anchors.
+  /// - Throws: `rolledBack` if the database lacks the anchor of its vault; neither file is changed.
+  package func changeKey(
+    of vault: Vault, anchorStorage: (any AnchorStorage)? = nil,
+    progress: @Sendable (PageProgress) -> Void = { _ in }
   ) async throws(VaultedDatabaseError) {
     try await locked {
       guard try await vault.binding() != nil else {

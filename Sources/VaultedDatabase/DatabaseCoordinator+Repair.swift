@@ -1,18 +1,50 @@
-internal import DataVault
+package import DataVault
 internal import FileLayer
-internal import GRDB
+package import GRDB
 internal import SealedSQLite
 internal import SealedSalvage
-internal import SealedVFS
-internal import SystemPackage
+package import SealedVFS
+package import SystemPackage
 internal import VaultCrypto
 
+/// The result of salvaging a damaged database.
+package struct SalvagedDatabase<Repair: Sendable>: Sendable {
+  /// The path of the damaged database now; it is still under the vault's key.
+  package let damagedPath: FilePath
+  /// The copied rows, by table; nil if this call only finished an earlier salvage.
+  package let pages: SalvageReport?
+  /// Whether the damaged database had its vault's anchor; nil if this call only finished an earlier
+  /// salvage.
+  package let anchor: AnchorState?
+  /// The result of repairing its rows; nil if this call only finished an earlier salvage.
+  package let rows: Repair?
+}
+
+/// The result of verifying a database and its rows.
+package struct VerifiedDatabase<Finding> {
+  /// The result for pages and log.
+  package let pages: VerificationReport
+  /// Whether the database has its vault's anchor.
+  package let anchor: AnchorState
+  /// The result for its rows; nil if the pages are not clean.
+  package let rows: Finding?
+}
+
+extension VerifiedDatabase: Sendable where Finding: Sendable {}
+
 extension DatabaseCoordinator {
-  /// Verifies the home's database with its vault's key and anchor; if it is clean, `examine` reads
-  /// its rows.
-  func verify<Finding: Sendable>(
-    of vault: Vault, anchorStorage: any AnchorStorage, checksContents: Bool,
-    progress: (PageProgress) -> Void, _ examine: (Database) throws -> Finding
+  /// Reads every page and the log of the home's database, compares it with the vault's anchor, and
+  /// examines the rows of clean pages.
+  ///
+  /// The call only finishes an interrupted salvage and changes nothing else. No process must have
+  /// the database open at the same time.
+  ///
+  /// - Throws: `busy`, `databaseMissing`, `databaseMismatch`, `plainDatabase`, `newerVersion`,
+  ///   `vaultLocked`.
+  package func verify<Finding: Sendable>(
+    of vault: Vault, anchorStorage: any AnchorStorage, checksContents: Bool = true,
+    progress: @Sendable (PageProgress) -> Void = { _ in },
+    examine: @Sendable (Database) throws -> Finding
   ) async throws(VaultedDatabaseError) -> VerifiedDatabase<Finding> {
     try await locked {
       try await finishSalvage(of: vault)
@@ -56,15 +88,26 @@ extension DatabaseCoordinator {
 }
 
 extension DatabaseCoordinator {
-  /// Salvages the home's database into a new one.
+  /// Replaces a damaged database with a new one that has everything intact:
+  /// `docs/explanation/vaulted-database.md`, "Salvage".
   ///
   /// It copies everything intact, has `repair` make the rows consistent, binds the vault to the copy
   /// and renames it into place. The damaged database is kept under another name. The copy is
   /// compared with the vault's anchor, as the damaged database possibly does not open.
-  func salvage<Repair: Sendable>(
-    of vault: Vault, anchorStorage: any AnchorStorage, acceptsRollback: Bool,
-    knownTables: [(name: String, sql: String)], progress: (PageProgress) -> Void,
-    _ repair: (SalvageReport, DatabasePool) throws -> Repair
+  ///
+  /// - Parameters:
+  ///   - acceptsRollback: whether to continue if the damaged database lacks the vault's anchor.
+  ///   - knownTables: tables that the database must have, by name; their rows are found even where
+  ///     the schema is lost.
+  ///   - repair: makes the new database's rows consistent before it is used.
+  /// - Throws: the errors of ``verify(of:anchorStorage:checksContents:progress:examine:)``;
+  ///   `rolledBack`; `diskFull` and the like. After an error the damaged database is still in its
+  ///   place.
+  package func salvage<Repair: Sendable>(
+    of vault: Vault, anchorStorage: any AnchorStorage, acceptsRollback: Bool = false,
+    knownTables: [(name: String, sql: String)] = [],
+    progress: @Sendable (PageProgress) -> Void = { _ in },
+    repair: @Sendable (SalvageReport, DatabasePool) throws -> Repair
   ) async throws(VaultedDatabaseError) -> SalvagedDatabase<Repair> {
     try await locked {
       if let aside = try await finishSalvage(of: vault) {

@@ -1,6 +1,6 @@
-internal import DataVault
-internal import FileLayer
-internal import GRDB
+package import DataVault
+package import FileLayer
+package import GRDB
 internal import SealedSQLite
 internal import SealedVFS
 internal import SystemPackage
@@ -9,12 +9,13 @@ internal import VaultCrypto
 /// Runs the protocols of `docs/explanation/vaulted-database.md` on one home, one at a time, on a thread that
 /// can wait for locks and disks.
 ///
-/// Across processes `messaging.lock` has the same effect: every protocol takes it first.
-actor DatabaseCoordinator: BlockingActor {
+/// With the storage of a database's anchors, its methods refuse an older copy of the database, which those of
+/// ``VaultedDatabase`` cannot. Across processes `messaging.lock` has the same effect: every protocol takes it first.
+package actor DatabaseCoordinator: BlockingActor {
   let home: DataVaultHome
-  let executor = BlockingExecutor(label: "datavault.database-keeper")
+  package let executor = BlockingExecutor(label: "datavault.database-keeper")
 
-  init(home: DataVaultHome) {
+  package init(home: DataVaultHome) {
     self.home = home
   }
 
@@ -67,9 +68,13 @@ actor DatabaseCoordinator: BlockingActor {
 }
 
 extension DatabaseCoordinator {
-  /// Opens the database; it first finishes what a crash interrupted.
-  func open(
-    _ vault: Vault, configuration: Configuration, anchorStorage: (any AnchorStorage)? = nil
+  /// Opens the database as ``VaultedDatabase/open(_:vault:configuration:)`` does.
+  ///
+  /// - Parameter anchorStorage: nil for a caller who cannot ask the database for its anchors.
+  /// - Throws: `rolledBack` if the database lacks the anchor of its vault; neither file is changed then.
+  package func open(
+    _ vault: Vault, configuration: Configuration = Configuration(),
+    anchorStorage: (any AnchorStorage)? = nil
   ) async throws(VaultedDatabaseError) -> VaultedDatabase {
     try await locked {
       try await settle(vault, anchorStorage: anchorStorage)

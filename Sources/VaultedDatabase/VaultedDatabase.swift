@@ -2,8 +2,6 @@ public import DataVault
 public import GRDB
 internal import SealedSQLite
 public import SealedVFS
-internal import Synchronization
-package import SystemPackage
 
 /// A sealed database whose key and identity a vault keeps.
 ///
@@ -75,7 +73,7 @@ extension VaultedDatabase {
   public static func secure(
     _ home: DataVaultHome, with credentials: borrowing Credentials
   ) async throws(VaultedDatabaseError) {
-    try await DatabaseCoordinator(home: home).secure(with: credentials, anchorStorage: nil)
+    try await DatabaseCoordinator(home: home).secure(with: credentials)
   }
 
   /// Renames a messaging vault that an earlier installation left, if its database is missing.
@@ -124,134 +122,6 @@ extension VaultedDatabase {
     of home: DataVaultHome, vault: Vault,
     progress: @escaping @Sendable (PageProgress) -> Void = { _ in }
   ) async throws(VaultedDatabaseError) {
-    try await DatabaseCoordinator(home: home).changeKey(
-      of: vault, anchorStorage: nil, progress: progress)
-  }
-}
-
-extension VaultedDatabase {
-  /// Opens the home's database as ``open(_:vault:configuration:)`` does, but refuses an older copy.
-  ///
-  /// - Throws: `rolledBack` if the database does not have the anchor of its vault; neither file is
-  ///   changed then.
-  package static func open(
-    _ home: DataVaultHome, vault: Vault, configuration: Configuration = Configuration(),
-    anchorStorage: any AnchorStorage
-  ) async throws(VaultedDatabaseError) -> VaultedDatabase {
-    try await DatabaseCoordinator(home: home).open(
-      vault, configuration: configuration, anchorStorage: anchorStorage)
-  }
-
-  /// Secures vault and database, as ``secure(_:with:)`` does, and refuses a database that is an older copy of
-  /// itself.
-  ///
-  /// - Throws: `rolledBack` if the database lacks the anchor of its vault; neither file is changed.
-  package static func secure(
-    _ home: DataVaultHome, with credentials: borrowing Credentials,
-    anchorStorage: any AnchorStorage
-  ) async throws(VaultedDatabaseError) {
-    try await DatabaseCoordinator(home: home).secure(
-      with: credentials, anchorStorage: anchorStorage)
-  }
-
-  /// Changes the database's key, as ``changeKey(of:vault:progress:)`` does, and refuses a database that is an
-  /// older copy of itself.
-  ///
-  /// - Throws: `rolledBack` if the database lacks the anchor of its vault; neither file is changed.
-  package static func changeKey(
-    of home: DataVaultHome, vault: Vault, anchorStorage: any AnchorStorage,
-    progress: @escaping @Sendable (PageProgress) -> Void = { _ in }
-  ) async throws(VaultedDatabaseError) {
-    try await DatabaseCoordinator(home: home).changeKey(
-      of: vault, anchorStorage: anchorStorage, progress: progress)
-  }
-
-  /// Records how far the database has come: commits a new anchor, durably, and then stores it in
-  /// the vault.
-  ///
-  /// - Throws: `vaultLocked`, `vault`, `busy`, `diskFull` and the like; the last anchor is then
-  ///   still valid.
-  package func recordAnchor(
-    of home: DataVaultHome, vault: Vault, anchorStorage: any AnchorStorage
-  ) async throws(VaultedDatabaseError) {
-    try await DatabaseCoordinator(home: home).recordAnchor(of: vault, in: pool, anchorStorage)
-  }
-
-  /// Accepts a database that opening refuses as `rolledBack`; its missing commits are lost.
-  ///
-  /// - Returns: nil if there is nothing to accept.
-  /// - Throws: the errors of ``open(_:vault:configuration:)``.
-  package static func acceptRollback(
-    of home: DataVaultHome, vault: Vault, anchorStorage: any AnchorStorage
-  ) async throws(VaultedDatabaseError) -> AcceptedRollback? {
-    try await DatabaseCoordinator(home: home).acceptRollback(of: vault, anchorStorage)
-  }
-}
-
-/// The result of salvaging a damaged database.
-package struct SalvagedDatabase<Repair: Sendable>: Sendable {
-  /// The path of the damaged database now; it is still under the vault's key.
-  package let damagedPath: FilePath
-  /// The copied rows, by table; nil if this call only finished an earlier salvage.
-  package let pages: SalvageReport?
-  /// Whether the damaged database had its vault's anchor; nil if this call only finished an earlier
-  /// salvage.
-  package let anchor: AnchorState?
-  /// The result of repairing its rows; nil if this call only finished an earlier salvage.
-  package let rows: Repair?
-}
-
-/// The result of verifying a database and its rows.
-package struct VerifiedDatabase<Finding> {
-  /// The result for pages and log.
-  package let pages: VerificationReport
-  /// Whether the database has its vault's anchor.
-  package let anchor: AnchorState
-  /// The result for its rows; nil if the pages are not clean.
-  package let rows: Finding?
-}
-
-extension VerifiedDatabase: Sendable where Finding: Sendable {}
-
-extension VaultedDatabase {
-  /// Reads every page and the log of the home's database, compares it with the vault's anchor, and
-  /// examines the rows of clean pages.
-  ///
-  /// The call only finishes an interrupted salvage and changes nothing else. No process must have
-  /// the database open at the same time.
-  ///
-  /// - Throws: `busy`, `databaseMissing`, `databaseMismatch`, `plainDatabase`, `newerVersion`,
-  ///   `vaultLocked`.
-  package static func verify<Finding: Sendable>(
-    _ home: DataVaultHome, vault: Vault, anchorStorage: any AnchorStorage,
-    checksContents: Bool = true,
-    progress: @escaping @Sendable (PageProgress) -> Void = { _ in },
-    examine: @escaping @Sendable (Database) throws -> Finding
-  ) async throws(VaultedDatabaseError) -> VerifiedDatabase<Finding> {
-    try await DatabaseCoordinator(home: home).verify(
-      of: vault, anchorStorage: anchorStorage, checksContents: checksContents, progress: progress,
-      examine)
-  }
-
-  /// Replaces a damaged database with a new one that has everything intact, and binds the vault to
-  /// it: `docs/explanation/vaulted-database.md`, "Salvage".
-  ///
-  /// - Parameters:
-  ///   - acceptsRollback: whether to continue if the damaged database lacks the vault's anchor.
-  ///   - knownTables: tables that the database must have, by name; their rows are found even where
-  ///     the schema is lost.
-  ///   - repair: makes the new database's rows consistent before it is used.
-  /// - Throws: the errors of ``verify(_:vault:anchorStorage:checksContents:progress:examine:)``;
-  ///   `rolledBack`; `diskFull` and the like. After an error the damaged database is still in its
-  ///   place.
-  package static func salvage<Repair: Sendable>(
-    _ home: DataVaultHome, vault: Vault, anchorStorage: any AnchorStorage,
-    acceptsRollback: Bool = false, knownTables: [(name: String, sql: String)] = [],
-    progress: @escaping @Sendable (PageProgress) -> Void = { _ in },
-    repair: @escaping @Sendable (SalvageReport, DatabasePool) throws -> Repair
-  ) async throws(VaultedDatabaseError) -> SalvagedDatabase<Repair> {
-    try await DatabaseCoordinator(home: home).salvage(
-      of: vault, anchorStorage: anchorStorage, acceptsRollback: acceptsRollback,
-      knownTables: knownTables, progress: progress, repair)
+    try await DatabaseCoordinator(home: home).changeKey(of: vault, progress: progress)
   }
 }

@@ -55,16 +55,16 @@ import VaultedDatabase
     let vault = try await place.makeVault()
     try await rollBack { try await place.start(vault) }
     try await expectNoChange(.rolledBack) {
-      try await VaultedDatabase.changeKey(
-        of: place.home, vault: vault, anchorStorage: EngineAnchorStorage())
+      try await DatabaseCoordinator(home: place.home).changeKey(
+        of: vault, anchorStorage: EngineAnchorStorage())
     }
   }
 
   @Test func `securing refuses an older copy, and changes nothing`() async throws {
     try await rollBack { try await MessagingEngine.start(place.home) }
     try await expectNoChange(.rolledBack) {
-      try await VaultedDatabase.secure(
-        place.home, with: EngineHome.credentials, anchorStorage: EngineAnchorStorage())
+      try await DatabaseCoordinator(home: place.home).secure(
+        with: EngineHome.credentials, anchorStorage: EngineAnchorStorage())
     }
   }
 
@@ -93,13 +93,13 @@ import VaultedDatabase
       .messaging, in: place.home.store, parameters: place.home.vaultParameters)
     try await vault.unlock(with: .standard)
     try await expectNoChange(.damaged) {
-      try await VaultedDatabase.changeKey(
-        of: place.home, vault: vault, anchorStorage: EngineAnchorStorage())
+      try await DatabaseCoordinator(home: place.home).changeKey(
+        of: vault, anchorStorage: EngineAnchorStorage())
     }
     await vault.lock()
     try await expectNoChange(.damaged) {
-      try await VaultedDatabase.secure(
-        place.home, with: EngineHome.credentials, anchorStorage: EngineAnchorStorage())
+      try await DatabaseCoordinator(home: place.home).secure(
+        with: EngineHome.credentials, anchorStorage: EngineAnchorStorage())
     }
     #expect(try Data(contentsOf: log) == before)
   }
@@ -110,8 +110,8 @@ import VaultedDatabase
     try await rollBack { try await place.start(vault) }
     try await vault.storePendingKey(SecretBytes.random(byteCount: 32))
     try await expectNoChange(.rolledBack) {
-      _ = try await VaultedDatabase.open(
-        place.home, vault: vault, anchorStorage: EngineAnchorStorage())
+      _ = try await DatabaseCoordinator(home: place.home).open(
+        vault, anchorStorage: EngineAnchorStorage())
     }
   }
 
@@ -153,12 +153,12 @@ import VaultedDatabase
     try #require(found.journal.state == .hot)
     let openings: [() async throws -> Void] = [
       {
-        _ = try await VaultedDatabase.open(
-          place.home, vault: vault, anchorStorage: EngineAnchorStorage())
+        _ = try await DatabaseCoordinator(home: place.home).open(
+          vault, anchorStorage: EngineAnchorStorage())
       },
       {
-        try await VaultedDatabase.changeKey(
-          of: place.home, vault: vault, anchorStorage: EngineAnchorStorage())
+        try await DatabaseCoordinator(home: place.home).changeKey(
+          of: vault, anchorStorage: EngineAnchorStorage())
       },
       { try await VaultedDatabase.changeKey(of: place.home, vault: vault) },
     ]
@@ -204,12 +204,8 @@ import VaultedDatabase
     try await vault.storePendingKey(SecretBytes.random(byteCount: 32))
     for anchorStorage in [EngineAnchorStorage(), nil] {
       try await expectNoChange(.damaged) {
-        let keeper = place.home
-        if let anchorStorage {
-          _ = try await VaultedDatabase.open(keeper, vault: vault, anchorStorage: anchorStorage)
-        } else {
-          _ = try await VaultedDatabase.open(keeper, vault: vault)
-        }
+        let coordinator = DatabaseCoordinator(home: place.home)
+        _ = try await coordinator.open(vault, anchorStorage: anchorStorage)
       }
     }
   }

@@ -85,8 +85,8 @@ import Testing
     let recording = try await Recording.of { home in
       let vault = try await home.filledVault(rowCount: 50)
       home.mark("filled")
-      _ = try await VaultedDatabase.salvage(home.home, vault: vault, anchorStorage: NoAnchors()) {
-        _, pool in
+      let coordinator = DatabaseCoordinator(home: home.home)
+      _ = try await coordinator.salvage(of: vault, anchorStorage: NoAnchors()) { _, pool in
         try pool.write { try $0.execute(sql: "INSERT INTO t VALUES (50)") }
       }
       home.mark("salvaged")

@@ -47,8 +47,8 @@ struct RekeyCommand: AsyncParsableCommand {
     let vault = try await access.open(.messaging)
     let line = ProgressLine("re-encrypting")
     defer { line.clear() }
-    try await VaultedDatabase.changeKey(
-      of: access.home(), vault: vault, anchorStorage: EngineAnchorStorage()
+    try await DatabaseCoordinator(home: access.home()).changeKey(
+      of: vault, anchorStorage: EngineAnchorStorage()
     ) { line.show($0) }
     try confirm("re-encrypted the queue with a new key")
   }

@@ -35,8 +35,8 @@ struct SecureCommand: AsyncParsableCommand {
     } else {
       try await home.requireNoSession(of: .messaging)
     }
-    try await VaultedDatabase.secure(
-      home, with: newCredentials.read(for: .messaging), anchorStorage: EngineAnchorStorage())
+    try await DatabaseCoordinator(home: home).secure(
+      with: newCredentials.read(for: .messaging), anchorStorage: EngineAnchorStorage())
     try confirm("secured the messaging vault")
   }
 }

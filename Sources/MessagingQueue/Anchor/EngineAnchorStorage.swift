@@ -91,8 +91,8 @@ extension MessagingEngine {
     _ home: DataVaultHome, vault: Vault
   ) async throws(EngineError) -> AcceptedRollback? {
     do {
-      return try await VaultedDatabase.acceptRollback(
-        of: home, vault: vault, anchorStorage: EngineAnchorStorage())
+      return try await DatabaseCoordinator(home: home).acceptRollback(
+        of: vault, EngineAnchorStorage())
     } catch {
       throw EngineError(starting: error)
     }

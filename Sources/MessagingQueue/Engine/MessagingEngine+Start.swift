@@ -96,9 +96,8 @@ extension MessagingEngine {
     let database: VaultedDatabase
     let isSecured: Bool
     do {
-      database = try await VaultedDatabase.open(
-        home, vault: vault, configuration: databaseConfiguration,
-        anchorStorage: EngineAnchorStorage())
+      database = try await DatabaseCoordinator(home: home).open(
+        vault, configuration: databaseConfiguration, anchorStorage: EngineAnchorStorage())
       isSecured = try await vault.status().isSecured
     } catch {
       throw EngineError(starting: error)
@@ -109,8 +108,8 @@ extension MessagingEngine {
           pool: database.pool, time: SystemTimeSource(), configuration: configuration,
           isSecured: isSecured, stateStore: stateStore,
           recordAnchor: {
-            try await database.recordAnchor(
-              of: home, vault: vault, anchorStorage: EngineAnchorStorage())
+            try await DatabaseCoordinator(home: home).recordAnchor(
+              of: vault, in: database.pool, EngineAnchorStorage())
           },
           isLockedOut: { vault.isLockedFromOutside },
           closePool: {

@@ -58,8 +58,8 @@ extension MessagingEngine {
     progress: @escaping @Sendable (PageProgress) -> Void = { _ in }
   ) async throws(EngineError) -> QueueVerification {
     do {
-      let found = try await VaultedDatabase.verify(
-        home, vault: vault, anchorStorage: EngineAnchorStorage(), checksContents: checksContents,
+      let found = try await DatabaseCoordinator(home: home).verify(
+        of: vault, anchorStorage: EngineAnchorStorage(), checksContents: checksContents,
         progress: progress
       ) { db in try MessageVerifier.run(db) }
       return QueueVerification(pages: found.pages, anchor: found.anchor, messages: found.rows)
@@ -89,8 +89,8 @@ extension MessagingEngine {
     progress: @escaping @Sendable (PageProgress) -> Void = { _ in }
   ) async throws(EngineError) -> QueueSalvage {
     do {
-      let salvaged = try await VaultedDatabase.salvage(
-        home, vault: vault, anchorStorage: EngineAnchorStorage(), acceptsRollback: acceptsRollback,
+      let salvaged = try await DatabaseCoordinator(home: home).salvage(
+        of: vault, anchorStorage: EngineAnchorStorage(), acceptsRollback: acceptsRollback,
         knownTables: EngineSchema.expectedTables(), progress: progress
       ) { pages, pool in
         let deliveries = pages.tables.first { $0.name == "delivery" }
