@@ -45,7 +45,7 @@ public struct ConnectionProfile: Sendable {
 
   /// A new key: 32 random bytes.
   public static func generateEncryptionKey() -> SecretBytes {
-    SecretBytes.random(byteCount: ProfileKeys.keyByteCount)
+    SecretBytes.random(byteCount: DatabaseKeys.keyByteCount)
   }
 
   /// Stores a key for the database; call it before any other operation.

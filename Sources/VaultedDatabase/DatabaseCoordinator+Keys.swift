@@ -64,15 +64,9 @@ extension DatabaseCoordinator {
     let keys = try await vault.databaseKeys()
     let database = try exclusiveConnection(key: keys.current)
     let pending = SecretBytes.random(byteCount: 32, from: home.vaultParameters.random)
-    // The copy comes before the vault's write: a damaged page or a full disk ends the call here.
-    try database.writeCopy(under: pending, fileSystem: home.fileSystem)
-    do {
+    try await database.changeKey(to: pending, fileSystem: home.fileSystem) {
       try await vault.secure(to: credentials, pendingKey: pending.copy())
-    } catch {
-      database.discardCopy(fileSystem: home.fileSystem)
-      throw error
     }
-    try database.putCopyInPlace(fileSystem: home.fileSystem)
     try await vault.promotePendingKey()
   }
 
@@ -107,15 +101,9 @@ extension DatabaseCoordinator {
         return try await moveToPendingKey(database, of: vault, progress: progress)
       }
       let pending = SecretBytes.random(byteCount: 32, from: home.vaultParameters.random)
-      // The copy comes before the vault's write: a damaged page or a full disk ends the call here.
-      try database.writeCopy(under: pending, fileSystem: home.fileSystem, progress: progress)
-      do {
+      try await database.changeKey(to: pending, fileSystem: home.fileSystem, progress: progress) {
         try await vault.storePendingKey(pending)
-      } catch {
-        database.discardCopy(fileSystem: home.fileSystem)
-        throw error
       }
-      try database.putCopyInPlace(fileSystem: home.fileSystem)
       try await vault.promotePendingKey()
     }
   }
@@ -167,6 +155,27 @@ extension DatabaseCoordinator {
       try database.reencrypt(to: pending, fileSystem: home.fileSystem, progress: progress)
     }
     try await vault.promotePendingKey()
+  }
+}
+
+extension ExclusiveConnection {
+  /// Seals the database under a new key, which `store` puts into the vault after the copy is written and before it
+  /// replaces the database.
+  ///
+  /// The copy comes before the vault's write: a damaged page or a full disk ends the call there. If `store` throws,
+  /// the copy is removed.
+  func changeKey(
+    to key: borrowing SecretBytes, fileSystem: any FileSystem,
+    progress: (PageProgress) -> Void = { _ in }, storing store: () async throws -> Void
+  ) async throws {
+    try writeCopy(under: key, fileSystem: fileSystem, progress: progress)
+    do {
+      try await store()
+    } catch {
+      discardCopy(fileSystem: fileSystem)
+      throw error
+    }
+    try putCopyInPlace(fileSystem: fileSystem)
   }
 }
 

@@ -18,6 +18,14 @@ extension DatabaseKeys {
     }
   }
 
+  /// A copy of the key that the database is sealed under: the pending one after an interrupted change.
+  borrowing func key(for header: SealedHeader) -> SecretBytes {
+    switch pending {
+    case .some(let pending): header.matches(key: pending) ? pending.copy() : current.copy()
+    case .none: current.copy()
+    }
+  }
+
   /// Finds the key of the database at the home's path.
   ///
   /// The header shows it. Otherwise the pages show it, under the header that the vault's file id

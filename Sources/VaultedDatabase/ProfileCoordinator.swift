@@ -39,7 +39,7 @@ actor ProfileCoordinator: BlockingActor {
         return
       }
       if let header = try header(), !header.matches(key: key) { throw databaseMismatch }
-      try await store(ProfileKeys(current: key.copy()))
+      try await store(DatabaseKeys(current: key.copy()))
     }
   }
 
@@ -73,7 +73,7 @@ actor ProfileCoordinator: BlockingActor {
   // MARK: The item and the file
 
   static func check(_ key: borrowing SecretBytes) throws(VaultedDatabaseError) {
-    guard key.byteCount == ProfileKeys.keyByteCount else {
+    guard key.byteCount == DatabaseKeys.keyByteCount else {
       throw VaultedDatabaseError(
         .invalidArgument, "the encryption key has \(key.byteCount) bytes", hint: "use 32 bytes")
     }
@@ -87,10 +87,10 @@ actor ProfileCoordinator: BlockingActor {
   }
 
   /// The vault's keys; nil if none was set.
-  private func storedKeys() async throws -> ProfileKeys? {
+  private func storedKeys() async throws -> DatabaseKeys? {
     do {
       let item = try await vault.item(name)
-      guard let keys = ProfileKeys(item: item) else {
+      guard let keys = DatabaseKeys(item: item) else {
         throw VaultedDatabaseError(
           .invalidArgument,
           "item '\(name)', which the profile of \(path) names, is not an encryption key",
@@ -102,7 +102,7 @@ actor ProfileCoordinator: BlockingActor {
     }
   }
 
-  func keys() async throws -> ProfileKeys {
+  func keys() async throws -> DatabaseKeys {
     guard let keys = try await storedKeys() else {
       throw VaultedDatabaseError(
         .keyMissing, "the profile of \(path) has no key", hint: "set one with setEncryptionKey")
@@ -111,7 +111,7 @@ actor ProfileCoordinator: BlockingActor {
   }
 
   /// Stores keys; durable on return.
-  func store(_ keys: consuming ProfileKeys) async throws {
+  func store(_ keys: consuming DatabaseKeys) async throws {
     try await vault.set(keys.itemBytes(), kind: .binary, for: name)
   }
 
@@ -127,11 +127,9 @@ actor ProfileCoordinator: BlockingActor {
   }
 
   /// The key that fits the database; without a database, the key for making it.
-  private func currentKey(of keys: consuming ProfileKeys) throws -> SecretBytes {
-    if keys.hasPending(), let header = try header(), keys.pendingFits(header) {
-      return keys.promoted().current.copy()
-    }
-    return keys.current.copy()
+  private func currentKey(of keys: borrowing DatabaseKeys) throws -> SecretBytes {
+    guard keys.hasPending(), let header = try header() else { return keys.current.copy() }
+    return keys.key(for: header)
   }
 
   var databaseMismatch: VaultedDatabaseError {
@@ -173,16 +171,10 @@ extension ProfileCoordinator {
       // The same change, repeated after a crash: it has just been finished.
       if wasInterrupted, SecretBytes.isEqual(keys.current, key) { return }
       let database = try exclusiveConnection(keys.current, ProtocolLock.connectionBusyTimeout)
-      // The copy comes before the vault's write: a damaged page or a full disk ends the call here.
-      try database.writeCopy(under: key, fileSystem: fileSystem, progress: progress)
-      do {
-        try await store(ProfileKeys(current: keys.current.copy(), pending: key.copy()))
-      } catch {
-        database.discardCopy(fileSystem: fileSystem)
-        throw error
+      try await database.changeKey(to: key, fileSystem: fileSystem, progress: progress) {
+        try await store(DatabaseKeys(current: keys.current.copy(), pending: key.copy()))
       }
-      try database.putCopyInPlace(fileSystem: fileSystem)
-      try await store(ProfileKeys(current: key.copy()))
+      try await store(DatabaseKeys(current: key.copy()))
     }
   }
 
@@ -192,16 +184,19 @@ extension ProfileCoordinator {
   ///   database.
   func settle() async throws {
     let keys = try await keys()
-    guard keys.hasPending(), let header = try header() else { return }
-    if keys.pendingFits(header) {
-      // The rename is possibly not durable yet, and the old file's key is deleted next.
-      try fileSystem.synchronizeDirectory(path.containingDirectory)
-    } else {
-      guard header.matches(key: keys.current) else { throw databaseMismatch }
-      let database = try exclusiveConnection(keys.current, .zero)
-      try database.reencrypt(to: try await self.keys().promoted().current, fileSystem: fileSystem)
+    switch keys.pending {
+    case .none: return
+    case .some(let pending):
+      guard let header = try header() else { return }
+      if header.matches(key: pending) {
+        // The rename is possibly not durable yet, and the old file's key is deleted next.
+        try fileSystem.synchronizeDirectory(path.containingDirectory)
+      } else {
+        let database = try exclusiveConnection(keys.current, .zero)
+        try database.reencrypt(to: pending, fileSystem: fileSystem)
+      }
+      try await store(DatabaseKeys(current: pending.copy()))
     }
-    try await store(keys.promoted())
   }
 
   private func exclusiveConnection(

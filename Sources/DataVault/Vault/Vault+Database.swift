@@ -145,12 +145,17 @@ extension VaultError {
   }
 }
 
-/// The keys of the database that a vault is bound to.
+/// The keys of the database that a vault is bound to, or of a connection profile's database.
 package struct DatabaseKeys: ~Copyable, Sendable {
   /// The key that seals the database, 32 bytes.
   package let current: SecretBytes
   /// The next key while a key change is under way; otherwise nil.
   package let pending: SecretBytes?
+
+  package init(current: consuming SecretBytes, pending: consuming SecretBytes? = nil) {
+    self.current = current
+    self.pending = pending
+  }
 
   /// Whether a key change is under way.
   package borrowing func hasPending() -> Bool {

@@ -1,21 +1,12 @@
 internal import DataVault
-internal import SealedVFS
 internal import VaultCrypto
 
 /// The content of a connection profile's item: `docs/explanation/vaulted-database.md`, "Connection profiles".
 ///
 /// 32 bytes are the key; 64 are the key and the new key of a change under way. One item holds both,
 /// so that one write of the vault changes both.
-struct ProfileKeys: ~Copyable {
+extension DatabaseKeys {
   static let keyByteCount = 32
-
-  let current: SecretBytes
-  private let pending: SecretBytes?
-
-  init(current: consuming SecretBytes, pending: consuming SecretBytes? = nil) {
-    self.current = current
-    self.pending = pending
-  }
 
   /// Reads an item; nil if it is not a profile's.
   init?(item: borrowing VaultItem) {
@@ -44,30 +35,6 @@ struct ProfileKeys: ~Copyable {
         }
       }
       return bytes
-    }
-  }
-
-  /// Whether a change of key is under way.
-  borrowing func hasPending() -> Bool {
-    switch pending {
-    case .none: false
-    case .some: true
-    }
-  }
-
-  /// Whether the database is sealed under the pending key.
-  borrowing func pendingFits(_ header: SealedHeader) -> Bool {
-    switch pending {
-    case .none: false
-    case .some(let pending): header.matches(key: pending)
-    }
-  }
-
-  /// The keys after the change.
-  consuming func promoted() -> ProfileKeys {
-    switch consume pending {
-    case .none: ProfileKeys(current: current)
-    case .some(let pending): ProfileKeys(current: pending)
     }
   }
 }
