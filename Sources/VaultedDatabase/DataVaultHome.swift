@@ -21,31 +21,23 @@ public struct DataVaultHome: Sendable {
 
   /// A home whose vaults are files in it.
   public init(_ path: FilePath) {
-    self.init(path, fileSystem: LinuxFileSystem(), vaultParameters: VaultParameters())
+    self.init(path, vaultParameters: VaultParameters())
   }
 
   /// A home whose vaults are in another store; the database and its lock files are in the
   /// directory.
   public init(_ path: FilePath, store: any VaultStore) {
-    self.init(
-      path, store: store, fileSystem: LinuxFileSystem(), vaultParameters: VaultParameters())
+    self.init(path, store: store, vaultParameters: VaultParameters())
   }
 
+  /// - Parameter store: nil for files in the home.
   package init(
-    _ path: FilePath, fileSystem: any FileSystem, vaultParameters: VaultParameters,
+    _ path: FilePath, store: (any VaultStore)? = nil,
+    fileSystem: any FileSystem = LinuxFileSystem(), vaultParameters: VaultParameters,
     baseVFS: String = "unix"
   ) {
-    self.init(
-      path, store: FileVaultStore(home: path, fileSystem: fileSystem), fileSystem: fileSystem,
-      vaultParameters: vaultParameters, baseVFS: baseVFS)
-  }
-
-  package init(
-    _ path: FilePath, store: any VaultStore, fileSystem: any FileSystem = LinuxFileSystem(),
-    vaultParameters: VaultParameters, baseVFS: String = "unix"
-  ) {
     self.path = path
-    self.store = store
+    self.store = store ?? FileVaultStore(home: path, fileSystem: fileSystem)
     self.fileSystem = fileSystem
     self.vaultParameters = vaultParameters
     self.baseVFS = baseVFS
