@@ -32,7 +32,7 @@ extension DatabaseCoordinator {
   /// Makes the vault on the first use of a home: there is nothing to re-encrypt.
   private func makeSecuredVault(with credentials: borrowing Credentials) async throws {
     guard try lookAtDatabase() == .absent else {
-      throw VaultedDatabaseError.refusal(.keyMissing, of: home)
+      throw VaultedDatabaseError.refusal(.keyMissing, home.databasePath)
     }
     let vault = try await Vault.create(
       .messaging, in: home.store, credentials: credentials, parameters: home.vaultParameters)
@@ -55,7 +55,7 @@ extension DatabaseCoordinator {
   ) async throws {
     if try await vault.binding() == nil {
       guard try lookAtDatabase() == .absent else {
-        throw VaultedDatabaseError.refusal(.databaseMismatch, of: home)
+        throw VaultedDatabaseError.refusal(.databaseMismatch, home.databasePath)
       }
       return try await vault.secure(to: credentials)
     }
@@ -90,7 +90,7 @@ extension DatabaseCoordinator {
       guard try await vault.binding() != nil else {
         let database = try lookAtDatabase()
         throw VaultedDatabaseError.refusal(
-          database == .absent ? .databaseMissing : .databaseMismatch, of: home)
+          database == .absent ? .databaseMissing : .databaseMismatch, home.databasePath)
       }
       try await settle(vault, anchorStorage: anchorStorage)
       try await requireNothingIsLost(of: vault, in: anchorStorage)
@@ -123,7 +123,7 @@ extension DatabaseCoordinator {
       case .sealed(let header) = try SealedVFS.inspect(
         home.databasePath, over: home.baseVFS)
     else {
-      throw VaultedDatabaseError.refusal(.damaged, of: home)
+      throw VaultedDatabaseError.refusal(.damaged, home.databasePath)
     }
     if keys.pendingFits(header) {
       // The rename is possibly not durable yet, and the old file's key is deleted next.

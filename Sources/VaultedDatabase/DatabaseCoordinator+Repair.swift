@@ -80,8 +80,9 @@ extension DatabaseCoordinator {
     case .finishCreation:
       try home.fileSystem.synchronizeDirectory(home.path)
       try await vault.completeBinding()
-    case .create, .resumeCreation: throw VaultedDatabaseError.refusal(.databaseMissing, of: home)
-    case .refuse(let code): throw VaultedDatabaseError.refusal(code, of: home)
+    case .create, .resumeCreation:
+      throw VaultedDatabaseError.refusal(.databaseMissing, home.databasePath)
+    case .refuse(let code): throw VaultedDatabaseError.refusal(code, home.databasePath)
     }
     return binding?.databaseID ?? []
   }
@@ -156,7 +157,7 @@ extension DatabaseCoordinator {
       // From here on the vault opens only the new database, under either name.
       try await vault.rebind(databaseID: header.fileID)
       guard let aside = try await finishSalvage(of: vault) else {
-        throw VaultedDatabaseError.refusal(.databaseMissing, of: home)
+        throw VaultedDatabaseError.refusal(.databaseMissing, home.databasePath)
       }
       return SalvagedDatabase(damagedPath: aside, pages: pages, anchor: state, rows: rows)
     }
@@ -175,7 +176,7 @@ extension DatabaseCoordinator {
       return page
     }
     if case .success(nil) = page, !pages.isSchemaWhole || !pages.notRecreated.isEmpty {
-      return .unreadable(VaultedDatabaseError.refusal(.damaged, of: home))
+      return .unreadable(VaultedDatabaseError.refusal(.damaged, home.databasePath))
     }
     return AnchorState(page, of: anchor)
   }

@@ -104,7 +104,7 @@ extension DatabaseCoordinator {
       try home.fileSystem.synchronizeDirectory(home.path)
       try await vault.completeBinding()
     case .open: try await settleKeys(of: vault, anchorStorage: anchorStorage)
-    case .refuse(let code): throw VaultedDatabaseError.refusal(code, of: home)
+    case .refuse(let code): throw VaultedDatabaseError.refusal(code, home.databasePath)
     }
   }
 

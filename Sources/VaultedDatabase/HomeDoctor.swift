@@ -139,13 +139,13 @@ extension DatabaseCoordinator {
       } catch {
         // Any error but its absence is a finding of the vault's own doctor.
         guard error.code == .doesNotExist, found != .absent else { return [] }
-        return [HomeFinding(.refusal(.keyMissing, of: home))]
+        return [HomeFinding(.refusal(.keyMissing, home.databasePath))]
       }
       let binding = OpeningDecision.Binding(status.binding)
       guard try !isSalvageUnfinished(binding),
         case .refuse(let code) = OpeningDecision(binding: binding, database: found)
       else { return [] }
-      return [HomeFinding(.refusal(code, of: home))]
+      return [HomeFinding(.refusal(code, home.databasePath))]
     } catch {
       return [HomeFinding(VaultedDatabaseError(any: error))]
     }

@@ -119,12 +119,7 @@ extension VaultedDatabaseError {
     }
   }
 
-  /// The error for a refusal of ``OpeningDecision``.
-  static func refusal(_ code: Code, of home: DataVaultHome) -> VaultedDatabaseError {
-    refusal(code, home.databasePath)
-  }
-
-  /// The same for a database at another path.
+  /// The error for a refusal of ``OpeningDecision``, for the database at a path.
   static func refusal(_ code: Code, _ path: FilePath) -> VaultedDatabaseError {
     switch code {
     case .keyMissing:
