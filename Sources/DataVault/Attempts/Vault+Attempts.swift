@@ -132,7 +132,7 @@ extension Vault {
     // If the slots changed, the secret can be right for the new ones.
     guard file.key == tried.key, retryLimit > 0, record.failureCount > retryLimit else { return }
     try store.remove(id)
-    endSession()
+    store.endSession(of: id, parameters: parameters)
     close(because: .deletedByRetryLimit)
     throw .deletedByRetryLimit(id, failureCount: record.failureCount)
   }

@@ -1,3 +1,4 @@
+internal import FileLayer
 internal import VaultCrypto
 
 /// Diagnoses this process, a store and each vault in the store.
@@ -23,11 +24,13 @@ public enum VaultDoctor {
       findings.append(.sessionsUnavailable(error))
     }
     do throws(VaultError) {
-      let operations = VaultOperations(store)
-      for id in try await operations.list() {
+      for id in try await Vault.list(in: store) {
         findings += await Vault(id: id, store: store, parameters: parameters).findings()
       }
-      findings += try await operations.retiredNames().map { .retired($0) }
+      let retired = try await onBlockingThread("datavault.operations") {
+        () throws(VaultError) in try store.retiredNames()
+      }
+      findings += retired.map { .retired($0) }
     } catch {
       findings.append(VaultFinding(error))
     }
@@ -38,10 +41,6 @@ public enum VaultDoctor {
     _ = SecretBytes(zeroCount: 1)
     return LockedMemory.isComplete
   }
-}
-
-extension VaultOperations {
-  func retiredNames() throws(VaultError) -> [String] { try store.retiredNames() }
 }
 
 extension Vault {

@@ -46,7 +46,7 @@ extension Vault {
       try withContents { (_) throws(VaultError) in }
     } catch {
       if error.code == .doesNotExist {
-        endSession()
+        store.endSession(of: id, parameters: parameters)
       } else if let file = try? readFile() {
         endSession(unlessOpening: file.key)
       }
@@ -121,11 +121,6 @@ extension Vault {
     guard end == .ended else { return close(because: .session) }
     wasLockedFromOutside.store(true, ordering: .releasing)
     await lock(because: .session, closingTimeout: Self.outsideClosingTimeout)
-  }
-
-  /// Ends this vault's session, if there is one, because the vault was deleted.
-  func endSession() {
-    _ = try? SessionKeyLocation(of: id, in: store, parameters: parameters)?.end()
   }
 
   /// Ends this vault's session if it does not open the vault's new keys.
@@ -232,42 +227,6 @@ final class SessionWatch: Sendable {
 
   deinit {
     task.cancel()
-  }
-}
-
-extension VaultOperations {
-  func session(
-    of id: VaultID, parameters: VaultParameters
-  ) throws(VaultError) -> VaultSession? {
-    guard let place = try SessionKeyLocation(of: id, in: store, parameters: parameters) else {
-      return nil
-    }
-    do throws(KeyringError) {
-      guard let found = try place.find() else { return nil }
-      return VaultSession(id: id, deadline: found.key.deadline, now: place.now)
-    } catch {
-      throw .sessionsUnavailable(error)
-    }
-  }
-
-  func endSession(of id: VaultID, parameters: VaultParameters) throws(VaultError) -> Bool {
-    guard let place = try SessionKeyLocation(of: id, in: store, parameters: parameters) else {
-      return false
-    }
-    do throws(KeyringError) {
-      return try place.end()
-    } catch {
-      throw .sessionsUnavailable(error)
-    }
-  }
-}
-
-extension VaultOperations {
-  /// Ends the session of a deleted vault.
-  ///
-  /// If the kernel refuses, there is no session. A session that remains opens nothing any more.
-  func endSessionOfGone(_ id: VaultID, parameters: VaultParameters) {
-    _ = try? endSession(of: id, parameters: parameters)
   }
 }
 

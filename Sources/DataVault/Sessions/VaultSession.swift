@@ -1,3 +1,4 @@
+internal import FileLayer
 internal import VaultCrypto
 
 /// A session: a limited time in which every process of this user can open one vault without a
@@ -59,7 +60,17 @@ public struct VaultSession: Sendable {
   package static func find(
     _ id: VaultID, in store: any VaultStore, parameters: VaultParameters
   ) async throws(VaultError) -> VaultSession? {
-    try await VaultOperations(store).session(of: id, parameters: parameters)
+    try await onBlockingThread("datavault.sessions") { () throws(VaultError) -> VaultSession? in
+      guard let place = try SessionKeyLocation(of: id, in: store, parameters: parameters) else {
+        return nil
+      }
+      do throws(KeyringError) {
+        guard let found = try place.find() else { return nil }
+        return VaultSession(id: id, deadline: found.key.deadline, now: place.now)
+      } catch {
+        throw .sessionsUnavailable(error)
+      }
+    }
   }
 
   /// Ends the session of a vault, which can already be deleted.
@@ -79,7 +90,14 @@ public struct VaultSession: Sendable {
   package static func end(
     _ id: VaultID, in store: any VaultStore, parameters: VaultParameters
   ) async throws(VaultError) -> Bool {
-    try await VaultOperations(store).endSession(of: id, parameters: parameters)
+    try await onBlockingThread("datavault.sessions") { () throws(VaultError) -> Bool in
+      let place = try SessionKeyLocation(of: id, in: store, parameters: parameters)
+      do throws(KeyringError) {
+        return try place?.end() ?? false
+      } catch {
+        throw .sessionsUnavailable(error)
+      }
+    }
   }
 
   /// Ends every session of this user, for vaults in every store.

@@ -14,7 +14,9 @@ extension Vault {
   public static func copy(
     _ id: VaultID, from source: any VaultStore, to target: any VaultStore
   ) async throws(VaultError) {
-    try await VaultMover().copy(id, from: source, to: target)
+    try await onBlockingThread("datavault.mover") { () throws(VaultError) in
+      try source.copy(id, to: target)
+    }
   }
 
   /// Moves a vault to another store, byte for byte; needs no password.
@@ -26,7 +28,9 @@ extension Vault {
   public static func move(
     _ id: VaultID, from source: any VaultStore, to target: any VaultStore
   ) async throws(VaultError) {
-    try await VaultMover().move(id, from: source, to: target)
+    try await onBlockingThread("datavault.mover") { () throws(VaultError) in
+      try source.move(id, to: target)
+    }
   }
 
   /// Writes a vault to a new file, byte for byte; needs no password.
@@ -38,7 +42,9 @@ extension Vault {
   public static func export(
     _ id: VaultID, from store: any VaultStore, to path: FilePath
   ) async throws(VaultError) {
-    try await VaultMover().export(id, from: store, to: path, in: LinuxFileSystem())
+    try await onBlockingThread("datavault.mover") { () throws(VaultError) in
+      try store.export(id, to: path, in: LinuxFileSystem())
+    }
   }
 
   /// Loads an exported vault from its file, or a vault from the file of a ``FileVaultStore``.
@@ -47,7 +53,9 @@ extension Vault {
   ///   `damaged`, also for a directory or a device; `newerVersion`.
   public static func loadExportedVault(at path: FilePath) async throws(VaultError) -> ExportedVault
   {
-    try await VaultMover().loadExportedVault(at: path, in: LinuxFileSystem())
+    try await onBlockingThread("datavault.mover") { () throws(VaultError) in
+      try ExportedVault(loading: path)
+    }
   }
 
   /// Adds an exported vault to a store, byte for byte; needs no password.
@@ -57,7 +65,9 @@ extension Vault {
   public static func importVault(
     _ exported: ExportedVault, into store: any VaultStore
   ) async throws(VaultError) {
-    try await VaultMover().add(exported.bytes, exported.id, to: store)
+    try await onBlockingThread("datavault.mover") { () throws(VaultError) in
+      try store.add(exported.bytes, exported.id)
+    }
   }
 }
 
@@ -72,19 +82,34 @@ public struct ExportedVault: Sendable {
   /// The path of the file, for messages.
   let place: String
 
-  init(verifying bytes: [UInt8], from place: String) throws(VaultError) {
+  fileprivate init(loading path: FilePath) throws(VaultError) {
+    let found: [UInt8]?
+    do throws(FileError) {
+      found = try LinuxFileSystem().read(path, maximumByteCount: VaultFile.maximumByteCount)
+    } catch {
+      switch error.errno {
+      case .fileTooLarge:
+        throw VaultError(
+          .damaged, "\(path) is larger than the maximum of \(VaultFile.maximumByteCount) bytes",
+          underlying: error)
+      case .invalidArgument:
+        throw VaultError(
+          .damaged, "\(path) is not a regular file, so it is not a vault", underlying: error)
+      default: throw .unreadable(error)
+      }
+    }
+    guard let found else { throw VaultError(.doesNotExist, "file \(path) not found") }
+    bytes = found
+    place = path.string
     do throws(FormatFault) {
       file = try VaultFile(parsing: bytes)
+      guard let id = try? VaultID(file.clear.vaultID) else {
+        throw FormatFault("vault", "the vault's id is invalid")
+      }
+      self.id = id
     } catch {
       throw .refused(error, at: place)
     }
-    do throws(VaultError) {
-      id = try VaultID(file.clear.vaultID)
-    } catch {
-      throw .refused(FormatFault("vault", "the vault's id is invalid"), at: place)
-    }
-    self.bytes = bytes
-    self.place = place
   }
 }
 
@@ -120,7 +145,7 @@ extension Vault {
   private func take(
     _ exported: ExportedVault, with secret: borrowing VaultSecret
   ) throws(VaultError) {
-    guard try store.read(id) == nil else { throw .alreadyExists(id, in: store) }
+    try store.requireAbsence(of: id)
     try requireAcceptableCosts(in: exported.file.key)
     let contentKey = try contentKey(of: exported.file.key, with: secret)
     let open: OpenVault
@@ -132,107 +157,8 @@ extension Vault {
     try open.requireUsable(secret, of: exported.id, now: parameters.now())
     var draft = open.draft()
     draft.clear.vaultID = id.rawValue
-    try store.prepare()
-    let lock = try store.lock(id)
+    let lock = try store.lockForNewVault(id)
     defer { lock.release() }
-    guard try store.read(id) == nil else { throw .alreadyExists(id, in: store) }
-    // An interrupted deletion can leave the attempts on an earlier vault with this name.
-    try store.removeAttempts(id)
     adopt(try write(draft))
-  }
-}
-
-/// Copies the bytes of vaults between stores and files, on an executor that can block.
-actor VaultMover: BlockingActor {
-  let executor = BlockingExecutor(label: "datavault.mover")
-
-  func copy(
-    _ id: VaultID, from source: any VaultStore, to target: any VaultStore
-  ) throws(VaultError) {
-    // The source can be read-only, so no lock is taken there.
-    try add(try verifiedBytes(id, source), id, to: target)
-  }
-
-  func move(
-    _ id: VaultID, from source: any VaultStore, to target: any VaultStore
-  ) throws(VaultError) {
-    // If both stores are the same place, the move would wait for its own lock, and would then
-    // remove the only vault. This check refuses that.
-    _ = try verifiedBytes(id, source)
-    try requireAbsence(id, in: target)
-    let lock = try source.lock(id)
-    defer { lock.release() }
-    try add(try verifiedBytes(id, source), id, to: target)
-    try source.remove(id)
-  }
-
-  /// Writes verified bytes to a store that has no such vault.
-  func add(
-    _ bytes: [UInt8], _ id: VaultID, to target: any VaultStore
-  ) throws(VaultError) {
-    try requireAbsence(id, in: target)
-    try target.prepare()
-    let lock = try target.lock(id)
-    defer { lock.release() }
-    try requireAbsence(id, in: target)
-    // An interrupted deletion can leave the attempts on an earlier vault with this name.
-    try target.removeAttempts(id)
-    try target.write(bytes, for: id)
-    guard try target.read(id) == bytes else {
-      throw VaultError(
-        .writeFailed, "the copy at \(target.location(of: id)) differs from what was written",
-        hint: "remove the copy; the original is unchanged")
-    }
-  }
-
-  func export(
-    _ id: VaultID, from store: any VaultStore, to path: FilePath, in fileSystem: any FileSystem
-  ) throws(VaultError) {
-    let bytes = try verifiedBytes(id, store)
-    do throws(FileError) {
-      guard try fileSystem.status(of: path) == nil else {
-        throw FileError(.create, path, .fileExists)
-      }
-      try fileSystem.make(path, with: bytes)
-    } catch {
-      guard error.errno == .fileExists else { throw .writeFailed(error) }
-      throw VaultError(
-        .alreadyExists, "file \(path) already exists",
-        hint: "choose a new path; export never replaces a file", underlying: error)
-    }
-  }
-
-  func loadExportedVault(
-    at path: FilePath, in fileSystem: any FileSystem
-  ) throws(VaultError) -> ExportedVault {
-    let bytes: [UInt8]?
-    do throws(FileError) {
-      bytes = try fileSystem.read(path, maximumByteCount: VaultFile.maximumByteCount)
-    } catch {
-      switch error.errno {
-      case .fileTooLarge:
-        throw VaultError(
-          .damaged, "\(path) is larger than the maximum of \(VaultFile.maximumByteCount) bytes",
-          underlying: error)
-      case .invalidArgument:
-        throw VaultError(
-          .damaged, "\(path) is not a regular file, so it is not a vault", underlying: error)
-      default: throw .unreadable(error)
-      }
-    }
-    guard let bytes else { throw VaultError(.doesNotExist, "file \(path) not found") }
-    return try ExportedVault(verifying: bytes, from: path.string)
-  }
-
-  private func verifiedBytes(
-    _ id: VaultID, _ store: any VaultStore
-  ) throws(VaultError) -> [UInt8] {
-    guard let bytes = try store.read(id) else { throw .doesNotExist(id, in: store) }
-    _ = try VaultFile(bytes, of: id, in: store)
-    return bytes
-  }
-
-  private func requireAbsence(_ id: VaultID, in store: any VaultStore) throws(VaultError) {
-    guard try store.read(id) == nil else { throw .alreadyExists(id, in: store) }
   }
 }

@@ -31,7 +31,7 @@ extension Vault {
   /// - Throws: `damaged`, `newerVersion`; `doesNotExist` and the other errors of reading a store;
   ///   `locked` if the vault has new keys since it was unlocked.
   public func verify() throws(VaultError) -> VaultVerification {
-    guard let bytes = try store.read(id) else { throw .doesNotExist(id, in: store) }
+    let bytes = try store.existingBytes(of: id)
     let file = try parse(bytes)
     guard !isLocked else { return VaultVerification(byteCount: bytes.count, opened: nil) }
     let fitting = try withContents { (state) throws(VaultError) in

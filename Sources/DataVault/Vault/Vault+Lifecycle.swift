@@ -53,14 +53,18 @@ extension Vault {
   public static func exists(
     _ id: VaultID, in store: any VaultStore
   ) async throws(VaultError) -> Bool {
-    try await VaultOperations(store).exists(id)
+    try await onBlockingThread("datavault.operations") { () throws(VaultError) in
+      try store.read(id) != nil
+    }
   }
 
   /// The vaults of a store, in ascending order.
   ///
   /// - Throws: the errors of ``exists(_:in:)``.
   public static func list(in store: any VaultStore) async throws(VaultError) -> [VaultID] {
-    try await VaultOperations(store).list()
+    try await onBlockingThread("datavault.operations") { () throws(VaultError) in
+      try store.ids()
+    }
   }
 
   /// Deletes a vault and its contents without a password; durable on return.
@@ -81,8 +85,10 @@ extension Vault {
     _ id: VaultID, in store: any VaultStore, force: Bool, databaseExists: Bool,
     parameters: VaultParameters = VaultParameters()
   ) async throws(VaultError) {
-    try await VaultOperations(store).delete(
-      id, force: force, databaseMightExist: databaseExists, parameters: parameters)
+    try await onBlockingThread("datavault.operations") { () throws(VaultError) in
+      try store.delete(
+        id, force: force, databaseMightExist: databaseExists, parameters: parameters)
+    }
   }
 
   /// Renames a vault to a side name, from which it can be restored.
@@ -93,7 +99,9 @@ extension Vault {
   package static func retire(
     _ id: VaultID, in store: any VaultStore, parameters: VaultParameters = VaultParameters()
   ) async throws(VaultError) -> String {
-    try await VaultOperations(store).retire(id, parameters: parameters)
+    try await onBlockingThread("datavault.operations") { () throws(VaultError) in
+      try store.retire(id, parameters: parameters)
+    }
   }
 
   private func establish(
@@ -102,7 +110,7 @@ extension Vault {
     try credentials.requireUsable()
     try policy.requireValid()
     try policy.check(credentials, for: .setting, of: id)
-    guard try store.read(id) == nil else { throw .alreadyExists(id, in: store) }
+    try store.requireAbsence(of: id)
     let draft: VaultDraft
     do throws(CryptoError) {
       draft = try VaultDraft.new(
@@ -110,12 +118,8 @@ extension Vault {
     } catch {
       throw .crypto(error)
     }
-    try store.prepare()
-    let lock = try store.lock(id)
+    let lock = try store.lockForNewVault(id)
     defer { lock.release() }
-    guard try store.read(id) == nil else { throw .alreadyExists(id, in: store) }
-    // An interrupted deletion can leave the attempts on an earlier vault with this name.
-    try store.removeAttempts(id)
     adopt(try write(draft))
   }
 }

@@ -46,8 +46,7 @@ extension Vault {
 
   /// The current file of the store, checked as far as possible without a password.
   func readFile() throws(VaultError) -> VaultFile {
-    guard let bytes = try store.read(id) else { throw .doesNotExist(id, in: store) }
-    return try parse(bytes)
+    try parse(try store.existingBytes(of: id))
   }
 
   func parse(_ bytes: [UInt8]) throws(VaultError) -> VaultFile {

@@ -5,11 +5,6 @@ struct StoreTrial {
   let conformance: VaultStoreConformance
   let check: VaultStoreConformance.Check
 
-  init(_ conformance: VaultStoreConformance, _ check: VaultStoreConformance.Check) {
-    self.conformance = conformance
-    self.check = check
-  }
-
   var id: VaultID {
     get throws { try VaultID("conformance") }
   }

@@ -121,40 +121,31 @@ public struct VaultStoreConformance: Sendable {
   /// - Throws: ``Violation``, or the store's error where it must not throw one.
   public func run(_ check: Check) async throws {
     if check.concernsAttempts, !keepsAttempts { return }
-    try await Runner(conformance: self, check: check).run()
+    try await onBlockingThread("datavault.conformance") {
+      try StoreTrial(conformance: self, check: check).run()
+    }
   }
 }
 
-/// Runs checks on an executor that can block.
-actor Runner: BlockingActor {
-  private let conformance: VaultStoreConformance
-  private let check: VaultStoreConformance.Check
-  let executor = BlockingExecutor(label: "datavault.conformance")
-
-  init(conformance: VaultStoreConformance, check: VaultStoreConformance.Check) {
-    self.conformance = conformance
-    self.check = check
-  }
-
-  func run() throws {
-    let trial = StoreTrial(conformance, check)
+extension StoreTrial {
+  fileprivate func run() throws {
     switch check {
-    case .absentIsAResult: try trial.absentIsAResult()
-    case .writtenIsRead: try trial.writtenIsRead()
-    case .writeReplaces: try trial.writeReplaces()
-    case .idsAscend: try trial.idsAscend()
-    case .removedIsAbsent: try trial.removedIsAbsent()
-    case .retiredIsAbsent: try trial.retiredIsAbsent()
-    case .lockExcludes: try trial.lockExcludes()
-    case .locksAreApart: try trial.locksAreApart()
-    case .largeVault: try trial.largeVault()
-    case .concurrentWriters: try trial.concurrentWriters()
-    case .obstaclesAreNotAbsence: try trial.obstaclesAreNotAbsence()
-    case .attemptsAreKept: try trial.attemptsAreKept()
-    case .attemptsEndWithTheirVault: try trial.attemptsEndWithTheirVault()
-    case .attemptsExclude: try trial.attemptsExclude()
-    case .attemptsSurviveObstacles: try trial.attemptsSurviveObstacles()
-    case .locationNamesTheVault: try trial.locationNamesTheVault()
+    case .absentIsAResult: try absentIsAResult()
+    case .writtenIsRead: try writtenIsRead()
+    case .writeReplaces: try writeReplaces()
+    case .idsAscend: try idsAscend()
+    case .removedIsAbsent: try removedIsAbsent()
+    case .retiredIsAbsent: try retiredIsAbsent()
+    case .lockExcludes: try lockExcludes()
+    case .locksAreApart: try locksAreApart()
+    case .largeVault: try largeVault()
+    case .concurrentWriters: try concurrentWriters()
+    case .obstaclesAreNotAbsence: try obstaclesAreNotAbsence()
+    case .attemptsAreKept: try attemptsAreKept()
+    case .attemptsEndWithTheirVault: try attemptsEndWithTheirVault()
+    case .attemptsExclude: try attemptsExclude()
+    case .attemptsSurviveObstacles: try attemptsSurviveObstacles()
+    case .locationNamesTheVault: try locationNamesTheVault()
     }
   }
 }

@@ -24,7 +24,7 @@ extension CrashScenario {
       return scenario
     }(),
     CrashScenario("export", before: made("old")) {
-      try await VaultMover().export(.messaging, from: $0.store, to: $0.exported, in: $0.fileSystem)
+      try $0.store.export(.messaging, to: $0.exported, in: $0.fileSystem)
     },
     CrashScenario("import", before: exported) {
       try await Vault.importVault(Vault.loadExportedVault(at: $0.exported), into: $0.store)
