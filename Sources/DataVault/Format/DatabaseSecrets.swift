@@ -8,30 +8,38 @@ struct DatabaseSecrets: ~Copyable, Sendable {
   var pending: SecretBytes?
   var anchor: DatabaseAnchor?
 
-  init(
-    current: consuming SecretBytes, pending: consuming SecretBytes?, anchor: DatabaseAnchor? = nil
-  ) {
-    self.current = current
-    self.pending = pending
-    self.anchor = anchor
+  /// Stores the next key.
+  ///
+  /// - Throws: `keyChangePending` if there is one, because the database can already be sealed under
+  ///   it.
+  mutating func beginKeyChange(
+    to key: consuming SecretBytes, ofVault id: String
+  ) throws(VaultError) {
+    guard pending == nil else {
+      throw VaultError(
+        .keyChangePending, "vault '\(id)' holds the pending key of an unfinished key change",
+        hint: "open the database once, which finishes it")
+    }
+    pending = consume key
   }
 
   /// Replaces the current key by the pending key, if there is one.
   mutating func promotePending() {
     if let pending = pending.take() { current = pending }
   }
+}
 
+extension DatabaseSecrets {
   init(parsing bytes: RawSpan, _ range: Range<Int>) throws(FormatFault) {
     let part = "databases"
     let members = try JSONText.members(
       ["current", "pending", "anchor"], in: bytes, range, of: part)
-    let current = try Self.key(parsing: bytes, members[0], of: part)
-    let pending =
-      JSONText.isNull(in: bytes, members[1])
-      ? nil : try Self.key(parsing: bytes, members[1], of: part)
-    let anchor =
-      JSONText.isNull(in: bytes, members[2]) ? nil : try DatabaseAnchor(parsing: bytes, members[2])
-    self.init(current: current, pending: pending, anchor: anchor)
+    self.init(
+      current: try Self.key(parsing: bytes, members[0], of: part),
+      pending: JSONText.isNull(in: bytes, members[1])
+        ? nil : try Self.key(parsing: bytes, members[1], of: part),
+      anchor: JSONText.isNull(in: bytes, members[2])
+        ? nil : try DatabaseAnchor(parsing: bytes, members[2]))
   }
 
   private static func key(

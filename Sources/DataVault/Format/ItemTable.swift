@@ -15,16 +15,6 @@ struct ItemTable: ~Copyable, Sendable {
   let bytes: SecretBytes
   let entries: [Entry]
 
-  init() {
-    bytes = SecretBytes(copying: [])
-    entries = []
-  }
-
-  init(bytes: consuming SecretBytes, entries: [Entry]) {
-    self.bytes = bytes
-    self.entries = entries
-  }
-
   /// The total size of all names and values in bytes.
   var byteCount: Int {
     entries.reduce(0) { $0 + $1.name.count + $1.value.count }

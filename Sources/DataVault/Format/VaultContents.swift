@@ -11,15 +11,14 @@ struct VaultContents: ~Copyable, Sendable {
   var databases: DatabaseSecrets?
   var dataKeys: DataKeys
   var items: ItemTable
+}
 
+extension VaultContents {
   /// The contents of a new vault; the first write makes them generation 1.
-  init(passwordSetAt: Int, random: RandomSource) {
-    generation = 0
-    self.passwordSetAt = passwordSetAt
-    policy = VaultPolicy()
-    databases = nil
-    dataKeys = DataKeys(random: random)
-    items = ItemTable()
+  init(passwordSetAt: Int, policy: VaultPolicy, random: RandomSource) {
+    self.init(
+      generation: 0, passwordSetAt: passwordSetAt, policy: policy,
+      dataKeys: DataKeys(random: random), items: ItemTableBuilder(byteCount: 0).table())
   }
 
   init(parsing bytes: RawSpan) throws(FormatFault) {
@@ -30,30 +29,14 @@ struct VaultContents: ~Copyable, Sendable {
     let members = try JSONText.members(
       ["generation", "passwordSetAt", "policy", "databases", "dataKeys", "items"],
       in: bytes, 0..<bytes.byteCount, of: part)
-    let generation = try JSONText.number(in: bytes, members[0], of: part)
-    let passwordSetAt = try JSONText.number(in: bytes, members[1], of: part)
-    let policy = try VaultPolicy(parsing: bytes, members[2])
-    let databases =
-      JSONText.isNull(in: bytes, members[3])
-      ? nil : try DatabaseSecrets(parsing: bytes, members[3])
-    let dataKeys = try DataKeys(parsing: bytes, members[4])
-    let items = try ItemTable(parsing: bytes, members[5])
     self.init(
-      generation: generation, passwordSetAt: passwordSetAt, policy: policy,
-      databases: databases, dataKeys: dataKeys, items: items)
-  }
-
-  private init(
-    generation: Int, passwordSetAt: Int, policy: VaultPolicy,
-    databases: consuming DatabaseSecrets?, dataKeys: consuming DataKeys,
-    items: consuming ItemTable
-  ) {
-    self.generation = generation
-    self.passwordSetAt = passwordSetAt
-    self.policy = policy
-    self.databases = databases
-    self.dataKeys = dataKeys
-    self.items = items
+      generation: try JSONText.number(in: bytes, members[0], of: part),
+      passwordSetAt: try JSONText.number(in: bytes, members[1], of: part),
+      policy: try VaultPolicy(parsing: bytes, members[2]),
+      databases: JSONText.isNull(in: bytes, members[3])
+        ? nil : try DatabaseSecrets(parsing: bytes, members[3]),
+      dataKeys: try DataKeys(parsing: bytes, members[4]),
+      items: try ItemTable(parsing: bytes, members[5]))
   }
 
   /// Counts a write; the counter stays at the greatest number that the format has.

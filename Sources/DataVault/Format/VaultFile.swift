@@ -100,17 +100,13 @@ struct ClearMembers: Sendable, Equatable {
 
   var vaultID: String
   var isSecured: Bool
-  var retryLimit = 0
+  var retryLimit: Int
   var binding: DatabaseBinding?
   /// SHA-256 of the bytes of `key`.
   var keyDigest: [UInt8]
+}
 
-  init(vaultID: String, isSecured: Bool, keyDigest: [UInt8]) {
-    self.vaultID = vaultID
-    self.isSecured = isSecured
-    self.keyDigest = keyDigest
-  }
-
+extension ClearMembers {
   init(parsing bytes: RawSpan) throws(FormatFault) {
     let part = "clear members"
     let members = try JSONText.members(

@@ -78,12 +78,11 @@ struct VaultDraft: ~Copyable {
     let slot = try KeySlot.password(credentials, wrapping: contentKey, parameters: parameters)
     let key = try KeyEnvelope(
       sealing: vaultKey, under: contentKey, slots: [slot], random: parameters.random)
-    var clear = ClearMembers(
-      vaultID: id.rawValue, isSecured: !credentials.areStandard(), keyDigest: [])
-    clear.retryLimit = policy.retryLimit
-    var contents = VaultContents(
-      passwordSetAt: parameters.now().wholeSeconds, random: parameters.random)
-    contents.policy = policy
+    let clear = ClearMembers(
+      vaultID: id.rawValue, isSecured: !credentials.areStandard(), retryLimit: policy.retryLimit,
+      keyDigest: [])
+    let contents = VaultContents(
+      passwordSetAt: parameters.now().wholeSeconds, policy: policy, random: parameters.random)
     return VaultDraft(
       contentKey: contentKey, vaultKey: vaultKey, key: key, clear: clear, contents: contents)
   }

@@ -14,11 +14,8 @@ extension Vault {
   /// - Throws: `keyMissing` without a binding; `locked`; the errors of reading.
   package func databaseKeys() throws(VaultError) -> DatabaseKeys {
     try withContents { (open) throws(VaultError) in
-      switch open.contents.databases {
-      case .none: throw .keyMissing(id)
-      case .some(let databases):
-        DatabaseKeys(
-          current: databases.current.copy(), pending: SecretBytes.copy(of: databases.pending))
+      try open.contents.withDatabase(of: id) {
+        DatabaseKeys(current: $0.current.copy(), pending: SecretBytes.copy(of: $0.pending))
       }
     }
   }
@@ -35,7 +32,9 @@ extension Vault {
       throw VaultError(.invalidArgument, "a database's id has 8 bytes")
     }
     if let binding = try binding(), binding.state == .creating {
-      return try withContents { (open) throws(VaultError) in try open.currentKey(of: id) }
+      return try withContents { (open) throws(VaultError) in
+        try open.contents.withDatabase(of: id) { $0.current.copy() }
+      }
     }
     return try change { (draft) throws(VaultError) in
       guard draft.clear.binding == nil else {
@@ -87,15 +86,9 @@ extension Vault {
     guard key.byteCount == DatabaseSecrets.keyByteCount else {
       throw VaultError(.invalidArgument, "a database's key has 32 bytes")
     }
-    let pending = key.copy()
-    _ = try hasPendingKey()
     try change { (draft) throws(VaultError) in
-      guard !draft.hasPendingKey else {
-        throw VaultError(
-          .keyChangePending, "vault '\(id)' holds the pending key of an unfinished key change",
-          hint: "open the database once")
-      }
-      draft.contents.databases?.pending = pending.copy()
+      guard draft.contents.databases != nil else { throw .keyMissing(id) }
+      try draft.contents.databases?.beginKeyChange(to: key.copy(), ofVault: draft.clear.vaultID)
     }
   }
 
@@ -105,36 +98,23 @@ extension Vault {
   ///
   /// - Throws: `keyMissing` without a binding; `locked`, `writeFailed`.
   package func promotePendingKey() throws(VaultError) {
-    guard try hasPendingKey() else { return }
+    guard try databaseKeys().hasPending() else { return }
     try change { (draft) throws(VaultError) in
       draft.contents.databases?.promotePending()
     }
   }
-
-  private func hasPendingKey() throws(VaultError) -> Bool {
-    try withContents { (open) throws(VaultError) in
-      switch open.contents.databases {
-      case .none: throw .keyMissing(id)
-      case .some(let databases): databases.pending != nil
-      }
-    }
-  }
 }
 
-extension OpenVault {
-  fileprivate borrowing func currentKey(of id: VaultID) throws(VaultError) -> SecretBytes {
-    switch contents.databases {
+extension VaultContents {
+  /// Lends the keys and the anchor of the database.
+  ///
+  /// - Throws: `keyMissing` without a binding.
+  borrowing func withDatabase<R: ~Copyable>(
+    of id: VaultID, _ body: (borrowing DatabaseSecrets) -> R
+  ) throws(VaultError) -> R {
+    switch databases {
     case .none: throw .keyMissing(id)
-    case .some(let databases): databases.current.copy()
-    }
-  }
-}
-
-extension VaultDraft {
-  var hasPendingKey: Bool {
-    switch contents.databases {
-    case .none: false
-    case .some(let databases): databases.pending != nil
+    case .some(let databases): body(databases)
     }
   }
 }
@@ -158,12 +138,7 @@ package struct DatabaseKeys: ~Copyable, Sendable {
   }
 
   /// Whether a key change is under way.
-  package borrowing func hasPending() -> Bool {
-    switch pending {
-    case .none: false
-    case .some: true
-    }
-  }
+  package borrowing func hasPending() -> Bool { pending != nil }
 
   /// Returns the pending key and wipes the current one.
   package consuming func takePending() -> SecretBytes? { pending }
@@ -176,7 +151,9 @@ extension Vault {
   /// - Throws: `keyMissing` without a binding; `locked`; the errors of reading.
   package func anchor() throws(VaultError) -> DatabaseAnchor? {
     try evenWhileLocking { () throws(VaultError) in
-      try withContents { (open) throws(VaultError) in try open.contents.anchor(of: id) }
+      try withContents { (open) throws(VaultError) in
+        try open.contents.withDatabase(of: id) { $0.anchor }
+      }
     }
   }
 
@@ -196,7 +173,7 @@ extension Vault {
         return
       }
       try change { (draft) throws(VaultError) in
-        let stored = try draft.contents.anchor(of: id)
+        let stored = try draft.contents.withDatabase(of: id) { $0.anchor }
         guard acceptsOlder || stored.map({ $0.commitNumber < anchor.commitNumber }) ?? true else {
           return
         }
@@ -212,14 +189,5 @@ extension Vault {
     refusesWork = false
     defer { refusesWork = refused }
     return try body()
-  }
-}
-
-extension VaultContents {
-  fileprivate borrowing func anchor(of id: VaultID) throws(VaultError) -> DatabaseAnchor? {
-    switch databases {
-    case .none: throw VaultError(.keyMissing, "vault '\(id)' holds no database key")
-    case .some(let databases): databases.anchor
-    }
   }
 }

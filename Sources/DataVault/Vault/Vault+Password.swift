@@ -116,7 +116,10 @@ extension VaultDraft {
     behind new: borrowing Credentials, pendingKey: borrowing SecretBytes? = nil,
     parameters: VaultParameters
   ) throws(VaultError) {
-    try beginKeyChange(to: pendingKey, random: parameters.random)
+    try contents.databases?.beginKeyChange(
+      to: SecretBytes.copy(of: pendingKey)
+        ?? SecretBytes.random(byteCount: DatabaseSecrets.keyByteCount, from: parameters.random),
+      ofVault: clear.vaultID)
     contents.dataKeys = try contents.dataKeys.renewed(random: parameters.random)
     contentKey = SecretBytes.random(byteCount: 32, from: parameters.random)
     vaultKey = SecretBytes.random(byteCount: 32, from: parameters.random)
@@ -129,23 +132,5 @@ extension VaultDraft {
     }
     clear.isSecured = !new.areStandard()
     contents.passwordSetAt = parameters.now().wholeSeconds
-  }
-
-  /// Gives a bound database a pending key.
-  ///
-  /// - Throws: `keyChangePending` if it has one, because the database can already be sealed under
-  ///   it.
-  private mutating func beginKeyChange(
-    to pendingKey: borrowing SecretBytes?, random: RandomSource
-  ) throws(VaultError) {
-    guard contents.databases != nil else { return }
-    guard !hasPendingKey else {
-      throw VaultError(
-        .keyChangePending, "an earlier change of the database's key is not finished",
-        hint: "open the database once, which finishes it")
-    }
-    contents.databases?.pending =
-      SecretBytes.copy(of: pendingKey)
-      ?? SecretBytes.random(byteCount: DatabaseSecrets.keyByteCount, from: random)
   }
 }
