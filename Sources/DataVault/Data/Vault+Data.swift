@@ -105,11 +105,7 @@ struct DataKeys: ~Copyable, Sendable {
     self.init(bytes)
   }
 
-  borrowing func write(to writer: inout ByteWriter) {
-    writer.append("\"")
-    writer.appendBase64URL(bytes)
-    writer.append("\"")
-  }
+  borrowing func write(to writer: inout ByteWriter) { writer.appendBase64URL(bytes) }
 
   borrowing func copy() -> DataKeys { DataKeys(bytes.copy()) }
 

@@ -67,21 +67,14 @@ extension DatabaseSecrets {
     switch secrets {
     case .none: writer.append("null")
     case .some(let secrets):
-      writer.append("{\"current\":\"")
+      writer.append("{\"current\":")
       writer.appendBase64URL(secrets.current)
-      writer.append("\",\"pending\":")
-      writeKey(secrets.pending, to: &writer)
+      writer.append(",\"pending\":")
+      switch secrets.pending {
+      case .none: writer.append("null")
+      case .some(let key): writer.appendBase64URL(key)
+      }
       writer.append(",\"anchor\":\(secrets.anchor?.text ?? "null")}")
-    }
-  }
-
-  private static func writeKey(_ key: borrowing SecretBytes?, to writer: inout ByteWriter) {
-    switch key {
-    case .none: writer.append("null")
-    case .some(let key):
-      writer.append("\"")
-      writer.appendBase64URL(key)
-      writer.append("\"")
     }
   }
 }

@@ -110,12 +110,11 @@ extension ItemTable {
         case .string:
           writer.append(":{\"string\":")
           writer.appendJSONString(bytes, entry.value)
-          writer.append("}")
         case .binary:
-          writer.append(":{\"binary\":\"")
+          writer.append(":{\"binary\":")
           writer.appendBase64URL(bytes, entry.value)
-          writer.append("\"}")
         }
+        writer.append("}")
       }
     }
     writer.append("}")
@@ -141,8 +140,8 @@ struct ItemTableBuilder: ~Copyable {
     name: RawSpan, _ nameRange: Range<Int>, value: RawSpan, _ valueRange: Range<Int>,
     kind: VaultItem.Kind
   ) {
-    let name = copy(name, nameRange)
-    let value = copy(value, valueRange)
+    let name = copy(name.extracting(nameRange))
+    let value = copy(value.extracting(valueRange))
     entries.append(ItemTable.Entry(name: name, value: value, kind: kind))
   }
 
@@ -151,7 +150,9 @@ struct ItemTableBuilder: ~Copyable {
     escapedName: Range<Int>, value: Range<Int>, of text: RawSpan
   ) throws(FormatFault) {
     let part = "items"
-    let name = try unescape(text, escapedName, of: part)
+    let name = try unsafe fill { (target) throws(FormatFault) in
+      try unsafe JSONString.unescape(text, escapedName, into: target, of: part)
+    }
     guard (1...VaultItem.maximumNameByteCount).contains(name.count) else {
       throw FormatFault(part, "a name is empty or too long")
     }
@@ -159,18 +160,18 @@ struct ItemTableBuilder: ~Copyable {
       let order = bytes.withBytes { $0.compare(last, to: name, of: $0) }
       guard order < 0 else { throw FormatFault(part, "names are repeated or out of order") }
     }
-    let kind: VaultItem.Kind
-    let content: Range<Int>
-    if text.hasBytes("{\"string\":".utf8, at: value.lowerBound) {
-      kind = .string
-      let members = try JSONText.members(["string"], in: text, value, of: part)
-      content = try unescape(
-        text, try JSONText.escapedString(in: text, members[0], of: part), of: part)
-    } else {
-      kind = .binary
-      let members = try JSONText.members(["binary"], in: text, value, of: part)
-      content = try decode(
-        text, try JSONText.plainString(in: text, members[0], of: part), of: part)
+    let isString = text.hasBytes("{\"string\":".utf8, at: value.lowerBound)
+    let kind: VaultItem.Kind = isString ? .string : .binary
+    let member = try JSONText.members([kind.rawValue], in: text, value, of: part)[0]
+    let content = try unsafe fill { (target) throws(FormatFault) in
+      switch kind {
+      case .string:
+        try unsafe JSONString.unescape(
+          text, JSONText.escapedString(in: text, member, of: part), into: target, of: part)
+      case .binary:
+        try unsafe Base64URL.decode(
+          text, JSONText.plainString(in: text, member, of: part), into: target, of: part)
+      }
     }
     guard content.count <= VaultItem.maximumByteCount else {
       throw FormatFault(part, "a value is too large")
@@ -182,42 +183,23 @@ struct ItemTableBuilder: ~Copyable {
     ItemTable(bytes: bytes, entries: entries)
   }
 
-  private mutating func copy(_ source: RawSpan, _ range: Range<Int>) -> Range<Int> {
-    let start = end
-    unsafe bytes.withUnsafeMutableBytes { target in
-      unsafe source.extracting(range).withUnsafeBytes { source in
-        unsafe UnsafeMutableRawBufferPointer(rebasing: target[start..<start + range.count])
-          .copyMemory(from: source)
-      }
+  private mutating func copy(_ source: RawSpan) -> Range<Int> {
+    unsafe fill { target in
+      unsafe source.withUnsafeBytes { unsafe target.copyMemory(from: $0) }
+      return source.byteCount
     }
-    end += range.count
-    return start..<end
   }
 
-  private mutating func unescape(
-    _ text: RawSpan, _ range: Range<Int>, of part: String
-  ) throws(FormatFault) -> Range<Int> {
+  /// Lets `body` write to the free bytes, and returns the range of those that it wrote.
+  ///
+  /// - Parameter body: returns how many bytes it wrote.
+  private mutating func fill<E>(
+    _ body: (UnsafeMutableRawBufferPointer) throws(E) -> Int
+  ) throws(E) -> Range<Int> {
     let start = end
-    let count = try unsafe bytes.withUnsafeMutableBytes { (target) throws(FormatFault) in
-      try unsafe JSONString.unescape(
-        text, range, into: UnsafeMutableRawBufferPointer(rebasing: target[start...]), of: part)
+    end += try unsafe bytes.withUnsafeMutableBytes { (target) throws(E) in
+      try unsafe body(UnsafeMutableRawBufferPointer(rebasing: target[start...]))
     }
-    end += count
-    return start..<end
-  }
-
-  private mutating func decode(
-    _ text: RawSpan, _ range: Range<Int>, of part: String
-  ) throws(FormatFault) -> Range<Int> {
-    let start = end
-    let isValid = unsafe bytes.withUnsafeMutableBytes { target in
-      unsafe Base64URL.decode(
-        text, range, into: UnsafeMutableRawBufferPointer(rebasing: target[start...]))
-    }
-    guard isValid, let count = Base64URL.decodedCount(range.count) else {
-      throw FormatFault(part, "not canonical base64url")
-    }
-    end += count
     return start..<end
   }
 }

@@ -23,9 +23,9 @@ struct KeyEnvelope: Sendable, Equatable {
     slots: [KeySlot], random: RandomSource
   ) throws(CryptoError) {
     let jwk = ByteWriter.secret { writer in
-      writer.append("{\"kty\":\"oct\",\"k\":\"")
+      writer.append("{\"kty\":\"oct\",\"k\":")
       writer.appendBase64URL(vaultKey)
-      writer.append("\"}")
+      writer.append("}")
     }
     let nonce = random.bytes(count: AES256GCM.nonceByteCount)
     let box = try jwk.withBytes { (jwk) throws(CryptoError) in

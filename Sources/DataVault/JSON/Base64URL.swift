@@ -9,11 +9,6 @@ enum Base64URL {
     (byteCount * 4 + 2) / 3
   }
 
-  /// The number of bytes that a number of characters encodes; nil for an impossible length.
-  static func decodedCount(_ characterCount: Int) -> Int? {
-    characterCount % 4 == 1 ? nil : characterCount * 3 / 4
-  }
-
   /// The character for 6 bits.
   static func character(_ bits: UInt32) -> UInt8 {
     let value = Int32(bits)
@@ -75,12 +70,10 @@ enum Base64URL {
   static func decode(
     _ bytes: RawSpan, _ range: Range<Int>, of part: String
   ) throws(FormatFault) -> [UInt8] {
-    guard let count = decodedCount(range.count) else {
-      throw FormatFault(part, "not canonical base64url")
+    var decoded = [UInt8](repeating: 0, count: range.count * 3 / 4)
+    try unsafe decoded.withUnsafeMutableBufferPointer { (target) throws(FormatFault) in
+      _ = try unsafe decode(bytes, range, into: UnsafeMutableRawBufferPointer(target), of: part)
     }
-    var decoded = [UInt8](repeating: 0, count: count)
-    let isValid = unsafe decoded.withUnsafeMutableBytes { unsafe decode(bytes, range, into: $0) }
-    guard isValid else { throw FormatFault(part, "not canonical base64url") }
     return decoded
   }
 
@@ -88,21 +81,18 @@ enum Base64URL {
   static func decodeSecret(
     _ bytes: RawSpan, _ range: Range<Int>, of part: String
   ) throws(FormatFault) -> SecretBytes {
-    guard let count = decodedCount(range.count) else {
-      throw FormatFault(part, "not canonical base64url")
-    }
-    return try unsafe SecretBytes(byteCount: count) { (target) throws(FormatFault) in
-      guard unsafe decode(bytes, range, into: target) else {
-        throw FormatFault(part, "not canonical base64url")
-      }
+    try unsafe SecretBytes(byteCount: range.count * 3 / 4) { (target) throws(FormatFault) in
+      _ = try unsafe decode(bytes, range, into: target, of: part)
     }
   }
 
-  /// Decodes to `target`, which must have room; returns false if a character or the trailing bits
-  /// are invalid.
+  /// Decodes to `target`, which must have room, and returns the number of bytes.
+  ///
+  /// - Throws: a fault if the length, a character or the trailing bits are invalid.
   static func decode(
-    _ bytes: RawSpan, _ range: Range<Int>, into target: UnsafeMutableRawBufferPointer
-  ) -> Bool {
+    _ bytes: RawSpan, _ range: Range<Int>, into target: UnsafeMutableRawBufferPointer,
+    of part: String
+  ) throws(FormatFault) -> Int {
     var accumulator: UInt32 = 0
     var bitCount: UInt32 = 0
     var fault: Int32 = 0
@@ -120,6 +110,9 @@ enum Base64URL {
       }
     }
     let trailing = accumulator & (1 << bitCount - 1)
-    return fault >= 0 && trailing == 0 && range.count % 4 != 1
+    guard fault >= 0, trailing == 0, range.count % 4 != 1 else {
+      throw FormatFault(part, "not canonical base64url")
+    }
+    return count
   }
 }

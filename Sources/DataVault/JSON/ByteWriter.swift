@@ -44,12 +44,15 @@ internal import VaultCrypto
     for byte in text.utf8 { append(byte) }
   }
 
+  /// Appends bytes as a JSON string of base64url.
   mutating func appendBase64URL(_ bytes: RawSpan, _ range: Range<Int>) {
+    append(UInt8(ascii: "\""))
     if let target = unsafe target {
       let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: target[byteCount...])
       _ = unsafe Base64URL.encode(bytes, range, into: rest)
     }
     byteCount += Base64URL.encodedCount(range.count)
+    append(UInt8(ascii: "\""))
   }
 
   mutating func appendBase64URL(_ secret: borrowing SecretBytes) {
