@@ -77,20 +77,12 @@ extension VaultPolicy {
 /// password is not UTF-8.
 enum PasswordCharacters {
   static func forEach(in bytes: RawSpan, _ body: (Unicode.Scalar) -> Void) {
-    guard UTF8Text.isValid(bytes) else {
+    do {
+      let text = try UTF8Span(validating: Span(_bytes: bytes))
+      var characters = text.makeUnicodeScalarIterator()
+      while let character = characters.next() { body(character) }
+    } catch {
       for offset in 0..<bytes.byteCount { body(standIn(for: bytes.byte(offset))) }
-      return
-    }
-    var offset = 0
-    while offset < bytes.byteCount {
-      let lead = bytes.byte(offset)
-      let length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4
-      var value = UInt32(length == 1 ? lead : lead & (0x7F >> length))
-      for next in offset + 1..<offset + length {
-        value = value << 6 | UInt32(bytes.byte(next) & 0x3F)
-      }
-      offset += length
-      if let scalar = Unicode.Scalar(value) { body(scalar) }
     }
   }
 

@@ -16,11 +16,9 @@ extension Vault {
     guard value.byteCount <= VaultItem.maximumByteCount else {
       throw VaultError(.valueTooLarge, "the value has \(value.byteCount) bytes, more than 1 MiB")
     }
-    if kind == .string {
-      guard value.withBytes({ UTF8Text.isValid($0) }) else {
-        throw VaultError(
-          .invalidArgument, "the value is not UTF-8 text", hint: "store it as binary")
-      }
+    guard kind != .string || value.withBytes({ $0.isUTF8 }) else {
+      throw VaultError(
+        .invalidArgument, "the value is not UTF-8 text", hint: "store it as binary")
     }
     try change { (draft) throws(VaultError) in
       let items = draft.contents.items.setting(name, to: value, kind: kind)
