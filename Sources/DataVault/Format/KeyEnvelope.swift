@@ -7,15 +7,10 @@ struct KeyEnvelope: Sendable, Equatable {
   /// base64url of `{"enc":"A256GCM","cty":"jwk+json"}`.
   private static let protected = "eyJlbmMiOiJBMjU2R0NNIiwiY3R5IjoiandrK2pzb24ifQ"
 
-  let slots: [KeySlot]
+  /// Each slot wraps the same content key.
+  var slots: [KeySlot]
   private let nonce: [UInt8]
   private let box: AES256GCM.SealedBox
-
-  private init(slots: [KeySlot], nonce: [UInt8], box: AES256GCM.SealedBox) {
-    self.slots = slots
-    self.nonce = nonce
-    self.box = box
-  }
 
   /// Seals a vault key for slots that wrap this content key.
   init(
@@ -28,17 +23,13 @@ struct KeyEnvelope: Sendable, Equatable {
       writer.append("}")
     }
     let nonce = random.bytes(count: AES256GCM.nonceByteCount)
-    let box = try jwk.withBytes { (jwk) throws(CryptoError) in
+    box = try jwk.withBytes { (jwk) throws(CryptoError) in
       try AES256GCM.seal(
         jwk, key: contentKey, nonce: nonce,
         authenticating: unsafe Array(Self.protected.utf8).span.bytes)
     }
-    self.init(slots: slots, nonce: nonce, box: box)
-  }
-
-  /// A copy with other slots for the same vault key and content key.
-  func replacingSlots(_ slots: [KeySlot]) -> KeyEnvelope {
-    KeyEnvelope(slots: slots, nonce: nonce, box: box)
+    self.slots = slots
+    self.nonce = nonce
   }
 
   init(parsing bytes: RawSpan, _ range: Range<Int>) throws(FormatFault) {

@@ -28,14 +28,8 @@ extension Vault {
   package func addRecoveryCode(
     _ code: borrowing RecoveryCode, named name: String
   ) throws(VaultError) {
-    try change { (draft) throws(VaultError) in
-      try draft.requireRoom(forSlot: name)
-      let slot = try withCrypto { () throws(CryptoError) in
-        try KeySlot(
-          RecoveryCodeSlot(named: name), wrapping: draft.contentKey, with: code.wrappingKey())
-      }
-      draft.key = draft.key.replacingSlots(draft.key.slots + [slot])
-    }
+    let wrappingKey = try withCrypto { () throws(CryptoError) in try code.wrappingKey() }
+    try addSlot(RecoveryCodeSlot(named: name), name, with: wrappingKey)
   }
 
   /// Adds a key file to the unlocked vault; durable on return.
@@ -48,12 +42,18 @@ extension Vault {
     named name: String, key: borrowing SecretBytes
   ) throws(VaultError) {
     try KeyFileSlot.requireKey(key)
+    try addSlot(KeyFileSlot(named: name), name, with: key)
+  }
+
+  private func addSlot(
+    _ kind: any KeySlotKind, _ name: String, with wrappingKey: borrowing SecretBytes
+  ) throws(VaultError) {
     try change { (draft) throws(VaultError) in
       try draft.requireRoom(forSlot: name)
       let slot = try withCrypto { () throws(CryptoError) in
-        try KeySlot(KeyFileSlot(named: name), wrapping: draft.contentKey, with: key)
+        try KeySlot(kind, wrapping: draft.contentKey, with: wrappingKey)
       }
-      draft.key = draft.key.replacingSlots(draft.key.slots + [slot])
+      draft.key.slots.append(slot)
     }
   }
 
@@ -65,10 +65,8 @@ extension Vault {
   public func removeSlot(named name: String) throws(VaultError) {
     try change { (draft) throws(VaultError) in
       try draft.requireSecured()
-      var slots = draft.key.slots
-      slots.remove(at: try draft.key.slotIndex(named: name, of: id))
-      guard !slots.isEmpty else { throw .lastSlot(id) }
-      draft.key = draft.key.replacingSlots(slots)
+      draft.key.slots.remove(at: try draft.key.slotIndex(named: name, of: id))
+      guard !draft.key.slots.isEmpty else { throw .lastSlot(id) }
     }
   }
 }
@@ -180,9 +178,7 @@ extension Vault {
       try key.slots[index].rewrapping(draft.contentKey, with: secret, parameters: parameters)
     }
     guard let slot else { return }
-    var slots = key.slots
-    slots[index] = slot
-    draft.key = key.replacingSlots(slots)
+    draft.key.slots[index] = slot
     adopt(try write(draft))
   }
 }

@@ -156,17 +156,6 @@ extension Vault {
   }
 }
 
-extension KeyEnvelope {
-  fileprivate func opens(with contentKey: borrowing SecretBytes) -> Bool {
-    do throws(FormatFault) {
-      _ = try vaultKey(contentKey: contentKey)
-      return true
-    } catch {
-      return false
-    }
-  }
-}
-
 extension Vault {
   /// Waits until a session opens the vault, for example through `datavault unlock`.
   ///

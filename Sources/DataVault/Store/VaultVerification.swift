@@ -37,10 +37,7 @@ extension Vault {
     let fitting = try withContents { (state) throws(VaultError) in
       state.contentKey(fitting: file.key)
     }
-    guard let contentKey = fitting else {
-      throw VaultError(
-        .locked, "vault '\(id)' has new keys since it was unlocked", hint: "unlock it again")
-    }
+    guard let contentKey = fitting else { throw .newKeys(id) }
     let state = try open(file, contentKey: contentKey)
     return VaultVerification(
       byteCount: bytes.count,

@@ -65,13 +65,6 @@ extension Vault {
     }
   }
 
-  /// The content key that the password slot wraps.
-  func contentKey(
-    of key: KeyEnvelope, with credentials: borrowing Credentials
-  ) throws(VaultError) -> SecretBytes {
-    try contentKey(of: key, with: .password(credentials.copy()))
-  }
-
   /// The content key from the first slot that the secret opens.
   ///
   /// - Throws: `wrongPassword` when the secret opens no slot of its kind, `slotNotFound` when there
@@ -108,12 +101,13 @@ extension Vault {
 extension OpenVault {
   /// The content key, if it still opens the `key` that was just read.
   borrowing func contentKey(fitting key: KeyEnvelope) -> SecretBytes? {
-    do throws(FormatFault) {
-      _ = try key.vaultKey(contentKey: contentKey)
-      return contentKey.copy()
-    } catch {
-      return nil
-    }
+    key.opens(with: contentKey) ? contentKey.copy() : nil
+  }
+}
+
+extension KeyEnvelope {
+  func opens(with contentKey: borrowing SecretBytes) -> Bool {
+    (try? vaultKey(contentKey: contentKey)) != nil
   }
 }
 

@@ -33,9 +33,10 @@ extension Vault {
   ) throws(VaultError) {
     try new.requireUsable()
     let wasLocked = isLocked
-    let written = try attempt(isStandard: current.areStandard()) {
+    let secret = VaultSecret.password(current.copy())
+    let written = try attempt(isStandard: secret.isStandard()) {
       (before) throws(VaultError) in
-      try self.changePassword(before, from: current, to: new)
+      try self.changePassword(before, from: secret, to: new)
     }
     endSession(unlessOpening: written.key)
     if !wasLocked { adopt(written) }
@@ -44,7 +45,7 @@ extension Vault {
   /// - Parameter before: the file as read before the lock was taken, because a derivation must not
   ///   hold the lock.
   private func changePassword(
-    _ before: VaultFile, from current: borrowing Credentials, to new: borrowing Credentials
+    _ before: VaultFile, from current: borrowing VaultSecret, to new: borrowing Credentials
   ) throws(VaultError) -> OpenVault {
     var contentKey = try contentKey(of: before.key, with: current)
     let lock = try store.lock(id)
@@ -95,17 +96,13 @@ extension VaultDraft {
     }
     let index = key.slots.firstIndex { $0.secretKind == .password }
     if index == nil { try requireFreeSlot() }
-    do throws(CryptoError) {
-      let slot = try KeySlot.password(new, wrapping: contentKey, parameters: parameters)
-      var slots = key.slots
-      if let index {
-        slots[index] = slot
-      } else {
-        slots.append(slot)
-      }
-      key = key.replacingSlots(slots)
-    } catch {
-      throw .crypto(error)
+    let slot = try withCrypto { () throws(CryptoError) in
+      try KeySlot.password(new, wrapping: contentKey, parameters: parameters)
+    }
+    if let index {
+      key.slots[index] = slot
+    } else {
+      key.slots.append(slot)
     }
     clear.isSecured = willBeSecured
     contents.passwordSetAt = parameters.now().wholeSeconds
@@ -123,12 +120,11 @@ extension VaultDraft {
     contents.dataKeys = try contents.dataKeys.renewed(random: parameters.random)
     contentKey = SecretBytes.random(byteCount: 32, from: parameters.random)
     vaultKey = SecretBytes.random(byteCount: 32, from: parameters.random)
-    do throws(CryptoError) {
-      let slot = try KeySlot.password(new, wrapping: contentKey, parameters: parameters)
-      key = try KeyEnvelope(
-        sealing: vaultKey, under: contentKey, slots: [slot], random: parameters.random)
-    } catch {
-      throw .crypto(error)
+    key = try withCrypto { () throws(CryptoError) in
+      try KeyEnvelope(
+        sealing: vaultKey, under: contentKey,
+        slots: [.password(new, wrapping: contentKey, parameters: parameters)],
+        random: parameters.random)
     }
     clear.isSecured = !new.areStandard()
     contents.passwordSetAt = parameters.now().wholeSeconds

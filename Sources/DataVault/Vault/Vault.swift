@@ -189,8 +189,7 @@ public actor Vault {
     let file = try parse(bytes)
     guard let contentKey = try withState({ $0.contentKey(fitting: file.key) }) else {
       close(because: .newKeys)
-      throw VaultError(
-        .locked, "vault '\(id)' has new keys since it was unlocked", hint: "unlock it again")
+      throw .newKeys(id)
     }
     follow(try open(file, contentKey: contentKey))
   }

@@ -155,6 +155,11 @@ extension VaultError {
     VaultError(.locked, "vault '\(id)' is locked", hint: "unlock it with its password first")
   }
 
+  static func newKeys(_ id: VaultID) -> VaultError {
+    VaultError(
+      .locked, "vault '\(id)' has new keys since it was unlocked", hint: "unlock it again")
+  }
+
   static func doesNotExist(_ id: VaultID, in store: any VaultStore) -> VaultError {
     VaultError(
       .doesNotExist, "there is no vault '\(id)' (\(store.location(of: id)))",
