@@ -25,8 +25,8 @@ extension Vault {
       guard !file.clear.isSecured else { throw .wrongPassword(id) }
       return try body(file)
     }
-    let lock = try AttemptLock(of: id, in: store)
-    defer { lock.release() }
+    let lock = try lockAttempts()
+    defer { try? lock.get().release() }
     let file = try readFile()
     var record = try readAttemptRecord()
     try requireNoWait(&record, lock)
@@ -39,6 +39,23 @@ extension Vault {
       try recordFailure(on: file, lock)
       throw error
     }
+  }
+
+  /// Takes the lock of attempts, or returns the reason why it could not be taken.
+  ///
+  /// A read-only directory or file system must not lock the owner out of a readable vault. The
+  /// attempt continues without the lock, and only a failure is reported as an error of recording. A
+  /// limit of this process concerns this process alone, so it ends the attempt: an attacker who sets
+  /// the limit could otherwise guess without being counted.
+  ///
+  /// - Throws: `busy`, because the holder of the lock makes attempts that count, and so must this
+  ///   one; `fileSizeLimit`, `openFileLimit`.
+  private func lockAttempts() throws(VaultError) -> AttemptLock {
+    let lock = AttemptLock { () throws(VaultError) in try store.lockAttempts(id) }
+    if case .failure(let obstacle) = lock, obstacle.code == .busy || obstacle.isOwnLimit {
+      throw obstacle
+    }
+    return lock
   }
 
   /// The stored record, or an empty one if it is missing, unreadable or invalid.
@@ -63,7 +80,7 @@ extension Vault {
   }
 
   private func requireNoWait(
-    _ record: inout AttemptRecord, _ lock: borrowing AttemptLock
+    _ record: inout AttemptRecord, _ lock: AttemptLock
   ) throws(VaultError) {
     let now = parameters.now()
     let recorded = record
@@ -74,7 +91,7 @@ extension Vault {
       // If the limited time were not stored, the next attempt would find the far time again. If it
       // cannot be stored, the vault does not enforce the delay.
       do throws(VaultError) {
-        if let obstacle = lock.obstacle { throw obstacle }
+        _ = try lock.get()
         try store.writeAttempts(record.bytes, for: id, durably: true)
       } catch {
         return
@@ -83,8 +100,8 @@ extension Vault {
     throw .tooManyAttempts(id, wait: wait, failureCount: record.failureCount)
   }
 
-  private func recordSuccess(after record: AttemptRecord, _ lock: borrowing AttemptLock) {
-    guard lock.obstacle == nil else { return }
+  private func recordSuccess(after record: AttemptRecord, _ lock: AttemptLock) {
+    guard case .success = lock else { return }
     let opened = AttemptRecord.opened(at: parameters.now())
     // Without failures to clear, a power cut can lose the time of opening: it is not worth an
     // fsync.
@@ -98,12 +115,11 @@ extension Vault {
   ///
   /// - Parameter tried: the file on which the secret was tried.
   private func recordFailure(
-    on tried: VaultFile, _ lock: borrowing AttemptLock
+    on tried: VaultFile, _ lock: AttemptLock
   ) throws(VaultError) {
     let vaultLock: VaultStoreLock
-    lock.returnReserve()
     do throws(VaultError) {
-      if let obstacle = lock.obstacle { throw obstacle }
+      try lock.get().returnReserve()
       vaultLock = try store.lock(id)
     } catch {
       throw .unrecordedAttempt(id, error)
@@ -139,37 +155,7 @@ extension Vault {
 }
 
 /// The lock that an attempt holds, or the reason why it could not be taken.
-///
-/// A read-only directory or file system must not lock the owner out of a readable vault. The
-/// attempt continues without the lock, and only a failure is reported as an error of recording. A
-/// limit of this process concerns this process alone, so it ends the attempt: an attacker who sets the limit could
-/// otherwise guess without being counted.
-private struct AttemptLock: ~Copyable {
-  let obstacle: VaultError?
-  private let lock: VaultStoreLock?
-
-  /// - Throws: `busy`, because the holder of the lock makes attempts that count, and so must this
-  ///   one; `fileSizeLimit`, `openFileLimit`.
-  init(of id: VaultID, in store: any VaultStore) throws(VaultError) {
-    do throws(VaultError) {
-      lock = try store.lockAttempts(id)
-      obstacle = nil
-    } catch {
-      guard error.code != .busy, !error.isOwnLimit else { throw error }
-      lock = nil
-      obstacle = error
-    }
-  }
-
-  /// Gives back what recording the outcome needs.
-  borrowing func returnReserve() {
-    lock?.returnReserve()
-  }
-
-  borrowing func release() {
-    lock?.release()
-  }
-}
+private typealias AttemptLock = Result<VaultStoreLock, VaultError>
 
 /// Access to the record of attempts alone, for a fuzzer.
 @_spi(Testing)

@@ -57,42 +57,28 @@ extension Vault {
     for count in status.slots.compactMap(\.iterationCount) where count < parameters.iterationCount {
       findings.append(.oldIterations(id, count, of: parameters.iterationCount))
     }
-    if let finding = lockFinding() ?? writingFinding() { findings.append(finding) }
+    if let error = failure(of: { () throws(VaultError) in try store.checkLock(of: id) }) {
+      findings.append(
+        .unchangeable(id, error, and: ", and a wrong password of it is not counted"))
+    } else if let error = failure(of: { () throws(VaultError) in try store.checkWriting(of: id) }) {
+      findings.append(.unchangeable(id, error))
+    }
     if status.retryDelay > .zero { findings.append(.tooManyAttempts(id, status)) }
     // The standard password, which is public, is not an attempt.
-    if status.isSecured, let finding = attemptFinding() { findings.append(finding) }
+    if status.isSecured,
+      let error = failure(of: { () throws(VaultError) in try store.checkAttemptRecordIsWritable(id) })
+    {
+      // A process that cannot record an attempt because of its own limits makes none.
+      findings.append(
+        error.isOwnLimit ? VaultFinding(error, of: id) : .attemptsNotRecorded(id, error))
+    }
     return findings
   }
-}
 
-extension Vault {
-  private func lockFinding() -> VaultFinding? {
-    do throws(VaultError) {
-      try store.checkLock(of: id)
-      return nil
-    } catch {
-      return .unchangeable(id, error, and: ", and a wrong password of it is not counted")
-    }
-  }
-
-  private func writingFinding() -> VaultFinding? {
-    do throws(VaultError) {
-      try store.checkWriting(of: id)
-      return nil
-    } catch {
-      return .unchangeable(id, error)
-    }
-  }
-
-  private func attemptFinding() -> VaultFinding? {
-    do throws(VaultError) {
-      try store.checkAttemptRecordIsWritable(id)
-      return nil
-    } catch {
-      // A process that cannot record an attempt because of its own limits makes none.
-      return error.isOwnLimit
-        ? VaultFinding(error, of: id) : .attemptsNotRecorded(id, error)
-    }
+  /// The error of a check; nil if it succeeds.
+  private func failure(of check: () throws(VaultError) -> Void) -> VaultError? {
+    do throws(VaultError) { try check() } catch { return error }
+    return nil
   }
 }
 
