@@ -114,39 +114,22 @@ public struct VaultLockEvent: Sendable, Equatable {
 
 /// The streams that receive the lock events of a vault.
 final class LockObservers: Sendable {
-  private struct State {
-    var continuations: [UInt64: AsyncStream<VaultLockEvent>.Continuation] = [:]
-    var nextNumber: UInt64 = 0
-  }
-
-  private let state = Mutex(State())
+  private let continuations = Registrations<AsyncStream<VaultLockEvent>.Continuation>()
 
   /// A stream of the events from now on; it ends when the vault object is released.
   func events() -> AsyncStream<VaultLockEvent> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: VaultLockEvent.self, bufferingPolicy: .bufferingNewest(8))
-    let number = state.withLock { state in
-      state.nextNumber += 1
-      state.continuations[state.nextNumber] = continuation
-      return state.nextNumber
-    }
-    continuation.onTermination = { [weak self] _ in
-      _ = self?.state.withLock { $0.continuations.removeValue(forKey: number) }
-    }
+    let number = continuations.add(continuation)
+    continuation.onTermination = { [weak continuations] _ in continuations?.remove(number) }
     return stream
   }
 
   func notify(_ reason: VaultLockEvent.Reason) {
-    let continuations = state.withLock { Array($0.continuations.values) }
-    for continuation in continuations { continuation.yield(VaultLockEvent(reason: reason)) }
+    for continuation in continuations.values { continuation.yield(VaultLockEvent(reason: reason)) }
   }
 
   deinit {
-    // Outside the lock: finishing a stream calls `onTermination`, which takes the lock.
-    let continuations = state.withLock { state in
-      defer { state.continuations = [:] }
-      return Array(state.continuations.values)
-    }
-    for continuation in continuations { continuation.finish() }
+    for continuation in continuations.values { continuation.finish() }
   }
 }

@@ -1,5 +1,4 @@
 internal import FileLayer
-internal import Synchronization
 internal import VaultCrypto
 
 extension Vault {
@@ -132,83 +131,5 @@ extension Credentials {
         .invalidArgument, "a password must not be empty",
         hint: "for a vault without protection, use the standard credentials")
     }
-  }
-}
-
-/// The dependents of a vault: resources opened with its keys, which close before the keys are
-/// wiped.
-extension Vault {
-  /// The time that a lock from outside waits for the dependents.
-  ///
-  /// A lock from outside promises to end within a second.
-  static let outsideClosingTimeout = Duration.milliseconds(500)
-
-  /// Calls `close` and waits for it whenever the vault is locked on request, while the result
-  /// exists.
-  ///
-  /// While `close` runs, the vault refuses everything but ``storeAnchor(_:)``. A lock timeout does
-  /// not call it.
-  ///
-  /// - Parameter close: can be called more than once.
-  package nonisolated func addDependent(
-    _ close: @escaping @Sendable () async -> Void
-  ) -> VaultDependency {
-    VaultDependency(dependents, close)
-  }
-
-  /// Refuses new work, waits up to `closingTimeout` for the dependents to close, then wipes the keys.
-  func lock(because reason: VaultLockEvent.Reason, closingTimeout: Duration) async {
-    refusesWork = true
-    let closings = dependents.closings
-    if !closings.isEmpty {
-      _ = await completes(within: closingTimeout) {
-        await withTaskGroup { group in
-          for close in closings { group.addTask { await close() } }
-        }
-      }
-    }
-    close(because: reason)
-  }
-}
-
-/// Registers a dependent with a vault for as long as this object exists.
-package final class VaultDependency: Sendable {
-  private let dependents: VaultDependents
-  private let number: UInt64
-
-  fileprivate init(_ dependents: VaultDependents, _ close: @escaping @Sendable () async -> Void) {
-    self.dependents = dependents
-    number = dependents.add(close)
-  }
-
-  deinit {
-    dependents.remove(number)
-  }
-}
-
-/// The dependents of one vault.
-final class VaultDependents: Sendable {
-  private struct State {
-    var closings: [UInt64: @Sendable () async -> Void] = [:]
-    var nextNumber: UInt64 = 0
-  }
-
-  private let state = Mutex(State())
-
-  var closings: [@Sendable () async -> Void] { state.withLock { Array($0.closings.values) } }
-
-  func add(_ close: @escaping @Sendable () async -> Void) -> UInt64 {
-    state.withLock { state in
-      state.nextNumber += 1
-      state.closings[state.nextNumber] = close
-      return state.nextNumber
-    }
-  }
-
-  func remove(_ number: UInt64) {
-    // Released outside the lock: releasing the closure can release another dependency, which takes
-    // the lock.
-    let closing = state.withLock { $0.closings.removeValue(forKey: number) }
-    withExtendedLifetime(closing) {}
   }
 }

@@ -19,7 +19,7 @@ public actor Vault {
   private nonisolated let executor = BlockingExecutor(label: "datavault.vault")
   nonisolated let expiry = ExpiryTask()
   private nonisolated let observers = LockObservers()
-  nonisolated let dependents = VaultDependents()
+  nonisolated let dependents = Registrations<@Sendable () async -> Void>()
   /// True while the dependents close, before the vault is wiped.
   var refusesWork = false
   private var state: OpenVault?
