@@ -17,11 +17,14 @@ struct SessionKeyLocation: Sendable {
   /// The user's own processes can see it in `/proc/keys`.
   let name: String
 
-  /// - Parameter identity: the store's name for the vault, equal in all processes.
-  init(
-    _ id: VaultID, identity: String, parameters: VaultParameters
-  ) throws(CryptoError) {
-    let digest = try SHA256.digest(unsafe Array(identity.utf8).span.bytes)
+  /// - Returns: nil for a store that no other process can reach.
+  init?(
+    of id: VaultID, in store: any VaultStore, parameters: VaultParameters
+  ) throws(VaultError) {
+    guard let identity = store.sessionIdentity(of: id) else { return nil }
+    let digest = try withCrypto { () throws(CryptoError) in
+      try SHA256.digest(unsafe Array(identity.utf8).span.bytes)
+    }
     let digits = digest.prefix(16).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
     name = "\(Self.prefix)\(id):\(digits.joined())"
     keyring = parameters.sessionKeyring
@@ -33,34 +36,37 @@ struct SessionKeyLocation: Sendable {
   /// - Returns: the time since boot at which the session expires.
   func open(
     with contentKey: borrowing SecretBytes, for duration: Duration
-  ) throws(KeyringError) -> Duration {
+  ) throws(VaultError) -> Duration {
     let deadline = now() + duration
     // The kernel counts whole seconds; the payload's deadline is exact.
     let (seconds, attoseconds) = duration.components
-    let payload = SessionPayload(deadline: deadline, contentKey: contentKey.copy())
-    try keyring.store(
-      payload.bytes(), as: name,
-      wholeSeconds: UInt32(clamping: max(1, seconds + (attoseconds > 0 ? 1 : 0))))
+    try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) in
+      try keyring.store(
+        LiveSession.payload(deadline: deadline, contentKey: contentKey), as: name,
+        wholeSeconds: UInt32(clamping: max(1, seconds + (attoseconds > 0 ? 1 : 0))))
+    }
     return deadline
   }
 
   /// The session here; nil if there is none or it has expired.
-  func find() throws(KeyringError) -> LiveSession? {
-    guard case .present(let serial) = try keyring.find(name),
-      let payload = try payload(of: serial), now() < payload.deadline
-    else { return nil }
-    return LiveSession(
-      key: SessionKey(serial: serial, deadline: payload.deadline),
-      contentKey: payload.contentKey.copy())
+  func find() throws(VaultError) -> LiveSession? {
+    try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) -> LiveSession? in
+      guard case .present(let serial) = try keyring.find(name),
+        let session = try session(of: serial), now() < session.key.deadline
+      else { return nil }
+      return session
+    }
   }
 
   /// Ends the session here.
   ///
   /// - Returns: whether there was one.
-  func end() throws(KeyringError) -> Bool {
-    guard case .present(let serial) = try keyring.find(name) else { return false }
-    try keyring.revoke(serial)
-    return true
+  func end() throws(VaultError) -> Bool {
+    try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) in
+      guard case .present(let serial) = try keyring.find(name) else { return false }
+      try keyring.revoke(serial)
+      return true
+    }
   }
 
   /// The state of a session that was found here.
@@ -72,9 +78,8 @@ struct SessionKeyLocation: Sendable {
       let entry = try keyring.find(name)
       if case .present(let serial) = entry, serial != key.serial {
         // Another unlock has started a new session.
-        guard let payload = try payload(of: serial) else { return .over(.ended) }
-        let renewed = SessionKey(serial: serial, deadline: payload.deadline)
-        return SessionState(entry, key: renewed, now: now())
+        guard let session = try session(of: serial) else { return .over(.ended) }
+        return SessionState(entry, key: session.key, now: now())
       }
       return SessionState(entry, key: key, now: now())
     } catch {
@@ -82,18 +87,12 @@ struct SessionKeyLocation: Sendable {
     }
   }
 
-  private func payload(of serial: Int32) throws(KeyringError) -> SessionPayload? {
-    guard let bytes = try keyring.read(serial, byteCount: SessionPayload.byteCount) else {
+  private func session(of serial: Int32) throws(KeyringError) -> LiveSession? {
+    guard let payload = try keyring.read(serial, byteCount: LiveSession.payloadByteCount) else {
       return nil
     }
-    return SessionPayload(parsing: bytes)
+    return LiveSession(parsing: payload, of: serial)
   }
-}
-
-/// A session's key, with the content key that opens the vault.
-struct LiveSession: ~Copyable {
-  let key: SessionKey
-  let contentKey: SecretBytes
 }
 
 /// A key of the keyring, with its deadline as time since boot.
@@ -107,42 +106,36 @@ package struct SessionKey: Sendable, Equatable {
   }
 }
 
-/// The payload of a session's key: 1 byte version, 8 bytes deadline, 32 bytes content key.
+/// A session's key, with the content key that opens the vault.
 ///
-/// The deadline is in nanoseconds on the boot clock, little-endian. A keyring does not survive a
+/// The payload of the key has 1 byte version, 8 bytes deadline and 32 bytes content key. The deadline is in nanoseconds on the boot clock, little-endian. A keyring does not survive a
 /// reboot, so the payload needs no boot id. Unlike the kernel's own timeout, the deadline is not
 /// affected by changes of the date.
-struct SessionPayload: ~Copyable {
-  static let version: UInt8 = 1
-  static let contentKeyByteCount = 32
-  static let byteCount = 1 + 8 + contentKeyByteCount
+struct LiveSession: ~Copyable {
+  private static let version: UInt8 = 1
+  static let payloadByteCount = 1 + 8 + 32
 
-  let deadline: Duration
+  let key: SessionKey
   let contentKey: SecretBytes
 
-  init(deadline: Duration, contentKey: consuming SecretBytes) {
-    self.deadline = deadline
-    self.contentKey = contentKey
-  }
-
   /// - Returns: nil for a payload that this version did not write.
-  init?(parsing bytes: borrowing SecretBytes) {
-    guard bytes.byteCount == Self.byteCount else { return nil }
-    let (version, nanoseconds) = unsafe bytes.withUnsafeBytes {
+  init?(parsing payload: borrowing SecretBytes, of serial: Int32) {
+    guard payload.byteCount == Self.payloadByteCount else { return nil }
+    let (version, nanoseconds) = unsafe payload.withUnsafeBytes {
       unsafe ($0[0], UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: 1, as: UInt64.self)))
     }
     guard version == Self.version, let nanoseconds = Int64(exactly: nanoseconds) else {
       return nil
     }
-    deadline = .nanoseconds(nanoseconds)
-    contentKey = bytes.copy(9..<Self.byteCount)
+    key = SessionKey(serial: serial, deadline: .nanoseconds(nanoseconds))
+    contentKey = payload.copy(9..<Self.payloadByteCount)
   }
 
-  /// The payload's bytes.
-  borrowing func bytes() -> SecretBytes {
+  /// The payload of a new session.
+  static func payload(deadline: Duration, contentKey: borrowing SecretBytes) -> SecretBytes {
     let nanoseconds = UInt64(clamping: deadline.wholeNanoseconds).littleEndian
-    return unsafe SecretBytes(byteCount: Self.byteCount) { target in
-      unsafe target[0] = Self.version
+    return unsafe SecretBytes(byteCount: payloadByteCount) { target in
+      unsafe target[0] = version
       unsafe target.storeBytes(of: nanoseconds, toByteOffset: 1, as: UInt64.self)
       unsafe contentKey.withUnsafeBytes { key in
         unsafe UnsafeMutableRawBufferPointer(rebasing: target[9...]).copyMemory(from: key)

@@ -27,12 +27,8 @@ extension Vault {
         "vault '\(id)' is not accessible to other processes (\(store.location(of: id)))")
     }
     let session = try withContents { (open) throws(VaultError) in
-      do throws(KeyringError) {
-        let deadline = try place.open(with: open.contentKey, for: duration)
-        return VaultSession(id: id, deadline: deadline, now: place.now)
-      } catch {
-        throw .sessionsUnavailable(error)
-      }
+      let deadline = try place.open(with: open.contentKey, for: duration)
+      return VaultSession(id: id, deadline: deadline, now: place.now)
     }
     try requireKeysOfSession()
     return session
@@ -75,16 +71,9 @@ extension Vault {
   /// As ``unlockWithSession()``, but throws `sessionsUnavailable`.
   func unlockWithAvailableSession() throws(VaultError) -> Bool {
     if !isLocked { return true }
-    guard let place = try SessionKeyLocation(of: id, in: store, parameters: parameters) else {
-      return false
-    }
-    let found: LiveSession?
-    do throws(KeyringError) {
-      found = try place.find()
-    } catch {
-      throw .sessionsUnavailable(error)
-    }
-    guard let session = consume found else { return false }
+    guard let place = try SessionKeyLocation(of: id, in: store, parameters: parameters),
+      let session = try place.find()
+    else { return false }
     try unlock(with: session, at: place)
     return true
   }
@@ -216,19 +205,5 @@ final class SessionWatch: Sendable {
 
   deinit {
     task.cancel()
-  }
-}
-
-extension SessionKeyLocation {
-  /// - Returns: nil for a store that no other process can reach.
-  init?(
-    of id: VaultID, in store: any VaultStore, parameters: VaultParameters
-  ) throws(VaultError) {
-    guard let identity = store.sessionIdentity(of: id) else { return nil }
-    do throws(CryptoError) {
-      try self.init(id, identity: identity, parameters: parameters)
-    } catch {
-      throw .crypto(error)
-    }
   }
 }

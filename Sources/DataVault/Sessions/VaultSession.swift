@@ -14,15 +14,9 @@ public struct VaultSession: Sendable {
   /// The longest session: 366 days.
   public static let maximumDuration = Duration.seconds(366 * 86_400)
 
-  private let deadline: Duration
-  private let now: @Sendable () -> Duration
-
-  /// - Parameter deadline: the time since boot at which the session expires.
-  init(id: VaultID, deadline: Duration, now: @escaping @Sendable () -> Duration) {
-    self.id = id
-    self.deadline = deadline
-    self.now = now
-  }
+  /// The time since boot at which the session expires.
+  let deadline: Duration
+  let now: @Sendable () -> Duration
 
   /// The time until the session expires, unless it is ended earlier; zero after that.
   public var remaining: Duration { max(.zero, deadline - now()) }
@@ -38,11 +32,9 @@ public struct VaultSession: Sendable {
     let keyring = parameters.sessionKeyring
     let digits = parameters.random.bytes(count: 8).map { String($0, radix: 16) }
     let name = "datavault-probe:\(digits.joined())"
-    do throws(KeyringError) {
+    try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) in
       try keyring.store(SecretBytes(copying: [0]), as: name, wholeSeconds: 1)
       if case .present(let serial) = try keyring.find(name) { try keyring.revoke(serial) }
-    } catch {
-      throw .sessionsUnavailable(error)
     }
   }
 
@@ -61,15 +53,10 @@ public struct VaultSession: Sendable {
     _ id: VaultID, in store: any VaultStore, parameters: VaultParameters
   ) async throws(VaultError) -> VaultSession? {
     try await onBlockingThread("datavault.sessions") { () throws(VaultError) -> VaultSession? in
-      guard let place = try SessionKeyLocation(of: id, in: store, parameters: parameters) else {
-        return nil
-      }
-      do throws(KeyringError) {
-        guard let found = try place.find() else { return nil }
-        return VaultSession(id: id, deadline: found.key.deadline, now: place.now)
-      } catch {
-        throw .sessionsUnavailable(error)
-      }
+      guard let place = try SessionKeyLocation(of: id, in: store, parameters: parameters),
+        let found = try place.find()
+      else { return nil }
+      return VaultSession(id: id, deadline: found.key.deadline, now: place.now)
     }
   }
 
@@ -90,13 +77,8 @@ public struct VaultSession: Sendable {
   package static func end(
     _ id: VaultID, in store: any VaultStore, parameters: VaultParameters
   ) async throws(VaultError) -> Bool {
-    try await onBlockingThread("datavault.sessions") { () throws(VaultError) -> Bool in
-      let place = try SessionKeyLocation(of: id, in: store, parameters: parameters)
-      do throws(KeyringError) {
-        return try place?.end() ?? false
-      } catch {
-        throw .sessionsUnavailable(error)
-      }
+    try await onBlockingThread("datavault.sessions") { () throws(VaultError) in
+      try SessionKeyLocation(of: id, in: store, parameters: parameters)?.end() ?? false
     }
   }
 
@@ -111,7 +93,7 @@ public struct VaultSession: Sendable {
 
   @discardableResult
   package static func endAll(parameters: VaultParameters) throws(VaultError) -> Int {
-    do throws(KeyringError) {
+    try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) in
       let keyring = parameters.sessionKeyring
       let serials = try keyring.serials(withPrefix: SessionKeyLocation.prefix)
       var failure: KeyringError?
@@ -121,8 +103,6 @@ public struct VaultSession: Sendable {
       }
       if let failure { throw failure }
       return serials.count
-    } catch {
-      throw .sessionsUnavailable(error)
     }
   }
 }

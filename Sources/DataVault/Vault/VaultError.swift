@@ -193,15 +193,22 @@ extension VaultError {
   }
 }
 
+/// Runs operations of a lower layer and converts their errors.
+package func converting<Failure, R: ~Copyable>(
+  _ convert: (Failure) -> VaultError, _ body: () throws(Failure) -> R
+) throws(VaultError) -> R {
+  do throws(Failure) {
+    return try body()
+  } catch {
+    throw convert(error)
+  }
+}
+
 /// Runs cryptographic operations and converts their errors.
 func withCrypto<R: ~Copyable>(
   _ body: () throws(CryptoError) -> R
 ) throws(VaultError) -> R {
-  do throws(CryptoError) {
-    return try body()
-  } catch {
-    throw .crypto(error)
-  }
+  try converting(VaultError.crypto, body)
 }
 
 extension VaultError {
