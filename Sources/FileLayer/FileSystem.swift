@@ -92,7 +92,7 @@ extension FileSystem {
   /// Creates a file with mode 0600, which gets its name when it is complete and durable.
   ///
   /// The temporary name is specific to this software. Unlike
-  /// ``replace(_:with:permissions:owner:)``, this therefore works in shared directories, where
+  /// ``replace(_:with:permissions:owner:durably:)``, this therefore works in shared directories, where
   /// `.NAME.new` can belong to others.
   ///
   /// - Throws: `EEXIST` if the path exists; the existing file is unchanged.
@@ -135,9 +135,13 @@ extension FileSystem {
   /// temporary file is removed and the old contents stay. If only the last step fails, the new
   /// contents are in place, and a power cut can bring back the old ones.
   ///
-  /// - Parameter owner: the new owner of the file; nil for the process's user.
+  /// - Parameters:
+  ///   - owner: the new owner of the file; nil for the process's user.
+  ///   - durably: if false, both calls of fsync are left out, and a power cut can leave the old
+  ///     contents, the new ones or an empty file.
   package func replace(
-    _ path: FilePath, with bytes: [UInt8], permissions: FilePermissions, owner: FileOwner?
+    _ path: FilePath, with bytes: [UInt8], permissions: FilePermissions, owner: FileOwner?,
+    durably: Bool = true
   ) throws(FileError) {
     let temporary = path.temporarySibling
     try remove(temporary)  // a leftover of a crash; the caller's lock ensures that it is not in use
@@ -146,13 +150,13 @@ extension FileSystem {
       defer { file.close() }
       try file.write(bytes)
       if let owner { try file.changeOwner(to: owner) }
-      try file.synchronize()
+      if durably { try file.synchronize() }
       try rename(temporary, to: path)
     } catch {
       if !error.isCrash { try? remove(temporary) }
       throw error
     }
-    try synchronizeDirectory(path.containingDirectory)
+    if durably { try synchronizeDirectory(path.containingDirectory) }
   }
 }
 

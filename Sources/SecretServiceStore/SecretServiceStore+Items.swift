@@ -140,11 +140,8 @@ extension SecretServiceStore {
     _ bytes: [UInt8], for id: VaultID, durably: Bool
   ) throws(VaultError) {
     try prepare()
-    let owner: FileOwner?
-    do throws(FileError) {
-      owner = try fileSystem.ownerOfNewFile(in: home.appending("vaults"))
-    } catch {
-      throw .writeFailed(error)
+    let owner = try converting(VaultError.writeFailed) { () throws(FileError) in
+      try fileSystem.ownerOfNewFile(in: home.appending("vaults"))
     }
     try attemptFile(of: id).write(bytes, owner: owner, durably: durably)
   }

@@ -77,13 +77,11 @@ struct DataChunk: ~Copyable, Sendable {
 
   /// Seals the next chunk.
   mutating func seal(_ plaintext: RawSpan, isLast: Bool) throws(VaultError) -> [UInt8] {
-    do throws(CryptoError) {
+    try withCrypto { () throws(CryptoError) in
       let box = try unsafe AES256GCM.seal(
         plaintext, key: key, nonce: nonce(isLast: isLast), authenticating: [UInt8]().span.bytes)
       try advance()
       return box.ciphertext + box.tag
-    } catch {
-      throw .crypto(error)
     }
   }
 

@@ -21,14 +21,12 @@ package struct AttemptFile: Sendable {
   /// before the disk has confirmed the record. An attacker who kills every attempt that waits would
   /// otherwise never be counted.
   package func read() throws(VaultError) -> [UInt8]? {
-    do throws(FileError) {
+    try converting(VaultError.unreadable) { () throws(FileError) -> [UInt8]? in
       let record = try read(path)
       guard let unfinished = try? read(path.temporarySibling),
         failureCount(unfinished) > (record.map(failureCount) ?? 0)
       else { return record }
       return unfinished
-    } catch {
-      throw .unreadable(error)
     }
   }
 
@@ -47,25 +45,18 @@ package struct AttemptFile: Sendable {
   package func write(
     _ bytes: [UInt8], owner: FileOwner?, durably: Bool
   ) throws(VaultError) {
-    do throws(FileError) {
-      if durably {
-        try fileSystem.replace(
-          path, with: bytes, permissions: FileVaultStore.filePermissions, owner: owner)
-      } else {
-        try replaceWithoutSynchronizing(with: bytes, owner: owner)
-      }
-    } catch {
-      throw .writeFailed(error)
+    try converting(VaultError.writeFailed) { () throws(FileError) in
+      try fileSystem.replace(
+        path, with: bytes, permissions: FileVaultStore.filePermissions, owner: owner,
+        durably: durably)
     }
   }
 
   /// Removes the record, durably.
   package func remove() throws(VaultError) {
-    do throws(FileError) {
+    try converting(VaultError.writeFailed) { () throws(FileError) in
       guard try removeWithoutSynchronizing() else { return }
       try fileSystem.synchronizeDirectory(path.containingDirectory)
-    } catch {
-      throw .writeFailed(error)
     }
   }
 
@@ -97,10 +88,8 @@ package struct AttemptFile: Sendable {
   }
 
   private func openReserve() throws(VaultError) -> DescriptorReserve {
-    do throws(FileError) {
-      return try DescriptorReserve()
-    } catch {
-      throw .openFileLimit(path, error)
+    try converting({ .openFileLimit(path, $0) }) { () throws(FileError) in
+      try DescriptorReserve()
     }
   }
 
@@ -111,7 +100,7 @@ package struct AttemptFile: Sendable {
   package func probe() throws(VaultError) {
     guard Self.canWriteRecords else { throw .fileSizeLimit(path) }
     try openReserve().close()
-    do throws(FileError) {
+    try converting(VaultError.writeFailed) { () throws(FileError) in
       guard try fileSystem.status(of: path.containingDirectory) != nil else { return }
       // A lock file of another user prevents every attempt from being recorded.
       if try fileSystem.status(of: lockPath) != nil {
@@ -123,8 +112,6 @@ package struct AttemptFile: Sendable {
         throw FileError(.write, path, .isDirectory)
       }
       try writeProbe()
-    } catch {
-      throw .writeFailed(error)
     }
   }
 
@@ -158,23 +145,6 @@ package struct AttemptFile: Sendable {
       return true
     }
     return limit.rlim_cur >= rlim_t(AttemptRecord.maximumByteCount)
-  }
-
-  private func replaceWithoutSynchronizing(
-    with bytes: [UInt8], owner: FileOwner?
-  ) throws(FileError) {
-    let temporary = path.temporarySibling
-    try fileSystem.remove(temporary)
-    do throws(FileError) {
-      let file = try fileSystem.create(temporary, permissions: FileVaultStore.filePermissions)
-      defer { file.close() }
-      try file.write(bytes)
-      if let owner { try file.changeOwner(to: owner) }
-      try fileSystem.rename(temporary, to: path)
-    } catch {
-      if !error.isCrash { try? fileSystem.remove(temporary) }
-      throw error
-    }
   }
 }
 
@@ -255,12 +225,9 @@ package struct LockFile: Sendable {
   package func lock(
     for activity: String, busyTimeout: Duration
   ) throws(VaultError) -> VaultStoreLock {
-    let lock: FileLock?
-    do throws(FileError) {
+    let lock = try converting(VaultError.writeFailed) { () throws(FileError) in
       try fileSystem.makeLockFile(path)
-      lock = try fileSystem.lock(path, busyTimeout: busyTimeout)
-    } catch {
-      throw .writeFailed(error)
+      return try fileSystem.lock(path, busyTimeout: busyTimeout)
     }
     guard let lock else { throw .busy(activity, lock: path, after: busyTimeout) }
     return VaultStoreLock { lock.release() }

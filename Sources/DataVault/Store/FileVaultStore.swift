@@ -46,14 +46,12 @@ public struct FileVaultStore: VaultStore {
   /// The vaults in the directory, in ascending order; none if the directory does not exist.
   public func ids() throws(VaultError) -> [VaultID] {
     try checkDirectory()
-    do throws(FileError) {
-      let names = try fileSystem.entries(of: directory) ?? []
-      return names.compactMap { name in
-        name.hasSuffix(".vault") ? try? VaultID(String(name.dropLast(6))) : nil
-      }.sorted()
-    } catch {
-      throw .unavailable(error)
+    let names = try converting(VaultError.unavailable) { () throws(FileError) in
+      try fileSystem.entries(of: directory) ?? []
     }
+    return names.compactMap { name in
+      name.hasSuffix(".vault") ? try? VaultID(String(name.dropLast(6))) : nil
+    }.sorted()
   }
 
   /// The file's bytes; nil only if the file does not exist.
@@ -76,18 +74,16 @@ public struct FileVaultStore: VaultStore {
   /// Replaces the file durably and keeps its owner.
   public func write(_ bytes: [UInt8], for id: VaultID) throws(VaultError) {
     let status = try checkedStatus(of: id)
-    do throws(FileError) {
-      let owner: FileOwner?
-      if let status {
-        owner = fileSystem.ownerToKeep(status)
-      } else {
-        owner = try fileSystem.ownerOfNewFile(in: directory)
-      }
+    try converting(VaultError.writeFailed) { () throws(FileError) in
       try fileSystem.replace(
-        path(of: id), with: bytes, permissions: Self.filePermissions, owner: owner)
-    } catch {
-      throw .writeFailed(error)
+        path(of: id), with: bytes, permissions: Self.filePermissions, owner: try ownerOfFiles(of: status))
     }
+  }
+
+  /// The owner of what belongs to a vault whose file has this status.
+  private func ownerOfFiles(of vault: FileStatus?) throws(FileError) -> FileOwner? {
+    guard let vault else { return try fileSystem.ownerOfNewFile(in: directory) }
+    return fileSystem.ownerToKeep(vault)
   }
 
   /// Removes the file, the temporary file of an interrupted write and the record of attempts,
@@ -95,19 +91,17 @@ public struct FileVaultStore: VaultStore {
   ///
   /// The lock files stay.
   public func remove(_ id: VaultID) throws(VaultError) {
-    do throws(FileError) {
+    try converting(VaultError.writeFailed) { () throws(FileError) in
       try fileSystem.remove(path(of: id).temporarySibling)
       try fileSystem.remove(path(of: id))
       try attemptFile(of: id).removeWithoutSynchronizing()
       try fileSystem.synchronizeDirectory(directory)
-    } catch {
-      throw .writeFailed(error)
     }
   }
 
   /// Renames the file to `<id>.vault.retired-<n>` and removes the record of attempts, durably.
   public func retire(_ id: VaultID) throws(VaultError) -> String {
-    do throws(FileError) {
+    try converting(VaultError.writeFailed) { () throws(FileError) in
       let taken = Set(try fileSystem.entries(of: directory) ?? [])
       var number = 1
       while taken.contains("\(id).vault.retired-\(number)") { number += 1 }
@@ -116,20 +110,16 @@ public struct FileVaultStore: VaultStore {
       try attemptFile(of: id).removeWithoutSynchronizing()
       try fileSystem.synchronizeDirectory(directory)
       return target.string
-    } catch {
-      throw .writeFailed(error)
     }
   }
 
   /// The paths of the files that ``retire(_:)`` has renamed.
   public func retiredNames() throws(VaultError) -> [String] {
-    do throws(FileError) {
-      let entries = try fileSystem.entries(of: directory) ?? []
-      return entries.filter { $0.contains(".vault.retired-") }.sorted()
-        .map { directory.appending($0).string }
-    } catch {
-      throw .unreadable(error)
+    let names = try converting(VaultError.unreadable) { () throws(FileError) in
+      try fileSystem.entries(of: directory) ?? []
     }
+    return names.filter { $0.contains(".vault.retired-") }.sorted()
+      .map { directory.appending($0).string }
   }
 
   /// Takes the vault's lock file; waits up to ten seconds for its holder.
@@ -190,17 +180,15 @@ extension FileVaultStore {
   }
 
   private func status(of path: FilePath) throws(VaultError) -> FileStatus? {
-    do throws(FileError) {
-      return try fileSystem.status(of: path)
-    } catch {
-      throw .unreadable(error)
+    try converting(VaultError.unreadable) { () throws(FileError) in
+      try fileSystem.status(of: path)
     }
   }
 
   /// Creates the home and its vault directory durably; existing directories are unchanged.
   public func prepare() throws(VaultError) {
     try checkDirectory()
-    do throws(FileError) {
+    try converting(VaultError.writeFailed) { () throws(FileError) in
       var missing: [FilePath] = []
       var path = home
       while !path.isEmpty, try fileSystem.status(of: path) == nil {
@@ -214,8 +202,6 @@ extension FileVaultStore {
       try makeDirectory(directory)
       // Also for an existing directory: its creator might have died before this step.
       try fileSystem.synchronizeDirectory(home)
-    } catch {
-      throw .writeFailed(error)
     }
   }
 
@@ -243,15 +229,8 @@ extension FileVaultStore {
   public func writeAttempts(
     _ bytes: [UInt8], for id: VaultID, durably: Bool
   ) throws(VaultError) {
-    let owner: FileOwner?
-    do throws(FileError) {
-      if let vault = try fileSystem.status(of: path(of: id)) {
-        owner = fileSystem.ownerToKeep(vault)
-      } else {
-        owner = try fileSystem.ownerOfNewFile(in: directory)
-      }
-    } catch {
-      throw .writeFailed(error)
+    let owner = try converting(VaultError.writeFailed) { () throws(FileError) in
+      try ownerOfFiles(of: fileSystem.status(of: path(of: id)))
     }
     try attemptFile(of: id).write(bytes, owner: owner, durably: durably)
   }

@@ -110,12 +110,9 @@ extension Vault {
     try policy.requireValid()
     try policy.check(credentials, for: .setting, of: id)
     try store.requireAbsence(of: id)
-    let draft: VaultDraft
-    do throws(CryptoError) {
-      draft = try VaultDraft.new(
+    let draft = try withCrypto { () throws(CryptoError) in
+      try VaultDraft.new(
         id, credentials: credentials, policy: policy, parameters: parameters)
-    } catch {
-      throw .crypto(error)
     }
     let lock = try store.lockForNewVault(id)
     defer { lock.release() }

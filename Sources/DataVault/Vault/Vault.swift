@@ -133,11 +133,8 @@ public actor Vault {
     guard text.byteCount <= VaultContents.maximumTextByteCount else {
       throw VaultError(.vaultFull, "vault '\(id)' would exceed the maximum size of a vault")
     }
-    let bytes: [UInt8]
-    do throws(CryptoError) {
-      bytes = try draft.seal(text, random: parameters.random)
-    } catch {
-      throw .crypto(error)
+    let bytes = try withCrypto { () throws(CryptoError) in
+      try draft.seal(text, random: parameters.random)
     }
     try store.write(bytes, for: id)
     return OpenVault(draft, tail: FileTail(of: bytes))
