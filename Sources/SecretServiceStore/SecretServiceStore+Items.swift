@@ -32,8 +32,7 @@ extension SecretServiceStore {
     let items = try itemsInSight(service, attributes)
     guard items.isEmpty else { return items }
     // Some services hide the items of a locked collection.
-    guard let collection = try service.defaultCollection() else { throw Self.noCollection }
-    guard try !service.isLocked(collection) else {
+    guard try !service.isLocked(try service.defaultCollection()) else {
       throw BusFailure(.locked, "the default collection of the secret service is locked")
     }
     // The collection might have been unlocked since the search, as happens during a login.
@@ -101,10 +100,6 @@ extension SecretServiceStore {
     let attributes = unfinishedAttributes(of: id)
     let unlocked = try service.search(attributes).unlocked
     for item in try checkedItems(unlocked, service, attributes) { try service.delete(item.path) }
-  }
-
-  static var noCollection: BusFailure {
-    BusFailure(.unreachable, "the secret service has no default collection")
   }
 }
 

@@ -9,11 +9,7 @@ extension SecretServiceStore {
   func withService<R>(
     _ body: (borrowing SecretService) throws(BusFailure) -> R
   ) throws(VaultError) -> R {
-    do throws(BusFailure) {
-      return try body(try connect())
-    } catch {
-      throw Self.readFailure(error)
-    }
+    try converting(Self.readFailure) { () throws(BusFailure) in try body(try connect()) }
   }
 
   /// Runs changes on the service; durable on return as far as this process can ensure it.
@@ -24,17 +20,9 @@ extension SecretServiceStore {
     sending byteCount: Int = 0,
     _ body: (borrowing SecretService) throws(BusFailure) -> R
   ) throws(VaultError) -> R {
-    let result: R
-    let service: SecretService
-    do throws(BusFailure) {
-      service = try connect()
-    } catch {
-      throw Self.readFailure(error)
-    }
-    do throws(BusFailure) {
-      result = try body(service)
-    } catch {
-      throw Self.writeFailure(error, byteCount)
+    let service = try converting(Self.readFailure) { () throws(BusFailure) in try connect() }
+    let result = try converting({ Self.writeFailure($0, byteCount) }) { () throws(BusFailure) in
+      try body(service)
     }
     try synchronizeKeyrings()
     return result
@@ -46,7 +34,9 @@ extension SecretServiceStore {
   private func connect() throws(BusFailure) -> SecretService {
     let address = if let busAddress { busAddress } else { try BusAddress.ofSession() }
     return try SecretService(
-      address: address, timeouts: busTimeouts, mayContinue: mayContinue)
+      BusConnection(
+        address: address, service: SecretService.name, timeouts: busTimeouts,
+        mayContinue: mayContinue))
   }
 
   /// Makes the last step of GNOME Keyring durable.

@@ -94,10 +94,9 @@ public struct SecretServiceStore: VaultStore {
         return try service.setSecret(bytes, of: item)
       }
       try removeUnfinished(id, service)
-      guard let collection = try service.defaultCollection() else { throw Self.noCollection }
       let item = try service.createItem(
-        in: collection, label: "DataVault: \(id)", attributes: unfinishedAttributes(of: id),
-        secret: bytes)
+        in: service.defaultCollection(), label: "DataVault: \(id)",
+        attributes: unfinishedAttributes(of: id), secret: bytes)
       guard try service.secret(of: item) == bytes else {
         throw BusFailure(.misunderstood, "the secret service stored other bytes than it was given")
       }

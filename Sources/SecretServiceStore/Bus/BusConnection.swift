@@ -15,14 +15,21 @@ package enum BusMoment: Sendable, CaseIterable {
 /// libsecret uses the process's shared connection. That one can end the process when the bus ends,
 /// and it stays closed when the bus comes back.
 @safe struct BusConnection: ~Copyable {
+  /// The usual maximum size of an answer in bytes: the paths of 20,000 items.
+  private static let usualByteCount = 1 << 20
+
   private let connection: OpaquePointer
+  private let service: String
   private let timeouts: BusTimeouts
   private let end: ContinuousClock.Instant
   private let mayContinue: (@Sendable (BusMoment) -> Bool)?
 
   /// Connects; this and every later call give up after their part of `timeouts`.
+  ///
+  /// - Parameter service: the name that the called service has on the bus.
   init(
-    address: String, timeouts: BusTimeouts, mayContinue: (@Sendable (BusMoment) -> Bool)?
+    address: String, service: String, timeouts: BusTimeouts,
+    mayContinue: (@Sendable (BusMoment) -> Bool)?
   ) throws(BusFailure) {
     end = .now + timeouts.conversation
     let deadline = BusDeadline(after: timeouts.answer)
@@ -38,6 +45,7 @@ package enum BusMoment: Sendable, CaseIterable {
       throw BusFailure(.unreachable, "the session bus does not answer: \(words)")
     }
     unsafe self.connection = connection
+    self.service = service
     self.timeouts = timeouts
     self.mayContinue = mayContinue
   }
@@ -57,8 +65,8 @@ package enum BusMoment: Sendable, CaseIterable {
   ///     values grow to many times their size.
   /// - Throws: `misunderstood` for a result of another type or a larger one.
   func call(
-    _ method: String, of interface: String, on path: String, at service: String,
-    _ arguments: [BusValue], answering type: String, of byteCount: Int
+    _ method: String, of interface: String, on path: String, _ arguments: BusValue...,
+    answering type: String, of byteCount: Int = usualByteCount
   ) throws(BusFailure) -> [BusValue] {
     try pass(.beforeCall)
     let wait = min(timeouts.answer, end - .now)

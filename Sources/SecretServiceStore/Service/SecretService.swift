@@ -5,7 +5,7 @@
 ///
 /// https://specifications.freedesktop.org/secret-service/latest/
 struct SecretService: ~Copyable {
-  private static let name = "org.freedesktop.secrets"
+  static let name = "org.freedesktop.secrets"
   private static let path = "/org/freedesktop/secrets"
   private static let interface = "org.freedesktop.Secret.Service"
   private static let collection = "org.freedesktop.Secret.Collection"
@@ -13,8 +13,6 @@ struct SecretService: ~Copyable {
   private static let properties = "org.freedesktop.DBus.Properties"
   /// The path that stands for "none".
   private static let none = "/"
-  /// The maximum size of an answer in bytes: the paths of 20,000 items.
-  private static let usualByteCount = 1 << 20
   /// The maximum size of an answer with a secret in bytes: the limit of one array in a message, and
   /// more than the largest vault.
   private static let secretByteCount = 65 << 20
@@ -22,15 +20,12 @@ struct SecretService: ~Copyable {
   private let bus: BusConnection
   private let session: String
 
-  init(
-    address: String, timeouts: BusTimeouts, mayContinue: (@Sendable (BusMoment) -> Bool)?
-  ) throws(BusFailure) {
-    let bus = try BusConnection(
-      address: address, timeouts: timeouts, mayContinue: mayContinue)
+  /// - Parameter bus: a connection for ``name``.
+  init(_ bus: consuming BusConnection) throws(BusFailure) {
     try Self.introduce(bus)
     let reply = try bus.call(
-      "OpenSession", of: Self.interface, on: Self.path, at: Self.name,
-      [.string("plain"), .variant(.string(""))], answering: "(vo)", of: Self.usualByteCount)
+      "OpenSession", of: Self.interface, on: Self.path, .string("plain"), .variant(.string("")),
+      answering: "(vo)")
     guard reply.count == 2, let session = reply[1].objectPath else { throw .misunderstood }
     self.bus = bus
     self.session = session
@@ -45,15 +40,14 @@ struct SecretService: ~Copyable {
   /// https://gitlab.gnome.org/GNOME/gnome-keyring/-/issues/195.
   private static func introduce(_ bus: borrowing BusConnection) throws(BusFailure) {
     _ = try bus.call(
-      "ReadAlias", of: interface, on: path, at: name, [.string("datavault-introduction")],
-      answering: "(o)", of: usualByteCount)
+      "ReadAlias", of: interface, on: path, .string("datavault-introduction"), answering: "(o)")
   }
 
   /// The items with at least these attributes, in every collection.
   func search(
     _ attributes: [String: String]
   ) throws(BusFailure) -> (unlocked: [String], locked: [String]) {
-    let reply = try call(
+    let reply = try bus.call(
       "SearchItems", of: Self.interface, on: Self.path, .texts(attributes), answering: "(aoao)")
     guard reply.count == 2, let unlocked = reply[0].objectPaths,
       let locked = reply[1].objectPaths
@@ -61,16 +55,21 @@ struct SecretService: ~Copyable {
     return (unlocked, locked)
   }
 
-  /// The collection for new items; nil if the user has no default collection.
-  func defaultCollection() throws(BusFailure) -> String? {
-    let reply = try call(
+  /// The collection for new items.
+  ///
+  /// - Throws: `unreachable` if the user has no default collection.
+  func defaultCollection() throws(BusFailure) -> String {
+    let reply = try bus.call(
       "ReadAlias", of: Self.interface, on: Self.path, .string("default"), answering: "(o)")
     guard let path = reply.first?.objectPath else { throw .misunderstood }
-    return path == Self.none ? nil : path
+    guard path != Self.none else {
+      throw BusFailure(.unreachable, "the secret service has no default collection")
+    }
+    return path
   }
 
   func isLocked(_ collection: String) throws(BusFailure) -> Bool {
-    let reply = try call(
+    let reply = try bus.call(
       "Get", of: Self.properties, on: collection, .string(Self.collection), .string("Locked"),
       answering: "(v)")
     guard let isLocked = reply.first?.inner?.boolean else { throw .misunderstood }
@@ -78,7 +77,7 @@ struct SecretService: ~Copyable {
   }
 
   func attributes(of item: String) throws(BusFailure) -> [String: String] {
-    let reply = try call(
+    let reply = try bus.call(
       "Get", of: Self.properties, on: item, .string(Self.item), .string("Attributes"),
       answering: "(v)")
     guard let attributes = reply.first?.inner?.texts else { throw .misunderstood }
@@ -87,13 +86,13 @@ struct SecretService: ~Copyable {
 
   /// Replaces an item's attributes in one step, so that the item is never without a role.
   func setAttributes(_ attributes: [String: String], of item: String) throws(BusFailure) {
-    _ = try call(
+    _ = try bus.call(
       "Set", of: Self.properties, on: item, .string(Self.item), .string("Attributes"),
       .variant(.texts(attributes)), answering: "()")
   }
 
   func secret(of item: String) throws(BusFailure) -> [UInt8] {
-    let reply = try call(
+    let reply = try bus.call(
       "GetSecret", of: Self.item, on: item, .objectPath(session), answering: "((oayays))",
       of: Self.secretByteCount)
     guard let parts = reply.first?.elements, parts.count == 4, let bytes = parts[2].bytes else {
@@ -103,14 +102,14 @@ struct SecretService: ~Copyable {
   }
 
   func setSecret(_ bytes: [UInt8], of item: String) throws(BusFailure) {
-    _ = try call("SetSecret", of: Self.item, on: item, secret(bytes), answering: "()")
+    _ = try bus.call("SetSecret", of: Self.item, on: item, secret(bytes), answering: "()")
   }
 
   /// Creates an item; not atomic, so the attributes must not be the final ones.
   func createItem(
     in collection: String, label: String, attributes: [String: String], secret bytes: [UInt8]
   ) throws(BusFailure) -> String {
-    let reply = try call(
+    let reply = try bus.call(
       "CreateItem", of: Self.collection, on: collection,
       .properties([
         "\(Self.item).Label": .string(label), "\(Self.item).Attributes": .texts(attributes),
@@ -121,7 +120,7 @@ struct SecretService: ~Copyable {
   }
 
   func delete(_ item: String) throws(BusFailure) {
-    let reply = try call("Delete", of: Self.item, on: item, answering: "(o)")
+    let reply = try bus.call("Delete", of: Self.item, on: item, answering: "(o)")
     guard let prompt = reply.first else { throw .misunderstood }
     try Self.refusePrompt(prompt)
   }
@@ -129,14 +128,6 @@ struct SecretService: ~Copyable {
   /// The structure that the specification calls Secret.
   private func secret(_ bytes: [UInt8]) -> BusValue {
     .tuple([.objectPath(session), .bytes([]), .bytes(bytes), .string("text/plain")])
-  }
-
-  private func call(
-    _ method: String, of interface: String, on path: String, _ arguments: BusValue...,
-    answering type: String, of byteCount: Int = usualByteCount
-  ) throws(BusFailure) -> [BusValue] {
-    try bus.call(
-      method, of: interface, on: path, at: Self.name, arguments, answering: type, of: byteCount)
   }
 
   /// Refuses a prompt: a store never asks the user, because a daemon has no user to ask.
