@@ -1,6 +1,5 @@
 internal import DataVault
 internal import FileLayer
-internal import Glibc
 internal import SystemPackage
 
 /// The connection to the service, one for each call, and the translation of its failures.
@@ -60,16 +59,18 @@ extension SecretServiceStore {
 
   /// The directory of GNOME Keyring's files, unless it was started with another environment.
   private static var keyringDirectory: FilePath? {
-    if let data = unsafe getenv("XDG_DATA_HOME"), unsafe data.pointee != 0 {
-      return FilePath(unsafe String(cString: data)).appending("keyrings")
+    if let data = environmentVariable("XDG_DATA_HOME") {
+      return FilePath(data).appending("keyrings")
     }
-    guard let home = unsafe getenv("HOME"), unsafe home.pointee != 0 else { return nil }
-    return FilePath(unsafe String(cString: home)).appending(".local/share/keyrings")
+    return environmentVariable("HOME").map { FilePath($0).appending(".local/share/keyrings") }
   }
 
   private static func readFailure(_ failure: BusFailure) -> VaultError {
     switch failure.kind {
-    case .locked: locked(failure)
+    case .locked:
+      VaultError(
+        .storeLocked, "\(failure)", hint: "unlock the login keyring, for example by logging in",
+        underlying: failure)
     case .unreachable, .unanswered:
       VaultError(
         .storeUnavailable, "\(failure)",
@@ -82,8 +83,7 @@ extension SecretServiceStore {
 
   private static func writeFailure(_ failure: BusFailure, _ byteCount: Int) -> VaultError {
     switch failure.kind {
-    case .locked: locked(failure)
-    case .unreachable: readFailure(failure)
+    case .locked, .unreachable: readFailure(failure)
     case .unanswered:
       VaultError(
         .writeFailed, "the secret service did not confirm the change: \(failure)",
@@ -97,11 +97,5 @@ extension SecretServiceStore {
         .writeFailed, "the secret service refused the change: \(failure)",
         hint: "open the vault as before; it is unchanged", underlying: failure)
     }
-  }
-
-  private static func locked(_ failure: BusFailure) -> VaultError {
-    VaultError(
-      .storeLocked, "\(failure)", hint: "unlock the login keyring, for example by logging in",
-      underlying: failure)
   }
 }

@@ -10,6 +10,25 @@ package enum BusMoment: Sendable, CaseIterable {
   case afterCall
 }
 
+/// The time to wait for a slow or malicious peer.
+package struct BusTimeouts: Sendable {
+  /// The timeout for the answer to one call; the first one includes the start of the service.
+  let answer: Duration
+  /// The timeout for all answers over one connection together.
+  ///
+  /// Otherwise a service that answers each call just in time could delay its caller once for each
+  /// item.
+  let conversation: Duration
+
+  package init(answer: Duration, conversation: Duration) {
+    self.answer = answer
+    self.conversation = conversation
+  }
+
+  /// 25 seconds for a call, which is the default of D-Bus, and a minute for all calls.
+  package static let standard = BusTimeouts(answer: .seconds(25), conversation: .seconds(60))
+}
+
 /// A private connection to a message bus.
 ///
 /// libsecret uses the process's shared connection. That one can end the process when the bus ends,
@@ -145,8 +164,8 @@ enum BusAddress {
   /// "autolaunch", which GLib would try next, is not used: it starts a new bus, where no service
   /// keeps secrets.
   static func ofSession() throws(BusFailure) -> String {
-    if let address = variable("DBUS_SESSION_BUS_ADDRESS") { return address }
-    let directory = variable("XDG_RUNTIME_DIR") ?? "/run/user/\(geteuid())"
+    if let address = environmentVariable("DBUS_SESSION_BUS_ADDRESS") { return address }
+    let directory = environmentVariable("XDG_RUNTIME_DIR") ?? "/run/user/\(geteuid())"
     var status = stat()
     guard unsafe stat("\(directory)/bus", &status) == 0 else {
       throw BusFailure(
@@ -156,10 +175,10 @@ enum BusAddress {
     }
     return "unix:path=\(directory)/bus"
   }
+}
 
-  private static func variable(_ name: String) -> String? {
-    guard let value = unsafe getenv(name) else { return nil }
-    let text = unsafe String(cString: value)
-    return text.isEmpty ? nil : text
-  }
+/// The value of an environment variable; nil if it is missing or empty.
+func environmentVariable(_ name: String) -> String? {
+  guard let value = unsafe getenv(name), unsafe value.pointee != 0 else { return nil }
+  return unsafe String(cString: value)
 }

@@ -62,22 +62,3 @@ extension String {
     return String(String.UnicodeScalarView(scalars))
   }
 }
-
-/// The time to wait for a slow or malicious peer.
-package struct BusTimeouts: Sendable {
-  /// The timeout for the answer to one call; the first one includes the start of the service.
-  let answer: Duration
-  /// The timeout for all answers over one connection together.
-  ///
-  /// Otherwise a service that answers each call just in time could delay its caller once for each
-  /// item.
-  let conversation: Duration
-
-  package init(answer: Duration, conversation: Duration) {
-    self.answer = answer
-    self.conversation = conversation
-  }
-
-  /// 25 seconds for a call, which is the default of D-Bus, and a minute for all calls.
-  package static let standard = BusTimeouts(answer: .seconds(25), conversation: .seconds(60))
-}
