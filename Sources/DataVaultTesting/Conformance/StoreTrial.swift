@@ -229,9 +229,6 @@ extension StoreTrial {
     let bytes = try store().readAttempts(id)
     try require(
       bytes == wanted,
-      """
-      \(when), the record of attempts on \(id) has \(bytes.map { "\($0.count)" } ?? "no") bytes \
-      instead of \(wanted.map { "\($0.count)" } ?? "none")
-      """)
+      "\(when), the attempts on \(id) have \(Self.size(bytes)) instead of \(Self.size(wanted))")
   }
 }
