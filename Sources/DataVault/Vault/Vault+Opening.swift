@@ -90,10 +90,8 @@ extension Vault {
 
   /// - Throws: `damaged` for a cost that no writer uses, before any derivation.
   func requireAcceptableCosts(in key: KeyEnvelope) throws(VaultError) {
-    do throws(FormatFault) {
+    try converting({ .refused($0, id, in: store) }) { () throws(FormatFault) in
       for slot in key.slots { try slot.kind.requireAcceptableCost(parameters) }
-    } catch {
-      throw .refused(error, id, in: store)
     }
   }
 }
@@ -136,22 +134,5 @@ extension VaultFile {
     } catch {
       throw .refused(error, id, in: store)
     }
-  }
-}
-
-extension VaultStatus {
-  init(_ file: VaultFile, isAuthenticated: Bool) {
-    self.init(
-      formatVersion: ClearMembers.version, isSecured: file.clear.isSecured,
-      retryLimit: file.clear.retryLimit, binding: file.clear.binding,
-      slots: file.key.slots.map(Slot.init), isAuthenticated: isAuthenticated)
-  }
-}
-
-extension VaultStatus.Slot {
-  init(_ slot: KeySlot) {
-    self.init(
-      kind: slot.secretKind, name: slot.name, identifier: slot.identifier,
-      iterationCount: slot.kind.iterationCount)
   }
 }

@@ -84,14 +84,9 @@ public actor Vault {
   public func status() throws(VaultError) -> VaultStatus {
     let file = try readFile()
     expireIfDue()
-    let isAuthenticated =
-      switch state {
-      case .none: false
-      case .some(let open): open.tail == file.tail
-      }
-    var status = VaultStatus(file, isAuthenticated: isAuthenticated)
-    status.take(attemptRecord(), now: parameters.now())
-    return status
+    let isAuthenticated = (try? withState { $0.tail == file.tail }) ?? false
+    return VaultStatus(
+      file, isAuthenticated: isAuthenticated, attempts: attemptRecord(), now: parameters.now())
   }
 
   // MARK: The state and its changes

@@ -30,13 +30,13 @@ public struct VaultStatus: Sendable, Equatable {
   ///
   /// Openings by the standard credentials or by a session are not recorded. This and the next two
   /// properties come from an unencrypted file of their own and are never authenticated.
-  public internal(set) var lastOpening: Duration? = nil
+  public let lastOpening: Duration?
 
   /// The number of failed attempts since then, over all processes.
-  public internal(set) var failedAttemptCount = 0
+  public let failedAttemptCount: Int
 
   /// The time until the vault accepts an attempt; zero when it accepts one now.
-  public internal(set) var retryDelay: Duration = .zero
+  public let retryDelay: Duration
 
   /// A slot: one way to open a vault.
   public struct Slot: Sendable, Equatable {
@@ -67,13 +67,25 @@ public struct VaultStatus: Sendable, Equatable {
 }
 
 extension VaultStatus {
-  /// Adds the recorded attempts.
-  mutating func take(_ record: AttemptRecord, now: UnixTime) {
+  init(
+    _ file: VaultFile, isAuthenticated: Bool, attempts record: AttemptRecord, now: UnixTime
+  ) {
     var record = record
     record.limitWait(at: now)
-    lastOpening = record.openedAtMilliseconds.map(Duration.milliseconds)
-    failedAttemptCount = record.failureCount
-    retryDelay = record.wait(at: now)
+    self.init(
+      formatVersion: ClearMembers.version, isSecured: file.clear.isSecured,
+      retryLimit: file.clear.retryLimit, binding: file.clear.binding,
+      slots: file.key.slots.map(Slot.init), isAuthenticated: isAuthenticated,
+      lastOpening: record.openedAtMilliseconds.map(Duration.milliseconds),
+      failedAttemptCount: record.failureCount, retryDelay: record.wait(at: now))
+  }
+}
+
+extension VaultStatus.Slot {
+  fileprivate init(_ slot: KeySlot) {
+    self.init(
+      kind: slot.secretKind, name: slot.name, identifier: slot.identifier,
+      iterationCount: slot.kind.iterationCount)
   }
 }
 
