@@ -59,12 +59,11 @@ extension Vault {
       let decryptor = try withCrypto { () throws(CryptoError) in
         try open.contents.dataKeys.decryptor(for: header, context: context)
       }
-      switch consume decryptor {
-      case .some(let decryptor): return decryptor
-      case .none:
+      guard let decryptor else {
         throw VaultError(
           .keyMissing, "vault '\(id)' did not seal this data", hint: "open it with another vault")
       }
+      return decryptor
     }
   }
 

@@ -66,7 +66,8 @@ extension Vault {
     if status.retryDelay > .zero { findings.append(.tooManyAttempts(id, status)) }
     // The standard password, which is public, is not an attempt.
     if status.isSecured,
-      let error = failure(of: { () throws(VaultError) in try store.checkAttemptRecordIsWritable(id) })
+      let error = failure(of: { () throws(VaultError) in try store.checkAttemptRecordIsWritable(id)
+        })
     {
       // A process that cannot record an attempt because of its own limits makes none.
       findings.append(

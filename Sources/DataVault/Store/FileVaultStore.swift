@@ -76,7 +76,8 @@ public struct FileVaultStore: VaultStore {
     let status = try checkedStatus(of: id)
     try converting(VaultError.writeFailed) { () throws(FileError) in
       try fileSystem.replace(
-        path(of: id), with: bytes, permissions: Self.filePermissions, owner: try ownerOfFiles(of: status))
+        path(of: id), with: bytes, permissions: Self.filePermissions,
+        owner: try ownerOfFiles(of: status))
     }
   }
 

@@ -34,10 +34,9 @@ extension Vault {
     let bytes = try store.existingBytes(of: id)
     let file = try parse(bytes)
     guard !isLocked else { return VaultVerification(byteCount: bytes.count, opened: nil) }
-    let fitting = try withContents { (state) throws(VaultError) in
-      state.contentKey(fitting: file.key)
+    guard let contentKey = try withContents({ $0.contentKey(fitting: file.key) }) else {
+      throw .newKeys(id)
     }
-    guard let contentKey = fitting else { throw .newKeys(id) }
     let state = try open(file, contentKey: contentKey)
     return VaultVerification(
       byteCount: bytes.count,

@@ -14,11 +14,7 @@ public struct Credentials: ~Copyable, Sendable {
   /// - Parameter salt: none by default; an empty salt equals none.
   public init(password: consuming SecretBytes, salt: consuming SecretBytes? = nil) {
     self.password = password
-    if let salt = consume salt {
-      self.salt = salt
-    } else {
-      self.salt = SecretBytes(copying: [])
-    }
+    self.salt = salt ?? SecretBytes(copying: [])
   }
 
   /// The published standard password and salt: "no security".

@@ -172,19 +172,33 @@ extension VaultError {
       hint: "unlock it, or delete it first")
   }
 
-  /// The error for a file that breaks a rule of the format or has another format version.
+  /// The error for a file of a store that breaks a rule of the format or has another format
+  /// version.
   static func refused(
     _ fault: FormatFault, _ id: VaultID, in store: any VaultStore
   ) -> VaultError {
-    if let version = fault.otherVersion {
-      return VaultError(
-        .newerVersion,
-        "vault '\(id)' (\(store.location(of: id))) has format version \(version); this software reads \(ClearMembers.version)",
-        hint: "use the version of this software that wrote it")
+    let vault = "vault '\(id)' (\(store.location(of: id)))"
+    return refused(
+      fault, at: vault, damage: "\(vault) is damaged", hint: "restore the file from a backup")
+  }
+
+  /// As ``refused(_:_:in:)``, for a file outside of any store.
+  static func refused(_ fault: FormatFault, at place: String) -> VaultError {
+    refused(
+      fault, at: place, damage: "\(place) is not a vault, or is damaged",
+      hint: "use another copy of the file")
+  }
+
+  private static func refused(
+    _ fault: FormatFault, at place: String, damage: String, hint: String
+  ) -> VaultError {
+    guard let version = fault.otherVersion else {
+      return VaultError(.damaged, "\(damage): \(fault)", hint: hint)
     }
     return VaultError(
-      .damaged, "vault '\(id)' (\(store.location(of: id))) is damaged: \(fault)",
-      hint: "restore the file from a backup")
+      .newerVersion,
+      "\(place) has format version \(version); this software reads \(ClearMembers.version)",
+      hint: "use the version of this software that wrote it")
   }
 
   static func crypto(_ error: CryptoError) -> VaultError {
@@ -319,20 +333,4 @@ extension VaultError {
 
   /// Whether the change can be in the store although the disk did not confirm it.
   var isUnconfirmed: Bool { (underlying as? FileError)?.operation == .synchronize }
-}
-
-extension VaultError {
-  /// The error for a file outside of any store that breaks a rule of the format or has another
-  /// format version.
-  static func refused(_ fault: FormatFault, at place: String) -> VaultError {
-    if let version = fault.otherVersion {
-      return VaultError(
-        .newerVersion,
-        "\(place) has format version \(version); this software reads \(ClearMembers.version)",
-        hint: "use the version of this software that wrote it")
-    }
-    return VaultError(
-      .damaged, "\(place) is not a vault, or is damaged: \(fault)",
-      hint: "use another copy of the file")
-  }
 }

@@ -27,7 +27,11 @@ package struct VaultParameters: Sendable {
   package var closingTimeout = Duration.seconds(5)
 
   package var random = RandomSource.system
-  package var now: @Sendable () -> UnixTime
+  package var now: @Sendable () -> UnixTime = {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
+    return UnixTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+  }
   /// Waits for a duration, or until its task is cancelled.
   package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
@@ -36,15 +40,7 @@ package struct VaultParameters: Sendable {
   /// The time since boot, including sleep, for the lifetime of sessions and the lock timeout.
   package var sinceBoot: @Sendable () -> Duration = { SystemTimeSource.sinceBoot }
 
-  package init(
-    now: @escaping @Sendable () -> UnixTime = {
-      var time = timespec()
-      unsafe clock_gettime(CLOCK_REALTIME, &time)
-      return UnixTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-    }
-  ) {
-    self.now = now
-  }
+  package init() {}
 }
 
 extension UnixTime {
