@@ -1,15 +1,10 @@
 internal import SealedVFS
 
-/// A table that a database must have, for a salvage that cannot read the database's own schema.
-package struct KnownTable: Sendable {
-  package let name: String
-  /// Its CREATE TABLE statement; only a STRICT table can be found by its rows.
-  package let sql: String
-
-  package init(name: String, sql: String) {
-    (self.name, self.sql) = (name, sql)
-  }
-}
+/// A table that a database must have, for a salvage that cannot read the database's own schema: its
+/// name and its CREATE TABLE statement.
+///
+/// Only a STRICT table can be found by its rows.
+package typealias KnownTable = (name: String, sql: String)
 
 extension Salvager {
   /// The root page of a b-tree that no entry of the schema names.

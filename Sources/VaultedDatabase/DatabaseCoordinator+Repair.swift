@@ -131,9 +131,8 @@ extension DatabaseCoordinator {
       let keys = try await vault.databaseKeys()
       let pages = try SealedVFS.salvage(
         from: home.databasePath, key: keys.current, fileID: fileID, to: home.salvagePath,
-        newKey: keys.current,
-        knownTables: knownTables.map { KnownTable(name: $0.name, sql: $0.sql) },
-        over: home.baseVFS, fileSystem: home.fileSystem, progress: progress)
+        newKey: keys.current, knownTables: knownTables, over: home.baseVFS,
+        fileSystem: home.fileSystem, progress: progress)
       let anchor = try await vault.anchor()
       let state: AnchorState
       let rows: Repair
