@@ -7,7 +7,7 @@ internal import VaultCrypto
 ///
 /// Only that interface stores text unchanged, including bytes that are not well-formed.
 @safe final class NewDatabase {
-  private let connection: OpaquePointer
+  fileprivate let connection: OpaquePointer
   private let registration: KeyRegistration
   private let path: String
 
@@ -44,7 +44,12 @@ internal import VaultCrypto
   /// Runs trusted statements.
   func run(_ sql: String) throws(SealedDatabaseError) {
     let result = unsafe sqlite3_exec(connection, sql, nil, nil, nil)
-    if result != SQLITE_OK { throw registration.explain(result, path) }
+    if result != SQLITE_OK { throw failure(result) }
+  }
+
+  /// The error for a result that the source did not cause.
+  fileprivate func failure(_ result: Int32) -> SealedDatabaseError {
+    registration.explain(result, path)
   }
 
   /// Returns the rows of a trusted query, as text.
@@ -54,11 +59,11 @@ internal import VaultCrypto
     var statement: OpaquePointer?
     let prepared = unsafe sqlite3_prepare_v2(connection, sql, -1, &statement, nil)
     defer { unsafe sqlite3_finalize(statement) }
-    guard prepared == SQLITE_OK else { throw registration.explain(prepared, path) }
+    guard prepared == SQLITE_OK else { throw failure(prepared) }
     for (index, argument) in arguments.enumerated() {
       let value = StoredValue.text(Array(argument.utf8))
       let bound = unsafe Self.bind(statement, Int32(index + 1), value, .utf8)
-      guard bound == SQLITE_OK else { throw registration.explain(bound, path) }
+      guard bound == SQLITE_OK else { throw failure(bound) }
     }
     var rows: [[String?]] = []
     var result = unsafe sqlite3_step(statement)
@@ -70,7 +75,7 @@ internal import VaultCrypto
         })
       result = unsafe sqlite3_step(statement)
     }
-    guard result == SQLITE_DONE else { throw registration.explain(result, path) }
+    guard result == SQLITE_DONE else { throw failure(result) }
     return rows
   }
 
@@ -96,7 +101,7 @@ internal import VaultCrypto
     defer { unsafe sqlite3_finalize(statement) }
     if result == SQLITE_OK { result = unsafe sqlite3_step(statement) }
     if [SQLITE_OK, SQLITE_DONE].contains(result) { return nil }
-    guard Self.isRefusal(result) else { throw registration.explain(result, path) }
+    guard Self.isRefusal(result) else { throw failure(result) }
     return unsafe String(cString: sqlite3_errmsg(connection))
   }
 
@@ -108,9 +113,9 @@ internal import VaultCrypto
     let result = unsafe sqlite3_prepare_v2(connection, sql, -1, &statement, nil)
     guard let statement = unsafe statement else {
       if Self.isRefusal(result) { return nil }
-      throw registration.explain(result, path)
+      throw failure(result)
     }
-    return unsafe RowInsertion(statement, encoding, connection, registration, path)
+    return unsafe RowInsertion(statement, encoding, into: self)
   }
 
   /// Whether a result is due to the source's statement or row.
@@ -150,19 +155,12 @@ internal import VaultCrypto
 @safe final class RowInsertion {
   private let statement: OpaquePointer
   private let encoding: TextEncoding
-  private let connection: OpaquePointer
-  private let registration: KeyRegistration
-  private let path: String
+  private let database: NewDatabase
 
-  init(
-    _ statement: OpaquePointer, _ encoding: TextEncoding, _ connection: OpaquePointer,
-    _ registration: KeyRegistration, _ path: String
-  ) {
+  init(_ statement: OpaquePointer, _ encoding: TextEncoding, into database: NewDatabase) {
     unsafe self.statement = statement
     self.encoding = encoding
-    unsafe self.connection = connection
-    self.registration = registration
-    self.path = path
+    self.database = database
   }
 
   deinit {
@@ -180,9 +178,9 @@ internal import VaultCrypto
       result = unsafe NewDatabase.bind(statement, Int32(index + 1), value, encoding)
     }
     if result == SQLITE_OK { result = unsafe sqlite3_step(statement) }
-    if result == SQLITE_DONE { return unsafe sqlite3_changes(connection) > 0 }
+    if result == SQLITE_DONE { return unsafe sqlite3_changes(database.connection) > 0 }
     if NewDatabase.isRefusal(result) { return false }
-    throw registration.explain(result, path)
+    throw database.failure(result)
   }
 }
 
