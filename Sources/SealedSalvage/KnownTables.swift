@@ -59,13 +59,9 @@ extension Salvager {
   }
 
   private func unnamedRoots(_ map: PointerMap) -> [UnnamedRoot] {
-    guard source.pageCount > 1 else { return [] }
-    return (2...source.pageCount).filter {
+    source.numbersAfterFirst.filter {
       !reader.claimed.contains($0) && map.entry(for: $0) == .root
-    }.map { number in
-      UnnamedRoot(
-        number: number, page: source.page(number).flatMap { BTreePage($0, number: number) })
-    }
+    }.map { UnnamedRoot(number: $0, page: source.treePage($0)) }
   }
 
   /// Whether all rows of a b-tree that has rows could be rows of a table.

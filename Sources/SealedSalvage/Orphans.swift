@@ -11,12 +11,9 @@ struct Orphans {
   ///
   /// - Parameter isMapped: whether the database has pages of a pointer map.
   init(_ source: any PageSource, claimed: PageSet, isMapped: Bool) {
-    guard source.pageCount > 1 else { return }
-    for number in 2...source.pageCount where !claimed.contains(number) {
+    for number in source.numbersAfterFirst where !claimed.contains(number) {
       if isMapped && PointerMap.mapPage(for: number) == number { continue }
-      guard let bytes = source.page(number), let page = BTreePage(bytes, number: number) else {
-        continue
-      }
+      guard let page = source.treePage(number) else { continue }
       if page.kind != .tableInterior { pages.append(number) }
       guard page.kind.isInterior else { continue }
       for cell in page.cells { parents[cell.child] = number }
@@ -101,16 +98,14 @@ extension Salvager {
   /// and found, because a row in the wrong table would be an invented one.
   mutating func copyOrphans() throws(SealedDatabaseError) {
     let indexesLostPages = claimIndexes()
-    let free = FreePages(orEmpty: source)
+    let free = FreePages { source.page($0) }
     for number in free.pages { _ = reader.claimed.insert(number) }
     let map = PointerMap(source, settings: settings)
     if let map, !schemaLosses.isEmpty { try copyKnownTables(map) }
     let orphans = Orphans(source, claimed: reader.claimed, isMapped: map != nil)
     try database.run("BEGIN")
     for number in orphans.pages where !reader.claimed.contains(number) {
-      guard let bytes = source.page(number), let page = BTreePage(bytes, number: number),
-        map?.entry(for: number) != .free
-      else { continue }
+      guard let page = source.treePage(number), map?.entry(for: number) != .free else { continue }
       let isMapped = map.map { $0.entry(for: number) != nil } ?? false
       _ = reader.claimed.insert(number)
       var rows: [(Int64, [StoredValue])] = []
@@ -135,9 +130,9 @@ extension Salvager {
         }
       } else if couldBeLost(page) {
         for (rowID, values) in rows {
-          try storeLost(
-            values, rowID: page.kind.isTable ? rowID : nil, page: number,
-            root: orphans.top(of: number))
+          try lostAndFound.add(
+            root: orphans.top(of: number), page: number, rowID: page.kind.isTable ? rowID : nil,
+            values, to: database, encoding)
         }
       }
     }
@@ -147,8 +142,7 @@ extension Salvager {
 
   /// Notes the lost subtrees to which an unreadable page that no b-tree reaches could belong.
   private mutating func noteUnreadableOrphans(_ map: PointerMap?) {
-    guard source.pageCount > 1 else { return }
-    for number in 2...source.pageCount
+    for number in source.numbersAfterFirst
     where !reader.claimed.contains(number) && source.page(number) == nil {
       if map != nil, PointerMap.mapPage(for: number) == number { continue }
       var ancestors: Set<UInt32>?
@@ -165,9 +159,7 @@ extension Salvager {
   /// Whether a page without an owner can hold rows that are missing somewhere.
   private func couldBeLost(_ page: BTreePage) -> Bool {
     if !schemaLosses.isEmpty { return true }
-    return copies.contains { copy in
-      !copy.losses.isEmpty && (copy.plan?.hasRowID ?? true) == page.kind.isTable
-    }
+    return copies.contains { !$0.losses.isEmpty && $0.hasRowID == page.kind.isTable }
   }
 
   /// Claims the pages of ordinary indexes, which hold only data that their tables have, too.
@@ -222,11 +214,5 @@ extension PointerMap {
       current = parent
     }
     return found
-  }
-}
-
-extension FreePages {
-  init(orEmpty source: any PageSource) {
-    self.init { source.page($0) }
   }
 }

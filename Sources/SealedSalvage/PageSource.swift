@@ -9,6 +9,16 @@ protocol PageSource: AnyObject {
   func page(_ number: UInt32) -> [UInt8]?
 }
 
+extension PageSource {
+  /// The numbers of all pages after the first, which is the root of the schema.
+  var numbersAfterFirst: StrideThrough<UInt32> { stride(from: 2, through: pageCount, by: 1) }
+
+  /// A page of a b-tree; nil if the page is lost or of another kind.
+  func treePage(_ number: UInt32) -> BTreePage? {
+    page(number).flatMap { BTreePage($0, number: number) }
+  }
+}
+
 extension SealedImage: PageSource {}
 
 /// A set of page numbers, one bit each.

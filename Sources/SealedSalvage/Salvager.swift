@@ -16,8 +16,8 @@ struct Salvager {
   var settings: DatabaseSettings?
   var schema: [SchemaEntry] = []
   var copies: [TableCopy] = []
-  private(set) var lostAndFound = LostAndFound()
-  var schemaLosses: [TreeReader.Loss] = []
+  var lostAndFound = LostAndFound()
+  var schemaLosses: [TreeReader.Subtree] = []
 
   var encoding: TextEncoding { effective.encoding }
   var effective = DatabaseSettings()
@@ -60,20 +60,16 @@ struct Salvager {
   /// Copies a table from its root.
   mutating func copyTree(_ index: Int) throws(SealedDatabaseError) {
     try database.run("BEGIN")
-    let copy = copies[index]
+    let root = copies[index].entry.rootPage
     // The root page shows the kind of a table that could not be created.
-    let isTable = copy.plan?.hasRowID ?? isTableRoot(copy.entry.rootPage)
+    let isTable = copies[index].plan?.hasRowID ?? source.treePage(root)?.kind.isTable ?? true
     var reader = reader
-    self.reader = TreeReader(EmptySource())  // one owner: no copy of the set of pages
+    self.reader.claimed = PageSet(pageCount: 0)  // one owner: no copy of the set of pages
     defer { self.reader = reader }
-    try reader.walk(copy.entry.rootPage, isTable: isTable) { finding throws(SealedDatabaseError) in
+    try reader.walk(root, isTable: isTable) { finding throws(SealedDatabaseError) in
       try take(finding, index)
     }
     try database.run("COMMIT")
-  }
-
-  private func isTableRoot(_ number: UInt32) -> Bool {
-    source.page(number).flatMap { BTreePage($0, number: number) }?.kind.isTable ?? true
   }
 
   private mutating func take(
@@ -93,23 +89,10 @@ struct Salvager {
     _ values: [StoredValue], rowID: Int64, page: UInt32, in index: Int
   ) throws(SealedDatabaseError) {
     if try copies[index].insert(values, rowID: rowID, database, encoding) { return }
-    let hasRowID = copies[index].plan?.hasRowID ?? true
-    try storeLost(
-      values, rowID: hasRowID ? rowID : nil, page: page, root: copies[index].entry.rootPage)
-  }
-
-  mutating func storeLost(
-    _ values: [StoredValue], rowID: Int64?, page: UInt32, root: UInt32
-  ) throws(SealedDatabaseError) {
     try lostAndFound.add(
-      root: root, page: page, rowID: rowID, values, to: database, encoding)
+      root: copies[index].entry.rootPage, page: page, rowID: copies[index].hasRowID ? rowID : nil,
+      values, to: database, encoding)
   }
-}
-
-/// Replaces a reader's source while the reader itself is in use.
-private final class EmptySource: PageSource {
-  let pageCount: UInt32 = 0
-  func page(_ number: UInt32) -> [UInt8]? { nil }
 }
 
 /// Reads settings and schema of the damaged database, as far as possible.
@@ -125,7 +108,7 @@ extension Salvager {
 
   mutating func readSchema() {
     var entries: [(Int64, SchemaEntry)] = []
-    var losses: [TreeReader.Loss] = []
+    var losses: [TreeReader.Subtree] = []
     let encoding = encoding
     reader.walk(1, isTable: true) { finding in
       switch finding {
@@ -133,12 +116,12 @@ extension Salvager {
         if let entry = SchemaEntry(values, encoding) {
           entries.append((rowID, entry))
         } else {
-          losses.append(TreeReader.Loss(page: 1, after: rowID - 1, through: rowID))
+          losses.append(TreeReader.Subtree(page: 1, after: rowID - 1, through: rowID))
         }
       case .brokenRow(let page, let rowID):
-        losses.append(TreeReader.Loss(page: page, after: rowID - 1, through: rowID))
+        losses.append(TreeReader.Subtree(page: page, after: rowID - 1, through: rowID))
       case .brokenCells(let page, _):
-        losses.append(TreeReader.Loss(page: page, after: nil, through: nil))
+        losses.append(TreeReader.Subtree(page: page, after: nil, through: nil))
       case .loss(let loss): losses.append(loss)
       }
     }
@@ -151,10 +134,9 @@ extension Salvager {
   /// entries.
   private mutating func orphanSchema() -> [(Int64, SchemaEntry)] {
     var found: [(Int64, SchemaEntry)] = []
-    guard source.pageCount > 1 else { return [] }
-    for number in 2...source.pageCount where !reader.claimed.contains(number) {
-      guard let bytes = source.page(number), let page = BTreePage(bytes, number: number),
-        page.kind == .tableLeaf, !page.cells.isEmpty, page.brokenCellCount == 0
+    for number in source.numbersAfterFirst where !reader.claimed.contains(number) {
+      guard let page = source.treePage(number), page.kind == .tableLeaf, !page.cells.isEmpty,
+        page.brokenCellCount == 0
       else { continue }
       let encodings = settings.map { [$0.encoding] } ?? TextEncoding.allCases
       guard

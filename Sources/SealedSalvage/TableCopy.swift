@@ -144,7 +144,7 @@ struct TableCopy {
   var plan: TablePlan?
   /// The subtrees that could not be reached; ``answeredLosses`` lists those with pages found
   /// elsewhere.
-  var losses: [TreeReader.Loss] = []
+  var losses: [TreeReader.Subtree] = []
   var answeredLosses: Set<Int> = []
   /// The losses under which an unreadable page could lie.
   private var openLosses: Set<Int> = []
@@ -177,9 +177,12 @@ struct TableCopy {
     return true
   }
 
+  /// Whether the rows have rowids, as far as is known.
+  var hasRowID: Bool { plan?.hasRowID ?? true }
+
   mutating func note(brokenRow rowID: Int64) {
     report.rowsLostAtLeast += 1
-    if plan?.hasRowID ?? true { note(first: rowID, last: rowID) }
+    if hasRowID { note(first: rowID, last: rowID) }
   }
 
   mutating func note(brokenCells count: Int) {
@@ -187,7 +190,7 @@ struct TableCopy {
   }
 
   /// Notes a page that could have held rows of some of the lost subtrees.
-  mutating func noteUnreadablePage(isBelow: (TreeReader.Loss) -> Bool) {
+  mutating func noteUnreadablePage(isBelow: (TreeReader.Subtree) -> Bool) {
     openLosses.formUnion(losses.indices.filter { isBelow(losses[$0]) })
   }
 
@@ -206,7 +209,6 @@ struct TableCopy {
   mutating func finished() -> SalvageReport.Table {
     insertions = [:]
     report.pagesLost = losses.count
-    let hasRowID = plan?.hasRowID ?? true
     for (index, loss) in losses.enumerated() {
       let isAnswered = answeredLosses.contains(index)
       // Interior pages of a table have no rows of their own. Those of an index b-tree have.

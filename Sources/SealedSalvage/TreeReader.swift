@@ -14,8 +14,8 @@ struct TreeReader {
     claimed = PageSet(pageCount: source.pageCount)
   }
 
-  /// A page in a b-tree that cannot be read as one of its pages, and with it a subtree.
-  struct Loss {
+  /// A page of a b-tree, and the pages below it.
+  struct Subtree {
     let page: UInt32
     /// The rowids under the page: greater than `after`, up to `through`; nil means no bound.
     let after: Int64?
@@ -29,13 +29,8 @@ struct TreeReader {
     case brokenRow(page: UInt32, rowID: Int64)
     /// Cells that lie outside their page.
     case brokenCells(page: UInt32, count: Int)
-    case loss(Loss)
-  }
-
-  private struct Subtree {
-    let page: UInt32
-    let after: Int64?
-    let through: Int64?
+    /// A page that cannot be read as one of the b-tree, and with it a subtree.
+    case loss(Subtree)
   }
 
   /// Walks a tree in the order of its keys.
@@ -44,11 +39,10 @@ struct TreeReader {
   ) throws(E) {
     var stack = [Subtree(page: root, after: nil, through: nil)]
     while let subtree = stack.popLast() {
-      guard claimed.insert(subtree.page), let bytes = source.page(subtree.page),
-        let page = BTreePage(bytes, number: subtree.page), page.kind.isTable == isTable
+      guard claimed.insert(subtree.page), let page = source.treePage(subtree.page),
+        page.kind.isTable == isTable
       else {
-        try body(
-          .loss(Loss(page: subtree.page, after: subtree.after, through: subtree.through)))
+        try body(.loss(subtree))
         continue
       }
       try rows(of: page, body)
