@@ -100,7 +100,13 @@ extension SealedDatabase {
     }
     let target = try CopyTarget.sealed(path, key: key, over: base, fileSystem: fileSystem)
     do {
-      try writer.writeWithoutTransaction { db in try fill(target.side, from: db) }
+      try writer.writeWithoutTransaction { db in
+        // SQLite synchronizes the copy as it does the source.
+        let level = try Int.fetchOne(db, sql: "PRAGMA main.synchronous") ?? 2
+        try db.execute(sql: "PRAGMA main.synchronous = FULL")
+        defer { try? db.execute(sql: "PRAGMA main.synchronous = \(level)") }
+        try db.execute(sql: "VACUUM INTO ?", arguments: [target.side.string])
+      }
     } catch let error as DatabaseError {
       let fault = target.registration?.fault(reportedAs: error.reportedCode)
       throw fault ?? SealedDatabaseError(explaining: error, in: writer)
@@ -109,15 +115,6 @@ extension SealedDatabase {
         .sqlite, path: path.string, detail: "the copy failed", underlying: error)
     }
     try target.finish()
-  }
-
-  /// Runs the statement with `synchronous = FULL`: SQLite synchronizes the copy as it does the
-  /// source.
-  private static func fill(_ path: FilePath, from db: Database) throws {
-    let level = try Int.fetchOne(db, sql: "PRAGMA main.synchronous") ?? 2
-    try db.execute(sql: "PRAGMA main.synchronous = FULL")
-    defer { try? db.execute(sql: "PRAGMA main.synchronous = \(level)") }
-    try db.execute(sql: "VACUUM INTO ?", arguments: [path.string])
   }
 }
 

@@ -1,4 +1,3 @@
-package import FileLayer
 public import SealedVFS
 public import SystemPackage
 public import VaultCrypto
@@ -30,20 +29,7 @@ extension SealedDatabase {
     at path: FilePath, from oldKey: borrowing SecretBytes, to newKey: borrowing SecretBytes,
     busyTimeout: Duration = .seconds(1), progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedDatabaseError) -> DiscardedLogTail? {
-    try changeKey(
-      at: path, from: oldKey, to: newKey, busyTimeout: busyTimeout, over: "unix",
-      fileSystem: LinuxFileSystem(), progress: progress)
-  }
-
-  /// Changes the key over another VFS and file system, for tests that record or fail disk writes.
-  @discardableResult
-  package static func changeKey(
-    at path: FilePath, from oldKey: borrowing SecretBytes, to newKey: borrowing SecretBytes,
-    busyTimeout: Duration, over base: String, fileSystem: any FileSystem,
-    progress: (PageProgress) -> Void
-  ) throws(SealedDatabaseError) -> DiscardedLogTail? {
     try SealedVFS.reencrypt(
-      path, from: oldKey, to: newKey, over: base, fileSystem: fileSystem, busyTimeout: busyTimeout,
-      progress: progress)
+      path, from: oldKey, to: newKey, busyTimeout: busyTimeout, progress: progress)
   }
 }

@@ -70,21 +70,16 @@ public enum SealedDatabase {
     durability: Durability = .full, creation: Creation = .ifAbsent, newFileID: [UInt8]? = nil,
     over base: String
   ) throws(SealedDatabaseError) -> DatabasePool {
-    let registration = try SealedVFS.register(
-      key: key, at: path, over: base, newFileID: newFileID, setsReserve: true)
-    try SealedVFS.inspect(path, over: base).require(
-      key: key, at: path, exists: !creation.isAllowed)
-    return try translating(path, registration) {
-      let pool = try DatabasePool(
-        path: path.string, configuration: prepared(configuration, registration, creation))
-      if configuration.readonly {
+    try open(path, key: key, configuration, creation, newFileID: newFileID, over: base) {
+      prepared in
+      let pool = try DatabasePool(path: path.string, configuration: prepared)
+      if prepared.readonly {
         try pool.read { db in try ConnectionSettings.requirePages(db) }
       } else {
         try pool.writeWithoutTransaction { db in
           try ConnectionSettings.makeDurable(db, durability)
         }
       }
-      OpenDatabases.add(pool, registration)
       return pool
     }
   }
@@ -118,35 +113,35 @@ public enum SealedDatabase {
     at path: FilePath, key: borrowing SecretBytes, configuration: Configuration = Configuration(),
     over base: String, removesEmptyLog: Bool = false
   ) throws(SealedDatabaseError) -> DatabaseQueue {
-    let registration = try SealedVFS.register(key: key, at: path, over: base, setsReserve: true)
-    try SealedVFS.inspect(path, over: base).require(key: key, at: path, exists: true)
-    var configuration = prepared(configuration, registration, .never)
+    var configuration = configuration
     configuration.readonly = !removesEmptyLog
-    return try translating(path, registration) {
-      let reader = try DatabaseQueue(path: path.string, configuration: configuration)
-      _ = try reader.read { db in try ConnectionSettings.requirePages(db) }
-      OpenDatabases.add(reader, registration)
+    return try open(path, key: key, configuration, .never, over: base) { prepared in
+      let reader = try DatabaseQueue(path: path.string, configuration: prepared)
+      try reader.read { db in try ConnectionSettings.requirePages(db) }
       return reader
     }
   }
 
-  /// The configuration with the checks; its connections keep the registration alive.
-  private static func prepared(
-    _ configuration: Configuration, _ registration: KeyRegistration, _ creation: Creation
-  ) -> Configuration {
+  /// Opens a pool or queue with a configuration whose connections check themselves, and keep the
+  /// registration of the key alive.
+  private static func open<Reader: DatabaseReader>(
+    _ path: FilePath, key: borrowing SecretBytes, _ configuration: Configuration,
+    _ creation: Creation, newFileID: [UInt8]? = nil, over base: String,
+    _ make: (Configuration) throws -> Reader
+  ) throws(SealedDatabaseError) -> Reader {
+    let registration = try SealedVFS.register(
+      key: key, at: path, over: base, newFileID: newFileID, setsReserve: true)
+    try SealedVFS.inspect(path, over: base).require(
+      key: key, at: path, exists: !creation.isAllowed)
     var prepared = configuration
     prepared.prepareDatabase { db in
       try ConnectionSettings.prepare(db, creation)
       if let connection = unsafe db.sqliteConnection { unsafe registration.adopt(connection) }
     }
-    return prepared
-  }
-
-  private static func translating<R>(
-    _ path: FilePath, _ registration: KeyRegistration, _ body: () throws -> R
-  ) throws(SealedDatabaseError) -> R {
     do {
-      return try body()
+      let reader = try make(prepared)
+      OpenDatabases.add(reader, registration)
+      return reader
     } catch let error as SealedDatabaseError {
       throw error
     } catch let error as DatabaseError {
