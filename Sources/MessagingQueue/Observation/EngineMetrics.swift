@@ -54,27 +54,22 @@ final class EngineMetrics: Sendable {
 /// no channel is named by default, and never more than a limit. The gauges over all channels count
 /// everything, whatever is chosen here.
 public struct ChannelMetrics: Sendable, Hashable {
-  enum Choice: Hashable {
-    case none
-    case only(Set<Channel>)
-    case all
-  }
-
   /// The default limit of pairs of channel and consumer.
   public static let standardLimit = 100
 
-  let choice: Choice
+  /// Nil for every channel.
+  let channels: Set<Channel>?
   let limit: Int
 
   /// No channel.
-  public static let none = ChannelMetrics(choice: .none, limit: 0)
+  public static let none = ChannelMetrics(channels: [], limit: 0)
 
   /// These channels, as far as the limit allows.
   ///
   /// - Parameter limit: the most pairs of channel and consumer; a channel without consumers counts
   ///   as one. Default: 100.
   public static func only(_ channels: Set<Channel>, limit: Int = standardLimit) -> ChannelMetrics {
-    ChannelMetrics(choice: .only(channels), limit: limit)
+    ChannelMetrics(channels: channels, limit: limit)
   }
 
   /// Every channel, in the order of their names, as far as the limit allows.
@@ -84,20 +79,16 @@ public struct ChannelMetrics: Sendable, Hashable {
   /// - Parameter limit: the most pairs of channel and consumer; a channel without consumers counts
   ///   as one. Default: 100.
   public static func all(limit: Int = standardLimit) -> ChannelMetrics {
-    ChannelMetrics(choice: .all, limit: limit)
+    ChannelMetrics(channels: nil, limit: limit)
   }
 
   /// The channels that have gauges of their own; a channel has all its gauges or none.
   func named(
-    _ channels: [EngineStatistics.ChannelStatistics]
+    _ statistics: [EngineStatistics.ChannelStatistics]
   ) -> [EngineStatistics.ChannelStatistics] {
     var room = limit
-    return channels.filter { channel in
-      switch choice {
-      case .none: return false
-      case .only(let chosen): if !chosen.contains(channel.channel) { return false }
-      case .all: break
-      }
+    return statistics.filter { channel in
+      if let channels, !channels.contains(channel.channel) { return false }
       let size = max(channel.consumers.count, 1)
       if size > room { return false }
       room -= size
