@@ -17,22 +17,17 @@ package struct MessageRepairer {
   /// - Throws: `damaged` if neither the table of messages nor that of channels is readable.
   package static func run(_ pool: DatabasePool, lostDeliveries: Bool) throws -> MessageRepairReport
   {
-    try pool.writeWithoutTransaction { db in
-      var result = MessageRepairReport()
-      try db.inTransaction(.immediate) {
-        var repairer = MessageRepairer(db)
-        try repairer.rebuildSchema()
-        try repairer.dropUnreadable()
-        try repairer.correctValues()
-        try repairer.recoverChannels()
-        try repairer.dropOrphans()
-        try repairer.repairPositions(lostDeliveries: lostDeliveries)
-        try repairer.repairEngineRow()
-        try repairer.countChannels()
-        result = repairer.result
-        return .commit
-      }
-      return result
+    try pool.write { db in
+      var repairer = MessageRepairer(db)
+      try repairer.rebuildSchema()
+      try repairer.dropUnreadable()
+      try repairer.correctValues()
+      try repairer.recoverChannels()
+      try repairer.dropOrphans()
+      try repairer.repairPositions(lostDeliveries: lostDeliveries)
+      try repairer.repairEngineRow()
+      try repairer.countChannels()
+      return repairer.result
     }
   }
 
@@ -174,17 +169,13 @@ package struct MessageRepairer {
   }
 
   private mutating func correctNames() throws {
-    for row in try Row.fetchAll(db, sql: "SELECT id, name FROM channel")
-    where Name.fault(in: row[1]) != nil {
-      let id: Int64 = row[0]
-      try correct(
-        "UPDATE channel SET name = ? WHERE id = ?", [try freeName(for: id, in: "channel"), id])
-    }
-    for row in try Row.fetchAll(db, sql: "SELECT id, name FROM consumer")
-    where Name.fault(in: row[1]) != nil {
-      let id: Int64 = row[0]
-      try correct(
-        "UPDATE consumer SET name = ? WHERE id = ?", [try freeName(for: id, in: "consumer"), id])
+    for table in ["channel", "consumer"] {
+      for row in try Row.fetchAll(db, sql: "SELECT id, name FROM \(table)")
+      where Name.fault(in: row[1]) != nil {
+        let id: Int64 = row[0]
+        try correct(
+          "UPDATE \(table) SET name = ? WHERE id = ?", [try freeName(for: id, in: table), id])
+      }
     }
     for (column, table, sql) in [
       ("ordering_key", "message", "UPDATE message SET ordering_key = NULL WHERE ordering_key = ?"),

@@ -22,7 +22,7 @@ package struct MessageVerifier {
     guard try verifier.checkSchema() else { return verifier.result }
     try verifier.checkEngineRow()
     try verifier.checkMessages()
-    for (rule, sql) in verifier.rowRules { try verifier.check(rule, sql) }
+    try verifier.checkRows()
     try verifier.checkTexts()
     return verifier.result
   }
@@ -134,126 +134,105 @@ package struct MessageVerifier {
     }
   }
 
-  /// Each rule with a query for the rows that break it, as text for people.
-  private var rowRules: [(String, String)] {
-    let consumer = "'consumer ' || consumer_id"
-    let message = "\(consumer) || ', message ' || timetoken"
-    func rows(_ table: String, _ what: String, _ condition: String) -> String {
-      "SELECT \(what) FROM \(table) WHERE \(condition)"
+  /// The location of a row, as an expression of SQL that gives text for people.
+  private static func location(in table: String) -> String {
+    switch table {
+    case "delivery", "dead_letter": "'consumer ' || consumer_id || ', message ' || timetoken"
+    case "position": "'consumer ' || consumer_id"
+    case "deduplication": "'message ' || timetoken"
+    case "channel": "'channel ' || name"
+    default: "'\(table) ' || id"
     }
-    func delivered(_ table: String) -> [(String, String)] {
+  }
+
+  /// Each rule with a table and the condition of the rows that break it.
+  private var rowRules: [(rule: String, table: String, condition: String)] {
+    func delivered(_ table: String) -> [(String, String, String)] {
       [
+        ("\(table)Consumer", table, "consumer_id NOT IN (SELECT id FROM consumer)"),
         (
-          "\(table)Consumer",
-          rows(table, message, "consumer_id NOT IN (SELECT id FROM consumer)")
+          "\(table)Message", table,
+          """
+          consumer_id IN (SELECT id FROM consumer) AND NOT EXISTS (SELECT 1 FROM message
+            WHERE message.timetoken = \(table).timetoken AND channel_id =
+              (SELECT channel_id FROM consumer WHERE id = consumer_id))
+          """
         ),
         (
-          "\(table)Message",
-          rows(
-            table, message,
-            """
-            consumer_id IN (SELECT id FROM consumer) AND NOT EXISTS (SELECT 1 FROM message
-              WHERE message.timetoken = \(table).timetoken AND channel_id =
-                (SELECT channel_id FROM consumer WHERE id = consumer_id))
-            """)
-        ),
-        (
-          "\(table)Attempts",
-          rows(
-            table, message, "attempt_count NOT BETWEEN 0 AND \(ReadyDelivery.maximumAttemptCount)")
+          "\(table)Attempts", table,
+          "attempt_count NOT BETWEEN 0 AND \(ReadyDelivery.maximumAttemptCount)"
         ),
       ]
     }
     return delivered("delivery") + delivered("dead_letter") + [
       (
-        "deliveryOfMessage",
+        "deliveryOfMessage", "delivery",
         """
-        SELECT \(consumer) || ', message ' || delivery.timetoken
-        FROM delivery JOIN message USING (timetoken)
-        WHERE delivery.priority <> message.priority
-          OR delivery.ordering_key IS NOT message.ordering_key
-        """
-      ),
-      (
-        "deliveryBeyondPosition",
-        rows(
-          "delivery", message,
-          """
-          timetoken > ifnull((SELECT timetoken FROM position
-            WHERE position.consumer_id = delivery.consumer_id
-              AND position.priority = delivery.priority), 0)
-          """)
-      ),
-      (
-        "deliveryLease",
-        rows(
-          "delivery", message, "length(lease) <> 16 OR (lease IS NOT NULL AND attempt_count = 0)")
-      ),
-      (
-        "deliveryBoot",
-        rows(
-          "delivery", message,
-          "held_boot NOT BETWEEN 0 AND \(bootNumber) OR held_until < 0")
-      ),
-      (
-        "deliveryBlocked",
-        rows(
-          "delivery", message,
-          """
-          is_blocked = 1 AND NOT EXISTS (SELECT 1 FROM delivery AS other
-            WHERE other.consumer_id = delivery.consumer_id
-              AND other.ordering_key = delivery.ordering_key AND other.is_blocked = 0)
-          """)
-      ),
-      (
-        "deadLetterInHand",
-        """
-        SELECT \(consumer) || ', message ' || timetoken
-        FROM dead_letter JOIN delivery USING (consumer_id, timetoken)
+        EXISTS (SELECT 1 FROM message WHERE message.timetoken = delivery.timetoken
+          AND (message.priority <> delivery.priority
+            OR message.ordering_key IS NOT delivery.ordering_key))
         """
       ),
       (
-        "positionConsumer",
-        rows("position", consumer, "consumer_id NOT IN (SELECT id FROM consumer)")
+        "deliveryBeyondPosition", "delivery",
+        """
+        timetoken > ifnull((SELECT timetoken FROM position
+          WHERE position.consumer_id = delivery.consumer_id
+            AND position.priority = delivery.priority), 0)
+        """
       ),
       (
-        "position",
-        rows(
-          "position", consumer, "priority NOT BETWEEN 0 AND 9 OR timetoken > \(highWater)")
+        "deliveryLease", "delivery",
+        "length(lease) <> 16 OR (lease IS NOT NULL AND attempt_count = 0)"
       ),
       (
-        "consumerChannel",
-        rows(
-          "consumer", "'consumer ' || id",
-          "channel_id NOT IN (SELECT id FROM channel) OR most_attempts < 1")
+        "deliveryBoot", "delivery",
+        "held_boot NOT BETWEEN 0 AND \(bootNumber) OR held_until < 0"
       ),
       (
-        "deduplication",
-        rows(
-          "deduplication", "'message ' || timetoken",
-          "channel_id NOT IN (SELECT id FROM channel) OR timetoken > \(highWater)")
+        "deliveryBlocked", "delivery",
+        """
+        is_blocked = 1 AND NOT EXISTS (SELECT 1 FROM delivery AS other
+          WHERE other.consumer_id = delivery.consumer_id
+            AND other.ordering_key = delivery.ordering_key AND other.is_blocked = 0)
+        """
       ),
       (
-        "channelSettings",
-        rows(
-          "channel", "'channel ' || name",
-          """
-          longest_age < 0 OR most_messages < 0 OR most_bytes < 0
-            OR keeps_acknowledged NOT IN (0, 1) OR discards_unacknowledged NOT IN (0, 1)
-            OR removed_through < 0 OR (removed_through > \(highWater)
-              AND NOT EXISTS (SELECT 1 FROM import WHERE is_complete = 0))
-          """)
+        "deadLetterInHand", "dead_letter",
+        """
+        EXISTS (SELECT 1 FROM delivery WHERE delivery.consumer_id = dead_letter.consumer_id
+          AND delivery.timetoken = dead_letter.timetoken)
+        """
+      ),
+      ("positionConsumer", "position", "consumer_id NOT IN (SELECT id FROM consumer)"),
+      ("position", "position", "priority NOT BETWEEN 0 AND 9 OR timetoken > \(highWater)"),
+      (
+        "consumerChannel", "consumer",
+        "channel_id NOT IN (SELECT id FROM channel) OR most_attempts < 1"
       ),
       (
-        "import",
-        rows("import", "'import ' || id", "line_count < 0 OR length(digest) <> 32")
+        "deduplication", "deduplication",
+        "channel_id NOT IN (SELECT id FROM channel) OR timetoken > \(highWater)"
       ),
+      (
+        "channelSettings", "channel",
+        """
+        longest_age < 0 OR most_messages < 0 OR most_bytes < 0
+          OR keeps_acknowledged NOT IN (0, 1) OR discards_unacknowledged NOT IN (0, 1)
+          OR removed_through < 0 OR (removed_through > \(highWater)
+            AND NOT EXISTS (SELECT 1 FROM import WHERE is_complete = 0))
+        """
+      ),
+      ("import", "import", "line_count < 0 OR length(digest) <> 32"),
     ]
   }
 
-  private mutating func check(_ rule: String, _ sql: String) throws {
-    let locations = try String.fetchCursor(db, sql: sql)
-    while let location = try locations.next() { result.note(rule, location) }
+  private mutating func checkRows() throws {
+    for (rule, table, condition) in rowRules {
+      let locations = try String.fetchCursor(
+        db, sql: "SELECT \(Self.location(in: table)) FROM \(table) WHERE \(condition)")
+      while let location = try locations.next() { result.note(rule, location) }
+    }
   }
 
   /// Checks that names follow the rules for names, and that histories of failures can be read.
@@ -316,12 +295,8 @@ public struct MessageVerification: Sendable, Hashable, Codable {
   public var isClean: Bool { faults.isEmpty }
 
   mutating func note(_ rule: String, _ location: @autoclosure () -> String) {
-    let index =
-      faults.firstIndex { $0.rule == rule }
-      ?? {
-        faults.append(Fault(rule: rule, count: 0, locations: []))
-        return faults.count - 1
-      }()
+    let index = faults.firstIndex { $0.rule == rule } ?? faults.count
+    if index == faults.count { faults.append(Fault(rule: rule, count: 0, locations: [])) }
     faults[index].count += 1
     guard faults[index].locations.count < Self.describedCount else { return }
     faults[index].locations.append(location())
