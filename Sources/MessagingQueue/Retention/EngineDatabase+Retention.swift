@@ -69,26 +69,41 @@ extension EngineDatabase {
   }
 }
 
+extension Retention {
+  /// The columns of a channel that ``init(_:)`` reads.
+  static let columns = """
+    keeps_acknowledged, discards_unacknowledged, longest_age, most_messages, most_bytes
+    """
+
+  init(_ row: Row) {
+    keepsAcknowledged = row["keeps_acknowledged"]
+    discardsUnacknowledged = row["discards_unacknowledged"]
+    maximumAge = (row["longest_age"] as Int64?).map { .nanoseconds(100) * $0 }
+    maximumMessageCount = row["most_messages"]
+    maximumByteCount = row["most_bytes"]
+  }
+}
+
 extension EngineDatabase {
-  /// How many pages the database file has, and how many of them are free.
-  struct FileUse: Sendable, Equatable {
-    let pageCount: Int
-    let freePageCount: Int
-  }
+  /// Free pages to keep for new messages, unless a tenth of the file is more.
+  private static let sparePageCount = 1024
 
-  static func fileUse(_ db: Database) throws -> FileUse {
-    FileUse(
-      pageCount: try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0,
-      freePageCount: try Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0)
-  }
-
-  /// Gives up to `pageCount` free pages back; the file shrinks with the next checkpoint.
+  /// Gives free pages back to the file system; the file shrinks with the next checkpoint.
   ///
-  /// - Returns: how many pages are still free.
-  static func giveBack(pageCount: Int, _ db: Database) throws -> Int {
+  /// - Parameters:
+  ///   - limit: the most pages to give back.
+  ///   - keepsSpare: whether to keep free pages for new messages.
+  /// - Returns: how many pages it gave back.
+  static func giveBack(upTo limit: Int, keepsSpare: Bool, _ db: Database) throws -> Int {
+    func freePageCount() throws -> Int { try Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0 }
+    let before = try freePageCount()
+    let filePageCount = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+    let spare = keepsSpare ? max(sparePageCount, filePageCount / 10) : 0
+    let count = min(before - spare, limit)
+    guard count > 0 else { return 0 }
     // Each step of the statement frees one page, so it must run to its end.
-    _ = try Row.fetchAll(db, sql: "PRAGMA incremental_vacuum(\(pageCount))")
-    return try fileUse(db).freePageCount
+    _ = try Row.fetchAll(db, sql: "PRAGMA incremental_vacuum(\(count))")
+    return try before - freePageCount()
   }
 }
 

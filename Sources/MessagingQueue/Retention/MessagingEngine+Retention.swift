@@ -42,14 +42,13 @@ extension MessagingEngine {
   public func purge(
     _ channel: Channel, before end: Timetoken? = nil
   ) async throws(EngineError) -> Int {
-    let step = 500
     var total = 0
     while true {
       let count = try await commit(during: "purging") { tables, db in
-        try tables.purge(channel, before: end, count: step, in: db)
+        try tables.purge(channel, before: end, count: Self.messagesAtOnce, in: db)
       }
       total += count
-      if count < step { break }
+      if count < Self.messagesAtOnce { break }
     }
     if total > 0 { try await truncateWriteAheadLog() }
     return total
@@ -62,8 +61,7 @@ extension MessagingEngine {
   /// - Throws: the errors of ``purge(_:before:)``.
   @discardableResult
   public func compact() async throws(EngineError) -> Int {
-    let maintenance = Maintenance(engine: self)
-    let pageCount = try await maintenance.giveBack { _ in 0 }
+    let pageCount = try await giveBack(keepsSpare: false)
     try await truncateWriteAheadLog()
     return pageCount * 4096
   }
@@ -77,9 +75,8 @@ extension MessagingEngine {
   /// - Throws: the errors of ``purge(_:before:)``.
   @discardableResult
   public func maintain() async throws(EngineError) -> Int {
-    let maintenance = Maintenance(engine: self)
-    let count = try await maintenance.sweep()
-    _ = try await maintenance.giveBack(sparing: Maintenance.spare)
+    let count = try await sweep()
+    _ = try await giveBack(keepsSpare: true)
     return count
   }
 
@@ -102,6 +99,49 @@ extension MessagingEngine {
       }
     }
     try outcome.get()
+  }
+}
+
+/// The steps of maintenance: small transactions, between which other callers write.
+extension MessagingEngine {
+  /// Messages that one transaction looks at.
+  private static let messagesAtOnce = 500
+  /// Pages that one transaction gives back.
+  private static let pagesAtOnce = 256
+
+  /// Removes messages over the limits of their channels.
+  ///
+  /// - Returns: how many messages were removed.
+  private func sweep() async throws(EngineError) -> Int {
+    let channels = try await commit(during: "looking for limits") { _, db in
+      try EngineDatabase.limitedChannels(db)
+    }
+    var total = 0
+    for channel in channels {
+      var last: Timetoken?
+      repeat {
+        let step = try await commit(during: "retention") { [last] tables, db in
+          try tables.sweep(channel, after: last, count: Self.messagesAtOnce, in: db)
+        }
+        total += step.removedCount
+        last = step.last
+      } while last != nil
+    }
+    return total
+  }
+
+  /// Gives free pages back to the file system.
+  ///
+  /// - Returns: how many pages it gave back.
+  private func giveBack(keepsSpare: Bool) async throws(EngineError) -> Int {
+    var total = 0
+    while true {
+      let count = try await commit(during: "giving space back") { _, db in
+        try EngineDatabase.giveBack(upTo: Self.pagesAtOnce, keepsSpare: keepsSpare, db)
+      }
+      if count == 0 { return total }
+      total += count
+    }
   }
 }
 
