@@ -1,7 +1,7 @@
 internal import GRDB
 
 extension EngineDatabase {
-  static let maximumAttemptsRange: ClosedRange<Int64> = 1...999_999_999
+  static let maximumAttemptsRange = 1...999_999_999
 
   /// Adds a consumer that begins with the oldest message of its channel, or changes its limit of
   /// attempts.
@@ -10,7 +10,7 @@ extension EngineDatabase {
   func addConsumer(
     _ consumer: Consumer, of channel: Channel, maximumAttempts: Int?, in db: Database
   ) throws {
-    if let maximumAttempts, !Self.maximumAttemptsRange.contains(Int64(maximumAttempts)) {
+    if let maximumAttempts, !Self.maximumAttemptsRange.contains(maximumAttempts) {
       throw EngineError(
         .invalidArgument, "the maximum of attempts is \(maximumAttempts)",
         hint: "use 1 to 999999999")

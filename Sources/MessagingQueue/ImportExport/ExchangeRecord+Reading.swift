@@ -35,7 +35,7 @@ extension ExchangeRecord {
 
 extension ExportHeader {
   fileprivate init(_ object: inout MemberReader) throws(LineFault) {
-    guard try object.number("version") == Int64(Self.version) else {
+    guard try object.number("version") == Self.version else {
       throw LineFault("is of another version of this format: use the software that wrote it")
     }
     id = try object.hexadecimal("id", byteCount: 16)
@@ -61,12 +61,12 @@ extension ExportMoment {
 extension ExportedChannel {
   fileprivate init(_ object: inout MemberReader) throws(LineFault) {
     channel = try object.channel()
-    keepsAcknowledged = try object.flag("keepsAcknowledged")
-    discardsUnacknowledged = try object.flag("discardsUnacknowledged")
-    maximumAge = try object.optionalTime("longestAge")
-    maximumMessageCount = try object.optionalNumber("mostMessages")
-    maximumByteCount = try object.optionalNumber("mostBytes")
-    for limit in [maximumMessageCount, maximumByteCount] {
+    retention.keepsAcknowledged = try object.flag("keepsAcknowledged")
+    retention.discardsUnacknowledged = try object.flag("discardsUnacknowledged")
+    retention.maximumAge = try object.optionalTime("longestAge").map { .nanoseconds(100) * $0 }
+    retention.maximumMessageCount = try object.optionalNumber("mostMessages")
+    retention.maximumByteCount = try object.optionalNumber("mostBytes")
+    for limit in [retention.maximumMessageCount, retention.maximumByteCount] {
       if let limit, limit > Retention.greatestLimit { throw LineFault("has a limit of \(limit)") }
     }
     removedThrough = try object.optionalTime("removedThrough") ?? 0
@@ -90,7 +90,7 @@ extension ExportedMessage {
     channel = try object.channel()
     if let number = try object.optionalNumber("priority") {
       guard (0...9).contains(number) else { throw LineFault("has a priority outside 0 to 9") }
-      priority = Priority(stored: Int(number))
+      priority = Priority(stored: number)
     }
     due = try object.optionalTime("due")
     expires = try object.optionalTime("expires")
@@ -120,12 +120,8 @@ extension ExportedMessage {
         guard let name = value.text else { throw LineFault("has a consumer that is not a string") }
         return Consumer(stored: try checked(name: name, "consumer"))
       } ?? []
-    deliveries = try object.objects("deliveries").map { value throws(LineFault) in
-      try Delivery(value)
-    }
-    deadLetters = try object.objects("deadLetters").map { value throws(LineFault) in
-      try DeadLetter(value)
-    }
+    deliveries = try object.objects("deliveries", Delivery.init(_:))
+    deadLetters = try object.objects("deadLetters", DeadLetter.init(_:))
     let consumers = settledBy + deliveries.map(\.consumer) + deadLetters.map(\.consumer)
     guard Set(consumers).count == consumers.count else {
       throw LineFault("has two states for one consumer")
@@ -134,8 +130,7 @@ extension ExportedMessage {
 }
 
 extension ExportedMessage.Delivery {
-  fileprivate init(_ object: MemberReader) throws(LineFault) {
-    var object = object
+  fileprivate init(_ object: inout MemberReader) throws(LineFault) {
     consumer = try object.consumer()
     attemptCount = try object.attemptCount("attempts")
     isLeased = try object.flag("leased")
@@ -144,32 +139,26 @@ extension ExportedMessage.Delivery {
     if isLeased, attemptCount == 0 || due != nil {
       throw LineFault("has a delivery that is leased, and delayed or never tried")
     }
-    try object.requireAllRead()
   }
 }
 
 extension ExportedMessage.DeadLetter {
-  fileprivate init(_ object: MemberReader) throws(LineFault) {
-    var object = object
+  fileprivate init(_ object: inout MemberReader) throws(LineFault) {
     consumer = try object.consumer()
     attemptCount = try object.attemptCount("attempts")
     reason = try object.reason()
     died = try object.time("died")
     failures = try DeliveryFailure.list(&object)
-    try object.requireAllRead()
   }
 }
 
 extension DeliveryFailure {
   fileprivate static func list(_ object: inout MemberReader) throws(LineFault) -> [DeliveryFailure]
   {
-    let failures = try object.objects("failures").map { value throws(LineFault) in
-      var object = value
-      let failure = DeliveryFailure(
-        attempt: Int(try object.attemptCount("attempt")), ticks: try object.time("time"),
+    let failures = try object.objects("failures") { object throws(LineFault) in
+      DeliveryFailure(
+        attempt: try object.attemptCount("attempt"), ticks: try object.time("time"),
         reason: try object.reason())
-      try object.requireAllRead()
-      return failure
     }
     guard failures.count <= keptCount else {
       throw LineFault("has more than \(keptCount) failures of one consumer")

@@ -28,19 +28,14 @@ struct ExportHeader: Sendable, Hashable {
 /// The state of the database in one snapshot.
 struct ExportMoment: Sendable, Hashable {
   /// The number of the database's last commit.
-  var commitNumber: Int64 = 0
+  var commitNumber = 0
   /// The greatest timetoken that it ever assigned.
   var highWater: Int64 = 0
 }
 
-/// A channel and its retention; ages in units of 100 ns.
 struct ExportedChannel: Sendable, Hashable {
   var channel: Channel
-  var keepsAcknowledged = false
-  var discardsUnacknowledged = false
-  var maximumAge: Int64?
-  var maximumMessageCount: Int64?
-  var maximumByteCount: Int64?
+  var retention = Retention()
   /// The timetoken up to which retention or a purge has removed messages; 0 for none.
   var removedThrough: Int64 = 0
 }
@@ -48,7 +43,7 @@ struct ExportedChannel: Sendable, Hashable {
 struct ExportedConsumer: Sendable, Hashable {
   var channel: Channel
   var consumer: Consumer
-  var maximumAttempts: Int64?
+  var maximumAttempts: Int?
 }
 
 /// A message and what the consumers of its channel have done with it.
@@ -58,7 +53,7 @@ struct ExportedMessage: Sendable, Hashable {
   /// A message that a consumer has received or passed and not settled.
   struct Delivery: Sendable, Hashable {
     var consumer: Consumer
-    var attemptCount: Int64
+    var attemptCount: Int
     /// Whether the last lease has no answer: no acknowledgement, release or rejection.
     var isLeased: Bool
     var due: Int64?
@@ -67,7 +62,7 @@ struct ExportedMessage: Sendable, Hashable {
 
   struct DeadLetter: Sendable, Hashable {
     var consumer: Consumer
-    var attemptCount: Int64
+    var attemptCount: Int
     var reason: String
     var died: Int64
     var failures: [DeliveryFailure]
@@ -97,9 +92,9 @@ struct ExportedDeduplication: Sendable, Hashable {
 
 /// The last line, by which a reader knows that the export is complete.
 struct ExportEnd: Sendable, Hashable {
-  var messageCount: Int64
+  var messageCount: Int
   /// Lines before this one.
-  var lineCount: Int64
+  var lineCount: Int
   /// The digest of all lines before this one, 64 hexadecimal digits; nil in a file that was written
   /// by hand.
   var sha256: String?
@@ -121,11 +116,11 @@ extension ExchangeRecord {
     case .channel(let channel):
       line.add("record", "channel")
       line.add("channel", channel.channel.name)
-      line.add("keepsAcknowledged", flag: channel.keepsAcknowledged)
-      line.add("discardsUnacknowledged", flag: channel.discardsUnacknowledged)
-      line.add("longestAge", time: channel.maximumAge)
-      line.add("mostMessages", number: channel.maximumMessageCount)
-      line.add("mostBytes", number: channel.maximumByteCount)
+      line.add("keepsAcknowledged", flag: channel.retention.keepsAcknowledged)
+      line.add("discardsUnacknowledged", flag: channel.retention.discardsUnacknowledged)
+      line.add("longestAge", time: channel.retention.maximumAge.map { WallTime.ticks(of: $0) })
+      line.add("mostMessages", number: channel.retention.maximumMessageCount)
+      line.add("mostBytes", number: channel.retention.maximumByteCount)
       line.add("removedThrough", time: channel.removedThrough > 0 ? channel.removedThrough : nil)
     case .consumer(let consumer):
       line.add("record", "consumer")

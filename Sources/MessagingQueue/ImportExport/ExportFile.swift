@@ -111,7 +111,12 @@ final class ExportFile {
     if case .resumed(let later) = record, place.header != nil { moment = later }
     if case .export(let header) = record, place.lineCount == 0 {
       guard header.source == state.source else { throw EngineError.exportOfAnotherDatabase }
-      try Self.require(header, selection, partial)
+      let channels = header.channels.map { Set($0.map { Channel(stored: $0) }) }
+      guard channels == selection.channels, header.after == selection.after?.rawValue else {
+        throw EngineError(
+          .alreadyExists, "\(partial) is an unfinished export of other messages",
+          hint: "remove it, or use another file name")
+      }
       moment = header.moment
     }
     if let moment, moment.highWater > state.moment.highWater {
@@ -128,24 +133,9 @@ final class ExportFile {
     try file.rewind()
     let found = try file.read(upTo: beginning.count)
     guard beginning.starts(with: found) else {
-      throw Self.isNoExport(partial)
-    }
-  }
-
-  private static func isNoExport(_ path: FilePath) -> EngineError {
-    EngineError(
-      .alreadyExists, "\(path) is not an unfinished export of messages",
-      hint: "move it away, or use another file name")
-  }
-
-  private static func require(
-    _ header: ExportHeader, _ selection: MessageSelection, _ path: FilePath
-  ) throws(EngineError) {
-    let channels = header.channels.map { Set($0.map { Channel(stored: $0) }) }
-    guard channels == selection.channels, header.after == selection.after?.rawValue else {
       throw EngineError(
-        .alreadyExists, "\(path) is an unfinished export of other messages",
-        hint: "remove it, or use another file name")
+        .alreadyExists, "\(partial) is not an unfinished export of messages",
+        hint: "move it away, or use another file name")
     }
   }
 

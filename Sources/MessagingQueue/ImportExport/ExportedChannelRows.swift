@@ -14,18 +14,14 @@ struct ExportedChannelRows {
     let rows = try Row.fetchCursor(
       db,
       sql: """
-        SELECT id, name, message_count, keeps_acknowledged, discards_unacknowledged, longest_age,
-          most_messages, most_bytes, removed_through FROM channel
+        SELECT id, name, message_count, removed_through, \(Retention.columns) FROM channel
         """)
     while let row = try rows.next() {
       let channel = Channel(stored: row[1])
       if let chosen, !chosen.contains(channel) { continue }
       channels[row[0]] = ExportedChannelRows(
         channel: ExportedChannel(
-          channel: channel, keepsAcknowledged: row[3], discardsUnacknowledged: row[4],
-          maximumAge: row[5], maximumMessageCount: row[6], maximumByteCount: row[7],
-          removedThrough: row[8]
-        ),
+          channel: channel, retention: Retention(row), removedThrough: row[3]),
         messageCount: row[2])
     }
     if let chosen, channels.count < chosen.count {
@@ -93,43 +89,4 @@ struct ConsumerRows {
     }
     message.settledBy.append(exported.consumer)
   }
-}
-
-/// The messages of an export.
-public struct MessageSelection: Sendable, Hashable {
-  /// Only messages of these channels.
-  ///
-  /// Default: nil, all channels.
-  public var channels: Set<Channel>?
-
-  /// Only messages after this timetoken.
-  ///
-  /// Default: nil, from the oldest on.
-  public var after: Timetoken?
-
-  /// Selects all messages, unless a parameter limits them.
-  public init(channels: Set<Channel>? = nil, after: Timetoken? = nil) {
-    self.channels = channels
-    self.after = after
-  }
-}
-
-/// How far an export or an import has come.
-public struct ExchangeProgress: Sendable, Hashable {
-  /// Messages of an export, or bytes of an import; never more than ``total``.
-  public let completed: Int
-  /// The sum at the end.
-  public let total: Int
-}
-
-/// The result of an export.
-public struct ExportReport: Sendable, Hashable {
-  /// Messages in the file.
-  public internal(set) var messageCount = 0
-  /// How many of them an interrupted earlier attempt had written; nil if there was none.
-  public internal(set) var resumedAfter: Int?
-  /// Whether the database changed between the attempts.
-  ///
-  /// Messages that were acknowledged in between are then possibly in the file as not acknowledged.
-  public internal(set) var databaseChanged = false
 }

@@ -1,13 +1,12 @@
 internal import FileLayer
 internal import Glibc
 internal import SystemPackage
-internal import VaultCrypto
 
 /// A file of messages whose every line was checked before anything is changed.
 struct CheckedImport: Sendable {
   let header: ExportHeader
   /// All lines, the last included.
-  let lineCount: Int64
+  let lineCount: Int
   /// The greatest timetoken that its database ever assigned.
   let highWater: Int64
   /// The greatest timetoken in the file; 0 without messages.
@@ -15,19 +14,6 @@ struct CheckedImport: Sendable {
   let byteCount: Int
   /// The chained digest of all lines: see ``LineChain``.
   let digest: [UInt8]
-}
-
-/// A chained digest of lines: each is the hash of the one before and the line, so it can be stored
-/// after any line.
-struct LineChain {
-  private(set) var digest = [UInt8](repeating: 0, count: SHA256.byteCount)
-
-  mutating func add(_ line: [UInt8]) throws(EngineError) {
-    let hash = RunningDigest()
-    try hash.update(digest)
-    try hash.update(line)
-    digest = try hash.finalized()
-  }
 }
 
 /// The rules of `docs/reference/message-export.md` that concern several lines.
@@ -40,8 +26,8 @@ struct ImportCheck {
   private var header: ExportHeader?
   private var lastTimetoken: Int64 = 0
   private var highWater: Int64 = 0
-  private var messageCount: Int64 = 0
-  private var lineCount: Int64 = 0
+  private var messageCount = 0
+  private var lineCount = 0
   private var hasDeduplications = false
   /// Channels and consumers must come before the messages of their snapshot.
   private var hasMessages = false
@@ -101,7 +87,7 @@ struct ImportCheck {
 
   /// The next line; nil at the end.
   static func next(
-    _ file: ExchangeFile, _ configuration: EngineConfiguration, number: Int64
+    _ file: ExchangeFile, _ configuration: EngineConfiguration, number: Int
   ) throws(EngineError) -> [UInt8]? {
     switch try file.next(maximumByteCount: maximumLineByteCount(configuration)) {
     case .line(let line): return line
@@ -199,7 +185,7 @@ struct ImportCheck {
 }
 
 extension EngineError {
-  init(line number: Int64, of path: FilePath, _ fault: LineFault) {
+  init(line number: Int, of path: FilePath, _ fault: LineFault) {
     self.init(
       .invalidFile, "\(path): line \(number) \(fault.reason)",
       hint: "nothing was imported; copy the file again, or correct the line")

@@ -4,15 +4,13 @@ internal import GRDB
 /// The progress of one file's import: a row of `import`.
 struct ImportProgress: Sendable, Hashable {
   /// Lines that are stored.
-  var lineCount: Int64 = 0
+  var lineCount = 0
   /// Their chained digest.
   var digest = LineChain().digest
   /// Messages that kept their timetokens; messages that got new ones are in `renumberedCount`.
-  var keptCount: Int64 = 0
-  var renumberedCount: Int64 = 0
+  var keptCount = 0
+  var renumberedCount = 0
   var isComplete = false
-
-  init() {}
 
   /// Finds the row of a file, or makes it.
   ///
@@ -64,10 +62,9 @@ struct ImportProgress: Sendable, Hashable {
         SELECT line_count, digest, kept_count, renumbered_count, is_complete FROM import WHERE id = ?
         """)
     guard let row = try Row.fetchOne(select, arguments: [id]) else { return nil }
-    var progress = ImportProgress()
-    (progress.lineCount, progress.digest) = (row[0], try row.bytes(at: 1))
-    (progress.keptCount, progress.renumberedCount, progress.isComplete) = (row[2], row[3], row[4])
-    return progress
+    return ImportProgress(
+      lineCount: row[0], digest: try row.bytes(at: 1), keptCount: row[2], renumberedCount: row[3],
+      isComplete: row[4])
   }
 
   /// Throws for messages that an earlier export of the same database has brought.
@@ -97,61 +94,5 @@ struct ImportProgress: Sendable, Hashable {
         .alreadyExists, "messages of this file came with an earlier export of the same database",
         hint: "export the rest with --after \(last)")
     }
-  }
-}
-
-/// Moves consumers forward past messages that are imported.
-///
-/// An existing consumer still gets messages that it has not passed on the way: each gets the row in
-/// `delivery` that a receive would have added.
-struct PositionTable {
-  private struct Key: Hashable {
-    let consumerID: Int64
-    let priority: Int
-  }
-
-  private let db: Database
-  private let now: Int64
-  private var positions: [Key: Int64] = [:]
-  private var changed: Set<Key> = []
-
-  init(_ db: Database, now: Int64) {
-    self.db = db
-    self.now = now
-  }
-
-  mutating func advance(
-    _ consumerID: Int64, channelID: Int64, _ priority: Priority, to timetoken: Timetoken
-  ) throws {
-    let key = Key(consumerID: consumerID, priority: priority.rawValue)
-    let position = try positions[key] ?? stored(key)
-    if position >= timetoken.rawValue { return }
-    try db.cachedStatement(
-      sql: """
-        INSERT INTO delivery (consumer_id, timetoken, priority, ordering_key, attempt_count, due,
-          is_blocked)
-        SELECT ?1, timetoken, priority, ordering_key, 0, iif(due > ?2, due, NULL), 0 FROM message
-        WHERE channel_id = ?3 AND timetoken > ?4 AND timetoken < ?5
-          AND priority = ?6 \(priority == .normal ? "" : "AND priority <> 4")
-        """
-    ).execute(arguments: [
-      consumerID, now, channelID, position, timetoken.rawValue, priority.rawValue,
-    ])
-    positions[key] = timetoken.rawValue
-    changed.insert(key)
-  }
-
-  mutating func store() throws {
-    let replace = try db.cachedStatement(sql: "INSERT OR REPLACE INTO position VALUES (?, ?, ?)")
-    for key in changed {
-      try replace.execute(arguments: [key.consumerID, key.priority, positions[key]])
-    }
-    changed = []
-  }
-
-  private func stored(_ key: Key) throws -> Int64 {
-    let select = try db.cachedStatement(
-      sql: "SELECT timetoken FROM position WHERE consumer_id = ? AND priority = ?")
-    return try Int64.fetchOne(select, arguments: [key.consumerID, key.priority]) ?? 0
   }
 }

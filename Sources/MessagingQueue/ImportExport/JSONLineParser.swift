@@ -220,7 +220,10 @@ package struct JSONLine: Sendable {
 
   /// A member that exists and is not null.
   package subscript(name: String) -> JSONValue? {
-    JSONValue.member(name, of: members)
+    guard let value = members.first(where: { $0.name.utf8.elementsEqual(name.utf8) })?.value
+    else { return nil }
+    if case .null = value { return nil }
+    return value
   }
 }
 
@@ -250,18 +253,6 @@ package indirect enum JSONValue: Sendable {
   /// The members of an object.
   package var members: [(name: String, value: JSONValue)]? {
     if case .object(let members) = self { members } else { nil }
-  }
-
-  /// A member of an object that exists and is not null.
-  package subscript(name: String) -> JSONValue? {
-    members.flatMap { Self.member(name, of: $0) }
-  }
-
-  static func member(_ name: String, of members: [(name: String, value: JSONValue)]) -> JSONValue? {
-    guard let value = members.first(where: { $0.name.utf8.elementsEqual(name.utf8) })?.value
-    else { return nil }
-    if case .null = value { return nil }
-    return value
   }
 }
 

@@ -15,14 +15,10 @@ package struct JSONObjectWriter {
     append(quoting: text.utf8)
   }
 
-  package mutating func add(_ name: String, number: Int64?) {
+  package mutating func add(_ name: String, number: Int?) {
     guard let number else { return }
     begin(name)
     bytes += String(number).utf8
-  }
-
-  package mutating func add(_ name: String, number: Int?) {
-    add(name, number: number.map(Int64.init))
   }
 
   /// A time or a timetoken: a string, as it has more digits than JavaScript keeps.

@@ -47,18 +47,18 @@ struct MemberReader {
   }
 
   /// 0 or more.
-  mutating func optionalNumber(_ name: String) throws(LineFault) -> Int64? {
+  mutating func optionalNumber(_ name: String) throws(LineFault) -> Int? {
     try value(name, "a whole number") { value in
-      value.wholeNumber.flatMap { $0 >= 0 ? Int64($0) : nil }
+      value.wholeNumber.flatMap { $0 >= 0 ? $0 : nil }
     }
   }
 
-  mutating func number(_ name: String) throws(LineFault) -> Int64 {
+  mutating func number(_ name: String) throws(LineFault) -> Int {
     try require(optionalNumber(name), name)
   }
 
   /// A number of attempts, limited so that the engine can add to it without overflow.
-  mutating func attemptCount(_ name: String) throws(LineFault) -> Int64 {
+  mutating func attemptCount(_ name: String) throws(LineFault) -> Int {
     let count = try number(name)
     guard count < 1_000_000_000 else { throw LineFault("has a \(name) of more than 9 digits") }
     return count
@@ -139,13 +139,18 @@ struct MemberReader {
     try value(name, "an object") { $0.members }
   }
 
-  /// An array of objects; empty if it is left out.
-  mutating func objects(_ name: String) throws(LineFault) -> [MemberReader] {
+  /// An array of objects, which `read` reads one by one; empty if it is left out.
+  mutating func objects<Value>(
+    _ name: String, _ read: (inout MemberReader) throws(LineFault) -> Value
+  ) throws(LineFault) -> [Value] {
     try (optionalElements(name) ?? []).map { element throws(LineFault) in
       guard let members = element.members else {
         throw LineFault("has an element in \(name) that is not an object")
       }
-      return MemberReader(members)
+      var object = MemberReader(members)
+      let value = try read(&object)
+      try object.requireAllRead()
+      return value
     }
   }
 }

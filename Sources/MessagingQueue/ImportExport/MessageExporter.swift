@@ -38,9 +38,9 @@ struct MessageExporter {
   /// Writes from the place to the end.
   mutating func run() throws -> ExportReport {
     var report = ExportReport()
-    let state = try ExportState.read(db)
+    let state = try ExportState(db)
     if let header = place.header {
-      report.resumedAfter = Int(place.messageCount)
+      report.resumedAfter = place.messageCount
       report.databaseChanged = place.commitNumber != state.moment.commitNumber
       guard header.source == state.source else { throw EngineError.exportOfAnotherDatabase }
       try emit(.resumed(state.moment))
@@ -67,7 +67,7 @@ struct MessageExporter {
     let end = ExportEnd(
       messageCount: place.messageCount, lineCount: place.lineCount, sha256: digest)
     try write(ExchangeRecord.end(end).line)
-    report.messageCount = Int(place.messageCount)
+    report.messageCount = place.messageCount
     return report
   }
 
@@ -87,7 +87,11 @@ struct MessageExporter {
         FROM message WHERE timetoken > ? \(channelFilter) ORDER BY timetoken
         """, arguments: [max(place.lastTimetoken, selection.after?.rawValue ?? 0)])
     while let row = try rows.next() {
-      guard let channel = channels[row[1]] else { throw EngineError.orphanedMessage(row[0]) }
+      guard let channel = channels[row[1]] else {
+        throw EngineError(
+          .damaged, "message \(row[0] as Int64) belongs to a channel that does not exist",
+          hint: "run datavault queue verify")
+      }
       var message = ExportedMessage(
         timetoken: row[0], channel: channel.channel.channel, priority: Priority(stored: row[2]),
         due: row[3], expires: row[4], orderingKey: row[5],
@@ -124,7 +128,7 @@ struct MessageExporter {
     try place.digest.update(chunk)
     try write(chunk)
     chunk.removeAll(keepingCapacity: true)
-    progress(ExchangeProgress(completed: min(Int(place.messageCount), total), total: total))
+    progress(ExchangeProgress(completed: min(place.messageCount, total), total: total))
   }
 }
 
@@ -133,10 +137,10 @@ struct ExportPlace {
   /// Nil before the first line.
   var header: ExportHeader?
   /// The database's commit number in the header, or in the last line that resumed the export.
-  var commitNumber: Int64 = 0
+  var commitNumber = 0
   var lastTimetoken: Int64 = 0
-  var messageCount: Int64 = 0
-  var lineCount: Int64 = 0
+  var messageCount = 0
+  var lineCount = 0
   var digest = RunningDigest()
 }
 
@@ -145,12 +149,12 @@ struct ExportState {
   let moment: ExportMoment
   let source: String
 
-  static func read(_ db: Database) throws -> ExportState {
+  init(_ db: Database) throws {
     let row = try Row.fetchOne(
       db, sql: "SELECT commit_number, timetoken_high_water, source FROM engine, identity")
     guard let row else { throw EngineError.engineRowMissing }
-    return ExportState(
-      moment: ExportMoment(commitNumber: row[0], highWater: row[1]), source: row[2])
+    moment = ExportMoment(commitNumber: row[0], highWater: row[1])
+    source = row[2]
   }
 }
 
@@ -158,53 +162,4 @@ extension EngineError {
   static let exportOfAnotherDatabase = EngineError(
     .alreadyExists, "the unfinished export belongs to another database",
     hint: "remove it, or use another file name")
-
-  fileprivate static func orphanedMessage(_ timetoken: Int64) -> EngineError {
-    EngineError(
-      .damaged, "message \(timetoken) belongs to a channel that does not exist",
-      hint: "run datavault queue verify")
-  }
-}
-
-/// A SHA-256 that is updated in place.
-///
-/// It is a class because `SHA256` is noncopyable and ``ExportPlace`` is not. Copies of a place share
-/// one digest, so only one of them can continue.
-final class RunningDigest {
-  private var hash: SHA256?
-
-  init() {}
-
-  func update(_ bytes: [UInt8]) throws(EngineError) {
-    do throws(CryptoError) {
-      var hash = try take()
-      try unsafe hash.update(bytes.span.bytes)
-      self.hash = consume hash
-    } catch {
-      throw EngineError(.inputOutput, "the digest cannot be computed", underlying: error)
-    }
-  }
-
-  /// The digest of all bytes so far; the next update begins a new digest.
-  func finalized() throws(EngineError) -> [UInt8] {
-    do throws(CryptoError) {
-      return try take().finalize()
-    } catch {
-      throw EngineError(.inputOutput, "the digest cannot be computed", underlying: error)
-    }
-  }
-
-  private func take() throws(CryptoError) -> SHA256 {
-    if let hash = hash.take() { return hash }
-    return try SHA256()
-  }
-}
-
-extension [UInt8] {
-  /// Two lowercase digits for each byte.
-  var hexadecimal: String {
-    let digits = Array<UInt8>("0123456789abcdef".utf8)
-    return String(
-      decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] }, as: UTF8.self)
-  }
 }

@@ -81,16 +81,10 @@ struct MessageImporter {
   /// Adds a channel with its settings; a channel that exists keeps its own.
   private mutating func store(_ channel: ExportedChannel) throws {
     if try EngineDatabase.channelID(channel.channel, db) != nil { return }
+    try EngineDatabase.setRetention(channel.retention, of: channel.channel, db)
     try db.execute(
-      sql: """
-        INSERT INTO channel (name, keeps_acknowledged, discards_unacknowledged, longest_age,
-          most_messages, most_bytes, removed_through) VALUES (?, ?, ?, ?, ?, ?, ?)
-        """,
-      arguments: [
-        channel.channel.name, channel.keepsAcknowledged, channel.discardsUnacknowledged,
-        channel.maximumAge, channel.maximumMessageCount, channel.maximumByteCount,
-        channel.removedThrough,
-      ])
+      sql: "UPDATE channel SET removed_through = ? WHERE name = ?",
+      arguments: [channel.removedThrough, channel.channel.name])
   }
 
   private mutating func store(_ message: ExportedMessage) throws {
@@ -181,7 +175,7 @@ struct MessageImporter {
   }
 
   private mutating func consumerID(
-    _ consumer: Consumer, _ channel: Channel, maximumAttempts: Int64?
+    _ consumer: Consumer, _ channel: Channel, maximumAttempts: Int?
   ) throws -> Int64 {
     if let id = channels[channel]?.consumers[consumer] { return id }
     let channelID = channels[channel]?.id

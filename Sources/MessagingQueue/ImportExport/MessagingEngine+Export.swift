@@ -22,10 +22,10 @@ extension MessagingEngine {
   ) async throws(EngineError) -> ExportReport {
     try await reader.read(during: "exporting messages") { db in
       let file = try ExportFile(path)
-      let place = try file.findPlace(of: selection, in: ExportState.read(db))
+      let place = try file.findPlace(of: selection, in: ExportState(db))
       var report = ExportReport()
       if file.isWhole {
-        report.messageCount = Int(place.messageCount)
+        report.messageCount = place.messageCount
         report.resumedAfter = report.messageCount
       } else {
         var exporter = try MessageExporter(db, selection, from: place, progress: progress) {
@@ -55,4 +55,43 @@ extension MessagingEngine {
       return try exporter.run()
     }
   }
+}
+
+/// The messages of an export.
+public struct MessageSelection: Sendable, Hashable {
+  /// Only messages of these channels.
+  ///
+  /// Default: nil, all channels.
+  public var channels: Set<Channel>?
+
+  /// Only messages after this timetoken.
+  ///
+  /// Default: nil, from the oldest on.
+  public var after: Timetoken?
+
+  /// Selects all messages, unless a parameter limits them.
+  public init(channels: Set<Channel>? = nil, after: Timetoken? = nil) {
+    self.channels = channels
+    self.after = after
+  }
+}
+
+/// How far an export or an import has come.
+public struct ExchangeProgress: Sendable, Hashable {
+  /// Messages of an export, or bytes of an import; never more than ``total``.
+  public let completed: Int
+  /// The sum at the end.
+  public let total: Int
+}
+
+/// The result of an export.
+public struct ExportReport: Sendable, Hashable {
+  /// Messages in the file.
+  public internal(set) var messageCount = 0
+  /// How many of them an interrupted earlier attempt had written; nil if there was none.
+  public internal(set) var resumedAfter: Int?
+  /// Whether the database changed between the attempts.
+  ///
+  /// Messages that were acknowledged in between are then possibly in the file as not acknowledged.
+  public internal(set) var databaseChanged = false
 }

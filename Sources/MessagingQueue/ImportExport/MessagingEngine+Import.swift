@@ -37,17 +37,22 @@ extension MessagingEngine {
     progress: @escaping @Sendable (ExchangeProgress) -> Void = { _ in }
   ) async throws(EngineError) -> ImportReport {
     try requireRunning()
-    let worker = ImportWorker()
-    let checked = try await worker.check(path, tables, progress: progress)
+    let checked = try await onBlockingThread("datavault.import") {
+      [tables] () throws(EngineError) in
+      try ImportCheck.run(
+        ExchangeFile(regularAt: path), tables.configuration, now: tables.time.now,
+        progress: progress)
+    }
     var importProgress = try await commits.run(during: "importing messages") { db in
       try ImportProgress.begin(checked, db)
     }
     var report = ImportReport()
-    report.resumedAfterLine = Int(importProgress.lineCount)
+    report.resumedAfterLine = importProgress.lineCount
     report.wasAlreadyImported = importProgress.isComplete
     if !importProgress.isComplete {
-      try await worker.beginImport(path, checked, after: importProgress, tables.configuration)
-      while let batch = try await worker.nextBatch(progress: progress) {
+      let lines = CheckedLines(of: path, checked, tables.configuration)
+      try await lines.begin(after: importProgress)
+      while let batch = try await lines.nextBatch(progress: progress) {
         try requireRunning()
         let before = importProgress
         importProgress = try await commits.run(
@@ -57,8 +62,8 @@ extension MessagingEngine {
         }
       }
     }
-    report.keptCount = Int(importProgress.keptCount)
-    report.renumberedCount = Int(importProgress.renumberedCount)
+    report.keptCount = importProgress.keptCount
+    report.renumberedCount = importProgress.renumberedCount
     return report
   }
 }
@@ -72,48 +77,79 @@ extension MessagingEngine {
   }
 }
 
-/// Reads a file of messages on a thread that can wait for the disk.
-private actor ImportWorker: BlockingActor {
+/// The lines of a checked file, read on a thread that can wait for the disk.
+private actor CheckedLines: BlockingActor {
   let executor = BlockingExecutor(label: "datavault.import")
-  private var reading: ImportReading?
+  private let path: FilePath
+  private let checked: CheckedImport
+  private let configuration: EngineConfiguration
+  private var file: ExchangeFile?
+  private var chain = LineChain()
+  private var lineCount = 0
 
-  func check(
-    _ path: FilePath, _ tables: EngineDatabase, progress: (ExchangeProgress) -> Void
-  ) throws(EngineError) -> CheckedImport {
-    try ImportCheck.run(
-      ExchangeFile(regularAt: path), tables.configuration, now: tables.time.now,
-      progress: progress)
+  init(of path: FilePath, _ checked: CheckedImport, _ configuration: EngineConfiguration) {
+    self.path = path
+    self.checked = checked
+    self.configuration = configuration
   }
 
-  /// Opens a checked file after the lines that are already stored.
-  func beginImport(
-    _ path: FilePath, _ checked: CheckedImport, after importProgress: ImportProgress,
-    _ configuration: EngineConfiguration
-  ) throws(EngineError) {
-    let reading = ImportReading(try ExchangeFile(regularAt: path), configuration, checked)
-    while reading.lineCount < importProgress.lineCount, try reading.next() != nil {}
-    guard reading.lineCount == importProgress.lineCount,
-      reading.chain.digest == importProgress.digest
-    else {
+  /// Opens the file, after the lines that are already stored.
+  func begin(after importProgress: ImportProgress) throws(EngineError) {
+    let file = try ExchangeFile(regularAt: path)
+    while lineCount < importProgress.lineCount, try next(of: file) != nil {}
+    guard lineCount == importProgress.lineCount, chain.digest == importProgress.digest else {
       throw EngineError(
         .invalidFile, "\(path) differs from the file whose import has begun",
         hint: "import that file again: \(importProgress.lineCount) of its lines are stored")
     }
-    self.reading = reading
+    self.file = file
   }
 
   /// The next lines to store; nil after the last.
-  func nextBatch(
-    progress: (ExchangeProgress) -> Void
-  ) throws(EngineError) -> ImportBatch? {
-    guard let reading else { return nil }
+  ///
+  /// - Parameter progress: receives the bytes read by the check and by the import.
+  /// - Throws: `invalidFile` if the file is not the one that was checked. That shows at the latest
+  ///   at its last line, without which no import is complete.
+  func nextBatch(progress: (ExchangeProgress) -> Void) throws(EngineError) -> ImportBatch? {
+    guard let file else { return nil }
     var batch = ImportBatch()
-    while !batch.isFull, let record = try reading.nextRecord(in: &batch) {
+    while !batch.isFull {
+      let line: [UInt8]?
+      do throws(EngineError) {
+        line = try next(of: file)
+      } catch {
+        throw error.code == .invalidFile ? wasChanged : error
+      }
+      guard let line else {
+        if lineCount < checked.lineCount { throw wasChanged }
+        break
+      }
+      guard let record = try? ExchangeRecord(line),
+        lineCount < checked.lineCount || chain.digest == checked.digest
+      else { throw wasChanged }
       batch.records.append(record)
+      batch.byteCount += line.count
     }
-    batch.digest = reading.chain.digest
-    progress(reading.progress)
+    batch.digest = chain.digest
+    let total = 2 * checked.byteCount
+    progress(
+      ExchangeProgress(completed: min(checked.byteCount + file.byteCount, total), total: total))
     return batch.records.isEmpty ? nil : batch
+  }
+
+  private func next(of file: ExchangeFile) throws(EngineError) -> [UInt8]? {
+    guard let line = try ImportCheck.next(file, configuration, number: lineCount + 1) else {
+      return nil
+    }
+    lineCount += 1
+    try chain.add(line)
+    return line
+  }
+
+  private var wasChanged: EngineError {
+    EngineError(
+      .invalidFile, "\(path) was changed while it was imported",
+      hint: "restore the file and import it again: some of its lines are stored")
   }
 }
 
@@ -138,68 +174,9 @@ extension EngineDatabase {
     var importer = try MessageImporter(self, before, highWater: file.highWater, db)
     for record in batch.records { try importer.store(record) }
     var importProgress = try importer.finish(notifier)
-    importProgress.lineCount += Int64(batch.records.count)
+    importProgress.lineCount += batch.records.count
     importProgress.digest = batch.digest
     try importProgress.store(file.header.id, replacing: before, db)
     return importProgress
-  }
-}
-
-/// A file whose lines are being imported, used by one task at a time on its worker.
-final class ImportReading {
-  let file: ExchangeFile
-  private let configuration: EngineConfiguration
-  private let checked: CheckedImport
-  private(set) var chain = LineChain()
-  private(set) var lineCount: Int64 = 0
-
-  init(_ file: ExchangeFile, _ configuration: EngineConfiguration, _ checked: CheckedImport) {
-    self.file = file
-    self.configuration = configuration
-    self.checked = checked
-  }
-
-  /// The bytes read by the check and by the import.
-  var progress: ExchangeProgress {
-    let total = 2 * checked.byteCount
-    return ExchangeProgress(
-      completed: min(checked.byteCount + file.byteCount, total), total: total)
-  }
-
-  /// The next record; its line counts in the batch.
-  ///
-  /// - Throws: `invalidFile` if the file is not the one that was checked. That shows at the latest
-  ///   at its last line, without which no import is complete.
-  func nextRecord(in batch: inout ImportBatch) throws(EngineError) -> ExchangeRecord? {
-    let line: [UInt8]?
-    do throws(EngineError) {
-      line = try next()
-    } catch {
-      throw error.code == .invalidFile ? wasChanged : error
-    }
-    guard let line else {
-      if lineCount < checked.lineCount { throw wasChanged }
-      return nil
-    }
-    guard let record = try? ExchangeRecord(line),
-      lineCount < checked.lineCount || chain.digest == checked.digest
-    else { throw wasChanged }
-    batch.byteCount += line.count
-    return record
-  }
-
-  private var wasChanged: EngineError {
-    EngineError(
-      .invalidFile, "\(file.path) was changed while it was imported",
-      hint: "restore the file and import it again: some of its lines are stored")
-  }
-
-  func next() throws(EngineError) -> [UInt8]? {
-    guard let line = try ImportCheck.next(file, configuration, number: lineCount + 1) else {
-      return nil
-    }
-    lineCount += 1
-    try chain.add(line)
-    return line
   }
 }

@@ -5,9 +5,7 @@ extension EngineDatabase {
   /// Sets how long a channel keeps messages; creates a channel that does not exist.
   ///
   /// The setting applies from the next sweep and the next acknowledgement on.
-  func setRetention(
-    _ retention: Retention, of channel: Channel, in db: Database
-  ) throws {
+  static func setRetention(_ retention: Retention, of channel: Channel, _ db: Database) throws {
     try db.cachedStatement(
       sql: """
         UPDATE channel SET keeps_acknowledged = ?, discards_unacknowledged = ?, longest_age = ?,
@@ -17,25 +15,15 @@ extension EngineDatabase {
     ).execute(arguments: [
       retention.keepsAcknowledged, retention.discardsUnacknowledged,
       retention.maximumAge.map { WallTime.ticks(of: $0) }, retention.maximumMessageCount,
-      retention.maximumByteCount, Self.makeChannelID(channel, db),
+      retention.maximumByteCount, makeChannelID(channel, db),
     ])
   }
 
   /// The retention of a channel; the default if the channel does not exist.
   static func retention(of channel: Channel, _ db: Database) throws -> Retention {
     let select = try db.cachedStatement(
-      sql: """
-        SELECT keeps_acknowledged, discards_unacknowledged, longest_age, most_messages, most_bytes
-        FROM channel WHERE name = ?
-        """)
-    var retention = Retention()
-    guard let row = try Row.fetchOne(select, arguments: [channel.name]) else { return retention }
-    retention.keepsAcknowledged = row[0]
-    retention.discardsUnacknowledged = row[1]
-    retention.maximumAge = (row[2] as Int64?).map { .nanoseconds(100) * $0 }
-    retention.maximumMessageCount = row[3]
-    retention.maximumByteCount = row[4]
-    return retention
+      sql: "SELECT \(Retention.columns) FROM channel WHERE name = ?")
+    return try Row.fetchOne(select, arguments: [channel.name]).map(Retention.init) ?? Retention()
   }
 
   /// Looks at up to `count` of a channel's oldest messages after `start`, and removes those over

@@ -15,8 +15,8 @@ extension MessagingEngine {
     _ retention: Retention, of channel: Channel
   ) async throws(EngineError) {
     try retention.check()
-    try await commit(during: "setting a retention") { tables, db in
-      try tables.setRetention(retention, of: channel, in: db)
+    try await commit(during: "setting a retention") { _, db in
+      try EngineDatabase.setRetention(retention, of: channel, db)
     }
   }
 
