@@ -56,7 +56,7 @@ struct BTreePage {
     cells.reserveCapacity(count)
     for index in 0..<count {
       let offset = Int(bytes[first + 2 * index]) << 8 | Int(bytes[first + 2 * index + 1])
-      if offset >= first + 2 * count, let cell = Self.cell(kind, bytes, offset) {
+      if offset >= first + 2 * count, let cell = try? Self.cell(kind, bytes, offset) {
         cells.append(cell)
       }
     }
@@ -64,27 +64,16 @@ struct BTreePage {
     brokenCellCount = count - cells.count
   }
 
-  private static func cell(_ kind: Kind, _ bytes: [UInt8], _ offset: Int) -> Cell? {
-    guard offset < usableByteCount else { return nil }
+  private static func cell(
+    _ kind: Kind, _ bytes: [UInt8], _ offset: Int
+  ) throws(InvalidBytes) -> Cell {
+    guard offset < usableByteCount else { throw InvalidBytes() }
     var reader = ByteReader(bytes[offset..<usableByteCount])
     var cell = Cell()
-    if kind.isInterior {
-      guard let child = reader.word() else { return nil }
-      cell.child = child
-    }
-    var byteCount: Int64?
-    if kind != .tableInterior {
-      byteCount = reader.varint()
-      if byteCount == nil { return nil }
-    }
-    if kind.isTable {
-      guard let rowID = reader.varint() else { return nil }
-      cell.rowID = rowID
-    }
-    if let byteCount {
-      guard let payload = payload(kind, Int(byteCount), &reader) else { return nil }
-      cell.payload = payload
-    }
+    if kind.isInterior { cell.child = try reader.word() }
+    let byteCount = kind == .tableInterior ? nil : try reader.varint()
+    if kind.isTable { cell.rowID = try reader.varint() }
+    if let byteCount { cell.payload = try payload(kind, Int(byteCount), &reader) }
     return cell
   }
 
@@ -92,24 +81,24 @@ struct BTreePage {
   /// <https://sqlite.org/fileformat2.html#cell_payload>.
   private static func payload(
     _ kind: Kind, _ byteCount: Int, _ reader: inout ByteReader
-  ) -> Payload? {
+  ) throws(InvalidBytes) -> Payload {
     let usable = usableByteCount
     let most = kind == .tableLeaf ? usable - 35 : (usable - 12) * 64 / 255 - 23
     let least = (usable - 12) * 32 / 255 - 23
-    guard byteCount >= 0, byteCount <= Int(Int32.max) else { return nil }
+    guard byteCount >= 0, byteCount <= Int(Int32.max) else { throw InvalidBytes() }
     if byteCount <= most {
-      guard let local = reader.bytes(byteCount) else { return nil }
-      return Payload(byteCount: byteCount, local: local, overflowPage: 0)
+      return Payload(byteCount: byteCount, local: try reader.bytes(byteCount), overflowPage: 0)
     }
     let fitting = least + (byteCount - least) % (usable - 4)
-    guard let local = reader.bytes(fitting <= most ? fitting : least),
-      let overflowPage = reader.word()
-    else { return nil }
-    return Payload(byteCount: byteCount, local: local, overflowPage: overflowPage)
+    let local = try reader.bytes(fitting <= most ? fitting : least)
+    return Payload(byteCount: byteCount, local: local, overflowPage: try reader.word())
   }
 }
 
-/// Reads numbers from the front of some bytes; nil after their end.
+/// Bytes that end too early, or that mean nothing where they stand.
+struct InvalidBytes: Error {}
+
+/// Reads numbers from the front of some bytes.
 struct ByteReader {
   private(set) var rest: ArraySlice<UInt8>
 
@@ -117,31 +106,31 @@ struct ByteReader {
     rest = bytes
   }
 
-  mutating func bytes(_ count: Int) -> ArraySlice<UInt8>? {
-    guard count >= 0, count <= rest.count else { return nil }
+  mutating func bytes(_ count: Int) throws(InvalidBytes) -> ArraySlice<UInt8> {
+    guard count >= 0, count <= rest.count else { throw InvalidBytes() }
     defer { rest = rest.dropFirst(count) }
     return rest.prefix(count)
   }
 
-  mutating func word() -> UInt32? {
-    bytes(4).map { $0.reduce(0) { $0 << 8 | UInt32($1) } }
+  mutating func word() throws(InvalidBytes) -> UInt32 {
+    try bytes(4).reduce(0) { $0 << 8 | UInt32($1) }
   }
 
   /// A signed number, big endian, of 1 to 8 bytes.
-  mutating func integer(_ byteCount: Int) -> Int64? {
-    guard let bytes = bytes(byteCount), let first = bytes.first else { return nil }
-    return bytes.reduce(first >= 0x80 ? -1 : 0) { $0 << 8 | Int64($1) }
+  mutating func integer(_ byteCount: Int) throws(InvalidBytes) -> Int64 {
+    let bytes = try bytes(byteCount)
+    return bytes.reduce(bytes.first ?? 0 >= 0x80 ? -1 : 0) { $0 << 8 | Int64($1) }
   }
 
   /// SQLite's number of one to nine bytes: <https://sqlite.org/fileformat2.html#varint>.
-  mutating func varint() -> Int64? {
+  mutating func varint() throws(InvalidBytes) -> Int64 {
     var value: UInt64 = 0
-    for index in 0..<9 {
-      guard let byte = rest.popFirst() else { return nil }
-      if index == 8 { return Int64(bitPattern: value << 8 | UInt64(byte)) }
+    for _ in 0..<8 {
+      guard let byte = rest.popFirst() else { throw InvalidBytes() }
       value = value << 7 | UInt64(byte & 0x7F)
       if byte < 0x80 { return Int64(bitPattern: value) }
     }
-    return nil
+    guard let byte = rest.popFirst() else { throw InvalidBytes() }
+    return Int64(bitPattern: value << 8 | UInt64(byte))
   }
 }

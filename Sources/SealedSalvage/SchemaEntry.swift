@@ -35,13 +35,13 @@ struct SchemaEntry {
   static func couldBegin(_ payload: BTreePage.Payload?, _ encoding: TextEncoding) -> Bool {
     guard let local = payload?.local else { return false }
     var header = ByteReader(local)
-    guard let headerByteCount = header.varint(), headerByteCount <= local.count else {
+    guard let headerByteCount = try? header.varint(), headerByteCount <= local.count else {
       return false
     }
-    let types = (0..<5).compactMap { _ in header.varint() }
+    let types = (0..<5).compactMap { _ in try? header.varint() }
     guard types.count == 5, local.count - header.rest.count == Int(headerByteCount),
       types[0] >= 13, types[0] % 2 == 1, types[1] % 2 == 1, types[2] % 2 == 1,
-      let kind = header.bytes(Int(min(types[0], 1000) - 13) / 2)
+      let kind = try? header.bytes(Int(min(types[0], 1000) - 13) / 2)
     else { return false }
     return Kind(rawValue: encoding.decode(Array(kind))) != nil
   }

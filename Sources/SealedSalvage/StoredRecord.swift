@@ -3,42 +3,37 @@ enum StoredRecord {
   /// A limit above the number of columns that SQLite allows.
   static let columnLimit = 32_767
 
-  /// Reads all values; nil if the bytes are not a record.
-  static func values(of bytes: ArraySlice<UInt8>) -> [StoredValue]? {
+  /// Reads all values.
+  static func values(of bytes: ArraySlice<UInt8>) throws(InvalidBytes) -> [StoredValue] {
     var header = ByteReader(bytes)
-    guard let headerByteCount = header.varint(), headerByteCount >= 1,
-      headerByteCount <= bytes.count
-    else { return nil }
+    let headerByteCount = Int(try header.varint())
     let used = bytes.count - header.rest.count
-    guard Int(headerByteCount) >= used else { return nil }
-    var types = ByteReader(header.rest.prefix(Int(headerByteCount) - used))
-    var body = ByteReader(bytes.dropFirst(Int(headerByteCount)))
+    guard headerByteCount >= used, headerByteCount <= bytes.count else { throw InvalidBytes() }
+    var types = ByteReader(header.rest.prefix(headerByteCount - used))
+    var body = ByteReader(bytes.dropFirst(headerByteCount))
     var values: [StoredValue] = []
     while !types.rest.isEmpty {
-      guard values.count < columnLimit, let type = types.varint(),
-        let value = value(ofType: type, &body)
-      else { return nil }
-      values.append(value)
+      guard values.count < columnLimit else { throw InvalidBytes() }
+      values.append(try value(ofType: types.varint(), &body))
     }
     return values
   }
 
-  private static func value(ofType type: Int64, _ body: inout ByteReader) -> StoredValue? {
+  private static func value(
+    ofType type: Int64, _ body: inout ByteReader
+  ) throws(InvalidBytes) -> StoredValue {
     switch type {
     case 0: return .null
-    case 1...4: return body.integer(Int(type)).map { .integer($0) }
-    case 5: return body.integer(6).map { .integer($0) }
-    case 6: return body.integer(8).map { .integer($0) }
-    case 7:
-      return body.integer(8).map { .real(Double(bitPattern: UInt64(bitPattern: $0))) }
+    case 1...4: return .integer(try body.integer(Int(type)))
+    case 5: return .integer(try body.integer(6))
+    case 6: return .integer(try body.integer(8))
+    case 7: return .real(Double(bitPattern: UInt64(bitPattern: try body.integer(8))))
     case 8: return .integer(0)
     case 9: return .integer(1)
     case 12...:
-      guard let length = Int(exactly: (type - 12) / 2), let bytes = body.bytes(length) else {
-        return nil
-      }
-      return type % 2 == 0 ? .blob(Array(bytes)) : .text(Array(bytes))
-    default: return nil
+      let bytes = Array(try body.bytes(Int((type - 12) / 2)))
+      return type % 2 == 0 ? .blob(bytes) : .text(bytes)
+    default: throw InvalidBytes()
     }
   }
 }

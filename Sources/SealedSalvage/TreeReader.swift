@@ -68,7 +68,7 @@ struct TreeReader {
     }
     for cell in page.cells {
       guard let payload = cell.payload else { continue }
-      if let bytes = wholePayload(payload), let values = StoredRecord.values(of: bytes[...]) {
+      if let bytes = wholePayload(payload), let values = try? StoredRecord.values(of: bytes[...]) {
         try body(.row(page: page.number, rowID: cell.rowID, values))
       } else {
         try body(.brokenRow(page: page.number, rowID: cell.rowID))
