@@ -7,16 +7,8 @@ internal import SealedVFS
 package typealias KnownTable = (name: String, sql: String)
 
 extension Salvager {
-  /// The root page of a b-tree that no entry of the schema names.
-  private struct UnnamedRoot {
-    let number: UInt32
-    /// The page; nil if it is lost.
-    let page: BTreePage?
-
-    func isEmpty(isTable: Bool) -> Bool {
-      page.map { !$0.kind.isInterior && $0.kind.isTable == isTable && $0.cells.isEmpty } ?? false
-    }
-  }
+  /// The root page of a b-tree that no entry of the schema names; `page` is nil if it is lost.
+  private typealias UnnamedRoot = (number: UInt32, page: BTreePage?)
 
   private struct Misfit: Error {}
 
@@ -39,9 +31,10 @@ extension Salvager {
       let own = fits[index]
       var root: UInt32?
       if own.isEmpty, areAllReadable {
+        let leaf = plan.hasRowID ? BTreePage.Kind.tableLeaf : .indexLeaf
         root =
-          roots.first {
-            $0.isEmpty(isTable: plan.hasRowID) && !reader.claimed.contains($0.number)
+          roots.first { number, page in
+            page?.kind == leaf && page?.cells.isEmpty == true && !reader.claimed.contains(number)
           }?.number
       } else if own.count == 1, fits.count(where: { $0.contains(own[0]) }) == 1 {
         // An index can look like a WITHOUT ROWID table whose own root is lost.
@@ -61,7 +54,7 @@ extension Salvager {
   private func unnamedRoots(_ map: PointerMap) -> [UnnamedRoot] {
     source.numbersAfterFirst.filter {
       !reader.claimed.contains($0) && map.entry(for: $0) == .root
-    }.map { UnnamedRoot(number: $0, page: source.treePage($0)) }
+    }.map { ($0, source.treePage($0)) }
   }
 
   /// Whether all rows of a b-tree that has rows could be rows of a table.

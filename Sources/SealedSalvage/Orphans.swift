@@ -10,7 +10,7 @@ struct Orphans {
   /// Reads every page that is not claimed.
   ///
   /// - Parameter isMapped: whether the database has pages of a pointer map.
-  init(_ source: any PageSource, claimed: PageSet, isMapped: Bool) {
+  init(_ source: PageSource, claimed: PageSet, isMapped: Bool) {
     for number in source.numbersAfterFirst where !claimed.contains(number) {
       if isMapped && PointerMap.mapPage(for: number) == number { continue }
       guard let page = source.treePage(number) else { continue }
@@ -46,7 +46,7 @@ extension Salvager {
   /// and found, because a row in the wrong table would be an invented one.
   mutating func copyOrphans() throws(SealedDatabaseError) {
     let indexesLostPages = claimIndexes()
-    let free = FreePages { source.page($0) }
+    let free = FreePages(source.page)
     for number in free.pages { _ = reader.claimed.insert(number) }
     let map = PointerMap(source, settings: settings)
     if let map, !schemaLosses.isEmpty { try copyKnownTables(map) }

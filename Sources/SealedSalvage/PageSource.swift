@@ -1,15 +1,11 @@
-internal import SealedVFS
-
 /// Opened pages of an SQLite database, some of them lost.
-protocol PageSource: AnyObject {
+struct PageSource {
   /// The number of pages of the database.
-  var pageCount: UInt32 { get }
+  let pageCount: UInt32
 
   /// The 4096 bytes of a page, the last 40 zero; nil if the page is lost.
-  func page(_ number: UInt32) -> [UInt8]?
-}
+  let page: (UInt32) -> [UInt8]?
 
-extension PageSource {
   /// The numbers of all pages after the first, which is the root of the schema.
   var numbersAfterFirst: StrideThrough<UInt32> { stride(from: 2, through: pageCount, by: 1) }
 
@@ -18,8 +14,6 @@ extension PageSource {
     page(number).flatMap { BTreePage($0, number: number) }
   }
 }
-
-extension SealedImage: PageSource {}
 
 /// A set of page numbers, one bit each.
 struct PageSet {
@@ -40,32 +34,5 @@ struct PageSet {
     guard number >= 1, number <= pageCount, !contains(number) else { return false }
     words[Int(number / 64)] |= 1 << UInt64(number % 64)
     return true
-  }
-}
-
-/// Pages that report how many of them were read.
-final class CountedPages: PageSource {
-  private static let pagesPerStep = 128
-
-  private let source: any PageSource
-  private let progress: (PageProgress) -> Void
-  private var readCount = 0
-
-  let pageCount: UInt32
-
-  init(_ source: any PageSource, _ progress: @escaping (PageProgress) -> Void) {
-    self.source = source
-    self.progress = progress
-    pageCount = source.pageCount
-  }
-
-  func page(_ number: UInt32) -> [UInt8]? {
-    readCount += 1
-    if readCount % Self.pagesPerStep == 0 {
-      progress(
-        PageProgress(
-          completedPageCount: min(readCount, Int(pageCount)), pageCount: Int(pageCount)))
-    }
-    return source.page(number)
   }
 }

@@ -13,10 +13,10 @@ struct PointerMap {
 
   private static let entriesPerPage = UInt32(BTreePage.usableByteCount / 5)
 
-  private let source: any PageSource
+  private let source: PageSource
 
   /// - Returns: nil for a database without such a map.
-  init?(_ source: any PageSource, settings: DatabaseSettings?) {
+  init?(_ source: PageSource, settings: DatabaseSettings?) {
     self.source = source
     if let settings {
       if settings.autoVacuum == 0 { return nil }

@@ -6,7 +6,7 @@ internal import SealedVFS
 /// Indexes, views and triggers come last. Until then, triggers do not fire and foreign keys are not
 /// checked.
 struct Salvager {
-  let source: any PageSource
+  let source: PageSource
   let database: NewDatabase
   /// Tables that the database must have.
   let knownTables: [KnownTable]
@@ -23,7 +23,7 @@ struct Salvager {
   var effective = DatabaseSettings()
 
   init(
-    _ source: any PageSource, into database: NewDatabase, knownTables: [KnownTable] = []
+    _ source: PageSource, into database: NewDatabase, knownTables: [KnownTable] = []
   ) {
     self.source = source
     self.database = database

@@ -4,6 +4,9 @@ package import SystemPackage
 package import VaultCrypto
 
 extension SealedVFS {
+  /// Pages that are read between two calls of `progress`.
+  private static let pagesPerStep = 128
+
   /// Copies all rows that can still be reached into a new database.
   ///
   /// The source is not changed. The new database is written under a temporary name and, once
@@ -46,8 +49,17 @@ extension SealedVFS {
   ) throws(SealedDatabaseError) -> SalvageReport {
     let database = try NewDatabase(at: side, key: key, over: base)
     let otherGeneration = image.followOtherGeneration()
-    var salvager = Salvager(
-      CountedPages(image, progress), into: database, knownTables: knownTables)
+    let pageCount = Int(image.pageCount)
+    var readCount = 0
+    let pages = PageSource(pageCount: image.pageCount) { number in
+      readCount += 1
+      if readCount % pagesPerStep == 0 {
+        progress(
+          PageProgress(completedPageCount: min(readCount, pageCount), pageCount: pageCount))
+      }
+      return image.page(number)
+    }
+    var salvager = Salvager(pages, into: database, knownTables: knownTables)
     var report = try salvager.run()
     report.areLogAndJournalWhole = image.areLogAndJournalWhole
     report.discardedLogTail = image.discardedLogTail

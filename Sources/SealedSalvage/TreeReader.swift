@@ -5,11 +5,11 @@ internal import SealedVFS
 /// The first b-tree that reaches a page claims it. There is therefore no loop, and no row is read
 /// twice.
 struct TreeReader {
-  let source: any PageSource
+  let source: PageSource
   /// Pages that a tree, an overflow chain or a list has claimed.
   var claimed: PageSet
 
-  init(_ source: any PageSource) {
+  init(_ source: PageSource) {
     self.source = source
     claimed = PageSet(pageCount: source.pageCount)
   }

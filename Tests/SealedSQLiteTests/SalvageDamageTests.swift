@@ -173,16 +173,6 @@ import VaultCrypto
     #expect(!writesSource)
   }
 
-  /// Pages that were not authenticated.
-  private final class Pages: PageSource {
-    var pages: [[UInt8]]
-    var pageCount: UInt32 { UInt32(pages.count) }
-    init(_ pages: [[UInt8]]) { self.pages = pages }
-    func page(_ number: UInt32) -> [UInt8]? {
-      number >= 1 && number <= pageCount ? pages[Int(number) - 1] : nil
-    }
-  }
-
   /// The opened pages of a fixture.
   private func openedPages(_ fixture: SalvageFixture) throws -> [[UInt8]] {
     let directory = ScratchFolder()
@@ -216,7 +206,11 @@ import VaultCrypto
         }
         let directory = ScratchFolder()
         let database = try NewDatabase(at: directory("new.db"), key: SalvageFixture.key())
-        var salvager = Salvager(Pages(changed), into: database)
+        // Pages that were not authenticated.
+        let source = PageSource(pageCount: UInt32(changed.count)) { [changed] number in
+          number >= 1 && number <= changed.count ? changed[Int(number) - 1] : nil
+        }
+        var salvager = Salvager(source, into: database)
         let report = try salvager.run()
         #expect(try database.rows("PRAGMA integrity_check") == [["ok"]], "round \(round)")
         #expect(report.rowsCopied < 20_000)
