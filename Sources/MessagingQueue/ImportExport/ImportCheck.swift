@@ -102,20 +102,13 @@ struct ImportCheck {
 
   /// Adds the next line, unless it breaks a rule together with earlier lines.
   mutating func add(_ record: ExchangeRecord) throws(LineFault) {
-    try take(record)
-    lineCount += 1
-  }
-
-  private mutating func take(_ record: ExchangeRecord) throws(LineFault) {
     guard end == nil else { throw LineFault("comes after the end record") }
-    if case .export(let header) = record {
+    switch record {
+    case .export(let header):
       guard lineCount == 0 else { throw LineFault("begins another export") }
       self.header = header
-      return try take(header.moment)
-    }
-    guard header != nil else { throw LineFault("is not an export record, which comes first") }
-    switch record {
-    case .export: break
+      try take(header.moment)
+    case _ where header == nil: throw LineFault("is not an export record, which comes first")
     case .resumed(let moment):
       try take(moment)
       hasMessages = false
@@ -135,6 +128,7 @@ struct ImportCheck {
       }
       self.end = end
     }
+    lineCount += 1
   }
 
   private mutating func take(_ moment: ExportMoment) throws(LineFault) {

@@ -102,16 +102,13 @@ struct MemberReader {
     return timetoken.rawValue
   }
 
-  mutating func channel() throws(LineFault) -> Channel {
-    let name = try text("channel")
-    if let fault = Name.fault(in: name) { throw LineFault("has a channel whose name \(fault)") }
-    return Channel(stored: name)
-  }
+  mutating func channel() throws(LineFault) -> Channel { Channel(stored: try name("channel")) }
+  mutating func consumer() throws(LineFault) -> Consumer { Consumer(stored: try name("consumer")) }
 
-  mutating func consumer() throws(LineFault) -> Consumer {
-    let name = try text("consumer")
-    if let fault = Name.fault(in: name) { throw LineFault("has a consumer whose name \(fault)") }
-    return Consumer(stored: name)
+  private mutating func name(_ member: String) throws(LineFault) -> String {
+    let name = try text(member)
+    if let fault = Name.fault(in: name) { throw LineFault("has a \(member) whose name \(fault)") }
+    return name
   }
 
   mutating func optionalHexadecimal(
