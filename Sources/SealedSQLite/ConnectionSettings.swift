@@ -8,13 +8,16 @@ public import SealedVFS
 enum ConnectionSettings {
   /// Runs on every connection of a pool before it is used.
   static func prepare(_ db: Database, _ creation: SealedDatabase.Creation) throws {
-    try requireSealedVFS(db)
-    if let connection = unsafe db.sqliteConnection {
-      let count = unsafe SealedConnection.reserveBytes(of: connection)
-      let needed = FileFormat.sealed.reservedByteCount
-      try require(
-        db, count == needed, "\(needed) reserved bytes in each page (found \(count))")
+    // Fails closed: the connection must be on the sealed VFS, in the VFS's own SQLite library.
+    guard let connection = unsafe db.sqliteConnection,
+      unsafe SealedConnection.vfsName(of: connection) == SealedVFS.name,
+      try String.fetchOne(db, sql: "SELECT sqlite_source_id()") == SealedConnection.libraryID
+    else {
+      throw SealedDatabaseError(.notOnSealedVFS, path: path(of: db))
     }
+    let count = unsafe SealedConnection.reserveBytes(of: connection)
+    let needed = FileFormat.sealed.reservedByteCount
+    try require(db, count == needed, "\(needed) reserved bytes in each page (found \(count))")
     if creation.autoVacuum != .none, !db.configuration.readonly,
       try Int.fetchOne(db, sql: "PRAGMA page_count") == 0
     {
@@ -37,16 +40,6 @@ enum ConnectionSettings {
   static func requirePages(_ db: Database) throws {
     let pageByteCount = try Int.fetchOne(db, sql: "PRAGMA page_size")
     try require(db, pageByteCount == PageLayout.byteCount, "page_size=\(PageLayout.byteCount)")
-  }
-
-  /// Fails closed: the connection must be on the sealed VFS, in the VFS's own SQLite library.
-  private static func requireSealedVFS(_ db: Database) throws {
-    guard let connection = unsafe db.sqliteConnection,
-      unsafe SealedConnection.vfsName(of: connection) == SealedVFS.name,
-      try String.fetchOne(db, sql: "SELECT sqlite_source_id()") == SealedConnection.libraryID
-    else {
-      throw SealedDatabaseError(.notOnSealedVFS, path: path(of: db))
-    }
   }
 
   private static func set(

@@ -205,10 +205,8 @@ enum OpenDatabases {
   /// The registration of a pool or queue that `SealedDatabase` opened; nil for any other.
   static func registration(of reader: any DatabaseReader) -> KeyRegistration? {
     entries.withLock { entries in
-      guard let entry = entries[ObjectIdentifier(reader)], entry.reader === reader else {
-        return nil
-      }
-      return entry.registration
+      let entry = entries[ObjectIdentifier(reader)]
+      return entry?.reader === reader ? entry?.registration : nil
     }
   }
 }

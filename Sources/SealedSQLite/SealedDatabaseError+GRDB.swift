@@ -23,12 +23,10 @@ extension SealedDatabaseError {
   /// - Parameter reader: a pool or queue of `SealedDatabase`. For any other, an error that the
   ///   file can have caused is explained as `notOnSealedVFS`.
   public init(explaining error: DatabaseError, in reader: any DatabaseReader) {
-    guard let registration = OpenDatabases.registration(of: reader) else {
-      self.init(error, unsealed: reader.path)
-      return
-    }
+    let registration = OpenDatabases.registration(of: reader)
     self.init(
-      error, path: reader.path, fault: registration.fault(reportedAs: error.reportedCode))
+      error, path: reader.path, isSealed: registration != nil,
+      fault: registration?.fault(reportedAs: error.reportedCode))
   }
 
   /// Explains a failed statement on this connection.
@@ -39,28 +37,28 @@ extension SealedDatabaseError {
     guard let connection = unsafe db.sqliteConnection,
       unsafe SealedConnection.vfsName(of: connection) == SealedVFS.name
     else {
-      self.init(error, unsealed: path)
+      self.init(error, path: path, isSealed: false, fault: nil)
       return
     }
     let fault = unsafe SealedConnection.fault(of: connection, reportedAs: error.reportedCode)
     self.init(error, path: path, fault: fault)
   }
 
-  /// Makes an error for a connection that is not on the sealed VFS.
-  private init(_ error: DatabaseError, unsealed path: String) {
-    switch error.resultCode {
-    case .SQLITE_NOTADB, .SQLITE_CORRUPT, .SQLITE_CANTOPEN: self.init(.notOnSealedVFS, path: path)
-    default: self.init(error, path: path, fault: nil)
-    }
-  }
-
   /// Makes an error from one of SQLite's and the fault, if any, that the VFS found.
   ///
   /// GRDB's error holds the statement and its arguments. Only SQLite's code and message are kept,
   /// in the underlying error, too.
-  init(_ error: DatabaseError, path: String, fault: SealedDatabaseError?) {
+  ///
+  /// - Parameter isSealed: whether the connection is on the sealed VFS.
+  init(
+    _ error: DatabaseError, path: String, isSealed: Bool = true, fault: SealedDatabaseError?
+  ) {
     if let fault {
       self = fault
+      return
+    }
+    if !isSealed, [.SQLITE_NOTADB, .SQLITE_CORRUPT, .SQLITE_CANTOPEN].contains(error.resultCode) {
+      self.init(.notOnSealedVFS, path: path)
       return
     }
     let code: Code =
