@@ -80,17 +80,13 @@ struct JSONLineParser {
   private mutating func number() throws(JSONFault) -> String {
     let start = position
     _ = takeByte("-")
-    if !takeByte("0") {
-      guard takeDigits() else { throw fault("has a number without digits") }
-    }
-    if takeByte("."), !takeDigits() { throw fault("has a number without digits") }
+    if !takeByte("0") { try digits() }
+    if takeByte(".") { try digits() }
     if takeByte("e") || takeByte("E") {
       if !takeByte("+") { _ = takeByte("-") }
-      guard takeDigits() else { throw fault("has a number without digits") }
+      try digits()
     }
-    if let byte = peek, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
-      throw fault("has a number with a leading zero")
-    }
+    if isAtDigit { throw fault("has a number with a leading zero") }
     return String(decoding: bytes[start..<position], as: UTF8.self)
   }
 
@@ -179,10 +175,13 @@ struct JSONLineParser {
     return true
   }
 
-  private mutating func takeDigits() -> Bool {
-    let start = position
-    while let byte = peek, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { position += 1 }
-    return position > start
+  private var isAtDigit: Bool {
+    peek.map { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
+  }
+
+  private mutating func digits() throws(JSONFault) {
+    guard isAtDigit else { throw fault("has a number without digits") }
+    while isAtDigit { position += 1 }
   }
 
   private mutating func take(_ word: String) -> Bool {

@@ -44,7 +44,6 @@ struct MessageImporter {
     case .export, .resumed: break
     case .channel(let channel): try store(channel)
     case .consumer(let consumer):
-      try load(consumer.channel)
       _ = try consumerID(
         consumer.consumer, consumer.channel, maximumAttempts: consumer.maximumAttempts)
     case .message(let message): try store(message)
@@ -88,8 +87,7 @@ struct MessageImporter {
   }
 
   private mutating func store(_ message: ExportedMessage) throws {
-    try load(message.channel)
-    guard var channel = channels[message.channel] else { return }
+    var channel = try load(message.channel)
     let timetoken: Timetoken
     if let kept = clock.keep(message.timetoken) {
       timetoken = kept
@@ -111,9 +109,10 @@ struct MessageImporter {
   private mutating func storeStates(of message: ExportedMessage, as timetoken: Timetoken) throws {
     /// Advances the consumer's position past the message, and returns the consumer's id.
     func advance(_ consumer: Consumer, _ importer: inout MessageImporter) throws -> Int64 {
+      let channelID = try importer.load(message.channel).id
       let id = try importer.consumerID(consumer, message.channel, maximumAttempts: nil)
       try importer.positions.advance(
-        id, channelID: importer.channels[message.channel]?.id ?? 0, message.priority, to: timetoken)
+        id, channelID: channelID, message.priority, to: timetoken)
       return id
     }
     for consumer in message.settledBy { _ = try advance(consumer, &self) }
@@ -148,7 +147,7 @@ struct MessageImporter {
 
   /// A deduplication id that is still in its window here keeps its own message.
   private mutating func store(_ deduplication: ExportedDeduplication) throws {
-    try load(deduplication.channel)
+    let channelID = try load(deduplication.channel).id
     // All messages are stored by now. The message of this id can be newer than they, and removed.
     clock.raise(to: highWater)
     try db.cachedStatement(
@@ -158,35 +157,36 @@ struct MessageImporter {
         WHERE until <= ?5
         """
     ).execute(arguments: [
-      channels[deduplication.channel]?.id, deduplication.id, deduplication.timetoken,
-      deduplication.until, now,
+      channelID, deduplication.id, deduplication.timetoken, deduplication.until, now,
     ])
   }
 
   /// Reads the channel's state into ``channels``; creates a channel that does not exist.
-  private mutating func load(_ channel: Channel) throws {
-    if channels[channel] != nil { return }
+  private mutating func load(_ channel: Channel) throws -> ChannelState {
+    if let state = channels[channel] { return state }
     let id = try EngineDatabase.makeChannelID(channel, db)
     let keeps = try Bool.fetchOne(
       db.cachedStatement(sql: "SELECT keeps_acknowledged FROM channel WHERE id = ?"),
       arguments: [id])
-    channels[channel] = ChannelState(
+    let state = ChannelState(
       id: id, keepsAcknowledged: keeps ?? false, removal: MessageRemoval(db, channelID: id))
+    channels[channel] = state
+    return state
   }
 
   private mutating func consumerID(
     _ consumer: Consumer, _ channel: Channel, maximumAttempts: Int?
   ) throws -> Int64 {
-    if let id = channels[channel]?.consumers[consumer] { return id }
-    let channelID = channels[channel]?.id
+    let state = try load(channel)
+    if let id = state.consumers[consumer] { return id }
     try db.cachedStatement(
       sql: """
         INSERT INTO consumer (channel_id, name, most_attempts) VALUES (?, ?, ?) ON CONFLICT DO NOTHING
         """
-    ).execute(arguments: [channelID, consumer.name, maximumAttempts])
+    ).execute(arguments: [state.id, consumer.name, maximumAttempts])
     let select = try db.cachedStatement(
       sql: "SELECT id FROM consumer WHERE channel_id = ? AND name = ?")
-    guard let id = try Int64.fetchOne(select, arguments: [channelID, consumer.name]) else {
+    guard let id = try Int64.fetchOne(select, arguments: [state.id, consumer.name]) else {
       throw EngineError.engineRowMissing
     }
     channels[channel]?.consumers[consumer] = id

@@ -54,9 +54,6 @@ final class EngineMetrics: Sendable {
 /// no channel is named by default, and never more than a limit. The gauges over all channels count
 /// everything, whatever is chosen here.
 public struct ChannelMetrics: Sendable, Hashable {
-  /// The default limit of pairs of channel and consumer.
-  public static let standardLimit = 100
-
   /// Nil for every channel.
   let channels: Set<Channel>?
   let limit: Int
@@ -68,7 +65,7 @@ public struct ChannelMetrics: Sendable, Hashable {
   ///
   /// - Parameter limit: the most pairs of channel and consumer; a channel without consumers counts
   ///   as one. Default: 100.
-  public static func only(_ channels: Set<Channel>, limit: Int = standardLimit) -> ChannelMetrics {
+  public static func only(_ channels: Set<Channel>, limit: Int = 100) -> ChannelMetrics {
     ChannelMetrics(channels: channels, limit: limit)
   }
 
@@ -78,7 +75,7 @@ public struct ChannelMetrics: Sendable, Hashable {
   ///
   /// - Parameter limit: the most pairs of channel and consumer; a channel without consumers counts
   ///   as one. Default: 100.
-  public static func all(limit: Int = standardLimit) -> ChannelMetrics {
+  public static func all(limit: Int = 100) -> ChannelMetrics {
     ChannelMetrics(channels: nil, limit: limit)
   }
 
