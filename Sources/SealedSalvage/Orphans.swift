@@ -49,7 +49,7 @@ extension Salvager {
     let free = FreePages(source.page)
     for number in free.pages { _ = reader.claimed.insert(number) }
     let map = PointerMap(source, settings: settings)
-    if let map, !schemaLosses.isEmpty { try copyKnownTables(map) }
+    if let map, !report.isSchemaWhole { try copyKnownTables(map) }
     let orphans = Orphans(source, claimed: reader.claimed, isMapped: map != nil)
     try database.run("BEGIN")
     for number in orphans.pages where !reader.claimed.contains(number) {
@@ -61,7 +61,7 @@ extension Salvager {
       reader.rows(of: page) { finding in
         switch finding {
         case .row(_, let rowID, let values): rows.append((rowID, values))
-        case .brokenRow(_, let rowID): broken.append(rowID)
+        case .brokenRow(let rowID): broken.append(rowID)
         default: break
         }
       }
@@ -106,7 +106,7 @@ extension Salvager {
 
   /// Whether a page without an owner can hold rows that are missing somewhere.
   private func couldBeLost(_ page: BTreePage) -> Bool {
-    if !schemaLosses.isEmpty { return true }
+    if !report.isSchemaWhole { return true }
     return copies.contains { !$0.losses.isEmpty && $0.hasRowID == page.kind.isTable }
   }
 

@@ -17,7 +17,6 @@ struct Salvager {
   var schema: [SchemaEntry] = []
   var copies: [TableCopy] = []
   var lostAndFound = LostAndFound()
-  var schemaLosses: [TreeReader.Subtree] = []
 
   var encoding: TextEncoding { effective.encoding }
   var effective = DatabaseSettings()
@@ -38,7 +37,7 @@ struct Salvager {
     try makeTables()
     for index in copies.indices { try copyTree(index) }
     let sequences = readSequences()
-    if !schemaLosses.isEmpty || copies.contains(where: { !$0.losses.isEmpty }) {
+    if !report.isSchemaWhole || copies.contains(where: { !$0.losses.isEmpty }) {
       try copyOrphans()
     }
     for index in copies.indices { report.tables.append(copies[index].finished()) }
@@ -52,7 +51,6 @@ struct Salvager {
       """)  // synchronizing this last commit makes all earlier ones durable
     report.lostAndFoundName = lostAndFound.name
     report.lostAndFoundRowCount = lostAndFound.rowCount
-    report.isSchemaWhole = schemaLosses.isEmpty
     report.areSettingsKept = settings != nil
     return report
   }
@@ -78,8 +76,8 @@ struct Salvager {
     switch finding {
     case .row(let page, let rowID, let values):
       try store(values, rowID: rowID, page: page, in: index)
-    case .brokenRow(_, let rowID): copies[index].note(brokenRow: rowID)
-    case .brokenCells(_, let count): copies[index].note(brokenCells: count)
+    case .brokenRow(let rowID): copies[index].note(brokenRow: rowID)
+    case .brokenCells(let count): copies[index].note(brokenCells: count)
     case .loss(let loss): copies[index].losses.append(loss)
     }
   }
@@ -108,25 +106,17 @@ extension Salvager {
 
   mutating func readSchema() {
     var entries: [(Int64, SchemaEntry)] = []
-    var losses: [TreeReader.Subtree] = []
     let encoding = encoding
+    var isWhole = true
     reader.walk(1, isTable: true) { finding in
-      switch finding {
-      case .row(_, let rowID, let values):
-        if let entry = SchemaEntry(values, encoding) {
-          entries.append((rowID, entry))
-        } else {
-          losses.append(TreeReader.Subtree(page: 1, after: rowID - 1, through: rowID))
-        }
-      case .brokenRow(let page, let rowID):
-        losses.append(TreeReader.Subtree(page: page, after: rowID - 1, through: rowID))
-      case .brokenCells(let page, _):
-        losses.append(TreeReader.Subtree(page: page, after: nil, through: nil))
-      case .loss(let loss): losses.append(loss)
+      if case .row(_, let rowID, let values) = finding, let entry = SchemaEntry(values, encoding) {
+        entries.append((rowID, entry))
+      } else {
+        isWhole = false
       }
     }
-    if !losses.isEmpty { entries += orphanSchema() }
-    schemaLosses = losses
+    if !isWhole { entries += orphanSchema() }
+    report.isSchemaWhole = isWhole
     schema = entries.sorted { $0.0 < $1.0 }.map { $0.1 }
   }
 
@@ -208,8 +198,7 @@ extension Salvager {
   /// Creates indexes, views and triggers, and enters virtual tables, whose shadow tables exist
   /// already.
   mutating func makeRest() throws(SealedDatabaseError) {
-    let order: [SchemaEntry.Kind] = [.index, .view, .trigger]
-    for kind in order {
+    for kind in [SchemaEntry.Kind.index, .view, .trigger] {
       for entry in schema where entry.kind == kind && !entry.isInternal {
         guard let sql = entry.sql else { continue }
         if let reason = try database.create(sql) {

@@ -6,18 +6,16 @@ struct SchemaEntry {
 
   let kind: Kind
   let name: String
-  let tableName: String
   let rootPage: UInt32
   let sql: String?
 
   init?(_ values: [StoredValue], _ encoding: TextEncoding) {
     guard values.count == 5, case .text(let kindBytes) = values[0],
       let kind = Kind(rawValue: encoding.decode(kindBytes)),
-      case .text(let name) = values[1], case .text(let tableName) = values[2]
+      case .text(let name) = values[1], case .text = values[2]
     else { return nil }
     self.kind = kind
     self.name = encoding.decode(name)
-    self.tableName = encoding.decode(tableName)
     if case .integer(let page) = values[3] {
       rootPage = UInt32(exactly: page) ?? 0
     } else {
@@ -27,8 +25,8 @@ struct SchemaEntry {
   }
 
   init(_ table: KnownTable, rootPage: UInt32) {
-    (kind, name, tableName) = (.table, table.name, table.name)
-    (self.rootPage, sql) = (rootPage, table.sql)
+    (kind, name, sql) = (.table, table.name, table.sql)
+    self.rootPage = rootPage
   }
 
   /// Whether the part of a record in its page begins as a row of the schema does.

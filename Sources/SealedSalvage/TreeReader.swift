@@ -26,9 +26,9 @@ struct TreeReader {
   enum Finding {
     case row(page: UInt32, rowID: Int64, [StoredValue])
     /// A row whose overflow pages are lost, or whose bytes are not a record.
-    case brokenRow(page: UInt32, rowID: Int64)
+    case brokenRow(rowID: Int64)
     /// Cells that lie outside their page.
-    case brokenCells(page: UInt32, count: Int)
+    case brokenCells(count: Int)
     /// A page that cannot be read as one of the b-tree, and with it a subtree.
     case loss(Subtree)
   }
@@ -63,15 +63,13 @@ struct TreeReader {
   mutating func rows<E>(
     of page: BTreePage, _ body: (Finding) throws(E) -> Void
   ) throws(E) {
-    if page.brokenCellCount > 0 {
-      try body(.brokenCells(page: page.number, count: page.brokenCellCount))
-    }
+    if page.brokenCellCount > 0 { try body(.brokenCells(count: page.brokenCellCount)) }
     for cell in page.cells {
       guard let payload = cell.payload else { continue }
       if let bytes = wholePayload(payload), let values = try? StoredRecord.values(of: bytes[...]) {
         try body(.row(page: page.number, rowID: cell.rowID, values))
       } else {
-        try body(.brokenRow(page: page.number, rowID: cell.rowID))
+        try body(.brokenRow(rowID: cell.rowID))
       }
     }
   }
