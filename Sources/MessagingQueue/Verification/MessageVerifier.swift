@@ -62,14 +62,13 @@ package struct MessageVerifier {
     guard let row else { return result.note("engineRow", "it is missing") }
     (highWater, bootNumber) = (row[0], row[1])
     let (commitNumber, anchorByteCount): (Int64, Int) = (row[2], row[3])
-    if highWater < Timetoken.smallest.rawValue - 1 || highWater > Timetoken.greatest.rawValue {
-      result.note("engineRow", "the greatest timetoken is \(highWater)")
-    }
-    if !EngineSchema.counts.contains(commitNumber) {
-      result.note("engineRow", "the commit number is \(commitNumber)")
-    }
-    if !EngineSchema.counts.contains(bootNumber) {
-      result.note("engineRow", "the boot number is \(bootNumber)")
+    let timetokens = Timetoken.smallest.rawValue - 1...Timetoken.greatest.rawValue
+    for (what, number, range) in [
+      ("greatest timetoken", highWater, timetokens),
+      ("commit number", commitNumber, EngineSchema.counts),
+      ("boot number", bootNumber, EngineSchema.counts),
+    ] where !range.contains(number) {
+      result.note("engineRow", "the \(what) is \(number)")
     }
     if !anchorByteCount.isMultiple(of: EngineAnchorStorage.entryByteCount) {
       result.note("engineRow", "the anchors are torn")
@@ -260,45 +259,5 @@ package struct MessageVerifier {
         result.note("failures", "consumer \(row[0] as Int64), message \(row[1] as Int64)")
       }
     }
-  }
-}
-
-/// The result of checking the messages' own rules in a database whose pages are authentic:
-/// `docs/reference/verify-and-salvage.md`, "Messages".
-public struct MessageVerification: Sendable, Hashable, Codable {
-  /// How many faults of one rule are described; all are counted.
-  static let describedCount = 20
-
-  /// A rule that is broken.
-  public struct Fault: Sendable, Hashable, Codable {
-    /// The stable name of the rule.
-    public internal(set) var rule: String
-    /// How many rows break it.
-    public internal(set) var count: Int
-    /// The locations of the first of them: channels, consumers, timetokens; never contents.
-    public internal(set) var locations: [String]
-
-    // Programs read the member `places` of `--json`.
-    private enum CodingKeys: String, CodingKey {
-      case rule, count
-      case locations = "places"
-    }
-  }
-
-  /// The rules that are broken; empty for a clean database.
-  public internal(set) var faults: [Fault] = []
-
-  /// Messages that were checked.
-  public internal(set) var messageCount = 0
-
-  /// Whether no rule is broken.
-  public var isClean: Bool { faults.isEmpty }
-
-  mutating func note(_ rule: String, _ location: @autoclosure () -> String) {
-    let index = faults.firstIndex { $0.rule == rule } ?? faults.count
-    if index == faults.count { faults.append(Fault(rule: rule, count: 0, locations: [])) }
-    faults[index].count += 1
-    guard faults[index].locations.count < Self.describedCount else { return }
-    faults[index].locations.append(location())
   }
 }
