@@ -28,27 +28,19 @@ enum SQLFunctions {
     let result = unsafe sqlite3_create_function_v2(
       connection, "sealed_error", 0, flags, nil,
       { context, _, _ in
-        unsafe SQLFunctions.answerError(context)
+        guard let fault = SealedVFS.lastFault else { return unsafe sqlite3_result_null(context) }
+        let text = unsafe sqliteCopy(of: fault.description)
+        unsafe sqlite3_result_text(context, text, -1) { unsafe sqlite3_free($0) }
       }, nil, nil, nil)
     guard result == SQLITE_OK else { return result }
     return unsafe sqlite3_create_function_v2(
       connection, "sealed_reserve", 0, flags, nil,
       { context, _, _ in
-        unsafe SQLFunctions.answerReserve(context)
+        guard let connection = unsafe sqlite3_context_db_handle(context) else {
+          return unsafe sqlite3_result_null(context)
+        }
+        let count = unsafe SealedConnection.reserveBytes(of: connection)
+        unsafe sqlite3_result_int(context, Int32(count))
       }, nil, nil, nil)
-  }
-
-  private static func answerError(_ context: OpaquePointer?) {
-    guard let fault = SealedVFS.lastFault else { return unsafe sqlite3_result_null(context) }
-    let text = unsafe sqliteCopy(of: fault.description)
-    unsafe sqlite3_result_text(context, text, -1) { unsafe sqlite3_free($0) }
-  }
-
-  private static func answerReserve(_ context: OpaquePointer?) {
-    guard let connection = unsafe sqlite3_context_db_handle(context) else {
-      return unsafe sqlite3_result_null(context)
-    }
-    let count = unsafe SealedConnection.reserveBytes(of: connection)
-    unsafe sqlite3_result_int(context, Int32(count))
   }
 }
