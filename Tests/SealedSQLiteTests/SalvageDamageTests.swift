@@ -182,6 +182,26 @@ import VaultCrypto
     return (1...image.pageCount).map { image.page($0) ?? Array(repeating: 0, count: 4096) }
   }
 
+  /// Pages that were not authenticated.
+  private static func source(_ pages: [[UInt8]]) -> PageSource {
+    PageSource(pageCount: UInt32(pages.count)) { number in
+      number >= 1 && number <= pages.count ? pages[Int(number) - 1] : nil
+    }
+  }
+
+  @Test func `an invalid row of the schema with the smallest rowid does not end a salvage`() throws
+  {
+    var pages = try openedPages(SalvageFixture.Variant.plain.fixture())
+    // A leaf with one cell: a record of one byte, which has no values, under the rowid -2^63.
+    pages[0].replaceSubrange(100..<110, with: [13, 0, 0, 0, 1, 0, 0, 0, 0x0F, 0xA0])
+    let rowID = [0xC0] + [UInt8](repeating: 0x80, count: 7) + [0]
+    pages[0].replaceSubrange(0x0FA0..<0x0FAB, with: [1] + rowID + [1])
+    let directory = ScratchFolder()
+    let database = try NewDatabase(at: directory("new.db"), key: SalvageFixture.key())
+    var salvager = Salvager(Self.source(pages), into: database)
+    #expect(try !salvager.run().isSchemaWhole)
+  }
+
   @Test func `authentic but invalid pages neither crash nor stall a salvage`() throws {
     var random = SeededRandom(seed: 0x5EED)
     for variant in [SalvageFixture.Variant.plain, .mapped] {
@@ -206,11 +226,7 @@ import VaultCrypto
         }
         let directory = ScratchFolder()
         let database = try NewDatabase(at: directory("new.db"), key: SalvageFixture.key())
-        // Pages that were not authenticated.
-        let source = PageSource(pageCount: UInt32(changed.count)) { [changed] number in
-          number >= 1 && number <= changed.count ? changed[Int(number) - 1] : nil
-        }
-        var salvager = Salvager(source, into: database)
+        var salvager = Salvager(Self.source(changed), into: database)
         let report = try salvager.run()
         #expect(try database.rows("PRAGMA integrity_check") == [["ok"]], "round \(round)")
         #expect(report.rowsCopied < 20_000)
