@@ -1,9 +1,10 @@
 import FileLayer
 import Foundation
 import GRDB
-import MessagingQueue
 import QueueFixture
 import Testing
+
+@testable import MessagingQueue
 
 @Suite struct SchemaTests {
   let engine: PlainEngine
@@ -99,9 +100,9 @@ import Testing
     (
       EngineDatabase.selectReady, 4, "delivery_ready (consumer_id=? AND priority=? AND timetoken>?)"
     ),
-    (EngineDatabase.selectNew, 2, "message_channel (channel_id=? AND rowid>?)"),
+    (EngineDatabase.selectNew(.normal), 2, "message_channel (channel_id=? AND rowid>?)"),
     (
-      EngineDatabase.selectNewOfHighestPriority, 2,
+      EngineDatabase.selectNew(Priority(stored: 9)), 2,
       "message_priority (channel_id=? AND priority=? AND rowid>?)"
     ),
   ])

@@ -15,14 +15,11 @@ extension EngineDatabase {
         .invalidArgument, "the maximum of attempts is \(maximumAttempts)",
         hint: "use 1 to 999999999")
     }
-    try db.cachedStatement(
-      sql: """
-        INSERT INTO consumer (channel_id, name, most_attempts) VALUES (?, ?, ?)
-        ON CONFLICT DO UPDATE SET most_attempts = excluded.most_attempts
-        """
-    ).execute(arguments: [
-      Self.makeChannelID(channel, db), consumer.name, maximumAttempts,
-    ])
+    try db.run(
+      """
+      INSERT INTO consumer (channel_id, name, most_attempts) VALUES (?, ?, ?)
+      ON CONFLICT DO UPDATE SET most_attempts = excluded.most_attempts
+      """, Self.makeChannelID(channel, db), consumer.name, maximumAttempts)
   }
 
   /// Removes a consumer, its deliveries and its dead letters; messages that no other consumer needs
@@ -35,19 +32,16 @@ extension EngineDatabase {
   func removeConsumer(
     _ consumer: Consumer, of channel: Channel, in db: Database
   ) throws -> Bool {
-    guard let channelID = try Self.channelID(channel, db),
-      let record = try ConsumerRecord.find(consumer, channelID: channelID, db)
-    else { return false }
+    guard let record = try ConsumerRecord.find(consumer, of: channel, db) else { return false }
     for table in ["delivery", "dead_letter", "position"] {
-      try db.cachedStatement(sql: "DELETE FROM \(table) WHERE consumer_id = ?")
-        .execute(arguments: [record.id])
+      try db.run("DELETE FROM \(table) WHERE consumer_id = ?", record.id)
     }
-    try db.cachedStatement(sql: "DELETE FROM consumer WHERE id = ?").execute(arguments: [record.id])
+    try db.run("DELETE FROM consumer WHERE id = ?", record.id)
     // Without a consumer, the channel keeps its messages for later consumers.
     if record.isAlone || record.keepsAcknowledged { return true }
     let timetokens = try Int64.fetchAll(
-      db, sql: "SELECT timetoken FROM message WHERE channel_id = ?", arguments: [channelID])
-    var removal = MessageRemoval(db, channelID: channelID)
+      db, sql: "SELECT timetoken FROM message WHERE channel_id = ?", arguments: [record.channelID])
+    var removal = MessageRemoval(db, channelID: record.channelID)
     for timetoken in timetokens { try removal.removeUnlessNeeded(Timetoken(unchecked: timetoken)) }
     try removal.finish()
     return true
@@ -57,11 +51,11 @@ extension EngineDatabase {
   static func receivingConsumer(
     _ consumer: Consumer, of channel: Channel, _ db: Database
   ) throws -> ConsumerRecord? {
-    guard let channelID = try channelID(channel, db) else { return nil }
-    if let record = try ConsumerRecord.find(consumer, channelID: channelID, db) { return record }
-    try db.cachedStatement(sql: "INSERT INTO consumer (channel_id, name) VALUES (?, ?)")
-      .execute(arguments: [channelID, consumer.name])
-    return try ConsumerRecord.find(consumer, channelID: channelID, db)
+    if let record = try ConsumerRecord.find(consumer, of: channel, db) { return record }
+    try db.run(
+      "INSERT INTO consumer (channel_id, name) SELECT id, ? FROM channel WHERE name = ?",
+      consumer.name, channel.name)
+    return try ConsumerRecord.find(consumer, of: channel, db)
   }
 }
 
@@ -78,23 +72,27 @@ struct ConsumerRecord {
   /// Whether the channel has no other consumer.
   let isAlone: Bool
 
-  private static let select = """
-    SELECT consumer.id, channel_id, channel.name, consumer.name, most_attempts, keeps_acknowledged,
-      (SELECT count(*) FROM consumer AS other WHERE other.channel_id = channel.id)
-    FROM consumer JOIN channel ON channel.id = channel_id
-    """
-
   static func find(_ id: Int64, _ db: Database) throws -> ConsumerRecord? {
-    let statement = try db.cachedStatement(sql: select + " WHERE consumer.id = ?")
-    return try Row.fetchOne(statement, arguments: [id]).map(ConsumerRecord.init)
+    try find("consumer.id = ?", [id], db)
   }
 
-  static func find(_ consumer: Consumer, channelID: Int64, _ db: Database) throws -> ConsumerRecord?
-  {
-    let statement = try db.cachedStatement(
-      sql: select + " WHERE channel_id = ? AND consumer.name = ?")
-    return try Row.fetchOne(statement, arguments: [channelID, consumer.name])
-      .map(ConsumerRecord.init)
+  static func find(
+    _ consumer: Consumer, of channel: Channel, _ db: Database
+  ) throws -> ConsumerRecord? {
+    try find("channel.name = ? AND consumer.name = ?", [channel.name, consumer.name], db)
+  }
+
+  private static func find(
+    _ condition: String, _ arguments: StatementArguments, _ db: Database
+  ) throws -> ConsumerRecord? {
+    let select = try db.cachedStatement(
+      sql: """
+        SELECT consumer.id, channel_id, channel.name, consumer.name, most_attempts,
+          keeps_acknowledged,
+          (SELECT count(*) FROM consumer AS other WHERE other.channel_id = channel.id)
+        FROM consumer JOIN channel ON channel.id = channel_id WHERE \(condition)
+        """)
+    return try Row.fetchOne(select, arguments: arguments).map(ConsumerRecord.init)
   }
 
   private init(_ row: Row) {

@@ -6,7 +6,7 @@ extension EngineDatabase {
     of channel: Channel, for consumer: Consumer, after timetoken: Timetoken?, maximumCount: Int,
     in db: Database
   ) throws -> [DeadLetter] {
-    guard let record = try Self.consumer(consumer, of: channel, db) else { return [] }
+    guard let record = try ConsumerRecord.find(consumer, of: channel, db) else { return [] }
     let select = try db.cachedStatement(
       sql: """
         SELECT timetoken, attempt_count, reason, died, failures, headers, payload
@@ -31,15 +31,14 @@ extension EngineDatabase {
   func redrive(
     _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, in db: Database
   ) throws -> Int {
-    let insert = try db.cachedStatement(
-      sql: """
+    guard let record = try ConsumerRecord.find(consumer, of: channel, db) else { return 0 }
+    let count = try takeDeadLetters(timetokens, of: record, db) { timetoken, failures in
+      try db.run(
+        """
         INSERT INTO delivery (consumer_id, timetoken, priority, ordering_key, attempt_count,
           is_blocked, failures)
         SELECT ?, timetoken, priority, ordering_key, 0, 0, ? FROM message WHERE timetoken = ?
-        """)
-    let count = try takeDeadLetters(timetokens, of: channel, for: consumer, db) {
-      record, timetoken, failures in
-      try insert.execute(arguments: [record.id, failures, timetoken.rawValue])
+        """, record.id, failures, timetoken.rawValue)
       notifier.announceReturn(to: channel)
     }
     commitCounter?.note { $0.redriven += count }
@@ -54,23 +53,19 @@ extension EngineDatabase {
   func removeDeadLetters(
     _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, in db: Database
   ) throws -> Int {
-    var removal: MessageRemoval?
-    let count = try takeDeadLetters(timetokens, of: channel, for: consumer, db) {
-      record, timetoken, _ in
-      if record.keepsAcknowledged { return }
-      var current = removal ?? MessageRemoval(db, channelID: record.channelID)
-      try current.removeUnlessNeeded(timetoken)
-      removal = current
+    guard let record = try ConsumerRecord.find(consumer, of: channel, db) else { return 0 }
+    var removal = MessageRemoval(db, channelID: record.channelID)
+    let count = try takeDeadLetters(timetokens, of: record, db) { timetoken, _ in
+      if !record.keepsAcknowledged { try removal.removeUnlessNeeded(timetoken) }
     }
-    try removal?.finish()
+    try removal.finish()
     return count
   }
 
   private func takeDeadLetters(
-    _ timetokens: [Timetoken]?, of channel: Channel, for consumer: Consumer, _ db: Database,
-    _ body: (ConsumerRecord, Timetoken, String?) throws -> Void
+    _ timetokens: [Timetoken]?, of record: ConsumerRecord, _ db: Database,
+    _ body: (Timetoken, String?) throws -> Void
   ) throws -> Int {
-    guard let record = try Self.consumer(consumer, of: channel, db) else { return 0 }
     let all = try db.cachedStatement(
       sql: "SELECT timetoken FROM dead_letter WHERE consumer_id = ? ORDER BY timetoken")
     let chosen =
@@ -80,16 +75,9 @@ extension EngineDatabase {
     var count = 0
     for timetoken in chosen {
       guard let row = try Row.fetchOne(delete, arguments: [record.id, timetoken]) else { continue }
-      try body(record, Timetoken(unchecked: timetoken), row[0])
+      try body(Timetoken(unchecked: timetoken), row[0])
       count += 1
     }
     return count
-  }
-
-  private static func consumer(
-    _ consumer: Consumer, of channel: Channel, _ db: Database
-  ) throws -> ConsumerRecord? {
-    guard let channelID = try channelID(channel, db) else { return nil }
-    return try ConsumerRecord.find(consumer, channelID: channelID, db)
   }
 }

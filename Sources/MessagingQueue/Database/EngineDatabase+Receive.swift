@@ -1,6 +1,5 @@
 internal import FileLayer
 internal import GRDB
-internal import VaultCrypto
 
 extension EngineDatabase {
   /// The result of one transaction of a receive.
@@ -25,9 +24,7 @@ extension EngineDatabase {
     guard let record = try Self.receivingConsumer(consumer, of: channel, db) else {
       return Reception()
     }
-    var receiver = try Receiver(
-      record, db, clock: ReceptionClock(self, lease: lease), random: random,
-      maximumCount: maximumCount, maximumByteCount: configuration.maximumReceiveByteCount)
+    var receiver = Receiver(self, db, record, maximumCount: maximumCount, lease: lease)
     let reception = try receiver.receive()
     commitCounter?.note { counts in
       receiver.add(to: &counts)
@@ -43,33 +40,20 @@ extension EngineDatabase {
   func timeUntilNextReturn(
     of channel: Channel, for consumer: Consumer, _ db: Database
   ) throws -> Duration? {
-    guard let channelID = try Self.channelID(channel, db),
-      let record = try ConsumerRecord.find(consumer, channelID: channelID, db)
-    else { return nil }
-    let held = try Int64.fetchOne(
-      db.cachedStatement(
-        sql: """
-          SELECT held_until FROM delivery WHERE consumer_id = ? AND held_until IS NOT NULL
-            AND held_boot = ? ORDER BY held_until LIMIT 1
-          """), arguments: [record.id, bootNumber])
-    let due = try Int64.fetchOne(
-      db.cachedStatement(
-        sql:
-          "SELECT due FROM delivery WHERE consumer_id = ? AND due IS NOT NULL ORDER BY due LIMIT 1"
-      ), arguments: [record.id])
+    guard let record = try ConsumerRecord.find(consumer, of: channel, db) else { return nil }
+    let held = try db.number(
+      """
+      SELECT held_until FROM delivery WHERE consumer_id = ? AND held_until IS NOT NULL
+        AND held_boot = ? ORDER BY held_until LIMIT 1
+      """, record.id, bootNumber)
+    let due = try db.number(
+      "SELECT due FROM delivery WHERE consumer_id = ? AND due IS NOT NULL ORDER BY due LIMIT 1",
+      record.id)
     let times = [
       held.map { Duration.nanoseconds($0 - nanosecondsSinceBoot) },
       due.map { Duration.nanoseconds(100) * ($0 - WallTime.ticks(of: time.now)) },
     ]
     return times.compactMap { $0 }.min().map { max($0, .milliseconds(1)) }
-  }
-
-  // For tests of SQLite's query plans.
-  package static var endHolds: String { Receiver.endHolds }
-  package static var selectReady: String { Receiver.selectReady }
-  package static var selectNew: String { Receiver.selectNew(.normal) }
-  package static var selectNewOfHighestPriority: String {
-    Receiver.selectNew(Priority(stored: 9))
   }
 
   static func check(maximumCount: Int) throws(EngineError) {
@@ -85,6 +69,34 @@ extension EngineDatabase {
       throw EngineError(
         .invalidArgument, "the lease is \(lease)", hint: "use a lease above 0 and at most 366 days")
     }
+  }
+}
+
+extension EngineDatabase {
+  /// `IS NOT NULL` fails here: SQLite 3.40 takes it as true for every column in a RETURNING clause.
+  package static let endHolds = """
+    UPDATE delivery SET held_boot = NULL, held_until = NULL
+    WHERE consumer_id = ? AND held_until IS NOT NULL AND (held_boot, held_until) <= (?, ?)
+    RETURNING ordering_key, typeof(lease) <> 'null'
+    """
+
+  package static let selectReady = """
+    SELECT timetoken, attempt_count, lease IS NOT NULL, delivery.ordering_key, failures, expires,
+      headers, payload
+    FROM delivery INDEXED BY delivery_ready JOIN message USING (timetoken)
+    WHERE consumer_id = ? AND delivery.priority = ? AND held_until IS NULL AND delivery.due IS NULL
+      AND is_blocked = 0 AND timetoken > ?
+    ORDER BY timetoken LIMIT ?
+    """
+
+  /// Uses the index of the channel, or the index of the other priorities.
+  package static func selectNew(_ priority: Priority) -> String {
+    """
+    SELECT timetoken, priority, due, expires, ordering_key, headers, payload FROM message
+    WHERE channel_id = ? AND timetoken > ?
+      \(priority == .normal ? "" : "AND priority = \(priority.rawValue) AND priority <> 4")
+    ORDER BY timetoken
+    """
   }
 }
 

@@ -1,5 +1,4 @@
 internal import FileLayer
-internal import Foundation
 internal import GRDB
 
 extension EngineDatabase {
@@ -29,18 +28,12 @@ extension EngineDatabase {
     _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil, in db: Database
   ) throws -> [LeaseToken] {
     let reason = reason ?? DeliveryFailure.released
-    let update = try db.cachedStatement(
-      sql: """
-        UPDATE delivery
-        SET lease = NULL, held_boot = ?, held_until = ?, is_blocked = 0, failures = ?
-        WHERE consumer_id = ? AND timetoken = ?
-        """)
     let boot = delay == .zero ? nil : bootNumber
     let until = delay == .zero ? nil : nanosecondsSinceBoot + delay.wholeNanoseconds
     let now = WallTime.ticks(of: time.now)
     var deadCount = 0
     let unknown = try settle(tokens, db) { consumer, leased in
-      let deliveries = DeliveryTable(consumer, db)
+      let deliveries = DeliveryTable(consumerID: consumer.id, db: db)
       // Also with a delay: a receiver that waits for the end of the lease learns of an earlier one.
       notifier.announceReturn(to: consumer.channel)
       if let maximumAttempts = consumer.maximumAttempts, leased.attemptCount >= maximumAttempts {
@@ -49,9 +42,13 @@ extension EngineDatabase {
         return true
       }
       let failure = DeliveryFailure(attempt: leased.attemptCount, ticks: now, reason: reason)
-      try update.execute(arguments: [
-        boot, until, failure.appended(to: leased.failures), consumer.id, leased.timetoken.rawValue,
-      ])
+      try db.run(
+        """
+        UPDATE delivery
+        SET lease = NULL, held_boot = ?, held_until = ?, is_blocked = 0, failures = ?
+        WHERE consumer_id = ? AND timetoken = ?
+        """, boot, until, failure.appended(to: leased.failures), consumer.id,
+        leased.timetoken.rawValue)
       try deliveries.unblock(leased.orderingKey)
       return true
     }
@@ -70,7 +67,8 @@ extension EngineDatabase {
   ) throws -> [LeaseToken] {
     let now = WallTime.ticks(of: time.now)
     let unknown = try settle(tokens, db) { consumer, leased in
-      try DeliveryTable(consumer, db).moveToDeadLetters(leased.timetoken, reason: reason, at: now)
+      try DeliveryTable(consumerID: consumer.id, db: db)
+        .moveToDeadLetters(leased.timetoken, reason: reason, at: now)
       if leased.orderingKey != nil { notifier.announceReturn(to: consumer.channel) }
       return true
     }
@@ -84,15 +82,13 @@ extension EngineDatabase {
   func extend(
     _ tokens: [LeaseToken], by lease: Duration, in db: Database
   ) throws -> [LeaseToken] {
-    let update = try db.cachedStatement(
-      sql: """
-        UPDATE delivery SET held_until = ? WHERE consumer_id = ? AND timetoken = ?
-        """)
     let now = nanosecondsSinceBoot
     let until = now + lease.wholeNanoseconds
     return try settle(tokens, heldAfter: now, db) { consumer, leased in
       if let end = leased.heldUntil, until < end { notifier.announceReturn(to: consumer.channel) }
-      try update.execute(arguments: [until, consumer.id, leased.timetoken.rawValue])
+      try db.run(
+        "UPDATE delivery SET held_until = ? WHERE consumer_id = ? AND timetoken = ?", until,
+        consumer.id, leased.timetoken.rawValue)
       return true
     }
   }
@@ -113,17 +109,6 @@ extension EngineDatabase {
       throw EngineError(
         .invalidArgument, "the delay is \(delay)", hint: "use a delay from 0 to 366 days")
     }
-  }
-
-  /// - Throws: `unknownLease` if a token has settled nothing.
-  static func require(
-    _ unknown: [LeaseToken], of tokens: [LeaseToken], during operation: String
-  ) throws(EngineError) {
-    if unknown.isEmpty { return }
-    throw EngineError(
-      .unknownLease,
-      "\(operation): \(unknown.count) of \(tokens.count) deliveries were no longer leased to you",
-      hint: "take a longer lease, or settle earlier", unknownLeases: unknown)
   }
 
   /// A delivery that matches its token.
@@ -192,7 +177,7 @@ struct Acknowledgement {
   }
 
   func finish(_ db: Database) throws {
-    let deliveries = DeliveryTable(consumer, db)
+    let deliveries = DeliveryTable(consumerID: consumer.id, db: db)
     let list = TimetokenList(timetokens)
     try deliveries.delete(list)
     for key in orderingKeys { try deliveries.unblock(key) }

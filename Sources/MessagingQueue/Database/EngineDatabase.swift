@@ -84,7 +84,7 @@ package final class EngineDatabase: Sendable {
   ///
   /// An older copy of the database is recognised by this number, which only a salvage also changes.
   static func countCommit(_ db: Database) throws {
-    try EngineStatement(db, "UPDATE engine SET commit_number = commit_number + 1").execute()
+    try db.run("UPDATE engine SET commit_number = commit_number + 1")
   }
 
   private static func enterBoot(_ bootID: String, _ db: Database) throws -> Int64 {
@@ -93,8 +93,7 @@ package final class EngineDatabase: Sendable {
     let number: Int64 = row["boot_number"]
     if row["boot_id"] == bootID { return number }
     let next = try EngineError.following(number, "boot")
-    try db.execute(
-      sql: "UPDATE engine SET boot_number = ?, boot_id = ?", arguments: [next, bootID])
+    try db.run("UPDATE engine SET boot_number = ?, boot_id = ?", next, bootID)
     try countCommit(db)
     return next
   }
@@ -103,15 +102,29 @@ package final class EngineDatabase: Sendable {
 extension EngineDatabase {
   /// The number of a channel that was published to or has settings; nil for any other.
   static func channelID(_ channel: Channel, _ db: Database) throws -> Int64? {
-    try EngineStatement(db, "SELECT id FROM channel WHERE name = ?").number(channel.name)
+    try db.number("SELECT id FROM channel WHERE name = ?", channel.name)
   }
 
   /// The number of a channel; adds the channel if it is new.
   static func makeChannelID(_ channel: Channel, _ db: Database) throws -> Int64 {
     if let id = try channelID(channel, db) { return id }
-    try db.cachedStatement(sql: "INSERT INTO channel (name) VALUES (?)")
-      .execute(arguments: [channel.name])
+    try db.run("INSERT INTO channel (name) VALUES (?)", channel.name)
     return db.lastInsertedRowID
+  }
+
+  /// The priorities that a channel's messages can have, the highest first.
+  static func priorities(of channelID: Int64, _ db: Database) throws -> [Priority] {
+    let others = try db.number(
+      "SELECT EXISTS (SELECT 1 FROM message WHERE channel_id = ? AND priority <> 4)", channelID)
+    return others == 1 ? Priority.descending : [.normal]
+  }
+
+  /// How far a consumer has received its channel, by priority.
+  static func positions(of consumerID: Int64, _ db: Database) throws -> [Int: Int64] {
+    let select = try db.cachedStatement(
+      sql: "SELECT priority, timetoken FROM position WHERE consumer_id = ?")
+    let rows = try Row.fetchAll(select, arguments: [consumerID])
+    return Dictionary(rows.map { ($0[0], $0[1]) }, uniquingKeysWith: { $1 })
   }
 }
 

@@ -1,5 +1,26 @@
 internal import CSQLite
+internal import Foundation
 internal import GRDB
+
+extension Database {
+  /// Runs an ``EngineStatement`` to its end.
+  func run<each Value: Bindable>(_ sql: String, _ values: repeat each Value) throws {
+    try EngineStatement(self, sql).execute(repeat each values)
+  }
+
+  /// The first column of the first row of an ``EngineStatement``, which is a number; nil if there is
+  /// no row.
+  func number<each Value: Bindable>(_ sql: String, _ values: repeat each Value) throws -> Int64? {
+    try EngineStatement(self, sql).number(repeat each values)
+  }
+}
+
+extension Row {
+  /// A column's bytes, copied once.
+  func bytes(at index: Int) throws -> [UInt8] {
+    try withUnsafeData(atIndex: index) { [UInt8]($0 ?? Data()) }
+  }
+}
 
 /// A statement on the engine's tables that is bound and run by SQLite directly.
 ///
@@ -36,8 +57,7 @@ struct EngineStatement {
     try check(unsafe sqlite3_step(handle), expecting: SQLITE_DONE)
   }
 
-  /// The first column of the first row, which is a number; nil if there is no row.
-  func number<each Value: Bindable>(_ values: repeat each Value) throws -> Int64? {
+  fileprivate func number<each Value: Bindable>(_ values: repeat each Value) throws -> Int64? {
     let handle = unsafe statement.sqliteStatement
     defer { unsafe finish(handle) }
     try unsafe bind(repeat each values, to: handle)
@@ -74,17 +94,9 @@ protocol Bindable {
   func bind(to statement: OpaquePointer, at index: Int32) -> Int32
 }
 
-extension Int64: Bindable {
-  func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
-    unsafe sqlite3_bind_int64(statement, index, self)
-  }
-}
-
-extension Int: Bindable {
-  func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {
-    unsafe Int64(self).bind(to: statement, at: index)
-  }
-}
+// GRDB's functions of the same name bind numbers.
+extension Int64: Bindable {}
+extension Int: Bindable {}
 
 extension String: Bindable {
   func bind(to statement: OpaquePointer, at index: Int32) -> Int32 {

@@ -19,14 +19,14 @@ struct MessageRemoval {
   }
 
   mutating func remove(_ timetoken: Timetoken) throws {
-    let delete = try db.cachedStatement(
-      sql: """
-        DELETE FROM message WHERE timetoken = ?
-        RETURNING length(payload) + ifnull(length(headers), 0)
-        """)
-    guard let size = try Int.fetchOne(delete, arguments: [timetoken.rawValue]) else { return }
+    let size = try db.number(
+      """
+      DELETE FROM message WHERE timetoken = ?
+      RETURNING length(payload) + ifnull(length(headers), 0)
+      """, timetoken.rawValue)
+    guard let size else { return }
     messageCount += 1
-    byteCount += size
+    byteCount += Int(size)
   }
 
   mutating func remove(_ timetokens: TimetokenList) throws {
@@ -38,9 +38,8 @@ struct MessageRemoval {
     guard let row = try Row.fetchOne(sum, arguments: [timetokens.json]) else { return }
     messageCount += row[0] as Int
     byteCount += row[1] as Int
-    try EngineStatement(
-      db, "DELETE FROM message WHERE timetoken IN (SELECT value FROM json_each(?))"
-    ).execute(timetokens.json)
+    try db.run(
+      "DELETE FROM message WHERE timetoken IN (SELECT value FROM json_each(?))", timetokens.json)
   }
 
   /// Removes a message unless a consumer of its channel still needs it: it lies after its position,
@@ -60,41 +59,32 @@ struct MessageRemoval {
     let consumers = try Int64.fetchAll(
       db.cachedStatement(sql: "SELECT id FROM consumer WHERE channel_id = ?"),
       arguments: [channelID])
-    for id in consumers {
-      guard let consumer = try ConsumerRecord.find(id, db) else { continue }
-      try DeliveryTable(consumer, db).forget(timetoken)
-    }
+    for id in consumers { try DeliveryTable(consumerID: id, db: db).forget(timetoken) }
     try retire(timetoken)
   }
 
   /// Writes the channel's row; call it in the same transaction.
   mutating func finish() throws {
     if messageCount == 0 { return }
-    try EngineStatement(
-      db,
+    try db.run(
       """
       UPDATE channel SET message_count = message_count - ?, byte_count = byte_count - ?,
         removed_through = max(removed_through, ?)
       WHERE id = ?
-      """
-    ).execute(messageCount, byteCount, removedThrough, channelID)
+      """, messageCount, byteCount, removedThrough, channelID)
     (messageCount, byteCount) = (0, 0)
   }
 
   func isNeeded(_ timetoken: Timetoken) throws -> Bool {
-    let select = try db.cachedStatement(
-      sql: """
-        SELECT EXISTS (
-          SELECT 1 FROM consumer JOIN message ON message.timetoken = :timetoken
-          WHERE consumer.channel_id = :channel AND (
-            message.timetoken > ifnull((SELECT timetoken FROM position
-              WHERE consumer_id = consumer.id AND priority = message.priority), 0)
-            OR EXISTS (SELECT 1 FROM delivery
-              WHERE consumer_id = consumer.id AND timetoken = :timetoken)
-            OR EXISTS (SELECT 1 FROM dead_letter
-              WHERE consumer_id = consumer.id AND timetoken = :timetoken)))
-        """)
-    return try Bool.fetchOne(
-      select, arguments: ["timetoken": timetoken.rawValue, "channel": channelID]) ?? false
+    try db.number(
+      """
+      SELECT 1 FROM consumer JOIN message ON message.timetoken = ?1
+      WHERE consumer.channel_id = ?2 AND (
+        message.timetoken > ifnull((SELECT timetoken FROM position
+          WHERE consumer_id = consumer.id AND priority = message.priority), 0)
+        OR EXISTS (SELECT 1 FROM delivery WHERE consumer_id = consumer.id AND timetoken = ?1)
+        OR EXISTS (SELECT 1 FROM dead_letter WHERE consumer_id = consumer.id AND timetoken = ?1))
+      LIMIT 1
+      """, timetoken.rawValue, channelID) != nil
   }
 }

@@ -1,4 +1,3 @@
-internal import Foundation
 internal import GRDB
 internal import VaultCrypto
 
@@ -12,12 +11,12 @@ struct Receiver {
   /// How many messages of the log, or rows that wait for their key, one transaction passes.
   static let passedAtOnce = 10_000
 
-  let consumer: ConsumerRecord
-  let db: Database
-  let clock: ReceptionClock
-  private let random: RandomSource
+  private let tables: EngineDatabase
+  private let db: Database
+  private let consumer: ConsumerRecord
+  private let deliveries: DeliveryTable
+  private let clock: ReceptionClock
   private let maximumCount: Int
-  private let maximumByteCount: Int
   private var byteCount = 0
   private var passedCount = 0
   private var isFull = false
@@ -26,21 +25,21 @@ struct Receiver {
   private var counts = OperationCounts()
 
   init(
-    _ consumer: ConsumerRecord, _ db: Database, clock: ReceptionClock, random: RandomSource,
-    maximumCount: Int, maximumByteCount: Int
-  ) throws {
-    self.consumer = consumer
+    _ tables: EngineDatabase, _ db: Database, _ consumer: ConsumerRecord, maximumCount: Int,
+    lease: Duration
+  ) {
+    self.tables = tables
     self.db = db
-    self.clock = clock
-    self.random = random
+    self.consumer = consumer
     self.maximumCount = maximumCount
-    self.maximumByteCount = maximumByteCount
+    deliveries = DeliveryTable(consumerID: consumer.id, db: db)
+    clock = ReceptionClock(tables, lease: lease)
     removal = MessageRemoval(db, channelID: consumer.channelID)
   }
 
   mutating func receive() throws -> EngineDatabase.Reception {
     try endHoldsAndDelays()
-    for priority in try priorities() where !isFull {
+    for priority in try EngineDatabase.priorities(of: consumer.channelID, db) where !isFull {
       try takeReady(priority)
       try takeNew(priority)
     }
@@ -56,35 +55,19 @@ struct Receiver {
     counts.expired += self.counts.expired
   }
 
-  /// The priorities that the channel's messages have, the highest first.
-  private func priorities() throws -> [Priority] {
-    let select = try db.cachedStatement(
-      sql: "SELECT EXISTS (SELECT 1 FROM message WHERE channel_id = ? AND priority <> 4)")
-    let others = try Bool.fetchOne(select, arguments: [consumer.channelID]) ?? false
-    return others ? Priority.descending : [.normal]
-  }
-
   private mutating func endHoldsAndDelays() throws {
     try moveExhaustedToDeadLetters()
     let ended = try Row.fetchAll(
-      db.cachedStatement(sql: Self.endHolds),
+      db.cachedStatement(sql: EngineDatabase.endHolds),
       arguments: [consumer.id, clock.bootNumber, clock.now])
-    let deliveries = DeliveryTable(consumer, db)
     for row in ended {
       if row[1] { counts.leasesExpired += 1 }
       try deliveries.unblock(row[0])
     }
-    try db.cachedStatement(
-      sql: "UPDATE delivery SET due = NULL WHERE consumer_id = ? AND due <= ?"
-    ).execute(arguments: [consumer.id, clock.wallNow])
+    try db.run(
+      "UPDATE delivery SET due = NULL WHERE consumer_id = ? AND due <= ?", consumer.id,
+      clock.wallNow)
   }
-
-  /// `IS NOT NULL` fails here: SQLite 3.40 takes it as true for every column in a RETURNING clause.
-  static let endHolds = """
-    UPDATE delivery SET held_boot = NULL, held_until = NULL
-    WHERE consumer_id = ? AND held_until IS NOT NULL AND (held_boot, held_until) <= (?, ?)
-    RETURNING ordering_key, typeof(lease) <> 'null'
-    """
 
   /// Makes dead letters of deliveries whose last allowed lease ended without an answer.
   private mutating func moveExhaustedToDeadLetters() throws {
@@ -97,7 +80,6 @@ struct Receiver {
         """)
     let timetokens = try Int64.fetchAll(
       select, arguments: [consumer.id, clock.bootNumber, clock.now, maximumAttempts])
-    let deliveries = DeliveryTable(consumer, db)
     for timetoken in timetokens {
       try deliveries.moveToDeadLetters(
         Timetoken(unchecked: timetoken), reason: DeliveryFailure.leaseEnded, at: clock.wallNow)
@@ -107,7 +89,7 @@ struct Receiver {
   }
 
   private mutating func takeReady(_ priority: Priority) throws {
-    let select = try db.cachedStatement(sql: Self.selectReady)
+    let select = try db.cachedStatement(sql: EngineDatabase.selectReady)
     var last: Int64 = 0
     while !isFull {
       let rows = try Row.fetchAll(
@@ -139,17 +121,7 @@ struct Receiver {
     case refused
   }
 
-  static let selectReady = """
-    SELECT timetoken, attempt_count, lease IS NOT NULL, delivery.ordering_key, failures, expires,
-      headers, payload
-    FROM delivery INDEXED BY delivery_ready JOIN message USING (timetoken)
-    WHERE consumer_id = ? AND delivery.priority = ? AND held_until IS NULL AND delivery.due IS NULL
-      AND is_blocked = 0 AND timetoken > ?
-    ORDER BY timetoken LIMIT ?
-    """
-
   private mutating func take(_ ready: ReadyDelivery, _ priority: Priority) throws -> Outcome {
-    let deliveries = DeliveryTable(consumer, db)
     // This check comes first: a lease that has ended counts until its message's turn, expired or
     // not.
     if let key = ready.orderingKey, try deliveries.mustWait(ready.timetoken, for: key) {
@@ -158,33 +130,38 @@ struct Receiver {
       return .passed
     }
     if let expires = ready.expires, expires <= clock.wallNow {
-      try deliveries.delete(ready.timetoken, orderingKey: ready.orderingKey)
+      try deliveries.delete(ready.timetoken)
       try drop(ready.timetoken)
       return .dropped
     }
     guard hasRoom(for: ready.payload.count) else { return .refused }
     let token = newToken(ready.timetoken)
-    let failures =
-      ready.endedLease
-      ? DeliveryFailure(
+    var failures = ready.failures
+    if ready.endedLease {
+      failures = DeliveryFailure(
         attempt: ready.attemptCount, ticks: clock.wallNow, reason: DeliveryFailure.leaseEnded
-      ).appended(to: ready.failures) : ready.failures
+      ).appended(to: failures)
+    }
+    let attempt = ready.attemptCount + 1
     try deliveries.lease(
-      ready.timetoken, attempt: ready.attemptCount + 1, secret: token.secret, clock,
-      failures: failures)
+      ready.timetoken, attempt: attempt, secret: token.secret, clock, failures: failures)
     append(
-      token, payload: ready.payload, headers: ready.headers, priority: priority,
-      orderingKey: ready.orderingKey, expires: ready.expires, attempt: ready.attemptCount + 1)
+      Delivery(
+        token: token, channel: consumer.channel, payload: ready.payload, headers: ready.headers,
+        priority: priority, orderingKey: ready.orderingKey, expirationTicks: ready.expires,
+        attempt: attempt))
     return .taken
   }
 
   private mutating func takeNew(_ priority: Priority) throws {
     if isFull || passedCount >= Self.passedAtOnce { return }
-    let start = try position(priority)
+    let start =
+      try db.number(
+        "SELECT timetoken FROM position WHERE consumer_id = ? AND priority = ?", consumer.id,
+        priority.rawValue) ?? 0
     var position = start
-    let deliveries = DeliveryTable(consumer, db)
     var expired: [Timetoken] = []
-    let select = try db.cachedStatement(sql: Self.selectNew(priority))
+    let select = try db.cachedStatement(sql: EngineDatabase.selectNew(priority))
     let rows = try Row.fetchCursor(select, arguments: [consumer.channelID, position])
     while passedCount < Self.passedAtOnce, let row = try rows.next() {
       let message = try NewMessage(row)
@@ -194,76 +171,53 @@ struct Receiver {
         expired.append(message.timetoken)
         passedCount += 1
       } else if let due = message.due, due > clock.wallNow {
-        try deliveries.insertDelayed(message, until: due)
+        try deliveries.insert(message, due: due, clock)
         passedCount += 1
       } else if let key = message.orderingKey,
         try deliveries.mustWait(message.timetoken, for: key)
       {
-        try deliveries.insertBlocked(message)
+        try deliveries.insert(message, isBlocked: true, clock)
         passedCount += 1
       } else {
         let payload = try row.bytes(at: NewMessage.payloadColumn)
         guard hasRoom(for: payload.count) else { break }
         let token = newToken(message.timetoken)
-        try deliveries.insertLeased(message, secret: token.secret, clock)
+        try deliveries.insert(message, secret: token.secret, clock)
         append(
-          token, payload: payload,
-          headers: try HeaderCoding.decode(row[NewMessage.headersColumn]),
-          priority: priority, orderingKey: message.orderingKey, expires: message.expires,
-          attempt: 1)
+          Delivery(
+            token: token, channel: consumer.channel, payload: payload,
+            headers: try HeaderCoding.decode(row[NewMessage.headersColumn]), priority: priority,
+            orderingKey: message.orderingKey, expirationTicks: message.expires, attempt: 1))
       }
       position = message.timetoken.rawValue
       if isFull { break }
     }
-    if position != start { try move(to: position, priority) }
+    if position != start {
+      try db.run(
+        "INSERT OR REPLACE INTO position VALUES (?, ?, ?)", consumer.id, priority.rawValue, position
+      )
+    }
     for timetoken in expired { try drop(timetoken) }
-  }
-
-  /// Uses the index of the channel, or the index of the other priorities.
-  static func selectNew(_ priority: Priority) -> String {
-    """
-    SELECT timetoken, priority, due, expires, ordering_key, headers, payload FROM message
-    WHERE channel_id = ? AND timetoken > ?
-      \(priority == .normal ? "" : "AND priority = \(priority.rawValue) AND priority <> 4")
-    ORDER BY timetoken
-    """
-  }
-
-  private func position(_ priority: Priority) throws -> Int64 {
-    let select = try db.cachedStatement(
-      sql: "SELECT timetoken FROM position WHERE consumer_id = ? AND priority = ?")
-    return try Int64.fetchOne(select, arguments: [consumer.id, priority.rawValue]) ?? 0
-  }
-
-  private func move(to timetoken: Int64, _ priority: Priority) throws {
-    try EngineStatement(db, "INSERT OR REPLACE INTO position VALUES (?, ?, ?)")
-      .execute(consumer.id, priority.rawValue, timetoken)
   }
 
   /// Whether one more message can be taken; if not, the receive is full.
   private mutating func hasRoom(for payloadByteCount: Int) -> Bool {
     isFull =
       reception.deliveries.count == maximumCount
-      || !reception.deliveries.isEmpty && byteCount + payloadByteCount > maximumByteCount
+      || !reception.deliveries.isEmpty
+        && byteCount + payloadByteCount > tables.configuration.maximumReceiveByteCount
     return !isFull
   }
 
   private func newToken(_ timetoken: Timetoken) -> LeaseToken {
     LeaseToken(
       consumerID: consumer.id, timetoken: timetoken,
-      secret: random.bytes(count: LeaseToken.secretByteCount))
+      secret: tables.random.bytes(count: LeaseToken.secretByteCount))
   }
 
-  private mutating func append(
-    _ token: LeaseToken, payload: [UInt8], headers: [String: String], priority: Priority,
-    orderingKey: String?, expires: Int64?, attempt: Int
-  ) {
-    byteCount += payload.count
-    reception.deliveries.append(
-      Delivery(
-        token: token, timetoken: token.timetoken, channel: consumer.channel, payload: payload,
-        headers: headers, priority: priority, orderingKey: orderingKey, expirationTicks: expires,
-        attempt: attempt))
+  private mutating func append(_ delivery: Delivery) {
+    byteCount += delivery.payload.count
+    reception.deliveries.append(delivery)
     isFull = reception.deliveries.count == maximumCount
   }
 
@@ -274,7 +228,7 @@ struct Receiver {
   }
 }
 
-/// A row of ``Receiver/selectReady``.
+/// A row of ``EngineDatabase/selectReady``.
 struct ReadyDelivery {
   /// No engine counts so far; what a row says beyond it is taken for this.
   static let maximumAttemptCount = 999_999_999
@@ -301,7 +255,7 @@ struct ReadyDelivery {
   }
 }
 
-/// A row of ``Receiver/selectNew(_:)``, without the columns that only a delivery reads.
+/// A row of ``EngineDatabase/selectNew(_:)``, without the columns that only a delivery reads.
 struct NewMessage {
   static let headersColumn = 5
   static let payloadColumn = 6
@@ -318,12 +272,5 @@ struct NewMessage {
     due = row[2]
     expires = row[3]
     orderingKey = row[4]
-  }
-}
-
-extension Row {
-  /// A column's bytes, copied once.
-  func bytes(at index: Int) throws -> [UInt8] {
-    try withUnsafeData(atIndex: index) { [UInt8]($0 ?? Data()) }
   }
 }

@@ -25,15 +25,15 @@ struct StatisticsReader {
     let channels = try Row.fetchAll(
       db, sql: Self.selectChannels, arguments: ["name": only?.name]
     ).map { row in
-      let channel = ChannelRow(row)
-      let hasOtherPriorities = try self.hasOtherPriorities(channel)
+      let channel = try ChannelRow(row, db)
       return EngineStatistics.ChannelStatistics(
         channel: Channel(stored: row["name"]), messageCount: channel.messageCount,
         byteCount: row["byte_count"], oldest: channel.oldest.map(Timetoken.init(unchecked:)),
         oldestAge: age(of: channel.oldest),
         consumers: try consumers[channel.id, default: []].map { row in
           try ConsumerReader(
-            self, channel, id: row[1], hasOtherPriorities: hasOtherPriorities
+            reader: self, channel: channel, id: row[1],
+            positions: EngineDatabase.positions(of: row[1], db)
           ).read(Consumer(stored: row[2]), maximumAttempts: row[3])
         })
     }
@@ -46,13 +46,6 @@ struct StatisticsReader {
     FROM channel WHERE :name IS NULL OR name = :name ORDER BY name
     """
 
-  private func hasOtherPriorities(_ channel: ChannelRow) throws -> Bool {
-    if channel.messageCount == 0 { return false }
-    let select = try db.cachedStatement(
-      sql: "SELECT EXISTS (SELECT 1 FROM message WHERE channel_id = ? AND priority <> 4)")
-    return try Bool.fetchOne(select, arguments: [channel.id]) ?? false
-  }
-
   /// How long ago a message was published, by the wall clock; zero if the clock has gone back
   /// since.
   fileprivate func age(of timetoken: Int64?) -> Duration? {
@@ -64,41 +57,34 @@ private struct ChannelRow {
   let id: Int64
   let messageCount: Int
   let oldest: Int64?
+  let priorities: [Priority]
 
-  init(_ row: Row) {
+  init(_ row: Row, _ db: Database) throws {
     id = row["id"]
     messageCount = row["message_count"]
     oldest = row["oldest"]
+    priorities = try EngineDatabase.priorities(of: id, db)
   }
 }
 
 /// Counts the messages of one consumer.
 private struct ConsumerReader {
-  private let reader: StatisticsReader
-  private let channel: ChannelRow
-  private let id: Int64
-  private let positions: [Int: Int64]
-  private let hasOtherPriorities: Bool
+  let reader: StatisticsReader
+  let channel: ChannelRow
+  let id: Int64
+  /// Its positions, by priority.
+  let positions: [Int: Int64]
 
   private var db: Database { reader.db }
   private var normal: Int64 { positions[Priority.normal.rawValue] ?? 0 }
 
-  init(
-    _ reader: StatisticsReader, _ channel: ChannelRow, id: Int64, hasOtherPriorities: Bool
-  ) throws {
-    self.reader = reader
-    self.channel = channel
-    self.id = id
-    self.hasOtherPriorities = hasOtherPriorities
-    let select = try reader.db.cachedStatement(
-      sql: "SELECT priority, timetoken FROM position WHERE consumer_id = ?")
-    let rows = try Row.fetchAll(select, arguments: [id])
-    positions = Dictionary(rows.map { ($0[0], $0[1]) }, uniquingKeysWith: { $1 })
-  }
-
   func read(
     _ consumer: Consumer, maximumAttempts: Int?
   ) throws -> EngineStatistics.ConsumerStatistics {
+    let arguments: StatementArguments = [
+      "consumer": id, "channel": channel.id, "boot": reader.bootNumber, "now": reader.bootNow,
+      "wall": reader.wallNow,
+    ]
     guard channel.messageCount > 0,
       let row = try Row.fetchOne(
         db.cachedStatement(sql: Self.countDeliveries), arguments: arguments)
@@ -116,13 +102,6 @@ private struct ConsumerReader {
       leasedCount: row["leased"], delayedCount: aheadDelayed + behindDelayed,
       blockedCount: row["blocked"], deadLetterCount: row["dead"],
       oldest: oldest.map(Timetoken.init(unchecked:)), oldestAge: reader.age(of: oldest))
-  }
-
-  private var arguments: StatementArguments {
-    [
-      "consumer": id, "channel": channel.id, "boot": reader.bootNumber, "now": reader.bootNow,
-      "wall": reader.wallNow,
-    ]
   }
 
   private static let countDeliveries = """
@@ -152,21 +131,18 @@ private struct ConsumerReader {
 
   private func countAhead() throws -> Int {
     var count = try countBeyondNormal()
-    if !hasOtherPriorities { return count }
-    for priority in Priority.descending where priority != .normal {
-      let select = try db.cachedStatement(sql: Self.countOthers)
+    for priority in channel.priorities where priority != .normal {
       for (start, sign) in [(normal, -1), (positions[priority.rawValue] ?? 0, 1)] {
-        let arguments: StatementArguments = [channel.id, priority.rawValue, start]
-        count += sign * (try Int.fetchOne(select, arguments: arguments) ?? 0)
+        let others = try db.number(
+          """
+          SELECT count(*) FROM message
+          WHERE channel_id = ? AND priority = ? AND priority <> 4 AND timetoken > ?
+          """, channel.id, priority.rawValue, start)
+        count += sign * Int(others ?? 0)
       }
     }
     return count
   }
-
-  private static let countOthers = """
-    SELECT count(*) FROM message
-    WHERE channel_id = ? AND priority = ? AND priority <> 4 AND timetoken > ?
-    """
 
   /// Counts messages of any priority after the position of the normal priority.
   ///
@@ -184,29 +160,22 @@ private struct ConsumerReader {
   }
 
   private func count(_ condition: String, atMost most: Int) throws -> Int {
-    let select = try db.cachedStatement(
-      sql: """
-        SELECT count(*) FROM
-          (SELECT 1 FROM message WHERE channel_id = ? AND \(condition) LIMIT ?)
-        """)
-    return try Int.fetchOne(select, arguments: [channel.id, normal, most]) ?? 0
+    let count = try db.number(
+      "SELECT count(*) FROM (SELECT 1 FROM message WHERE channel_id = ? AND \(condition) LIMIT ?)",
+      channel.id, normal, most)
+    return Int(count ?? 0)
   }
 
   /// The oldest message after the positions that is not delayed.
   private func firstAhead() throws -> Int64? {
-    let priorities = hasOtherPriorities ? Priority.descending : [.normal]
-    return try priorities.compactMap { priority in
-      let isNormal = priority == .normal
-      let select = try db.cachedStatement(
-        sql: """
-          SELECT timetoken FROM message
-          WHERE channel_id = ? AND priority = ? AND timetoken > ? AND (due IS NULL OR due <= ?)
-            \(isNormal ? "" : "AND priority <> 4")
-          ORDER BY timetoken LIMIT 1
-          """)
-      let start = positions[priority.rawValue] ?? 0
-      let arguments: StatementArguments = [channel.id, priority.rawValue, start, reader.wallNow]
-      return try Int64.fetchOne(select, arguments: arguments)
+    try channel.priorities.compactMap { priority in
+      try db.number(
+        """
+        SELECT timetoken FROM message
+        WHERE channel_id = ? AND priority = ? AND timetoken > ? AND (due IS NULL OR due <= ?)
+          \(priority == .normal ? "" : "AND priority <> 4")
+        ORDER BY timetoken LIMIT 1
+        """, channel.id, priority.rawValue, positions[priority.rawValue] ?? 0, reader.wallNow)
     }.min()
   }
 }

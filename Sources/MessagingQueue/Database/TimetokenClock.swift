@@ -14,10 +14,8 @@ struct TimetokenClock {
 
   /// Reads the high-water mark: the greatest timetoken that the database has ever assigned.
   init(_ db: Database, now: UnixTime) throws {
-    let select = try EngineStatement(db, "SELECT timetoken_high_water FROM engine")
-    guard let highWater = try select.number() else { throw EngineError.engineRowMissing }
-    start = highWater
-    self.highWater = highWater
+    start = try EngineDatabase.highWater(db)
+    highWater = start
     self.now = now.nanoseconds / 100
   }
 
@@ -47,7 +45,7 @@ struct TimetokenClock {
 
   /// Persists the high-water mark; call it in the same transaction.
   func store(_ db: Database) throws {
-    try EngineStatement(db, "UPDATE engine SET timetoken_high_water = ?").execute(highWater)
+    try db.run("UPDATE engine SET timetoken_high_water = ?", highWater)
   }
 }
 

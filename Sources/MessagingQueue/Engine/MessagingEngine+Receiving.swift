@@ -113,6 +113,10 @@ extension MessagingEngine {
   ) async throws(EngineError) {
     if tokens.isEmpty { return try requireRunning() }
     let unknown = try await commit(during: operation, write)
-    try EngineDatabase.require(unknown, of: tokens, during: operation)
+    if unknown.isEmpty { return }
+    throw EngineError(
+      .unknownLease,
+      "\(operation): \(unknown.count) of \(tokens.count) deliveries were no longer leased to you",
+      hint: "take a longer lease, or settle earlier", unknownLeases: unknown)
   }
 }

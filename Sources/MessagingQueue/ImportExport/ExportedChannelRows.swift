@@ -38,17 +38,10 @@ struct ExportedChannelRows {
       let exported = ExportedConsumer(
         channel: channel, consumer: Consumer(stored: row[2]), maximumAttempts: row[3])
       channels[row[1]]?.consumers.append(
-        ConsumerRows(id: row[0], exported: exported, positions: try positions(row[0], db)))
+        ConsumerRows(
+          id: row[0], exported: exported, positions: try EngineDatabase.positions(of: row[0], db)))
     }
     return channels
-  }
-
-  private static func positions(_ consumerID: Int64, _ db: Database) throws -> [Int: Int64] {
-    let select = try db.cachedStatement(
-      sql: "SELECT priority, timetoken FROM position WHERE consumer_id = ?")
-    return try Dictionary(
-      Row.fetchAll(select, arguments: [consumerID]).map { ($0[0], $0[1]) },
-      uniquingKeysWith: { $1 })
   }
 }
 

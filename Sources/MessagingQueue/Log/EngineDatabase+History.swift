@@ -80,8 +80,8 @@ extension EngineDatabase {
 
   /// The greatest timetoken that was ever assigned.
   static func highWater(_ db: Database) throws -> Int64 {
-    let statement = try db.cachedStatement(sql: "SELECT timetoken_high_water FROM engine")
-    guard let highWater = try Int64.fetchOne(statement) else { throw EngineError.engineRowMissing }
+    let highWater = try db.number("SELECT timetoken_high_water FROM engine")
+    guard let highWater else { throw EngineError.engineRowMissing }
     return highWater
   }
 

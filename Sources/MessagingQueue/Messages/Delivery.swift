@@ -5,9 +5,6 @@ public struct Delivery: Sendable, Hashable {
   /// The token that settles this delivery.
   public let token: LeaseToken
 
-  /// The message's place in the log.
-  public let timetoken: Timetoken
-
   /// The channel of the message.
   public let channel: Channel
 
@@ -28,6 +25,9 @@ public struct Delivery: Sendable, Hashable {
 
   /// How often the message has been delivered, this time included: 1 for the first.
   public let attempt: Int
+
+  /// The message's place in the log.
+  public var timetoken: Timetoken { token.timetoken }
 
   /// When receivers stop getting the message, by the wall clock; nil for never.
   public var expirationDate: Date? { expirationTicks.map(WallTime.date) }

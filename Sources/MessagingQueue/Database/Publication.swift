@@ -1,0 +1,108 @@
+internal import FileLayer
+internal import GRDB
+
+/// The additions of one transaction to the log: a row for each message, and each channel's sums once.
+///
+/// The operations of a transaction share one publication, as they share its commit.
+struct Publication {
+  /// Each new deduplication id removes a few expired ones, so that no publish waits for many.
+  private static let forgottenAtOnce = 16
+
+  /// The messages and bytes that a channel gains.
+  private struct Gain {
+    let channelID: Int64
+    var messageCount = 0
+    var byteCount = 0
+  }
+
+  private let db: Database
+  private let notifier: ChangeNotifier
+  private let now: Int64
+  private let window: Duration
+  private var clock: TimetokenClock
+  private let insert: EngineStatement
+  private var gains: [Channel: Gain] = [:]
+  private var timetokens: [Timetoken] = []
+
+  var storedCount: Int { timetokens.count }
+
+  init(_ tables: EngineDatabase, _ db: Database) throws {
+    self.db = db
+    notifier = tables.notifier
+    let time = tables.time.now
+    now = WallTime.ticks(of: time)
+    window = tables.configuration.deduplicationWindow
+    clock = try TimetokenClock(db, now: time)
+    insert = try EngineStatement.messages(db)
+  }
+
+  /// Whether storing a message takes one statement, which SQLite undoes by itself if it fails.
+  func takesOneStatement(_ message: Message) -> Bool {
+    message.deduplicationID == nil && gains[message.channel] != nil
+  }
+
+  /// Stores a message; counts nothing if it throws.
+  mutating func store(_ message: Message) throws -> Timetoken {
+    var gain =
+      try gains[message.channel]
+      ?? Gain(channelID: EngineDatabase.makeChannelID(message.channel, db))
+    if let id = message.deduplicationID,
+      let first = try db.number(
+        "SELECT timetoken FROM deduplication WHERE channel_id = ? AND id = ? AND until > ?",
+        gain.channelID, id, now)
+    {
+      return Timetoken(unchecked: first)
+    }
+    let timetoken = try clock.next()
+    try insert.execute(
+      timetoken.rawValue, gain.channelID, message.priority.rawValue, due(message),
+      message.expirationTicks ?? message.timeToLive.map { now + WallTime.ticks(of: $0) },
+      message.orderingKey, HeaderCoding.encode(message.headers), message.payload)
+    if let id = message.deduplicationID {
+      try remember(id, of: timetoken, channelID: gain.channelID)
+    }
+    gain.messageCount += 1
+    gain.byteCount += message.byteCount
+    gains[message.channel] = gain
+    timetokens.append(timetoken)
+    return timetoken
+  }
+
+  /// Writes the sums and has the notifier wake receivers after the commit; call it in the same
+  /// transaction.
+  func finish() throws {
+    if timetokens.isEmpty { return }
+    notifier.announce(timetokens, after: clock.start, in: Set(gains.keys))
+    try clock.store(db)
+    for gain in gains.values where gain.messageCount > 0 {
+      try db.run(
+        """
+        UPDATE channel SET message_count = message_count + ?1,
+          published_count = published_count + ?1, byte_count = byte_count + ?2
+        WHERE id = ?3
+        """, gain.messageCount, gain.byteCount, gain.channelID)
+    }
+  }
+
+  /// Has later publications with this id find the message, as long as the window lasts.
+  private func remember(_ id: String, of timetoken: Timetoken, channelID: Int64) throws {
+    try db.run(
+      """
+      DELETE FROM deduplication WHERE (channel_id, id) IN
+        (SELECT channel_id, id FROM deduplication WHERE until <= ? ORDER BY until LIMIT ?)
+      """, now, Self.forgottenAtOnce)
+    try db.run(
+      "INSERT OR REPLACE INTO deduplication VALUES (?, ?, ?, ?)", channelID, id, timetoken.rawValue,
+      now + WallTime.ticks(of: window))
+  }
+
+  /// When the message is due; nil for now or the past.
+  private func due(_ message: Message) -> Int64? {
+    let due =
+      switch message.availability.moment {
+      case .after(let delay): now + WallTime.ticks(of: delay)
+      case .at, .atTicks: message.availability.ticks ?? now
+      }
+    return due > now ? due : nil
+  }
+}
