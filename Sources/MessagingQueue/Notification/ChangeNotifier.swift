@@ -45,22 +45,18 @@ package final class ChangeNotifier: Sendable {
   let device: (any NotificationTransport)?
   let intervals: Intervals
   let probe: @Sendable () -> DatabaseProbe?
-  private let sleep: @Sendable (Duration) async throws -> Void
   package let localPublications = LocalPublications()
 
   /// - Parameters:
   ///   - device: nil for a notifier of this process only.
   ///   - probe: reads the database, on a thread that can block; nil if that failed.
-  ///   - sleep: ends the waits that have a limit.
   package init(
     device: (any NotificationTransport)? = nil, intervals: Intervals = Intervals(),
-    probe: @escaping @Sendable () -> DatabaseProbe? = { nil },
-    sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    probe: @escaping @Sendable () -> DatabaseProbe? = { nil }
   ) {
     self.device = device
     self.intervals = intervals
     self.probe = probe
-    self.sleep = sleep
   }
 
   deinit {
@@ -143,9 +139,8 @@ package final class ChangeNotifier: Sendable {
   }
 
   private func setTimer(_ limit: Duration, for id: UInt64) {
-    let sleep = self.sleep
     let timer = Task { [weak self] in
-      do { try await sleep(limit) } catch { return }
+      do { try await Task.sleep(for: limit) } catch { return }
       self?.end(id, .timedOut)
     }
     let isKept = state.withLock { state in
@@ -180,60 +175,6 @@ extension ChangeNotifier.Waiter {
   func end(_ wake: WaitResult) {
     timer?.cancel()
     continuation.resume(returning: wake)
-  }
-}
-
-extension ChangeNotifier {
-  /// The changes that an open transaction announces when it commits.
-  struct Announcement: Sendable {
-    var channels: Set<Channel> = []
-    var publications: [LocalPublications.PublishedRange] = []
-  }
-
-  /// Has the notifier wake waiters when the transaction commits, but not if it is rolled back:
-  /// ``PublicationObserver`` sees both.
-  ///
-  /// Call it inside the transaction. A rollback to a savepoint does not undo it; waiters then wake
-  /// and find nothing.
-  ///
-  /// - Parameters:
-  ///   - timetokens: of the messages that were just stored.
-  ///   - previous: the greatest timetoken that was assigned before them.
-  ///   - channels: the channels of these messages.
-  func announce(_ timetokens: [Timetoken], after previous: Int64, in channels: Set<Channel>) {
-    guard let first = timetokens.first, let last = timetokens.last else { return }
-    let publication = LocalPublications.PublishedRange(
-      previous: previous, first: first.rawValue, last: last.rawValue)
-    localPublications.note(publication)
-    announced.withLock { announced in
-      announced.channels.formUnion(channels)
-      announced.publications.append(publication)
-    }
-  }
-
-  /// Announces messages that were published before and can be received again.
-  func announceReturn(to channel: Channel) {
-    announced.withLock { _ = $0.channels.insert(channel) }
-  }
-
-  /// Notifies waiters of what was announced, after its commit.
-  func notifyAnnounced() {
-    let announcement = takeAnnounced()
-    if announcement.channels.isEmpty { return }
-    if !announcement.publications.isEmpty { localPublications.settle() }
-    notify(in: announcement.channels)
-  }
-
-  /// Drops what was announced, after its rollback.
-  func rollBackAnnounced() {
-    for publication in takeAnnounced().publications { localPublications.rollBack(publication) }
-  }
-
-  private func takeAnnounced() -> Announcement {
-    announced.withLock { announced in
-      defer { announced = Announcement() }
-      return announced
-    }
   }
 }
 

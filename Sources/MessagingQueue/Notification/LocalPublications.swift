@@ -1,4 +1,3 @@
-internal import GRDB
 internal import Synchronization
 
 /// The timetokens that were published through this engine, for subscribers that ignore them.
@@ -20,59 +19,48 @@ package final class LocalPublications: Sendable {
     }
   }
 
-  private struct State {
-    var nextID: UInt64 = 0
-    var lists: [UInt64: [PublishedRange]] = [:]
-  }
-
-  private let state = Mutex(State())
+  private let lists = Mutex<[ObjectIdentifier: [PublishedRange]]>([:])
 
   package init() {}
 
-  /// Begins a list, and returns its number.
-  package func begin() -> UInt64 {
-    state.withLock { state in
-      state.nextID += 1
-      state.lists[state.nextID] = []
-      return state.nextID
-    }
+  fileprivate func begin(_ list: LocalPublicationList) {
+    lists.withLock { $0[ObjectIdentifier(list)] = [] }
   }
 
-  /// Drops a list.
-  func end(_ id: UInt64) {
-    state.withLock { $0.lists[id] = nil }
+  fileprivate func end(_ list: LocalPublicationList) {
+    lists.withLock { $0[ObjectIdentifier(list)] = nil }
   }
 
   /// Notes a publication; call it before the commit, so that no reader sees the messages without
   /// this note.
   package func note(_ publication: PublishedRange) {
-    state.withLock { state in
-      for id in state.lists.keys { state.lists[id]?.add(publication) }
-    }
+    changeLists { $0.add(publication) }
   }
 
   /// Removes a publication that was rolled back: its timetokens can be assigned again.
   package func rollBack(_ publication: PublishedRange) {
-    state.withLock { state in
-      for id in state.lists.keys {
-        guard let index = state.lists[id]?.lastIndex(of: publication) else { continue }
-        state.lists[id]?.remove(at: index)
-      }
+    changeLists { list in
+      if let index = list.lastIndex(of: publication) { list.remove(at: index) }
     }
   }
 
   /// Joins neighbouring ranges, after a publication was committed.
   package func settle() {
-    state.withLock { state in
-      for id in state.lists.keys { state.lists[id]?.joinNeighbours() }
+    changeLists { $0.joinNeighbours() }
+  }
+
+  private func changeLists(_ change: (inout [PublishedRange]) -> Void) {
+    lists.withLock { lists in
+      for id in lists.keys { change(&lists[id, default: []]) }
     }
   }
 
-  /// The ranges of a list after a timetoken, in their order; all others are dropped.
-  package func ranges(_ id: UInt64, after timetoken: Int64) -> [ClosedRange<Int64>] {
-    state.withLock { state in
-      state.lists[id]?.removeAll { $0.last <= timetoken }
-      return (state.lists[id] ?? []).map { $0.first...$0.last }
+  fileprivate func ranges(
+    of list: LocalPublicationList, after timetoken: Int64
+  ) -> [ClosedRange<Int64>] {
+    lists.withLock { lists in
+      lists[ObjectIdentifier(list), default: []].removeAll { $0.last <= timetoken }
+      return lists[ObjectIdentifier(list), default: []].map { $0.first...$0.last }
     }
   }
 }
@@ -97,34 +85,19 @@ extension [LocalPublications.PublishedRange] {
 }
 
 /// The publications that one subscriber ignores; they are stored as long as this object exists.
-final class LocalPublicationList: Sendable {
+package final class LocalPublicationList: Sendable {
   private let changes: LocalPublications
-  private let id: UInt64
 
-  init(_ changes: LocalPublications) {
+  /// Begins with the next publication.
+  package init(_ changes: LocalPublications) {
     self.changes = changes
-    id = changes.begin()
+    changes.begin(self)
   }
 
-  deinit { changes.end(id) }
+  deinit { changes.end(self) }
 
-  func ranges(after timetoken: Int64) -> [ClosedRange<Int64>] {
-    changes.ranges(id, after: timetoken)
+  /// The ranges after a timetoken, in their order; all others are dropped.
+  package func ranges(after timetoken: Int64) -> [ClosedRange<Int64>] {
+    changes.ranges(of: self, after: timetoken)
   }
-}
-
-/// Tells the notifier how each transaction of the engine's connection ends, the caller's own
-/// included.
-///
-/// It observes no events of rows, so it does not slow writing down.
-final class PublicationObserver: TransactionObserver {
-  private weak let notifier: ChangeNotifier?
-
-  /// - Parameter notifier: held weakly, as it references the pool, which retains its observers.
-  init(_ notifier: ChangeNotifier) { self.notifier = notifier }
-
-  func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
-  func databaseDidChange(with event: DatabaseEvent) {}
-  func databaseDidCommit(_ db: Database) { notifier?.notifyAnnounced() }
-  func databaseDidRollback(_ db: Database) { notifier?.rollBackAnnounced() }
 }

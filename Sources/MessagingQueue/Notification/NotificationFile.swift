@@ -1,16 +1,16 @@
-internal import FileLayer
+package import FileLayer
 internal import Glibc
 package import SystemPackage
 
 /// Carries notifications of a ``ChangeNotifier`` to other processes, and theirs to it.
 package protocol NotificationTransport: Sendable {
   /// Wakes all listeners, in this process too.
-  func notify() throws(NotificationError)
+  func notify() throws(FileError)
 
   /// Begins to listen: the listener gets every notification after the return.
   ///
   /// - Throws: if the system refuses, for lack of descriptors, watches or permissions.
-  func listen() throws(NotificationError) -> any NotificationListener
+  func listen() throws(FileError) -> any NotificationListener
 }
 
 /// One listener on a ``NotificationTransport``, for one thread.
@@ -29,13 +29,6 @@ package enum NotificationEvent: Sendable, Hashable {
   case interrupted
   /// The transport is gone or was replaced: call `listen()` again.
   case lost
-}
-
-/// A system call that was refused.
-package struct NotificationError: Error, Sendable, CustomStringConvertible {
-  package let description: String
-
-  package init(_ description: String) { self.description = description }
 }
 
 /// Notifies through an empty file beside the database, which is opened for writing and closed.
@@ -57,42 +50,34 @@ package struct NotificationFile: NotificationTransport {
     self.path = FilePath(path.string + "-notify")
   }
 
-  package func notify() throws(NotificationError) {
+  package func notify() throws(FileError) {
     let descriptor = try open()
     // Closing the file raises the event.
     _ = close(descriptor.rawValue)
   }
 
-  package func listen() throws(NotificationError) -> any NotificationListener {
+  package func listen() throws(FileError) -> any NotificationListener {
     try notify()
     return try InotifyListener(path)
   }
 
-  private func open() throws(NotificationError) -> FileDescriptor {
+  private func open() throws(FileError) -> FileDescriptor {
     do throws(FileError) {
       return try OwnFile.open(path, .notification, for: .write)
-    } catch {
-      guard error.errno == .noSuchFileOrDirectory else {
-        throw NotificationError(error.description)
-      }
+    } catch  where error.errno == .noSuchFileOrDirectory {
+      return try create()
     }
+  }
+
+  private func create() throws(FileError) -> FileDescriptor {
     do throws(FileError) {
       let created = try OwnFile.create(path, permissions: .ownerReadWrite)
       // Only for a file that this call created: the file of another user must keep its owner.
       copyOwnerAndMode(to: created.rawValue)
       return created
-    } catch {
-      guard error.errno == .fileExists else { throw NotificationError(error.description) }
-    }
-    return try openExisting()
-  }
-
-  /// Opens the file that another process created since the first try.
-  private func openExisting() throws(NotificationError) -> FileDescriptor {
-    do throws(FileError) {
+    } catch  where error.errno == .fileExists {
+      // Another process created it since the first try.
       return try OwnFile.open(path, .notification, for: .write)
-    } catch {
-      throw NotificationError(error.description)
     }
   }
 

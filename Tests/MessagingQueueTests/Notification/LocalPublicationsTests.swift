@@ -3,9 +3,9 @@ import Testing
 
 @Suite struct LocalPublicationsTests {
   let changes = LocalPublications()
-  let list: UInt64
+  let list: LocalPublicationList
 
-  init() { list = changes.begin() }
+  init() { list = LocalPublicationList(changes) }
 
   private func note(_ previous: Int64, _ range: ClosedRange<Int64>) {
     changes.note(publication(previous, range))
@@ -28,14 +28,14 @@ import Testing
     changes.settle()
     note(15, 16...16)
     changes.settle()
-    #expect(changes.ranges(list, after: 0) == [1...12, 16...16])
+    #expect(list.ranges(after: 0) == [1...12, 16...16])
   }
 
   @Test func `ranges before the reader's place are dropped`() {
     note(0, 1...4)
     note(9, 10...12)
-    #expect(changes.ranges(list, after: 4) == [10...12])
-    #expect(changes.ranges(list, after: 0) == [10...12])
+    #expect(list.ranges(after: 4) == [10...12])
+    #expect(list.ranges(after: 0) == [10...12])
   }
 
   @Test func `a rolled-back publication is removed, as its timetokens can be assigned again`() {
@@ -43,11 +43,11 @@ import Testing
     changes.settle()
     note(4, 5...9)
     changes.rollBack(publication(4, 5...9))
-    #expect(changes.ranges(list, after: 0) == [1...4])
+    #expect(list.ranges(after: 0) == [1...4])
     // After a rollback to a savepoint, the next publication begins at the same place.
     note(4, 5...9)
     note(4, 5...6)
     changes.settle()
-    #expect(changes.ranges(list, after: 0) == [1...6])
+    #expect(list.ranges(after: 0) == [1...6])
   }
 }

@@ -1,3 +1,4 @@
+import FileLayer
 import Foundation
 import Glibc
 import MessagingQueue
@@ -55,14 +56,14 @@ import Testing
 
   @Test func `a link, a pipe or a missing directory in its place is refused`() throws {
     symlink("elsewhere", notifier.string)
-    #expect(throws: NotificationError.self) { try file.notify() }
+    #expect(throws: FileError.self) { try file.notify() }
     unlink(notifier.string)
     mkfifo(notifier.string, 0o600)
-    #expect(throws: NotificationError.self) { try file.notify() }
+    #expect(throws: FileError.self) { try file.notify() }
     let nowhere = NotificationFile(
       besideDatabase: folder("missing/messaging.db"))
-    #expect(throws: NotificationError.self) { try nowhere.notify() }
-    #expect(throws: NotificationError.self) { _ = try nowhere.listen() }
+    #expect(throws: FileError.self) { try nowhere.notify() }
+    #expect(throws: FileError.self) { _ = try nowhere.listen() }
   }
 
   @Test func `a notification reaches another engine's notifier immediately`() async throws {

@@ -1,5 +1,7 @@
+import FileLayer
 import MessagingQueue
 import Synchronization
+import SystemPackage
 
 /// A transport in memory, for any number of listeners; it can refuse on request.
 final class TestTransport: NotificationTransport {
@@ -23,19 +25,19 @@ final class TestTransport: NotificationTransport {
   /// How often listen() was called.
   var listenCount: Int { state.withLock { $0.listenCount } }
 
-  func notify() throws(NotificationError) {
-    if refuses { throw NotificationError("refused") }
+  func notify() throws(FileError) {
+    if refuses { throw FileError(.write, "/", .noSpace) }
     for listener in state.withLock({ $0.listeners }) { listener.post(.changed) }
   }
 
-  func listen() throws(NotificationError) -> any NotificationListener {
+  func listen() throws(FileError) -> any NotificationListener {
     let listener = TestListener()
     let refuses = state.withLock { state in
       state.listenCount += 1
       if !state.refuses { state.listeners.append(listener) }
       return state.refuses
     }
-    if refuses { throw NotificationError("refused") }
+    if refuses { throw FileError(.write, "/", .noSpace) }
     return listener
   }
 
