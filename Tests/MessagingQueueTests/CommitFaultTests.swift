@@ -45,7 +45,7 @@ import VaultCrypto
     result: ResultCode, told: EngineError.Code
   ) {
     let failure = TransactionFailure.committing(DatabaseError(resultCode: result))
-    #expect(EngineError(failure, during: "publishing").code == told)
+    #expect(EngineError(translating: failure, during: "publishing").code == told)
   }
 
   @Test func `a batch that a full disk refuses is absent from the log after a kill`() async throws {

@@ -26,10 +26,8 @@ package struct EngineAnchorStorage: AnchorStorage {
   package func add(
     _ id: [UInt8], keeping kept: DatabaseAnchor?, in db: Database
   ) throws -> Int64 {
-    do throws(TransactionFailure) {
-      return try db.inImmediateTransaction { try addInTransaction(id, keeping: kept, in: db) }
-    } catch {
-      throw EngineError(error, during: "recording the rollback anchor")
+    try translatingErrors(during: "recording the rollback anchor") {
+      try db.inImmediateTransaction { try addInTransaction(id, keeping: kept, in: db) }
     }
   }
 

@@ -110,7 +110,7 @@ package final class CommitQueue: Sendable {
 
   /// Fails the operations that no transaction has taken yet.
   func failWaiting(_ error: EngineError) {
-    for write in takeAll(through: .max) { write.fail(error) }
+    for write in state.withLock({ $0.waiting.removeAll(through: .max) }) { write.fail(error) }
   }
 
   private func enqueue(_ write: PendingWrite) {
@@ -156,13 +156,13 @@ package final class CommitQueue: Sendable {
   private func commitNext(_ db: Database) {
     guard let last = state.withLock({ $0.waiting.last?.number }) else { return }
     do throws(TransactionFailure) {
-      let lost = try commit(db) { self.takeNext() }
+      let lost = try commit(db) { state.withLock { $0.waiting.popFirst() } }
       // SQLite undid these operations through another's fault: each gets a transaction of its own.
       for write in lost { commitAlone(write, db) }
     } catch {
       // Later operations have not waited for the other process yet.
-      for write in takeAll(through: last) {
-        write.fail(EngineError(error, during: write.operation))
+      for write in state.withLock({ $0.waiting.removeAll(through: last) }) {
+        write.fail(EngineError(translating: error, during: write.operation))
       }
     }
   }
@@ -172,7 +172,7 @@ package final class CommitQueue: Sendable {
     do throws(TransactionFailure) {
       _ = try commit(db) { next.take() }
     } catch {
-      write.fail(EngineError(error, during: write.operation))
+      write.fail(EngineError(translating: error, during: write.operation))
     }
   }
 
@@ -197,7 +197,8 @@ package final class CommitQueue: Sendable {
       switch error {
       case .beginning: throw error
       case .working(is TransactionRolledBack): return group.done.map(\.write)
-      case .working, .committing: group.fail { EngineError(error, during: $0.operation) }
+      case .working, .committing:
+        group.fail { EngineError(translating: error, during: $0.operation) }
       }
       return []
     }
@@ -209,14 +210,6 @@ package final class CommitQueue: Sendable {
     }
     group.succeed()
     return []
-  }
-
-  private func takeNext() -> PendingWrite? {
-    state.withLock { $0.waiting.popFirst() }
-  }
-
-  private func takeAll(through last: UInt64) -> [PendingWrite] {
-    state.withLock { $0.waiting.removeAll(through: last) }
   }
 }
 

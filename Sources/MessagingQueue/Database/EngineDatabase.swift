@@ -45,13 +45,9 @@ package final class EngineDatabase: Sendable {
         if let commitCounter {
           db.add(transactionObserver: commitCounter, extent: .databaseLifetime)
         }
-        do throws(TransactionFailure) {
-          return try db.inImmediateTransaction {
-            try EngineSchema.migrate(db)
-            return try Self.enterBoot(bootID, db)
-          }
-        } catch {
-          throw EngineError(error, during: "starting on the message database")
+        return try db.inImmediateTransaction {
+          try EngineSchema.migrate(db)
+          return try Self.enterBoot(bootID, db)
         }
       }
     }

@@ -14,28 +14,6 @@ enum TransactionFailure: Error {
   case committing(any Error)
 }
 
-extension EngineError {
-  init(_ failure: TransactionFailure, during operation: String) {
-    switch failure {
-    case .beginning(let error), .working(let error):
-      self.init(translating: error, during: operation)
-    case .committing(let error):
-      if let error = error as? DatabaseError,
-        [.SQLITE_IOERR, .SQLITE_NOMEM].contains(error.resultCode)
-      {
-        self.init(
-          .outcomeUnknown,
-          "\(operation): the commit failed while it was written; whether it is on the disk is unknown",
-          hint:
-            "look at the system's log for errors of the disk, and retry with the deduplication id",
-          underlying: DatabaseError(resultCode: error.extendedResultCode))
-      } else {
-        self.init(translating: error, during: operation)
-      }
-    }
-  }
-}
-
 extension Database {
   /// Runs `body` with the write lock, which it takes first and always releases.
   ///

@@ -206,9 +206,18 @@ extension EngineError {
     case let error as EngineError:
       self = error
     case let error as DatabaseError:
+      self.init(error, during: operation)
+    case TransactionFailure.committing(let error as DatabaseError)
+    where [.SQLITE_IOERR, .SQLITE_NOMEM].contains(error.resultCode):
       self.init(
-        resultCode: error.resultCode, during: operation,
+        .outcomeUnknown,
+        "\(operation): the commit failed while it was written; whether it is on the disk is unknown",
+        hint:
+          "look at the system's log for errors of the disk, and retry with the deduplication id",
         underlying: DatabaseError(resultCode: error.extendedResultCode))
+    case TransactionFailure.beginning(let error), TransactionFailure.working(let error),
+      TransactionFailure.committing(let error):
+      self.init(translating: error, during: operation)
     default:
       self.init(
         .inputOutput, "\(operation) failed",
@@ -221,9 +230,10 @@ extension EngineError {
   /// `SQLITE_IOERR_DATA`: the sealed VFS returns it for a page that it cannot authenticate.
   private static let damagedPage: Int32 = 10 | 32 << 8
 
-  private init(resultCode: ResultCode, during operation: String, underlying: DatabaseError) {
-    let code = underlying.extendedResultCode.rawValue
-    switch resultCode {
+  private init(_ error: DatabaseError, during operation: String) {
+    let underlying = DatabaseError(resultCode: error.extendedResultCode)
+    let code = error.extendedResultCode.rawValue
+    switch error.resultCode {
     case .SQLITE_IOERR where code == Self.damagedPage:
       self.init(
         .damaged, "\(operation): a page of the message database is damaged",
