@@ -34,9 +34,9 @@ extension MessagingEngine {
     _ home: DataVaultHome, vault: Vault? = nil,
     configuration: EngineConfiguration = EngineConfiguration()
   ) async throws(EngineError) -> MessagingEngine {
-    let stateStore = EngineStateStore(logger: configuration.logger)
     let engine = try await startUnlessLocked(
-      home, vault: vault, configuration: configuration, stateStore: stateStore)
+      home, vault: vault, configuration: configuration,
+      stateStore: EngineStateStore(logger: configuration.logger))
     guard let engine else { throw EngineError(refusing: .vaultLocked, home) }
     return engine
   }
@@ -50,19 +50,17 @@ extension MessagingEngine {
     stateStore: EngineStateStore
   ) async throws(EngineError) -> MessagingEngine? {
     _ = stateStore.handle(.start)
-    let engine: MessagingEngine?
+    let engine: MessagingEngine
+    var wasUnlocked = false
     do throws(EngineError) {
-      let vault = try await startingVault(
-        home, given: vault, configuration: configuration)
-      engine = try await openUnlessLocked(
+      let vault = try await startingVault(home, given: vault, configuration: configuration)
+      wasUnlocked = true
+      engine = try await open(
         home, vault: vault, configuration: configuration, stateStore: stateStore)
     } catch {
       _ = stateStore.handle(.failed(error.code))
+      if wasUnlocked, error.code == .vaultLocked { return nil }
       throw error
-    }
-    guard let engine else {
-      _ = stateStore.handle(.failed(.vaultLocked))
-      return nil
     }
     if stateStore.handle(.opened) == .closeDown {
       try await engine.closeDown()
@@ -70,19 +68,6 @@ extension MessagingEngine {
       throw .notRunning(stateStore.refusal ?? .stopped)
     }
     return engine
-  }
-
-  private static func openUnlessLocked(
-    _ home: DataVaultHome, vault: Vault, configuration: EngineConfiguration,
-    stateStore: EngineStateStore
-  ) async throws(EngineError) -> MessagingEngine? {
-    do throws(EngineError) {
-      return try await open(
-        home, vault: vault, configuration: configuration, stateStore: stateStore)
-    } catch {
-      guard error.code == .vaultLocked else { throw error }
-      return nil
-    }
   }
 
   private static func open(
@@ -189,7 +174,9 @@ extension MessagingEngine {
     }
   }
 
-  private static func messagingVault(_ home: DataVaultHome, given: Vault?) async throws -> Vault {
+  private static func messagingVault(
+    _ home: DataVaultHome, given: Vault? = nil
+  ) async throws -> Vault {
     if let given { return given }
     return try await Vault.get(.messaging, in: home.store, parameters: home.vaultParameters)
   }
@@ -210,8 +197,7 @@ extension MessagingEngine {
       return try await Vault.create(
         .messaging, in: home.store, credentials: .standard, parameters: home.vaultParameters)
     } catch  where error.code == .alreadyExists {
-      let vault = try await Vault.get(
-        .messaging, in: home.store, parameters: home.vaultParameters)
+      let vault = try await messagingVault(home)
       try await vault.unlock(with: .standard)
       return vault
     }
@@ -226,10 +212,7 @@ extension MessagingEngine {
     _ home: DataVaultHome
   ) async throws -> StartDecision.StoredVault {
     guard try await Vault.exists(.messaging, in: home.store) else { return .absent }
-    let status = try await Vault.get(
-      .messaging, in: home.store, parameters: home.vaultParameters
-    ).status()
-    return status.isSecured ? .secured : .standard
+    return try await messagingVault(home).status().isSecured ? .secured : .standard
   }
 
   /// Whether a session exists; if the kernel refuses sessions, there is none.
