@@ -24,42 +24,23 @@ public struct LeaseToken: Sendable, Hashable, LosslessStringConvertible {
   public init?(_ description: String) {
     let parts = description.split(separator: "-", omittingEmptySubsequences: false)
     guard parts.count == 3, let timetoken = Timetoken(String(parts[0])),
-      let consumerID = Int64(parts[1]), consumerID > 0, String(consumerID) == parts[1],
+      let consumerID = Int64(parts[1]), consumerID > 0,
       parts[2].utf8.count == 2 * Self.secretByteCount
     else { return nil }
     let digits = Array(parts[2].utf8)
-    var secret: [UInt8] = []
-    for index in stride(from: 0, to: digits.count, by: 2) {
-      guard let high = Self.value(ofDigit: digits[index]),
-        let low = Self.value(ofDigit: digits[index + 1])
-      else { return nil }
-      secret.append(high << 4 | low)
+    let secret = stride(from: 0, to: digits.count, by: 2).compactMap { index in
+      UInt8(String(decoding: digits[index...index + 1], as: UTF8.self), radix: 16)
     }
     self.init(consumerID: consumerID, timetoken: timetoken, secret: secret)
+    // Upper case and signs, which the numbers above accept, are not the printed form.
+    guard description.utf8.elementsEqual(self.description.utf8) else { return nil }
   }
 
   /// The printed form: the timetoken, the consumer's number and 32 lowercase hexadecimal digits,
   /// joined by hyphens.
-  public var description: String {
-    var text = "\(timetoken)-\(consumerID)-"
-    for byte in secret {
-      text.append(Self.digits[Int(byte >> 4)])
-      text.append(Self.digits[Int(byte & 0x0F)])
-    }
-    return text
-  }
+  public var description: String { "\(timetoken)-\(consumerID)-\(secret.hexadecimal)" }
 
   func opens(_ storedSecret: [UInt8]) -> Bool {
     unsafe isEqualInConstantTime(secret.span.bytes, storedSecret.span.bytes)
-  }
-
-  private static let digits = Array("0123456789abcdef")
-
-  private static func value(ofDigit digit: UInt8) -> UInt8? {
-    switch digit {
-    case 0x30...0x39: digit - 0x30
-    case 0x61...0x66: digit - 0x61 + 10
-    default: nil
-    }
   }
 }
