@@ -16,19 +16,14 @@ final class AnchorRecorder: Sendable {
   private let interval: Duration
   private let logger: Logger
   private let record: @Sendable () async throws -> Void
-  private let sleep: @Sendable (Duration) async throws -> Void
 
   init(
     commitCount: Int, interval: Duration, logger: Logger,
-    sleep: @escaping @Sendable (Duration) async throws -> Void = {
-      try await Task.sleep(for: $0, clock: .continuous)
-    },
     record: @escaping @Sendable () async throws -> Void
   ) {
     state = Mutex(State(schedule: AnchorSchedule(limit: commitCount)))
     self.interval = interval
     self.logger = logger
-    self.sleep = sleep
     self.record = record
   }
 
@@ -61,8 +56,8 @@ final class AnchorRecorder: Sendable {
   }
 
   private func makeTimer() -> Task<Void, Never> {
-    Task.detached { [weak self, sleep, interval] in
-      do { try await sleep(interval) } catch { return }
+    Task.detached { [weak self, interval] in
+      do { try await Task.sleep(for: interval, clock: .continuous) } catch { return }
       await self?.timerDidFire()
     }
   }

@@ -106,16 +106,6 @@ struct LogQuery: Sendable {
   var cursor: Int64?
   var maximumCount: Int
   var maximumByteCount: Int
-
-  /// - Throws: `invalidArgument` if a limit is not positive.
-  func check() throws(EngineError) {
-    guard maximumCount > 0, maximumByteCount > 0 else {
-      throw EngineError(
-        .invalidArgument,
-        "the limits of a page are \(maximumCount) messages and \(maximumByteCount) bytes",
-        hint: "use at least 1 for each")
-    }
-  }
 }
 
 /// A page of the log.

@@ -30,10 +30,15 @@ extension MessagingEngine {
     of channels: Set<Channel>, in order: HistoryOrder = .oldestFirst,
     from cursor: Timetoken? = nil, maximumCount: Int = 100, maximumByteCount: Int = 1 << 20
   ) async throws(EngineError) -> [LogMessage] {
+    guard maximumCount > 0, maximumByteCount > 0 else {
+      throw EngineError(
+        .invalidArgument,
+        "the limits of a page are \(maximumCount) messages and \(maximumByteCount) bytes",
+        hint: "use at least 1 for each")
+    }
     let query = LogQuery(
       channels: channels, order: order, cursor: cursor?.rawValue, maximumCount: maximumCount,
       maximumByteCount: maximumByteCount)
-    try query.check()
     return try await reader.read(during: "reading the log") { db in
       try EngineDatabase.page(query, db).messages
     }
