@@ -15,10 +15,9 @@ struct Publication {
     var byteCount = 0
   }
 
+  private let tables: EngineDatabase
   private let db: Database
-  private let notifier: ChangeNotifier
   private let now: Int64
-  private let window: Duration
   private var clock: TimetokenClock
   private let insert: EngineStatement
   private var gains: [Channel: Gain] = [:]
@@ -27,11 +26,10 @@ struct Publication {
   var storedCount: Int { timetokens.count }
 
   init(_ tables: EngineDatabase, _ db: Database) throws {
+    self.tables = tables
     self.db = db
-    notifier = tables.notifier
     let time = tables.time.now
     now = WallTime.ticks(of: time)
-    window = tables.configuration.deduplicationWindow
     clock = try TimetokenClock(db, now: time)
     insert = try EngineStatement.messages(db)
   }
@@ -72,7 +70,7 @@ struct Publication {
   /// transaction.
   func finish() throws {
     if timetokens.isEmpty { return }
-    notifier.announce(timetokens, after: clock.start, in: Set(gains.keys))
+    tables.notifier.announce(timetokens, after: clock.start, in: Set(gains.keys))
     try clock.store(db)
     for gain in gains.values where gain.messageCount > 0 {
       try db.run(
@@ -93,7 +91,7 @@ struct Publication {
       """, now, Self.forgottenAtOnce)
     try db.run(
       "INSERT OR REPLACE INTO deduplication VALUES (?, ?, ?, ?)", channelID, id, timetoken.rawValue,
-      now + WallTime.ticks(of: window))
+      now + WallTime.ticks(of: tables.configuration.deduplicationWindow))
   }
 
   /// When the message is due; nil for now or the past.
@@ -101,7 +99,7 @@ struct Publication {
     let due =
       switch message.availability.moment {
       case .after(let delay): now + WallTime.ticks(of: delay)
-      case .at, .atTicks: message.availability.ticks ?? now
+      case .at(let ticks): ticks
       }
     return due > now ? due : nil
   }

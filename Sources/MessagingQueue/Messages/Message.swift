@@ -60,20 +60,14 @@ public struct Message: Sendable, Hashable {
   public struct Availability: Sendable, Hashable {
     enum Moment: Hashable {
       case after(Duration)
-      case at(Date)
-      case atTicks(Int64)
+      /// Units of 100 ns since 1970.
+      case at(Int64)
     }
 
     let moment: Moment
 
     /// The date in units of 100 ns since 1970; nil for a delay.
-    var ticks: Int64? {
-      switch moment {
-      case .after: nil
-      case .at(let date): WallTime.ticks(of: date)
-      case .atTicks(let ticks): ticks
-      }
-    }
+    var ticks: Int64? { if case .at(let ticks) = moment { ticks } else { nil } }
 
     /// As soon as the message is published.
     public static let immediately = Availability(moment: .after(.zero))
@@ -84,10 +78,10 @@ public struct Message: Sendable, Hashable {
     }
 
     /// From `date` on, in the year 2286 at the latest; immediately if that is past.
-    public static func at(_ date: Date) -> Availability { Availability(moment: .at(date)) }
+    public static func at(_ date: Date) -> Availability { at(ticks: WallTime.ticks(of: date)) }
 
     /// From a time in units of 100 ns since 1970, exactly.
-    package static func at(ticks: Int64) -> Availability { Availability(moment: .atTicks(ticks)) }
+    package static func at(ticks: Int64) -> Availability { Availability(moment: .at(ticks)) }
   }
 }
 
