@@ -22,17 +22,7 @@ extension MessagingEngine {
   /// - Throws: `busy` if the database is still in use after that time: the engine has stopped, and
   ///   the database closes when its last read ends. `inputOutput`.
   public func stop() async throws(EngineError) {
-    try await end(after: .stop)
-  }
-
-  /// Stops the engine for a reason outside it, and returns when its database is closed.
-  func forcedStop(_ code: EngineError.Code) async throws(EngineError) {
-    try await end(after: .forcedStop(code))
-  }
-
-  /// Carries out what ``EngineStateMachine`` says about an end.
-  func end(after event: EngineStateMachine.Event) async throws(EngineError) {
-    guard stateStore.handle(event) == .closeDown else { return await stateStore.awaitEnd() }
+    guard stateStore.handle(.stop) == .closeDown else { return await stateStore.awaitEnd() }
     try await closeDown()
   }
 
@@ -88,57 +78,4 @@ extension EngineError {
       EngineError(code, "the engine is stopped", hint: "start another")
     }
   }
-}
-
-/// Ends an engine when its vault is locked.
-///
-/// It exists before the engine, so that a lock during a start ends the start too.
-final class VaultLockObserver: Sendable {
-  private let stateStore: EngineStateStore
-  private let engine = Mutex<WeakEngine?>(nil)
-  private let dependency = Mutex<VaultDependency?>(nil)
-  private let expiry = Mutex<Task<Void, Never>?>(nil)
-
-  init(_ vault: Vault, _ stateStore: EngineStateStore, stopsWhenVaultExpires: Bool) {
-    self.stateStore = stateStore
-    dependency.withLock { dependency in
-      dependency = vault.addDependent { [weak self] in await self?.forcedStop() }
-    }
-    guard stopsWhenVaultExpires else { return }
-    let events = vault.lockEvents
-    let task = Task.detached { [weak self] in
-      for await event in events where [.timeout, .session].contains(event.reason) {
-        await self?.forcedStop()
-      }
-    }
-    expiry.withLock { $0 = task }
-  }
-
-  /// Gives the observer the engine that the start has made.
-  func attach(_ engine: MessagingEngine) {
-    self.engine.withLock { $0 = WeakEngine(engine: engine) }
-  }
-
-  /// Ends the engine or its start; returns when its database is closed.
-  private func forcedStop() async {
-    let engine = engine.withLock { $0?.engine }
-    if stateStore.handle(.forcedStop(.vaultLocked)) == .closeDown, let engine {
-      // Nothing catches an error here, so the log gets it.
-      do throws(EngineError) {
-        try await engine.closeDown()
-      } catch {
-        engine.configuration.logger.warning("locking: \(error)")
-      }
-    } else {
-      await stateStore.awaitEnd()
-    }
-  }
-
-  deinit {
-    expiry.withLock { $0 }?.cancel()
-  }
-}
-
-private struct WeakEngine: Sendable {
-  weak let engine: MessagingEngine?
 }
