@@ -1,5 +1,4 @@
 public import DataVault
-internal import Foundation
 package import GRDB
 public import VaultedDatabase
 
@@ -19,7 +18,7 @@ package struct EngineAnchorStorage: AnchorStorage {
       guard try db.tableExists("engine") else { return nil }
       let row = try Row.fetchOne(db, sql: "SELECT commit_number, anchors FROM engine")
       guard let row else { throw EngineError.engineRowMissing }
-      return AnchorHistory(commitNumber: row[0], anchors: try Self.anchors(in: row[1]))
+      return AnchorHistory(commitNumber: row[0], anchors: try Self.anchors(in: row.bytes(at: 1)))
     }
   }
 
@@ -46,24 +45,20 @@ package struct EngineAnchorStorage: AnchorStorage {
       anchors.remove(at: index)
     }
     anchors.append(anchor)
-    try db.execute(sql: "UPDATE engine SET anchors = ?", arguments: [Self.bytes(of: anchors)])
+    try db.run("UPDATE engine SET anchors = ?", Self.bytes(of: anchors))
     try EngineDatabase.countCommit(db)
     return anchor.commitNumber
   }
 
-  private static func bytes(of anchors: [DatabaseAnchor]) -> Data {
-    var bytes = Data()
-    for anchor in anchors {
-      for shift in stride(from: 56, through: 0, by: -8) {
-        bytes.append(UInt8(truncatingIfNeeded: anchor.commitNumber >> shift))
-      }
-      bytes.append(contentsOf: anchor.id)
+  private static func bytes(of anchors: [DatabaseAnchor]) -> [UInt8] {
+    anchors.flatMap { anchor in
+      stride(from: 56, through: 0, by: -8).map {
+        UInt8(truncatingIfNeeded: anchor.commitNumber >> $0)
+      } + anchor.id
     }
-    return bytes
   }
 
-  private static func anchors(in data: Data) throws -> [DatabaseAnchor] {
-    let bytes = [UInt8](data)
+  private static func anchors(in bytes: [UInt8]) throws -> [DatabaseAnchor] {
     guard bytes.count.isMultiple(of: entryByteCount) else { throw EngineError.engineRowMissing }
     return stride(from: 0, to: bytes.count, by: entryByteCount).map { start in
       let number = bytes[start..<start + 8].reduce(Int64(0)) { $0 << 8 | Int64($1) }

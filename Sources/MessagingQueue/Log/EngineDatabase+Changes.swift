@@ -46,12 +46,9 @@ extension EngineDatabase {
     of channelID: Int64, after cursor: Int64, ignoring ignored: [ClosedRange<Int64>],
     _ db: Database
   ) throws -> Timetoken? {
-    let statement = try db.cachedStatement(sql: selectKeysBackward)
     var bound = Int64.max
     var ignored = ignored[...]
-    while let found = try Int64.fetchOne(
-      statement, arguments: [channelID, bound, cursor, 1])
-    {
+    while let found = try db.number(selectKeysBackward, channelID, bound, cursor, 1) {
       while let last = ignored.last, last.lowerBound > found { ignored.removeLast() }
       guard let last = ignored.last, last.contains(found) else {
         return Timetoken(unchecked: found)

@@ -72,9 +72,8 @@ extension EngineDatabase {
   static func messageCount(
     of channels: Set<Channel>, after: Int64, before: Int64 = .max, _ db: Database
   ) throws -> Int {
-    let statement = try db.cachedStatement(sql: countAfter)
-    return try knownChannels(channels, db).reduce(0) { sum, channel in
-      try sum + (Int.fetchOne(statement, arguments: [channel.id, after, before]) ?? 0)
+    try knownChannels(channels, db).reduce(0) { sum, channel in
+      try sum + Int(db.number(countAfter, channel.id, after, before) ?? 0)
     }
   }
 
@@ -162,14 +161,11 @@ extension EngineDatabase {
   /// Every channel that was ever published to or has settings, by name.
   static func channelSummaries(_ db: Database) throws -> [ChannelSummary] {
     try Row.fetchAll(db.cachedStatement(sql: selectSummaries)).map { row in
-      let oldest: Int64? = row[2]
-      let newest: Int64? = row[3]
-      let removed: Int64 = row[5]
-      return ChannelSummary(
+      ChannelSummary(
         channel: Channel(stored: row[0]), messageCount: row[1], byteCount: row[4],
-        oldest: oldest.map(Timetoken.init(unchecked:)),
-        newest: newest.map(Timetoken.init(unchecked:)),
-        removedThrough: removed == 0 ? nil : Timetoken(unchecked: removed))
+        oldest: (row[2] as Int64?).map(Timetoken.init(unchecked:)),
+        newest: (row[3] as Int64?).map(Timetoken.init(unchecked:)),
+        removedThrough: row[5] == 0 ? nil : Timetoken(unchecked: row[5]))
     }
   }
 }
