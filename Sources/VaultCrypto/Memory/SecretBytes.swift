@@ -87,12 +87,7 @@ public struct SecretBytes: ~Copyable, Sendable {
 
   /// Whether two secrets are equal, in time that depends on their length alone.
   public static func isEqual(_ a: borrowing SecretBytes, _ b: borrowing SecretBytes) -> Bool {
-    unsafe a.withUnsafeBytes { left in
-      unsafe b.withUnsafeBytes { right in
-        isEqualInConstantTime(
-          unsafe RawSpan(_unsafeBytes: left), unsafe RawSpan(_unsafeBytes: right))
-      }
-    }
+    a.withBytes { left in b.withBytes { right in isEqualInConstantTime(left, right) } }
   }
 }
 

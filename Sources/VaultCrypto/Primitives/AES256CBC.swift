@@ -54,12 +54,10 @@ public final class AES256CBC {
     else { throw CryptoError(.invalidArgument, in: "AES-256-CBC") }
     var count: Int32 = 0
     let isDone =
-      unsafe EVP_CipherInit_ex2(
-        context.pointer, nil, nil, iv.baseAddress?.assumingMemoryBound(to: UInt8.self),
-        isEncrypting, nil) == 1
+      unsafe EVP_CipherInit_ex2(context.pointer, nil, nil, iv.octets, isEncrypting, nil) == 1
       && EVP_CipherUpdate(
-        context.pointer, output.assumingMemoryBound(to: UInt8.self), &count,
-        input.baseAddress?.assumingMemoryBound(to: UInt8.self), length) == 1
+        context.pointer, output.assumingMemoryBound(to: UInt8.self), &count, input.octets, length)
+        == 1
     guard isDone, Int(count) == input.count else {
       throw .refused(.libraryFailure, in: "AES-256-CBC")
     }

@@ -98,8 +98,7 @@ struct GCMMessage: ~Copyable {
     var count: Int32 = 0
     guard unsafe begin(nonce: nonce, aad: aad),
       unsafe transform(plaintext, into: output),
-      unsafe EVP_CipherFinal_ex(
-        context.pointer, tag.baseAddress?.assumingMemoryBound(to: UInt8.self), &count) == 1
+      unsafe EVP_CipherFinal_ex(context.pointer, tag.octets, &count) == 1
     else { return false }
     return unsafe EVP_CIPHER_CTX_ctrl(
       context.pointer, EVP_CTRL_AEAD_GET_TAG, Int32(tag.count), tag.baseAddress) == 1
@@ -132,29 +131,21 @@ struct GCMMessage: ~Copyable {
     guard nonce.count == AES256GCM.nonceByteCount, let aadLength = Int32(exactly: aad.count) else {
       return false
     }
-    let nonce = unsafe nonce.baseAddress?.assumingMemoryBound(to: UInt8.self)
     let isReady: Int32
     if let tag = unsafe tag {
-      var parameters = unsafe (
-        OSSL_PARAM(
-          "tag", OSSL_PARAM_OCTET_STRING, UnsafeMutableRawPointer(mutating: tag.baseAddress),
-          tag.count),
-        OSSL_PARAM_construct_end()
-      )
+      var parameters = unsafe (OSSL_PARAM("tag", tag), OSSL_PARAM_construct_end())
       isReady = unsafe withUnsafeBytes(of: &parameters) { parameters in
         unsafe EVP_CipherInit_ex2(
-          context.pointer, nil, nil, nonce, 0,
+          context.pointer, nil, nil, nonce.octets, 0,
           parameters.baseAddress?.assumingMemoryBound(to: OSSL_PARAM.self))
       }
     } else {
-      isReady = unsafe EVP_CipherInit_ex2(context.pointer, nil, nil, nonce, 1, nil)
+      isReady = unsafe EVP_CipherInit_ex2(context.pointer, nil, nil, nonce.octets, 1, nil)
     }
     var count: Int32 = 0
     return unsafe isReady == 1
       && (aad.isEmpty
-        || EVP_CipherUpdate(
-          context.pointer, nil, &count, aad.baseAddress?.assumingMemoryBound(to: UInt8.self),
-          aadLength) == 1)
+        || EVP_CipherUpdate(context.pointer, nil, &count, aad.octets, aadLength) == 1)
   }
 
   private func transform(
@@ -167,7 +158,7 @@ struct GCMMessage: ~Copyable {
       return false
     }
     return unsafe EVP_CipherUpdate(
-      context.pointer, output.assumingMemoryBound(to: UInt8.self), &count,
-      input.baseAddress?.assumingMemoryBound(to: UInt8.self), length) == 1
+      context.pointer, output.assumingMemoryBound(to: UInt8.self), &count, input.octets, length)
+      == 1
   }
 }

@@ -14,9 +14,7 @@ public enum AES256KeyWrap {
     var wrapped = [UInt8](repeating: 0, count: key.byteCount + 8)
     var count: Int32 = 0
     let status = unsafe key.withUnsafeBytes { key in
-      unsafe EVP_CipherUpdate(
-        context.pointer, &wrapped, &count, key.baseAddress?.assumingMemoryBound(to: UInt8.self),
-        length)
+      unsafe EVP_CipherUpdate(context.pointer, &wrapped, &count, key.octets, length)
     }
     guard status == 1, Int(count) == wrapped.count else {
       throw .refused(.libraryFailure, in: "AES-256 key wrap")
@@ -39,8 +37,7 @@ public enum AES256KeyWrap {
     let scratch = try unsafe SecretBytes(byteCount: wrapped.count) { (target) throws(CryptoError) in
       var count: Int32 = 0
       let status = unsafe EVP_CipherUpdate(
-        context.pointer, target.baseAddress?.assumingMemoryBound(to: UInt8.self), &count, wrapped,
-        length)
+        context.pointer, target.octets, &count, wrapped, length)
       guard status == 1, Int(count) == wrapped.count - 8 else {
         throw .refused(.authenticationFailed, in: "AES-256 key unwrap")
       }

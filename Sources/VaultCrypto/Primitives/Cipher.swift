@@ -53,8 +53,7 @@ internal import COpenSSL
     let context = try CipherContext()
     let status = unsafe key.withUnsafeBytes { key in
       unsafe EVP_CipherInit_ex2(
-        context.pointer, cipher.pointer, key.baseAddress?.assumingMemoryBound(to: UInt8.self), nil,
-        isEncrypting ? 1 : 0, nil)
+        context.pointer, cipher.pointer, key.octets, nil, isEncrypting ? 1 : 0, nil)
     }
     guard status == 1 else { throw .refused(.libraryFailure, in: "cipher key") }
     return context
@@ -62,19 +61,5 @@ internal import COpenSSL
 
   deinit {
     unsafe EVP_CIPHER_CTX_free(pointer)
-  }
-}
-
-extension OSSL_PARAM {
-  /// Makes an OSSL_PARAM(3), for parameters without a constructor of their own.
-  ///
-  /// OpenSSL reads the name through a pointer later, so the name must be static. The pointer that
-  /// Swift makes from a String for one call is invalid after that call.
-  init(
-    _ name: StaticString, _ type: Int32, _ data: UnsafeMutableRawPointer?, _ byteCount: Int
-  ) {
-    unsafe self.init(
-      key: UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self),
-      data_type: UInt32(type), data: data, data_size: byteCount, return_size: -1)
   }
 }

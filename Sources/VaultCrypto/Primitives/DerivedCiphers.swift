@@ -76,8 +76,7 @@ final class DerivedCiphers {
       }
       try unsafe Self.encrypt(key, with: blockCipher)
       let status = unsafe EVP_CipherInit_ex2(
-        message.context.pointer, nil,
-        key.baseAddress?.assumingMemoryBound(to: UInt8.self), nil, -1, nil)
+        message.context.pointer, nil, key.octets, nil, -1, nil)
       guard status == 1 else { throw .refused(.libraryFailure, in: "XAES-256-GCM key") }
     }
   }
@@ -101,9 +100,9 @@ final class DerivedCiphers {
     _ blocks: UnsafeMutableRawBufferPointer, with cipher: borrowing CipherContext
   ) throws(CryptoError) {
     var count: Int32 = 0
-    let bytes = unsafe blocks.baseAddress?.assumingMemoryBound(to: UInt8.self)
     guard
-      unsafe EVP_CipherUpdate(cipher.pointer, bytes, &count, bytes, Int32(blocks.count)) == 1,
+      unsafe EVP_CipherUpdate(
+        cipher.pointer, blocks.octets, &count, blocks.octets, Int32(blocks.count)) == 1,
       Int(count) == blocks.count
     else { throw .refused(.libraryFailure, in: "XAES-256-GCM key") }
   }

@@ -26,8 +26,7 @@ public enum HMAC {
       unsafe message.withUnsafeBytes { message in
         unsafe EVP_Q_mac(
           nil, "HMAC", nil, digest.name, nil, key.baseAddress, key.count,
-          message.baseAddress?.assumingMemoryBound(to: UInt8.self), message.count,
-          &code, byteCount, nil)
+          message.octets, message.count, &code, byteCount, nil)
       }
     }
     guard unsafe written != nil else { throw .refused(.libraryFailure, in: "HMAC") }
@@ -60,16 +59,9 @@ public enum HMAC {
     guard let function = unsafe Function.fetched.pointer,
       let context = unsafe EVP_MAC_CTX_new(function)
     else { throw .refused(.libraryFailure, in: "HMAC") }
-    var name = Array(Digest.sha512.name.utf8CString)
+    let parameters = unsafe [OSSL_PARAM(Digest.sha512), OSSL_PARAM_construct_end()]
     let status = unsafe key.withUnsafeBytes { key in
-      unsafe name.withUnsafeMutableBytes { name in
-        let parameters = unsafe [
-          OSSL_PARAM("digest", OSSL_PARAM_UTF8_STRING, name.baseAddress, name.count - 1),
-          OSSL_PARAM_construct_end(),
-        ]
-        return unsafe EVP_MAC_init(
-          context, key.baseAddress?.assumingMemoryBound(to: UInt8.self), key.count, parameters)
-      }
+      unsafe EVP_MAC_init(context, key.octets, key.count, parameters)
     }
     guard status == 1 else {
       unsafe EVP_MAC_CTX_free(context)
@@ -93,10 +85,8 @@ public enum HMAC {
     defer { unsafe EVP_MAC_CTX_free(context) }
     var count = 0
     let isDone =
-      unsafe EVP_MAC_update(
-        context, first.baseAddress?.assumingMemoryBound(to: UInt8.self), first.count) == 1
-      && EVP_MAC_update(
-        context, second.baseAddress?.assumingMemoryBound(to: UInt8.self), second.count) == 1
+      unsafe EVP_MAC_update(context, first.octets, first.count) == 1
+      && EVP_MAC_update(context, second.octets, second.count) == 1
       && EVP_MAC_final(
         context, target.assumingMemoryBound(to: UInt8.self), &count, Self.byteCount) == 1
     guard isDone, count == Self.byteCount else { throw .refused(.libraryFailure, in: "HMAC") }

@@ -38,13 +38,6 @@ public enum PBKDF2 {
       byteCount: byteCount)
   }
 
-  /// OpenSSL's PBKDF2, fetched once and kept for the life of the process.
-  @safe private struct Function: @unchecked Sendable {
-    // Sendable: an EVP_KDF is immutable after the fetch.
-    let pointer: OpaquePointer?
-    static let fetched = unsafe Function(pointer: EVP_KDF_fetch(nil, "PBKDF2", nil))
-  }
-
   private static func derive(
     _ digest: Digest, password: borrowing SecretBytes, salt: RawSpan, iterationCount: Int,
     byteCount: Int
@@ -52,58 +45,25 @@ public enum PBKDF2 {
     guard iterationCount > 0, Int32(exactly: iterationCount) != nil, byteCount > 0,
       Int32(exactly: byteCount) != nil
     else { throw CryptoError(.invalidArgument, in: "PBKDF2") }
-    guard let function = unsafe Function.fetched.pointer,
-      let context = unsafe EVP_KDF_CTX_new(function)
-    else { throw .refused(.libraryFailure, in: "PBKDF2") }
-    defer { unsafe forget(context) }
-    var name = Array(digest.name.utf8CString)
     var iterations = UInt32(iterationCount)
     var acceptsAnyLength: Int32 = 1  // "pkcs5": RFC 8018's bounds instead of SP 800-132's
     return try unsafe SecretBytes(byteCount: byteCount) { (target) throws(CryptoError) in
-      let status = unsafe password.withUnsafeBytes { password in
+      let isDerived = unsafe password.withUnsafeBytes { password in
         unsafe salt.withUnsafeBytes { salt in
-          unsafe name.withUnsafeMutableBytes { name in
-            unsafe withUnsafeMutableBytes(of: &iterations) { iterations in
-              unsafe withUnsafeMutableBytes(of: &acceptsAnyLength) { acceptsAnyLength in
-                let parameters = unsafe [
-                  OSSL_PARAM("digest", OSSL_PARAM_UTF8_STRING, name.baseAddress, name.count - 1),
-                  OSSL_PARAM(
-                    "pkcs5", OSSL_PARAM_INTEGER, acceptsAnyLength.baseAddress,
-                    acceptsAnyLength.count),
-                  OSSL_PARAM(
-                    "iter", OSSL_PARAM_UNSIGNED_INTEGER, iterations.baseAddress, iterations.count),
-                  OSSL_PARAM(
-                    "pass", OSSL_PARAM_OCTET_STRING,
-                    UnsafeMutableRawPointer(mutating: password.baseAddress), password.count),
-                  OSSL_PARAM(
-                    "salt", OSSL_PARAM_OCTET_STRING,
-                    UnsafeMutableRawPointer(mutating: salt.baseAddress), salt.count),
-                  OSSL_PARAM_construct_end(),
-                ]
-                return unsafe EVP_KDF_derive(
-                  context, target.baseAddress?.assumingMemoryBound(to: UInt8.self), byteCount,
-                  parameters)
-              }
+          unsafe withUnsafeBytes(of: &iterations) { iterations in
+            unsafe withUnsafeBytes(of: &acceptsAnyLength) { acceptsAnyLength in
+              unsafe KeyDerivation.pbkdf2.derive(
+                target,
+                [
+                  OSSL_PARAM(digest), OSSL_PARAM("pkcs5", acceptsAnyLength, OSSL_PARAM_INTEGER),
+                  OSSL_PARAM("iter", iterations, OSSL_PARAM_UNSIGNED_INTEGER),
+                  OSSL_PARAM("pass", password), OSSL_PARAM("salt", salt),
+                ])
             }
           }
         }
       }
-      guard status == 1 else { throw .refused(.libraryFailure, in: "PBKDF2") }
+      guard isDerived else { throw .refused(.libraryFailure, in: "PBKDF2") }
     }
-  }
-
-  /// Releases a context after removing the salt that OpenSSL keeps in it.
-  ///
-  /// OpenSSL wipes the password with the context, but a salt only when another one replaces it.
-  private static func forget(_ context: OpaquePointer) {
-    var none: UInt8 = 0
-    unsafe withUnsafeMutableBytes(of: &none) { none in
-      let parameters = unsafe [
-        OSSL_PARAM("salt", OSSL_PARAM_OCTET_STRING, none.baseAddress, none.count),
-        OSSL_PARAM_construct_end(),
-      ]
-      _ = unsafe EVP_KDF_CTX_set_params(context, parameters)
-    }
-    unsafe EVP_KDF_CTX_free(context)
   }
 }

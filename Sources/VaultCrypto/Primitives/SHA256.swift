@@ -52,8 +52,10 @@ internal import COpenSSL
 @safe struct Digest: @unchecked Sendable {
   // Sendable: an EVP_MD is immutable after the fetch.
   let pointer: OpaquePointer
-  let name: String
   let byteCount: Int
+
+  /// OpenSSL's name of the function, which lives as long.
+  var name: UnsafePointer<CChar> { unsafe EVP_MD_get0_name(pointer) }
 
   static let sha256 = Digest("SHA2-256")
   static let sha512 = Digest("SHA2-512")
@@ -63,7 +65,6 @@ internal import COpenSSL
       preconditionFailure("OpenSSL's providers lack \(name)")
     }
     unsafe self.pointer = pointer
-    self.name = name
     byteCount = unsafe Int(EVP_MD_get_size(pointer))
   }
 }

@@ -38,7 +38,9 @@ public final class XAES256GCM {
       try unsafe tag.withUnsafeMutableBytes { (tag) throws(CryptoError) in
         try unsafe nonce.withUnsafeBytes { (nonce) throws(CryptoError) in
           try unsafe aad.withUnsafeBytes { (aad) throws(CryptoError) in
-            try unsafe seal(message, nonce: nonce, authenticating: aad, tag: tag)
+            try unsafe seal(
+              UnsafeRawBufferPointer(message), into: message.baseAddress, nonce: nonce,
+              authenticating: aad, tag: tag)
           }
         }
       }
@@ -56,21 +58,13 @@ public final class XAES256GCM {
       try unsafe tag.withUnsafeBytes { (tag) throws(CryptoError) in
         try unsafe nonce.withUnsafeBytes { (nonce) throws(CryptoError) in
           try unsafe aad.withUnsafeBytes { (aad) throws(CryptoError) in
-            try unsafe open(message, nonce: nonce, authenticating: aad, tag: tag)
+            try unsafe open(
+              UnsafeRawBufferPointer(message), into: message.baseAddress, nonce: nonce,
+              authenticating: aad, tag: tag)
           }
         }
       }
     }
-  }
-
-  /// As ``seal(_:nonce:authenticating:tag:)-(MutableRawSpan,_,_,_)``, for pointers.
-  package func seal(
-    _ message: UnsafeMutableRawBufferPointer, nonce: UnsafeRawBufferPointer,
-    authenticating aad: UnsafeRawBufferPointer, tag: UnsafeMutableRawBufferPointer
-  ) throws(CryptoError) {
-    try unsafe seal(
-      UnsafeRawBufferPointer(message), into: message.baseAddress, nonce: nonce,
-      authenticating: aad, tag: tag)
   }
 
   /// Encrypts `plaintext` into `output`, which must have room for as many bytes, and writes the
@@ -91,16 +85,6 @@ public final class XAES256GCM {
         tag: tag)
     }
     guard isSealed else { throw .refused(.libraryFailure, in: "XAES-256-GCM seal") }
-  }
-
-  /// As ``open(_:nonce:authenticating:tag:)-(MutableRawSpan,_,_,_)``, for pointers.
-  package func open(
-    _ message: UnsafeMutableRawBufferPointer, nonce: UnsafeRawBufferPointer,
-    authenticating aad: UnsafeRawBufferPointer, tag: UnsafeRawBufferPointer
-  ) throws(CryptoError) {
-    try unsafe open(
-      UnsafeRawBufferPointer(message), into: message.baseAddress, nonce: nonce,
-      authenticating: aad, tag: tag)
   }
 
   /// Decrypts `ciphertext` into `output`, which must have room for as many bytes.

@@ -116,8 +116,8 @@ import Testing
         try tag.withUnsafeBytes { tag in
           try nonce.withUnsafeBytes { nonce in
             try cipher.open(
-              message, nonce: nonce, authenticating: UnsafeRawBufferPointer(start: nil, count: 0),
-              tag: tag)
+              UnsafeRawBufferPointer(message), into: message.baseAddress, nonce: nonce,
+              authenticating: UnsafeRawBufferPointer(start: nil, count: 0), tag: tag)
           }
         }
       }
