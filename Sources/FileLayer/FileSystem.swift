@@ -97,36 +97,12 @@ extension FileSystem {
   ///
   /// - Throws: `EEXIST` if the path exists; the existing file is unchanged.
   package func make(_ path: FilePath, with bytes: [UInt8]) throws(FileError) {
-    let temporary = path.ownSibling
-    let directory = path.containingDirectory
-    let owner = try ownerOfNewFile(in: directory)
-    try remove(temporary)  // a leftover of a crash
-    do throws(FileError) {
-      let file = try create(temporary, permissions: .ownerReadWrite)
-      defer { file.close() }
-      try file.write(bytes)
-      if let owner { try file.changeOwner(to: owner) }
-      try file.synchronize()
-      try rename(temporary, toFree: path)
-    } catch {
-      if !error.isCrash { try? remove(temporary) }
-      throw error
-    }
-    try synchronizeDirectory(directory)
+    let owner = try ownerOfNewFile(in: path.containingDirectory)
+    try write(
+      bytes, to: path, through: path.ownSibling, permissions: .ownerReadWrite, owner: owner,
+      replaces: false)
   }
-}
 
-extension FilePath {
-  /// The temporary name for a new file in a shared directory.
-  var ownSibling: FilePath {
-    var path = self
-    path.removeLastComponent()
-    path.append(".\(lastComponent?.string ?? "").datavault.new")
-    return path
-  }
-}
-
-extension FileSystem {
   /// Replaces a whole file, so that a crash leaves either the complete old or the complete new
   /// contents.
   ///
@@ -143,15 +119,29 @@ extension FileSystem {
     _ path: FilePath, with bytes: [UInt8], permissions: FilePermissions, owner: FileOwner?,
     durably: Bool = true
   ) throws(FileError) {
-    let temporary = path.temporarySibling
-    try remove(temporary)  // a leftover of a crash; the caller's lock ensures that it is not in use
+    // The caller's lock ensures that the temporary file is not in use.
+    try write(
+      bytes, to: path, through: path.temporarySibling, permissions: permissions, owner: owner,
+      replaces: true, durably: durably)
+  }
+
+  /// Writes a whole file under a temporary name and renames it to `path`.
+  private func write(
+    _ bytes: [UInt8], to path: FilePath, through temporary: FilePath, permissions: FilePermissions,
+    owner: FileOwner?, replaces: Bool, durably: Bool = true
+  ) throws(FileError) {
+    try remove(temporary)  // a leftover of a crash
     do throws(FileError) {
       let file = try create(temporary, permissions: permissions)
       defer { file.close() }
       try file.write(bytes)
       if let owner { try file.changeOwner(to: owner) }
       if durably { try file.synchronize() }
-      try rename(temporary, to: path)
+      if replaces {
+        try rename(temporary, to: path)
+      } else {
+        try rename(temporary, toFree: path)
+      }
     } catch {
       if !error.isCrash { try? remove(temporary) }
       throw error
@@ -168,121 +158,12 @@ extension FilePath {
   }
 
   /// The temporary name for a file that will replace this path.
-  package var temporarySibling: FilePath {
-    var path = self
-    path.removeLastComponent()
-    path.append(".\(lastComponent?.string ?? "").new")
-    return path
-  }
-}
+  package var temporarySibling: FilePath { hiddenSibling(".new") }
 
-/// Ownership of files that root writes: they must keep belonging to the daemon's user.
-extension FileSystem {
-  /// The owner that a replaced file keeps; nil if the process cannot change owners.
-  package func ownerToKeep(_ status: FileStatus) -> FileOwner? {
-    geteuid() == 0 ? status.owner : nil
-  }
+  /// The temporary name for a new file in a shared directory.
+  var ownSibling: FilePath { hiddenSibling(".datavault.new") }
 
-  /// The owner of a file that root creates in a directory: the directory's owner; nil if the
-  /// process's user is right.
-  package func ownerOfNewFile(in directory: FilePath) throws(FileError) -> FileOwner? {
-    guard geteuid() == 0, let owner = try status(of: directory)?.owner, owner.userID != 0 else {
-      return nil
-    }
-    return owner
-  }
-
-  /// Creates a missing lock file for the owner of its directory.
-  ///
-  /// A lock file of root would lock a daemon out of its own vault.
-  package func makeLockFile(_ path: FilePath) throws(FileError) {
-    guard try ownerOfNewFile(in: path.containingDirectory) != nil, try status(of: path) == nil
-    else { return }
-    do throws(FileError) {
-      // The file gets its name after its owner, because root can be killed in between.
-      try make(path, with: [])
-    } catch {
-      guard !error.isCrash, try status(of: path) != nil else { throw error }
-      // Another process was faster.
-    }
-  }
-}
-
-extension FileSystem {
-  /// Takes the lock of ``lock(_:wait:)`` and waits for it for a limited time.
-  ///
-  /// flock(2) has no timeout, so this polls: after 1 ms first, then at intervals of up to 16 ms.
-  ///
-  /// - Returns: nil if another holder still has the lock after that time.
-  package func lock(_ path: FilePath, busyTimeout: Duration) throws(FileError) -> FileLock? {
-    let deadline = ContinuousClock.now + busyTimeout
-    var pause = Duration.milliseconds(1)
-    while true {
-      if let lock = try lock(path, wait: false) { return lock }
-      let remaining = deadline - ContinuousClock.now
-      guard remaining > .zero else { return nil }
-      var time = timespec()
-      time.tv_nsec = Int(min(pause, remaining).components.attoseconds / 1_000_000_000)
-      unsafe nanosleep(&time, nil)
-      pause = min(pause * 2, .milliseconds(16))
-    }
-  }
-}
-
-/// An exclusive lock, held until ``release()`` or until the object is released.
-package final class FileLock: Sendable {
-  private let body: Mutex<(@Sendable () -> Void)?>
-
-  package init(_ body: @escaping @Sendable () -> Void) {
-    self.body = Mutex(body)
-  }
-
-  /// Releases the lock; a second call does nothing.
-  package func release() {
-    let body = body.withLock { body in
-      defer { body = nil }
-      return body
-    }
-    body?()
-  }
-
-  deinit {
-    release()
-  }
-}
-
-/// The owner of a file.
-package struct FileOwner: Sendable, Equatable {
-  package let userID: UInt32
-  package let groupID: UInt32
-
-  package init(userID: UInt32, groupID: UInt32) {
-    self.userID = userID
-    self.groupID = groupID
-  }
-}
-
-/// The status of a file.
-package struct FileStatus: Sendable, Equatable {
-  /// The kinds of file that a store distinguishes.
-  package enum Kind: Sendable, Equatable {
-    case regular, directory, symbolicLink, other
-  }
-
-  package let kind: Kind
-  package let permissions: FilePermissions
-  package let owner: FileOwner
-  package let byteCount: Int64
-
-  package init(kind: Kind, permissions: FilePermissions, owner: FileOwner, byteCount: Int64) {
-    self.kind = kind
-    self.permissions = permissions
-    self.owner = owner
-    self.byteCount = byteCount
-  }
-
-  /// Whether users other than the owner can read or write the file.
-  package var isOpenToOthers: Bool {
-    !permissions.isDisjoint(with: [.groupReadWrite, .otherReadWrite])
+  private func hiddenSibling(_ suffix: String) -> FilePath {
+    removingLastComponent().appending(".\(lastComponent?.string ?? "")\(suffix)")
   }
 }

@@ -199,22 +199,6 @@ package struct LinuxFileSystem: FileSystem {
   }
 }
 
-extension FileStatus {
-  init(_ status: stat) {
-    let kind: Kind =
-      switch status.st_mode & S_IFMT {
-      case S_IFREG: .regular
-      case S_IFDIR: .directory
-      case S_IFLNK: .symbolicLink
-      default: .other
-      }
-    self.init(
-      kind: kind, permissions: FilePermissions(rawValue: status.st_mode & 0o7777),
-      owner: FileOwner(userID: status.st_uid, groupID: status.st_gid),
-      byteCount: Int64(status.st_size))
-  }
-}
-
 extension Errno {
   static var current: Errno { Errno(rawValue: Glibc.errno) }
 }
