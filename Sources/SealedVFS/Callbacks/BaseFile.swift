@@ -18,29 +18,48 @@ internal import Glibc
 
   private var methods: sqlite3_io_methods { unsafe pointer.pointee.pMethods.pointee }
 
-  /// Reads bytes; a short read fills the rest with zeros and returns `SQLITE_IOERR_SHORT_READ`.
-  func read(_ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
-    unsafe methods.xRead(pointer, target, Int32(byteCount), offset)
+  /// Reads bytes; a short read fills the rest with zeros and throws `SQLITE_IOERR_SHORT_READ`.
+  func read(
+    _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
+  ) throws(ResultCode) {
+    try unsafe ResultCode.require(methods.xRead(pointer, target, Int32(byteCount), offset))
   }
 
-  func write(_ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
-    namingFullDisk { unsafe methods.xWrite(pointer, source, Int32(byteCount), offset) }
+  /// Reads bytes that are in the clear: a header or a name.
+  func bytes(_ byteCount: Int, at offset: Int64) throws(ResultCode) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: byteCount)
+    try unsafe read(&bytes, byteCount, at: offset)
+    return bytes
   }
 
-  func truncate(to byteCount: Int64) -> Int32 { unsafe methods.xTruncate(pointer, byteCount) }
+  func write(
+    _ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64
+  ) throws(ResultCode) {
+    try namingFullDisk { unsafe methods.xWrite(pointer, source, Int32(byteCount), offset) }
+  }
+
+  func truncate(to byteCount: Int64) throws(ResultCode) {
+    try unsafe ResultCode.require(methods.xTruncate(pointer, byteCount))
+  }
 
   /// - Parameter namesFullDisk: whether to report a full disk as `SQLITE_FULL`.
-  func synchronize(_ flags: Int32, namesFullDisk: Bool = true) -> Int32 {
-    namingFullDisk(namesFullDisk) { unsafe methods.xSync(pointer, flags) }
+  func synchronize(_ flags: Int32, namesFullDisk: Bool = true) throws(ResultCode) {
+    try namingFullDisk(namesFullDisk) { unsafe methods.xSync(pointer, flags) }
   }
 
-  func byteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
-    unsafe methods.xFileSize(pointer, target)
+  func byteCount() throws(ResultCode) -> Int64 {
+    var byteCount: Int64 = 0
+    try unsafe ResultCode.require(methods.xFileSize(pointer, &byteCount))
+    return byteCount
   }
 
-  func lock(_ level: Int32) -> Int32 { unsafe methods.xLock(pointer, level) }
+  func lock(_ level: Int32) throws(ResultCode) {
+    try unsafe ResultCode.require(methods.xLock(pointer, level))
+  }
 
-  func unlock(_ level: Int32) -> Int32 { unsafe methods.xUnlock(pointer, level) }
+  func unlock(_ level: Int32) throws(ResultCode) {
+    try unsafe ResultCode.require(methods.xUnlock(pointer, level))
+  }
 
   func checkReservedLock(_ result: UnsafeMutablePointer<Int32>?) -> Int32 {
     unsafe methods.xCheckReservedLock(pointer, result)
@@ -58,29 +77,33 @@ internal import Glibc
   func mapShared(
     _ region: Int32, _ byteCount: Int32, _ isExtending: Int32,
     _ target: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, namesFullDisk: Bool = true
-  ) -> Int32 {
-    namingFullDisk(namesFullDisk) {
+  ) throws(ResultCode) {
+    try namingFullDisk(namesFullDisk) {
       unsafe methods.xShmMap(pointer, region, byteCount, isExtending, target)
     }
   }
 
-  func lockShared(_ offset: Int32, _ count: Int32, _ flags: Int32) -> Int32 {
-    unsafe methods.xShmLock(pointer, offset, count, flags)
+  func lockShared(_ offset: Int32, _ count: Int32, _ flags: Int32) throws(ResultCode) {
+    try unsafe ResultCode.require(methods.xShmLock(pointer, offset, count, flags))
   }
 
   func barrier() { unsafe methods.xShmBarrier(pointer) }
 
-  func unmapShared(_ isDeleting: Int32) -> Int32 { unsafe methods.xShmUnmap(pointer, isDeleting) }
+  func unmapShared(_ isDeleting: Int32) throws(ResultCode) {
+    try unsafe ResultCode.require(methods.xShmUnmap(pointer, isDeleting))
+  }
 
   /// Reports a full disk as `SQLITE_FULL`.
   ///
   /// "unix" returns that code only for writes. It reports a full disk during a sync, or while it
   /// makes the log's index, as a general I/O error.
-  private func namingFullDisk(_ isNamed: Bool = true, _ step: () -> Int32) -> Int32 {
+  private func namingFullDisk(
+    _ isNamed: Bool = true, _ step: () -> Int32
+  ) throws(ResultCode) {
     errno = 0
     let result = step()
     let isFull = isNamed && result & 0xFF == SQLITE_IOERR && (errno == ENOSPC || errno == EDQUOT)
-    return isFull ? SQLITE_FULL : result
+    try ResultCode.require(isFull ? SQLITE_FULL : result)
   }
 
   /// Whether the path by which the file was opened no longer leads to it.
@@ -97,6 +120,7 @@ internal import Glibc
   }
 
   /// Closes the file, if it is open.
+  @discardableResult
   func close() -> Int32 {
     guard let methods = unsafe pointer.pointee.pMethods else { return SQLITE_OK }
     return unsafe methods.pointee.xClose(pointer)
@@ -108,17 +132,13 @@ extension BaseFile {
   ///
   /// The header is the first write to a file and is synchronized before the second. After a power
   /// cut between the two, the file can have its new length and hold zeros. It is then empty.
-  func sealedByteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
-    let result = unsafe byteCount(target)
-    guard result == SQLITE_OK, unsafe target.pointee == Int64(SealedHeader.byteCount) else {
-      return result
+  func sealedByteCount() throws(ResultCode) -> Int64 {
+    let byteCount = try byteCount()
+    guard byteCount == SealedHeader.byteCount else { return byteCount }
+    guard let header = try? bytes(SealedHeader.byteCount, at: 0) else {
+      throw ResultCode(SQLITE_IOERR_READ)
     }
-    let header = Scratch(byteCount: SealedHeader.byteCount)
-    guard unsafe read(header.pointer, SealedHeader.byteCount, at: 0) == SQLITE_OK else {
-      return SQLITE_IOERR_READ
-    }
-    if unsafe header.bytes(0..<SealedHeader.byteCount).isZero { unsafe target.pointee = 0 }
-    return SQLITE_OK
+    return header.allSatisfy { $0 == 0 } ? 0 : byteCount
   }
 }
 

@@ -44,6 +44,21 @@ enum FileCallbacks {
     return unsafe file._withUnsafeGuaranteedRef(body)
   }
 
+  /// Passes the file to a call that throws the result code of a failure.
+  @inline(__always)
+  private static func attempt(
+    _ memory: UnsafeMutablePointer<sqlite3_file>?, _ body: (OpenFile) throws(ResultCode) -> Void
+  ) -> Int32 {
+    unsafe with(memory) { file in
+      do throws(ResultCode) {
+        try body(file)
+        return SQLITE_OK
+      } catch {
+        return error.value
+      }
+    }
+  }
+
   private static func makeMethods() -> sqlite3_io_methods {
     var table = sqlite3_io_methods()
     table.iVersion = 2
@@ -58,29 +73,37 @@ enum FileCallbacks {
     }
     unsafe table.xRead = { memory, target, byteCount, offset in
       guard let target = unsafe target else { return SQLITE_MISUSE }
-      return unsafe FileCallbacks.with(memory) {
-        unsafe $0.read(target, Int(byteCount), at: offset)
+      return unsafe FileCallbacks.attempt(memory) { (file) throws(ResultCode) in
+        try unsafe file.read(target, Int(byteCount), at: offset)
       }
     }
     unsafe table.xWrite = { memory, source, byteCount, offset in
       guard let source = unsafe source else { return SQLITE_MISUSE }
-      return unsafe FileCallbacks.with(memory) {
-        unsafe $0.write(source, Int(byteCount), at: offset)
+      return unsafe FileCallbacks.attempt(memory) { (file) throws(ResultCode) in
+        try unsafe file.write(source, Int(byteCount), at: offset)
       }
     }
     unsafe table.xTruncate = { memory, byteCount in
-      unsafe FileCallbacks.with(memory) { $0.truncate(to: byteCount) }
+      unsafe FileCallbacks.attempt(memory) { (file) throws(ResultCode) in
+        try file.truncate(to: byteCount)
+      }
     }
     unsafe table.xSync = { memory, flags in
-      unsafe FileCallbacks.with(memory) { $0.synchronize(flags) }
+      unsafe FileCallbacks.attempt(memory) { (file) throws(ResultCode) in
+        try file.synchronize(flags)
+      }
     }
     unsafe table.xFileSize = { memory, target in
       guard let target = unsafe target else { return SQLITE_MISUSE }
-      return unsafe FileCallbacks.with(memory) { unsafe $0.byteCount(target) }
+      return unsafe FileCallbacks.attempt(memory) { (file) throws(ResultCode) in
+        unsafe target.pointee = try file.byteCount()
+      }
     }
-    unsafe table.xLock = { memory, level in unsafe FileCallbacks.with(memory) { $0.lock(level) } }
+    unsafe table.xLock = { memory, level in
+      unsafe FileCallbacks.attempt(memory) { (file) throws(ResultCode) in try file.lock(level) }
+    }
     unsafe table.xUnlock = { memory, level in
-      unsafe FileCallbacks.with(memory) { $0.unlock(level) }
+      unsafe FileCallbacks.attempt(memory) { (file) throws(ResultCode) in try file.unlock(level) }
     }
     unsafe table.xCheckReservedLock = { memory, result in
       unsafe FileCallbacks.with(memory) { unsafe $0.base.checkReservedLock(result) }
@@ -95,34 +118,23 @@ enum FileCallbacks {
       unsafe FileCallbacks.with(memory) { FileControl.deviceCharacteristics(of: $0.base) }
     }
     unsafe table.xShmMap = { memory, region, byteCount, isExtending, target in
-      unsafe FileCallbacks.with(memory) {
-        unsafe $0.mapShared(region, byteCount, isExtending, target)
+      unsafe FileCallbacks.attempt(memory) { (file) throws(ResultCode) in
+        try unsafe file.mapShared(region, byteCount, isExtending, target)
       }
     }
     unsafe table.xShmLock = { memory, offset, count, flags in
-      unsafe FileCallbacks.with(memory) { $0.lockShared(offset, count, flags) }
-    }
-    unsafe table.xShmBarrier = { memory in
-      _ = unsafe FileCallbacks.with(memory) {
-        $0.base.barrier()
-        return SQLITE_OK
+      unsafe FileCallbacks.attempt(memory) { (file) throws(ResultCode) in
+        try file.lockShared(offset, count, flags)
       }
     }
+    unsafe table.xShmBarrier = { memory in
+      _ = unsafe FileCallbacks.attempt(memory) { $0.base.barrier() }
+    }
     unsafe table.xShmUnmap = { memory, isDeleting in
-      unsafe FileCallbacks.with(memory) { $0.base.unmapShared(isDeleting) }
+      unsafe FileCallbacks.attempt(memory) { (file) throws(ResultCode) in
+        try file.base.unmapShared(isDeleting)
+      }
     }
     return table
   }
 }
-
-// SQLite's extended result codes, which the C header makes with macros that Swift does not import:
-// <https://sqlite.org/rescode.html>.
-
-let SQLITE_IOERR_READ = SQLITE_IOERR | (1 << 8)
-let SQLITE_IOERR_SHORT_READ = SQLITE_IOERR | (2 << 8)
-let SQLITE_IOERR_WRITE = SQLITE_IOERR | (3 << 8)
-let SQLITE_IOERR_LOCK = SQLITE_IOERR | (15 << 8)
-/// The bytes read differ from the bytes written; SQLite's checksum VFS uses this code, too.
-let SQLITE_IOERR_DATA = SQLITE_IOERR | (32 << 8)
-let SQLITE_READONLY_DBMOVED = SQLITE_READONLY | (4 << 8)
-let SQLITE_OK_SYMLINK = SQLITE_OK | (2 << 8)

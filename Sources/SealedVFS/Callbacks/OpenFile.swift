@@ -11,36 +11,38 @@ class OpenFile {
     self.base = base
   }
 
-  func read(_ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
-    SQLITE_IOERR_READ
+  func read(
+    _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
+  ) throws(ResultCode) {
+    throw ResultCode(SQLITE_IOERR_READ)
   }
 
-  func write(_ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
-    SQLITE_IOERR_WRITE
+  func write(
+    _ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64
+  ) throws(ResultCode) {
+    throw ResultCode(SQLITE_IOERR_WRITE)
   }
 
-  func truncate(to byteCount: Int64) -> Int32 { base.truncate(to: byteCount) }
+  func truncate(to byteCount: Int64) throws(ResultCode) { try base.truncate(to: byteCount) }
 
-  func synchronize(_ flags: Int32) -> Int32 { base.synchronize(flags) }
+  func synchronize(_ flags: Int32) throws(ResultCode) { try base.synchronize(flags) }
 
   /// Maps a region of the log's index; only a database file has one.
   func mapShared(
     _ region: Int32, _ byteCount: Int32, _ isExtending: Int32,
     _ target: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
-  ) -> Int32 {
-    unsafe base.mapShared(region, byteCount, isExtending, target)
+  ) throws(ResultCode) {
+    try unsafe base.mapShared(region, byteCount, isExtending, target)
   }
 
-  func byteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
-    unsafe base.byteCount(target)
-  }
+  func byteCount() throws(ResultCode) -> Int64 { try base.byteCount() }
 
-  func lock(_ level: Int32) -> Int32 { base.lock(level) }
+  func lock(_ level: Int32) throws(ResultCode) { try base.lock(level) }
 
-  func unlock(_ level: Int32) -> Int32 { base.unlock(level) }
+  func unlock(_ level: Int32) throws(ResultCode) { try base.unlock(level) }
 
-  func lockShared(_ offset: Int32, _ count: Int32, _ flags: Int32) -> Int32 {
-    base.lockShared(offset, count, flags)
+  func lockShared(_ offset: Int32, _ count: Int32, _ flags: Int32) throws(ResultCode) {
+    try base.lockShared(offset, count, flags)
   }
 
   func control(_ operation: Int32, _ argument: UnsafeMutableRawPointer?) -> Int32 {
@@ -65,14 +67,18 @@ class SealedFile: OpenFile {
   }
 
   /// Records the reason for a failed call and returns its result code.
-  func fail(_ code: SealedDatabaseError.Code, page: UInt32? = nil, _ result: Int32) -> Int32 {
+  @discardableResult
+  func fail(
+    _ code: SealedDatabaseError.Code, page: UInt32? = nil, _ result: Int32
+  ) -> ResultCode {
     record(SealedDatabaseError(code, path: registered.path, pageNumber: page), result)
-    return result
   }
 
   /// Records a fault, so that callers can ask for the reason behind SQLite's result code.
-  func record(_ fault: SealedDatabaseError, _ result: Int32) {
+  @discardableResult
+  func record(_ fault: SealedDatabaseError, _ result: Int32) -> ResultCode {
     faults.record(fault, result: result)
     FaultLog.record(fault)
+    return ResultCode(result)
   }
 }

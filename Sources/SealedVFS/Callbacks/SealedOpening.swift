@@ -12,41 +12,41 @@ enum SealedOpening {
   /// Opens a database that is registered, a log or journal of one, or a temporary file.
   ///
   /// - Parameter usual: the underlying VFS, unless a registration names another.
-  /// - Returns: nil for any other file: the underlying VFS opens it, in the same memory.
+  /// - Returns: false for any other file: the underlying VFS opens it, in the same memory.
   static func open(
     _ path: UnsafePointer<CChar>?, _ memory: UnsafeMutablePointer<sqlite3_file>, _ flags: Int32,
     _ outFlags: UnsafeMutablePointer<Int32>?, over usual: UnsafeMutablePointer<sqlite3_vfs>
-  ) -> Int32? {
+  ) throws(ResultCode) -> Bool {
     if flags & TemporaryFile.openFlags != 0 {
       // SQLite does not say whose rows it will hold, so those of plain databases are sealed, too.
       let file = unsafe TemporaryFile(base: BaseFile(usual))
-      return unsafe open(file, path, memory, flags, outFlags, over: usual)
+      return try unsafe open(file, path, memory, flags, outFlags, over: usual)
     }
-    guard let path = unsafe path else { return nil }
+    guard let path = unsafe path else { return false }
     let file: SealedFile
     if flags & SQLITE_OPEN_MAIN_DB != 0 {
       let registered: RegisteredKey
       do throws(SealedDatabaseError) {
-        guard let found = try unsafe URIKey.find(database: path) else { return nil }
+        guard let found = try unsafe URIKey.find(database: path) else { return false }
         registered = found
       } catch {
         FaultLog.record(error)
-        return SQLITE_AUTH
+        throw ResultCode(SQLITE_AUTH)
       }
-      guard let main = try? unsafe mainFile(of: registered, path) else { return SQLITE_CANTOPEN }
+      guard let main = try? unsafe mainFile(of: registered, path) else {
+        throw ResultCode(SQLITE_CANTOPEN)
+      }
       file = main
     } else if flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL) != 0 {
       let database = unsafe FileCallbacks.file(in: sqlite3_database_file_object(path))
       // SQLite would write the log of another format in the clear.
-      if let other = database as? SQLCipherFile { return other.fail(.notClosed, SQLITE_CANTOPEN) }
-      guard let main = database as? MainFile else { return nil }
-      if main.base.hasMoved { return main.fail(.fileReplaced, SQLITE_READONLY_DBMOVED) }
-      let result = main.learnIdentity()
-      guard result == SQLITE_OK else { return result }
+      if let other = database as? SQLCipherFile { throw other.fail(.notClosed, SQLITE_CANTOPEN) }
+      guard let main = database as? MainFile else { return false }
+      if main.base.hasMoved { throw main.fail(.fileReplaced, SQLITE_READONLY_DBMOVED) }
+      try main.learnIdentity()
       if unsafe BaseFile.isNoRegularFile(path) {
-        main.record(
+        throw main.record(
           unsafe .notRegularFile(String(cString: path), of: main.registered.path), SQLITE_CANTOPEN)
-        return SQLITE_CANTOPEN
       }
       let base = unsafe BaseFile(main.registered.base)
       file =
@@ -56,20 +56,20 @@ enum SealedOpening {
           base: base, main: main,
           path: Array(UnsafeRawBufferPointer(start: path, count: strlen(path))))
     } else {
-      return nil  // a super-journal, which stays in the clear, or a journal named in one
+      return false  // a super-journal, which stays in the clear, or a journal named in one
     }
-    return unsafe open(file, path, memory, flags, outFlags, over: file.registered.base)
+    return try unsafe open(file, path, memory, flags, outFlags, over: file.registered.base)
   }
 
   private static func open(
     _ file: OpenFile, _ path: UnsafePointer<CChar>?,
     _ memory: UnsafeMutablePointer<sqlite3_file>, _ flags: Int32,
     _ outFlags: UnsafeMutablePointer<Int32>?, over vfs: UnsafeMutablePointer<sqlite3_vfs>
-  ) -> Int32 {
+  ) throws(ResultCode) -> Bool {
     let result = unsafe vfs.pointee.xOpen(vfs, path, file.base.pointer, flags, outFlags)
     guard result == SQLITE_OK else {
-      _ = file.base.close()
-      return result
+      file.base.close()
+      throw ResultCode(result)
     }
     if flags & SQLITE_OPEN_MAIN_DB != 0, flags & SQLITE_OPEN_READWRITE != 0, let path = unsafe path
     {
@@ -80,7 +80,7 @@ enum SealedOpening {
       unsafe outFlags?.pointee |= SQLITE_OPEN_READONLY
     }
     unsafe FileCallbacks.install(file, in: memory)
-    return SQLITE_OK
+    return true
   }
 
   /// The database's own file, by its format.

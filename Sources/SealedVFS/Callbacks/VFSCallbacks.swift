@@ -56,8 +56,12 @@ enum VFSCallbacks {
       guard let memory = unsafe memory else { return SQLITE_MISUSE }
       unsafe memory.pointee.pMethods = nil
       let usual = unsafe VFSCallbacks.base(vfs)
-      if let result = unsafe SealedOpening.open(path, memory, flags, outFlags, over: usual) {
-        return result
+      do throws(ResultCode) {
+        if try unsafe SealedOpening.open(path, memory, flags, outFlags, over: usual) {
+          return SQLITE_OK
+        }
+      } catch {
+        return error.value
       }
       let base = unsafe VFSCallbacks.base(vfs, for: path)
       return unsafe base.pointee.xOpen(base, path, memory, flags, outFlags)

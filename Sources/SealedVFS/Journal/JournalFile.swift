@@ -42,87 +42,86 @@ final class JournalFile: SealedFile {
 
   override func read(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
-  ) -> Int32 {
+  ) throws(ResultCode) {
     main.rollbackPageCount = nil
-    return unsafe answer(target, byteCount, at: offset)
+    try unsafe answer(target, byteCount, at: offset)
   }
 
   override func write(
     _ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64
-  ) -> Int32 {
+  ) throws(ResultCode) {
     hasWritten = true
     main.rollbackPageCount = nil
     let isAligned = offset % Int64(JournalLayout.headerByteCount) == 0
     switch byteCount {
     case JournalLayout.headerByteCount where isAligned:
-      return unsafe writeHeader(source, at: offset)
+      try unsafe writeHeader(source, at: offset)
     case JournalLayout.countedByteCount where headers.contains { $0.offset == offset }:
-      return unsafe writeCount(source, at: offset)
+      try unsafe writeCount(source, at: offset)
     case JournalLayout.fieldsByteCount where offset == 0:
-      return erase(JournalLayout.sealedByteCount, at: 0)
+      try erase(JournalLayout.sealedByteCount, at: 0)
     case 1 where isAligned:
-      return erase(JournalLayout.magicByteCount, at: offset)
+      try erase(JournalLayout.magicByteCount, at: offset)
     case PageLayout.byteCount:
-      return unsafe writePage(source, at: offset)
+      try unsafe writePage(source, at: offset)
     case 4 where offset == pageEnd:
-      return writeMark(at: offset)  // in place of the checksum, which samples plaintext
+      try writeMark(at: offset)  // in place of the checksum, which samples plaintext
     case 4:
       unsafe announced = (offset, source.bigEndianWord(at: 0))
-      return unsafe base.write(source, 4, at: offset)
+      try unsafe base.write(source, 4, at: offset)
     default:
-      return unsafe writeSuperJournalPart(source, byteCount, at: offset)
+      try unsafe writeSuperJournalPart(source, byteCount, at: offset)
     }
   }
 
-  override func truncate(to byteCount: Int64) -> Int32 {
+  override func truncate(to byteCount: Int64) throws(ResultCode) {
     headers.removeAll { $0.offset >= byteCount }
-    return base.truncate(to: byteCount)
+    try base.truncate(to: byteCount)
   }
 
-  override func synchronize(_ flags: Int32) -> Int32 {
-    let result = base.synchronize(flags)
-    if result == SQLITE_OK { hasUnsynchronizedRecords = false }
-    main.nonces.end()
-    return result
+  override func synchronize(_ flags: Int32) throws(ResultCode) {
+    defer { main.nonces.end() }
+    try base.synchronize(flags)
+    hasUnsynchronizedRecords = false
   }
 
-  private func writeHeader(_ source: UnsafeRawPointer, at offset: Int64) -> Int32 {
+  private func writeHeader(_ source: UnsafeRawPointer, at offset: Int64) throws(ResultCode) {
     headers.removeAll { $0.offset >= offset }
     let words = unsafe JournalHeader.words(from: source + JournalLayout.hiddenOffset)
     guard words[4] == UInt32(PageLayout.byteCount) else {
-      return fail(.reserveInUse, SQLITE_IOERR_WRITE)  // another page size
+      throw fail(.reserveInUse, SQLITE_IOERR_WRITE)  // another page size
     }
     let hasMagic = unsafe source.load(as: UInt8.self) != 0
     let header = JournalHeader(
       offset: offset, count: hasMagic ? .unsynchronized : .none, words: words)
     headers.append(header)
     unsafe memset(sealed.pointer, 0, JournalLayout.headerByteCount)
-    return write(header, byteCount: JournalLayout.headerByteCount)
+    try write(header, byteCount: JournalLayout.headerByteCount)
   }
 
   /// Writes magic and record count, which make the journal hot.
-  private func writeCount(_ source: UnsafeRawPointer, at offset: Int64) -> Int32 {
+  private func writeCount(_ source: UnsafeRawPointer, at offset: Int64) throws(ResultCode) {
     guard let index = headers.firstIndex(where: { $0.offset == offset }) else {
-      return SQLITE_IOERR_WRITE
+      throw ResultCode(SQLITE_IOERR_WRITE)
     }
     unsafe headers[index].words[0] = source.bigEndianWord(at: JournalLayout.hiddenOffset)
     headers[index].count = hasUnsynchronizedRecords ? .unsynchronized : .synchronized
-    return write(headers[index], byteCount: JournalLayout.sealedByteCount)
+    try write(headers[index], byteCount: JournalLayout.sealedByteCount)
   }
 
-  private func write(_ header: JournalHeader, byteCount: Int) -> Int32 {
+  private func write(_ header: JournalHeader, byteCount: Int) throws(ResultCode) {
     guard
       unsafe header.seal(
         into: sealed.pointer, cipher: main.keys.journal, nonces: &main.nonces)
-    else { return fail(.inputOutput, SQLITE_IOERR_WRITE) }
-    return unsafe base.write(sealed.pointer, byteCount, at: header.offset)
+    else { throw fail(.inputOutput, SQLITE_IOERR_WRITE) }
+    try unsafe base.write(sealed.pointer, byteCount, at: header.offset)
   }
 
   /// Writes a mark that distinguishes the last record from one that an earlier journal left behind.
-  private func writeMark(at offset: Int64) -> Int32 {
-    guard let header = header(before: offset) else { return SQLITE_IOERR_WRITE }
+  private func writeMark(at offset: Int64) throws(ResultCode) {
+    guard let header = header(before: offset) else { throw ResultCode(SQLITE_IOERR_WRITE) }
     unsafe sealed.pointer.storeBigEndian(header.checksumSeed, at: 0)
-    return unsafe base.write(sealed.pointer, 4, at: offset)
+    try unsafe base.write(sealed.pointer, 4, at: offset)
   }
 
   /// The header of the segment that contains an offset.
@@ -131,34 +130,36 @@ final class JournalFile: SealedFile {
   }
 
   /// Overwrites a header or a magic with zeros.
-  private func erase(_ byteCount: Int, at offset: Int64) -> Int32 {
+  private func erase(_ byteCount: Int, at offset: Int64) throws(ResultCode) {
     headers.removeAll { $0.offset == offset }
     unsafe memset(sealed.pointer, 0, byteCount)
-    return unsafe base.write(sealed.pointer, byteCount, at: offset)
+    try unsafe base.write(sealed.pointer, byteCount, at: offset)
   }
 
-  private func writePage(_ source: UnsafeRawPointer, at offset: Int64) -> Int32 {
-    guard let announced, announced.offset == offset - 4 else { return SQLITE_IOERR_WRITE }
+  private func writePage(_ source: UnsafeRawPointer, at offset: Int64) throws(ResultCode) {
+    guard let announced, announced.offset == offset - 4 else {
+      throw ResultCode(SQLITE_IOERR_WRITE)
+    }
     guard
       unsafe main.keys.journal.seal(
         source, number: announced.word, into: sealed.pointer, nonces: &main.nonces)
-    else { return fail(.reserveInUse, page: announced.word, SQLITE_IOERR_WRITE) }
+    else { throw fail(.reserveInUse, page: announced.word, SQLITE_IOERR_WRITE) }
     hasUnsynchronizedRecords = true
     pageEnd = offset + Int64(PageLayout.byteCount)
-    return unsafe base.write(sealed.pointer, PageLayout.byteCount, at: offset)
+    try unsafe base.write(sealed.pointer, PageLayout.byteCount, at: offset)
   }
 
   /// Writes a super-journal's name after its mark, or the magic at the very end, both in the clear.
   private func writeSuperJournalPart(
     _ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64
-  ) -> Int32 {
+  ) throws(ResultCode) {
     let isName =
       announced.map { $0.word == JournalLayout.superJournalMark && $0.offset == offset - 4 } == true
     let isMagic =
       unsafe byteCount == JournalLayout.magicByteCount
       && UnsafeRawBufferPointer(start: source, count: byteCount)
         .elementsEqual(JournalLayout.sqliteMagic)
-    guard isName || isMagic else { return SQLITE_IOERR_WRITE }
-    return unsafe base.write(source, byteCount, at: offset)
+    guard isName || isMagic else { throw ResultCode(SQLITE_IOERR_WRITE) }
+    try unsafe base.write(source, byteCount, at: offset)
   }
 }

@@ -35,7 +35,8 @@ struct SuperJournal {
   init(
     endOf journal: BaseFile, at path: [UInt8], on vfs: UnsafeMutablePointer<sqlite3_vfs>
   ) {
-    guard let name = Self.name(atEndOf: journal, upTo: unsafe Int64(vfs.pointee.mxPathname)) else {
+    let limit = unsafe Int64(vfs.pointee.mxPathname)
+    guard let name = try? Self.name(atEndOf: journal, upTo: limit) else {
       self.name = []
       state = .refused("the end of the journal cannot be read")
       return
@@ -50,30 +51,24 @@ struct SuperJournal {
     }
   }
 
-  /// The name, read as SQLite's `readSuperJournal` does: empty if there is none, nil on a read
-  /// error.
-  private static func name(atEndOf journal: BaseFile, upTo limit: Int64) -> [UInt8]? {
-    var end: Int64 = 0
-    guard unsafe journal.byteCount(&end) == SQLITE_OK else { return nil }
-    let tail = Scratch(byteCount: 16)
-    guard end >= tail.byteCount else { return [] }
-    let tailOffset = end - Int64(tail.byteCount)
-    guard unsafe journal.read(tail.pointer, tail.byteCount, at: tailOffset) == SQLITE_OK else {
-      return nil
-    }
-    let count = Int64(unsafe UnsafeRawPointer(tail.pointer).bigEndianWord(at: 0))
-    guard unsafe tail.bytes(8..<16).elementsEqual(JournalLayout.sqliteMagic),
+  /// The name, read as SQLite's `readSuperJournal` does: empty if there is none.
+  private static func name(
+    atEndOf journal: BaseFile, upTo limit: Int64
+  ) throws(ResultCode) -> [UInt8] {
+    let tailByteCount = 16
+    let tailOffset = try journal.byteCount() - Int64(tailByteCount)
+    guard tailOffset >= 0 else { return [] }
+    let tail = try journal.bytes(tailByteCount, at: tailOffset)
+    let count = Int64(tail.bigEndianWord(at: 0))
+    guard tail[8...].elementsEqual(JournalLayout.sqliteMagic),
       count >= 1, count <= limit, count <= tailOffset
     else { return [] }
-    let name = Scratch(byteCount: Int(count))
-    guard unsafe journal.read(name.pointer, name.byteCount, at: tailOffset - count) == SQLITE_OK
-    else { return nil }
-    let bytes = unsafe Array(name.bytes(0..<name.byteCount))
+    let name = try journal.bytes(Int(count), at: tailOffset - count)
     // SQLite adds values of C's char, which is signed on some machines.
-    let sum = bytes.reduce(UInt32(0)) {
+    let sum = name.reduce(UInt32(0)) {
       $0 &+ UInt32(truncatingIfNeeded: CChar(truncatingIfNeeded: $1))
     }
-    return unsafe sum == UnsafeRawPointer(tail.pointer).bigEndianWord(at: 4) ? bytes : []
+    return sum == tail.bigEndianWord(at: 4) ? name : []
   }
 
   /// Whether a name has the form of SQLite's super-journals: a full path, then `"-mj%06X9%02X"`
@@ -127,20 +122,15 @@ struct SuperJournal {
     let file = unsafe BaseFile(vfs)
     let filename = unsafe sqlite3_create_filename(name, "", "", 0, nil)
     defer {
-      _ = file.close()
+      file.close()
       unsafe sqlite3_free_filename(filename)
     }
     let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_SUPER_JOURNAL
-    var byteCount: Int64 = 0
     guard unsafe vfs.pointee.xOpen(vfs, filename, file.pointer, flags, nil) == SQLITE_OK,
-      unsafe file.byteCount(&byteCount) == SQLITE_OK, (1...maximumByteCount).contains(byteCount)
+      let byteCount = try? file.byteCount(), (1...maximumByteCount).contains(byteCount),
+      let contents = try? file.bytes(Int(byteCount), at: 0)
     else { return false }
-    let contents = Scratch(byteCount: Int(byteCount))
-    guard unsafe file.read(contents.pointer, contents.byteCount, at: 0) == SQLITE_OK else {
-      return false
-    }
-    let bytes = unsafe contents.bytes(0..<contents.byteCount)
-    return unsafe bytes.split(separator: 0, omittingEmptySubsequences: false).dropLast()
-      .contains { unsafe $0.elementsEqual(path) }
+    return contents.split(separator: 0, omittingEmptySubsequences: false).dropLast()
+      .contains { $0.elementsEqual(path) }
   }
 }

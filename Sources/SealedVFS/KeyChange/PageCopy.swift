@@ -46,17 +46,17 @@ struct PageCopy: ~Copyable {
   /// The size that page 1 states; bytes after it in the file do not belong to the database.
   private static func pageCount(of source: MainFile) throws(SealedDatabaseError) -> UInt32 {
     let path = source.registered.path
-    var byteCount: Int64 = 0
-    guard unsafe source.base.byteCount(&byteCount) == SQLITE_OK else {
+    guard let byteCount = try? source.base.byteCount() else {
       throw SealedDatabaseError(.inputOutput, path: path)
     }
     guard let held = UInt32(exactly: byteCount / Int64(PageLayout.byteCount)), held > 0 else {
       throw SealedDatabaseError(.truncated, path: path, pageNumber: 1)
     }
     let firstPage = Scratch(byteCount: PageLayout.byteCount)
-    let result = unsafe source.readPage(1, into: firstPage.pointer)
-    guard result == SQLITE_OK else {
-      throw source.faults.newest(reportedAs: result)
+    do throws(ResultCode) {
+      try unsafe source.readPage(1, into: firstPage.pointer)
+    } catch {
+      throw source.faults.newest(reportedAs: error.value)
         ?? SealedDatabaseError(.inputOutput, path: path)
     }
     guard let stated = unsafe UnsafeRawPointer(firstPage.pointer).statedPageCount else {
@@ -73,11 +73,13 @@ struct PageCopy: ~Copyable {
     guard number <= pageCount else { return nil }
     let count = min(Self.pagesAtOnce, Int(pageCount - number) + 1)
     let byteCount = count * PageLayout.byteCount
-    let result = unsafe source.base.read(
-      sealed.pointer, byteCount, at: PageLayout.offset(ofPage: number))
-    guard result == SQLITE_OK else {
+    do throws(ResultCode) {
+      try unsafe source.base.read(
+        sealed.pointer, byteCount, at: PageLayout.offset(ofPage: number))
+    } catch {
       throw SealedDatabaseError(
-        result == SQLITE_IOERR_SHORT_READ ? .truncated : .inputOutput, path: source.registered.path)
+        error.value == SQLITE_IOERR_SHORT_READ ? .truncated : .inputOutput,
+        path: source.registered.path)
     }
     if copied.count != byteCount { copied = [UInt8](repeating: 0, count: byteCount) }
     nonces.end()  // one run for each piece, as for a transaction
@@ -124,10 +126,7 @@ struct PageCopy: ~Copyable {
     let found = FreePages { number in
       guard (1...pageCount).contains(number) else { return nil }
       var page = [UInt8](repeating: 0, count: PageLayout.byteCount)
-      let result = unsafe page.withUnsafeMutableBytes { bytes in
-        unsafe bytes.baseAddress.map { unsafe source.readPage(number, into: $0) }
-      }
-      return result == SQLITE_OK ? page : nil
+      return (try? unsafe source.readPage(number, into: &page)) == nil ? nil : page
     }
     freePages = found.pages
     return found.pages.contains(number)

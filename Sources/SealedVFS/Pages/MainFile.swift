@@ -45,86 +45,101 @@ internal import VaultCrypto
   }
 
   /// Identifies the file by its header; each mismatch is a different error.
-  override func validateHeader(_ identity: [UInt8]) -> Int32 {
+  override func validateHeader(_ identity: [UInt8]) throws(ResultCode) {
     switch HeaderReading(identity) {
-    case .plainSQLite: return fail(.plainDatabase, SQLITE_NOTADB)
-    case .zeros, .foreign: return fail(.notSealed, SQLITE_NOTADB)
+    case .plainSQLite: throw fail(.plainDatabase, SQLITE_NOTADB)
+    case .zeros, .foreign: throw fail(.notSealed, SQLITE_NOTADB)
     case .newerVersion(let version):
-      record(
+      throw record(
         SealedDatabaseError(.newerVersion, path: registered.path, detail: "version \(version)"),
         SQLITE_NOTADB)
-      return SQLITE_NOTADB
     case .sealed(let header):
-      guard header.matches(key: registered.key) else { return fail(.wrongKey, SQLITE_NOTADB) }
-      return adopt(header) ? SQLITE_OK : fail(.inputOutput, SQLITE_IOERR_READ)
+      guard header.matches(key: registered.key) else { throw fail(.wrongKey, SQLITE_NOTADB) }
+      guard adopt(header) else { throw fail(.inputOutput, SQLITE_IOERR_READ) }
     }
   }
 
   override func read(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
-  ) -> Int32 {
-    let result = unsafe super.read(target, byteCount, at: offset)
-    let isPage = byteCount == PageLayout.byteCount && offset % Int64(byteCount) == 0
-    if isPage && result != SQLITE_OK && result != SQLITE_IOERR_SHORT_READ { hasMetDamage = true }
-    return result
+  ) throws(ResultCode) {
+    do throws(ResultCode) {
+      try unsafe super.read(target, byteCount, at: offset)
+    } catch {
+      let isPage = byteCount == PageLayout.byteCount && offset % Int64(byteCount) == 0
+      if isPage && error.value != SQLITE_IOERR_SHORT_READ { hasMetDamage = true }
+      throw error
+    }
   }
 
   override var hasFramesInLog: Bool {
-    var byteCount: Int64 = 0
     guard let log = unsafe log else { return false }
-    let result = unsafe log.base.byteCount(&byteCount)
-    return result != SQLITE_OK || byteCount > LogLayout.headerByteCount
+    guard let byteCount = try? log.base.byteCount() else { return true }
+    return byteCount > LogLayout.headerByteCount
   }
 
-  override func answerNoIdentity() -> Int32 { fail(.notSealed, SQLITE_NOTADB) }
+  override func answerNoIdentity() -> ResultCode { fail(.notSealed, SQLITE_NOTADB) }
 
-  override func writePage(_ number: UInt32, from source: UnsafeRawPointer) -> Int32 {
-    unsafe writeSealed(number, from: source)
+  /// Seals a page and writes it, or copies the sealed page that a checkpoint has read.
+  override func writePage(_ number: UInt32, from source: UnsafeRawPointer) throws(ResultCode) {
+    if isCheckpointing && !knowsPageOne { throw ResultCode(SQLITE_BUSY) }  // see mustKeepLog
+    if !isHeaderOnDisk { try settleIdentity() }
+    let offset = PageLayout.offset(ofPage: number)
+    if unsafe extendsFile(number, with: source) {
+      // Sealed, the zeros would pass for what the page held. The journal can still have it.
+      return try unsafe base.write(source, PageLayout.byteCount, at: offset)
+    }
+    if let page = checkpointed {
+      checkpointed = nil
+      if isCheckpointing, unsafe page.isWhat(source, isWrittenAs: number) {
+        return try write(page, at: offset)
+      }
+    }
+    try unsafe seal(source, number: number, into: sealed.pointer)
+    try unsafe base.write(sealed.pointer, PageLayout.byteCount, at: offset)
   }
 
-  override func synchronize(_ flags: Int32) -> Int32 {
+  override func synchronize(_ flags: Int32) throws(ResultCode) {
     nonces.end()
-    return base.synchronize(flags)
+    try base.synchronize(flags)
   }
 
-  override func lock(_ level: Int32) -> Int32 {
-    if level == SQLITE_LOCK_EXCLUSIVE && mustKeepLog { return SQLITE_BUSY }
-    if level == SQLITE_LOCK_SHARED && refusesVacuum { return SQLITE_AUTH }
-    let result = super.lock(level)
-    guard result == SQLITE_OK else { return result }
+  override func lock(_ level: Int32) throws(ResultCode) {
+    if level == SQLITE_LOCK_EXCLUSIVE && mustKeepLog { throw ResultCode(SQLITE_BUSY) }
+    if level == SQLITE_LOCK_SHARED && refusesVacuum { throw ResultCode(SQLITE_AUTH) }
+    try super.lock(level)
     if level >= SQLITE_LOCK_RESERVED { nonces.end() }
     // A key change puts a new file in this one's place: the old one must not be read any more.
     if level == SQLITE_LOCK_SHARED && base.hasMoved {
-      _ = base.unlock(SQLITE_LOCK_NONE)
-      return fail(.fileReplaced, SQLITE_IOERR_LOCK)
+      try? base.unlock(SQLITE_LOCK_NONE)
+      throw fail(.fileReplaced, SQLITE_IOERR_LOCK)
     }
-    return SQLITE_OK
   }
 
   override func mapShared(
     _ region: Int32, _ byteCount: Int32, _ isExtending: Int32,
     _ target: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
-  ) -> Int32 {
+  ) throws(ResultCode) {
     let index = registered.path + "-shm"
     if region == 0, unsafe BaseFile.isNoRegularFile(index) {
-      record(.notRegularFile(index, of: registered.path), SQLITE_CANTOPEN)
-      return SQLITE_CANTOPEN
+      throw record(.notRegularFile(index, of: registered.path), SQLITE_CANTOPEN)
     }
     let mayHaveCommitted = unsafe log?.mayHaveCommitted ?? false
-    return unsafe base.mapShared(
+    try unsafe base.mapShared(
       region, byteCount, isExtending, target, namesFullDisk: !mayHaveCommitted)
   }
 
-  override func lockShared(_ offset: Int32, _ count: Int32, _ flags: Int32) -> Int32 {
+  override func lockShared(
+    _ offset: Int32, _ count: Int32, _ flags: Int32
+  ) throws(ResultCode) {
     if flags & SQLITE_SHM_LOCK != 0 && flags & SQLITE_SHM_SHARED != 0 && refusesVacuum {
-      return SQLITE_AUTH
+      throw ResultCode(SQLITE_AUTH)
     }
     let writeAndCheckpointLocks: Int32 = 2  // WAL_WRITE_LOCK and WAL_CKPT_LOCK of wal.c
     if offset < writeAndCheckpointLocks && flags & SQLITE_SHM_EXCLUSIVE != 0 {
       nonces.end()
       if offset == 0 { unsafe log?.endTransaction() }
     }
-    return super.lockShared(offset, count, flags)
+    try super.lockShared(offset, count, flags)
   }
 
   override func control(_ operation: Int32, _ argument: UnsafeMutableRawPointer?) -> Int32 {
@@ -192,33 +207,17 @@ internal import VaultCrypto
 }
 
 extension MainFile {
-  /// Seals a page and writes it, or copies the sealed page that a checkpoint has read.
-  func writeSealed(_ number: UInt32, from source: UnsafeRawPointer) -> Int32 {
-    if isCheckpointing && !knowsPageOne { return SQLITE_BUSY }  // see mustKeepLog
-    if !isHeaderOnDisk {
-      let result = settleIdentity()
-      guard result == SQLITE_OK else { return result }
-    }
-    let offset = PageLayout.offset(ofPage: number)
-    if unsafe extendsFile(number, with: source) {
-      // Sealed, the zeros would pass for what the page held. The journal can still have it.
-      return unsafe base.write(source, PageLayout.byteCount, at: offset)
-    }
-    if let page = checkpointed {
-      checkpointed = nil
-      if isCheckpointing, unsafe page.isWhat(source, isWrittenAs: number) {
-        return write(page, at: offset)
-      }
-    }
+  /// Seals a page, for the database or for its log.
+  func seal(
+    _ source: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer
+  ) throws(ResultCode) {
     if number == 1 {
-      if unsafe !codec.hasRoom(in: source) { return fail(.reserveInUse, SQLITE_IOERR_WRITE) }
-      knowsPageOne = true
-      unsafe notePageCount(page: source)
+      if unsafe !codec.hasRoom(in: source) { throw fail(.reserveInUse, SQLITE_IOERR_WRITE) }
+      unsafe notePageOne(source)
     }
-    guard
-      unsafe keys.page.seal(source, number: number, into: sealed.pointer, nonces: &nonces)
-    else { return fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE) }
-    return unsafe base.write(sealed.pointer, PageLayout.byteCount, at: offset)
+    guard unsafe keys.page.seal(source, number: number, into: target, nonces: &nonces) else {
+      throw fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE)
+    }
   }
 
   /// Whether SQLite, before it rolls back, makes the file as long as it was: the last pages are lost.
@@ -227,9 +226,8 @@ extension MainFile {
   private func extendsFile(_ number: UInt32, with source: UnsafeRawPointer) -> Bool {
     guard let pageCount = rollbackPageCount else { return false }
     rollbackPageCount = nil
-    var byteCount: Int64 = 0
-    return unsafe number == pageCount && base.byteCount(&byteCount) == SQLITE_OK
-      && byteCount <= PageLayout.offset(ofPage: number)
+    guard number == pageCount, let byteCount = try? base.byteCount() else { return false }
+    return unsafe byteCount <= PageLayout.offset(ofPage: number)
       && UnsafeRawBufferPointer(start: source, count: PageLayout.byteCount).isZero
   }
 
@@ -237,30 +235,27 @@ extension MainFile {
   ///
   /// Page 1 was opened under this file's header. The 16 clear bytes of its frame are not
   /// authenticated there, and must not become the header of the database.
-  private func write(_ page: CheckpointedPage, at offset: Int64) -> Int32 {
+  private func write(_ page: CheckpointedPage, at offset: Int64) throws(ResultCode) {
     guard page.number == 1 else {
-      return unsafe base.write(page.sealed, PageLayout.byteCount, at: offset)
+      return try unsafe base.write(page.sealed, PageLayout.byteCount, at: offset)
     }
     unsafe sealed.pointer.copyMemory(from: page.sealed, byteCount: PageLayout.byteCount)
     unsafe sealed.pointer.copyMemory(from: codec.identity, byteCount: SealedHeader.byteCount)
-    return unsafe base.write(sealed.pointer, PageLayout.byteCount, at: offset)
+    try unsafe base.write(sealed.pointer, PageLayout.byteCount, at: offset)
   }
 
   /// Makes the file's identity durable before its first page is written.
   ///
   /// A rollback of an interrupted first transaction needs the file id. A power cut can keep any of
   /// its pages without page 1. The sync is therefore needed, once in the life of a file.
-  private func settleIdentity() -> Int32 {
-    var byteCount: Int64 = 0
-    var result = unsafe base.sealedByteCount(&byteCount)
-    guard result == SQLITE_OK else { return result }
-    if byteCount > 0 { return unsafe checkHeader(nil) }  // another connection was first
+  private func settleIdentity() throws(ResultCode) {
+    if try base.sealedByteCount() > 0 {
+      return try unsafe checkHeader(nil)  // another connection was first
+    }
     let bytes = codec.identity
     unsafe opened.pointer.copyMemory(from: bytes, byteCount: bytes.count)
-    result = unsafe base.write(opened.pointer, bytes.count, at: 0)
-    guard result == SQLITE_OK else { return result }
-    result = base.synchronize(SQLITE_SYNC_NORMAL)
-    isHeaderOnDisk = result == SQLITE_OK
-    return result
+    try unsafe base.write(opened.pointer, bytes.count, at: 0)
+    try base.synchronize(SQLITE_SYNC_NORMAL)
+    isHeaderOnDisk = true
   }
 }

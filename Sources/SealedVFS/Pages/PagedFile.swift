@@ -48,99 +48,97 @@ class PagedFile: SealedFile {
   }
 
   /// Identifies the file by its first 16 bytes, and records the reason if it is refused.
-  func validateHeader(_ identity: [UInt8]) -> Int32 { SQLITE_NOTADB }
+  func validateHeader(_ identity: [UInt8]) throws(ResultCode) {}
 
   /// Records the reason for refusing a file that is too short for an identity.
-  func answerNoIdentity() -> Int32 { SQLITE_NOTADB }
+  func answerNoIdentity() -> ResultCode { ResultCode(SQLITE_NOTADB) }
 
   /// Records that a page does not open.
-  func answerDamage(of number: UInt32) -> Int32 {
+  func answerDamage(of number: UInt32) -> ResultCode {
     fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
   }
 
   /// Seals a page and writes it.
-  func writePage(_ number: UInt32, from source: UnsafeRawPointer) -> Int32 { SQLITE_IOERR_WRITE }
+  func writePage(_ number: UInt32, from source: UnsafeRawPointer) throws(ResultCode) {
+    throw ResultCode(SQLITE_IOERR_WRITE)
+  }
 
   override func read(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
-  ) -> Int32 {
-    if byteCount == PageLayout.byteCount, let number = PageLayout.pageNumber(at: offset) {
-      let result = unsafe readPage(number, into: target)
-      if result == SQLITE_OK && number == 1 { unsafe noteTruncation(page: target) }
-      return result
+  ) throws(ResultCode) {
+    guard byteCount == PageLayout.byteCount, let number = PageLayout.pageNumber(at: offset) else {
+      return try unsafe readPart(of: target, byteCount, at: offset)
     }
-    return unsafe readPart(of: target, byteCount, at: offset)
+    try unsafe readPage(number, into: target)
+    if number == 1 { unsafe noteTruncation(page: target) }
   }
 
   override func write(
     _ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64
-  ) -> Int32 {
+  ) throws(ResultCode) {
     guard byteCount == PageLayout.byteCount, let number = PageLayout.pageNumber(at: offset) else {
-      return fail(.reserveInUse, SQLITE_IOERR_WRITE)  // another page size
+      throw fail(.reserveInUse, SQLITE_IOERR_WRITE)  // another page size
     }
     readAhead.forget()
-    return unsafe writePage(number, from: source)
+    try unsafe writePage(number, from: source)
   }
 
-  override func lock(_ level: Int32) -> Int32 {
+  override func lock(_ level: Int32) throws(ResultCode) {
     readAhead.forget()
-    return base.lock(level)
+    try base.lock(level)
   }
 
-  override func unlock(_ level: Int32) -> Int32 {
+  override func unlock(_ level: Int32) throws(ResultCode) {
     readAhead.forget()
-    return base.unlock(level)
+    try base.unlock(level)
   }
 
-  override func lockShared(_ offset: Int32, _ count: Int32, _ flags: Int32) -> Int32 {
+  override func lockShared(
+    _ offset: Int32, _ count: Int32, _ flags: Int32
+  ) throws(ResultCode) {
     readAhead.forget()
-    return base.lockShared(offset, count, flags)
+    try base.lockShared(offset, count, flags)
   }
 
-  override func truncate(to byteCount: Int64) -> Int32 {
+  override func truncate(to byteCount: Int64) throws(ResultCode) {
     readAhead.forget()
     if byteCount == 0 { isHeaderOnDisk = false }
-    return base.truncate(to: byteCount)
+    try base.truncate(to: byteCount)
   }
 
-  override func byteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
-    let result = unsafe base.sealedByteCount(target)
-    if result == SQLITE_OK, unsafe target.pointee == 0 { isHeaderOnDisk = false }
-    return result
+  override func byteCount() throws(ResultCode) -> Int64 {
+    let byteCount = try base.sealedByteCount()
+    if byteCount == 0 { isHeaderOnDisk = false }
+    return byteCount
   }
 }
 
 extension PagedFile {
   /// Reads and opens a page.
-  func readPage(_ number: UInt32, into target: UnsafeMutableRawPointer) -> Int32 {
+  func readPage(_ number: UInt32, into target: UnsafeMutableRawPointer) throws(ResultCode) {
     let offset = PageLayout.offset(ofPage: number)
     if let page = unsafe readAhead.piece(at: offset, of: base) {
-      return unsafe openPage(page, number, into: target)
+      return try unsafe openPage(page, number, into: target)
     }
-    let result = unsafe base.read(sealed.pointer, PageLayout.byteCount, at: offset)
-    if result == SQLITE_IOERR_SHORT_READ {
-      return unsafe answerShortRead(of: number, into: target)
+    do throws(ResultCode) {
+      try unsafe base.read(sealed.pointer, PageLayout.byteCount, at: offset)
+    } catch  where error.value == SQLITE_IOERR_SHORT_READ {
+      try unsafe answerShortRead(of: number, into: target)
     }
-    guard result == SQLITE_OK else { return result }
-    return unsafe openPage(sealed.pointer, number, into: target)
+    try unsafe openPage(sealed.pointer, number, into: target)
   }
 
   private func openPage(
     _ sealed: UnsafeRawPointer, _ number: UInt32, into target: UnsafeMutableRawPointer
-  ) -> Int32 {
+  ) throws(ResultCode) {
     if number == 1 || !isHeaderOnDisk {
-      let result = unsafe checkHeader(
+      try unsafe checkHeader(
         number == 1 ? UnsafeRawBufferPointer(start: sealed, count: 16) : nil)
-      guard result == SQLITE_OK else { return result }
     }
     guard unsafe codec.open(sealed, number: number, into: target) else {
-      return answerDamage(of: number)
+      throw answerDamage(of: number)
     }
-    if number == 1 {
-      knowsPageOne = true
-      unsafe notePageCount(page: target)
-    }
-    return SQLITE_OK
+    if number == 1 { unsafe notePageOne(target) }
   }
 
   /// Reads a few bytes of one page.
@@ -149,36 +147,35 @@ extension PagedFile {
   /// before any recovery. It reads 16 bytes at 24 in rollback mode.
   func readPart(
     of target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
-  ) -> Int32 {
+  ) throws(ResultCode) {
     let start = Int(offset % Int64(PageLayout.byteCount))
     guard start + byteCount <= PageLayout.byteCount,
       let number = PageLayout.pageNumber(at: offset - Int64(start))
-    else { return SQLITE_IOERR_READ }
-    let result = unsafe readPage(number, into: opened.pointer)
-    switch result {
-    case SQLITE_OK:
+    else { throw ResultCode(SQLITE_IOERR_READ) }
+    do throws(ResultCode) {
+      try unsafe readPage(number, into: opened.pointer)
       unsafe target.copyMemory(from: opened.pointer + start, byteCount: byteCount)
-    case SQLITE_IOERR_SHORT_READ:
-      unsafe memset(target, 0, byteCount)
-      if offset == 0 && showsStandIn {
+    } catch {
+      switch error.value {
+      case SQLITE_IOERR_SHORT_READ where offset == 0 && showsStandIn:
         unsafe StandInHeader.write(to: target, byteCount)
-        return SQLITE_OK
+      case SQLITE_IOERR_SHORT_READ:
+        unsafe memset(target, 0, byteCount)
+        throw error
+      case SQLITE_IOERR_DATA where offset == 0:
+        // The page might be torn, with a good copy in the log or journal: let SQLite open those.
+        unsafe StandInHeader.write(to: target, byteCount)
+      case SQLITE_IOERR_DATA where number == 1:
+        // SQLite tests whether the file has changed. These bytes make it read the whole page again.
+        unsafe memset(target, 0xFF, byteCount)
+      default: throw error
       }
-    case SQLITE_IOERR_DATA where offset == 0:
-      // The page might be torn, with a good copy in the log or journal: let SQLite open those.
-      unsafe StandInHeader.write(to: target, byteCount)
-      return SQLITE_OK
-    case SQLITE_IOERR_DATA where number == 1:
-      // SQLite tests whether the file has changed. These bytes make it read the whole page again.
-      unsafe memset(target, 0xFF, byteCount)
-      return SQLITE_OK
-    default: break
     }
-    return result
   }
 
   /// Keeps the size that page 1 states, when it is read or, for a commit, written.
-  func notePageCount(page: UnsafeRawPointer) {
+  func notePageOne(_ page: UnsafeRawPointer) {
+    knowsPageOne = true
     if let count = unsafe page.statedPageCount { knownPageCount = count }
   }
 
@@ -188,57 +185,51 @@ extension PagedFile {
   /// wrong answer.
   private func answerShortRead(
     of number: UInt32, into target: UnsafeMutableRawPointer
-  ) -> Int32 {
+  ) throws(ResultCode) -> Never {
     unsafe memset(target, 0, PageLayout.byteCount)
-    var byteCount: Int64 = 0
-    let result = unsafe base.sealedByteCount(&byteCount)
-    guard result == SQLITE_OK else { return result }
-    if let knownPageCount, number > knownPageCount { return SQLITE_IOERR_SHORT_READ }
+    let byteCount = try base.sealedByteCount()
+    if let knownPageCount, number > knownPageCount { throw ResultCode(SQLITE_IOERR_SHORT_READ) }
     if byteCount == 0 {
       isHeaderOnDisk = false
       knownPageCount = 0
-      return SQLITE_IOERR_SHORT_READ
+      throw ResultCode(SQLITE_IOERR_SHORT_READ)
     }
-    if byteCount < PageLayout.identityByteCount { return answerNoIdentity() }
+    if byteCount < PageLayout.identityByteCount { throw answerNoIdentity() }
     // The present part of page 1 identifies the file; the rest of the page is missing.
-    let check = unsafe checkHeader(number == 1 ? sealed.bytes(0..<16) : nil)
-    if check != SQLITE_OK { return check }
-    return fail(.truncated, page: number, number == 1 ? SQLITE_IOERR_DATA : SQLITE_CORRUPT)
+    try unsafe checkHeader(number == 1 ? sealed.bytes(0..<16) : nil)
+    throw fail(.truncated, page: number, number == 1 ? SQLITE_IOERR_DATA : SQLITE_CORRUPT)
   }
 
   /// Learns the identity of a file that is not empty, before its log or journal is opened.
   ///
   /// Another process can have made the file since this connection looked.
-  func learnIdentity() -> Int32 {
-    var byteCount: Int64 = 0
-    let result = unsafe base.sealedByteCount(&byteCount)
-    guard result == SQLITE_OK, byteCount > 0 else { return result }
-    return unsafe checkHeader(nil)
+  func learnIdentity() throws(ResultCode) {
+    if try base.sealedByteCount() > 0 { try unsafe checkHeader(nil) }
   }
 
   /// Identifies the file by its first 16 bytes, which it reads if they are not given.
-  func checkHeader(_ bytes: UnsafeRawBufferPointer?) -> Int32 {
+  func checkHeader(_ bytes: UnsafeRawBufferPointer?) throws(ResultCode) {
     if let bytes = unsafe bytes {
-      if isHeaderOnDisk, unsafe bytes.elementsEqual(codec.identity) { return SQLITE_OK }
-      return unsafe validateHeader(Array(bytes))
+      if isHeaderOnDisk, unsafe bytes.elementsEqual(codec.identity) { return }
+      return try unsafe validateHeader(Array(bytes))
     }
-    let result = unsafe base.read(opened.pointer, PageLayout.identityByteCount, at: 0)
-    guard result == SQLITE_OK else {
-      return result == SQLITE_IOERR_SHORT_READ ? answerNoIdentity() : result
+    do throws(ResultCode) {
+      try unsafe base.read(opened.pointer, PageLayout.identityByteCount, at: 0)
+    } catch  where error.value == SQLITE_IOERR_SHORT_READ {
+      throw answerNoIdentity()
     }
-    return unsafe validateHeader(Array(opened.bytes(0..<PageLayout.identityByteCount)))
+    try unsafe validateHeader(Array(opened.bytes(0..<PageLayout.identityByteCount)))
   }
 
   /// Records why SQLite will refuse a file that is shorter than page 1 states.
   ///
   /// Nothing is recorded if the log has frames, because the missing pages can be there.
   func noteTruncation(page: UnsafeRawPointer) {
-    var byteCount: Int64 = 0
     guard let pageCount = unsafe page.statedPageCount, !hasFramesInLog,
-      unsafe base.sealedByteCount(&byteCount) == SQLITE_OK,
+      let byteCount = try? base.sealedByteCount(),
       byteCount < Int64(pageCount) * Int64(PageLayout.byteCount)
     else { return }
-    _ = fail(.truncated, page: pageCount, SQLITE_CORRUPT)
+    fail(.truncated, page: pageCount, SQLITE_CORRUPT)
   }
 }
 

@@ -32,7 +32,7 @@ internal import Glibc
       consecutiveCount = index == next ? consecutiveCount + 1 : 0
       next = index + 1
       guard consecutiveCount >= Self.scanLength else { return nil }
-      guard unsafe base.read(memory.pointer, memory.byteCount, at: offset) == SQLITE_OK else {
+      guard (try? unsafe base.read(memory.pointer, memory.byteCount, at: offset)) != nil else {
         held = 0..<0
         consecutiveCount = -Int(Self.count)  // the end of the file
         return nil

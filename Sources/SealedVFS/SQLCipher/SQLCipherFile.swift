@@ -24,60 +24,55 @@ final class SQLCipherFile: PagedFile {
   ///
   /// - Returns: whether SQLite can write to it.
   func checkWriteAccess() -> Bool {
-    var byteCount: Int64 = 0
-    isNew = unsafe base.byteCount(&byteCount) == SQLITE_OK && byteCount == 0
+    isNew = (try? base.byteCount()) == 0
     return isNew
   }
 
-  override func validateHeader(_ identity: [UInt8]) -> Int32 {
-    if isNew { return SQLITE_OK }  // SQLite can write other pages before page 1
-    if identity == HeaderReading.plainMagic { return fail(.plainDatabase, SQLITE_NOTADB) }
-    guard identity == codec.identity else { return answerNoIdentity() }
+  override func validateHeader(_ identity: [UInt8]) throws(ResultCode) {
+    if isNew { return }  // SQLite can write other pages before page 1
+    if identity == HeaderReading.plainMagic { throw fail(.plainDatabase, SQLITE_NOTADB) }
+    guard identity == codec.identity else { throw answerNoIdentity() }
     isHeaderOnDisk = true
-    return SQLITE_OK
   }
 
-  override func answerNoIdentity() -> Int32 { fail(.wrongKeyOrNotSQLCipher, SQLITE_NOTADB) }
+  override func answerNoIdentity() -> ResultCode { fail(.wrongKeyOrNotSQLCipher, SQLITE_NOTADB) }
 
   /// Reports a page 1 that does not open as a wrong key or format: the format has no key check.
-  override func answerDamage(of number: UInt32) -> Int32 {
+  override func answerDamage(of number: UInt32) -> ResultCode {
     number == 1 ? answerNoIdentity() : super.answerDamage(of: number)
   }
 
   override func read(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
-  ) -> Int32 {
-    let result = unsafe super.read(target, byteCount, at: offset)
+  ) throws(ResultCode) {
+    try unsafe super.read(target, byteCount, at: offset)
     let versions = 18..<20  // the write and read versions; 2 means WAL mode
-    if result == SQLITE_OK && !isNew && offset == 0 && byteCount >= versions.upperBound {
+    if !isNew && offset == 0 && byteCount >= versions.upperBound {
       for index in versions { unsafe target.storeBytes(of: 1, toByteOffset: index, as: UInt8.self) }
     }
-    return result
   }
 
-  override func writePage(_ number: UInt32, from source: UnsafeRawPointer) -> Int32 {
-    guard isNew else { return SQLITE_READONLY }
+  override func writePage(_ number: UInt32, from source: UnsafeRawPointer) throws(ResultCode) {
+    guard isNew else { throw ResultCode(SQLITE_READONLY) }
     if number == 1, unsafe !codec.hasRoom(in: source) {
-      return fail(.reserveInUse, SQLITE_IOERR_WRITE)
+      throw fail(.reserveInUse, SQLITE_IOERR_WRITE)
     }
     guard unsafe codec.seal(source, number: number, into: sealed.pointer, nonces: &nonces) else {
-      return fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE)
+      throw fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE)
     }
     isHeaderOnDisk = isHeaderOnDisk || number == 1
-    return unsafe base.write(
+    try unsafe base.write(
       sealed.pointer, PageLayout.byteCount, at: PageLayout.offset(ofPage: number))
   }
 
-  override func lock(_ level: Int32) -> Int32 {
-    let result = super.lock(level)
-    guard result == SQLITE_OK, level == SQLITE_LOCK_SHARED, !isNew else { return result }
+  override func lock(_ level: Int32) throws(ResultCode) {
+    try super.lock(level)
+    guard level == SQLITE_LOCK_SHARED, !isNew else { return }
     do throws(SealedDatabaseError) {
       try unsafe SiblingFiles.requireNone(of: registered.path, over: registered.base)
-      return SQLITE_OK
     } catch {
-      _ = base.unlock(SQLITE_LOCK_NONE)
-      record(error, SQLITE_IOERR_LOCK)
-      return SQLITE_IOERR_LOCK
+      try? base.unlock(SQLITE_LOCK_NONE)
+      throw record(error, SQLITE_IOERR_LOCK)
     }
   }
 }

@@ -22,7 +22,7 @@ final class TemporaryFile: OpenFile {
   private var current: (block: Int64, isChanged: Bool)?
   private var written = WrittenBlocks()
   /// The size of the file as SQLite knows it.
-  private var byteCount: Int64 = 0
+  private var logicalByteCount: Int64 = 0
 
   /// SQLite's flags for temporary files in xOpen: <https://sqlite.org/c3ref/c_open_autoproxy.html>.
   static let openFlags =
@@ -31,9 +31,9 @@ final class TemporaryFile: OpenFile {
 
   override func read(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
-  ) -> Int32 {
-    mutex.withLock { _ in
-      let available = Int(max(0, min(Int64(byteCount), self.byteCount - offset)))
+  ) throws(ResultCode) {
+    try mutex.withLock { (_) throws(ResultCode) in
+      let available = Int(max(0, min(Int64(byteCount), logicalByteCount - offset)))
       if available < byteCount {
         unsafe memset(target + available, 0, byteCount - available)
       }
@@ -41,130 +41,113 @@ final class TemporaryFile: OpenFile {
       while done < available {
         let (block, within) = TemporaryLayout.place(at: offset + Int64(done))
         let count = min(available - done, TemporaryLayout.contentByteCount - within)
-        let result = unsafe readPart(of: block, from: within, count, into: target + done)
-        guard result == SQLITE_OK else { return result }
+        try unsafe readPart(of: block, from: within, count, into: target + done)
         done += count
       }
-      return available < byteCount ? SQLITE_IOERR_SHORT_READ : SQLITE_OK
+      if available < byteCount { throw ResultCode(SQLITE_IOERR_SHORT_READ) }
     }
   }
 
-  override func write(_ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64) -> Int32 {
-    mutex.withLock { _ in
+  override func write(
+    _ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64
+  ) throws(ResultCode) {
+    try mutex.withLock { (_) throws(ResultCode) in
       var done = 0
       while done < byteCount {
         let (block, within) = TemporaryLayout.place(at: offset + Int64(done))
         let count = min(byteCount - done, TemporaryLayout.contentByteCount - within)
-        let result = unsafe writePart(of: block, from: within, count, from: source + done)
-        guard result == SQLITE_OK else { return result }
+        try unsafe writePart(of: block, from: within, count, from: source + done)
         done += count
       }
-      self.byteCount = max(self.byteCount, offset + Int64(byteCount))
-      return SQLITE_OK
+      logicalByteCount = max(logicalByteCount, offset + Int64(byteCount))
     }
   }
 
-  override func truncate(to byteCount: Int64) -> Int32 {
-    mutex.withLock { _ in
-      guard byteCount < self.byteCount else { return SQLITE_OK }
+  override func truncate(to byteCount: Int64) throws(ResultCode) {
+    try mutex.withLock { (_) throws(ResultCode) in
+      guard byteCount < logicalByteCount else { return }
       let (block, within) = TemporaryLayout.place(at: byteCount)
       if let current, current.block > block || current.block == block && within == 0 {
         self.current = nil
       }
       if within > 0 {
         // The removed bytes must not reappear when the file grows again.
-        let result = load(block)
-        guard result == SQLITE_OK else { return result }
+        try load(block)
         unsafe memset(
           content.pointer + within, 0, TemporaryLayout.contentByteCount - within)
         current?.isChanged = true
       }
       let keptBlockCount = within > 0 ? block + 1 : block
       written.removeAll(from: keptBlockCount)
-      self.byteCount = byteCount
-      return base.truncate(to: TemporaryLayout.offset(ofBlock: keptBlockCount))
+      logicalByteCount = byteCount
+      try base.truncate(to: TemporaryLayout.offset(ofBlock: keptBlockCount))
     }
   }
 
   /// Does nothing: after a power cut no key exists for the file.
-  override func synchronize(_ flags: Int32) -> Int32 { SQLITE_OK }
+  override func synchronize(_ flags: Int32) {}
 
-  override func byteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
-    mutex.withLock { _ in
-      unsafe target.pointee = byteCount
-      return SQLITE_OK
-    }
-  }
+  override func byteCount() -> Int64 { mutex.withLock { _ in logicalByteCount } }
 
   private func readPart(
     of block: Int64, from within: Int, _ count: Int, into target: UnsafeMutableRawPointer
-  ) -> Int32 {
+  ) throws(ResultCode) {
     if count == TemporaryLayout.contentByteCount && current?.block != block {
-      return unsafe open(block, into: target)
+      return try unsafe open(block, into: target)
     }
-    let result = load(block)
-    guard result == SQLITE_OK else { return result }
+    try load(block)
     unsafe target.copyMemory(from: content.pointer + within, byteCount: count)
-    return SQLITE_OK
   }
 
   private func writePart(
     of block: Int64, from within: Int, _ count: Int, from source: UnsafeRawPointer
-  ) -> Int32 {
+  ) throws(ResultCode) {
     if count == TemporaryLayout.contentByteCount {
       if current?.block == block { current = nil }
-      return unsafe seal(source, as: block)
+      return try unsafe seal(source, as: block)
     }
-    let result = load(block)
-    guard result == SQLITE_OK else { return result }
+    try load(block)
     unsafe (content.pointer + within).copyMemory(from: source, byteCount: count)
     current?.isChanged = true
-    return SQLITE_OK
   }
 
   /// Brings a block into ``content``, after writing the changed block that is there to disk.
-  private func load(_ block: Int64) -> Int32 {
+  private func load(_ block: Int64) throws(ResultCode) {
     if let current {
-      if current.block == block { return SQLITE_OK }
-      if current.isChanged {
-        let result = unsafe seal(content.pointer, as: current.block)
-        guard result == SQLITE_OK else { return result }
-      }
+      if current.block == block { return }
+      if current.isChanged { try unsafe seal(content.pointer, as: current.block) }
       self.current = nil
     }
-    let result = unsafe open(block, into: content.pointer)
-    if result == SQLITE_OK { current = (block, false) }
-    return result
+    try unsafe open(block, into: content.pointer)
+    current = (block, false)
   }
 
-  private func open(_ block: Int64, into target: UnsafeMutableRawPointer) -> Int32 {
+  private func open(_ block: Int64, into target: UnsafeMutableRawPointer) throws(ResultCode) {
     guard written.contains(block), let cipher else {
       unsafe memset(target, 0, TemporaryLayout.contentByteCount)
-      return SQLITE_OK
+      return
     }
-    let result = unsafe base.read(
-      sealed.pointer, TemporaryLayout.blockByteCount,
-      at: TemporaryLayout.offset(ofBlock: block))
-    guard result == SQLITE_OK else {
-      // A written block that is missing is damage, not the end of the file.
-      return result == SQLITE_IOERR_SHORT_READ ? SQLITE_IOERR_DATA : result
+    do throws(ResultCode) {
+      try unsafe base.read(
+        sealed.pointer, TemporaryLayout.blockByteCount,
+        at: TemporaryLayout.offset(ofBlock: block))
+    } catch  where error.value == SQLITE_IOERR_SHORT_READ {
+      throw ResultCode(SQLITE_IOERR_DATA)  // a written block is missing: that is damage
     }
     guard unsafe cipher.open(sealed.pointer, block: block, into: target) else {
-      return SQLITE_IOERR_DATA
+      throw ResultCode(SQLITE_IOERR_DATA)
     }
-    return SQLITE_OK
   }
 
-  private func seal(_ source: UnsafeRawPointer, as block: Int64) -> Int32 {
+  private func seal(_ source: UnsafeRawPointer, as block: Int64) throws(ResultCode) {
     if cipher == nil { cipher = try? TemporaryCipher() }
     guard let cipher, unsafe cipher.seal(source, block: block, into: sealed.pointer) else {
-      return SQLITE_IOERR_WRITE
+      throw ResultCode(SQLITE_IOERR_WRITE)
     }
-    let result = unsafe base.write(
+    try unsafe base.write(
       sealed.pointer, TemporaryLayout.blockByteCount,
       at: TemporaryLayout.offset(ofBlock: block))
-    if result == SQLITE_OK { written.insert(block) }
-    return result
+    written.insert(block)
   }
 }
 

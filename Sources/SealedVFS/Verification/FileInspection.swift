@@ -64,7 +64,7 @@ extension SealedVFS {
     defer { unsafe sqlite3_free_filename(name) }
     let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB
     let result = unsafe vfs.pointee.xOpen(vfs, name, file.pointer, flags, nil)
-    defer { _ = file.close() }
+    defer { file.close() }
     guard result == SQLITE_OK else {
       throw SealedDatabaseError(.inputOutput, path: full, detail: "it cannot be opened for reading")
     }
@@ -91,14 +91,13 @@ extension SealedVFS {
   private static func read(_ file: BaseFile, _ path: String) throws(SealedDatabaseError)
     -> FileInspection
   {
-    var byteCount: Int64 = 0
     let scratch = Scratch(byteCount: SealedHeader.byteCount)
-    guard unsafe file.sealedByteCount(&byteCount) == SQLITE_OK else {
+    guard let byteCount = try? file.sealedByteCount() else {
       throw SealedDatabaseError(.inputOutput, path: path)
     }
     if byteCount == 0 { return .empty }
     if byteCount < SealedHeader.byteCount { return .foreign }
-    guard unsafe file.read(scratch.pointer, SealedHeader.byteCount, at: 0) == SQLITE_OK else {
+    guard (try? unsafe file.read(scratch.pointer, SealedHeader.byteCount, at: 0)) != nil else {
       throw SealedDatabaseError(.inputOutput, path: path)
     }
     return switch unsafe HeaderReading(Array(scratch.bytes(0..<SealedHeader.byteCount))) {

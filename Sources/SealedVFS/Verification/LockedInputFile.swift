@@ -42,7 +42,7 @@ internal import CSQLite
   }
 
   deinit {
-    _ = base.close()
+    base.close()
     unsafe sqlite3_free_filename(name)
   }
 
@@ -53,8 +53,7 @@ internal import CSQLite
 
   /// The length; 0 for a database that has only room for its header.
   func byteCount() throws(SealedDatabaseError) -> Int64 {
-    var byteCount: Int64 = 0
-    guard unsafe base.sealedByteCount(&byteCount) == SQLITE_OK else {
+    guard let byteCount = try? base.sealedByteCount() else {
       throw SealedDatabaseError(.inputOutput, path: path)
     }
     return byteCount
@@ -62,12 +61,12 @@ internal import CSQLite
 
   /// Reads bytes that lie within the file; returns false on a read error.
   func read(_ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64) -> Bool {
-    unsafe base.read(target, byteCount, at: offset) == SQLITE_OK
+    (try? unsafe base.read(target, byteCount, at: offset)) != nil
   }
 
   /// Locks out writers of a rollback-mode database, until the file is closed.
   func lockShared() throws(SealedDatabaseError) {
-    guard base.lock(SQLITE_LOCK_SHARED) == SQLITE_OK else {
+    guard (try? base.lock(SQLITE_LOCK_SHARED)) != nil else {
       throw SealedDatabaseError(.busy, path: path)
     }
     if base.hasMoved { throw SealedDatabaseError(.fileReplaced, path: path) }
@@ -80,8 +79,8 @@ internal import CSQLite
   /// does not exclude such writers: no other connection must then be open.
   func lockExclusively() throws(SealedDatabaseError) {
     guard canLockExclusively else { return }
-    guard base.lock(SQLITE_LOCK_EXCLUSIVE) == SQLITE_OK else {
-      _ = base.unlock(SQLITE_LOCK_NONE)
+    guard (try? base.lock(SQLITE_LOCK_EXCLUSIVE)) != nil else {
+      try? base.unlock(SQLITE_LOCK_NONE)
       throw SealedDatabaseError(.busy, path: path)
     }
     isAlone = true

@@ -6,43 +6,40 @@ extension LogFile {
   /// Answers one of the reads of wal.c.
   func answer(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
-  ) -> Int32 {
+  ) throws(ResultCode) {
     guard let place = LogLayout.place(at: offset) else {
-      return unsafe readHeader(target, byteCount, at: Int(offset))
+      return try unsafe readHeader(target, byteCount, at: Int(offset))
     }
     let headerByteCount = LogLayout.frameHeaderByteCount
     switch (place.within, byteCount) {
     case (0, LogLayout.frameByteCount):
-      return unsafe readFrame(place.frame, at: place.start, into: target)
+      try unsafe readFrame(place.frame, at: place.start, into: target)
     case (headerByteCount, PageLayout.byteCount):
-      return unsafe readPage(inFrameAt: place.start, into: target)
+      try unsafe readPage(inFrameAt: place.start, into: target)
     case (let within, _) where within + byteCount <= headerByteCount:
-      let result = unsafe base.read(frame.pointer, headerByteCount, at: place.start)
-      guard result == SQLITE_OK else { return result }
+      try unsafe base.read(frame.pointer, headerByteCount, at: place.start)
       unsafe revealHeader(of: frame.pointer, at: place.start)
       unsafe target.copyMemory(from: header.pointer + within, byteCount: byteCount)
-      return SQLITE_OK
     case (let within, _)
     where within >= headerByteCount && within + byteCount <= LogLayout.frameByteCount:
-      let result = unsafe readPage(inFrameAt: place.start, into: opened.pointer)
-      guard result == SQLITE_OK else { return result }
+      try unsafe readPage(inFrameAt: place.start, into: opened.pointer)
       unsafe target.copyMemory(
         from: opened.pointer + (within - headerByteCount), byteCount: byteCount)
-      return SQLITE_OK
     default:
-      return SQLITE_IOERR_READ
+      throw ResultCode(SQLITE_IOERR_READ)
     }
   }
 
   /// Reads the log header, or part of it, as SQLite wrote it.
   private func readHeader(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int
-  ) -> Int32 {
-    guard offset + byteCount <= LogLayout.headerByteCount else { return SQLITE_IOERR_READ }
-    let result = unsafe base.read(header.pointer, LogLayout.headerByteCount, at: 0)
-    guard result == SQLITE_OK else { return result }
+  ) throws(ResultCode) {
+    guard offset + byteCount <= LogLayout.headerByteCount else {
+      throw ResultCode(SQLITE_IOERR_READ)
+    }
+    try unsafe base.read(header.pointer, LogLayout.headerByteCount, at: 0)
     let kind = unsafe LogHeader.reveal(header.pointer)
-    if kind == .foreign { _ = fail(.unrelatedCompanionFile, SQLITE_OK) }
+    if kind == .foreign { fail(.unrelatedCompanionFile, SQLITE_OK) }
     unsafe salts = header.pointer.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
     if offset == 0 {
       isRecovering = true
@@ -50,19 +47,17 @@ extension LogFile {
       if kind == .invalid { noteFramesWithoutHeader() }
     }
     unsafe target.copyMemory(from: header.pointer + offset, byteCount: byteCount)
-    return SQLITE_OK
   }
 
   /// Reads a page of the log, for a reader or a checkpoint.
   private func readPage(
     inFrameAt start: Int64, into target: UnsafeMutableRawPointer
-  ) -> Int32 {
+  ) throws(ResultCode) {
     var whole = unsafe UnsafeRawPointer(frame.pointer)
     if main.isCheckpointing, let found = unsafe readAhead.piece(at: start, of: base) {
       unsafe whole = found
     } else {
-      let result = unsafe base.read(frame.pointer, LogLayout.frameByteCount, at: start)
-      guard result == SQLITE_OK else { return result }
+      try unsafe base.read(frame.pointer, LogLayout.frameByteCount, at: start)
     }
     unsafe revealHeader(of: whole, at: start)
     let number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)
@@ -71,26 +66,21 @@ extension LogFile {
     else {
       unsafe memset(target, 0, PageLayout.byteCount)
       main.hasMetDamage = true
-      return fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
+      throw fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
     }
-    if number == 1 {
-      main.knowsPageOne = true
-      unsafe main.notePageCount(page: target)
-    }
+    if number == 1 { unsafe main.notePageOne(target) }
     if main.isCheckpointing {
       unsafe opened.pointer.copyMemory(from: target, byteCount: PageLayout.byteCount)
       unsafe main.checkpointed = CheckpointedPage(
         number: number, target: target, opened: opened.pointer, sealed: sealed)
     }
-    return SQLITE_OK
   }
 
   /// Reads a whole frame, for a recovery or when SQLite computes checksums again.
   private func readFrame(
     _ index: Int64, at start: Int64, into target: UnsafeMutableRawPointer
-  ) -> Int32 {
-    let result = unsafe base.read(frame.pointer, LogLayout.frameByteCount, at: start)
-    guard result == SQLITE_OK else { return result }
+  ) throws(ResultCode) {
+    try unsafe base.read(frame.pointer, LogLayout.frameByteCount, at: start)
     lastFrameRead = start
     unsafe revealHeader(of: frame.pointer, at: start)
     unsafe target.copyMemory(from: header.pointer, byteCount: LogLayout.frameHeaderByteCount)
@@ -103,15 +93,14 @@ extension LogFile {
         into: target + LogLayout.frameHeaderByteCount)
     if isWhole {
       if isRecovering { unsafe followChain(to: index, target) }
-      return SQLITE_OK
+      return
     }
     // The zeroed frame has page number 0, which no checksum makes valid: recovery ends before it.
     unsafe memset(target, 0, LogLayout.frameByteCount)
-    if isRecovering {
-      noteTail(from: index, isCurrent: isCurrent)
-      return SQLITE_OK
+    guard isRecovering else {
+      throw fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
     }
-    return fail(.damagedPage, page: number, SQLITE_IOERR_DATA)
+    noteTail(from: index, isCurrent: isCurrent)
   }
 
   /// Looks whether SQLite will take a frame that opened as the next one, and reports what it leaves out.
@@ -162,10 +151,7 @@ extension LogFile {
     }
     // Another connection can have restarted the log since this one read its header.
     var onDisk: UInt64 = 0
-    let result = unsafe withUnsafeMutableBytes(of: &onDisk) { bytes in
-      unsafe bytes.baseAddress.map { unsafe base.read($0, 8, at: 16) }
-    }
-    guard result == SQLITE_OK else { return false }
+    guard (try? unsafe base.read(&onDisk, 8, at: 16)) != nil else { return false }
     salts = onDisk
     return found == onDisk
   }
@@ -174,8 +160,7 @@ extension LogFile {
   ///
   /// SQLite takes such a log for an empty one, and nothing else reports the commits in it.
   private func noteFramesWithoutHeader() {
-    var byteCount: Int64 = 0
-    guard unsafe base.byteCount(&byteCount) == SQLITE_OK else { return }
+    guard let byteCount = try? base.byteCount() else { return }
     let count = LogLayout.frameCount(inFileOf: byteCount)
     guard count > 0 else { return }
     registered.record(
@@ -198,8 +183,9 @@ extension LogFile {
     let step = Int64(LogLayout.frameByteCount)
     while next < index + Int64(DiscardedLogTail.furthestFrame) {
       let start = Int64(LogLayout.headerByteCount) + next * step
-      guard unsafe base.read(frame.pointer, LogLayout.frameHeaderByteCount, at: start) == SQLITE_OK
-      else { break }
+      let isThere =
+        (try? unsafe base.read(frame.pointer, LogLayout.frameHeaderByteCount, at: start)) != nil
+      guard isThere else { break }
       unsafe revealHeader(of: frame.pointer, at: start)
       let found = unsafe header.pointer.loadUnaligned(
         fromByteOffset: LogLayout.hiddenOffset, as: UInt64.self)

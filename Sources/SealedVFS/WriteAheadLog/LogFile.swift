@@ -62,52 +62,51 @@ final class LogFile: SealedFile {
 
   override func read(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
-  ) -> Int32 {
+  ) throws(ResultCode) {
     main.checkpointed = nil
-    let result = writePending()
-    return result == SQLITE_OK ? unsafe answer(target, byteCount, at: offset) : result
+    try writePending()
+    try unsafe answer(target, byteCount, at: offset)
   }
 
   override func write(
     _ source: UnsafeRawPointer, _ byteCount: Int, at offset: Int64
-  ) -> Int32 {
+  ) throws(ResultCode) {
     isRecovering = false
     recovered = nil
     main.checkpointed = nil
     readAhead.forget()
     defer { lastFrameRead = nil }
     if offset == 0 && byteCount == LogLayout.headerByteCount {
-      let result = writePending()
-      return result == SQLITE_OK ? unsafe writeHeader(source) : result
+      try writePending()
+      return try unsafe writeHeader(source)
     }
-    guard let place = LogLayout.place(at: offset) else { return SQLITE_IOERR_WRITE }
+    guard let place = LogLayout.place(at: offset) else { throw ResultCode(SQLITE_IOERR_WRITE) }
     switch (place.within, byteCount) {
     case (0, LogLayout.frameHeaderByteCount) where lastFrameRead == place.start:
-      return unsafe rewriteFrameHeader(source, at: place.start)
+      try unsafe rewriteFrameHeader(source, at: place.start)
     case (0, LogLayout.frameHeaderByteCount):
-      return unsafe beginFrame(source, at: place.start)
+      try unsafe beginFrame(source, at: place.start)
     case (LogLayout.frameHeaderByteCount, PageLayout.byteCount):
-      return unsafe writePage(source, inFrameAt: place.start)
+      try unsafe writePage(source, inFrameAt: place.start)
     default:
-      return SQLITE_IOERR_WRITE
+      throw ResultCode(SQLITE_IOERR_WRITE)
     }
   }
 
-  override func synchronize(_ flags: Int32) -> Int32 {
+  override func synchronize(_ flags: Int32) throws(ResultCode) {
     main.nonces.end()
-    let result = writePending()
-    guard result == SQLITE_OK else { return result }
-    return base.synchronize(flags, namesFullDisk: !mayHaveCommitted)
+    try writePending()
+    try base.synchronize(flags, namesFullDisk: !mayHaveCommitted)
   }
 
-  override func truncate(to byteCount: Int64) -> Int32 {
-    let result = writePending()
-    return result == SQLITE_OK ? base.truncate(to: byteCount) : result
+  override func truncate(to byteCount: Int64) throws(ResultCode) {
+    try writePending()
+    try base.truncate(to: byteCount)
   }
 
-  override func byteCount(_ target: UnsafeMutablePointer<Int64>) -> Int32 {
-    let result = writePending()
-    return result == SQLITE_OK ? unsafe base.byteCount(target) : result
+  override func byteCount() throws(ResultCode) -> Int64 {
+    try writePending()
+    return try base.byteCount()
   }
 
   /// Discards frames of a transaction that did not commit; another writer can use their place next.
@@ -121,50 +120,48 @@ final class LogFile: SealedFile {
   /// After a failed write they stay pending. SQLite was told that these frames are in the log, and
   /// after a failed statement it can still commit its earlier changes. The one exception is the
   /// frame whose write gets this result: see ``writePage(_:inFrameAt:)``.
-  private func writePending() -> Int32 {
-    guard !pending.isEmpty else { return SQLITE_OK }
-    let result = unsafe base.write(pending.pointer, pending.byteCount, at: pending.start)
-    if result == SQLITE_OK { pending.removeAll() }
-    return result
+  private func writePending() throws(ResultCode) {
+    if pending.isEmpty { return }
+    try unsafe base.write(pending.pointer, pending.byteCount, at: pending.start)
+    pending.removeAll()
   }
 
-  private func writeHeader(_ source: UnsafeRawPointer) -> Int32 {
+  private func writeHeader(_ source: UnsafeRawPointer) throws(ResultCode) {
     unsafe header.pointer.copyMemory(from: source, byteCount: LogLayout.headerByteCount)
     guard unsafe LogHeader.conceal(header.pointer) else {
-      return fail(.reserveInUse, SQLITE_IOERR_WRITE)  // another page size
+      throw fail(.reserveInUse, SQLITE_IOERR_WRITE)  // another page size
     }
     unsafe salts = header.pointer.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
-    return unsafe base.write(header.pointer, LogLayout.headerByteCount, at: 0)
+    try unsafe base.write(header.pointer, LogLayout.headerByteCount, at: 0)
   }
 
   /// Writes the header of a frame whose page comes next.
-  private func beginFrame(_ source: UnsafeRawPointer, at start: Int64) -> Int32 {
-    if !pending.canBegin(at: start) {
-      let result = writePending()
-      guard result == SQLITE_OK else { return result }
-    }
-    return unsafe conceal(pending.begin(at: start, header: source), at: start)
+  private func beginFrame(_ source: UnsafeRawPointer, at start: Int64) throws(ResultCode) {
+    if !pending.canBegin(at: start) { try writePending() }
+    try unsafe conceal(pending.begin(at: start, header: source), at: start)
   }
 
   /// Writes a header with another checksum before an unchanged page.
   ///
   /// `walRewriteChecksums` does so at the end of a transaction, for frames that it has read just
   /// before.
-  private func rewriteFrameHeader(_ source: UnsafeRawPointer, at start: Int64) -> Int32 {
+  private func rewriteFrameHeader(
+    _ source: UnsafeRawPointer, at start: Int64
+  ) throws(ResultCode) {
     unsafe header.pointer.copyMemory(from: source, byteCount: LogLayout.frameHeaderByteCount)
-    let result = unsafe conceal(header.pointer, at: start)
-    guard result == SQLITE_OK else { return result }
-    return unsafe base.write(header.pointer, LogLayout.frameHeaderByteCount, at: start)
+    try unsafe conceal(header.pointer, at: start)
+    try unsafe base.write(header.pointer, LogLayout.frameHeaderByteCount, at: start)
   }
 
   /// Encrypts salts and checksum of the frame header for an offset.
-  private func conceal(_ header: UnsafeMutableRawPointer, at start: Int64) -> Int32 {
+  private func conceal(
+    _ header: UnsafeMutableRawPointer, at start: Int64
+  ) throws(ResultCode) {
     do throws(CryptoError) {
       try unsafe main.keys.frameHeader.encrypt(
         header + LogLayout.hiddenOffset, tweak: UInt64(start))
-      return SQLITE_OK
     } catch {
-      return fail(.inputOutput, SQLITE_IOERR_WRITE)
+      throw fail(.inputOutput, SQLITE_IOERR_WRITE)
     }
   }
 
@@ -172,47 +169,30 @@ final class LogFile: SealedFile {
   ///
   /// If SQLite writes a page a second time within a transaction, this replaces the page of the
   /// existing frame.
-  private func writePage(_ source: UnsafeRawPointer, inFrameAt start: Int64) -> Int32 {
+  private func writePage(
+    _ source: UnsafeRawPointer, inFrameAt start: Int64
+  ) throws(ResultCode) {
     let offset = start + Int64(LogLayout.frameHeaderByteCount)
     if let begun = pending.begun, pending.end == offset {
-      var result = unsafe seal(source, number: begun.page, into: pending.room)
-      guard result == SQLITE_OK else { return result }
+      try unsafe main.seal(source, number: begun.page, into: pending.room)
       pending.finish()
-      guard pending.areDue else { return SQLITE_OK }
-      result = writePending()
-      // SQLite is told that this frame is not in the log. If the frame stayed pending, a read
-      // during the rollback would write it, and a recovery would find the refused commit.
-      if result != SQLITE_OK {
+      guard pending.areDue else { return }
+      do throws(ResultCode) {
+        try writePending()
+      } catch {
+        // SQLite is told that this frame is not in the log. If the frame stayed pending, a read
+        // during the rollback would write it, and a recovery would find the refused commit.
         pending.removeLast()
-      } else if begun.commits {
-        mayHaveCommitted = true
+        throw error
       }
-      return result
+      if begun.commits { mayHaveCommitted = true }
+      return
     }
-    var result = writePending()
-    guard result == SQLITE_OK else { return result }
-    result = unsafe base.read(header.pointer, 4, at: start)
-    guard result == SQLITE_OK else { return result }
+    try writePending()
+    try unsafe base.read(header.pointer, 4, at: start)
     let number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)
-    result = unsafe seal(source, number: number, into: frame.pointer)
-    guard result == SQLITE_OK else { return result }
-    return unsafe base.write(frame.pointer, PageLayout.byteCount, at: offset)
-  }
-
-  private func seal(
-    _ source: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer
-  ) -> Int32 {
-    if number == 1 {
-      if unsafe !main.keys.page.hasRoom(in: source) {
-        return fail(.reserveInUse, SQLITE_IOERR_WRITE)
-      }
-      main.knowsPageOne = true
-      unsafe main.notePageCount(page: source)
-    }
-    guard
-      unsafe main.keys.page.seal(source, number: number, into: target, nonces: &main.nonces)
-    else { return fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE) }
-    return SQLITE_OK
+    try unsafe main.seal(source, number: number, into: frame.pointer)
+    try unsafe base.write(frame.pointer, PageLayout.byteCount, at: offset)
   }
 }
 

@@ -1,0 +1,27 @@
+internal import CSQLite
+
+/// A result code by which SQLite learns that a call failed: <https://sqlite.org/rescode.html>.
+struct ResultCode: Error {
+  let value: Int32
+
+  init(_ value: Int32) {
+    self.value = value
+  }
+
+  /// Throws every result but `SQLITE_OK`.
+  static func require(_ result: Int32) throws(ResultCode) {
+    if result != SQLITE_OK { throw ResultCode(result) }
+  }
+}
+
+// SQLite's extended result codes, which the C header makes with macros that Swift does not import:
+// <https://sqlite.org/rescode.html>.
+
+let SQLITE_IOERR_READ = SQLITE_IOERR | (1 << 8)
+let SQLITE_IOERR_SHORT_READ = SQLITE_IOERR | (2 << 8)
+let SQLITE_IOERR_WRITE = SQLITE_IOERR | (3 << 8)
+let SQLITE_IOERR_LOCK = SQLITE_IOERR | (15 << 8)
+/// The bytes read differ from the bytes written; SQLite's checksum VFS uses this code, too.
+let SQLITE_IOERR_DATA = SQLITE_IOERR | (32 << 8)
+let SQLITE_READONLY_DBMOVED = SQLITE_READONLY | (4 << 8)
+let SQLITE_OK_SYMLINK = SQLITE_OK | (2 << 8)
