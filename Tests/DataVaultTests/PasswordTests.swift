@@ -53,6 +53,23 @@ import VaultCrypto
     #expect(try await vault.text("name") == "value")
   }
 
+  @Test func `an open vault cannot replace a password that was changed after it was opened`()
+    async throws
+  {
+    let owner = try await vault(credentials("old"))
+    let other = try await FastTestVault.get(.messaging, in: store)
+    try await other.unlock(with: credentials("old"))
+    try await owner.changePassword(to: credentials("new"))
+    #expect(try await other.text("name") == "value")
+    #expect(
+      await code { try await other.changePassword(to: credentials("third")) } == .wrongPassword)
+    #expect(try await opens(credentials("new")))
+    try await other.unlock(with: credentials("new"))
+    try await other.changePassword(to: credentials("third"))
+    try await other.changePassword(to: credentials("fourth"))
+    #expect(try await opens(credentials("fourth")))
+  }
+
   @Test func `an empty password cannot be set`() async throws {
     let vault = try await vault(credentials("old"))
     #expect(await code { try await vault.changePassword(to: credentials("")) } == .invalidArgument)

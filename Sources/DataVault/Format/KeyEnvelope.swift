@@ -9,6 +9,8 @@ struct KeyEnvelope: Sendable, Equatable {
 
   /// Each slot wraps the same content key.
   var slots: [KeySlot]
+  /// The slot of the password; nil if the vault has none.
+  var passwordSlot: KeySlot? { slots.first { $0.secretKind == .password } }
   private let nonce: [UInt8]
   private let box: AES256GCM.SealedBox
 

@@ -8,14 +8,22 @@ extension Vault {
   /// password exposed. A bound database then has a pending key.
   ///
   /// A vault that was opened by another slot needs no old password. This replaces a forgotten
-  /// password, and adds one to a vault without a password.
+  /// password, and adds one to a vault without a password. If the password was changed or removed
+  /// after this object opened the vault, the vault must be opened again: who knows only the replaced
+  /// password cannot set another.
   ///
   /// - Throws: `locked`, `invalidArgument` for an empty password, `passwordTooShort` and the other
-  ///   rules of the policy, `keyChangePending`, `tooManySlots` when there are 16 other slots,
+  ///   rules of the policy, `wrongPassword` for a password that was changed since, `keyChangePending`,
+  ///   `tooManySlots` when there are 16 other slots,
   ///   `writeFailed`; the errors of reading. After an error the old password still opens the vault.
   public func changePassword(to new: borrowing Credentials) throws(VaultError) {
     try new.requireUsable()
     try change { (draft) throws(VaultError) in
+      guard draft.key.passwordSlot == knownPasswordSlot else {
+        throw VaultError(
+          .wrongPassword, "the password of vault '\(id)' was changed after the vault was opened",
+          hint: "open the vault again, with today's password")
+      }
       try draft.requireAllowed(new, of: id)
       try draft.changePassword(to: new, parameters: parameters)
     }

@@ -23,6 +23,8 @@ public actor Vault {
   /// True while the dependents close, before the vault is wiped.
   var refusesWork = false
   private var state: OpenVault?
+  /// The password slot when the vault was opened, with the changes of this object.
+  private(set) var knownPasswordSlot: KeySlot?
   /// Set while the vault is unlocked.
   var timeout: LockTimeout?
 
@@ -116,6 +118,7 @@ public actor Vault {
     let result = try body(&draft)
     let key = draft.key
     follow(try write(draft))
+    if keyBefore.passwordSlot == knownPasswordSlot { knownPasswordSlot = key.passwordSlot }
     if key != keyBefore { endSession(unlessOpening: key) }
     return result
   }
@@ -138,6 +141,7 @@ public actor Vault {
   /// Replaces the vault's state and restarts the lock timeout, as after an unlock.
   func adopt(_ open: consuming OpenVault) {
     timeout = LockTimeout(open.contents.policy, start: parameters.sinceBoot())
+    knownPasswordSlot = open.key.passwordSlot
     state = consume open
     scheduleExpiry()
   }
