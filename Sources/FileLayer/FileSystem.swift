@@ -157,6 +157,23 @@ extension FilePath {
     return directory.isEmpty ? "." : directory
   }
 
+  /// The path with symbolic links resolved.
+  ///
+  /// Of a path that does not exist, for example because its file system is not mounted, the existing
+  /// part is resolved and the rest is appended unchanged.
+  package func resolvingLinks() -> FilePath {
+    var (there, rest) = (self, FilePath())
+    while true {
+      if let resolved = unsafe realpath(there.isEmpty ? "." : there.string, nil) {
+        defer { unsafe free(resolved) }
+        return unsafe FilePath(String(cString: resolved)).pushing(rest)
+      }
+      guard let name = there.lastComponent else { return self }
+      there.removeLastComponent()
+      rest = FilePath(root: nil, [name]).pushing(rest)
+    }
+  }
+
   /// The temporary name for a file that will replace this path.
   package var temporarySibling: FilePath { hiddenSibling(".new") }
 

@@ -34,7 +34,8 @@ public struct SecretServiceStore: VaultStore {
   /// - Parameters:
   ///   - application: separates programs that share a home.
   ///   - home: an absolute path, which is created with the first vault. It is part of the
-  ///     attributes: after the home is moved, its vaults are no longer found (export them before).
+  ///     attributes, with symbolic links resolved: after the home is moved, its vaults are no longer
+  ///     found (export them before).
   public init(application: String = "datavault", home: FilePath) {
     self.init(application: application, home: home, busAddress: nil)
   }
@@ -52,7 +53,7 @@ public struct SecretServiceStore: VaultStore {
     busyTimeout: Duration = LockFile.busyTimeout
   ) {
     self.application = application
-    self.home = home.lexicallyNormalized()
+    self.home = home.resolvingLinks().lexicallyNormalized()
     self.busAddress = busAddress
     self.fileSystem = fileSystem
     self.keyrings = keyrings

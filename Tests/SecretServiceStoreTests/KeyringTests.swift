@@ -232,9 +232,13 @@ struct KeyringTests {
       #expect(try store.read(.messaging) == nil)
       #expect(try store.ids() == [])
     }
-    let sameHome = SecretServiceStore(
-      home: keyring.folder.appending("x/../home"), busAddress: keyring.busAddress)
-    #expect(try sameHome.read(.messaging) == [1])
+    try FileManager.default.createSymbolicLink(
+      atPath: keyring.folder.appending("link").string, withDestinationPath: keyring.home.string)
+    for path in ["x/../home", "link"] {
+      let sameHome = SecretServiceStore(
+        home: keyring.folder.appending(path), busAddress: keyring.busAddress)
+      #expect(try sameHome.read(.messaging) == [1], "\(path)")
+    }
   }
 }
 

@@ -148,19 +148,8 @@ extension FileVaultStore {
   /// The file's path with symbolic links resolved in its directories.
   ///
   /// A home with two paths, such as a systemd service's `/var/lib/private/NAME`, therefore has one
-  /// session. If the home does not exist, for example because its file system is not mounted, the
-  /// existing part of the path is resolved and the rest is appended unchanged.
+  /// session.
   public func sessionIdentity(of id: VaultID) -> String? {
-    var there = directory
-    var rest = FilePath("\(id).vault")
-    while true {
-      if let resolved = unsafe realpath(there.isEmpty ? "." : there.string, nil) {
-        defer { unsafe free(resolved) }
-        return unsafe FilePath(String(cString: resolved)).pushing(rest).string
-      }
-      guard let name = there.lastComponent else { return location(of: id) }
-      there.removeLastComponent()
-      rest = FilePath(root: nil, [name]).pushing(rest)
-    }
+    directory.resolvingLinks().appending("\(id).vault").string
   }
 }
