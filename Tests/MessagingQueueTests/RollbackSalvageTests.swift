@@ -52,6 +52,28 @@ import VaultedDatabase
     try place.replaceDatabase(files)
   }
 
+  @Test func `an engine publishes nothing after another file took the database's place`()
+    async throws
+  {
+    let vault = try await place.makeVault()
+    let engine = try await place.start(vault)
+    try await engine.publish(Message(channel: .orders, payload: [1]))
+    // As rsync and a restore from a backup replace a file: by a rename.
+    let (database, copy) = (place.home.databasePath.string, place.home.path.string + "/copy")
+    try FileManager.default.copyItem(atPath: database, toPath: copy)
+    #expect(rename(copy, database) == 0)
+    let vaultFile = try place.vaultFile
+    await #expect {
+      try await engine.publish(Message(channel: .orders, payload: [2]))
+    } throws: { "\($0)".contains("the database was replaced while it was open") }
+    try? await engine.stop()
+    #expect(try place.vaultFile == vaultFile, "an anchor of the replaced database")
+    let next = try await place.start(vault)
+    #expect(try await next.receive(from: .orders, maximumCount: 9).map(\.payload) == [[1]])
+    try await next.stop()
+    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+  }
+
   @Test func `verify() reports an older copy with intact pages and messages`() async throws {
     let vault = try await rolledBack()
     let before = try place.databaseFiles()

@@ -48,4 +48,32 @@ import Testing
     #expect(try place.query("SELECT count(*) FROM t WHERE text LIKE 'new %'") == "99")
     #expect(try place.query("PRAGMA integrity_check") == "ok")
   }
+
+  @Test(arguments: ["before", "in"])
+  func `a connection commits nothing after another file took the database's place`(
+    when: String
+  ) throws {
+    let place = try TemporaryDatabase.made(mode: "WAL")
+    let registration = try place.register()
+    let writer = try place.open()
+    try writer.run("UPDATE t SET text = 'first' WHERE id = 1")
+    if when == "in" { try writer.run("BEGIN; UPDATE t SET text = 'lost' WHERE id = 2") }
+    let copy = place.directory.appending("copy")
+    try place.write(place.bytes(place.database), to: copy)
+    #expect(rename(copy.string, place.database.string) == 0)
+    let before = try place.contents()
+    #expect(throws: SQLiteFailure.self) {
+      try writer.run(when == "in" ? "COMMIT" : "UPDATE t SET text = 'lost' WHERE id = 2")
+    }
+    #expect(registration.fault?.code == .fileReplaced)
+    // The log at this path is the new file's.
+    writer.close()
+    #expect(place.exists(place.log))
+    if when == "before" {
+      let changes = try place.changes(since: before)
+      #expect(changes.isEmpty)
+    }
+    #expect(try place.query("SELECT text FROM t WHERE id = 1") == "first")
+    #expect(try place.query("PRAGMA integrity_check") == "ok")
+  }
 }

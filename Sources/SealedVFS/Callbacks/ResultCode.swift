@@ -20,6 +20,7 @@ struct ResultCode: Error {
 let SQLITE_IOERR_READ = SQLITE_IOERR | (1 << 8)
 let SQLITE_IOERR_SHORT_READ = SQLITE_IOERR | (2 << 8)
 let SQLITE_IOERR_WRITE = SQLITE_IOERR | (3 << 8)
+let SQLITE_IOERR_FSYNC = SQLITE_IOERR | (4 << 8)
 let SQLITE_IOERR_LOCK = SQLITE_IOERR | (15 << 8)
 /// The bytes read differ from the bytes written; SQLite's checksum VFS uses this code, too.
 let SQLITE_IOERR_DATA = SQLITE_IOERR | (32 << 8)

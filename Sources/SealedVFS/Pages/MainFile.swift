@@ -104,7 +104,11 @@ internal import VaultCrypto
   }
 
   override func lock(_ level: Int32) throws(ResultCode) {
-    if level == SQLITE_LOCK_EXCLUSIVE && mustKeepLog { throw ResultCode(SQLITE_BUSY) }
+    if level == SQLITE_LOCK_EXCLUSIVE {
+      if mustKeepLog { throw ResultCode(SQLITE_BUSY) }
+      // The last connection to close would delete the log at this path, which is another file's now.
+      if base.hasMoved { throw fail(.fileReplaced, SQLITE_IOERR_LOCK) }
+    }
     if level == SQLITE_LOCK_SHARED && refusesVacuum { throw ResultCode(SQLITE_AUTH) }
     try super.lock(level)
     if level >= SQLITE_LOCK_RESERVED { nonces.end() }
@@ -140,6 +144,13 @@ internal import VaultCrypto
       if offset == 0 { unsafe log?.endTransaction() }
     }
     try super.lockShared(offset, count, flags)
+    let takesWriteLock =
+      offset == 0 && flags & SQLITE_SHM_LOCK != 0 && flags & SQLITE_SHM_EXCLUSIVE != 0
+    // Another connection has the new file, and can delete the log that a commit here would be in.
+    if takesWriteLock && base.hasMoved {
+      try? super.lockShared(offset, count, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE)
+      throw fail(.fileReplaced, SQLITE_IOERR_LOCK)
+    }
   }
 
   override func control(_ operation: Int32, _ argument: UnsafeMutableRawPointer?) -> Int32 {

@@ -97,6 +97,8 @@ final class LogFile: SealedFile {
     main.nonces.end()
     try writePending()
     try base.synchronize(flags, namesFullDisk: !mayHaveCommitted)
+    // A commit that is in the log of a replaced database is lost with it.
+    if main.base.hasMoved { throw main.fail(.fileReplaced, SQLITE_IOERR_FSYNC) }
   }
 
   override func truncate(to byteCount: Int64) throws(ResultCode) {
