@@ -50,6 +50,23 @@ public struct DataVaultHome: Sendable {
   package var creationPath: FilePath { path.appending("messaging.db.creating") }
   package var salvagePath: FilePath { path.appending("messaging.db.salvaged") }
 
+  /// The greatest length of the home's path, in bytes.
+  ///
+  /// SQLite takes paths of 512 bytes, of which the names of its files beside the database need their part: see
+  /// `MAX_PATHNAME` in os_unix.c.
+  public static let maximumPathByteCount = 450
+
+  /// Throws `invalidArgument` for a path in which SQLite could not name all its files.
+  func requireShortPath() throws(VaultedDatabaseError) {
+    let byteCount = path.string.utf8.count
+    guard byteCount <= Self.maximumPathByteCount else {
+      throw VaultedDatabaseError(
+        .invalidArgument,
+        "the path of the home has \(byteCount) bytes, and a queue's home at most \(Self.maximumPathByteCount)",
+        hint: "use a shorter path")
+    }
+  }
+
   /// Makes the directory, if the vaults are in another store, which does not make it.
   func makeWhereTheStoreDoesNot() throws(VaultError) {
     guard !(store is FileVaultStore) else { return }

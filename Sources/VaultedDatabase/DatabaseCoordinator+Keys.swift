@@ -131,9 +131,7 @@ extension DatabaseCoordinator {
       return try await vault.promotePendingKey()
     }
     guard header.matches(key: keys.current) else {
-      throw VaultedDatabaseError(
-        .damaged, "no key of the vault opens \(home.databasePath), although it names this database",
-        hint: "restore vault and database together from one backup")
+      throw VaultedDatabaseError.noKeyFits(home.databasePath)
     }
     guard keys.hasPending() else { return }
     try await requireAnchor(of: vault, in: anchorStorage, busyMode: Self.connectionBusyMode)

@@ -72,8 +72,11 @@ extension DatabaseCoordinator {
 
   /// Throws if the database is missing or belongs to another vault.
   ///
+  /// - Parameter acceptsEarlier: whether a database from before a salvage will do.
   /// - Returns: the file id of the vault's database, whatever the header states.
-  func requireOwnDatabase(of vault: Vault) async throws -> [UInt8] {
+  func requireOwnDatabase(
+    of vault: Vault, acceptsEarlier: Bool = false
+  ) async throws -> [UInt8] {
     let binding = try await vault.binding()
     switch try await decide(vault) {
     case .open, .refuse(.damaged): break
@@ -82,7 +85,13 @@ extension DatabaseCoordinator {
       try await vault.completeBinding()
     case .create, .resumeCreation:
       throw VaultedDatabaseError.refusal(.databaseMissing, home.databasePath)
-    case .refuse(let code): throw VaultedDatabaseError.refusal(code, home.databasePath)
+    case .refuse(let code):
+      if acceptsEarlier, code == .databaseMismatch,
+        let earlier = try await earlierDatabaseID(of: vault)
+      {
+        return earlier
+      }
+      throw try await refusal(code, of: vault)
     }
     return binding?.databaseID ?? []
   }
@@ -114,7 +123,7 @@ extension DatabaseCoordinator {
       if let aside = try await finishSalvage(of: vault) {
         return SalvagedDatabase(damagedPath: aside, pages: nil, anchor: nil, rows: nil)
       }
-      let fileID = try await requireOwnDatabase(of: vault)
+      let fileID = try await requireOwnDatabase(of: vault, acceptsEarlier: true)
       if try await vault.databaseKeys().fit(home, fileID: fileID)?.isPending == true {
         try await vault.promotePendingKey()
       }

@@ -23,12 +23,17 @@ package actor DatabaseCoordinator: BlockingActor {
   func locked<Result: Sendable>(
     _ body: () async throws -> Result
   ) async throws(VaultedDatabaseError) -> Result {
+    try home.requireShortPath()
     do throws(VaultError) {
       try home.makeWhereTheStoreDoesNot()
     } catch {
       throw VaultedDatabaseError(any: error)
     }
-    return try await ProtocolLock.hold(home.lockPath, in: home.fileSystem, body)
+    do throws(VaultedDatabaseError) {
+      return try await ProtocolLock.hold(home.lockPath, in: home.fileSystem, body)
+    } catch  where (error.underlying as? SealedDatabaseError)?.code == .wrongKey {
+      throw .noKeyFits(home.databasePath)
+    }
   }
 
   /// Inspects the file at the database's path, without changing anything.
@@ -104,8 +109,35 @@ extension DatabaseCoordinator {
       try home.fileSystem.synchronizeDirectory(home.path)
       try await vault.completeBinding()
     case .open: try await settleKeys(of: vault, anchorStorage: anchorStorage)
-    case .refuse(let code): throw VaultedDatabaseError.refusal(code, home.databasePath)
+    case .refuse(let code): throw try await refusal(code, of: vault)
     }
+  }
+
+  /// The error for a refusal of ``decide(_:)``.
+  func refusal(
+    _ code: VaultedDatabaseError.Code, of vault: Vault
+  ) async throws -> VaultedDatabaseError {
+    guard code == .databaseMismatch, try await earlierDatabaseID(of: vault) != nil else {
+      return .refusal(code, home.databasePath)
+    }
+    return VaultedDatabaseError(
+      code,
+      "the database \(home.databasePath) is from before a salvage, and its vault names the new one",
+      hint:
+        "put the new database back, or restore vault and database together from one backup; without "
+        + "either, run datavault queue salvage, which begins again with this database")
+  }
+
+  /// The file id of a database from before a salvage: the vault's key opens it, although the vault
+  /// names another one.
+  ///
+  /// - Returns: nil for any other database.
+  func earlierDatabaseID(of vault: Vault) async throws -> [UInt8]? {
+    guard case .bound = OpeningDecision.Binding(try await vault.binding()),
+      case .sealed(let header) = try SealedVFS.inspect(home.databasePath, over: home.baseVFS),
+      header.matches(key: try await vault.databaseKeys().current)
+    else { return nil }
+    return header.fileID
   }
 
   /// Makes the database: stores key and id, builds the file under another name, renames it, and

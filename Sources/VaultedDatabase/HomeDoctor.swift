@@ -132,6 +132,7 @@ extension DatabaseCoordinator {
   /// Compares the vault's clear members with the database's header, without opening the vault.
   fileprivate func bindingFindings() async -> [HomeFinding] {
     do {
+      try home.requireShortPath()
       let found = try lookAtDatabase()
       let status: VaultStatus
       do throws(VaultError) {

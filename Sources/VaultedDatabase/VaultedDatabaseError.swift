@@ -119,6 +119,13 @@ extension VaultedDatabaseError {
     }
   }
 
+  /// The error for a database that its vault names, and that no key of the vault opens.
+  static func noKeyFits(_ path: FilePath) -> VaultedDatabaseError {
+    VaultedDatabaseError(
+      .damaged, "no key of the vault opens \(path), although it names this database",
+      hint: "restore vault and database together from one backup")
+  }
+
   /// The error for a refusal of ``OpeningDecision``, for the database at a path.
   static func refusal(_ code: Code, _ path: FilePath) -> VaultedDatabaseError {
     switch code {

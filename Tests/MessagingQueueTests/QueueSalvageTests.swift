@@ -182,6 +182,48 @@ import VaultedDatabase
     try await again.stop()
   }
 
+  @Test func `the database from before a salvage is salvaged again if the new one is lost`()
+    async throws
+  {
+    try await fill()
+    let vault = try await place.unlockedVault()
+    _ = try await MessagingEngine.salvage(place.home, vault: vault)
+    let damaged = place.folder.appendingPathComponent("messaging.db.damaged-1")
+    try FileManager.default.removeItem(at: database)
+    try FileManager.default.moveItem(at: damaged, to: database)
+    await #expect {
+      _ = try await place.start(vault)
+    } throws: {
+      let error = $0 as? EngineError
+      return error?.code == .databaseMismatch && error?.hint?.contains("queue salvage") == true
+    }
+    let again = try await MessagingEngine.salvage(place.home, vault: vault)
+    #expect(again.messages?.channels.map(\.messageCount) == [190])
+    let engine = try await place.start(vault)
+    #expect(try await engine.messageCount(of: channel) == 190)
+    try await engine.stop()
+  }
+
+  @Test func `a database from before a change of key is damaged for every command`() async throws {
+    try await fill()
+    let vault = try await place.unlockedVault()
+    let before = try Data(contentsOf: database)
+    try await VaultedDatabase.changeKey(of: place.home, vault: vault)
+    try before.write(to: database)
+    let commands: [@Sendable (DataVaultHome) async throws -> Void] = [
+      { _ = try await MessagingEngine.start($0, vault: vault) },
+      { _ = try await MessagingEngine.verify($0, vault: vault) },
+      { _ = try await MessagingEngine.salvage($0, vault: vault) },
+      { try await VaultedDatabase.changeKey(of: $0, vault: vault) },
+    ]
+    for command in commands {
+      await #expect {
+        try await command(place.home)
+      } throws: { "\($0)".contains("no key of the vault opens") }
+    }
+    #expect(try Data(contentsOf: database) == before)
+  }
+
   @Test func `a salvage that was killed before the vault's write keeps the damaged database`()
     async throws
   {
