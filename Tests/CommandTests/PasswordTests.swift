@@ -128,6 +128,51 @@ import Testing
     #expect(outcome.status == 77)
   }
 
+  @Test(arguments: [(65_536, "\n", Int32(0)), (65_536, "\n\n", 65), (65_537, "", 65)])
+  func `a password has at most 64 KiB without its final newline`(
+    byteCount: Int, end: String, status: Int32
+  ) throws {
+    let home = try TestHome.fresh()
+    let file = try home.folder.file(
+      "long", Array((String(repeating: "p", count: byteCount) + end).utf8))
+    let made = try home.run("create", "v", "--new-password-file", file)
+    #expect(made.status == status)
+    #expect(made.errors.contains("has more than 65536 bytes") == (status != 0))
+  }
+
+  @Test(arguments: [
+    ("set messaging item --password-file /dev/stdin", ""),
+    ("set messaging item --password-file /dev/fd/0", ""),
+    ("set messaging item --password-fd 3", "3<&0"),
+    ("queue publish c --password-file /dev/stdin", ""),
+    ("items messaging --password-file /dev/stdin --salt-file /dev/stdin", ""),
+    ("items messaging --password-fd 3 --salt-fd 4", "3<&0 4<&0"),
+    ("create v --new-password-file /dev/stdin --new-salt-file /dev/fd/0", ""),
+  ])
+  func `a pipe that carries data or a secret carries no other secret`(
+    line: String, redirections: String
+  ) throws {
+    let home = try TestHome.secured()
+    let outcome = try Tool.run(
+      line.split(separator: " ").map(String.init) + ["--home", home.path],
+      input: Array(TestHome.password.utf8),
+      through: ["/bin/sh", "-c", #"cat | "$@" \#(redirections)"#, "sh"])
+    #expect(outcome.status == 64)
+    #expect(outcome.errors.contains("secret"))
+    #expect(try home.unlocked("items", "messaging").text.isEmpty)
+  }
+
+  @Test func `an empty new salt is refused`() throws {
+    let home = try TestHome.fresh()
+    let password = try home.folder.file("password", Array(TestHome.password.utf8))
+    let made = try home.run(
+      "create", "v", "--new-password-file", password, "--new-salt-file",
+      try home.folder.file("salt", []))
+    #expect(made.status == 65)
+    #expect(made.errors.contains("the new salt of vault 'v' is empty"))
+    #expect(!FileManager.default.fileExists(atPath: home.vault("v")))
+  }
+
   @Test func `a password is read from a systemd credential`() throws {
     let home = try TestHome.secured()
     let arguments = ["items", "messaging", "--credential", "password"]

@@ -199,6 +199,23 @@ import Testing
     #expect(!person.seen.contains(TestHome.password))
   }
 
+  @Test func `two commands of a pipeline ask one after the other`() throws {
+    let home = try TestHome.secured()
+    let person = try Person()
+    let holder = open(person.terminal, O_RDWR | O_NOCTTY)
+    defer { close(holder) }
+    let child = try start(
+      ["items", "messaging", "--home", home.path], at: person,
+      through: ["/bin/sh", "-c", #""$@" & first=$!; "$@" && wait $first"#, "sh"])
+    for _ in 0..<2 {
+      try person.answer("Password of vault messaging: ", with: TestHome.password)
+    }
+    #expect(child.wait() == 0)
+    person.readOutput()
+    #expect(!person.seen.contains(TestHome.password))
+    #expect(person.echoes)
+  }
+
   @Test func `Control-C during the question restores the echo`() throws {
     let home = try TestHome.secured()
     let person = try Person()

@@ -64,7 +64,7 @@ struct DatabaseExportCommand: AsyncParsableCommand {
   @OptionGroup var newKeyOptions: KeyOptions<NewDatabase>
   @OptionGroup var access: DatabaseAccess
 
-  func validate() throws { try access.checkDescriptors(with: newKeyOptions) }
+  func validate() throws { try access.checkSources(with: newKeyOptions) }
 
   func run() async throws {
     let source = try await access.file(.sealed, at: files.source, key: access.keyOptions)
@@ -93,7 +93,7 @@ struct DatabaseImportCommand: AsyncParsableCommand {
   @OptionGroup var newKeyOptions: KeyOptions<NewDatabase>
   @OptionGroup var access: DatabaseAccess
 
-  func validate() throws { try access.checkDescriptors(with: newKeyOptions) }
+  func validate() throws { try access.checkSources(with: newKeyOptions) }
 
   func run() async throws {
     let source = try await access.file(format, at: files.source, key: access.keyOptions)

@@ -65,7 +65,7 @@ struct DatabaseSalvageCommand: AsyncParsableCommand {
   @OptionGroup var report: ReportOptions
   @OptionGroup var access: DatabaseAccess
 
-  func validate() throws { try access.checkDescriptors(with: newKeyOptions) }
+  func validate() throws { try access.checkSources(with: newKeyOptions) }
 
   func run() async throws {
     let key = try await access.key()

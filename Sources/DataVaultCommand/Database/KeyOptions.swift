@@ -49,14 +49,15 @@ struct KeyOptions<Database: KeyedDatabase>: ParsableArguments {
 
   var isGiven: Bool { file != nil || descriptor != nil || item != nil }
 
-  var descriptors: [Int32] { [descriptor].compactMap { $0 } }
+  /// The file or the descriptor that is given.
+  var sources: [SecretSource] { SecretSource.given(files: [file], [descriptor]) }
 
   func validate() throws {
     guard [file != nil, descriptor != nil, item != nil].count(where: { $0 }) <= 1 else {
       let option = "--\(Database.optionPrefix)key"
       throw ValidationError("give only one of \(option)-file, \(option)-fd and \(option)-item")
     }
-    try DescriptorRules.check(descriptors)
+    try SecretRules.check(sources)
   }
 
   /// Reads the 32 bytes of a sealed database's key.
@@ -98,13 +99,12 @@ struct DatabaseAccess: ParsableArguments {
   @OptionGroup var options: AccessOptions
 
   func validate() throws {
-    try DescriptorRules.check(keyOptions.descriptors + options.credentials.descriptors)
+    try SecretRules.check(keyOptions.sources + options.credentials.sources)
   }
 
-  /// Refuses a descriptor that is given for more than one secret.
-  func checkDescriptors(with newKey: KeyOptions<NewDatabase>) throws {
-    try DescriptorRules.check(
-      keyOptions.descriptors + newKey.descriptors + options.credentials.descriptors)
+  /// Refuses a stream that is given for more than one secret.
+  func checkSources(with newKey: KeyOptions<NewDatabase>) throws {
+    try SecretRules.check(keyOptions.sources + newKey.sources + options.credentials.sources)
   }
 
   /// Reads the key that an option names.

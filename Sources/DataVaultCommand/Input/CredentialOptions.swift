@@ -57,16 +57,18 @@ struct CredentialOptions: ParsableArguments {
   /// The command then uses that source and no other.
   var areGiven: Bool { password.areGiven || otherCount > 0 }
 
-  var descriptors: [Int32] {
-    password.descriptors
-      + [recoveryCodeDescriptor, slotKeyDescriptor].compactMap { $0 }
+  /// The files and descriptors that are given.
+  var sources: [SecretSource] {
+    password.sources
+      + SecretSource.given(
+        files: [recoveryCodeFile, slotKeyFile], [recoveryCodeDescriptor, slotKeyDescriptor])
   }
 
   func validate() throws {
     guard otherCount <= 1, otherCount == 0 || !password.areGiven else {
       throw ValidationError("give only one of a password, a recovery code and a key file")
     }
-    try DescriptorRules.check(descriptors)
+    try SecretRules.check(sources)
   }
 
   /// Reads the secret from the named source, otherwise a password from the terminal.

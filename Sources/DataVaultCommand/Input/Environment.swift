@@ -49,25 +49,63 @@ enum StandardDescriptors {
   }
 }
 
-/// The rules for descriptors that carry secrets.
-enum DescriptorRules {
-  /// Refuses a descriptor that is given twice.
+/// The rules for files and descriptors that carry secrets.
+enum SecretRules {
+  /// Refuses a stream that is given twice, under one name or two.
   ///
-  /// The program reads each descriptor to its end: a second secret from the same one would be
-  /// empty.
-  static func check(_ descriptors: [Int32]) throws {
-    guard descriptors.allSatisfy({ $0 >= 0 }) else {
-      throw ValidationError("a file descriptor must not be negative")
-    }
-    guard Set(descriptors).count == descriptors.count else {
-      throw ValidationError("each secret needs its own file descriptor")
+  /// The program reads each stream to its end: a second secret from it would be empty.
+  static func check(_ sources: [SecretSource]) throws {
+    var streams: [InputStream] = []
+    for stream in sources.compactMap(InputStream.init) {
+      guard !streams.contains(where: stream.isSame) else {
+        throw ValidationError("each secret needs its own file, pipe or file descriptor")
+      }
+      streams.append(stream)
     }
   }
 
   /// Refuses standard input as the source of a secret where it already carries the data.
-  static func checkStandardInputIsFree(_ descriptors: [Int32]) throws {
-    guard !descriptors.contains(0) else {
+  static func checkStandardInputIsFree(_ sources: [SecretSource]) throws {
+    let input = InputStream(number: STDIN_FILENO)
+    guard !sources.compactMap(InputStream.init).contains(where: input.isSame) else {
       throw ValidationError("standard input carries the data: it cannot also carry a secret")
     }
+  }
+}
+
+/// What a file or a descriptor refers to, as far as reading takes something away from it.
+private struct InputStream {
+  private var number: Int32?
+  private var node: (device: dev_t, number: ino_t)?
+  /// Whether it is a file that each opening reads from its beginning.
+  private var isReadAgain = false
+
+  init(number: Int32) {
+    self.number = number
+    var status = stat()
+    if unsafe fstat(number, &status) == 0, status.st_mode & S_IFMT != S_IFCHR {
+      node = (status.st_dev, status.st_ino)
+    }
+  }
+
+  /// - Returns: nil for a terminal and for what does not exist.
+  init?(_ source: SecretSource) {
+    switch source {
+    case .descriptor(let number): self.init(number: number)
+    case .file(let path):
+      var status = stat()
+      guard unsafe stat(path, &status) == 0,
+        status.st_mode & S_IFMT != S_IFCHR
+      else { return nil }
+      node = (status.st_dev, status.st_ino)
+      isReadAgain = status.st_mode & S_IFMT == S_IFREG
+    case .credential, .terminal: return nil
+    }
+  }
+
+  func isSame(as other: InputStream) -> Bool {
+    if let number, number == other.number { return true }
+    guard let node, let otherNode = other.node else { return false }
+    return node == otherNode && !(isReadAgain && other.isReadAgain)
   }
 }

@@ -33,7 +33,10 @@ struct NewCredentialOptions: ParsableArguments {
     help: "Ask for a salt at the terminal, twice. Every unlock will need it.")
   var asksForSalt = false
 
-  var descriptors: [Int32] { [passwordDescriptor, saltDescriptor].compactMap { $0 } }
+  /// The files and descriptors that are given.
+  var sources: [SecretSource] {
+    SecretSource.given(files: [passwordFile, saltFile], [passwordDescriptor, saltDescriptor])
+  }
 
   func validate() throws {
     guard passwordFile == nil || passwordDescriptor == nil else {
@@ -42,7 +45,7 @@ struct NewCredentialOptions: ParsableArguments {
     guard [saltFile != nil, saltDescriptor != nil, asksForSalt].count(where: { $0 }) <= 1 else {
       throw ValidationError("give only one of --new-salt-file, --new-salt-fd and --new-salt-prompt")
     }
-    try DescriptorRules.check(descriptors)
+    try SecretRules.check(sources)
   }
 
   /// Reads the new password from the named source, otherwise from the terminal, which asks for it
@@ -52,7 +55,13 @@ struct NewCredentialOptions: ParsableArguments {
     guard password.byteCount > 0 else {
       throw CommandFailure(.badData, "the new password of vault '\(id)' is empty")
     }
-    return Credentials(password: password, salt: try saltSource(for: id)?.read())
+    guard let salt = try saltSource(for: id)?.read() else { return Credentials(password: password) }
+    guard salt.byteCount > 0 else {
+      throw CommandFailure(
+        .badData, "the new salt of vault '\(id)' is empty",
+        hint: "give no salt, or one with content")
+    }
+    return Credentials(password: password, salt: salt)
   }
 
   private func passwordSource(for id: VaultID) -> SecretSource {
@@ -112,8 +121,10 @@ struct KeptSecretOptions: ParsableArguments {
   var slotKeyDescriptors: [Int32] = []
 
   func validate() throws {
-    try DescriptorRules.check(
-      password.descriptors + recoveryCodeDescriptors + slotKeyDescriptors)
+    try SecretRules.check(
+      password.sources
+        + SecretSource.given(
+          files: recoveryCodeFiles + slotKeyFiles, recoveryCodeDescriptors + slotKeyDescriptors))
   }
 
   /// Reads all secrets, those that are cheap to check first.

@@ -41,7 +41,10 @@ struct PasswordOptions: ParsableArguments {
       || saltDescriptor != nil || asksForSalt
   }
 
-  var descriptors: [Int32] { [passwordDescriptor, saltDescriptor].compactMap { $0 } }
+  /// The files and descriptors that are given.
+  var sources: [SecretSource] {
+    SecretSource.given(files: [passwordFile, saltFile], [passwordDescriptor, saltDescriptor])
+  }
 
   func validate() throws {
     let count = [passwordFile, passwordDescriptor.map(String.init), credential].count { $0 != nil }
@@ -51,7 +54,7 @@ struct PasswordOptions: ParsableArguments {
     guard [saltFile != nil, saltDescriptor != nil, asksForSalt].count(where: { $0 }) <= 1 else {
       throw ValidationError("give only one of --salt-file, --salt-fd and --salt-prompt")
     }
-    try DescriptorRules.check(descriptors)
+    try SecretRules.check(sources)
   }
 
   /// Reads the password from the named source, otherwise from the terminal.

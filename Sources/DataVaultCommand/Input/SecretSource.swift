@@ -26,7 +26,13 @@ enum SecretSource {
     let hint: String
   }
 
-  /// The maximum size of a password or a salt, in bytes.
+  /// The sources that options name, without those that are absent.
+  static func given(files: [String?], _ descriptors: [Int32?]) -> [SecretSource] {
+    files.compactMap { $0.map(SecretSource.file) }
+      + descriptors.compactMap { $0.map(SecretSource.descriptor) }
+  }
+
+  /// The maximum size of a password or a salt, in bytes, without the final newline.
   static let maximumByteCount = 64 << 10
 
   /// Reads the whole secret into locked memory and removes one final newline.
@@ -98,14 +104,9 @@ enum SecretSource {
   private static func read(
     descriptor: Int32, name: String
   ) throws(CommandFailure) -> SecretBytes {
-    let bytes = try SecretInput.read(
-      descriptor: descriptor, name: name, maximumByteCount: maximumByteCount)
-    let byteCount = bytes.byteCount
-    let endsWithNewline = bytes.withBytes {
-      unsafe byteCount > 0
-        && $0.unsafeLoad(fromByteOffset: byteCount - 1, as: UInt8.self) == 0x0A
-    }
-    return bytes.copy(0..<(endsWithNewline ? byteCount - 1 : byteCount))
+    try SecretInput.read(
+      descriptor: descriptor, name: name, maximumByteCount: maximumByteCount,
+      dropsFinalNewline: true)
   }
 }
 
@@ -119,20 +120,24 @@ enum SecretInput {
   /// or not.
   private static let firstByteCount = 16 << 10
 
+  /// - Parameter dropsFinalNewline: whether one newline at the end does not belong to the input.
   static func read(
-    descriptor: Int32, name: String, maximumByteCount: Int
+    descriptor: Int32, name: String, maximumByteCount: Int, dropsFinalNewline: Bool = false
   ) throws(CommandFailure) -> SecretBytes {
-    var bytes = SecretBytes(zeroCount: min(firstByteCount, maximumByteCount + 1))
+    let limit = maximumByteCount + (dropsFinalNewline ? 2 : 1)
+    var bytes = SecretBytes(zeroCount: min(firstByteCount, limit))
     var byteCount = 0
-    while byteCount <= maximumByteCount {
-      if byteCount == bytes.byteCount {
-        bytes = bytes.grown(to: min(2 * byteCount, maximumByteCount + 1))
-      }
+    while byteCount < limit {
+      if byteCount == bytes.byteCount { bytes = bytes.grown(to: min(2 * byteCount, limit)) }
       let count = unsafe bytes.withUnsafeMutableBytes { buffer in
         let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[byteCount...])
         return unsafe Glibc.read(descriptor, rest.baseAddress, rest.count)
       }
-      if count == 0 { return bytes.copy(0..<byteCount) }
+      if count == 0 {
+        if dropsFinalNewline, bytes.hasNewline(before: byteCount) { byteCount -= 1 }
+        if byteCount <= maximumByteCount { return bytes.copy(0..<byteCount) }
+        break
+      }
       if count > 0 {
         byteCount += count
       } else if errno == EAGAIN {
@@ -151,6 +156,12 @@ extension SecretBytes {
   fileprivate borrowing func grown(to byteCount: Int) -> SecretBytes {
     unsafe SecretBytes(byteCount: byteCount) { target in
       unsafe withUnsafeBytes { unsafe target.copyMemory(from: $0) }
+    }
+  }
+
+  fileprivate borrowing func hasNewline(before end: Int) -> Bool {
+    withBytes {
+      unsafe end > 0 && $0.unsafeLoad(fromByteOffset: end - 1, as: UInt8.self) == 0x0A
     }
   }
 }

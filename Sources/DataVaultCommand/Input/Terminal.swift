@@ -120,13 +120,16 @@ struct SilencedEcho {
   /// - Parameter question: the prompt. It is written again when a stopped process continues.
   init(_ descriptor: Int32, question: [UInt8]) {
     var settings = termios()
+    let lock = TerminalLock(descriptor)
+    // Another command that asks has its own settings in place.
+    lock.take()
     guard unsafe tcgetattr(descriptor, &settings) == 0 else {
       handlers = []
       _ = OutputDescriptor(number: descriptor).write(question)
       return
     }
     unsafe silencedTerminal = SilencedTerminal(
-      descriptor: descriptor, settings: settings, question: question)
+      descriptor: descriptor, lock: lock, settings: settings, question: question)
     let mine: [(Int32, Handler)] =
       Self.fatalSignals.map { ($0, restoreAndDie) } + [
         (SIGTSTP, restoreAndStop), (SIGCONT, silenceAgain),
@@ -166,11 +169,13 @@ struct SilencedEcho {
 /// Its methods call only functions that signal-safety(7) allows.
 @safe private struct SilencedTerminal {
   private let descriptor: Int32
+  private let lock: TerminalLock
   private let settings: termios
   private let question: UnsafeMutableBufferPointer<UInt8>
 
-  init(descriptor: Int32, settings: termios, question: [UInt8]) {
+  init(descriptor: Int32, lock: TerminalLock, settings: termios, question: [UInt8]) {
     self.descriptor = descriptor
+    self.lock = lock
     self.settings = settings
     unsafe self.question = .allocate(capacity: question.count)
     _ = unsafe self.question.initialize(from: question)
@@ -181,6 +186,7 @@ struct SilencedEcho {
   /// - Parameter typed: how tcsetattr(3) treats earlier input. `TCSAFLUSH` discards it, because the
   ///   terminal showed it.
   func silence(_ typed: Int32 = TCSAFLUSH) {
+    lock.take()
     var silent = settings
     silent.c_lflag &= ~tcflag_t(ECHO)
     silent.c_lflag |= tcflag_t(ICANON)
@@ -190,6 +196,7 @@ struct SilencedEcho {
   func restore() {
     var settings = settings
     unsafe tcsetattr(descriptor, TCSAFLUSH, &settings)
+    lock.release()
   }
 
   func ask() {
@@ -198,7 +205,39 @@ struct SilencedEcho {
 
   func forget() {
     unsafe question.deallocate()
+    lock.close()
   }
+}
+
+/// A lock that each question at a terminal holds, so that two commands of a pipeline ask one after the other.
+///
+/// The second one would read parts of the first answer, and show or silence what is typed at the wrong time. The lock is
+/// an flock(2) of the terminal's own file: `/dev/tty` is one file for all terminals. Without a right to that file there is
+/// no lock.
+private struct TerminalLock {
+  private let descriptor: Int32
+
+  init(_ terminal: Int32) {
+    var device: UInt32 = 0
+    let getDevice = UInt(0x8004_5432)  // TIOCGDEV, a macro that Swift does not import
+    guard unsafe ioctl(terminal, getDevice, &device) == 0 else {
+      descriptor = -1
+      return
+    }
+    // The kernel's encoding of a device number: see new_encode_dev in linux/kdev_t.h.
+    let (major, minor) = (device >> 8 & 0xFFF, device & 0xFF | device >> 12 & 0xFFF00)
+    let isPseudoterminal = major == 136
+    descriptor = unsafe open(
+      isPseudoterminal ? "/dev/pts/\(minor)" : "/dev/tty\(minor)",
+      O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+  }
+
+  /// Waits for the other command, if one asks.
+  func take() { if descriptor >= 0 { flock(descriptor, LOCK_EX) } }
+
+  func release() { if descriptor >= 0 { flock(descriptor, LOCK_UN) } }
+
+  func close() { if descriptor >= 0 { Glibc.close(descriptor) } }
 }
 
 /// The terminal to restore.

@@ -45,7 +45,7 @@ struct SetCommand: AsyncParsableCommand {
   @OptionGroup var access: AccessOptions
 
   func validate() throws {
-    try DescriptorRules.checkStandardInputIsFree(access.credentials.descriptors)
+    try SecretRules.checkStandardInputIsFree(access.credentials.sources)
   }
 
   func run() async throws {

@@ -33,7 +33,7 @@ struct PublishCommand: AsyncParsableCommand {
   @OptionGroup var access: AccessOptions
 
   func validate() throws {
-    try DescriptorRules.checkStandardInputIsFree(access.credentials.descriptors)
+    try SecretRules.checkStandardInputIsFree(access.credentials.sources)
   }
 
   func run() async throws {

@@ -60,7 +60,7 @@ struct ChangePasswordCommand: AsyncParsableCommand {
   @OptionGroup var access: AccessOptions
 
   func validate() throws {
-    try DescriptorRules.check(access.credentials.descriptors + newCredentials.descriptors)
+    try SecretRules.check(access.credentials.sources + newCredentials.sources)
   }
 
   func run() async throws {

@@ -95,8 +95,9 @@ struct SlotsAddCommand: AsyncParsableCommand {
       throw ValidationError(
         "give exactly one of --recovery-code, --new-slot-key-file and --new-slot-key-fd")
     }
-    try DescriptorRules.check(
-      access.credentials.descriptors + [newKeyDescriptor].compactMap { $0 })
+    try SecretRules.check(
+      access.credentials.sources
+        + SecretSource.given(files: [newKeyFile], [newKeyDescriptor]))
   }
 
   func run() async throws {
