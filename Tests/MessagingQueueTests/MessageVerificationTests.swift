@@ -83,6 +83,17 @@ import VaultedDatabase
     #expect(verification.messageCount == 6)
   }
 
+  @Test func `the count of deliveries stays at its greatest value`() throws {
+    let engine = try Self.engine()
+    try engine.pool.writeWithoutTransaction { db in
+      try db.execute(sql: "UPDATE delivery SET attempt_count = 999999999")
+    }
+    engine.time.advance(by: .seconds(3600))
+    let again = try engine.database.receive(10, from: try Channel("c"))
+    #expect(again.map(\.attempt).contains(999_999_999))
+    #expect(try ExchangeFixture.faults(engine) == [])
+  }
+
   @Test(arguments: faults.indices)
   func `verification names each broken rule`(index: Int) throws {
     let (rule, sql) = Self.faults[index]

@@ -142,7 +142,7 @@ struct Receiver {
         attempt: ready.attemptCount, ticks: clock.wallNow, reason: DeliveryFailure.leaseEnded
       ).appended(to: failures)
     }
-    let attempt = ready.attemptCount + 1
+    let attempt = min(ready.attemptCount + 1, ReadyDelivery.maximumAttemptCount)
     try deliveries.lease(
       ready.timetoken, attempt: attempt, secret: token.secret, clock, failures: failures)
     append(
