@@ -14,14 +14,10 @@ package struct ChangeCoalescer: ~Copyable {
     case tell
   }
 
-  private enum State {
-    case idle
-    case armed(first: Duration, due: Duration)
-  }
-
   private let delay: Duration
   private let maximumLatency: Duration
-  private var state = State.idle
+  /// The times of the first event and of the notification; nil before an event.
+  private var timer: (first: Duration, due: Duration)?
 
   /// - Parameters:
   ///   - delay: the time without an event after which the notification is due.
@@ -34,29 +30,19 @@ package struct ChangeCoalescer: ~Copyable {
 
   /// Something changed, or possibly changed.
   package mutating func changed(at now: Duration) -> Action {
-    let first: Duration
-    switch state {
-    case .idle: first = now
-    case .armed(let earlier, let due):
-      // The caller is late: the overdue notification comes first, and covers this event too.
-      if now >= due { return time(now) }
-      first = earlier
-    }
+    // The caller is late: the overdue notification comes first, and covers this event too.
+    if let timer, now >= timer.due { return time(now) }
+    let first = timer?.first ?? now
     let due = min(now + delay, first + maximumLatency)
-    state = .armed(first: first, due: due)
+    timer = (first, due)
     return due <= now ? time(now) : .waitForEventOrTime(due)
   }
 
   /// The clock has reached this time; whether something changed is unknown.
   package mutating func time(_ now: Duration) -> Action {
-    switch state {
-    case .idle:
-      return .waitForEvent
-    case .armed(_, let due) where now >= due:
-      state = .idle
-      return .tell
-    case .armed(_, let due):
-      return .waitForEventOrTime(due)
-    }
+    guard let timer else { return .waitForEvent }
+    if now < timer.due { return .waitForEventOrTime(timer.due) }
+    self.timer = nil
+    return .tell
   }
 }
