@@ -58,14 +58,11 @@ final class AnchorRecorder: Sendable {
   private func makeTimer() -> Task<Void, Never> {
     Task.detached { [weak self, interval] in
       do { try await Task.sleep(for: interval, clock: .continuous) } catch { return }
-      await self?.timerDidFire()
+      guard let self else { return }
+      // The timer has done its work: cancelling it now would cancel the recording that follows.
+      self.state.withLock { $0.timer = nil }
+      await self.recordNow()
     }
-  }
-
-  private func timerDidFire() async {
-    // The timer has done its work: cancelling it now would cancel the recording that follows.
-    state.withLock { $0.timer = nil }
-    await recordNow()
   }
 
   deinit {
