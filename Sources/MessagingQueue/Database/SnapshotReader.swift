@@ -19,9 +19,6 @@ package final class SnapshotReader: Sendable {
     self.refusal = refusal
   }
 
-  /// The path of the database.
-  var path: String { pool.path }
-
   /// Runs `body` in one snapshot, on a thread of the pool, which can block; it completes also if
   /// the caller is cancelled.
   ///

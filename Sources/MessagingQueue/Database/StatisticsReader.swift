@@ -15,7 +15,7 @@ struct StatisticsReader {
 
   /// - Parameter only: the one channel to count; nil for all.
   func read(_ only: Channel? = nil) throws -> EngineStatistics {
-    guard let commitNumber = try Int64.fetchOne(db, sql: "SELECT commit_number FROM engine") else {
+    guard let commitNumber = try db.number("SELECT commit_number FROM engine") else {
       throw EngineError.engineRowMissing
     }
     let consumers = Dictionary(

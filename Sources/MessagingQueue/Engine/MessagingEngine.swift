@@ -74,10 +74,17 @@ public final class MessagingEngine: Sendable {
     }
     let didCommit: @Sendable () -> Void = { anchors?.didCommit() }
     let metrics = EngineMetrics(configuration)
-    reader = SnapshotReader(pool, refusal: refusal)
+    let reader = SnapshotReader(pool, refusal: refusal)
+    let notifier = ChangeNotifier(
+      device: NotificationFile(besideDatabase: FilePath(pool.path)),
+      probe: {
+        (try? reader.readBlocking { try $0.number("SELECT commit_number FROM engine") })
+          .map { DatabaseProbe(commitNumber: $0, isLockedOut: isLockedOut()) }
+      })
+    self.reader = reader
     tables = try EngineDatabase(
       pool: pool, time: time, random: random, configuration: configuration,
-      notifier: ChangeNotifier(of: reader, isLockedOut: isLockedOut),
+      notifier: notifier,
       commitCounter: metrics.map { metrics in CommitCounter { metrics.count($0) } })
     commits = CommitQueue(pool) { report in
       reportCommit(report)
@@ -172,22 +179,5 @@ public final class MessagingEngine: Sendable {
         throw EngineError(starting: error)
       }
     }
-  }
-}
-
-extension ChangeNotifier {
-  /// The notifier of an engine, with a file beside the database.
-  fileprivate convenience init(
-    of reader: SnapshotReader, isLockedOut: @escaping @Sendable () -> Bool
-  ) {
-    self.init(
-      device: NotificationFile(besideDatabase: FilePath(reader.path)),
-      probe: {
-        let commitNumber = try? reader.readBlocking { db in
-          try Int64.fetchOne(db, sql: "SELECT commit_number FROM engine")
-        }
-        guard let commitNumber else { return nil }
-        return DatabaseProbe(commitNumber: commitNumber, isLockedOut: isLockedOut())
-      })
   }
 }
