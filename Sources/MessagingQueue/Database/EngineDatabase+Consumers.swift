@@ -10,10 +10,10 @@ extension EngineDatabase {
   func addConsumer(
     _ consumer: Consumer, of channel: Channel, maximumAttempts: Int?, in db: Database
   ) throws {
-    if let maximumAttempts, !Self.maximumAttemptsRange.contains(maximumAttempts) {
-      throw EngineError(
-        .invalidArgument, "the maximum of attempts is \(maximumAttempts)",
-        hint: "use 1 to 999999999")
+    if let maximumAttempts {
+      try EngineError.requireArgument(
+        Self.maximumAttemptsRange.contains(maximumAttempts),
+        "the maximum of attempts is \(maximumAttempts)", hint: "use 1 to 999999999")
     }
     try db.run(
       """

@@ -9,11 +9,9 @@ extension EngineDatabase {
     _ messages: [Message], in db: Database
   ) throws(EngineError) -> [Timetoken] {
     try check(messages)
-    guard db.isInsideTransaction else {
-      throw EngineError(
-        .invalidArgument, "publishing: the connection has no open transaction",
-        hint: "call it inside database.write, or inTransaction")
-    }
+    try EngineError.requireArgument(
+      db.isInsideTransaction, "publishing: the connection has no open transaction",
+      hint: "call it inside database.write, or inTransaction")
     if messages.isEmpty { return [] }
     return try translatingErrors(during: "publishing in the caller's transaction") {
       var timetokens: [Timetoken] = []

@@ -55,21 +55,6 @@ extension EngineDatabase {
     ]
     return times.compactMap { $0 }.min().map { max($0, .milliseconds(1)) }
   }
-
-  static func check(maximumCount: Int) throws(EngineError) {
-    guard maximumCount > 0 else {
-      throw EngineError(
-        .invalidArgument, "the maximum count of a receive is \(maximumCount)",
-        hint: "use at least 1")
-    }
-  }
-
-  static func check(lease: Duration) throws(EngineError) {
-    guard lease > .zero, lease <= EngineConfiguration.maximumLeaseDuration else {
-      throw EngineError(
-        .invalidArgument, "the lease is \(lease)", hint: "use a lease above 0 and at most 366 days")
-    }
-  }
 }
 
 extension EngineDatabase {

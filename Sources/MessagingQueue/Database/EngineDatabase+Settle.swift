@@ -96,21 +96,6 @@ extension EngineDatabase {
   /// The largest reason of a failure, in bytes.
   static let maximumReasonByteCount = 1024
 
-  static func check(reason: String) throws(EngineError) {
-    guard !reason.isEmpty, reason.utf8.count <= maximumReasonByteCount else {
-      throw EngineError(
-        .invalidArgument, "the reason has \(reason.utf8.count) bytes",
-        hint: "use 1 to \(maximumReasonByteCount) bytes")
-    }
-  }
-
-  static func check(delay: Duration) throws(EngineError) {
-    guard delay >= .zero, delay <= EngineConfiguration.maximumLeaseDuration else {
-      throw EngineError(
-        .invalidArgument, "the delay is \(delay)", hint: "use a delay from 0 to 366 days")
-    }
-  }
-
   /// A delivery that matches its token.
   private struct Leased {
     let timetoken: Timetoken

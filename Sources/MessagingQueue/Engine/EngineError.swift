@@ -187,6 +187,13 @@ extension EngineError {
     .damaged, "the message database has lost its state row",
     hint: "restore the home directory from a backup")
 
+  /// Throws `invalidArgument` unless an argument is valid.
+  static func requireArgument(
+    _ isValid: Bool, _ fault: @autoclosure () -> String, hint: @autoclosure () -> String
+  ) throws(EngineError) {
+    if !isValid { throw EngineError(.invalidArgument, fault(), hint: hint()) }
+  }
+
   /// The successor of a number in the engine's row, which counts boots or commits.
   static func following(_ number: Int64, _ what: String) throws(EngineError) -> Int64 {
     guard (0..<EngineSchema.counts.upperBound).contains(number) else {

@@ -19,8 +19,10 @@ extension MessagingEngine {
     from channel: Channel, for consumer: Consumer = .default, maximumCount: Int = 1,
     lease: Duration = .seconds(30), waitingUpTo timeout: Duration = .zero
   ) async throws(EngineError) -> [Delivery] {
-    try EngineDatabase.check(maximumCount: maximumCount)
-    try EngineDatabase.check(lease: lease)
+    try EngineError.requireArgument(
+      maximumCount > 0, "the maximum count of a receive is \(maximumCount)",
+      hint: "use at least 1")
+    try Self.check(lease: lease)
     let deadline = ContinuousClock.now + timeout
     while true {
       let generation = notifier.generation
@@ -72,8 +74,10 @@ extension MessagingEngine {
   public func release(
     _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil
   ) async throws(EngineError) {
-    try EngineDatabase.check(delay: delay)
-    if let reason { try EngineDatabase.check(reason: reason) }
+    try EngineError.requireArgument(
+      delay >= .zero && delay <= EngineConfiguration.maximumLeaseDuration,
+      "the delay is \(delay)", hint: "use a delay from 0 to 366 days")
+    if let reason { try Self.check(reason: reason) }
     try await settle(tokens, during: "releasing") { tables, db in
       try tables.release(tokens, after: delay, reason: reason, in: db)
     }
@@ -86,7 +90,7 @@ extension MessagingEngine {
   public func reject(
     _ tokens: [LeaseToken], reason: String
   ) async throws(EngineError) {
-    try EngineDatabase.check(reason: reason)
+    try Self.check(reason: reason)
     try await settle(tokens, during: "rejecting") { tables, db in
       try tables.reject(tokens, reason: reason, in: db)
     }
@@ -100,10 +104,23 @@ extension MessagingEngine {
   public func extend(
     _ tokens: [LeaseToken], by lease: Duration
   ) async throws(EngineError) {
-    try EngineDatabase.check(lease: lease)
+    try Self.check(lease: lease)
     try await settle(tokens, during: "extending") { tables, db in
       try tables.extend(tokens, by: lease, in: db)
     }
+  }
+
+  private static func check(lease: Duration) throws(EngineError) {
+    try EngineError.requireArgument(
+      lease > .zero && lease <= EngineConfiguration.maximumLeaseDuration,
+      "the lease is \(lease)", hint: "use a lease above 0 and at most 366 days")
+  }
+
+  private static func check(reason: String) throws(EngineError) {
+    let most = EngineDatabase.maximumReasonByteCount
+    try EngineError.requireArgument(
+      (1...most).contains(reason.utf8.count), "the reason has \(reason.utf8.count) bytes",
+      hint: "use 1 to \(most) bytes")
   }
 
   /// - Throws: `unknownLease` if tokens settle nothing; all others are settled.

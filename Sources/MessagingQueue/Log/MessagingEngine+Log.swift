@@ -30,12 +30,10 @@ extension MessagingEngine {
     of channels: Set<Channel>, in order: HistoryOrder = .oldestFirst,
     from cursor: Timetoken? = nil, maximumCount: Int = 100, maximumByteCount: Int = 1 << 20
   ) async throws(EngineError) -> [LogMessage] {
-    guard maximumCount > 0, maximumByteCount > 0 else {
-      throw EngineError(
-        .invalidArgument,
-        "the limits of a page are \(maximumCount) messages and \(maximumByteCount) bytes",
-        hint: "use at least 1 for each")
-    }
+    try EngineError.requireArgument(
+      maximumCount > 0 && maximumByteCount > 0,
+      "the limits of a page are \(maximumCount) messages and \(maximumByteCount) bytes",
+      hint: "use at least 1 for each")
     let query = LogQuery(
       channels: channels, order: order, cursor: cursor?.rawValue, maximumCount: maximumCount,
       maximumByteCount: maximumByteCount)
@@ -81,14 +79,14 @@ extension MessagingEngine {
   public func messages(
     of channels: Set<Channel>, after start: LogPosition = .now, overflow: OverflowPolicy = .wait
   ) async throws(EngineError) -> LogMessages {
-    if let count = overflow.newestCount, count < 1 {
-      throw EngineError(
-        .invalidArgument, "the overflow policy keeps the newest \(count) messages",
+    if let count = overflow.newestCount {
+      try EngineError.requireArgument(
+        count > 0, "the overflow policy keeps the newest \(count) messages",
         hint: "keep at least 1")
     }
-    if case .newest(let count) = start.kind, count < 1 {
-      throw EngineError(
-        .invalidArgument, "the start is the newest \(count) messages", hint: "use at least 1")
+    if case .newest(let count) = start.kind {
+      try EngineError.requireArgument(
+        count > 0, "the start is the newest \(count) messages", hint: "use at least 1")
     }
     let place = try await reader.read(during: "reading the log") { db in
       try EngineDatabase.find(start, in: channels, db)
@@ -117,11 +115,10 @@ extension MessagingEngine {
     in channels: Set<Channel>? = nil, delay: Duration = .milliseconds(100),
     maximumLatency: Duration = .seconds(1), ignoresOwnChanges: Bool = false
   ) async throws(EngineError) -> ChangeNotifications {
-    guard delay >= .zero, maximumLatency >= delay else {
-      throw EngineError(
-        .invalidArgument, "the delay is \(delay) and the maximum latency is \(maximumLatency)",
-        hint: "use a delay of 0 or more, and a latency that is not below it")
-    }
+    try EngineError.requireArgument(
+      delay >= .zero && maximumLatency >= delay,
+      "the delay is \(delay) and the maximum latency is \(maximumLatency)",
+      hint: "use a delay of 0 or more, and a latency that is not below it")
     // Before the start is read, so that no publication of this engine comes between the two.
     let ignored = ignoresOwnChanges ? LocalPublicationList(notifier.localPublications) : nil
     let start = try await reader.read(during: "reading the log") {

@@ -104,29 +104,23 @@ extension Message {
         throw EngineError(.invalidArgument, "the \(what) of \(which) \(fault)", hint: Name.rule)
       }
     }
-    guard orderingKey == nil || priority == .normal else {
-      throw EngineError(
-        .invalidArgument, "\(which) has an ordering key and a priority",
-        hint:
-          "messages of one key are received in the order of publishing; leave one of the two out")
-    }
-    if case .after(let delay) = availability.moment,
-      delay < .zero || delay > EngineConfiguration.maximumLeaseDuration
-    {
-      throw EngineError(
-        .invalidArgument, "\(which) has a delay of \(delay)", hint: "use a delay from 0 to 366 days"
-      )
+    try EngineError.requireArgument(
+      orderingKey == nil || priority == .normal, "\(which) has an ordering key and a priority",
+      hint: "messages of one key are received in the order of publishing; leave one of the two out")
+    if case .after(let delay) = availability.moment {
+      try EngineError.requireArgument(
+        delay >= .zero && delay <= EngineConfiguration.maximumLeaseDuration,
+        "\(which) has a delay of \(delay)", hint: "use a delay from 0 to 366 days")
     }
     for (ticks, what) in [(availability.ticks, "delivery"), (expirationTicks, "expiration")] {
-      if let ticks, ticks > Timetoken.greatest.rawValue {
-        throw EngineError(
-          .invalidArgument, "the date of \(what) of \(which) is too late",
-          hint: "use a date before 2286-11-20")
-      }
+      try EngineError.requireArgument(
+        ticks ?? 0 <= Timetoken.greatest.rawValue, "the date of \(what) of \(which) is too late",
+        hint: "use a date before 2286-11-20")
     }
-    if let timeToLive, timeToLive <= .zero || timeToLive > EngineConfiguration.maximumTimeToLive {
-      throw EngineError(
-        .invalidArgument, "\(which) has a time to live of \(timeToLive)",
+    if let timeToLive {
+      try EngineError.requireArgument(
+        timeToLive > .zero && timeToLive <= EngineConfiguration.maximumTimeToLive,
+        "\(which) has a time to live of \(timeToLive)",
         hint: "use a time above 0 and at most 100 years")
     }
   }
@@ -168,10 +162,8 @@ public struct Priority: Sendable, Hashable, Comparable {
   ///
   /// - Throws: ``EngineError/Code/invalidArgument``.
   public init(_ number: Int) throws(EngineError) {
-    guard (0...9).contains(number) else {
-      throw EngineError(
-        .invalidArgument, "there is no priority \(number)", hint: "use 0 to 9; 4 is normal")
-    }
+    try EngineError.requireArgument(
+      (0...9).contains(number), "there is no priority \(number)", hint: "use 0 to 9; 4 is normal")
     rawValue = number
   }
 
