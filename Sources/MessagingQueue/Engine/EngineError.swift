@@ -1,7 +1,5 @@
 internal import DataVault
-internal import FileLayer
 internal import GRDB
-internal import SystemPackage
 internal import VaultedDatabase
 
 /// The error that every call of the engine throws.

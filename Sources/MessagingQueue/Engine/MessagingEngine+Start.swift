@@ -4,7 +4,6 @@ internal import GRDB
 internal import Logging
 internal import SealedSQLite
 public import SystemPackage
-internal import VaultCrypto
 public import VaultedDatabase
 
 extension MessagingEngine {

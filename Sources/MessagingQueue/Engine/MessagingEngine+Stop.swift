@@ -1,7 +1,6 @@
 internal import DataVault
 internal import FileLayer
 internal import GRDB
-internal import Logging
 internal import Synchronization
 
 extension MessagingEngine {

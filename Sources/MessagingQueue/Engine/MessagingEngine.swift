@@ -76,7 +76,7 @@ public final class MessagingEngine: Sendable {
     let metrics = EngineMetrics(configuration)
     let reader = SnapshotReader(pool, refusal: refusal)
     let notifier = ChangeNotifier(
-      device: NotificationFile(besideDatabase: FilePath(pool.path)),
+      transport: NotificationFile(besideDatabase: FilePath(pool.path)),
       probe: {
         (try? reader.readBlocking { try $0.number("SELECT commit_number FROM engine") })
           .map { DatabaseProbe(commitNumber: $0, isLockedOut: isLockedOut()) }

@@ -1,4 +1,3 @@
-internal import Foundation
 internal import GRDB
 
 /// The part of a channel's row that readers of its log use.

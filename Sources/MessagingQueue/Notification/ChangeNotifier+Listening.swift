@@ -15,7 +15,7 @@ package struct DatabaseProbe: Sendable, Hashable {
 extension ChangeNotifier {
   /// Starts the thread with the first waiter, or wakes it if it sleeps.
   func ensureListening() {
-    guard device != nil else { return }
+    guard transport != nil else { return }
     let (starts, sleeper) = state.withLock { state in
       defer {
         state.hasThread = true
@@ -60,7 +60,7 @@ extension ChangeNotifier {
   }
 
   private func listen(_ rounds: inout Rounds) -> any NotificationListener {
-    let listener = (try? device?.listen()) ?? PollingListener()
+    let listener = (try? transport?.listen()) ?? PollingListener()
     rounds.listener = listener
     // Notifications before this moment are lost, so the waiters read the database again.
     rounds.seen = probe()
@@ -80,7 +80,7 @@ extension ChangeNotifier {
     case .timedOut:
       wakeIfDatabaseChanged(&rounds)
       // The system can allow now what it refused before.
-      if rounds.isPolling, let listener = try? device?.listen() {
+      if rounds.isPolling, let listener = try? transport?.listen() {
         rounds.listener = listener
         wakeIfDatabaseChanged(&rounds)
       }

@@ -42,19 +42,19 @@ package final class ChangeNotifier: Sendable {
   let state = Mutex(State())
   /// The announcement of the open transaction of this engine's only writer.
   let announced = Mutex(Announcement())
-  let device: (any NotificationTransport)?
+  let transport: (any NotificationTransport)?
   let intervals: Intervals
   let probe: @Sendable () -> DatabaseProbe?
   package let localPublications = LocalPublications()
 
   /// - Parameters:
-  ///   - device: nil for a notifier of this process only.
+  ///   - transport: nil for a notifier of this process only.
   ///   - probe: reads the database, on a thread that can block; nil if that failed.
   package init(
-    device: (any NotificationTransport)? = nil, intervals: Intervals = Intervals(),
+    transport: (any NotificationTransport)? = nil, intervals: Intervals = Intervals(),
     probe: @escaping @Sendable () -> DatabaseProbe? = { nil }
   ) {
-    self.device = device
+    self.transport = transport
     self.intervals = intervals
     self.probe = probe
   }
@@ -80,7 +80,7 @@ package final class ChangeNotifier: Sendable {
   package func notify(in channels: Set<Channel>? = nil) {
     wake(in: channels)
     // A process that gets no notification reads the database soon by itself.
-    try? device?.notify()
+    try? transport?.notify()
   }
 
   /// Ends every wait, now and later, with ``WaitResult/stopped``.

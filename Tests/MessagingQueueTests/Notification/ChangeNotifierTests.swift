@@ -53,9 +53,9 @@ import Testing
   }
 
   @Test func `a notification of another process wakes waiters`() async {
-    let device = TestTransport()
-    let notifier = ChangeNotifier(device: device)
-    let other = ChangeNotifier(device: device)
+    let transport = TestTransport()
+    let notifier = ChangeNotifier(transport: transport)
+    let other = ChangeNotifier(transport: transport)
     await settle(notifier)
     let count = notifier.generation
     async let wake = notifier.waitForChange(after: count)
@@ -66,24 +66,24 @@ import Testing
   @Test func `the notifier polls the database while the transport refuses`()
     async throws
   {
-    let device = TestTransport()
-    device.refuses = true
+    let transport = TestTransport()
+    transport.refuses = true
     let commits = Atomic<Int64>(1)
     var intervals = ChangeNotifier.Intervals()
     intervals.polling = .milliseconds(10)
     let notifier = ChangeNotifier(
-      device: device, intervals: intervals,
+      transport: transport, intervals: intervals,
       probe: { DatabaseProbe(commitNumber: commits.load(ordering: .relaxed)) })
     await settle(notifier)
     let count = notifier.generation
     #expect(await notifier.waitForChange(after: count, within: .milliseconds(100)) == .timedOut)
     commits.add(1, ordering: .relaxed)
     #expect(await notifier.waitForChange(after: count) == .changed)
-    device.refuses = false
+    transport.refuses = false
     let later = notifier.generation
     let wait = Task { await notifier.waitForChange(after: later) }
-    while device.listenerCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
-    try device.notify()
+    while transport.listenerCount == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    try transport.notify()
     #expect(await wait.value == .changed)
   }
 
@@ -92,7 +92,7 @@ import Testing
     var intervals = ChangeNotifier.Intervals()
     intervals.fallbackCheck = .milliseconds(10)
     let notifier = ChangeNotifier(
-      device: TestTransport(), intervals: intervals,
+      transport: TestTransport(), intervals: intervals,
       probe: { DatabaseProbe(commitNumber: commits.load(ordering: .relaxed)) })
     await settle(notifier)
     let count = notifier.generation
@@ -101,19 +101,19 @@ import Testing
   }
 
   @Test func `a lost listener is replaced, and waiters are woken`() async {
-    let device = TestTransport()
-    let notifier = ChangeNotifier(device: device)
+    let transport = TestTransport()
+    let notifier = ChangeNotifier(transport: transport)
     await settle(notifier)
     let count = notifier.generation
-    device.post(.lost)
+    transport.post(.lost)
     #expect(await notifier.waitForChange(after: count) == .changed)
-    #expect(device.listenCount == 2)
+    #expect(transport.listenCount == 2)
   }
 
   @Test func `notify() never fails, whatever the transport does`() async {
-    let device = TestTransport()
-    device.refuses = true
-    let notifier = ChangeNotifier(device: device)
+    let transport = TestTransport()
+    transport.refuses = true
+    let notifier = ChangeNotifier(transport: transport)
     let count = notifier.generation
     notifier.notify()
     #expect(await notifier.waitForChange(after: count) == .changed)

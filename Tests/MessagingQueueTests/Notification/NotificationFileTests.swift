@@ -70,8 +70,9 @@ import Testing
     var never = ChangeNotifier.Intervals()
     never.fallbackCheck = .seconds(3600)
     never.polling = .seconds(3600)
-    let near = ChangeNotifier(device: file, intervals: never)
-    let far = ChangeNotifier(device: NotificationFile(besideDatabase: database), intervals: never)
+    let near = ChangeNotifier(transport: file, intervals: never)
+    let far = ChangeNotifier(
+      transport: NotificationFile(besideDatabase: database), intervals: never)
     // The first wait begins to listen, which sends a notification.
     #expect(await far.waitForChange(after: far.generation, within: .seconds(600)) == .changed)
     for _ in 0..<20 {

@@ -79,7 +79,7 @@ import Testing
   @Test func `releasing an engine ends its notification thread`() async throws {
     weak var dropped: ChangeNotifier?
     do {
-      let notifier = ChangeNotifier(device: TestTransport())
+      let notifier = ChangeNotifier(transport: TestTransport())
       dropped = notifier
       let count = notifier.generation
       #expect(await notifier.waitForChange(after: count) == .changed)
