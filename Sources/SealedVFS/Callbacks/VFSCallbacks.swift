@@ -6,19 +6,21 @@ internal import CSQLite
 /// logs and journals, and temporary files. SQLite calls other open files directly.
 enum VFSCallbacks {
   /// Makes the VFS, ready to be registered; it lives as long as the process.
+  ///
+  /// - Parameter base: "unix", or a VFS with its clock, randomness and loader, which do not use the
+  ///   structure.
   static func makeVFS(
     named name: String = SealedVFS.name, over base: UnsafeMutablePointer<sqlite3_vfs>
   ) -> UnsafeMutablePointer<sqlite3_vfs> {
     let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
-    unsafe vfs.initialize(to: sqlite3_vfs())
+    unsafe vfs.initialize(to: base.pointee)
     unsafe vfs.pointee.iVersion = 2
+    unsafe vfs.pointee.pNext = nil
     unsafe vfs.pointee.szOsFile = max(
       base.pointee.szOsFile, Int32(MemoryLayout<FileCallbacks.Slot>.size))
-    unsafe vfs.pointee.mxPathname = base.pointee.mxPathname
     unsafe vfs.pointee.zName = UnsafePointer(copy(of: name))
     unsafe vfs.pointee.pAppData = UnsafeMutableRawPointer(base)
     unsafe setFileCalls(&vfs.pointee)
-    unsafe setSystemCalls(&vfs.pointee)
     return unsafe vfs
   }
 
@@ -77,45 +79,6 @@ enum VFSCallbacks {
     unsafe vfs.xFullPathname = { vfs, path, byteCount, target in
       let base = unsafe VFSCallbacks.base(vfs)
       return unsafe base.pointee.xFullPathname(base, path, byteCount, target)
-    }
-  }
-
-  private static func setSystemCalls(_ vfs: inout sqlite3_vfs) {
-    unsafe vfs.xDlOpen = { vfs, path in
-      let base = unsafe VFSCallbacks.base(vfs)
-      return unsafe base.pointee.xDlOpen(base, path)
-    }
-    unsafe vfs.xDlError = { vfs, byteCount, target in
-      let base = unsafe VFSCallbacks.base(vfs)
-      unsafe base.pointee.xDlError(base, byteCount, target)
-    }
-    unsafe vfs.xDlSym = { vfs, handle, symbol in
-      let base = unsafe VFSCallbacks.base(vfs)
-      return unsafe base.pointee.xDlSym(base, handle, symbol)
-    }
-    unsafe vfs.xDlClose = { vfs, handle in
-      let base = unsafe VFSCallbacks.base(vfs)
-      unsafe base.pointee.xDlClose(base, handle)
-    }
-    unsafe vfs.xRandomness = { vfs, byteCount, target in
-      let base = unsafe VFSCallbacks.base(vfs)
-      return unsafe base.pointee.xRandomness(base, byteCount, target)
-    }
-    unsafe vfs.xSleep = { vfs, microseconds in
-      let base = unsafe VFSCallbacks.base(vfs)
-      return unsafe base.pointee.xSleep(base, microseconds)
-    }
-    unsafe vfs.xCurrentTime = { vfs, time in
-      let base = unsafe VFSCallbacks.base(vfs)
-      return unsafe base.pointee.xCurrentTime(base, time)
-    }
-    unsafe vfs.xGetLastError = { vfs, byteCount, target in
-      let base = unsafe VFSCallbacks.base(vfs)
-      return unsafe base.pointee.xGetLastError(base, byteCount, target)
-    }
-    unsafe vfs.xCurrentTimeInt64 = { vfs, time in
-      let base = unsafe VFSCallbacks.base(vfs)
-      return unsafe base.pointee.xCurrentTimeInt64(base, time)
     }
   }
 }
