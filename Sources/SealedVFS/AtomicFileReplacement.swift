@@ -20,13 +20,9 @@ package struct AtomicFileReplacement: Sendable {
   ///
   /// - Parameter place: the full path as ``SealedVFS`` writes it, symbolic links resolved.
   init(replacing place: FilePath, _ fileSystem: any FileSystem) {
-    self.init(place, fileSystem, replaces: true)
-  }
-
-  private init(_ place: FilePath, _ fileSystem: any FileSystem, replaces: Bool) {
     self.place = place
     self.fileSystem = fileSystem
-    self.replaces = replaces
+    replaces = true
   }
 
   /// Prepares to make a new file.
@@ -34,11 +30,12 @@ package struct AtomicFileReplacement: Sendable {
   /// - Throws: `alreadyExists` if the path exists, or a log or journal beside it.
   package init(newAt place: FilePath, _ fileSystem: any FileSystem) throws(SealedDatabaseError) {
     // Checked before symbolic links are followed: a dangling link occupies the path, too.
-    let isTaken = try translatingFileErrors { () throws(FileError) in
-      try fileSystem.status(of: place) != nil
+    if try translatingFileErrors(fileSystem.status(of: place)) != nil {
+      throw SealedDatabaseError(.alreadyExists, path: place.string)
     }
-    if isTaken { throw SealedDatabaseError(.alreadyExists, path: place.string) }
-    self.init(FilePath(try SealedVFS.fullPath(place)), fileSystem, replaces: false)
+    self.place = FilePath(try SealedVFS.fullPath(place))
+    self.fileSystem = fileSystem
+    replaces = false
     try requireFreePlace()
   }
 
@@ -47,9 +44,7 @@ package struct AtomicFileReplacement: Sendable {
   package func requireFreePlace() throws(SealedDatabaseError) {
     for suffix in ["", "-wal", "-journal"] {
       let name = FilePath(place.string + suffix)
-      if try translatingFileErrors({ () throws(FileError) in try fileSystem.status(of: name) })
-        != nil
-      {
+      if try translatingFileErrors(fileSystem.status(of: name)) != nil {
         throw SealedDatabaseError(.alreadyExists, path: name.string)
       }
     }
@@ -57,10 +52,8 @@ package struct AtomicFileReplacement: Sendable {
 
   /// Creates an empty file, replacing one that a killed process left.
   func create(permissions: FilePermissions) throws(SealedDatabaseError) -> any WritableFile {
-    try translatingFileErrors { () throws(FileError) in
-      try remove()
-      return try fileSystem.create(path, permissions: permissions)
-    }
+    try translatingFileErrors(remove())
+    return try translatingFileErrors(fileSystem.create(path, permissions: permissions))
   }
 
   /// Creates an empty file, and locks it with flock(2) against other processes that make the same
@@ -74,15 +67,13 @@ package struct AtomicFileReplacement: Sendable {
     let status: FileStatus? =
       if let model { try modelStatus(FilePath(SealedVFS.fullPath(model))) } else { nil }
     while true {
-      let isOurs = try translatingFileErrors { () throws(FileError) in try make(like: status) }
+      let isOurs = try translatingFileErrors(make(like: status))
       let lock: FileLock?
-      do throws(SealedDatabaseError) {
-        lock = try translatingFileErrors { () throws(FileError) in
-          try fileSystem.lock(path, wait: false, owner: status?.owner)
-        }
+      do throws(FileError) {
+        lock = try fileSystem.lock(path, wait: false, owner: status?.owner)
       } catch {
         if isOurs { discard() }
-        throw error
+        throw SealedDatabaseError(error)
       }
       guard let lock else {
         throw SealedDatabaseError(
@@ -90,7 +81,7 @@ package struct AtomicFileReplacement: Sendable {
       }
       if isOurs { return lock }
       // A killed process left the file. We hold its lock, so we can remove it.
-      try translatingFileErrors { () throws(FileError) in try remove() }
+      try translatingFileErrors(remove())
       lock.release()
     }
   }
@@ -102,14 +93,19 @@ package struct AtomicFileReplacement: Sendable {
   /// - Parameter siblings: suffixes of files to remove first, because they belong to the old file.
   /// - Throws: `alreadyExists` if another file took a new file's path in the meantime.
   package func putInPlace(removing siblings: [String] = []) throws(SealedDatabaseError) {
-    do throws(SealedDatabaseError) {
-      try translatingFileErrors { () throws(FileError) in
-        for suffix in siblings { try fileSystem.remove(FilePath(place.string + suffix)) }
+    do throws(FileError) {
+      for suffix in siblings { try fileSystem.remove(FilePath(place.string + suffix)) }
+      if replaces {
+        try fileSystem.rename(path, to: place)
+      } else {
+        try fileSystem.rename(path, toFree: place)
       }
-      try rename()
     } catch {
       discard()
-      throw error
+      if error.errno == .fileExists, !replaces {
+        throw SealedDatabaseError(.alreadyExists, path: place.string)
+      }
+      throw SealedDatabaseError(error)
     }
     do throws(FileError) {
       try fileSystem.synchronizeDirectory(place.containingDirectory)
@@ -123,21 +119,6 @@ package struct AtomicFileReplacement: Sendable {
   /// Removes the written file without using it.
   package func discard() {
     try? remove()
-  }
-
-  private func rename() throws(SealedDatabaseError) {
-    do throws(FileError) {
-      if replaces {
-        try fileSystem.rename(path, to: place)
-      } else {
-        try fileSystem.rename(path, toFree: place)
-      }
-    } catch {
-      if error.errno == .fileExists, !replaces {
-        throw SealedDatabaseError(.alreadyExists, path: place.string)
-      }
-      throw SealedDatabaseError(error)
-    }
   }
 
   private func remove() throws(FileError) {
@@ -172,11 +153,9 @@ package struct AtomicFileReplacement: Sendable {
   }
 
   private func modelStatus(_ model: FilePath) throws(SealedDatabaseError) -> FileStatus {
-    try translatingFileErrors { () throws(FileError) in
-      guard let status = try fileSystem.status(of: model) else {
-        throw FileError(.status, model, .noSuchFileOrDirectory)
-      }
-      return status
+    guard let status = try translatingFileErrors(fileSystem.status(of: model)) else {
+      throw SealedDatabaseError(FileError(.status, model, .noSuchFileOrDirectory))
     }
+    return status
   }
 }

@@ -183,12 +183,12 @@ extension SealedDatabaseError {
   }
 }
 
-/// Runs operations on files, and translates their errors.
+/// Runs an operation on files, and translates its error.
 func translatingFileErrors<R>(
-  _ body: () throws(FileError) -> R
+  _ operation: @autoclosure () throws(FileError) -> R
 ) throws(SealedDatabaseError) -> R {
   do throws(FileError) {
-    return try body()
+    return try operation()
   } catch {
     throw SealedDatabaseError(error)
   }

@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Glibc
 
 /// SQLite's calls on the VFS itself: <https://sqlite.org/c3ref/vfs.html>.
 ///
@@ -18,17 +19,10 @@ enum VFSCallbacks {
     unsafe vfs.pointee.pNext = nil
     unsafe vfs.pointee.szOsFile = max(
       base.pointee.szOsFile, Int32(MemoryLayout<FileCallbacks.Slot>.size))
-    unsafe vfs.pointee.zName = UnsafePointer(copy(of: name))
+    unsafe vfs.pointee.zName = UnsafePointer(strdup(name))
     unsafe vfs.pointee.pAppData = UnsafeMutableRawPointer(base)
     unsafe setFileCalls(&vfs.pointee)
     return unsafe vfs
-  }
-
-  private static func copy(of name: String) -> UnsafeMutablePointer<CChar> {
-    let bytes = name.utf8CString
-    let memory = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count)
-    for (index, byte) in bytes.enumerated() { unsafe memory[index] = byte }
-    return unsafe memory
   }
 
   /// The underlying VFS.

@@ -115,10 +115,8 @@ package final class CopySource {
   /// Refuses an empty file, which SQLite would take for a new database, and a pipe, on which open
   /// blocks.
   private static func requireFileWithBytes(_ path: String) throws(SealedDatabaseError) {
-    let status = try translatingFileErrors { () throws(FileError) in
-      try LinuxFileSystem().status(of: FilePath(path))
-    }
-    guard let status else { return }  // the files of another VFS can be outside the file system
+    guard let status = try translatingFileErrors(LinuxFileSystem().status(of: FilePath(path)))
+    else { return }  // the files of another VFS can be outside the file system
     guard status.kind == .regular else {
       throw SealedDatabaseError(.notDatabaseFile, path: path, detail: "it is not a regular file")
     }

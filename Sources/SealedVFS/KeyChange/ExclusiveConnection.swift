@@ -159,20 +159,17 @@ extension ExclusiveConnection {
     guard header != file.keys.header else {
       throw SealedDatabaseError(.sameKey, path: path.string)
     }
-    let status = try translatingFileErrors { () throws(FileError) in
-      try fileSystem.status(of: path)
+    guard let status = try translatingFileErrors(fileSystem.status(of: path)) else {
+      throw SealedDatabaseError(.notFound, path: path.string)
     }
-    guard let status else { throw SealedDatabaseError(.notFound, path: path.string) }
     let side = AtomicFileReplacement(replacing: path, fileSystem)
     let copy = try side.create(permissions: status.permissions)
     do throws(SealedDatabaseError) {
       defer { copy.close() }
       try checkpoint()
       try write(PageCopy(file, header: header, key: newKey), to: copy, progress)
-      try translatingFileErrors { () throws(FileError) in
-        try copy.changeOwner(to: status.owner)
-        try copy.synchronize()
-      }
+      try translatingFileErrors(copy.changeOwner(to: status.owner))
+      try translatingFileErrors(copy.synchronize())
     } catch {
       side.discard()
       throw error
@@ -200,7 +197,7 @@ extension ExclusiveConnection {
     _ pages: consuming PageCopy, to file: any WritableFile, _ progress: (PageProgress) -> Void
   ) throws(SealedDatabaseError) {
     while let piece = try pages.next() {
-      try translatingFileErrors { () throws(FileError) in try file.write(piece) }
+      try translatingFileErrors(file.write(piece))
       progress(
         PageProgress(
           completedPageCount: Int(pages.completedPageCount), pageCount: Int(pages.pageCount)))

@@ -30,9 +30,7 @@ extension SealedVFS {
     if case .sealed(let header) = try inspect(full, over: base), header.matches(key: newKey) {
       if header.matches(key: oldKey) { throw SealedDatabaseError(.sameKey, path: full.string) }
       // An earlier key change got this far; its rename might not be durable yet.
-      try translatingFileErrors { () throws(FileError) in
-        try fileSystem.synchronizeDirectory(full.containingDirectory)
-      }
+      try translatingFileErrors(fileSystem.synchronizeDirectory(full.containingDirectory))
       return nil
     }
     let connection = try ExclusiveConnection(
