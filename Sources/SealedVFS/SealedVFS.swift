@@ -72,12 +72,9 @@ public enum SealedVFS {
     guard fileID.count == SealedHeader.fileIDByteCount else {
       throw SealedDatabaseError(.invalidArgument, path: path, detail: "a file id must have 8 bytes")
     }
-    guard base != name, let vfs = unsafe sqlite3_vfs_find(base) else {
-      throw SealedDatabaseError(.invalidArgument, path: path, detail: "there is no VFS \(base)")
-    }
-    return unsafe KeyRegistration(
+    return try unsafe KeyRegistration(
       RegisteredKey(
-        path: path, key: key.copy(), base: vfs, newFileID: fileID,
+        path: path, key: key.copy(), base: underlying(base, for: path), newFileID: fileID,
         emptyFile: setsReserve ? .bare : .standIn))
   }
 

@@ -24,6 +24,8 @@ package enum PageLayout {
   package static let byteCount = 4096
   /// The bytes at the start of a file that SQLite keeps constant and every format uses.
   static let identityByteCount = 16
+  /// These bytes in an unencrypted database.
+  static let plainIdentity = Array("SQLite format 3\0".utf8)
   /// The nonce and the tag, at the end of the page: 40 bytes.
   static let reservedByteCount = MessageCipher.sealingByteCount
   /// The part that SQLite uses: 4056 bytes.

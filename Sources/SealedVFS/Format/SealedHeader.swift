@@ -17,17 +17,6 @@ public struct SealedHeader: Sendable, Equatable {
   /// The file's identity: 8 random bytes that a key change keeps.
   public let fileID: [UInt8]
 
-  init(keyCheck: [UInt8], fileID: [UInt8]) {
-    self.keyCheck = keyCheck
-    self.fileID = fileID
-  }
-
-  /// The header of a file with this identity under this key.
-  init(fileID: [UInt8], key: borrowing SecretBytes) throws(CryptoError) {
-    keyCheck = try DerivedKeys.keyCheck(of: key, fileID: fileID)
-    self.fileID = fileID
-  }
-
   /// Whether the key check matches this key.
   public func matches(key: borrowing SecretBytes) -> Bool {
     guard let expected = try? DerivedKeys.keyCheck(of: key, fileID: fileID) else { return false }
@@ -40,29 +29,10 @@ public struct SealedHeader: Sendable, Equatable {
   }
 }
 
-/// The kind of file that its first 16 bytes state.
-enum HeaderReading: Equatable {
-  case zeros
-  case plainSQLite
-  case foreign
-  case newerVersion(Int)
-  case sealed(SealedHeader)
-
-  static let plainMagic = Array("SQLite format 3\0".utf8)
-
-  /// Reads the first 16 bytes of a file; any other length reads as `foreign`.
-  init(_ bytes: [UInt8]) {
-    let version = bytes.count == SealedHeader.byteCount ? Int(bytes[3]) : -1
-    self =
-      if bytes.count != SealedHeader.byteCount { .foreign } else if bytes.allSatisfy({ $0 == 0 }) {
-        .zeros
-      } else if bytes == Self.plainMagic {
-        .plainSQLite
-      } else if !bytes.starts(with: SealedHeader.magic) {
-        .foreign
-      } else if version != SealedHeader.currentVersion { .newerVersion(version) } else {
-        .sealed(SealedHeader(keyCheck: Array(bytes[4..<8]), fileID: Array(bytes[8..<16])))
-      }
+extension SealedHeader {
+  /// The header of a file with this identity under this key.
+  init(fileID: [UInt8], key: borrowing SecretBytes) throws(CryptoError) {
+    self.init(keyCheck: try DerivedKeys.keyCheck(of: key, fileID: fileID), fileID: fileID)
   }
 }
 

@@ -8,9 +8,10 @@ package import VaultCrypto
 package final class CopySource {
   /// The URI by which SQLite opens the database.
   let uri: String
-  let path: String
   let registration: KeyRegistration?
-  private let base: String
+  private let files: DatabaseFiles
+
+  var path: String { files.path }
 
   /// The file, locked against every other connection; nil for a sealed database that others use.
   private let held: LockedInputFile?
@@ -19,15 +20,13 @@ package final class CopySource {
   private var leavesIndex = false
 
   private init(
-    _ path: String, _ parameters: String, _ registration: KeyRegistration?,
-    _ held: LockedInputFile?,
-    over base: String
+    _ files: DatabaseFiles, _ parameters: String, _ registration: KeyRegistration?,
+    _ held: LockedInputFile?
   ) {
-    self.path = path
-    uri = "file:\(Self.escaped(path))?\(parameters)"
+    self.files = files
+    uri = "file:\(Self.escaped(files.path))?\(parameters)"
     self.registration = registration
     self.held = held
-    self.base = base
   }
 
   /// Opens a sealed database, which others can have open.
@@ -37,15 +36,15 @@ package final class CopySource {
   package static func sealed(
     _ path: FilePath, key: borrowing SecretBytes, over base: String = "unix"
   ) throws(SealedDatabaseError) -> CopySource {
-    let full = try SealedVFS.fullPath(path)
+    let files = try DatabaseFiles(path, over: base)
     try SealedVFS.inspect(path, over: base).require(key: key, at: path, exists: true)
     let registration = try SealedVFS.register(key: key, at: path, over: base)
     do throws(SealedDatabaseError) {
-      let held = try hold(full, over: base)
-      return CopySource(full, "immutable=1&vfs=sealed", registration, held, over: base)
-    } catch  where error.code == .busy || isInTheLog(error, full) {
-      let source = CopySource(full, "mode=ro&vfs=sealed", registration, nil, over: base)
-      source.leavesIndex = unsafe access(full + "-shm", F_OK) != 0
+      let held = try hold(files)
+      return CopySource(files, "immutable=1&vfs=sealed", registration, held)
+    } catch  where error.code == .busy || isInTheLog(error, files.path) {
+      let source = CopySource(files, "mode=ro&vfs=sealed", registration, nil)
+      source.leavesIndex = unsafe access(files.path + "-shm", F_OK) != 0
       return source
     }
   }
@@ -54,60 +53,55 @@ package final class CopySource {
   ///
   /// No other connection can use the index while the database is locked exclusively.
   deinit {
-    guard leavesIndex, let vfs = unsafe sqlite3_vfs_find(base),
-      let file = try? unsafe LockedInputFile(path, kind: SQLITE_OPEN_MAIN_DB, over: vfs),
+    guard leavesIndex, let file = try? files.open(),
       (try? file.lockShared()) != nil, (try? file.lockExclusively()) != nil, file.isAlone
     else { return }
-    _ = unsafe vfs.pointee.xDelete(vfs, path + "-shm", 0)
+    _ = unsafe files.vfs.pointee.xDelete(files.vfs, path + "-shm", 0)
   }
 
   /// Opens a closed SQLCipher 4 database.
   package static func sqlcipher4(
     _ path: FilePath, key: borrowing SQLCipherKey, over base: String = "unix"
   ) throws(SealedDatabaseError) -> CopySource {
-    let full = try SealedVFS.fullPath(path)
-    try requireFileWithBytes(full)
-    let held = try hold(full, over: base)
+    let files = try DatabaseFiles(path, over: base)
+    try requireFileWithBytes(files.path)
+    let held = try hold(files)
     let registration = try SealedVFS.register(sqlcipher4: key, at: path, over: base)
-    return CopySource(full, "immutable=1&vfs=sealed", registration, held, over: base)
+    return CopySource(files, "immutable=1&vfs=sealed", registration, held)
   }
 
   /// Opens a closed plain database of any page size.
   package static func plain(
     _ path: FilePath, over base: String = "unix"
   ) throws(SealedDatabaseError) -> CopySource {
-    let full = try SealedVFS.fullPath(path)
+    let files = try DatabaseFiles(path, over: base)
     try SealedVFS.install()
     switch try SealedVFS.inspect(path, over: base) {
     case .plainSQLite: break
-    case .absent: throw SealedDatabaseError(.notFound, path: full)
+    case .absent: throw SealedDatabaseError(.notFound, path: files.path)
     case .sealed, .newerVersion:
-      throw SealedDatabaseError(.notPlainDatabase, path: full, detail: "it is a sealed database")
-    case .empty, .foreign: throw SealedDatabaseError(.notPlainDatabase, path: full)
+      throw SealedDatabaseError(
+        .notPlainDatabase, path: files.path, detail: "it is a sealed database")
+    case .empty, .foreign: throw SealedDatabaseError(.notPlainDatabase, path: files.path)
     }
-    let held = try hold(full, over: base)
-    return CopySource(full, "immutable=1&vfs=\(base)", nil, held, over: base)
+    return CopySource(files, "immutable=1&vfs=\(base)", nil, try hold(files))
   }
 
   /// Checks that no log or journal held changes while the file was read.
   func requireClosed() throws(SealedDatabaseError) {
-    guard held != nil, let vfs = unsafe sqlite3_vfs_find(base) else { return }
-    try unsafe SiblingFiles.requireNone(of: path, over: vfs)
+    if held != nil { try files.requireClosed() }
   }
 
   /// Locks the file exclusively: no other connection can have it open, not even an idle one with a
   /// log.
   private static func hold(
-    _ path: String, over base: String
+    _ files: DatabaseFiles
   ) throws(SealedDatabaseError) -> LockedInputFile {
-    guard let vfs = unsafe sqlite3_vfs_find(base) else {
-      throw SealedDatabaseError(.invalidArgument, path: path, detail: "there is no VFS \(base)")
-    }
-    guard let file = try unsafe LockedInputFile(path, kind: SQLITE_OPEN_MAIN_DB, over: vfs) else {
-      throw SealedDatabaseError(.notFound, path: path)
+    guard let file = try files.open() else {
+      throw SealedDatabaseError(.notFound, path: files.path)
     }
     try file.lockShared()
-    try unsafe SiblingFiles.requireNone(of: path, over: vfs)
+    try files.requireClosed()
     try file.lockExclusively()
     return file
   }

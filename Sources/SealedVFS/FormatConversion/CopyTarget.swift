@@ -1,4 +1,3 @@
-internal import CSQLite
 package import FileLayer
 package import SystemPackage
 package import VaultCrypto
@@ -72,35 +71,5 @@ package final class CopyTarget {
   var pageCount: Int {
     let status = try? LinuxFileSystem().status(of: side)
     return Int(status?.byteCount ?? 0) / PageLayout.byteCount
-  }
-}
-
-/// The log and the journal beside a database that is read without them.
-enum SiblingFiles {
-  /// Requires that neither holds changes that belong in the database.
-  ///
-  /// - Throws: `notClosed`, with the file's name.
-  static func requireNone(
-    of database: String, over vfs: UnsafeMutablePointer<sqlite3_vfs>
-  ) throws(SealedDatabaseError) {
-    if let log = try unsafe LockedInputFile(database + "-wal", kind: SQLITE_OPEN_WAL, over: vfs),
-      try log.byteCount() > 0
-    {
-      throw SealedDatabaseError(.notClosed, path: database, detail: "\(log.path) holds changes")
-    }
-    let kind = SQLITE_OPEN_MAIN_JOURNAL
-    if let journal = try unsafe LockedInputFile(database + "-journal", kind: kind, over: vfs),
-      try journal.byteCount() > 0, beginsWithSomething(journal)
-    {
-      throw SealedDatabaseError(
-        .notClosed, path: database, detail: "\(journal.path) holds an unfinished transaction")
-    }
-  }
-
-  /// Whether SQLite must roll a journal back; SQLite zeroes the start of a finished one.
-  private static func beginsWithSomething(_ journal: LockedInputFile) -> Bool {
-    let start = Scratch(byteCount: 8)
-    guard unsafe journal.read(start.pointer, start.byteCount, at: 0) else { return true }
-    return unsafe !start.bytes(0..<start.byteCount).isZero
   }
 }

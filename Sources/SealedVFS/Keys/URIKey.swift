@@ -34,13 +34,9 @@ enum URIKey {
         .keyNotNamed, path: String(cString: path),
         detail: request.namesKey ? "this program takes no keys that a URI names" : nil)
     }
-    let key = try source.read()
-    guard let base = unsafe sqlite3_vfs_find("unix") else {
-      throw unsafe SealedDatabaseError(
-        .inputOutput, path: String(cString: path), detail: "SQLite has no VFS unix")
-    }
-    return unsafe RegisteredKey(
-      path: String(cString: path), key: key, base: base,
+    let path = unsafe String(cString: path)
+    return try unsafe RegisteredKey(
+      path: path, key: source.read(), base: SealedVFS.underlying("unix", for: path),
       newFileID: RandomSource.system.bytes(count: SealedHeader.fileIDByteCount),
       emptyFile: .standIn)
   }

@@ -46,17 +46,14 @@ internal import VaultCrypto
 
   /// Identifies the file by its header; each mismatch is a different error.
   override func validateHeader(_ identity: [UInt8]) throws(ResultCode) {
-    switch HeaderReading(identity) {
-    case .plainSQLite: throw fail(.plainDatabase, SQLITE_NOTADB)
-    case .zeros, .foreign: throw fail(.notSealed, SQLITE_NOTADB)
-    case .newerVersion(let version):
-      throw record(
-        SealedDatabaseError(.newerVersion, path: registered.path, detail: "version \(version)"),
-        SQLITE_NOTADB)
-    case .sealed(let header):
-      guard header.matches(key: registered.key) else { throw fail(.wrongKey, SQLITE_NOTADB) }
-      guard adopt(header) else { throw fail(.inputOutput, SQLITE_IOERR_READ) }
+    let header: SealedHeader
+    do throws(SealedDatabaseError) {
+      header = try FileInspection(firstBytes: identity).header(at: registered.path)
+    } catch {
+      throw record(error, SQLITE_NOTADB)
     }
+    guard header.matches(key: registered.key) else { throw fail(.wrongKey, SQLITE_NOTADB) }
+    guard adopt(header) else { throw fail(.inputOutput, SQLITE_IOERR_READ) }
   }
 
   override func read(

@@ -68,7 +68,7 @@ final class PageCipher: PageCodec {
       return false
     }
     if number == 1 {
-      unsafe target.copyMemory(from: HeaderReading.plainMagic, byteCount: SealedHeader.byteCount)
+      unsafe target.copyMemory(from: PageLayout.plainIdentity, byteCount: SealedHeader.byteCount)
     }
     unsafe memset(target + PageLayout.contentByteCount, 0, PageLayout.reservedByteCount)
     return true

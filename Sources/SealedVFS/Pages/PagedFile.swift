@@ -241,7 +241,7 @@ enum StandInHeader {
   ]
 
   static func write(to target: UnsafeMutableRawPointer, _ byteCount: Int) {
-    let header = HeaderReading.plainMagic + fields
+    let header = PageLayout.plainIdentity + fields
     unsafe memset(target, 0, byteCount)
     unsafe target.copyMemory(from: header, byteCount: min(byteCount, header.count))
   }

@@ -72,8 +72,7 @@ final class SQLCipherCodec: PageCodec {
       return false
     }
     if number == 1 {
-      unsafe target.copyMemory(
-        from: HeaderReading.plainMagic, byteCount: HeaderReading.plainMagic.count)
+      unsafe target.copyMemory(from: PageLayout.plainIdentity, byteCount: identity.count)
     }
     unsafe memset(target + SQLCipherLayout.contentByteCount, 0, format.reservedByteCount)
     return true

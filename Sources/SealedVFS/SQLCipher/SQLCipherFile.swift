@@ -30,7 +30,7 @@ final class SQLCipherFile: PagedFile {
 
   override func validateHeader(_ identity: [UInt8]) throws(ResultCode) {
     if isNew { return }  // SQLite can write other pages before page 1
-    if identity == HeaderReading.plainMagic { throw fail(.plainDatabase, SQLITE_NOTADB) }
+    if identity == PageLayout.plainIdentity { throw fail(.plainDatabase, SQLITE_NOTADB) }
     guard identity == codec.identity else { throw answerNoIdentity() }
     isHeaderOnDisk = true
   }
@@ -69,7 +69,7 @@ final class SQLCipherFile: PagedFile {
     try super.lock(level)
     guard level == SQLITE_LOCK_SHARED, !isNew else { return }
     do throws(SealedDatabaseError) {
-      try unsafe SiblingFiles.requireNone(of: registered.path, over: registered.base)
+      try unsafe DatabaseFiles(path: registered.path, vfs: registered.base).requireClosed()
     } catch {
       try? base.unlock(SQLITE_LOCK_NONE)
       throw record(error, SQLITE_IOERR_LOCK)
@@ -90,12 +90,10 @@ extension SealedVFS {
     sqlcipher4 key: borrowing SQLCipherKey, at path: FilePath, over base: String = "unix"
   ) throws(SealedDatabaseError) -> KeyRegistration {
     try install()
-    let path = try fullPath(path)
-    guard base != name, let vfs = unsafe sqlite3_vfs_find(base) else {
-      throw SealedDatabaseError(.invalidArgument, path: path, detail: "there is no VFS \(base)")
-    }
+    let files = try DatabaseFiles(path, over: base)
+    let path = files.path
     let salt =
-      try unsafe storedSalt(of: path, over: vfs) ?? key.salt
+      try storedSalt(of: files) ?? key.salt
       ?? RandomSource.system.bytes(count: SQLCipherLayout.saltByteCount)
     if let given = key.salt, given != salt {
       throw SealedDatabaseError(.wrongKeyOrNotSQLCipher, path: path)
@@ -105,25 +103,23 @@ extension SealedVFS {
     }
     return unsafe KeyRegistration(
       RegisteredKey(
-        path: path, format: .sqlcipher4, key: pageKey, base: vfs, newFileID: salt,
+        path: path, format: .sqlcipher4, key: pageKey, base: files.vfs, newFileID: salt,
         emptyFile: .bare))
   }
 
   /// The first 16 bytes of a file; nil if it is empty or absent.
   private static func storedSalt(
-    of path: String, over vfs: UnsafeMutablePointer<sqlite3_vfs>
+    of files: DatabaseFiles
   ) throws(SealedDatabaseError) -> [UInt8]? {
-    guard let file = try unsafe LockedInputFile(path, kind: SQLITE_OPEN_MAIN_DB, over: vfs) else {
-      return nil
-    }
+    guard let file = try files.open() else { return nil }
     let byteCount = try file.byteCount()
     if byteCount == 0 { return nil }
-    let salt = Scratch(byteCount: SQLCipherLayout.saltByteCount)
     guard byteCount >= Int64(PageLayout.byteCount),
-      unsafe file.read(salt.pointer, salt.byteCount, at: 0)
-    else { throw SealedDatabaseError(.wrongKeyOrNotSQLCipher, path: path) }
-    let bytes = unsafe Array(salt.bytes(0..<salt.byteCount))
-    if bytes == HeaderReading.plainMagic { throw SealedDatabaseError(.plainDatabase, path: path) }
+      let bytes = file.bytes(SQLCipherLayout.saltByteCount, at: 0)
+    else { throw SealedDatabaseError(.wrongKeyOrNotSQLCipher, path: files.path) }
+    if bytes == PageLayout.plainIdentity {
+      throw SealedDatabaseError(.plainDatabase, path: files.path)
+    }
     return bytes
   }
 }

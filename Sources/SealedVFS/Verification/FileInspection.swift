@@ -1,4 +1,3 @@
-internal import CSQLite
 internal import FileLayer
 public import SystemPackage
 public import VaultCrypto
@@ -24,15 +23,37 @@ public enum FileInspection: Sendable, Equatable {
   public func require(
     key: borrowing SecretBytes, at path: FilePath, exists: Bool
   ) throws(SealedDatabaseError) {
+    if !exists && (self == .absent || self == .empty) { return }
+    guard try header(at: path.string).matches(key: key) else {
+      throw SealedDatabaseError(.wrongKey, path: path.string)
+    }
+  }
+
+  /// Reads the first 16 bytes of a file; fewer, and 16 zeros, are `foreign`.
+  init(firstBytes bytes: [UInt8]) {
+    self =
+      if bytes == PageLayout.plainIdentity {
+        .plainSQLite
+      } else if bytes.count != SealedHeader.byteCount || !bytes.starts(with: SealedHeader.magic) {
+        .foreign
+      } else if Int(bytes[3]) != SealedHeader.currentVersion {
+        .newerVersion(Int(bytes[3]))
+      } else {
+        .sealed(SealedHeader(keyCheck: Array(bytes[4..<8]), fileID: Array(bytes[8..<16])))
+      }
+  }
+
+  /// The header of a sealed database.
+  ///
+  /// - Throws: the error for the kind of file that is there instead.
+  func header(at path: String) throws(SealedDatabaseError) -> SealedHeader {
     switch self {
-    case .absent, .empty:
-      if exists { throw SealedDatabaseError(.notFound, path: path.string) }
-    case .plainSQLite: throw SealedDatabaseError(.plainDatabase, path: path.string)
-    case .foreign: throw SealedDatabaseError(.notSealed, path: path.string)
+    case .sealed(let header): return header
+    case .absent, .empty: throw SealedDatabaseError(.notFound, path: path)
+    case .plainSQLite: throw SealedDatabaseError(.plainDatabase, path: path)
+    case .foreign: throw SealedDatabaseError(.notSealed, path: path)
     case .newerVersion(let version):
-      throw SealedDatabaseError(.newerVersion, path: path.string, detail: "version \(version)")
-    case .sealed(let header):
-      if !header.matches(key: key) { throw SealedDatabaseError(.wrongKey, path: path.string) }
+      throw SealedDatabaseError(.newerVersion, path: path, detail: "version \(version)")
     }
   }
 }
@@ -47,64 +68,19 @@ extension SealedVFS {
   public static func inspect(
     _ path: FilePath, over base: String = "unix"
   ) throws(SealedDatabaseError) -> FileInspection {
-    let full = try fullPath(path)
-    guard let vfs = unsafe sqlite3_vfs_find(base) else {
-      throw SealedDatabaseError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
+    let files = try DatabaseFiles(path, over: base)
+    let status = try files.status()
+    if let status, status.kind != .regular { return .foreign }
+    if status?.byteCount == 0 { return .empty }
+    guard let file = try files.open(exists: status != nil, isLockable: false) else {
+      return .absent
     }
-    switch try status(of: full) {
-    // Another VFS can keep its files outside the file system.
-    case nil where unsafe !isThere(full, on: vfs): return .absent
-    case nil: break
-    case let status? where status.kind != .regular: return .foreign
-    case let status? where status.byteCount == 0: return .empty
-    default: break
-    }
-    let file = unsafe BaseFile(vfs)
-    let name = unsafe sqlite3_create_filename(full, "", "", 0, nil)
-    defer { unsafe sqlite3_free_filename(name) }
-    let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB
-    let result = unsafe vfs.pointee.xOpen(vfs, name, file.pointer, flags, nil)
-    defer { file.close() }
-    guard result == SQLITE_OK else {
-      throw SealedDatabaseError(.inputOutput, path: full, detail: "it cannot be opened for reading")
-    }
-    return try read(file, full)
-  }
-
-  private static func isThere(
-    _ path: String, on vfs: UnsafeMutablePointer<sqlite3_vfs>
-  ) -> Bool {
-    var answer: Int32 = 0
-    return unsafe vfs.pointee.xAccess(vfs, path, SQLITE_ACCESS_EXISTS, &answer) == SQLITE_OK
-      && answer != 0
-  }
-
-  /// Reads the file's status without opening it.
-  private static func status(of path: String) throws(SealedDatabaseError) -> FileStatus? {
-    do throws(FileError) {
-      return try LinuxFileSystem().status(of: FilePath(path))
-    } catch {
-      throw SealedDatabaseError(.inputOutput, path: path, detail: "\(error.errno)")
-    }
-  }
-
-  private static func read(_ file: BaseFile, _ path: String) throws(SealedDatabaseError)
-    -> FileInspection
-  {
-    let scratch = Scratch(byteCount: SealedHeader.byteCount)
-    guard let byteCount = try? file.sealedByteCount() else {
-      throw SealedDatabaseError(.inputOutput, path: path)
-    }
+    let byteCount = try file.byteCount()
     if byteCount == 0 { return .empty }
     if byteCount < SealedHeader.byteCount { return .foreign }
-    guard (try? unsafe file.read(scratch.pointer, SealedHeader.byteCount, at: 0)) != nil else {
-      throw SealedDatabaseError(.inputOutput, path: path)
+    guard let header = file.bytes(SealedHeader.byteCount, at: 0) else {
+      throw SealedDatabaseError(.inputOutput, path: files.path)
     }
-    return switch unsafe HeaderReading(Array(scratch.bytes(0..<SealedHeader.byteCount))) {
-    case .zeros, .foreign: .foreign
-    case .plainSQLite: .plainSQLite
-    case .newerVersion(let version): .newerVersion(version)
-    case .sealed(let header): .sealed(header)
-    }
+    return FileInspection(firstBytes: header)
   }
 }

@@ -18,31 +18,31 @@ struct ImageIdentity {
   ///
   /// - Parameter fileID: the id that the database must have; nil takes the id that the file states.
   init(
-    _ file: LockedInputFile, _ siblings: ImageFiles, key: borrowing SecretBytes,
+    _ file: LockedInputFile, _ files: DatabaseFiles, key: borrowing SecretBytes,
     fileID: [UInt8]? = nil
   ) throws(SealedDatabaseError) {
-    let start = Scratch(byteCount: SealedHeader.byteCount)
-    if try file.byteCount() >= SealedHeader.byteCount,
-      unsafe !file.read(start.pointer, SealedHeader.byteCount, at: 0)
-    {
-      throw SealedDatabaseError(.inputOutput, path: file.path)
+    var bytes = [UInt8](repeating: 0, count: SealedHeader.byteCount)
+    if try file.byteCount() >= SealedHeader.byteCount {
+      guard let found = file.bytes(SealedHeader.byteCount, at: 0) else {
+        throw SealedDatabaseError(.inputOutput, path: file.path)
+      }
+      bytes = found
     }
-    let bytes = unsafe Array(start.bytes(0..<SealedHeader.byteCount))
-    let reading = HeaderReading(bytes)
-    if case .sealed(let header) = reading, fileID == nil || fileID == header.fileID,
+    let kind = FileInspection(firstBytes: bytes)
+    if case .sealed(let header) = kind, fileID == nil || fileID == header.fileID,
       header.matches(key: key), let keys = try? FileKeys(header: header, key: key)
     {
       (self.keys, isHeaderDamaged) = (keys, false)
       return
     }
     if let fileID {
-      if let keys = Self.keys(fileID, key), try Self.isProved(keys, file, siblings, reading) {
+      if let keys = Self.keys(fileID, key), try Self.isProved(keys, file, files, kind) {
         (self.keys, isHeaderDamaged) = (keys, true)
         return
       }
     } else {
-      try Self.requireNoOtherFormat(reading, file)
-      for fileID in [Array(bytes[8...])] + Self.fileIDs(beside: file, siblings) {
+      try Self.requireNoOtherFormat(kind, file)
+      for fileID in [Array(bytes[8...])] + Self.fileIDs(beside: files) {
         if let keys = Self.keys(fileID, key),
           try Self.isProved(keys, file, pageCount: Self.probedPageCount)
         {
@@ -51,21 +51,19 @@ struct ImageIdentity {
         }
       }
     }
-    try Self.requireNoOtherFormat(reading, file)
-    let isSealed = if case .sealed = reading { true } else { false }
+    try Self.requireNoOtherFormat(kind, file)
+    let isSealed = if case .sealed = kind { true } else { false }
     throw SealedDatabaseError(
       isSealed ? .wrongKey : .notSealed, path: file.path,
       detail: "no page opens under this key, or the first 16 bytes are damaged")
   }
 
   private static func requireNoOtherFormat(
-    _ reading: HeaderReading, _ file: LockedInputFile
+    _ kind: FileInspection, _ file: LockedInputFile
   ) throws(SealedDatabaseError) {
-    switch reading {
-    case .plainSQLite: throw SealedDatabaseError(.plainDatabase, path: file.path)
-    case .newerVersion(let version):
-      throw SealedDatabaseError(.newerVersion, path: file.path, detail: "version \(version)")
-    case .sealed, .zeros, .foreign: break
+    switch kind {
+    case .plainSQLite, .newerVersion: _ = try kind.header(at: file.path)
+    case .sealed, .foreign, .absent, .empty: break
     }
   }
 
@@ -79,14 +77,14 @@ struct ImageIdentity {
   /// Only page 1 is sealed together with the version, so only page 1 can prove a file that states a
   /// newer one. Frames of the log prove nothing about a file that begins like another database.
   private static func isProved(
-    _ keys: FileKeys, _ file: LockedInputFile, _ siblings: ImageFiles, _ reading: HeaderReading
+    _ keys: FileKeys, _ file: LockedInputFile, _ files: DatabaseFiles, _ kind: FileInspection
   ) throws(SealedDatabaseError) -> Bool {
-    switch reading {
+    switch kind {
     case .newerVersion: return try isProved(keys, file, pageCount: 1)
     case .sealed, .plainSQLite: return try isProved(keys, file, pageCount: .max)
-    case .zeros, .foreign:
+    case .foreign, .absent, .empty:
       if try isProved(keys, file, pageCount: .max) { return true }
-      return try isProved(keys, byLog: siblings.open("-wal", SQLITE_OPEN_WAL))
+      return try isProved(keys, byLog: files.log())
     }
   }
 
@@ -132,38 +130,28 @@ struct ImageIdentity {
   }
 
   /// The file ids in copies of page 1 in the log and the journal.
-  private static func fileIDs(
-    beside file: LockedInputFile, _ siblings: ImageFiles
-  ) -> [[UInt8]] {
+  private static func fileIDs(beside files: DatabaseFiles) -> [[UInt8]] {
     let places = [
       (
-        "-wal", SQLITE_OPEN_WAL, LogLayout.headerByteCount, LogLayout.frameHeaderByteCount,
+        try? files.log(), LogLayout.headerByteCount, LogLayout.frameHeaderByteCount,
         LogLayout.frameByteCount
       ),
-      (
-        "-journal", SQLITE_OPEN_MAIN_JOURNAL, JournalLayout.headerByteCount, 4,
-        JournalLayout.recordByteCount
-      ),
+      (try? files.journal(), JournalLayout.headerByteCount, 4, JournalLayout.recordByteCount),
     ]
-    var found: [[UInt8]] = []
-    let bytes = Scratch(byteCount: LogLayout.frameHeaderByteCount + SealedHeader.byteCount)
-    for (suffix, kind, first, before, step) in places {
-      guard let file = try? siblings.open(suffix, kind), let end = try? file.byteCount() else {
-        continue
-      }
+    return places.compactMap { file, first, before, step in
+      guard let file, let end = try? file.byteCount() else { return nil }
       for index in 0..<probedRecordCount {
         let offset = Int64(first) + index * Int64(step)
         let count = before + SealedHeader.byteCount
-        guard offset + Int64(count) <= end, unsafe file.read(bytes.pointer, count, at: offset)
-        else { break }
-        guard unsafe UnsafeRawPointer(bytes.pointer).bigEndianWord(at: 0) == 1,
-          case .sealed(let header) = unsafe HeaderReading(Array(bytes.bytes(before..<count)))
-        else { continue }
-        found.append(header.fileID)
-        break
+        guard offset + Int64(count) <= end, let bytes = file.bytes(count, at: offset) else { break }
+        if bytes.bigEndianWord(at: 0) == 1,
+          case .sealed(let header) = FileInspection(firstBytes: Array(bytes[before...]))
+        {
+          return header.fileID
+        }
       }
+      return nil
     }
-    return found
   }
 
   /// Whether connections to this database can use a log, which they write under SHARED locks.
@@ -188,15 +176,11 @@ extension SealedVFS {
   package static func recognizes(
     _ path: FilePath, fileID: [UInt8], key: borrowing SecretBytes, over base: String = "unix"
   ) throws(SealedDatabaseError) -> Bool {
-    let full = try fullPath(path)
-    guard let vfs = unsafe sqlite3_vfs_find(base) else {
-      throw SealedDatabaseError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
-    }
-    let siblings = unsafe ImageFiles(path: full, vfs: vfs)
+    let files = try DatabaseFiles(path, over: base)
     do throws(SealedDatabaseError) {
-      let file = try siblings.openDatabase()
+      let file = try files.openDatabase()
       try file.lockShared()
-      _ = try ImageIdentity(file, siblings, key: key, fileID: fileID)
+      _ = try ImageIdentity(file, files, key: key, fileID: fileID)
       return true
     } catch
       where [.notFound, .notSealed, .wrongKey, .plainDatabase, .newerVersion].contains(error.code)

@@ -1,7 +1,5 @@
 internal import CSQLite
-internal import FileLayer
 internal import Glibc
-internal import SystemPackage
 
 /// A VFS with one file, for one connection: the pages of a ``SealedImage``.
 ///
@@ -23,10 +21,7 @@ internal import SystemPackage
   init(
     _ image: SealedImage, onFirstReading: @escaping () -> Void
   ) throws(SealedDatabaseError) {
-    guard let unix = unsafe sqlite3_vfs_find("unix") else {
-      throw SealedDatabaseError(
-        .inputOutput, path: image.file.path, detail: "SQLite has no VFS unix")
-    }
+    let unix = try unsafe SealedVFS.underlying("unix", for: image.file.path)
     self.image = image
     self.onFirstReading = onFirstReading
     readPages = Array(repeating: 0, count: Int(image.pageCount) / 64 + 1)
@@ -172,39 +167,5 @@ enum ImageFileCallbacks {
     unsafe table.xSectorSize = { _ in Int32(PageLayout.byteCount) }
     unsafe table.xDeviceCharacteristics = { _ in SQLITE_IOCAP_IMMUTABLE }
     return table
-  }
-}
-
-/// The files of a database on the underlying VFS.
-@safe struct ImageFiles {
-  let path: String
-  private let vfs: UnsafeMutablePointer<sqlite3_vfs>
-
-  init(path: String, vfs: UnsafeMutablePointer<sqlite3_vfs>) {
-    self.path = path
-    unsafe self.vfs = vfs
-  }
-
-  func openDatabase() throws(SealedDatabaseError) -> LockedInputFile {
-    let status: FileStatus?
-    do throws(FileError) {
-      status = try LinuxFileSystem().status(of: FilePath(path))
-    } catch {
-      throw SealedDatabaseError(.inputOutput, path: path, detail: "\(error.errno)")
-    }
-    if let status, status.kind != .regular { throw SealedDatabaseError(.notSealed, path: path) }
-    guard
-      let file = unsafe try LockedInputFile(
-        path, kind: SQLITE_OPEN_MAIN_DB, over: vfs, exists: status != nil)
-    else { throw SealedDatabaseError(.notFound, path: path) }
-    return file
-  }
-
-  func open(_ suffix: String, _ kind: Int32) throws(SealedDatabaseError) -> LockedInputFile? {
-    try unsafe LockedInputFile(path + suffix, kind: kind, over: vfs)
-  }
-
-  func hasLog() throws(SealedDatabaseError) -> Bool {
-    try open("-wal", SQLITE_OPEN_WAL) != nil
   }
 }

@@ -16,25 +16,24 @@ internal import CSQLite
   /// Opens a file; returns nil if it does not exist.
   ///
   /// - Parameters:
-  ///   - kind: `SQLITE_OPEN_MAIN_DB`, `SQLITE_OPEN_WAL` or `SQLITE_OPEN_MAIN_JOURNAL`.
+  ///   - flags: those of xOpen. An exclusive lock needs `SQLITE_OPEN_READWRITE`.
   ///   - exists: whether there is one, though perhaps an empty one: "unix" says of an empty file that it is not there.
   init?(
-    _ path: String, kind: Int32, over vfs: UnsafeMutablePointer<sqlite3_vfs>, exists: Bool = false
+    _ path: String, _ flags: Int32, over vfs: UnsafeMutablePointer<sqlite3_vfs>,
+    exists: Bool = false
   ) throws(SealedDatabaseError) {
     var isThere: Int32 = 0
     let looked = unsafe vfs.pointee.xAccess(vfs, path, SQLITE_ACCESS_EXISTS, &isThere)
     if !exists && looked == SQLITE_OK && isThere == 0 { return nil }
-    if kind != SQLITE_OPEN_MAIN_DB, unsafe BaseFile.isNoRegularFile(path) {
+    if flags & SQLITE_OPEN_MAIN_DB == 0, unsafe BaseFile.isNoRegularFile(path) {
       throw .notRegularFile(path, of: path)
     }
     unsafe name = sqlite3_create_filename(path, "", "", 0, nil)
     unsafe base = BaseFile(vfs)
     unsafe self.vfs = vfs
     self.path = path
-    // An exclusive lock needs a writable descriptor; log and journal need no such lock.
-    let access = kind == SQLITE_OPEN_MAIN_DB ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
     var granted: Int32 = 0
-    let result = unsafe vfs.pointee.xOpen(vfs, name, base.pointer, kind | access, &granted)
+    let result = unsafe vfs.pointee.xOpen(vfs, name, base.pointer, flags, &granted)
     canLockExclusively = granted & SQLITE_OPEN_READWRITE != 0
     guard result == SQLITE_OK else {
       throw SealedDatabaseError(.inputOutput, path: path, detail: "it cannot be opened for reading")
@@ -62,6 +61,11 @@ internal import CSQLite
   /// Reads bytes that lie within the file; returns false on a read error.
   func read(_ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64) -> Bool {
     (try? unsafe base.read(target, byteCount, at: offset)) != nil
+  }
+
+  /// Reads bytes that are in the clear and lie within the file; nil on a read error.
+  func bytes(_ byteCount: Int, at offset: Int64) -> [UInt8]? {
+    try? base.bytes(byteCount, at: offset)
   }
 
   /// Locks out writers of a rollback-mode database, until the file is closed.

@@ -49,17 +49,14 @@ package final class SealedImage {
     _ path: FilePath, key: borrowing SecretBytes, fileID: [UInt8]? = nil,
     over base: String = "unix", readingCount: Int = 1, progress: (PageProgress) -> Void = { _ in }
   ) throws(SealedDatabaseError) {
-    let full = try SealedVFS.fullPath(path)
-    guard let vfs = unsafe sqlite3_vfs_find(base) else {
-      throw SealedDatabaseError(.invalidArgument, path: full, detail: "there is no VFS \(base)")
-    }
+    let files = try DatabaseFiles(path, over: base)
+    let full = files.path
     guard key.byteCount == KeySource.keyByteCount else {
       throw SealedDatabaseError(.invalidArgument, path: full, detail: "a key must have 32 bytes")
     }
-    let siblings = unsafe ImageFiles(path: full, vfs: vfs)
-    file = try siblings.openDatabase()
+    file = try files.openDatabase()
     try file.lockShared()
-    if try siblings.hasLog() { try file.lockExclusively() }
+    if try files.log() != nil { try file.lockExclusively() }
     let byteCount = try file.byteCount()
     guard byteCount > 0 || fileID != nil else { throw SealedDatabaseError(.notFound, path: full) }
     guard let filePageCount = UInt32(exactly: byteCount / Int64(PageLayout.byteCount)) else {
@@ -69,13 +66,13 @@ package final class SealedImage {
     trailingByteCount = Int(byteCount % Int64(PageLayout.byteCount))
     let identity: ImageIdentity
     do throws(SealedDatabaseError) {
-      identity = try ImageIdentity(file, siblings, key: key, fileID: fileID)
+      identity = try ImageIdentity(file, files, key: key, fileID: fileID)
     } catch  where byteCount == 0 && error.code == .notSealed {
       throw SealedDatabaseError(.notFound, path: full)
     }
     (keys, isHeaderDamaged) = (identity.keys, identity.isHeaderDamaged)
     if try identity.mayUseLog(file) { try file.lockExclusively() }
-    logFile = try siblings.open("-wal", SQLITE_OPEN_WAL)
+    logFile = try files.log()
     log =
       try logFile.map { file throws(SealedDatabaseError) in
         try LogScan(file, keys: identity.keys) { done, frameCount in
@@ -84,7 +81,7 @@ package final class SealedImage {
               completedPageCount: done, pageCount: frameCount + readingCount * Int(filePageCount)))
         }
       } ?? LogScan()
-    journalFile = try siblings.open("-journal", SQLITE_OPEN_MAIN_JOURNAL)
+    journalFile = try files.journal()
     let isReserved = file.isReservedElsewhere
     journal =
       try journalFile.map { file throws(SealedDatabaseError) in
