@@ -59,7 +59,9 @@ struct JournalHeader {
       hidden, byteCount: JournalLayout.hiddenByteCount, clear: target,
       sealing: target + JournalLayout.sealingOffset, nonces: &nonces)
   }
+}
 
+extension JournalHeader {
   /// Opens 68 bytes in place; nil if they do not authenticate.
   init?(opening bytes: UnsafeMutableRawPointer, at offset: Int64, cipher: PageCipher) {
     let hidden = unsafe bytes + JournalLayout.hiddenOffset
@@ -69,15 +71,7 @@ struct JournalHeader {
         sealing: bytes + JournalLayout.sealingOffset),
       let count = unsafe Count(rawValue: bytes.load(fromByteOffset: 5, as: UInt8.self))
     else { return nil }
-    self.offset = offset
-    self.count = count
-    words = unsafe Self.words(from: hidden)
-  }
-
-  init(offset: Int64, count: Count, words: [UInt32]) {
-    self.offset = offset
-    self.count = count
-    self.words = words
+    unsafe self.init(offset: offset, count: count, words: Self.words(from: hidden))
   }
 }
 

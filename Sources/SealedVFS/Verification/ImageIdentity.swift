@@ -98,7 +98,7 @@ struct ImageIdentity {
     let page = Scratch(byteCount: PageLayout.byteCount)
     let frameCount = LogLayout.frameCount(inFileOf: try log.byteCount())
     for number in 0..<UInt32(clamping: frameCount) {
-      let offset = LogScan.offset(ofFrame: number + 1)
+      let offset = LogLayout.offset(ofFrame: number + 1)
       guard unsafe log.read(frame.pointer, frame.byteCount, at: offset) else { continue }
       let pageNumber = unsafe UnsafeRawPointer(frame.pointer).bigEndianWord(at: 0)
       if unsafe keys.page.open(

@@ -45,7 +45,7 @@ struct OtherGeneration {
     var laterPages: Set<UInt32> = []
     var isBroken = false
     for number in 1...UInt32(clamping: max(1, frameCount)) {
-      let offset = LogScan.offset(ofFrame: number)
+      let offset = LogLayout.offset(ofFrame: number)
       guard unsafe file.read(frame.pointer, frame.byteCount, at: offset) else { break }
       if number == 1 {
         unsafe chain = FrameChain(
@@ -101,7 +101,7 @@ extension SealedImage {
       guard number <= found.pageCount else { return false }
       let isHeld =
         unsafe logFile.read(
-          frame.pointer, frame.byteCount, at: LogScan.offset(ofFrame: index))
+          frame.pointer, frame.byteCount, at: LogLayout.offset(ofFrame: index))
         && keys.page.open(
           frame.pointer + LogLayout.frameHeaderByteCount, number: number, into: committed.pointer)
         && read(number, into: held.pointer) == .whole

@@ -132,7 +132,7 @@ package final class SealedImage {
   func read(_ number: UInt32, into target: UnsafeMutableRawPointer) -> Reading {
     guard number != 0 else { return .missing }
     if let frame = log.frames[number], let logFile {
-      let offset = LogScan.offset(ofFrame: frame) + Int64(LogLayout.frameHeaderByteCount)
+      let offset = LogLayout.offset(ofFrame: frame) + Int64(LogLayout.frameHeaderByteCount)
       return unsafe open(number, logFile, at: offset, keys.page, target)
     }
     if let offset = journal.records[number], let journalFile {

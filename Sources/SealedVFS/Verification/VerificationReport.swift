@@ -127,8 +127,6 @@ public struct VerificationReport: Sendable, Equatable, Codable {
       /// The number of pages whose last committed copy is not in the database.
       public let missingPageCount: Int
     }
-
-    init(state: State) { self.state = state }
   }
 
   /// The state of a rollback journal.
@@ -174,8 +172,6 @@ public struct VerificationReport: Sendable, Equatable, Codable {
     /// A journal that is kept after its commit (`journal_mode=PERSIST`) has such records. So has
     /// one whose header was destroyed. The two cannot be told apart.
     public internal(set) var unusedRecordCount = 0
-
-    init(state: State) { self.state = state }
   }
 
   /// The number of pages whose contents are lost.

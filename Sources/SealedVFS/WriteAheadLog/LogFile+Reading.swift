@@ -179,10 +179,8 @@ extension LogFile {
     var frameCount = isCurrent ? 1 : 0
     var isReported =
       unsafe isKnownDamage ?? true || UnsafeRawPointer(header.pointer).bigEndianWord(at: 4) != 0
-    var next = index
-    let step = Int64(LogLayout.frameByteCount)
-    while next < index + Int64(DiscardedLogTail.furthestFrame) {
-      let start = Int64(LogLayout.headerByteCount) + next * step
+    for next in index..<index + Int64(DiscardedLogTail.furthestFrame) {
+      let start = LogLayout.offset(ofFrame: next + 1)
       let isThere =
         (try? unsafe base.read(frame.pointer, LogLayout.frameHeaderByteCount, at: start)) != nil
       guard isThere else { break }
@@ -193,7 +191,6 @@ extension LogFile {
         frameCount = Int(next - index) + 2
         if unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 4) != 0 { isReported = true }
       }
-      next += 1
     }
     guard frameCount > 0, isReported else { return }
     registered.record(DiscardedLogTail(firstFrame: Int(index), frameCount: frameCount))

@@ -65,12 +65,18 @@ enum LogHeader {
     unsafe header.storeBigEndian(sum.1, at: 28)
   }
 
-  /// SQLite's checksum over bytes 0..23; the magic's last bit gives the byte order of the words.
-  private static func checksum(_ header: UnsafeMutableRawPointer) -> (UInt32, UInt32) {
-    let bytes = UnsafeRawPointer(header)
-    let isBigEndian = unsafe bytes.bigEndianWord(at: 0) & 1 == 1
-    var sum: (UInt32, UInt32) = (0, 0)
-    for offset in stride(from: 0, to: 24, by: 8) {
+  /// The checksum over bytes 0..23; the magic's last bit gives the byte order of the words.
+  private static func checksum(_ header: UnsafeRawPointer) -> (UInt32, UInt32) {
+    let isBigEndian = unsafe header.bigEndianWord(at: 0) & 1 == 1
+    return unsafe checksum(of: header, byteCount: 24, after: (0, 0), isBigEndian: isBigEndian)
+  }
+
+  /// SQLite's running checksum over pairs of words, for headers and frames.
+  static func checksum(
+    of bytes: UnsafeRawPointer, byteCount: Int, after sum: (UInt32, UInt32), isBigEndian: Bool
+  ) -> (UInt32, UInt32) {
+    var sum = sum
+    for offset in stride(from: 0, to: byteCount, by: 8) {
       let first = unsafe bytes.bigEndianWord(at: offset)
       let second = unsafe bytes.bigEndianWord(at: offset + 4)
       sum.0 &+= (isBigEndian ? first : first.byteSwapped) &+ sum.1
@@ -89,6 +95,11 @@ enum LogLayout {
   /// The salts and checksum of a frame header: one AES block.
   static let hiddenOffset = 8
   static let hiddenByteCount = AES256XTS.unitByteCount
+
+  /// The offset of a frame; frames count from 1.
+  static func offset(ofFrame number: some BinaryInteger) -> Int64 {
+    Int64(headerByteCount) + (Int64(number) - 1) * Int64(frameByteCount)
+  }
 
   /// The number of whole frames in a file of this length.
   static func frameCount(inFileOf byteCount: Int64) -> Int {
