@@ -21,7 +21,7 @@ package struct DatabaseCopy {
   ///   last call.
   package func run(progress: (PageProgress) -> Void) throws(SealedDatabaseError) {
     let facts = try SourceFacts(source, explain: explain)
-    let connection = try CopyConnection(
+    let connection = try OwnConnection(
       target.side.string, vfs: target.vfs, isReadOnly: false, explain: explain)
     defer { connection.close() }
     try prepare(connection, facts)
@@ -43,13 +43,14 @@ package struct DatabaseCopy {
 
   /// Checks and sets all that must hold before the first page is written, and attaches the source.
   private func prepare(
-    _ connection: CopyConnection, _ facts: SourceFacts
+    _ connection: OwnConnection, _ facts: SourceFacts
   ) throws(SealedDatabaseError) {
     if let format = target.format {
-      guard connection.vfsName == SealedVFS.name else {
+      guard unsafe SealedConnection.vfsName(of: connection.pointer) == SealedVFS.name else {
         throw SealedDatabaseError(.notOnSealedVFS, path: target.path.string)
       }
-      guard connection.reserve(format) == format.reservedByteCount else {
+      let reserved = unsafe SealedConnection.reserveBytes(of: connection.pointer, for: format)
+      guard reserved == format.reservedByteCount else {
         throw SealedDatabaseError(.reserveInUse, path: target.path.string)
       }
     }
@@ -101,7 +102,7 @@ private struct SourceFacts {
   init(
     _ source: CopySource, explain: @escaping (Int32, String) -> SealedDatabaseError
   ) throws(SealedDatabaseError) {
-    let connection = try CopyConnection(
+    let connection = try OwnConnection(
       source.uri, vfs: SealedVFS.name, isReadOnly: true, explain: explain)
     defer { connection.close() }
     _ = try connection.first("SELECT count(*) FROM sqlite_schema")

@@ -1,7 +1,7 @@
 /// Copies the schema and rows of the attached database `source` into the new one, in VACUUM's
 /// order.
 struct SchemaCopy {
-  let connection: CopyConnection
+  let connection: OwnConnection
 
   /// Runs within the caller's transaction.
   func run() throws(SealedDatabaseError) {
@@ -32,7 +32,7 @@ struct SchemaCopy {
       SELECT sql FROM source.sqlite_schema WHERE sql IS NOT NULL AND rootpage > 0 \
       AND name <> 'sqlite_sequence' AND type IN ('table', 'index') \
       ORDER BY type = 'index', rowid
-      """, columnCount: 1)
+      """)
     for case let sql? in statements.map(\.[0]) {
       // SQLite stores statements in this form; any other text was written there by hand.
       guard
@@ -50,7 +50,7 @@ struct SchemaCopy {
       """
       SELECT name FROM source.sqlite_schema WHERE type = 'table' AND rootpage > 0 \
       AND name <> 'sqlite_sequence' ORDER BY rowid
-      """, columnCount: 1
+      """
     ).compactMap { $0[0] }
   }
 
@@ -63,7 +63,7 @@ struct SchemaCopy {
   private func copyRows(of table: String) throws(SealedDatabaseError) {
     let (name, text) = (table.quotedAsName, table.quotedAsText)
     let columns = try connection.run(
-      "SELECT name, pk, hidden FROM pragma_table_xinfo(\(text), 'source')", columnCount: 3)
+      "SELECT name, pk, hidden FROM pragma_table_xinfo(\(text), 'source')")
     let hasKey = columns.contains { $0[1] != "0" }
     let index = try connection.first("SELECT 1 FROM pragma_index_list(\(text), 'source')")
     if hasKey || index != nil, !columns.contains(where: { $0[2] != "0" }) {

@@ -8,8 +8,8 @@ package import VaultCrypto
 ///
 /// A key change opens it before it decides anything, so that `busy` is thrown before anything has
 /// changed. Closing the connection releases the lock. The journal mode does not change.
-@safe package final class ExclusiveConnection {
-  private let connection: OpaquePointer
+package final class ExclusiveConnection {
+  private let connection: OwnConnection
   let path: FilePath
   private let registration: KeyRegistration
 
@@ -28,30 +28,27 @@ package import VaultCrypto
     try SealedVFS.inspect(path, over: base).require(key: key, at: path, exists: true)
     try WriteAccess.require(to: FilePath(full))
     let registration = try SealedVFS.register(key: key, at: path, over: base)
-    var opened: OpaquePointer?
-    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOMUTEX
-    let result = unsafe sqlite3_open_v2(full, &opened, flags, SealedVFS.name)
-    guard result == SQLITE_OK, let connection = unsafe opened else {
-      unsafe sqlite3_close_v2(opened)
-      throw registration.explain(result, full)
-    }
-    do throws(SealedDatabaseError) {
-      try unsafe Self.takeOver(connection, full, registration, busyTimeout)
-      guard let file = unsafe SealedConnection.file(of: connection, "main") else {
-        throw SealedDatabaseError(.notOnSealedVFS, path: full)
-      }
-      self.file = file
-    } catch {
-      unsafe sqlite3_close_v2(connection)
-      throw error
-    }
-    unsafe self.connection = connection
-    self.path = FilePath(full)
     self.registration = registration
-  }
-
-  deinit {
-    unsafe sqlite3_close_v2(connection)
+    self.path = FilePath(full)
+    connection = try OwnConnection(
+      full, vfs: SealedVFS.name, isReadOnly: false, busyTimeout: busyTimeout
+    ) { result, _ in registration.explain(result, full) }
+    if unsafe sqlite3_db_readonly(connection.pointer, "main") == 1 {
+      throw SealedDatabaseError(.readOnly, path: full)
+    }
+    // Set before the first access, the locking mode locks the whole file in WAL mode, too. Any
+    // other connection with the log open, even an idle one, prevents the lock.
+    for sql in [
+      "PRAGMA temp_store = MEMORY", "PRAGMA synchronous = FULL", "PRAGMA locking_mode = EXCLUSIVE",
+      "BEGIN EXCLUSIVE", "COMMIT",
+    ] {
+      try connection.run(sql)
+    }
+    try Self.requireExclusiveLock(connection, full)
+    guard let file = unsafe SealedConnection.file(of: connection.pointer, "main") else {
+      throw SealedDatabaseError(.notOnSealedVFS, path: full)
+    }
+    self.file = file
   }
 
   /// The frames that the log's recovery left out when this connection opened it.
@@ -60,43 +57,20 @@ package import VaultCrypto
   /// Moves all pages of the log into the database, durably, and empties the log.
   func checkpoint() throws(SealedDatabaseError) {
     let result = unsafe sqlite3_wal_checkpoint_v2(
-      connection, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
-    guard result == SQLITE_OK else { throw explain(result) }
-    try unsafe Self.requireExclusiveLock(connection, path.string)
-  }
-
-  private func explain(_ result: Int32) -> SealedDatabaseError {
-    registration.explain(unsafe max(result, sqlite3_extended_errcode(connection)), path.string)
-  }
-
-  /// Takes the EXCLUSIVE lock for the lifetime of the connection.
-  ///
-  /// `locking_mode=EXCLUSIVE`, set before the first access, locks the whole file in WAL mode, too.
-  /// Any other connection with the log open, even an idle one, prevents the lock.
-  private static func takeOver(
-    _ connection: OpaquePointer, _ path: String, _ registration: KeyRegistration,
-    _ busyTimeout: Duration
-  ) throws(SealedDatabaseError) {
-    unsafe sqlite3_extended_result_codes(connection, 1)
-    unsafe sqlite3_busy_timeout(connection, busyTimeout.wholeMilliseconds)
-    if unsafe sqlite3_db_readonly(connection, "main") == 1 {
-      throw SealedDatabaseError(.readOnly, path: path)
+      connection.pointer, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+    guard result == SQLITE_OK else {
+      let code = unsafe max(result, sqlite3_extended_errcode(connection.pointer))
+      throw registration.explain(code, path.string)
     }
-    for sql in [
-      "PRAGMA temp_store = MEMORY", "PRAGMA synchronous = FULL", "PRAGMA locking_mode = EXCLUSIVE",
-      "BEGIN EXCLUSIVE", "COMMIT",
-    ] {
-      let result = unsafe sqlite3_exec(connection, sql, nil, nil, nil)
-      guard result == SQLITE_OK else { throw registration.explain(result, path) }
-    }
-    try unsafe requireExclusiveLock(connection, path)
+    try Self.requireExclusiveLock(connection, path.string)
   }
 
   private static func requireExclusiveLock(
-    _ connection: OpaquePointer, _ path: String
+    _ connection: OwnConnection, _ path: String
   ) throws(SealedDatabaseError) {
     var state: Int32 = 0
-    _ = unsafe sqlite3_file_control(connection, "main", SQLITE_FCNTL_LOCKSTATE, &state)
+    _ = unsafe sqlite3_file_control(
+      connection.pointer, "main", SQLITE_FCNTL_LOCKSTATE, &state)
     guard state == SQLITE_LOCK_EXCLUSIVE else { throw SealedDatabaseError(.busy, path: path) }
   }
 }
@@ -113,13 +87,6 @@ extension KeyRegistration {
     if result & 0xFF == SQLITE_READONLY { return SealedDatabaseError(.readOnly, path: path) }
     let words = unsafe sqlite3_errstr(result).map { unsafe String(cString: $0) }
     return SealedDatabaseError(.inputOutput, path: path, detail: words)
-  }
-}
-
-extension Duration {
-  /// The milliseconds for SQLite's busy timeout, at most the largest `Int32`.
-  fileprivate var wholeMilliseconds: Int32 {
-    Int32(clamping: components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
   }
 }
 

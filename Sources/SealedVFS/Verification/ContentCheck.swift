@@ -21,7 +21,7 @@ struct ContentCheck {
     try withoutActuallyEscaping(onFirstReading) { (onFirstReading) throws(SealedDatabaseError) in
       let vfs = try ImageVFS(image, onFirstReading: onFirstReading)
       do throws(SealedDatabaseError) {
-        let connection = try CopyConnection(
+        let connection = try OwnConnection(
           "image", vfs: vfs.name, isReadOnly: true,
           explain: { Self.explain($0, $1, image.file.path) })
         defer { connection.close() }
@@ -35,7 +35,7 @@ struct ContentCheck {
 
   private init() {}
 
-  private mutating func run(on connection: CopyConnection) throws(SealedDatabaseError) {
+  private mutating func run(on connection: OwnConnection) throws(SealedDatabaseError) {
     for (setting, value) in [
       ("temp_store", "MEMORY"),  // there is no other file
       ("cache_size", "-\(Self.cacheKibibyteCount)"),
@@ -52,7 +52,7 @@ struct ContentCheck {
         """
         SELECT 'sqlite_schema' UNION ALL
         SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0
-        """, columnCount: 1)
+        """)
       for case let table? in tables.compactMap(\.first) {
         do throws(SealedDatabaseError) {
           try check(table, on: connection)
@@ -65,10 +65,10 @@ struct ContentCheck {
 
   /// - Parameter table: the table's name; empty for the whole database.
   private mutating func check(
-    _ table: String, on connection: CopyConnection
+    _ table: String, on connection: OwnConnection
   ) throws(SealedDatabaseError) {
     let argument = table.isEmpty ? "\(Self.faultLimit)" : table.quotedAsText
-    let rows = try connection.run("PRAGMA integrity_check(\(argument))", columnCount: 1)
+    let rows = try connection.run("PRAGMA integrity_check(\(argument))")
     for case let text? in rows.compactMap(\.first) where text != "ok" {
       // SQLite puts several faults of a b-tree into one row, under a heading.
       let lines = text.split(separator: "\n").map { String($0) }

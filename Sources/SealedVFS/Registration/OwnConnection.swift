@@ -1,14 +1,18 @@
 internal import CSQLite
 
-/// A connection through SQLite's C interface, for copying a database or checking an image.
-@safe final class CopyConnection {
-  private let pointer: OpaquePointer
+/// A connection of this module's own, through SQLite's C interface.
+@safe final class OwnConnection {
+  let pointer: OpaquePointer
+  private let explain: (Int32, String) -> SealedDatabaseError
+  private var isOpen = true
 
   /// Opens a database by URI or path.
   ///
-  /// - Parameter explain: makes an error from an extended result code and SQLite's message.
+  /// - Parameters:
+  ///   - busyTimeout: how long a statement waits for the locks of others.
+  ///   - explain: makes an error from an extended result code and SQLite's message.
   init(
-    _ name: String, vfs: String, isReadOnly: Bool,
+    _ name: String, vfs: String, isReadOnly: Bool, busyTimeout: Duration = .seconds(5),
     explain: @escaping (Int32, String) -> SealedDatabaseError
   ) throws(SealedDatabaseError) {
     self.explain = explain
@@ -18,18 +22,14 @@ internal import CSQLite
     let result = unsafe sqlite3_open_v2(name, &opened, flags, vfs)
     guard result == SQLITE_OK, let connection = unsafe opened else {
       let code = unsafe opened.map { unsafe sqlite3_extended_errcode($0) } ?? result
-      let words = unsafe opened.flatMap { unsafe sqlite3_errmsg($0) }
-        .map { unsafe String(cString: $0) }
+      let words = unsafe opened.map { unsafe Self.words(of: $0) }
       unsafe sqlite3_close_v2(opened)
       throw explain(code, words ?? "")
     }
     unsafe pointer = connection
     unsafe sqlite3_extended_result_codes(connection, 1)
-    unsafe sqlite3_busy_timeout(connection, 5000)
+    unsafe sqlite3_busy_timeout(connection, busyTimeout.wholeMilliseconds)
   }
-
-  private let explain: (Int32, String) -> SealedDatabaseError
-  private var isOpen = true
 
   deinit { close() }
 
@@ -40,19 +40,11 @@ internal import CSQLite
     unsafe sqlite3_close_v2(pointer)
   }
 
-  /// Sets the reserved bytes of a new database and returns the number that SQLite reports.
-  func reserve(_ format: FileFormat) -> Int {
-    unsafe SealedConnection.reserveBytes(of: pointer, for: format)
-  }
-
-  /// The name of the VFS that the main database is on.
-  var vfsName: String? { unsafe SealedConnection.vfsName(of: pointer) }
-
   /// Runs the first statement of a text to its end, and ignores the rest of the text.
   ///
-  /// - Returns: the first columns of each row, as text; NULL is nil.
+  /// - Returns: the columns of each row, as text; NULL is nil.
   @discardableResult
-  func run(_ sql: String, columnCount: Int = 0) throws(SealedDatabaseError) -> [[String?]] {
+  func run(_ sql: String) throws(SealedDatabaseError) -> [[String?]] {
     var statement: OpaquePointer?
     let prepared = unsafe sqlite3_prepare_v2(pointer, sql, -1, &statement, nil)
     defer { unsafe sqlite3_finalize(statement) }
@@ -61,9 +53,8 @@ internal import CSQLite
     while true {
       switch unsafe sqlite3_step(statement) {
       case SQLITE_ROW:
-        guard columnCount > 0 else { continue }
         rows.append(
-          (0..<Int32(columnCount)).map { index in
+          (0..<(unsafe sqlite3_column_count(statement))).map { index in
             unsafe sqlite3_column_text(statement, index).map { unsafe String(cString: $0) }
           })
       case SQLITE_DONE: return rows
@@ -74,7 +65,7 @@ internal import CSQLite
 
   /// The first value of a query.
   func first(_ sql: String) throws(SealedDatabaseError) -> String? {
-    try run(sql, columnCount: 1).first.flatMap { $0.first ?? nil }
+    try run(sql).first.flatMap { $0.first ?? nil }
   }
 
   /// Calls `body` from time to time while `work` runs statements.
@@ -105,7 +96,17 @@ internal import CSQLite
   }
 
   private func failure() -> SealedDatabaseError {
-    let words = unsafe sqlite3_errmsg(pointer).map { unsafe String(cString: $0) }
-    return explain(unsafe sqlite3_extended_errcode(pointer), words ?? "")
+    unsafe explain(sqlite3_extended_errcode(pointer), Self.words(of: pointer))
+  }
+
+  private static func words(of connection: OpaquePointer) -> String {
+    unsafe sqlite3_errmsg(connection).map { unsafe String(cString: $0) } ?? ""
+  }
+}
+
+extension Duration {
+  /// The milliseconds for SQLite's busy timeout, at most the largest `Int32`.
+  fileprivate var wholeMilliseconds: Int32 {
+    Int32(clamping: components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
   }
 }
