@@ -26,13 +26,17 @@ enum URIKey {
   static func find(database path: UnsafePointer<CChar>) throws(SealedDatabaseError)
     -> RegisteredKey?
   {
-    let request = try unsafe request(in: path)
+    let values = try unsafe parameters(of: path)
+    let namesKey = values["keyfile"] != nil || values["keyfd"] != nil
+    let source =
+      try isAllowed.load(ordering: .relaxed) && namesKey
+      ? source(values, path: unsafe String(cString: path)) : nil
     if let registered = unsafe KeyRegistry.find(database: path) { return registered }
-    guard let source = request.source else {
-      if unsafe !request.namesVFS && !isSealedWithoutKey(path) { return nil }
+    guard let source else {
+      if unsafe values["vfs"] != SealedVFS.name && !isSealedWithoutKey(path) { return nil }
       throw unsafe SealedDatabaseError(
         .keyNotNamed, path: String(cString: path),
-        detail: request.namesKey ? "this program takes no keys that a URI names" : nil)
+        detail: namesKey ? "this program takes no keys that a URI names" : nil)
     }
     let path = unsafe String(cString: path)
     return try unsafe RegisteredKey(
@@ -54,18 +58,11 @@ enum URIKey {
     }
   }
 
-  /// The parameters of a URI that concern this VFS.
-  struct Request: Equatable {
-    var namesVFS = false
-    var namesKey = false
-    var source: KeySource?
-  }
-
-  private static func request(
-    in path: UnsafePointer<CChar>
-  ) throws(SealedDatabaseError) -> Request {
+  /// The parameters of a URI that concern this VFS, each with its first value.
+  private static func parameters(
+    of path: UnsafePointer<CChar>
+  ) throws(SealedDatabaseError) -> [String: String] {
     let isAllowed = isAllowed.load(ordering: .relaxed)
-    var request = Request()
     var values: [String: String] = [:]
     var index: Int32 = 0
     while let name = unsafe sqlite3_uri_key(path, index) {
@@ -81,12 +78,7 @@ enum URIKey {
       else { continue }
       values[name] = unsafe String(cString: value)
     }
-    request.namesVFS = values["vfs"] == SealedVFS.name
-    request.namesKey = values["keyfile"] != nil || values["keyfd"] != nil
-    if isAllowed, request.namesKey {
-      request.source = try source(values, path: unsafe String(cString: path))
-    }
-    return request
+    return values
   }
 
   /// The parameters by which other encrypting SQLite builds take a key in a URI.

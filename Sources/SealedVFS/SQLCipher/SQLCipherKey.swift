@@ -19,26 +19,20 @@ public struct SQLCipherKey: ~Copyable, Sendable {
     guard bytes.byteCount > 0 else {
       throw SealedDatabaseError(.invalidArgument, path: "", detail: "the passphrase is empty")
     }
-    let saltStart = Hexadecimal.prefixByteCount + 2 * SQLCipherLayout.keyByteCount
-    if let key = Hexadecimal.key(in: bytes, totalByteCount: SQLCipherLayout.keyByteCount) {
-      secret = key
-      isRaw = true
-      salt = nil
-    } else if let both = Hexadecimal.key(
-      in: bytes, totalByteCount: SQLCipherLayout.keyByteCount + SQLCipherLayout.saltByteCount)
-    {
-      secret = both.copy(0..<SQLCipherLayout.keyByteCount)
-      isRaw = true
-      salt = bytes.withBytes { span in
-        (0..<SQLCipherLayout.saltByteCount).map { index in
-          Hexadecimal.byte(span, at: saltStart + 2 * index) ?? 0
-        }
-      }
-    } else {
+    let byteCount = SQLCipherLayout.keyByteCount
+    guard let raw = Hexadecimal.bytes(in: bytes),
+      [byteCount, byteCount + SQLCipherLayout.saltByteCount].contains(raw.byteCount)
+    else {
       secret = bytes.copy()
       isRaw = false
       salt = nil
+      return
     }
+    secret = raw.copy(0..<byteCount)
+    isRaw = true
+    salt =
+      raw.byteCount == byteCount
+      ? nil : raw.withBytes { span in (byteCount..<span.byteCount).map { span.byte(at: $0) } }
   }
 
   /// Takes a raw key, and the salt of an old file or for a new one.
@@ -71,19 +65,19 @@ public struct SQLCipherKey: ~Copyable, Sendable {
 
 /// Decodes SQLCipher's `x'…'`.
 private enum Hexadecimal {
-  static let prefixByteCount = 2
+  private static let prefixByteCount = 2
 
   /// The bytes that a text of this form spells, in locked memory; nil for any other text.
-  static func key(in text: borrowing SecretBytes, totalByteCount: Int) -> SecretBytes? {
+  static func bytes(in text: borrowing SecretBytes) -> SecretBytes? {
     text.withBytes { span in
-      guard span.byteCount == prefixByteCount + 2 * totalByteCount + 1 else { return nil }
+      guard span.byteCount > prefixByteCount, !span.byteCount.isMultiple(of: 2) else { return nil }
       let first = span.byte(at: 0)
       guard first == UInt8(ascii: "x") || first == UInt8(ascii: "X"),
         span.byte(at: 1) == UInt8(ascii: "'")
       else { return nil }
       var isHexadecimal = true
-      let key = unsafe SecretBytes(byteCount: totalByteCount) { target in
-        for index in 0..<totalByteCount {
+      let bytes = unsafe SecretBytes(byteCount: span.byteCount / 2 - 1) { target in
+        for index in target.indices {
           guard let byte = byte(span, at: prefixByteCount + 2 * index) else {
             isHexadecimal = false
             return
@@ -91,12 +85,12 @@ private enum Hexadecimal {
           unsafe target[index] = byte
         }
       }
-      if isHexadecimal { return key }
+      if isHexadecimal { return bytes }
       return nil
     }
   }
 
-  static func byte(_ span: RawSpan, at offset: Int) -> UInt8? {
+  private static func byte(_ span: RawSpan, at offset: Int) -> UInt8? {
     guard let high = digit(span.byte(at: offset)),
       let low = digit(span.byte(at: offset + 1))
     else { return nil }
