@@ -24,20 +24,20 @@ struct JournalScan {
     unsafe memset(header.pointer, 0, header.byteCount)
     let sealedByteCount = Int(min(byteCount, Int64(JournalLayout.sealedByteCount)))
     guard sealedByteCount > 0, unsafe file.read(header.pointer, sealedByteCount, at: 0) else {
-      report = VerificationReport.Journal(state: .finished)
+      report.state = .finished
       return
     }
-    let state = unsafe JournalState(header.pointer, byteCount: byteCount, cipher: keys.journal)
     if isReservedElsewhere {
-      report = VerificationReport.Journal(state: .inUse)
-    } else if state == .foreign {
-      report = VerificationReport.Journal(state: .foreign)
-    } else if state == .damaged {
-      report = VerificationReport.Journal(state: .damaged)
-    } else if state == .finished {
-      report = VerificationReport.Journal(state: .finished)
+      report.state = .inUse
+      return
+    }
+    switch unsafe JournalState(header.pointer, byteCount: byteCount, cipher: keys.journal) {
+    case .foreign: report.state = .foreign
+    case .damaged: report.state = .damaged
+    case .finished:
+      report.state = .finished
       report.unusedRecordCount = Self.recordCount(in: file, byteCount, keys)
-    } else {
+    case .hot:
       evaluate(file.superJournal)
       if report.lacksSuperJournal {
         report.unusedRecordCount = Self.recordCount(in: file, byteCount, keys)
@@ -55,12 +55,12 @@ struct JournalScan {
   /// Classifies a hot journal as the next opening will.
   private mutating func evaluate(_ superJournal: SuperJournal) {
     switch superJournal.state {
-    case .notNamed, .listing: report = VerificationReport.Journal(state: .hot)
+    case .notNamed, .listing: report.state = .hot
     case .missing:
-      report = VerificationReport.Journal(state: .finished)
+      report.state = .finished
       report.lacksSuperJournal = true
     case .refused(let reason):
-      report = VerificationReport.Journal(state: .damaged)
+      report.state = .damaged
       report.superJournalFault = reason
     }
   }

@@ -26,24 +26,21 @@ struct LogScan {
     let byteCount = try file.byteCount()
     let headerByteCount = LogLayout.headerByteCount
     let header = Scratch(byteCount: headerByteCount)
-    guard byteCount >= headerByteCount else {
-      report = VerificationReport.Log(state: .empty)
-      return
-    }
+    report.state = .empty
+    if byteCount < headerByteCount { return }
     guard unsafe file.read(header.pointer, headerByteCount, at: 0) else {
       throw SealedDatabaseError(.inputOutput, path: file.path)
     }
     let frameCount = LogLayout.frameCount(inFileOf: byteCount)
     switch unsafe LogHeader.reveal(header.pointer) {
     case .invalid:
-      report = VerificationReport.Log(state: .empty)
       report.frameCount = frameCount
       if frameCount > 0 {
         report.discardedTail = DiscardedLogTail(firstFrame: 1, frameCount: frameCount)
       }
-    case .foreign: report = VerificationReport.Log(state: .foreign)
+    case .foreign: report.state = .foreign
     case .sealed:
-      report = VerificationReport.Log(state: .sealed)
+      report.state = .sealed
       report.frameCount = frameCount
       var chain = unsafe FrameChain(header: header.pointer)
       read(file, &chain, keys, advance)

@@ -20,6 +20,14 @@ struct OtherGeneration {
   /// the database can hold the copy of the later frame.
   private(set) var frames: [UInt32: UInt32] = [:]
 
+  /// The number of pages whose last committed copy is not in the database.
+  fileprivate(set) var missingPageCount = 0
+
+  var report: VerificationReport.Log.OtherGeneration {
+    VerificationReport.Log.OtherGeneration(
+      frameCount: frameCount, commitCount: commitCount, missingPageCount: missingPageCount)
+  }
+
   private init() {}
 
   /// Follows the frames from the first to the last commit; nil if frame 1 does not open.
@@ -82,22 +90,15 @@ struct OtherGeneration {
 
 extension SealedImage {
   /// The commits of another generation, if the database lacks the last copy of at least one page.
-  func otherGeneration() -> VerificationReport.Log.OtherGeneration? {
-    findOtherGeneration()?.report
-  }
-
-  /// The same, with the frames of these commits.
-  func findOtherGeneration() -> (
-    commits: OtherGeneration, report: VerificationReport.Log.OtherGeneration
-  )? {
+  func otherGeneration() -> OtherGeneration? {
     let report = log.report
     guard report.state == .sealed, report.validFrameCount == 0, report.discardedTail == nil,
-      let logFile, let found = OtherGeneration(logFile, frameCount: report.frameCount, keys: keys)
+      let logFile, var found = OtherGeneration(logFile, frameCount: report.frameCount, keys: keys)
     else { return nil }
     let frame = Scratch(byteCount: LogLayout.frameByteCount)
     let committed = Scratch(byteCount: PageLayout.byteCount)
     let held = Scratch(byteCount: PageLayout.byteCount)
-    let missing = found.frames.filter { number, index in
+    found.missingPageCount = found.frames.count { number, index in
       guard number <= found.pageCount else { return false }
       let isHeld =
         unsafe logFile.read(
@@ -108,12 +109,6 @@ extension SealedImage {
         && memcmp(committed.pointer, held.pointer, PageLayout.byteCount) == 0
       return !isHeld
     }
-    guard !missing.isEmpty else { return nil }
-    return (
-      found,
-      VerificationReport.Log.OtherGeneration(
-        frameCount: found.frameCount, commitCount: found.commitCount,
-        missingPageCount: missing.count)
-    )
+    return found.missingPageCount > 0 ? found : nil
   }
 }

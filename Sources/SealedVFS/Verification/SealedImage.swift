@@ -104,8 +104,8 @@ package final class SealedImage {
   ///
   /// - Returns: what they are; nil where there are none.
   package func followOtherGeneration() -> VerificationReport.Log.OtherGeneration? {
-    guard let other = findOtherGeneration() else { return nil }
-    log.follow(other.commits)
+    guard let other = otherGeneration() else { return nil }
+    log.follow(other)
     pageCount = countPages()
     return other.report
   }

@@ -38,7 +38,7 @@ extension VerificationReport {
   init(_ image: SealedImage, checksContents: Bool, progress: (PageProgress) -> Void) {
     isHeaderDamaged = image.isHeaderDamaged
     log = image.log.report
-    log.otherGeneration = image.otherGeneration()
+    log.otherGeneration = image.otherGeneration()?.report
     journal = image.journal.report
     pageCount = Int(image.filePageCount) + (image.trailingByteCount > 0 ? 1 : 0)
     databasePageCount = Int(image.pageCount)
