@@ -104,12 +104,8 @@ enum JournalLayout {
 
   /// SQLite's checksum of a page: `pager_cksum` of pager.c.
   static func checksum(of page: UnsafeRawPointer, seed: UInt32) -> UInt32 {
-    var sum = seed
-    var index = PageLayout.byteCount - 200
-    while index > 0 {
-      unsafe sum &+= UInt32(page.load(fromByteOffset: index, as: UInt8.self))
-      index -= 200
+    stride(from: PageLayout.byteCount - 200, to: 0, by: -200).reduce(seed) { sum, index in
+      unsafe sum &+ UInt32(page.load(fromByteOffset: index, as: UInt8.self))
     }
-    return sum
   }
 }

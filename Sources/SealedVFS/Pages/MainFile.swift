@@ -53,7 +53,13 @@ internal import VaultCrypto
       throw record(error, SQLITE_NOTADB)
     }
     guard header.matches(key: registered.key) else { throw fail(.wrongKey, SQLITE_NOTADB) }
-    guard adopt(header) else { throw fail(.inputOutput, SQLITE_IOERR_READ) }
+    if header != keys.header {
+      guard let keys = try? FileKeys(header: header, key: registered.key) else {
+        throw fail(.inputOutput, SQLITE_IOERR_READ)
+      }
+      self.keys = keys
+    }
+    isHeaderOnDisk = true
   }
 
   override func read(
@@ -181,18 +187,6 @@ internal import VaultCrypto
   /// This holds after it has found damage, or if it never read page 1. The log can hold the only
   /// copy of some pages. A connection that was refused at opening leaves the files as they were.
   var mustKeepLog: Bool { unsafe log != nil && (hasMetDamage || !knowsPageOne) }
-
-  /// Takes over the identity that the file has on disk, once its key check matched.
-  func adopt(_ header: SealedHeader) -> Bool {
-    if header == keys.header {
-      isHeaderOnDisk = true
-      return true
-    }
-    guard let keys = try? FileKeys(header: header, key: registered.key) else { return false }
-    self.keys = keys
-    isHeaderOnDisk = true
-    return true
-  }
 }
 
 /// A page that a checkpoint has read from the log and authenticated, and has not written yet.

@@ -28,17 +28,12 @@ struct MessageCipher {
     nonces: inout NonceSequence
   ) -> Bool {
     unsafe nonces.writeNext(to: sealing)
-    do throws(CryptoError) {
-      try unsafe cipher.seal(
-        message, into: target,
-        nonce: UnsafeRawBufferPointer(start: sealing, count: Self.nonceByteCount),
-        authenticating: data,
-        tag: UnsafeMutableRawBufferPointer(
-          start: sealing + Self.nonceByteCount, count: Self.tagByteCount))
-      return true
-    } catch {
-      return false
-    }
+    let nonce = unsafe UnsafeRawBufferPointer(start: sealing, count: Self.nonceByteCount)
+    let tag = unsafe UnsafeMutableRawBufferPointer(
+      start: sealing + Self.nonceByteCount, count: Self.tagByteCount)
+    return
+      (try? unsafe cipher.seal(
+        message, into: target, nonce: nonce, authenticating: data, tag: tag)) != nil
   }
 
   /// Decrypts a message into `target`, which can be the same memory.
@@ -48,16 +43,11 @@ struct MessageCipher {
     _ message: UnsafeRawBufferPointer, into target: UnsafeMutableRawPointer,
     sealing: UnsafeRawPointer, authenticating data: UnsafeRawBufferPointer
   ) -> Bool {
-    do throws(CryptoError) {
-      try unsafe cipher.open(
-        message, into: target,
-        nonce: UnsafeRawBufferPointer(start: sealing, count: Self.nonceByteCount),
-        authenticating: data,
-        tag: UnsafeRawBufferPointer(
-          start: sealing + Self.nonceByteCount, count: Self.tagByteCount))
-      return true
-    } catch {
-      return false
-    }
+    let nonce = unsafe UnsafeRawBufferPointer(start: sealing, count: Self.nonceByteCount)
+    let tag = unsafe UnsafeRawBufferPointer(
+      start: sealing + Self.nonceByteCount, count: Self.tagByteCount)
+    return
+      (try? unsafe cipher.open(
+        message, into: target, nonce: nonce, authenticating: data, tag: tag)) != nil
   }
 }

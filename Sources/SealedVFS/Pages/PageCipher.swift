@@ -38,11 +38,7 @@ final class PageCipher: PageCodec {
     _ page: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer,
     nonces: inout NonceSequence
   ) -> Bool {
-    guard
-      unsafe UnsafeRawBufferPointer(
-        start: page + PageLayout.contentByteCount, count: PageLayout.reservedByteCount
-      ).isZero
-    else { return false }
+    guard unsafe hasFreeReserve(page) else { return false }
     let start = contentStart(number)
     if number == 1 { unsafe target.copyMemory(from: identity, byteCount: SealedHeader.byteCount) }
     return unsafe cipher.seal(
@@ -67,10 +63,7 @@ final class PageCipher: PageCodec {
       unsafe memset(target, 0, PageLayout.byteCount)
       return false
     }
-    if number == 1 {
-      unsafe target.copyMemory(from: PageLayout.plainIdentity, byteCount: SealedHeader.byteCount)
-    }
-    unsafe memset(target + PageLayout.contentByteCount, 0, PageLayout.reservedByteCount)
+    unsafe complete(target, number: number)
     return true
   }
 
@@ -147,6 +140,23 @@ protocol PageCodec: AnyObject {
 extension PageCodec {
   /// 0, but for page 1 the length of the clear first bytes.
   func contentStart(_ number: UInt32) -> Int { number == 1 ? PageLayout.identityByteCount : 0 }
+
+  /// Whether SQLite left the bytes at the end of a page free.
+  func hasFreeReserve(_ page: UnsafeRawPointer) -> Bool {
+    let count = format.reservedByteCount
+    return unsafe UnsafeRawBufferPointer(start: page + PageLayout.byteCount - count, count: count)
+      .isZero
+  }
+
+  /// Completes an opened page as SQLite knows it: the first bytes of page 1, and an empty reserve.
+  func complete(_ page: UnsafeMutableRawPointer, number: UInt32) {
+    if number == 1 {
+      unsafe page.copyMemory(
+        from: PageLayout.plainIdentity, byteCount: PageLayout.identityByteCount)
+    }
+    let count = format.reservedByteCount
+    unsafe memset(page + PageLayout.byteCount - count, 0, count)
+  }
 
   /// Whether page 1 states pages of 4096 bytes and this format's reserved bytes.
   ///

@@ -27,11 +27,7 @@ final class SQLCipherCodec: PageCodec {
     _ page: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer,
     nonces: inout NonceSequence
   ) -> Bool {
-    guard
-      unsafe UnsafeRawBufferPointer(
-        start: page + SQLCipherLayout.contentByteCount, count: format.reservedByteCount
-      ).isZero
-    else { return false }
+    guard unsafe hasFreeReserve(page) else { return false }
     let start = contentStart(number)
     if number == 1 { unsafe target.copyMemory(from: identity, byteCount: identity.count) }
     // CBC needs unpredictable initialization vectors: they must not count up.
@@ -71,10 +67,7 @@ final class SQLCipherCodec: PageCodec {
       unsafe memset(target, 0, PageLayout.byteCount)
       return false
     }
-    if number == 1 {
-      unsafe target.copyMemory(from: PageLayout.plainIdentity, byteCount: identity.count)
-    }
-    unsafe memset(target + SQLCipherLayout.contentByteCount, 0, format.reservedByteCount)
+    unsafe complete(target, number: number)
     return true
   }
 

@@ -41,15 +41,11 @@ struct FrameChain {
       == salts
   }
 
-  private static func reveal(
+  /// Decrypts a frame's header in place; returns false if the library failed.
+  static func reveal(
     _ frame: UnsafeMutableRawPointer, at offset: Int64, _ cipher: AES256XTS
   ) -> Bool {
-    do throws(CryptoError) {
-      try unsafe cipher.decrypt(frame + LogLayout.hiddenOffset, tweak: UInt64(offset))
-      return true
-    } catch {
-      return false
-    }
+    (try? unsafe cipher.decrypt(frame + LogLayout.hiddenOffset, tweak: UInt64(offset))) != nil
   }
 
   /// Whether a frame of this generation comes next: its page opens and its checksum is right.

@@ -126,10 +126,7 @@ extension LogFile {
   /// Copies a frame's header to `header`, with salts and checksum decrypted.
   private func revealHeader(of frame: UnsafeRawPointer, at start: Int64) {
     unsafe header.pointer.copyMemory(from: frame, byteCount: LogLayout.frameHeaderByteCount)
-    do throws(CryptoError) {
-      try unsafe main.keys.frameHeader.decrypt(
-        header.pointer + LogLayout.hiddenOffset, tweak: UInt64(start))
-    } catch {
+    if unsafe !FrameChain.reveal(header.pointer, at: start, main.keys.frameHeader) {
       unsafe memset(header.pointer, 0, LogLayout.frameHeaderByteCount)
     }
   }
