@@ -5,17 +5,10 @@ package struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The operation that failed, with the words for it in ``description``.
   package enum Operation: String, Sendable {
     case status = "inspect"
-    case read = "read"
-    case list = "list"
+    case read, list, create, truncate, synchronize, rename, remove, lock
     case createDirectory = "create directory"
-    case create = "create"
     case write = "write to"
-    case truncate = "truncate"
     case changeOwner = "change the owner of"
-    case synchronize = "synchronize"
-    case rename = "rename"
-    case remove = "remove"
-    case lock = "lock"
   }
 
   package let operation: Operation

@@ -31,11 +31,9 @@ internal import Glibc
 
   /// Returns random bytes that are not secret: a nonce, a salt, an identity.
   public func bytes(count: Int) -> [UInt8] {
-    unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
-      unsafe fill(
-        UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[..<count]))
-      initializedCount = count
-    }
+    var bytes = [UInt8](repeating: 0, count: count)
+    unsafe bytes.withUnsafeMutableBytes { unsafe fill($0) }
+    return bytes
   }
 }
 
