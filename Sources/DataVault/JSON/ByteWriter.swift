@@ -29,14 +29,14 @@ internal import VaultCrypto
     byteCount += 1
   }
 
-  mutating func append(_ bytes: RawSpan, _ range: Range<Int>) {
+  mutating func append(_ secret: borrowing SecretBytes) {
     if let target = unsafe target {
-      unsafe bytes.extracting(range).withUnsafeBytes { source in
+      unsafe secret.withUnsafeBytes { source in
         unsafe UnsafeMutableRawBufferPointer(rebasing: target[byteCount...])
           .copyMemory(from: source)
       }
     }
-    byteCount += range.count
+    byteCount += secret.byteCount
   }
 
   /// Appends text that is not secret: punctuation, names of members, numbers.

@@ -57,7 +57,7 @@ struct PBKDF2Slot: KeySlotKind {
   func wrappingKey(of credentials: borrowing Credentials) throws(CryptoError) -> SecretBytes {
     let whole = ByteWriter.secret { writer in
       for byte in Array(Self.algorithm.utf8) + [0] + salt { writer.append(byte) }
-      credentials.salt.withBytes { writer.append($0, 0..<$0.byteCount) }
+      writer.append(credentials.salt)
     }
     return try PBKDF2.sha512(
       password: credentials.password, salt: whole, iterationCount: count, byteCount: 32)

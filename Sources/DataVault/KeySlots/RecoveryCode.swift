@@ -42,7 +42,7 @@ public struct RecoveryCode: ~Copyable, Sendable {
   package init(bytes: borrowing SecretBytes) throws(CryptoError) {
     let digest = try bytes.withBytes { (bytes) throws(CryptoError) in try SHA256.digest(bytes) }
     content = ByteWriter.secret { writer in
-      bytes.withBytes { writer.append($0, 0..<$0.byteCount) }
+      writer.append(bytes)
       writer.append(digest[0])
       writer.append(digest[1])
       writer.append(digest[2] & 0xF0)

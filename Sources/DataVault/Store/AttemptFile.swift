@@ -1,6 +1,5 @@
 package import FileLayer
 internal import Glibc
-internal import Synchronization
 package import SystemPackage
 
 /// The file that records the attempts to open one vault, unencrypted, with a permanent lock file
@@ -145,105 +144,5 @@ package struct AttemptFile: Sendable {
       return true
     }
     return limit.rlim_cur >= rlim_t(AttemptRecord.maximumByteCount)
-  }
-}
-
-/// Holds the descriptors that recording an attempt needs, until it is recorded.
-///
-/// Without it, other threads could take the last descriptors while the attempt is evaluated.
-final class DescriptorReserve: Sendable {
-  /// For the vault's lock, a file beside it, and the connection of a store on the session bus.
-  private static let count = 4
-  /// How many must be free besides: for the lock of attempts, for files that are read, and for libdispatch, which
-  /// ends the process if it cannot open one.
-  private static let spareCount = 4
-
-  private let numbers: Mutex<[Int32]>
-
-  /// - Throws: if this process, or the system, can open no more files.
-  init() throws(FileError) {
-    var opened: [Int32] = []
-    for _ in 0..<Self.count + Self.spareCount {
-      let number = unsafe open("/dev/null", O_RDONLY | O_CLOEXEC)
-      if number >= 0 {
-        opened.append(number)
-        continue
-      }
-      let error = FileError(.read, "/dev/null", Errno(rawValue: errno))
-      // A sandbox without the device shows nothing about limits.
-      guard error.isResourceLimit else { break }
-      for number in opened { _ = Glibc.close(number) }
-      throw error
-    }
-    for number in opened.dropFirst(Self.count) { _ = Glibc.close(number) }
-    numbers = Mutex(Array(opened.prefix(Self.count)))
-  }
-
-  /// Closes the descriptors; a second call does nothing.
-  func close() {
-    let numbers = numbers.withLock { numbers in
-      defer { numbers = [] }
-      return numbers
-    }
-    for number in numbers { _ = Glibc.close(number) }
-  }
-
-  deinit { close() }
-}
-
-extension FileError {
-  /// Whether a limit of this process, or of the system, is the cause.
-  var isResourceLimit: Bool {
-    [.tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory].contains(errno)
-  }
-}
-
-/// A permanent file that serves as a lock among all objects and processes.
-package struct LockFile: Sendable {
-  /// The time that a caller waits to change a vault.
-  ///
-  /// A change takes milliseconds; one with a derivation or with many megabytes takes a second.
-  package static let busyTimeout = Duration.seconds(10)
-  /// The time that a caller waits to attempt to open a vault.
-  ///
-  /// Others can be waiting before it, each with a derivation. A derivation of ten million
-  /// iterations takes seconds.
-  package static let attemptBusyTimeout = Duration.seconds(30)
-
-  let path: FilePath
-  let fileSystem: any FileSystem
-
-  package init(_ path: FilePath, in fileSystem: any FileSystem) {
-    self.path = path
-    self.fileSystem = fileSystem
-  }
-
-  /// Takes the lock.
-  ///
-  /// - Parameter activity: what the holder of the lock is doing, for the error.
-  /// - Throws: `busy`, `writeFailed`.
-  package func lock(
-    for activity: String, busyTimeout: Duration
-  ) throws(VaultError) -> VaultStoreLock {
-    let lock = try converting(VaultError.writeFailed) { () throws(FileError) in
-      try fileSystem.makeLockFile(path)
-      return try fileSystem.lock(path, busyTimeout: busyTimeout)
-    }
-    guard let lock else { throw .busy(activity, lock: path, after: busyTimeout) }
-    return VaultStoreLock { lock.release() }
-  }
-
-  /// Checks whether an existing file can be locked; does not wait and creates nothing.
-  ///
-  /// - Throws: as ``lock(for:busyTimeout:)``, but for `busy` and for a file system that is read-only, which says
-  ///   nothing about the file.
-  package func check() throws(VaultError) {
-    do throws(FileError) {
-      guard try fileSystem.status(of: path) != nil else { return }
-      try fileSystem.lock(path, wait: false)?.release()
-    } catch {
-      guard error.errno != .readOnlyFileSystem else { return }
-      throw .writeFailed(error)
-    }
   }
 }
