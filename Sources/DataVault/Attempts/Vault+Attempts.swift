@@ -117,12 +117,9 @@ extension Vault {
   private func recordFailure(
     on tried: VaultFile, _ lock: AttemptLock
   ) throws(VaultError) {
-    let vaultLock: VaultStoreLock
-    do throws(VaultError) {
+    let vaultLock = try converting({ .unrecordedAttempt(id, $0) }) { () throws(VaultError) in
       try lock.get().returnReserve()
-      vaultLock = try store.lock(id)
-    } catch {
-      throw .unrecordedAttempt(id, error)
+      return try store.lock(id)
     }
     defer { vaultLock.release() }
     let bytes: [UInt8]?
@@ -134,13 +131,11 @@ extension Vault {
       // wrong.
       bytes = nil
     }
-    var record: AttemptRecord
-    do throws(VaultError) {
-      record = try readAttemptRecord()
+    let record = try converting({ .unrecordedAttempt(id, $0) }) { () throws(VaultError) in
+      var record = try readAttemptRecord()
       record.recordFailure(at: parameters.now())
       try store.writeAttempts(record.bytes, for: id, durably: true)
-    } catch {
-      throw .unrecordedAttempt(id, error)
+      return record
     }
     guard let bytes else { return }
     let file = try parse(bytes)

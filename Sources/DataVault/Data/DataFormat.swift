@@ -60,6 +60,10 @@ extension VaultError {
       .truncated, "the sealed data is truncated",
       hint: "use a complete copy; the part that was read is authentic")
   }
+
+  fileprivate static var damagedData: VaultError {
+    VaultError(.damaged, "the sealed data is damaged, or was sealed with another context")
+  }
 }
 
 /// Seals or opens the chunks of one stream in order.
@@ -125,12 +129,6 @@ struct DataChunk: ~Copyable, Sendable {
     let (next, isTooFar) = index.addingReportingOverflow(1)
     guard !isTooFar else { throw CryptoError(.invalidArgument, in: "sealed data's length") }
     index = next
-  }
-}
-
-extension VaultError {
-  fileprivate static var damagedData: VaultError {
-    VaultError(.damaged, "the sealed data is damaged, or was sealed with another context")
   }
 }
 

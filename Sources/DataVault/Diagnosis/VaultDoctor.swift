@@ -67,7 +67,7 @@ extension Vault {
     // The standard password, which is public, is not an attempt.
     if status.isSecured,
       let error = failure(of: { () throws(VaultError) in try store.checkAttemptRecordIsWritable(id)
-        })
+      })
     {
       // A process that cannot record an attempt because of its own limits makes none.
       findings.append(
@@ -156,11 +156,6 @@ public struct VaultFinding: Sendable, Equatable {
       description = name
     }
 
-    /// The kind with the same name as an error code.
-    init(_ code: VaultError.Code) {
-      self.init(code.description)
-    }
-
     /// The standard credentials, which are public, open the vault.
     public static let standardPassword = Kind("standardPassword")
     /// A password slot has fewer iterations than a new one would get.
@@ -226,7 +221,7 @@ public struct VaultFinding: Sendable, Equatable {
   }
 
   init(_ error: VaultError, of id: VaultID? = nil) {
-    kind = Kind(error.code)
+    kind = Kind(error.code.description)
     vaultID = id
     self.error = error.code
     message = error.message

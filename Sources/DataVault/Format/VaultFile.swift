@@ -24,7 +24,9 @@ struct VaultFile: Sendable {
     } catch {
       // A file that breaks this version's rules can follow the rules of another version.
       if let version = try? Self.version(of: bytes, whole), version != ClearMembers.version {
-        throw FormatFault(otherVersion: version)
+        throw FormatFault(
+          "version", "\(version); this software reads \(ClearMembers.version)",
+          otherVersion: version)
       }
       throw error
     }

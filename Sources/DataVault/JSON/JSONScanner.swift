@@ -93,15 +93,9 @@ struct FormatFault: Error, CustomStringConvertible {
   /// The other version, for a file that breaks no rule but has that version.
   let otherVersion: Int?
 
-  init(_ part: String, _ reason: String) {
+  init(_ part: String, _ reason: String, otherVersion: Int? = nil) {
     self.part = part
     self.reason = reason
-    otherVersion = nil
-  }
-
-  init(otherVersion: Int) {
-    part = "version"
-    reason = "\(otherVersion); this software reads \(ClearMembers.version)"
     self.otherVersion = otherVersion
   }
 

@@ -70,22 +70,16 @@ public struct VaultPolicy: Sendable, Equatable {
 }
 
 extension VaultPolicy {
-  /// A number of a policy with its maximum; the minimum is 0.
-  struct Bound: Sendable {
-    let member: String
-    let maximum: Int
-  }
-
-  /// The bound of the first number that is out of range.
-  var brokenBound: Bound? {
-    let numbers = [
-      (minimumLength, Bound(member: "minimumLength", maximum: 1024)),
-      (minimumUniqueCharacters, Bound(member: "minimumUniqueCharacters", maximum: 256)),
-      (expirationDays, Bound(member: "expirationDays", maximum: 36_500)),
-      (lockTimeoutSeconds, Bound(member: "lockTimeoutSeconds", maximum: 31_536_000)),
-      (retryLimit, Bound(member: "retryLimit", maximum: ClearMembers.maximumRetryLimit)),
+  /// The first number that is greater than its maximum or negative.
+  var brokenBound: (member: String, number: Int, maximum: Int)? {
+    let numbers: [(member: String, number: Int, maximum: Int)] = [
+      ("minimumLength", minimumLength, 1024),
+      ("minimumUniqueCharacters", minimumUniqueCharacters, 256),
+      ("expirationDays", expirationDays, 36_500),
+      ("lockTimeoutSeconds", lockTimeoutSeconds, 31_536_000),
+      ("retryLimit", retryLimit, ClearMembers.maximumRetryLimit),
     ]
-    return numbers.first { number, bound in !(0...bound.maximum).contains(number) }?.1
+    return numbers.first { !(0...$0.maximum).contains($0.number) }
   }
 
   /// - Throws: `invalidArgument` for a number that is out of range.
@@ -155,14 +149,5 @@ extension Vault {
       draft.contents.policy = policy
       draft.clear.retryLimit = policy.retryLimit
     }
-  }
-}
-
-extension VaultDraft {
-  /// - Throws: the rule's own error, for a new password that breaks the vault's policy.
-  borrowing func requireAllowed(
-    _ new: borrowing Credentials, of id: VaultID
-  ) throws(VaultError) {
-    try contents.policy.check(new, for: .setting, of: id)
   }
 }

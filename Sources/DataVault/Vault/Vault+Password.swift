@@ -24,7 +24,7 @@ extension Vault {
           .wrongPassword, "the password of vault '\(id)' was changed after the vault was opened",
           hint: "open the vault again, with today's password")
       }
-      try draft.requireAllowed(new, of: id)
+      try draft.contents.policy.check(new, for: .setting, of: id)
       try draft.changePassword(to: new, parameters: parameters)
     }
   }
@@ -65,7 +65,7 @@ extension Vault {
     }
     let open = try open(file, contentKey: contentKey)
     var draft = open.draft()
-    try draft.requireAllowed(new, of: id)
+    try draft.contents.policy.check(new, for: .setting, of: id)
     try draft.changePassword(to: new, parameters: parameters)
     return try write(draft)
   }
@@ -88,7 +88,7 @@ extension Vault {
         throw VaultError(
           .alreadySecured, "vault '\(id)' is already secured", hint: "change its password instead")
       }
-      try draft.requireAllowed(new, of: id)
+      try draft.contents.policy.check(new, for: .setting, of: id)
       try draft.renewKeys(behind: new, pendingKey: pendingKey, parameters: parameters)
     }
   }
