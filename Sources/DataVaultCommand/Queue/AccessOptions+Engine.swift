@@ -34,7 +34,7 @@ extension AccessOptions {
   ///
   /// Where the vault is not secured and no option names a secret, the engine opens or creates the
   /// vault itself.
-  func startEngine() async throws -> MessagingEngine {
+  private func startEngine() async throws -> MessagingEngine {
     let home = try home()
     var configuration = EngineConfiguration()
     configuration.requiresSecuredVault = try credentials.requiresSecuredVault()

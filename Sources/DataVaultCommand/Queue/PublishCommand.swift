@@ -39,18 +39,16 @@ struct PublishCommand: AsyncParsableCommand {
   func run() async throws {
     let prototype = try message.message(to: Channel(channel))
     try prototype.check(EngineConfiguration(), as: "the message")
-    let engine = try await access.startEngine()
-    var run = PublishRun(
-      engine: engine, prototype: prototype, reportsCommits: isJSON)
-    do {
-      try await run.publish(
-        from: STDIN_FILENO, format: isNDJSON ? .ndjson : .lines)
-    } catch {
-      try? await engine.stop()
-      throw run.account(for: error)
+    let messageCount = try await access.runOrMakeEngine { engine in
+      var run = PublishRun(engine: engine, prototype: prototype, reportsCommits: isJSON)
+      do {
+        try await run.publish(from: STDIN_FILENO, format: isNDJSON ? .ndjson : .lines)
+      } catch {
+        throw run.account(for: error)
+      }
+      return run.messageCount
     }
-    try await engine.stop()
-    if !isJSON { try confirm("published \(run.messageCount) messages") }
+    if !isJSON { try confirm("published \(messageCount) messages") }
   }
 }
 
