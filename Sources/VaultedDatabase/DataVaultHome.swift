@@ -67,6 +67,16 @@ public struct DataVaultHome: Sendable {
     }
   }
 
+  /// The live session of a vault; nil if there is none, or the kernel refuses sessions.
+  package func liveSession(of id: VaultID) async throws(VaultError) -> VaultSession? {
+    do throws(VaultError) {
+      return try await VaultSession.find(id, in: store, parameters: vaultParameters)
+    } catch {
+      guard error.code == .sessionsUnavailable else { throw error }
+      return nil
+    }
+  }
+
   /// Makes the directory, if the vaults are in another store, which does not make it.
   func makeWhereTheStoreDoesNot() throws(VaultError) {
     guard !(store is FileVaultStore) else { return }

@@ -71,16 +71,6 @@ extension DataVaultHome {
     try fileSystem.status(of: databasePath) != nil
   }
 
-  /// The live session of a vault; nil if there is none, or the kernel refuses sessions.
-  func liveSession(of id: VaultID) async throws -> VaultSession? {
-    do throws(VaultError) {
-      return try await VaultSession.find(id, in: store)
-    } catch {
-      guard error.code == .sessionsUnavailable else { throw error }
-      return nil
-    }
-  }
-
   /// Throws if a session of the vault exists: the vault existed, and must not be created again.
   ///
   /// Called before a command creates a vault. The file system of the home might be unmounted.

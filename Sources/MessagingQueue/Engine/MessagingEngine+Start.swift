@@ -146,7 +146,8 @@ extension MessagingEngine {
       let stored = try await storedVault(home)
       let decision = StartDecision(
         given: await facts(of: given), stored: stored, databaseExists: try databaseExists(home),
-        sessionExists: stored == .absent ? try await sessionExists(home) : false,
+        sessionExists: stored == .absent
+          ? try await home.liveSession(of: .messaging) != nil : false,
         requiresSecuredVault: configuration.requiresSecuredVault)
       switch (decision.action, given) {
       case (.useGivenVault, let vault?):
@@ -212,17 +213,6 @@ extension MessagingEngine {
   ) async throws -> StartDecision.StoredVault {
     guard try await Vault.exists(.messaging, in: home.store) else { return .absent }
     return try await messagingVault(home).status().isSecured ? .secured : .standard
-  }
-
-  /// Whether a session exists; if the kernel refuses sessions, there is none.
-  private static func sessionExists(_ home: DataVaultHome) async throws -> Bool {
-    do throws(VaultError) {
-      return try await VaultSession.find(
-        .messaging, in: home.store, parameters: home.vaultParameters) != nil
-    } catch {
-      guard error.code == .sessionsUnavailable else { throw error }
-      return false
-    }
   }
 
   /// Whether the database exists; a log without its database counts, as it shows that there was
