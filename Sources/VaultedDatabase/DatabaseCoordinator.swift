@@ -102,7 +102,8 @@ extension DatabaseCoordinator {
   func settle(_ vault: Vault, anchorStorage: (any AnchorStorage)?) async throws {
     try await finishSalvage(of: vault)
     switch try await decide(vault) {
-    case .create: try await create(under: vault, databaseID: newDatabaseID())
+    case .create:
+      try await create(under: vault, databaseID: home.vaultParameters.random.bytes(count: 8))
     case .resumeCreation(let databaseID): try await create(under: vault, databaseID: databaseID)
     case .finishCreation:
       // The rename is possibly not durable yet.
@@ -171,10 +172,6 @@ extension DatabaseCoordinator {
     }
     try SealedDatabase.close(pool)
     _ = try emptying.get()
-  }
-
-  private func newDatabaseID() -> [UInt8] {
-    home.vaultParameters.random.bytes(count: 8)
   }
 }
 

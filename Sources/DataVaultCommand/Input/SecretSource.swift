@@ -38,14 +38,11 @@ enum SecretSource {
   /// Reads the whole secret into locked memory and removes one final newline.
   func read() throws(CommandFailure) -> SecretBytes {
     switch self {
-    case .file(let path):
-      return try Self.read(file: path)
+    case .file(let path): try Self.read(file: path)
     case .descriptor(let number):
-      return try Self.read(descriptor: number, name: "file descriptor \(number)")
-    case .credential(let name):
-      return try Self.read(file: Self.path(ofCredential: name))
-    case .terminal(let question):
-      return try Self.ask(question)
+      try Self.read(descriptor: number, name: "file descriptor \(number)")
+    case .credential(let name): try Self.read(file: Self.path(ofCredential: name))
+    case .terminal(let question): try Self.ask(question)
     }
   }
 

@@ -70,13 +70,12 @@ struct AnchorReport: Encodable {
   }
 
   init(_ anchor: AnchorState) {
-    var numbers: (expected: Int64?, found: Int64?)
-    switch anchor {
-    case .known: state = "known"
-    case .missing(let expected, let found): (state, numbers) = ("missing", (expected, found))
-    case .unreadable: state = "unreadable"
-    }
-    (expectedCommitNumber, foundCommitNumber) = numbers
+    (state, expectedCommitNumber, foundCommitNumber) =
+      switch anchor {
+      case .known: ("known", nil, nil)
+      case .missing(let expected, let found): ("missing", expected, found)
+      case .unreadable: ("unreadable", nil, nil)
+      }
     line = "anchor     \(state): \(anchor)\n"
   }
 }
