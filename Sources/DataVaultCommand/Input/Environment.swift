@@ -66,8 +66,9 @@ enum SecretRules {
 
   /// Refuses standard input as the source of a secret where it already carries the data.
   static func checkStandardInputIsFree(_ sources: [SecretSource]) throws {
-    let input = InputStream(number: STDIN_FILENO)
-    guard !sources.compactMap(InputStream.init).contains(where: input.isSame) else {
+    let input = InputStream(.descriptor(STDIN_FILENO))
+    guard !sources.compactMap(InputStream.init).contains(where: { input?.isSame(as: $0) ?? false })
+    else {
       throw ValidationError("standard input carries the data: it cannot also carry a secret")
     }
   }
@@ -75,32 +76,27 @@ enum SecretRules {
 
 /// What a file or a descriptor refers to, as far as reading takes something away from it.
 private struct InputStream {
-  private var number: Int32?
-  private var node: (device: dev_t, number: ino_t)?
+  private let number: Int32?
+  /// Nil for a terminal, which can be asked again, and for what does not exist.
+  private let node: (device: dev_t, number: ino_t)?
   /// Whether it is a file that each opening reads from its beginning.
-  private var isReadAgain = false
+  private let isReadAgain: Bool
 
-  init(number: Int32) {
-    self.number = number
-    var status = stat()
-    if unsafe fstat(number, &status) == 0, status.st_mode & S_IFMT != S_IFCHR {
-      node = (status.st_dev, status.st_ino)
-    }
-  }
-
-  /// - Returns: nil for a terminal and for what does not exist.
   init?(_ source: SecretSource) {
+    var status = stat()
+    let exists: Bool
     switch source {
-    case .descriptor(let number): self.init(number: number)
+    case .descriptor(let descriptor):
+      number = descriptor
+      exists = unsafe fstat(descriptor, &status) == 0
     case .file(let path):
-      var status = stat()
-      guard unsafe stat(path, &status) == 0,
-        status.st_mode & S_IFMT != S_IFCHR
-      else { return nil }
-      node = (status.st_dev, status.st_ino)
-      isReadAgain = status.st_mode & S_IFMT == S_IFREG
+      number = nil
+      exists = unsafe stat(path, &status) == 0
     case .credential, .terminal: return nil
     }
+    let kind = status.st_mode & S_IFMT
+    node = exists && kind != S_IFCHR ? (status.st_dev, status.st_ino) : nil
+    isReadAgain = number == nil && kind == S_IFREG
   }
 
   func isSame(as other: InputStream) -> Bool {
