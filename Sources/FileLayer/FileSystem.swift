@@ -92,8 +92,8 @@ extension FileSystem {
   /// Creates a file with mode 0600, which gets its name when it is complete and durable.
   ///
   /// The temporary name is specific to this software. Unlike
-  /// ``replace(_:with:permissions:owner:durably:)``, this therefore works in shared directories, where
-  /// `.NAME.new` can belong to others.
+  /// ``replace(_:with:permissions:owner:durably:)``, this therefore works in shared directories,
+  /// where `.NAME.new` can belong to others.
   ///
   /// - Throws: `EEXIST` if the path exists; the existing file is unchanged.
   package func make(_ path: FilePath, with bytes: [UInt8]) throws(FileError) {

@@ -57,18 +57,15 @@ extension Vault {
     for count in status.slots.compactMap(\.iterationCount) where count < parameters.iterationCount {
       findings.append(.oldIterations(id, count, of: parameters.iterationCount))
     }
-    if let error = failure(of: { () throws(VaultError) in try store.checkLock(of: id) }) {
+    if let error = failure(of: store.checkLock) {
       findings.append(
         .unchangeable(id, error, and: ", and a wrong password of it is not counted"))
-    } else if let error = failure(of: { () throws(VaultError) in try store.checkWriting(of: id) }) {
+    } else if let error = failure(of: store.checkWriting) {
       findings.append(.unchangeable(id, error))
     }
     if status.retryDelay > .zero { findings.append(.tooManyAttempts(id, status)) }
     // The standard password, which is public, is not an attempt.
-    if status.isSecured,
-      let error = failure(of: { () throws(VaultError) in try store.checkAttemptRecordIsWritable(id)
-      })
-    {
+    if status.isSecured, let error = failure(of: store.checkAttemptRecordIsWritable) {
       // A process that cannot record an attempt because of its own limits makes none.
       findings.append(
         error.isOwnLimit ? VaultFinding(error, of: id) : .attemptsNotRecorded(id, error))
@@ -76,9 +73,9 @@ extension Vault {
     return findings
   }
 
-  /// The error of a check; nil if it succeeds.
-  private func failure(of check: () throws(VaultError) -> Void) -> VaultError? {
-    do throws(VaultError) { try check() } catch { return error }
+  /// The error of a check of this vault; nil if it succeeds.
+  private func failure(of check: (VaultID) throws(VaultError) -> Void) -> VaultError? {
+    do throws(VaultError) { try check(id) } catch { return error }
     return nil
   }
 }

@@ -108,9 +108,10 @@ package struct SessionKey: Sendable, Equatable {
 
 /// A session's key, with the content key that opens the vault.
 ///
-/// The payload of the key has 1 byte version, 8 bytes deadline and 32 bytes content key. The deadline is in nanoseconds on the boot clock, little-endian. A keyring does not survive a
-/// reboot, so the payload needs no boot id. Unlike the kernel's own timeout, the deadline is not
-/// affected by changes of the date.
+/// The payload of the key has 1 byte version, 8 bytes deadline and 32 bytes content key. The
+/// deadline is in nanoseconds on the boot clock, little-endian. A keyring does not survive a reboot,
+/// so the payload needs no boot id. Unlike the kernel's own timeout, the deadline is not affected by
+/// changes of the date.
 struct LiveSession: ~Copyable {
   private static let version: UInt8 = 1
   static let payloadByteCount = 1 + 8 + 32
