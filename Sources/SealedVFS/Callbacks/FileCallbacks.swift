@@ -5,24 +5,13 @@ internal import CSQLite
 /// SQLite's memory for a file holds the method table and a reference to the ``OpenFile``, which
 /// xClose releases. Version 2 of the table has no memory mapping.
 enum FileCallbacks {
-  /// The contents of SQLite's memory for one of our files.
-  @unsafe struct Slot {
-    var methods: UnsafePointer<sqlite3_io_methods>?
-    var file: Unmanaged<OpenFile>?
-  }
-
   /// The method table that all our files share.
   // nonisolated(unsafe): written once, before the first file is opened.
-  nonisolated(unsafe) static let methods: UnsafePointer<sqlite3_io_methods> = {
-    let table = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
-    unsafe table.initialize(to: makeMethods())
-    return unsafe UnsafePointer(table)
-  }()
+  nonisolated(unsafe) private static let methods = unsafe FileSlot<OpenFile>.table(makeMethods())
 
   /// Stores an open file in SQLite's memory.
   static func install(_ file: OpenFile, in memory: UnsafeMutablePointer<sqlite3_file>) {
-    unsafe UnsafeMutableRawPointer(memory).storeBytes(
-      of: Slot(methods: methods, file: .passRetained(file)), as: Slot.self)
+    unsafe FileSlot(methods: methods, file: .passRetained(file)).store(in: memory)
   }
 
   /// Our file in SQLite's memory; nil if the underlying VFS opened it.
@@ -30,7 +19,7 @@ enum FileCallbacks {
     guard let memory = unsafe memory, let found = unsafe memory.pointee.pMethods,
       unsafe found == methods
     else { return nil }
-    return unsafe UnsafeMutableRawPointer(memory).load(as: Slot.self).file?.takeUnretainedValue()
+    return unsafe FileSlot.file(in: memory)?.takeUnretainedValue()
   }
 
   /// Passes the file to a call without changing its reference count.
@@ -38,9 +27,7 @@ enum FileCallbacks {
   private static func with(
     _ memory: UnsafeMutablePointer<sqlite3_file>?, _ body: (OpenFile) -> Int32
   ) -> Int32 {
-    guard let memory = unsafe memory,
-      let file = unsafe UnsafeMutableRawPointer(memory).load(as: Slot.self).file
-    else { return SQLITE_MISUSE }
+    guard let file = unsafe FileSlot<OpenFile>.file(in: memory) else { return SQLITE_MISUSE }
     return unsafe file._withUnsafeGuaranteedRef(body)
   }
 
@@ -63,11 +50,9 @@ enum FileCallbacks {
     var table = sqlite3_io_methods()
     table.iVersion = 2
     unsafe table.xClose = { memory in
-      guard let memory = unsafe memory,
-        let file = unsafe UnsafeMutableRawPointer(memory).load(as: Slot.self).file
-      else { return SQLITE_OK }
+      guard let file = unsafe FileSlot<OpenFile>.file(in: memory) else { return SQLITE_OK }
       let result = unsafe file.takeUnretainedValue().base.close()
-      unsafe memory.pointee.pMethods = nil
+      unsafe memory?.pointee.pMethods = nil
       unsafe file.release()
       return result
     }
@@ -136,5 +121,29 @@ enum FileCallbacks {
       }
     }
     return table
+  }
+}
+
+/// The contents of SQLite's memory for a file: its method table, and the object that answers.
+@unsafe struct FileSlot<File: AnyObject> {
+  let methods: UnsafePointer<sqlite3_io_methods>
+  /// Retained until xClose.
+  let file: Unmanaged<File>
+
+  func store(in memory: UnsafeMutablePointer<sqlite3_file>) {
+    unsafe UnsafeMutableRawPointer(memory).storeBytes(of: self, as: FileSlot.self)
+  }
+
+  /// The object in SQLite's memory; nil after xClose, and if the file was not opened.
+  static func file(in memory: UnsafeMutablePointer<sqlite3_file>?) -> Unmanaged<File>? {
+    guard let memory = unsafe memory, unsafe memory.pointee.pMethods != nil else { return nil }
+    return unsafe UnsafeMutableRawPointer(memory).load(as: FileSlot.self).file
+  }
+
+  /// A method table that is never freed.
+  static func table(_ methods: sqlite3_io_methods) -> UnsafePointer<sqlite3_io_methods> {
+    let table = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
+    unsafe table.initialize(to: methods)
+    return unsafe UnsafePointer(table)
   }
 }

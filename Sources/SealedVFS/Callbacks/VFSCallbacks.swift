@@ -18,7 +18,7 @@ enum VFSCallbacks {
     unsafe vfs.pointee.iVersion = 2
     unsafe vfs.pointee.pNext = nil
     unsafe vfs.pointee.szOsFile = max(
-      base.pointee.szOsFile, Int32(MemoryLayout<FileCallbacks.Slot>.size))
+      base.pointee.szOsFile, Int32(MemoryLayout<FileSlot<OpenFile>>.size))
     unsafe vfs.pointee.zName = UnsafePointer(strdup(name))
     unsafe vfs.pointee.pAppData = UnsafeMutableRawPointer(base)
     unsafe setFileCalls(&vfs.pointee)

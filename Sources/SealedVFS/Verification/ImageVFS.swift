@@ -31,7 +31,7 @@ internal import Glibc
     // The name is unique as long as we own the memory.
     name = unsafe "sealed-image-\(UInt(bitPattern: vfs))"
     unsafe vfs.pointee.pNext = nil
-    unsafe vfs.pointee.szOsFile = Int32(MemoryLayout<ImageFileCallbacks.Slot>.size)
+    unsafe vfs.pointee.szOsFile = Int32(MemoryLayout<FileSlot<ImageVFS>>.size)
     let zName = unsafe sqlite3_create_filename(name, "", "", 0, nil)
     unsafe vfs.pointee.zName = zName
     unsafe vfs.pointee.pAppData = Unmanaged.passUnretained(self).toOpaque()
@@ -105,42 +105,25 @@ internal import Glibc
 
 /// SQLite's calls on the file of an ``ImageVFS``: <https://sqlite.org/c3ref/io_methods.html>.
 enum ImageFileCallbacks {
-  /// The contents of SQLite's memory for the file.
-  @unsafe struct Slot {
-    var methods: UnsafePointer<sqlite3_io_methods>?
-    var image: Unmanaged<ImageVFS>?
-  }
-
   // nonisolated(unsafe): written once, before the first file is opened.
-  nonisolated(unsafe) private static let methods: UnsafePointer<sqlite3_io_methods> = {
-    let table = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
-    unsafe table.initialize(to: makeMethods())
-    return unsafe UnsafePointer(table)
-  }()
+  nonisolated(unsafe) private static let methods = unsafe FileSlot<ImageVFS>.table(makeMethods())
 
   /// Stores the open file in SQLite's memory, which retains the image until the file is closed.
   static func install(_ image: ImageVFS, in memory: UnsafeMutablePointer<sqlite3_file>) {
-    unsafe UnsafeMutableRawPointer(memory).storeBytes(
-      of: Slot(methods: methods, image: .passRetained(image)), as: Slot.self)
-  }
-
-  private static func image(
-    _ memory: UnsafeMutablePointer<sqlite3_file>?
-  ) -> Unmanaged<ImageVFS>? {
-    guard let memory = unsafe memory else { return nil }
-    return unsafe UnsafeMutableRawPointer(memory).load(as: Slot.self).image
+    unsafe FileSlot(methods: methods, file: .passRetained(image)).store(in: memory)
   }
 
   private static func makeMethods() -> sqlite3_io_methods {
     var table = sqlite3_io_methods()
     table.iVersion = 1
     unsafe table.xClose = { memory in
-      unsafe ImageFileCallbacks.image(memory)?.release()
+      unsafe FileSlot<ImageVFS>.file(in: memory)?.release()
       unsafe memory?.pointee.pMethods = nil
       return SQLITE_OK
     }
     unsafe table.xRead = { memory, target, byteCount, offset in
-      guard let target = unsafe target, let image = unsafe ImageFileCallbacks.image(memory) else {
+      guard let target = unsafe target, let image = unsafe FileSlot<ImageVFS>.file(in: memory)
+      else {
         return SQLITE_MISUSE
       }
       return unsafe image._withUnsafeGuaranteedRef {
@@ -151,7 +134,8 @@ enum ImageFileCallbacks {
     unsafe table.xTruncate = { _, _ in SQLITE_READONLY }
     unsafe table.xSync = { _, _ in SQLITE_READONLY }
     unsafe table.xFileSize = { memory, target in
-      guard let target = unsafe target, let image = unsafe ImageFileCallbacks.image(memory) else {
+      guard let target = unsafe target, let image = unsafe FileSlot<ImageVFS>.file(in: memory)
+      else {
         return SQLITE_MISUSE
       }
       unsafe target.pointee = image._withUnsafeGuaranteedRef { $0.byteCount }
