@@ -1,5 +1,6 @@
 internal import CSQLite
 package import FileLayer
+internal import Glibc
 package import SystemPackage
 package import VaultCrypto
 
@@ -26,7 +27,7 @@ package final class ExclusiveConnection {
   ) throws(SealedDatabaseError) {
     let full = try SealedVFS.fullPath(path)
     try SealedVFS.inspect(path, over: base).require(key: key, at: path, exists: true)
-    try WriteAccess.require(to: FilePath(full))
+    try Self.requireWriteAccess(to: FilePath(full))
     let registration = try SealedVFS.register(key: key, at: path, over: base)
     self.registration = registration
     self.path = FilePath(full)
@@ -65,6 +66,22 @@ package final class ExclusiveConnection {
     try Self.requireExclusiveLock(connection, path.string)
   }
 
+  /// Checks that this process can replace a database, before anything is changed.
+  ///
+  /// SQLite opens a file that it cannot write for reading, and reports the reason late.
+  ///
+  /// - Throws: `readOnly` if this process cannot write the file or its directory.
+  private static func requireWriteAccess(to path: FilePath) throws(SealedDatabaseError) {
+    for place in [path, path.containingDirectory] {
+      guard unsafe faccessat(AT_FDCWD, place.string, W_OK, AT_EACCESS) != 0 else { continue }
+      switch Errno(rawValue: errno) {
+      case .permissionDenied, .readOnlyFileSystem, .notPermitted:
+        throw SealedDatabaseError(.readOnly, path: path.string, detail: "\(place) is read-only")
+      default: break  // the next open gives a better reason
+      }
+    }
+  }
+
   private static func requireExclusiveLock(
     _ connection: OwnConnection, _ path: String
   ) throws(SealedDatabaseError) {
@@ -91,10 +108,9 @@ extension KeyRegistration {
 }
 
 extension ExclusiveConnection {
-  /// Seals the whole database under a new key: `docs/reference/sealed-database-format.md`, "Change of key".
+  /// Seals the whole database under a new key, as
+  /// ``SealedVFS/reencrypt(_:from:to:over:fileSystem:busyTimeout:progress:)`` does.
   ///
-  /// The file id stays. The new file is durable on return. If the process is killed, the database
-  /// is whole under either the old or the new key, and the header's key check tells which.
   /// Afterwards this connection holds the old file: release it.
   ///
   /// - Parameter fileSystem: makes the new file, renames and synchronizes it.

@@ -109,11 +109,8 @@ struct PageCopy: ~Copyable {
   }
 
   private mutating func leaveHole(at offset: Int) {
-    unsafe copied.withUnsafeMutableBytes { bytes in
-      if let start = bytes.baseAddress {
-        unsafe memset(start + offset, 0, PageLayout.byteCount)
-      }
-    }
+    let page = offset..<offset + PageLayout.byteCount
+    copied.replaceSubrange(page, with: repeatElement(0, count: page.count))
   }
 
   /// Whether SQLite stores nothing in a page.

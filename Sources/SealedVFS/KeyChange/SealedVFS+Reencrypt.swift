@@ -1,6 +1,4 @@
-internal import CSQLite
 package import FileLayer
-internal import Glibc
 package import SystemPackage
 package import VaultCrypto
 
@@ -37,22 +35,5 @@ extension SealedVFS {
       to: full, key: oldKey, over: base, busyTimeout: busyTimeout)
     try connection.reencrypt(to: newKey, fileSystem: fileSystem, progress: progress)
     return connection.discardedLogTail
-  }
-}
-
-/// Checks whether this process can replace a database, before anything is changed.
-///
-/// SQLite opens a file that it cannot write for reading, and reports the reason late.
-enum WriteAccess {
-  /// - Throws: `readOnly` if this process cannot write the file or its directory.
-  static func require(to path: FilePath) throws(SealedDatabaseError) {
-    for place in [path, path.containingDirectory] {
-      guard unsafe faccessat(AT_FDCWD, place.string, W_OK, AT_EACCESS) != 0 else { continue }
-      switch Errno(rawValue: errno) {
-      case .permissionDenied, .readOnlyFileSystem, .notPermitted:
-        throw SealedDatabaseError(.readOnly, path: path.string, detail: "\(place) is read-only")
-      default: break  // the next open gives a better reason
-      }
-    }
   }
 }
