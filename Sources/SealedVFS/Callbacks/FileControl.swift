@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Glibc
 
 /// File controls that our files answer: <https://sqlite.org/c3ref/c_fcntl_begin_atomic_write.html>.
 enum FileControl {
@@ -35,7 +36,7 @@ enum FileControl {
   }
 
   private static func answerName(_ argument: UnsafeMutableRawPointer?) -> Int32 {
-    guard let target = unsafe argument?.assumingMemoryBound(to: UnsafeMutableRawPointer?.self),
+    guard let target = unsafe argument?.assumingMemoryBound(to: UnsafeMutablePointer<CChar>?.self),
       let copy = unsafe copy(of: SealedVFS.name)
     else { return SQLITE_NOMEM }
     unsafe target.pointee = copy
@@ -52,7 +53,7 @@ enum FileControl {
     else { return nil }
     let fault = SealedDatabaseError(.keyInText, path: file.registered.path)
     file.record(fault, SQLITE_ERROR)
-    unsafe words[0] = copy(of: fault.description)?.assumingMemoryBound(to: CChar.self)
+    unsafe words[0] = copy(of: fault.description)
     return SQLITE_ERROR
   }
 
@@ -61,14 +62,8 @@ enum FileControl {
   ]
 
   /// A string in memory that SQLite frees.
-  private static func copy(of text: String) -> UnsafeMutableRawPointer? {
-    let text = text.utf8CString
-    guard let copy = unsafe sqlite3_malloc(Int32(text.count)) else { return nil }
-    unsafe text.withUnsafeBytes { bytes in
-      if let start = bytes.baseAddress {
-        unsafe copy.copyMemory(from: start, byteCount: bytes.count)
-      }
-    }
-    return unsafe copy
+  private static func copy(of text: String) -> UnsafeMutablePointer<CChar>? {
+    let copy = unsafe sqlite3_malloc(Int32(text.utf8.count) + 1)
+    return unsafe copy.map { unsafe strcpy($0.assumingMemoryBound(to: CChar.self), text) }
   }
 }

@@ -45,7 +45,8 @@ struct SuperJournal {
     if name.isEmpty {
       state = .notNamed
     } else if Self.isProper(name) {
-      state = unsafe Self.look(for: name + [0], listing: path, on: vfs)
+      state = unsafe Self.look(
+        for: (name + [0]).map { CChar(bitPattern: $0) }, listing: path, on: vfs)
     } else {
       state = .refused("the journal names a file that cannot be its super-journal")
     }
@@ -86,38 +87,29 @@ struct SuperJournal {
 
   /// - Parameter name: with the zero byte that ends it.
   private static func look(
-    for name: [UInt8], listing path: [UInt8], on vfs: UnsafeMutablePointer<sqlite3_vfs>
+    for name: [CChar], listing path: [UInt8], on vfs: UnsafeMutablePointer<sqlite3_vfs>
   ) -> State {
-    unsafe name.withUnsafeBufferPointer { name in
-      guard let start = name.baseAddress else { return .notNamed }
-      return unsafe start.withMemoryRebound(to: CChar.self, capacity: name.count) { name in
-        var status = stat()
-        if unsafe lstat(name, &status) == 0 {
-          guard status.st_mode & S_IFMT == S_IFREG else {
-            return .refused("the super-journal that the journal names is not a regular file")
-          }
-        } else {
-          guard [ENOENT, ENOTDIR].contains(errno) else {
-            return .refused("the super-journal that the journal names cannot be read")
-          }
-          // Another VFS can keep its files outside the file system.
-          var isThere: Int32 = 0
-          let asked = unsafe vfs.pointee.xAccess(vfs, name, SQLITE_ACCESS_EXISTS, &isThere)
-          guard asked == SQLITE_OK else {
-            return .refused("the super-journal that the journal names cannot be read")
-          }
-          if isThere == 0 { return .missing }
-        }
-        return unsafe lists(path, in: name, on: vfs)
-          ? .listing
-          : .refused("the super-journal that the journal names does not list the journal")
+    var status = stat()
+    if unsafe lstat(name, &status) == 0 {
+      guard status.st_mode & S_IFMT == S_IFREG else {
+        return .refused("the super-journal that the journal names is not a regular file")
       }
+    } else {
+      let isMissing = [ENOENT, ENOTDIR].contains(errno)
+      // Another VFS can keep its files outside the file system.
+      var isThere: Int32 = 0
+      guard isMissing,
+        unsafe vfs.pointee.xAccess(vfs, name, SQLITE_ACCESS_EXISTS, &isThere) == SQLITE_OK
+      else { return .refused("the super-journal that the journal names cannot be read") }
+      if isThere == 0 { return .missing }
     }
+    return unsafe lists(path, in: name, on: vfs)
+      ? .listing : .refused("the super-journal that the journal names does not list the journal")
   }
 
   /// Whether a super-journal lists a journal's path; each path ends with a zero byte.
   private static func lists(
-    _ path: [UInt8], in name: UnsafePointer<CChar>, on vfs: UnsafeMutablePointer<sqlite3_vfs>
+    _ path: [UInt8], in name: [CChar], on vfs: UnsafeMutablePointer<sqlite3_vfs>
   ) -> Bool {
     let file = unsafe BaseFile(vfs)
     let filename = unsafe sqlite3_create_filename(name, "", "", 0, nil)

@@ -30,10 +30,6 @@ final class PageCipher: PageCodec {
       from: identity, byteCount: SealedHeader.byteCount)
   }
 
-  /// Seals a page whose reserved bytes are zero into `target`.
-  ///
-  /// - Returns: false if the library failed, or the reserved bytes are not zero. Data that SQLite
-  ///   keeps there would be lost, and its log checksums would no longer match.
   func seal(
     _ page: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer,
     nonces: inout NonceSequence
@@ -47,9 +43,6 @@ final class PageCipher: PageCodec {
       authenticating: additionalData(page: number), nonces: &nonces)
   }
 
-  /// Opens a sealed page into `target` as SQLite knows it, reserved bytes zero.
-  ///
-  /// - Returns: false if the page does not authenticate; `target` is then all zeros.
   func open(
     _ sealed: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer
   ) -> Bool {
@@ -123,7 +116,8 @@ protocol PageCodec: AnyObject {
   ///
   /// - Parameter nonces: the connection's nonces; a format with another kind of nonce draws its
   ///   own.
-  /// - Returns: false if the library failed, or the reserved bytes are in use.
+  /// - Returns: false if the library failed, or the reserved bytes are not zero. Data that SQLite
+  ///   keeps there would be lost, and its log checksums would no longer match.
   func seal(
     _ page: UnsafeRawPointer, number: UInt32, into target: UnsafeMutableRawPointer,
     nonces: inout NonceSequence

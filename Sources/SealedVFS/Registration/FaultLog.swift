@@ -4,16 +4,16 @@ internal import Synchronization
 extension SealedVFS {
   /// The last fault found in any sealed file of this process, for callers without a
   /// ``KeyRegistration``; nil if there was none.
-  package static var lastFault: SealedDatabaseError? { FaultLog.last }
+  package static var lastFault: SealedDatabaseError? {
+    FaultLog.lastFault.withLock { $0 }
+  }
 }
 
 /// Records faults beside SQLite's result codes, which cannot tell them apart.
 ///
 /// Each fault also goes to SQLite's error log: <https://sqlite.org/errlog.html>.
 enum FaultLog {
-  private static let lastFault = Mutex<SealedDatabaseError?>(nil)
-
-  static var last: SealedDatabaseError? { lastFault.withLock { $0 } }
+  fileprivate static let lastFault = Mutex<SealedDatabaseError?>(nil)
 
   static func record(_ fault: SealedDatabaseError) {
     lastFault.withLock { $0 = fault }

@@ -165,13 +165,7 @@ package final class SealedImage {
   /// A page's contents, 4096 bytes with the last 40 zero; nil if the page is lost.
   package func page(_ number: UInt32) -> [UInt8]? {
     guard number >= 1, number <= pageCount else { return nil }
-    var isWhole = false
-    let page = unsafe [UInt8](unsafeUninitializedCapacity: PageLayout.byteCount) { bytes, count in
-      if let start = bytes.baseAddress {
-        isWhole = unsafe read(number, into: UnsafeMutableRawPointer(start)) == .whole
-        count = isWhole ? PageLayout.byteCount : 0
-      }
-    }
-    return isWhole ? page : nil
+    var page = [UInt8](repeating: 0, count: PageLayout.byteCount)
+    return unsafe read(number, into: &page) == .whole ? page : nil
   }
 }
