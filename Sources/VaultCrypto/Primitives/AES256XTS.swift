@@ -55,8 +55,8 @@ public final class AES256XTS {
     _ unit: UnsafeMutableRawPointer, tweak: UInt64, _ context: borrowing CipherContext
   ) throws(CryptoError) {
     var mask = (tweak.littleEndian, 0 as UInt64)
+    let unit = unsafe UnsafeMutableRawBufferPointer(start: unit, count: Self.unitByteCount)
     let isDone = unsafe withUnsafeMutableBytes(of: &mask) { mask in
-      guard let mask = mask.baseAddress else { return false }
       guard unsafe tweakEncryption.encipher(mask) else { return false }
       unsafe Self.combine(unit, mask)
       guard unsafe context.encipher(unit) else { return false }
@@ -66,21 +66,14 @@ public final class AES256XTS {
     guard isDone else { throw .refused(.libraryFailure, in: "AES-256-XTS") }
   }
 
-  private static func combine(_ unit: UnsafeMutableRawPointer, _ mask: UnsafeMutableRawPointer) {
+  private static func combine(
+    _ unit: UnsafeMutableRawBufferPointer, _ mask: UnsafeMutableRawBufferPointer
+  ) {
     for offset in [0, 8] {
       unsafe unit.storeBytes(
         of: unit.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
           ^ mask.loadUnaligned(fromByteOffset: offset, as: UInt64.self),
         toByteOffset: offset, as: UInt64.self)
     }
-  }
-}
-
-extension CipherContext {
-  /// Runs the block cipher over one block in place.
-  fileprivate func encipher(_ block: UnsafeMutableRawPointer) -> Bool {
-    var count: Int32 = 0
-    let bytes = unsafe block.assumingMemoryBound(to: UInt8.self)
-    return unsafe EVP_CipherUpdate(pointer, bytes, &count, bytes, 16) == 1 && count == 16
   }
 }

@@ -59,6 +59,16 @@ internal import COpenSSL
     return context
   }
 
+  /// Runs a block cipher over whole blocks in place, each by itself.
+  ///
+  /// - Returns: false if OpenSSL failed.
+  func encipher(_ blocks: UnsafeMutableRawBufferPointer) -> Bool {
+    var count: Int32 = 0
+    let bytes = unsafe blocks.octets
+    return unsafe EVP_CipherUpdate(pointer, bytes, &count, bytes, Int32(blocks.count)) == 1
+      && Int(count) == blocks.count
+  }
+
   deinit {
     unsafe EVP_CIPHER_CTX_free(pointer)
   }

@@ -74,10 +74,9 @@ final class DerivedCiphers {
           for index in 0..<16 { unsafe key[offset + index] ^= subkey[index] }
         }
       }
-      try unsafe Self.encrypt(key, with: blockCipher)
-      let status = unsafe EVP_CipherInit_ex2(
-        message.context.pointer, nil, key.octets, nil, -1, nil)
-      guard status == 1 else { throw .refused(.libraryFailure, in: "XAES-256-GCM key") }
+      guard unsafe blockCipher.encipher(key),
+        unsafe EVP_CipherInit_ex2(message.context.pointer, nil, key.octets, nil, -1, nil) == 1
+      else { throw .refused(.libraryFailure, in: "XAES-256-GCM key") }
     }
   }
 
@@ -87,23 +86,13 @@ final class DerivedCiphers {
   ) throws(CryptoError) -> SecretBytes {
     var block = SecretBytes(zeroCount: 16)
     try unsafe block.withUnsafeMutableBytes { (block) throws(CryptoError) in
-      try unsafe encrypt(block, with: cipher)
+      guard unsafe cipher.encipher(block) else {
+        throw .refused(.libraryFailure, in: "XAES-256-GCM key")
+      }
       let topBit = unsafe block[0] >> 7
       for index in 0..<15 { unsafe block[index] = block[index] << 1 | block[index + 1] >> 7 }
       unsafe block[15] = block[15] << 1 ^ (topBit * 0x87)
     }
     return block
-  }
-
-  /// Encrypts whole blocks in place, each by itself.
-  private static func encrypt(
-    _ blocks: UnsafeMutableRawBufferPointer, with cipher: borrowing CipherContext
-  ) throws(CryptoError) {
-    var count: Int32 = 0
-    guard
-      unsafe EVP_CipherUpdate(
-        cipher.pointer, blocks.octets, &count, blocks.octets, Int32(blocks.count)) == 1,
-      Int(count) == blocks.count
-    else { throw .refused(.libraryFailure, in: "XAES-256-GCM key") }
   }
 }

@@ -8,25 +8,25 @@ public enum HMAC {
   public static func sha256(
     key: borrowing SecretBytes, message: RawSpan
   ) throws(CryptoError) -> [UInt8] {
-    try code(.sha256, byteCount: 32, key: key, message: message)
+    try code(.sha256, key: key, message: message)
   }
 
   /// The code under SHA-512: 64 bytes.
   public static func sha512(
     key: borrowing SecretBytes, message: RawSpan
   ) throws(CryptoError) -> [UInt8] {
-    try code(.sha512, byteCount: 64, key: key, message: message)
+    try code(.sha512, key: key, message: message)
   }
 
   private static func code(
-    _ digest: Digest, byteCount: Int, key: borrowing SecretBytes, message: RawSpan
+    _ digest: Digest, key: borrowing SecretBytes, message: RawSpan
   ) throws(CryptoError) -> [UInt8] {
-    var code = [UInt8](repeating: 0, count: byteCount)
+    var code = [UInt8](repeating: 0, count: digest.byteCount)
     let written = unsafe key.withUnsafeBytes { key in
       unsafe message.withUnsafeBytes { message in
         unsafe EVP_Q_mac(
           nil, "HMAC", nil, digest.name, nil, key.baseAddress, key.count,
-          message.octets, message.count, &code, byteCount, nil)
+          message.octets, message.count, &code, digest.byteCount, nil)
       }
     }
     guard unsafe written != nil else { throw .refused(.libraryFailure, in: "HMAC") }
