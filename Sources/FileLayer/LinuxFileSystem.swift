@@ -126,25 +126,18 @@ package struct LinuxFileSystem: FileSystem {
     while true {
       guard let file = try openLockFile(path, owner: owner) else { continue }
       let descriptor = file.rawValue
+      let lock = FileLock { _ = Glibc.close(descriptor) }
       while flock(descriptor, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0 {
-        let reason = Errno.current
-        if reason == .interrupted { continue }
-        _ = Glibc.close(descriptor)
-        if reason == .wouldBlock { return nil }
-        throw FileError(.lock, path, reason)
+        switch Errno.current {
+        case .interrupted: continue
+        case .wouldBlock: return nil
+        case let reason: throw FileError(.lock, path, reason)
+        }
       }
-      guard hasName(descriptor, path) else {
-        // Its last holder removed the file, so this lock excludes no other process.
-        _ = Glibc.close(descriptor)
-        continue
-      }
-      do throws(FileError) {
-        try OwnFile.requireOneName(file, path)
-      } catch {
-        _ = Glibc.close(descriptor)
-        throw error
-      }
-      return FileLock { _ = Glibc.close(descriptor) }
+      // If its last holder removed the file, this lock excludes no other process.
+      guard hasName(descriptor, path) else { continue }
+      try OwnFile.requireOneName(file, path)
+      return lock
     }
   }
 
