@@ -38,21 +38,25 @@ enum JournalState {
     _ bytes: UnsafeRawPointer, _ byteCount: Int64, _ cipher: PageCipher
   ) -> Bool {
     if byteCount < Int64(JournalLayout.headerByteCount) { return true }
-    let scratch = Scratch(byteCount: JournalLayout.sealedByteCount)
-    unsafe scratch.pointer.copyMemory(from: bytes, byteCount: scratch.byteCount)
-    guard let header = unsafe JournalHeader(opening: scratch.pointer, at: 0, cipher: cipher),
-      header.vouchesForRecords
-    else { return false }  // a damaged header is reported when it is read
+    guard let header = unsafe header(bytes, cipher), header.vouchesForRecords else {
+      return false  // a damaged header is reported when it is read
+    }
     return byteCount < header.end
   }
 
   /// Whether the header's sealed part opens once the first 8 bytes of a hot journal are restored.
   private static func wasHot(_ bytes: UnsafeRawPointer, _ cipher: PageCipher) -> Bool {
-    let scratch = Scratch(byteCount: JournalLayout.sealedByteCount)
-    return [JournalHeader.Count.synchronized, .unsynchronized].contains { count in
-      unsafe scratch.pointer.copyMemory(from: bytes, byteCount: scratch.byteCount)
-      unsafe JournalHeader.writeClearPart(count, to: scratch.pointer)
-      return unsafe JournalHeader(opening: scratch.pointer, at: 0, cipher: cipher) != nil
+    [JournalHeader.Count.synchronized, .unsynchronized].contains { count in
+      unsafe header(bytes, restoring: count, cipher) != nil
     }
+  }
+
+  private static func header(
+    _ bytes: UnsafeRawPointer, restoring count: JournalHeader.Count? = nil, _ cipher: PageCipher
+  ) -> JournalHeader? {
+    let scratch = Scratch(byteCount: JournalLayout.sealedByteCount)
+    unsafe scratch.pointer.copyMemory(from: bytes, byteCount: scratch.byteCount)
+    if let count { unsafe JournalHeader.writeClearPart(count, to: scratch.pointer) }
+    return unsafe JournalHeader(opening: scratch.pointer, at: 0, cipher: cipher)
   }
 }

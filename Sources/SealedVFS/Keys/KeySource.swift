@@ -34,19 +34,18 @@ public enum KeySource: Sendable, Equatable {
     // locks that this process holds on it (POSIX locks; see os_unix.c).
     var status = Glibc.stat()
     guard unsafe stat(path.string, &status) == 0 else { throw systemFailure }
-    try requirePrivateFile(status, path.string)
+    try requirePrivateFile(status)
     let descriptor = unsafe open(path.string, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else { throw systemFailure }
     defer { _ = close(descriptor) }
     guard unsafe fstat(descriptor, &status) == 0 else { throw systemFailure }
-    try requirePrivateFile(status, path.string)
+    try requirePrivateFile(status)
     return try contents(of: descriptor, isRegularFile: true)
   }
 
-  private func requirePrivateFile(_ status: Glibc.stat, _ path: String) throws(SealedDatabaseError)
-  {
+  private func requirePrivateFile(_ status: Glibc.stat) throws(SealedDatabaseError) {
     guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("it is not a regular file") }
-    if let reason = SecretFile.refusal(mode: status.st_mode, path: path) { throw refusal(reason) }
+    if let reason = SecretFile.refusal(mode: status.st_mode, path: name) { throw refusal(reason) }
     guard status.st_size == Self.keyByteCount else { throw wrongLength }
   }
 
