@@ -1,5 +1,3 @@
-internal import Glibc
-internal import Synchronization
 package import SystemPackage
 
 /// The file operations of a store, as a protocol, so that a test can record, interrupt and replay

@@ -1,5 +1,3 @@
-internal import CSQLite
-
 /// An open file on this VFS, and the default behaviour of SQLite's calls on it.
 ///
 /// The subclasses are ``SealedFile``, whose key is registered, and ``TemporaryFile``, which has its

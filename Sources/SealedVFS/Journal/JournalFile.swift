@@ -1,4 +1,3 @@
-internal import CSQLite
 internal import Glibc
 
 /// The rollback journal: sealed headers and page records, without checksums of plaintext.

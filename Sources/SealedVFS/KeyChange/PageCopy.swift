@@ -1,5 +1,3 @@
-internal import CSQLite
-internal import Glibc
 internal import VaultCrypto
 
 /// The pages of an open database, sealed again under another key, one mebibyte at a time.

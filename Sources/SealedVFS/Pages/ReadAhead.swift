@@ -1,4 +1,3 @@
-internal import CSQLite
 internal import Glibc
 
 /// The next pages or frames of a file that SQLite reads in order, fetched in one call.

@@ -1,7 +1,6 @@
 internal import CSQLite
 internal import Glibc
 internal import Synchronization
-internal import VaultCrypto
 
 /// A temporary file of SQLite's, which lives no longer than its connection.
 ///

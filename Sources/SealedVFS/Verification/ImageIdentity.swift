@@ -1,4 +1,3 @@
-internal import CSQLite
 package import SystemPackage
 package import VaultCrypto
 

@@ -1,4 +1,3 @@
-internal import CSQLite
 internal import Glibc
 
 /// The contents of a rollback journal, read as SQLite's rollback would read them.

@@ -1,6 +1,3 @@
-internal import CSQLite
-internal import Glibc
-
 /// The contents of a whole write-ahead log, read frame by frame as SQLite's recovery would.
 ///
 /// Its memory is a block of frames, and eight bytes for each page with a committed frame.

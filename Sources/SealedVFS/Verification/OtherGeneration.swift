@@ -1,6 +1,4 @@
-internal import CSQLite
 internal import Glibc
-internal import VaultCrypto
 
 /// The commits of frame 1's generation in a log whose header names another generation.
 ///

@@ -1,5 +1,3 @@
-internal import CSQLite
-
 /// Reads and opens every page of a database file, in large blocks from its start to its end.
 struct PageScan: ~Copyable {
   private static let pagesAtOnce = 128

@@ -1,5 +1,3 @@
-internal import CSQLite
-internal import FileLayer
 package import SystemPackage
 package import VaultCrypto
 

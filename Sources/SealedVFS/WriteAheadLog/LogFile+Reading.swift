@@ -1,6 +1,5 @@
 internal import CSQLite
 internal import Glibc
-internal import VaultCrypto
 
 extension LogFile {
   /// Answers one of the reads of wal.c.

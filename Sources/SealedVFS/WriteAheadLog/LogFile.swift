@@ -1,5 +1,3 @@
-internal import CSQLite
-internal import Glibc
 internal import VaultCrypto
 
 /// The write-ahead log: pages sealed as in the database, and frame headers half encrypted.

@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// Consecutive frames of the running transaction that SQLite has written and the log does not have
 /// yet.
 ///

@@ -1,5 +1,3 @@
-internal import COpenSSL
-
 /// XAES-256-GCM (C2SP `XAES-256-GCM.md`): AES-256-GCM with a key derived for each nonce.
 ///
 /// Its 24-byte nonces can be drawn at random for 2^80 messages. The first 12 bytes of a nonce
