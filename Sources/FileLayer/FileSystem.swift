@@ -1,3 +1,4 @@
+internal import Glibc
 package import SystemPackage
 
 /// The file operations of a store, as a protocol, so that a test can record, interrupt and replay

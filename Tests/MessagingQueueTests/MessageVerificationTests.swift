@@ -1,5 +1,6 @@
 import DataVault
 import FileLayer
+import FileRecording
 import Foundation
 import GRDB
 import QueueFixture

@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import MessagingQueue
 import SealedVFS
+import SystemPackage
 import Testing
 import VaultedDatabase
 

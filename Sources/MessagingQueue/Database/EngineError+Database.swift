@@ -48,6 +48,9 @@ extension EngineError {
   /// `SQLITE_IOERR_DATA`: the sealed VFS returns it for a page that it cannot authenticate.
   private static let damagedPage: Int32 = 10 | 32 << 8
 
+  /// `SQLITE_READONLY_DBMOVED`: the sealed VFS returns it after another file took the database's place.
+  private static let replacedFile: Int32 = 8 | 4 << 8
+
   private init(_ error: DatabaseError, during operation: String) {
     let underlying = DatabaseError(resultCode: error.extendedResultCode)
     let code = error.extendedResultCode.rawValue
@@ -56,6 +59,11 @@ extension EngineError {
       self.init(
         .damaged, "\(operation): a page of the message database is damaged",
         hint: Self.damageHint, underlying: underlying)
+    case .SQLITE_READONLY where code == Self.replacedFile:
+      self.init(
+        .inputOutput,
+        "\(operation): the database was replaced while it was open; nothing was changed",
+        hint: "find out who replaced the file, then restart this program", underlying: underlying)
     case .SQLITE_BUSY, .SQLITE_LOCKED:
       self.init(
         .busy, "\(operation): another process holds the message database; nothing was changed",

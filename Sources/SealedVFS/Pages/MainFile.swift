@@ -152,7 +152,7 @@ internal import VaultCrypto
     // Another connection has the new file, and can delete the log that a commit here would be in.
     if takesWriteLock && base.hasMoved {
       try? super.lockShared(offset, count, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE)
-      throw fail(.fileReplaced, SQLITE_IOERR_LOCK)
+      throw fail(.fileReplaced, SQLITE_READONLY_DBMOVED)
     }
   }
 
