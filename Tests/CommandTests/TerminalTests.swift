@@ -199,21 +199,31 @@ import Testing
     #expect(!person.seen.contains(TestHome.password))
   }
 
-  @Test func `two commands of a pipeline ask one after the other`() throws {
+  @Test func `two commands at one terminal, as in a pipeline, ask one after the other`() throws {
     let home = try TestHome.secured()
     let person = try Person()
+    // The lock that a command holds while it asks.
     let holder = open(person.terminal, O_RDWR | O_NOCTTY)
     defer { close(holder) }
-    let child = try start(
-      ["items", "messaging", "--home", home.path], at: person,
-      through: ["/bin/sh", "-c", #""$@" & first=$!; "$@" && wait $first"#, "sh"])
-    for _ in 0..<2 {
-      try person.answer("Password of vault messaging: ", with: TestHome.password)
+    try #require(flock(holder, LOCK_EX) == 0)
+    let child = try start(["items", "messaging", "--home", home.path], at: person)
+    let deadline = Date().addingTimeInterval(120)
+    while try !isWaitingForLock(child.id) {
+      person.readOutput(milliseconds: 10)
+      try #require(person.seen.isEmpty && Date() < deadline, "it did not wait")
     }
-    #expect(child.wait() == 0)
-    person.readOutput()
-    #expect(!person.seen.contains(TestHome.password))
     #expect(person.echoes)
+    flock(holder, LOCK_UN)
+    try person.answer("Password of vault messaging: ", with: TestHome.password)
+    #expect(child.wait() == 0)
+    #expect(person.echoes)
+  }
+
+  /// Whether a process waits for an flock(2): see proc_locks(5).
+  private func isWaitingForLock(_ process: pid_t) throws -> Bool {
+    try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(separator: "\n").contains {
+      $0.contains("-> FLOCK") && $0.contains(" \(process) ")
+    }
   }
 
   @Test func `Control-C during the question restores the echo`() throws {
