@@ -208,22 +208,16 @@ import Testing
     try #require(flock(holder, LOCK_EX) == 0)
     let child = try start(["items", "messaging", "--home", home.path], at: person)
     let deadline = Date().addingTimeInterval(120)
-    while try !isWaitingForLock(child.id) {
+    // See proc_locks(5).
+    let wait = try Regex("-> FLOCK .* \(child.id) ")
+    while try String(contentsOfFile: "/proc/locks", encoding: .utf8).firstMatch(of: wait) == nil {
       person.readOutput(milliseconds: 10)
       try #require(person.seen.isEmpty && Date() < deadline, "it did not wait")
     }
-    #expect(person.echoes)
     flock(holder, LOCK_UN)
     try person.answer("Password of vault messaging: ", with: TestHome.password)
     #expect(child.wait() == 0)
     #expect(person.echoes)
-  }
-
-  /// Whether a process waits for an flock(2): see proc_locks(5).
-  private func isWaitingForLock(_ process: pid_t) throws -> Bool {
-    try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(separator: "\n").contains {
-      $0.contains("-> FLOCK") && $0.contains(" \(process) ")
-    }
   }
 
   @Test func `Control-C during the question restores the echo`() throws {
