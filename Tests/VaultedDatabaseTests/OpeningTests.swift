@@ -33,6 +33,20 @@ import Testing
     }
   }
 
+  @Test func `open() refuses a home whose path is too long for SQLite, and makes nothing`()
+    async throws
+  {
+    let temporary = try TemporaryHome()
+    let vault = try await temporary.makeVault(.user)
+    let names = [String(repeating: "d", count: 200), String(repeating: "e", count: 250)]
+    let home = DataVaultHome(names.reduce(temporary.path) { $0.appending($1) })
+    let before = try temporary.files()
+    await expectRefusal(.invalidArgument) {
+      _ = try await VaultedDatabase.open(home, vault: vault)
+    }
+    #expect(try temporary.files() == before)
+  }
+
   @Test func `every file is readable and writable only by its owner`() async throws {
     let temporary = try TemporaryHome()
     _ = try await temporary.makeVault(.user)
