@@ -125,6 +125,7 @@ struct SilencedEcho {
     lock.take()
     guard unsafe tcgetattr(descriptor, &settings) == 0 else {
       handlers = []
+      lock.close()
       _ = OutputDescriptor(number: descriptor).write(question)
       return
     }
@@ -166,7 +167,7 @@ struct SilencedEcho {
 
 /// A terminal's original settings, with the operations that turn the echo off and restore them.
 ///
-/// Its methods call only functions that signal-safety(7) allows.
+/// Its methods call only functions that signal-safety(7) allows, and flock(2), a bare system call.
 @safe private struct SilencedTerminal {
   private let descriptor: Int32
   private let lock: TerminalLock
@@ -209,11 +210,12 @@ struct SilencedEcho {
   }
 }
 
-/// A lock that each question at a terminal holds, so that two commands of a pipeline ask one after the other.
+/// A lock that each question at a terminal holds, so that two commands of a pipeline ask one after
+/// the other.
 ///
-/// The second one would read parts of the first answer, and show or silence what is typed at the wrong time. The lock is
-/// an flock(2) of the terminal's own file: `/dev/tty` is one file for all terminals. Without a right to that file there is
-/// no lock.
+/// The second one would read parts of the first answer, and show or silence what is typed at the
+/// wrong time. The lock is an flock(2) of the terminal's own file: `/dev/tty` is one file for all
+/// terminals. Without a right to that file there is no lock.
 private struct TerminalLock {
   private let descriptor: Int32
 
@@ -226,10 +228,13 @@ private struct TerminalLock {
     }
     // The kernel's encoding of a device number: see new_encode_dev in linux/kdev_t.h.
     let (major, minor) = (device >> 8 & 0xFFF, device & 0xFF | device >> 12 & 0xFFF00)
-    let isPseudoterminal = major == 136
-    descriptor = unsafe open(
-      isPseudoterminal ? "/dev/pts/\(minor)" : "/dev/tty\(minor)",
-      O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+    let path: String? =
+      switch (major, minor) {
+      case (136, _): "/dev/pts/\(minor)"
+      case (4, 0..<64): "/dev/tty\(minor)"
+      default: nil  // a serial line: no second command asks there
+      }
+    descriptor = path.map { unsafe open($0, O_RDONLY | O_NOCTTY | O_CLOEXEC) } ?? -1
   }
 
   /// Waits for the other command, if one asks.
