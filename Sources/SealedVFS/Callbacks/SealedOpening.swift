@@ -93,6 +93,6 @@ enum SealedOpening {
     }
     return try MainFile(
       base: base, registered: registered,
-      showsEmptyFileBare: unsafe sqlite3_uri_boolean(path, vacuumTargetParameter, 0) != 0)
+      isVacuumTarget: unsafe sqlite3_uri_boolean(path, vacuumTargetParameter, 0) != 0)
   }
 }

@@ -36,16 +36,16 @@ internal import VaultCrypto
   }
 
   init(
-    base: BaseFile, registered: RegisteredKey, showsEmptyFileBare: Bool
+    base: BaseFile, registered: RegisteredKey, isVacuumTarget: Bool
   ) throws(CryptoError) {
     let header = try SealedHeader(fileID: registered.newFileID, key: registered.key)
     keys = try FileKeys(header: header, key: registered.key)
     super.init(
-      base: base, registered: registered, codec: keys.page, showsEmptyFileBare: showsEmptyFileBare)
+      base: base, registered: registered, codec: keys.page, isVacuumTarget: isVacuumTarget)
   }
 
-  /// Identifies the file by its header; each mismatch is a different error.
-  override func validateHeader(_ identity: [UInt8]) throws(ResultCode) {
+  /// Each mismatch is a different error.
+  override func identify(_ identity: [UInt8]) throws(ResultCode) {
     let header: SealedHeader
     do throws(SealedDatabaseError) {
       header = try FileInspection(firstBytes: identity).header(at: registered.path)
@@ -59,7 +59,7 @@ internal import VaultCrypto
       }
       self.keys = keys
     }
-    isHeaderOnDisk = true
+    isIdentityKnown = true
   }
 
   override func read(
@@ -85,7 +85,7 @@ internal import VaultCrypto
   /// Seals a page and writes it, or copies the sealed page that a checkpoint has read.
   override func writePage(_ number: UInt32, from source: UnsafeRawPointer) throws(ResultCode) {
     if isCheckpointing && !knowsPageOne { throw ResultCode(SQLITE_BUSY) }  // see mustKeepLog
-    if !isHeaderOnDisk { try settleIdentity() }
+    if !isIdentityKnown { try settleIdentity() }
     let offset = PageLayout.offset(ofPage: number)
     if unsafe extendsFile(number, with: source) {
       // Sealed, the zeros would pass for what the page held. The journal can still have it.
@@ -252,12 +252,12 @@ extension MainFile {
   /// its pages without page 1. The sync is therefore needed, once in the life of a file.
   private func settleIdentity() throws(ResultCode) {
     if try base.sealedByteCount() > 0 {
-      return try unsafe checkHeader(nil)  // another connection was first
+      return try unsafe checkIdentity(nil)  // another connection was first
     }
     let bytes = codec.identity
     unsafe opened.pointer.copyMemory(from: bytes, byteCount: bytes.count)
     try unsafe base.write(opened.pointer, bytes.count, at: 0)
     try base.synchronize(SQLITE_SYNC_NORMAL)
-    isHeaderOnDisk = true
+    isIdentityKnown = true
   }
 }

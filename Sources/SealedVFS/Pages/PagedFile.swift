@@ -10,8 +10,8 @@ class PagedFile: SealedFile {
   /// The ciphers in use; ``MainFile`` replaces them if the file turns out to have another identity.
   var codec: any PageCodec
 
-  /// Whether bytes 0..15 on disk are known to match ``codec``.
-  var isHeaderOnDisk = false
+  /// Whether bytes 0..15 are on disk and known to match ``codec``.
+  var isIdentityKnown = false
 
   /// The database's size after the last commit, as page 1 states it; nil before it was read.
   ///
@@ -32,26 +32,30 @@ class PagedFile: SealedFile {
   /// The sealed pages that a scan reads next.
   var readAhead = ReadAhead(of: PageLayout.byteCount)
 
-  /// Whether this open shows an empty file as empty: it is the target of `VACUUM INTO`.
-  let showsEmptyFileBare: Bool
+  /// Whether this is the target of `VACUUM INTO`; while such a file is empty, it shows as empty.
+  let isVacuumTarget: Bool
 
   /// Whether an empty file shows a header; SQLite then cannot set its page size, as `VACUUM INTO`
   /// does.
-  var showsStandIn: Bool { !showsEmptyFileBare && registered.emptyFile == .standIn }
+  var showsStandIn: Bool { !isVacuumTarget && registered.emptyFile == .standIn }
 
   init(
-    base: BaseFile, registered: RegisteredKey, codec: any PageCodec, showsEmptyFileBare: Bool
+    base: BaseFile, registered: RegisteredKey, codec: any PageCodec, isVacuumTarget: Bool = false
   ) {
     self.codec = codec
-    self.showsEmptyFileBare = showsEmptyFileBare
+    self.isVacuumTarget = isVacuumTarget
     super.init(base: base, registered: registered, faults: RecentFaults(partOf: registered.faults))
   }
 
   /// Identifies the file by its first 16 bytes, and records the reason if it is refused.
-  func validateHeader(_ identity: [UInt8]) throws(ResultCode) {}
+  func identify(_ identity: [UInt8]) throws(ResultCode) {
+    preconditionFailure("each page format identifies its files")
+  }
 
   /// Records the reason for refusing a file that is too short for an identity.
-  func answerNoIdentity() -> ResultCode { ResultCode(SQLITE_NOTADB) }
+  func answerNoIdentity() -> ResultCode {
+    preconditionFailure("each page format refuses files without an identity")
+  }
 
   /// Records that a page does not open.
   func answerDamage(of number: UInt32) -> ResultCode {
@@ -60,7 +64,7 @@ class PagedFile: SealedFile {
 
   /// Seals a page and writes it.
   func writePage(_ number: UInt32, from source: UnsafeRawPointer) throws(ResultCode) {
-    throw ResultCode(SQLITE_IOERR_WRITE)
+    preconditionFailure("each page format writes its pages")
   }
 
   override func read(
@@ -102,13 +106,13 @@ class PagedFile: SealedFile {
 
   override func truncate(to byteCount: Int64) throws(ResultCode) {
     readAhead.forget()
-    if byteCount == 0 { isHeaderOnDisk = false }
+    if byteCount == 0 { isIdentityKnown = false }
     try base.truncate(to: byteCount)
   }
 
   override func byteCount() throws(ResultCode) -> Int64 {
     let byteCount = try base.sealedByteCount()
-    if byteCount == 0 { isHeaderOnDisk = false }
+    if byteCount == 0 { isIdentityKnown = false }
     return byteCount
   }
 }
@@ -131,8 +135,8 @@ extension PagedFile {
   private func openPage(
     _ sealed: UnsafeRawPointer, _ number: UInt32, into target: UnsafeMutableRawPointer
   ) throws(ResultCode) {
-    if number == 1 || !isHeaderOnDisk {
-      try unsafe checkHeader(
+    if number == 1 || !isIdentityKnown {
+      try unsafe checkIdentity(
         number == 1 ? UnsafeRawBufferPointer(start: sealed, count: 16) : nil)
     }
     guard unsafe codec.open(sealed, number: number, into: target) else {
@@ -190,13 +194,13 @@ extension PagedFile {
     let byteCount = try base.sealedByteCount()
     if let knownPageCount, number > knownPageCount { throw ResultCode(SQLITE_IOERR_SHORT_READ) }
     if byteCount == 0 {
-      isHeaderOnDisk = false
+      isIdentityKnown = false
       knownPageCount = 0
       throw ResultCode(SQLITE_IOERR_SHORT_READ)
     }
     if byteCount < PageLayout.identityByteCount { throw answerNoIdentity() }
     // The present part of page 1 identifies the file; the rest of the page is missing.
-    try unsafe checkHeader(number == 1 ? sealed.bytes(0..<16) : nil)
+    try unsafe checkIdentity(number == 1 ? sealed.bytes(0..<16) : nil)
     throw fail(.truncated, page: number, number == 1 ? SQLITE_IOERR_DATA : SQLITE_CORRUPT)
   }
 
@@ -204,21 +208,21 @@ extension PagedFile {
   ///
   /// Another process can have made the file since this connection looked.
   func learnIdentity() throws(ResultCode) {
-    if try base.sealedByteCount() > 0 { try unsafe checkHeader(nil) }
+    if try base.sealedByteCount() > 0 { try unsafe checkIdentity(nil) }
   }
 
   /// Identifies the file by its first 16 bytes, which it reads if they are not given.
-  func checkHeader(_ bytes: UnsafeRawBufferPointer?) throws(ResultCode) {
+  func checkIdentity(_ bytes: UnsafeRawBufferPointer?) throws(ResultCode) {
     if let bytes = unsafe bytes {
-      if isHeaderOnDisk, unsafe bytes.elementsEqual(codec.identity) { return }
-      return try unsafe validateHeader(Array(bytes))
+      if isIdentityKnown, unsafe bytes.elementsEqual(codec.identity) { return }
+      return try unsafe identify(Array(bytes))
     }
     do throws(ResultCode) {
       try unsafe base.read(opened.pointer, PageLayout.identityByteCount, at: 0)
     } catch  where error.value == SQLITE_IOERR_SHORT_READ {
       throw answerNoIdentity()
     }
-    try unsafe validateHeader(Array(opened.bytes(0..<PageLayout.identityByteCount)))
+    try unsafe identify(Array(opened.bytes(0..<PageLayout.identityByteCount)))
   }
 
   /// Records why SQLite will refuse a file that is shorter than page 1 states.

@@ -16,8 +16,7 @@ final class SQLCipherFile: PagedFile {
   init(base: BaseFile, registered: RegisteredKey) throws(CryptoError) {
     super.init(
       base: base, registered: registered,
-      codec: try SQLCipherCodec(pageKey: registered.key, salt: registered.newFileID),
-      showsEmptyFileBare: true)
+      codec: try SQLCipherCodec(pageKey: registered.key, salt: registered.newFileID))
   }
 
   /// Finds out whether the file is new, after it was opened.
@@ -28,11 +27,11 @@ final class SQLCipherFile: PagedFile {
     return isNew
   }
 
-  override func validateHeader(_ identity: [UInt8]) throws(ResultCode) {
+  override func identify(_ identity: [UInt8]) throws(ResultCode) {
     if isNew { return }  // SQLite can write other pages before page 1
     if identity == PageLayout.plainIdentity { throw fail(.plainDatabase, SQLITE_NOTADB) }
     guard identity == codec.identity else { throw answerNoIdentity() }
-    isHeaderOnDisk = true
+    isIdentityKnown = true
   }
 
   override func answerNoIdentity() -> ResultCode { fail(.wrongKeyOrNotSQLCipher, SQLITE_NOTADB) }
@@ -60,7 +59,7 @@ final class SQLCipherFile: PagedFile {
     guard unsafe codec.seal(source, number: number, into: sealed.pointer, nonces: &nonces) else {
       throw fail(.reserveInUse, page: number, SQLITE_IOERR_WRITE)
     }
-    isHeaderOnDisk = isHeaderOnDisk || number == 1
+    isIdentityKnown = isIdentityKnown || number == 1
     try unsafe base.write(
       sealed.pointer, PageLayout.byteCount, at: PageLayout.offset(ofPage: number))
   }
