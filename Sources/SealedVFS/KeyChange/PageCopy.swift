@@ -10,15 +10,14 @@ struct PageCopy: ~Copyable {
   /// The number of pages to copy.
   let pageCount: UInt32
   /// The number of pages copied so far.
-  var completedPageCount: UInt32 { number - 1 }
+  var completedPageCount: UInt32 { nextPageNumber - 1 }
 
   private let source: MainFile
   private let cipher: PageCipher
-  private var nonces: NonceSequence
-  private var number: UInt32
+  private var nonces = NonceSequence()
+  private var nextPageNumber: UInt32 = 1
   private let opened: Scratch
   private let sealed: Scratch
-  private var copied: [UInt8]
   /// The list of free pages, read when a page does not open.
   private var freePages: Set<UInt32>?
 
@@ -33,10 +32,6 @@ struct PageCopy: ~Copyable {
     self.source = source
     self.cipher = cipher
     self.pageCount = pageCount
-    number = 1
-    nonces = NonceSequence()
-    copied = []
-    freePages = nil
     opened = Scratch(byteCount: PageLayout.byteCount)
     sealed = Scratch(byteCount: PageLayout.byteCount * Self.pagesAtOnce)
   }
@@ -68,31 +63,35 @@ struct PageCopy: ~Copyable {
 
   /// The next pages; nil after the last.
   mutating func next() throws(SealedDatabaseError) -> [UInt8]? {
-    guard number <= pageCount else { return nil }
-    let count = min(Self.pagesAtOnce, Int(pageCount - number) + 1)
+    guard nextPageNumber <= pageCount else { return nil }
+    let count = min(Self.pagesAtOnce, Int(pageCount - nextPageNumber) + 1)
     let byteCount = count * PageLayout.byteCount
     do throws(ResultCode) {
       try unsafe source.base.read(
-        sealed.pointer, byteCount, at: PageLayout.offset(ofPage: number))
+        sealed.pointer, byteCount, at: PageLayout.offset(ofPage: nextPageNumber))
     } catch {
       throw SealedDatabaseError(
         error.value == SQLITE_IOERR_SHORT_READ ? .truncated : .inputOutput,
         path: source.registered.path)
     }
-    if copied.count != byteCount { copied = [UInt8](repeating: 0, count: byteCount) }
-    nonces.end()  // one run for each piece, as for a transaction
+    var copied = [UInt8](repeating: 0, count: byteCount)
+    nonces.end()  // a new random start for each piece, as for a transaction
     for index in 0..<count {
-      try copyPage(at: index * PageLayout.byteCount)
-      number += 1
+      try copyPage(nextPageNumber, at: index * PageLayout.byteCount, into: &copied)
+      nextPageNumber += 1
     }
     return copied
   }
 
-  private mutating func copyPage(at offset: Int) throws(SealedDatabaseError) {
+  /// Copies a page, but not one of zeros, SQLite's lock page or a free page that does not open.
+  private mutating func copyPage(
+    _ number: UInt32, at offset: Int, into copied: inout [UInt8]
+  ) throws(SealedDatabaseError) {
     let page = unsafe sealed.pointer + offset
-    if unsafe isHole(page) { return leaveHole(at: offset) }
+    let isEmpty = unsafe UnsafeRawBufferPointer(start: page, count: PageLayout.byteCount).isZero
+    if isEmpty || number == PageLayout.lockPageNumber { return }
     guard unsafe source.keys.page.open(page, number: number, into: opened.pointer) else {
-      if isFree(number) { return leaveHole(at: offset) }
+      if isFree(number) { return }
       throw SealedDatabaseError(.damagedPage, path: source.registered.path, pageNumber: number)
     }
     let isSealed = unsafe copied.withUnsafeMutableBytes { bytes in
@@ -106,18 +105,13 @@ struct PageCopy: ~Copyable {
     }
   }
 
-  private mutating func leaveHole(at offset: Int) {
-    let page = offset..<offset + PageLayout.byteCount
-    copied.replaceSubrange(page, with: repeatElement(0, count: page.count))
-  }
-
   /// Whether SQLite stores nothing in a page.
   ///
   /// A power cut in a transaction that allocates a free page leaves it torn. The journal has no
   /// copy of it, because SQLite reads no free page before it writes it.
   private mutating func isFree(_ number: UInt32) -> Bool {
     if let freePages { return freePages.contains(number) }
-    let (source, pageCount) = (source, pageCount)
+    let (source, pageCount) = (source, pageCount)  // the closure cannot capture a mutating `self`
     let found = FreePages { number in
       guard (1...pageCount).contains(number) else { return nil }
       var page = [UInt8](repeating: 0, count: PageLayout.byteCount)
@@ -125,15 +119,5 @@ struct PageCopy: ~Copyable {
     }
     freePages = found.pages
     return found.pages.contains(number)
-  }
-
-  /// Whether a page stays as it is: the page of SQLite's lock bytes, or one of zeros.
-  private func isHole(_ page: UnsafeMutableRawPointer) -> Bool {
-    guard number != PageLayout.lockPageNumber else { return true }
-    // A nonce of zeros occurs once in 2^192 pages, so the whole page is compared only then.
-    let nonce = unsafe UnsafeRawBufferPointer(
-      start: page + PageLayout.contentByteCount, count: MessageCipher.nonceByteCount)
-    return unsafe nonce.isZero
-      && UnsafeRawBufferPointer(start: page, count: PageLayout.byteCount).isZero
   }
 }
