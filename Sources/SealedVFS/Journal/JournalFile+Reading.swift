@@ -65,7 +65,7 @@ extension JournalFile {
       guard unsafe sealed.bytes(4..<5)[0] == JournalLayout.version else {
         throw fail(.newerVersion, SQLITE_IOERR_READ)
       }
-      try reveal(at: offset)
+      try openHeader(at: offset)
     } else if isEndOfPointer(at: offset) {
       superJournalName = try checkSuperJournal()
     } else {
@@ -93,7 +93,7 @@ extension JournalFile {
   }
 
   /// Opens the header at an offset and keeps it.
-  private func reveal(at offset: Int64) throws(ResultCode) {
+  private func openHeader(at offset: Int64) throws(ResultCode) {
     try unsafe base.read(sealed.pointer, JournalLayout.sealedByteCount, at: offset)
     guard
       let header = unsafe JournalHeader(
@@ -114,9 +114,9 @@ extension JournalFile {
     if let checksum, checksum.offset == offset {
       return unsafe target.storeBigEndian(checksum.value, at: 0)
     }
-    let fields = Int64(JournalLayout.hiddenOffset)..<Int64(JournalLayout.fieldsByteCount)
+    let fields = Int64(JournalLayout.encryptedOffset)..<Int64(JournalLayout.fieldsByteCount)
     if fields.contains(offset), !headers.contains(where: { $0.offset == 0 }) {
-      try reveal(at: 0)
+      try openHeader(at: 0)
     }
     if let header = headers.first(where: { fields.contains(offset - $0.offset) }) {
       let index = Int(offset - header.offset - fields.lowerBound) / 4

@@ -86,7 +86,7 @@ final class JournalFile: SealedFile {
 
   private func writeHeader(_ source: UnsafeRawPointer, at offset: Int64) throws(ResultCode) {
     headers.removeAll { $0.offset >= offset }
-    let words = unsafe JournalHeader.words(from: source + JournalLayout.hiddenOffset)
+    let words = unsafe JournalHeader.words(from: source + JournalLayout.encryptedOffset)
     guard words[4] == UInt32(PageLayout.byteCount) else {
       throw fail(.reserveInUse, SQLITE_IOERR_WRITE)  // another page size
     }
@@ -103,7 +103,7 @@ final class JournalFile: SealedFile {
     guard let index = headers.firstIndex(where: { $0.offset == offset }) else {
       throw ResultCode(SQLITE_IOERR_WRITE)
     }
-    unsafe headers[index].words[0] = source.bigEndianWord(at: JournalLayout.hiddenOffset)
+    unsafe headers[index].words[0] = source.bigEndianWord(at: JournalLayout.encryptedOffset)
     headers[index].count = hasUnsynchronizedRecords ? .unsynchronized : .synchronized
     try write(headers[index], byteCount: JournalLayout.sealedByteCount)
   }

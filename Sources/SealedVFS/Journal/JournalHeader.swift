@@ -39,7 +39,7 @@ struct JournalHeader {
 
   /// Writes bytes 0..7: magic, version and count state; zeros if there is no count.
   static func writeClearPart(_ count: Count, to target: UnsafeMutableRawPointer) {
-    unsafe memset(target, 0, JournalLayout.hiddenOffset)
+    unsafe memset(target, 0, JournalLayout.encryptedOffset)
     if count != .none {
       unsafe target.copyMemory(from: JournalLayout.magic, byteCount: 4)
       unsafe target.storeBytes(of: JournalLayout.version, toByteOffset: 4, as: UInt8.self)
@@ -53,10 +53,10 @@ struct JournalHeader {
   ) -> Bool {
     unsafe memset(target, 0, JournalLayout.sealedByteCount)
     unsafe Self.writeClearPart(count, to: target)
-    let hidden = unsafe target + JournalLayout.hiddenOffset
-    for (index, word) in words.enumerated() { unsafe hidden.storeBigEndian(word, at: 4 * index) }
+    let encrypted = unsafe target + JournalLayout.encryptedOffset
+    for (index, word) in words.enumerated() { unsafe encrypted.storeBigEndian(word, at: 4 * index) }
     return unsafe cipher.sealRecord(
-      hidden, byteCount: JournalLayout.hiddenByteCount, clear: target,
+      encrypted, byteCount: JournalLayout.encryptedByteCount, clear: target,
       sealing: target + JournalLayout.sealingOffset, nonces: &nonces)
   }
 }
@@ -64,14 +64,14 @@ struct JournalHeader {
 extension JournalHeader {
   /// Opens 68 bytes in place; nil if they do not authenticate.
   init?(opening bytes: UnsafeMutableRawPointer, at offset: Int64, cipher: PageCipher) {
-    let hidden = unsafe bytes + JournalLayout.hiddenOffset
+    let encrypted = unsafe bytes + JournalLayout.encryptedOffset
     guard
       unsafe cipher.openRecord(
-        hidden, byteCount: JournalLayout.hiddenByteCount, clear: bytes,
+        encrypted, byteCount: JournalLayout.encryptedByteCount, clear: bytes,
         sealing: bytes + JournalLayout.sealingOffset),
       let count = unsafe Count(rawValue: bytes.load(fromByteOffset: 5, as: UInt8.self))
     else { return nil }
-    unsafe self.init(offset: offset, count: count, words: Self.words(from: hidden))
+    unsafe self.init(offset: offset, count: count, words: Self.words(from: encrypted))
   }
 }
 
@@ -91,8 +91,8 @@ enum JournalLayout {
 
   /// The part of a header that SQLite writes in one call, and the sealed part of it.
   static let fieldsByteCount = 28
-  static let hiddenOffset = 8
-  static let hiddenByteCount = 20
+  static let encryptedOffset = 8
+  static let encryptedByteCount = 20
   static let sealingOffset = fieldsByteCount
   static let sealedByteCount = sealingOffset + MessageCipher.sealingByteCount
 

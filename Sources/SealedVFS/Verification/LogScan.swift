@@ -29,7 +29,7 @@ struct LogScan {
       throw SealedDatabaseError(.inputOutput, path: file.path)
     }
     let frameCount = LogLayout.frameCount(inFileOf: byteCount)
-    switch unsafe LogHeader.reveal(header.pointer) {
+    switch unsafe LogHeader.convertToSQLiteForm(header.pointer) {
     case .invalid:
       report.frameCount = frameCount
       if frameCount > 0 {
@@ -71,7 +71,7 @@ struct LogScan {
         let isThere =
           unsafe isRead || file.read(frame, LogLayout.frameByteCount, at: offset)
         let isCurrent =
-          unsafe isThere && chain.revealHeader(of: frame, at: offset, keys.frameHeader)
+          unsafe isThere && chain.decryptHeader(of: frame, at: offset, keys.frameHeader)
         guard firstLeftOut == 0 else {
           if isCurrent { lastLeftOut = number }
           continue
@@ -122,6 +122,6 @@ struct LogScan {
     guard let end = try? file.byteCount(), end - offset >= headerByteCount,
       unsafe file.read(scratch.pointer, headerByteCount, at: offset)
     else { return false }
-    return unsafe chain.revealHeader(of: scratch.pointer, at: offset, keys.frameHeader)
+    return unsafe chain.decryptHeader(of: scratch.pointer, at: offset, keys.frameHeader)
   }
 }

@@ -56,7 +56,7 @@ struct OtherGeneration {
       if number == 1 {
         unsafe chain = FrameChain(
           first: frame.pointer, at: offset, keys, isBigEndian: isBigEndian, page.pointer)
-      } else if unsafe chain?.revealHeader(of: frame.pointer, at: offset, keys.frameHeader) != true
+      } else if unsafe chain?.decryptHeader(of: frame.pointer, at: offset, keys.frameHeader) != true
       {
         isBroken = true
         continue

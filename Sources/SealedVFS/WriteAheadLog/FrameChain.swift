@@ -22,30 +22,30 @@ struct FrameChain {
   ) {
     let header = UnsafeRawPointer(frame)
     let number = unsafe header.bigEndianWord(at: 0)
-    guard unsafe Self.reveal(frame, at: offset, keys.frameHeader), number != 0,
+    guard unsafe Self.decrypt(frame, at: offset, keys.frameHeader), number != 0,
       unsafe keys.page.open(frame + LogLayout.frameHeaderByteCount, number: number, into: page)
     else { return nil }
     self.isBigEndian = isBigEndian
-    unsafe salts = header.loadUnaligned(fromByteOffset: LogLayout.hiddenOffset, as: UInt64.self)
+    unsafe salts = header.loadUnaligned(fromByteOffset: LogLayout.encryptedOffset, as: UInt64.self)
     unsafe sum = (header.bigEndianWord(at: 16), header.bigEndianWord(at: 20))
   }
 
   /// Decrypts a frame's header in place.
   ///
   /// - Returns: whether the frame belongs to this generation.
-  func revealHeader(
+  func decryptHeader(
     of frame: UnsafeMutableRawPointer, at offset: Int64, _ cipher: AES256XTS
   ) -> Bool {
-    guard unsafe Self.reveal(frame, at: offset, cipher) else { return false }
-    return unsafe frame.loadUnaligned(fromByteOffset: LogLayout.hiddenOffset, as: UInt64.self)
+    guard unsafe Self.decrypt(frame, at: offset, cipher) else { return false }
+    return unsafe frame.loadUnaligned(fromByteOffset: LogLayout.encryptedOffset, as: UInt64.self)
       == salts
   }
 
   /// Decrypts a frame's header in place; returns false if the library failed.
-  static func reveal(
+  static func decrypt(
     _ frame: UnsafeMutableRawPointer, at offset: Int64, _ cipher: AES256XTS
   ) -> Bool {
-    (try? unsafe cipher.decrypt(frame + LogLayout.hiddenOffset, tweak: UInt64(offset))) != nil
+    (try? unsafe cipher.decrypt(frame + LogLayout.encryptedOffset, tweak: UInt64(offset))) != nil
   }
 
   /// Whether a frame of this generation comes next: its page opens and its checksum is right.
@@ -62,7 +62,7 @@ struct FrameChain {
 
   /// Whether the checksum of a frame, header and page opened, follows from the frame before.
   mutating func follow(_ header: UnsafeRawPointer, _ page: UnsafeRawPointer) -> Bool {
-    var next = unsafe continued(sum, header, LogLayout.hiddenOffset)
+    var next = unsafe continued(sum, header, LogLayout.encryptedOffset)
     next = unsafe continued(next, page, PageLayout.byteCount)
     guard unsafe next == (header.bigEndianWord(at: 16), header.bigEndianWord(at: 20)) else {
       return false
@@ -77,11 +77,11 @@ struct FrameChain {
   /// neighbouring Fibonacci numbers, F(1024) and F(1025). Both are odd, so one w fits the first half; the
   /// second half then proves it.
   func wouldFollow(_ header: UnsafeRawPointer, _ page: UnsafeRawPointer) -> Bool {
-    let first = Scratch(byteCount: LogLayout.hiddenOffset)
+    let first = Scratch(byteCount: LogLayout.encryptedOffset)
     func sum(withCommitSize word: UInt32) -> (UInt32, UInt32) {
       unsafe first.pointer.copyMemory(from: header, byteCount: 4)
       unsafe first.pointer.storeBigEndian(isBigEndian ? word : word.byteSwapped, at: 4)
-      let next = unsafe continued(self.sum, first.pointer, LogLayout.hiddenOffset)
+      let next = unsafe continued(self.sum, first.pointer, LogLayout.encryptedOffset)
       return unsafe continued(next, page, PageLayout.byteCount)
     }
     let zero = sum(withCommitSize: 0)

@@ -17,7 +17,7 @@ extension LogFile {
       try unsafe readPage(inFrameAt: place.start, into: target)
     case (let within, _) where within + byteCount <= headerByteCount:
       try unsafe base.read(frame.pointer, headerByteCount, at: place.start)
-      unsafe revealHeader(of: frame.pointer, at: place.start)
+      unsafe decryptHeader(of: frame.pointer, at: place.start)
       unsafe target.copyMemory(from: header.pointer + within, byteCount: byteCount)
     case (let within, _)
     where within >= headerByteCount && within + byteCount <= LogLayout.frameByteCount:
@@ -37,7 +37,7 @@ extension LogFile {
       throw ResultCode(SQLITE_IOERR_READ)
     }
     try unsafe base.read(header.pointer, LogLayout.headerByteCount, at: 0)
-    let kind = unsafe LogHeader.reveal(header.pointer)
+    let kind = unsafe LogHeader.convertToSQLiteForm(header.pointer)
     if kind == .foreign { fail(.unrelatedCompanionFile, SQLITE_OK) }
     unsafe salts = header.pointer.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
     if offset == 0 {
@@ -58,7 +58,7 @@ extension LogFile {
     } else {
       try unsafe base.read(frame.pointer, LogLayout.frameByteCount, at: start)
     }
-    unsafe revealHeader(of: whole, at: start)
+    unsafe decryptHeader(of: whole, at: start)
     let number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)
     let sealed = unsafe whole + LogLayout.frameHeaderByteCount
     guard hasCurrentSalts(), unsafe main.keys.page.open(sealed, number: number, into: target)
@@ -81,7 +81,7 @@ extension LogFile {
   ) throws(ResultCode) {
     try unsafe base.read(frame.pointer, LogLayout.frameByteCount, at: start)
     lastFrameRead = start
-    unsafe revealHeader(of: frame.pointer, at: start)
+    unsafe decryptHeader(of: frame.pointer, at: start)
     unsafe target.copyMemory(from: header.pointer, byteCount: LogLayout.frameHeaderByteCount)
     let number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)
     let isCurrent = hasCurrentSalts()
@@ -123,9 +123,9 @@ extension LogFile {
   }
 
   /// Copies a frame's header to `header`, with salts and checksum decrypted.
-  private func revealHeader(of frame: UnsafeRawPointer, at start: Int64) {
+  private func decryptHeader(of frame: UnsafeRawPointer, at start: Int64) {
     unsafe header.pointer.copyMemory(from: frame, byteCount: LogLayout.frameHeaderByteCount)
-    if unsafe !FrameChain.reveal(header.pointer, at: start, main.keys.frameHeader) {
+    if unsafe !FrameChain.decrypt(header.pointer, at: start, main.keys.frameHeader) {
       unsafe memset(header.pointer, 0, LogLayout.frameHeaderByteCount)
     }
   }
@@ -135,12 +135,12 @@ extension LogFile {
   /// A frame that was moved, or kept from before the log's last restart, does not.
   private func hasCurrentSalts() -> Bool {
     let found = unsafe header.pointer.loadUnaligned(
-      fromByteOffset: LogLayout.hiddenOffset, as: UInt64.self)
+      fromByteOffset: LogLayout.encryptedOffset, as: UInt64.self)
     if found == salts { return true }
     // SQLite writes zeros for salts and checksum until it computes the transaction's checksums.
     if !isRecovering,
       unsafe UnsafeRawBufferPointer(
-        start: header.pointer + LogLayout.hiddenOffset, count: LogLayout.hiddenByteCount
+        start: header.pointer + LogLayout.encryptedOffset, count: LogLayout.encryptedByteCount
       ).isZero
     {
       return true
@@ -180,9 +180,9 @@ extension LogFile {
       let isThere =
         (try? unsafe base.read(frame.pointer, LogLayout.frameHeaderByteCount, at: start)) != nil
       guard isThere else { break }
-      unsafe revealHeader(of: frame.pointer, at: start)
+      unsafe decryptHeader(of: frame.pointer, at: start)
       let found = unsafe header.pointer.loadUnaligned(
-        fromByteOffset: LogLayout.hiddenOffset, as: UInt64.self)
+        fromByteOffset: LogLayout.encryptedOffset, as: UInt64.self)
       if found == salts {
         frameCount = Int(next - index) + 2
         if unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 4) != 0 { isReported = true }

@@ -2,8 +2,8 @@ internal import VaultCrypto
 
 /// The write-ahead log: pages sealed as in the database, and frame headers half encrypted.
 ///
-/// SQLite reads {0,32}, {24,8}, {frame,24+4096}, {frame+16,8} and {frame+24,4096}, and writes
-/// {0,32}, {frame,24} and {frame+24,4096}, in the calls of wal.c. Any other call is refused.
+/// SQLite reads, as {offset, byte count}: {0,32}, {24,8}, {frame,24+4096}, {frame+16,8} and
+/// {frame+24,4096}. It writes {0,32}, {frame,24} and {frame+24,4096}. Any other call is refused.
 ///
 /// New frames are gathered in memory and written together. The frame that commits writes them
 /// before its own write returns. So does any other call, because its result could depend on them.
@@ -61,7 +61,7 @@ final class LogFile: SealedFile {
   override func read(
     _ target: UnsafeMutableRawPointer, _ byteCount: Int, at offset: Int64
   ) throws(ResultCode) {
-    main.checkpointed = nil
+    main.checkpointed = nil  // its page lies in the memory that this call writes
     try writePending()
     try unsafe answer(target, byteCount, at: offset)
   }
@@ -128,7 +128,7 @@ final class LogFile: SealedFile {
 
   private func writeHeader(_ source: UnsafeRawPointer) throws(ResultCode) {
     unsafe header.pointer.copyMemory(from: source, byteCount: LogLayout.headerByteCount)
-    guard unsafe LogHeader.conceal(header.pointer) else {
+    guard unsafe LogHeader.convertToDiskForm(header.pointer) else {
       throw fail(.reserveInUse, SQLITE_IOERR_WRITE)  // another page size
     }
     unsafe salts = header.pointer.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
@@ -138,7 +138,7 @@ final class LogFile: SealedFile {
   /// Writes the header of a frame whose page comes next.
   private func beginFrame(_ source: UnsafeRawPointer, at start: Int64) throws(ResultCode) {
     if !pending.canBegin(at: start) { try writePending() }
-    try unsafe conceal(pending.begin(at: start, header: source), at: start)
+    try unsafe encrypt(pending.begin(at: start, header: source), at: start)
   }
 
   /// Writes a header with another checksum before an unchanged page.
@@ -149,17 +149,17 @@ final class LogFile: SealedFile {
     _ source: UnsafeRawPointer, at start: Int64
   ) throws(ResultCode) {
     unsafe header.pointer.copyMemory(from: source, byteCount: LogLayout.frameHeaderByteCount)
-    try unsafe conceal(header.pointer, at: start)
+    try unsafe encrypt(header.pointer, at: start)
     try unsafe base.write(header.pointer, LogLayout.frameHeaderByteCount, at: start)
   }
 
   /// Encrypts salts and checksum of the frame header for an offset.
-  private func conceal(
+  private func encrypt(
     _ header: UnsafeMutableRawPointer, at start: Int64
   ) throws(ResultCode) {
     do throws(CryptoError) {
       try unsafe main.keys.frameHeader.encrypt(
-        header + LogLayout.hiddenOffset, tweak: UInt64(start))
+        header + LogLayout.encryptedOffset, tweak: UInt64(start))
     } catch {
       throw fail(.inputOutput, SQLITE_IOERR_WRITE)
     }

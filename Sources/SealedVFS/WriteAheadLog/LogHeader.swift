@@ -14,24 +14,21 @@ enum LogHeader {
   enum Kind: Equatable {
     /// The header is torn, or the file is not a log: it holds nothing.
     case invalid
-    /// The log is whole but not sealed.
+    /// A valid header with another version: the log is not sealed.
     case foreign
     case sealed
   }
 
   /// Changes the header from its form on disk to the form that SQLite sees.
-  static func reveal(_ header: UnsafeMutableRawPointer) -> Kind {
-    guard unsafe isWhole(header) else {
-      unsafe memset(header, 0, LogLayout.headerByteCount)
-      return .invalid
-    }
-    guard unsafe UnsafeRawPointer(header).bigEndianWord(at: 4) == versionOnDisk else {
+  static func convertToSQLiteForm(_ header: UnsafeMutableRawPointer) -> Kind {
+    let bytes = UnsafeRawPointer(header)
+    let isWhole = unsafe isWhole(header)
+    if unsafe isWhole && bytes.bigEndianWord(at: 4) != versionOnDisk {
       // This version makes SQLite refuse the log without changing it.
       unsafe setVersion(versionOnDisk, header)
       return .foreign
     }
-    guard unsafe UnsafeRawPointer(header).bigEndianWord(at: 8) == UInt32(PageLayout.byteCount)
-    else {
+    guard unsafe isWhole && bytes.bigEndianWord(at: 8) == UInt32(PageLayout.byteCount) else {
       unsafe memset(header, 0, LogLayout.headerByteCount)
       return .invalid
     }
@@ -42,10 +39,11 @@ enum LogHeader {
   /// Changes the header from SQLite's form to the form on disk.
   ///
   /// - Returns: false if this format cannot hold the header.
-  static func conceal(_ header: UnsafeMutableRawPointer) -> Bool {
-    guard unsafe isWhole(header),
-      unsafe UnsafeRawPointer(header).bigEndianWord(at: 4) == versionOfSQLite,
-      unsafe UnsafeRawPointer(header).bigEndianWord(at: 8) == UInt32(PageLayout.byteCount)
+  static func convertToDiskForm(_ header: UnsafeMutableRawPointer) -> Bool {
+    let bytes = UnsafeRawPointer(header)
+    guard
+      unsafe isWhole(header) && bytes.bigEndianWord(at: 4) == versionOfSQLite
+        && bytes.bigEndianWord(at: 8) == UInt32(PageLayout.byteCount)
     else { return false }
     unsafe setVersion(versionOnDisk, header)
     return true
@@ -92,9 +90,9 @@ enum LogLayout {
   static let frameHeaderByteCount = 24
   static let frameByteCount = frameHeaderByteCount + PageLayout.byteCount
 
-  /// The salts and checksum of a frame header: one AES block.
-  static let hiddenOffset = 8
-  static let hiddenByteCount = AES256XTS.unitByteCount
+  /// The encrypted part of a frame header, its salts and checksum: one AES block.
+  static let encryptedOffset = 8
+  static let encryptedByteCount = AES256XTS.unitByteCount
 
   /// The offset of a frame; frames count from 1.
   static func offset(ofFrame number: some BinaryInteger) -> Int64 {
