@@ -197,3 +197,26 @@ public struct VerificationReport: Sendable, Equatable, Codable {
       && journal.damagedRecordCount == 0
   }
 }
+
+/// Frames at the end of a write-ahead log that a recovery did not use.
+///
+/// A torn tail after a power cut looks the same as damage in the middle of the log. In both cases
+/// SQLite opens the database without these frames. Only an application that counts its commits can
+/// tell the two apart.
+public struct DiscardedLogTail: Sendable, Equatable, Codable {
+  /// The first frame that was not used; frames count from 1.
+  public let firstFrame: Int
+
+  /// The number of frames of the same generation from there on, the first included.
+  ///
+  /// Frames more than 65,536 frames (257 MiB) after the first are not counted.
+  public let frameCount: Int
+
+  static let maximumFrameCount = 65_536
+
+  /// Describes a discarded tail.
+  public init(firstFrame: Int, frameCount: Int) {
+    self.firstFrame = firstFrame
+    self.frameCount = frameCount
+  }
+}

@@ -161,7 +161,7 @@ extension LogFile {
     guard count > 0 else { return }
     registered.record(
       DiscardedLogTail(
-        firstFrame: 1, frameCount: min(count, DiscardedLogTail.furthestFrame)))
+        firstFrame: 1, frameCount: min(count, DiscardedLogTail.maximumFrameCount)))
   }
 
   /// Counts the frames of this generation, from the first that recovery leaves out.
@@ -175,7 +175,7 @@ extension LogFile {
     var frameCount = isCurrent ? 1 : 0
     var isReported =
       unsafe isKnownDamage ?? true || UnsafeRawPointer(header.pointer).bigEndianWord(at: 4) != 0
-    for next in index..<index + Int64(DiscardedLogTail.furthestFrame) {
+    for next in index..<index + Int64(DiscardedLogTail.maximumFrameCount) {
       let start = LogLayout.offset(ofFrame: next + 1)
       let isThere =
         (try? unsafe base.read(frame.pointer, LogLayout.frameHeaderByteCount, at: start)) != nil
