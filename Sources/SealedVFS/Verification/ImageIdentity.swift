@@ -34,21 +34,18 @@ struct ImageIdentity {
       (self.keys, isHeaderDamaged) = (keys, false)
       return
     }
-    if let fileID {
-      if let keys = Self.keys(fileID, key), try Self.isProved(keys, file, files, kind) {
-        (self.keys, isHeaderDamaged) = (keys, true)
-        return
-      }
-    } else {
-      try Self.requireNoOtherFormat(kind, file)
-      for fileID in [Array(bytes[8...])] + Self.fileIDs(beside: files) {
-        if let keys = Self.keys(fileID, key),
-          try Self.isProved(keys, file, pageCount: Self.probedPageCount)
-        {
-          (self.keys, isHeaderDamaged) = (keys, true)
-          return
-        }
-      }
+    if fileID == nil { try Self.requireNoOtherFormat(kind, file) }
+    let candidates =
+      fileID.map { [$0] } ?? [Array(bytes[8...])] + Self.fileIDs(beside: files)
+    for candidate in candidates {
+      guard let keys = Self.keys(candidate, key) else { continue }
+      let isRight =
+        try fileID == nil
+        ? Self.opensAnyPage(keys, file, pageCount: Self.probedPageCount)
+        : Self.isDatabase(under: keys, file, files, kind)
+      guard isRight else { continue }
+      (self.keys, isHeaderDamaged) = (keys, true)
+      return
     }
     try Self.requireNoOtherFormat(kind, file)
     let isSealed = if case .sealed = kind { true } else { false }
@@ -75,23 +72,22 @@ struct ImageIdentity {
   ///
   /// Only page 1 is sealed together with the version, so only page 1 can prove a file that states a
   /// newer one. Frames of the log prove nothing about a file that begins like another database.
-  private static func isProved(
-    _ keys: FileKeys, _ file: LockedInputFile, _ files: DatabaseFiles, _ kind: FileInspection
+  private static func isDatabase(
+    under keys: FileKeys, _ file: LockedInputFile, _ files: DatabaseFiles, _ kind: FileInspection
   ) throws(SealedDatabaseError) -> Bool {
     switch kind {
-    case .newerVersion: return try isProved(keys, file, pageCount: 1)
-    case .sealed, .plainSQLite: return try isProved(keys, file, pageCount: .max)
+    case .newerVersion: return try opensAnyPage(keys, file, pageCount: 1)
+    case .sealed, .plainSQLite: return try opensAnyPage(keys, file, pageCount: .max)
     case .foreign, .absent, .empty:
-      if try isProved(keys, file, pageCount: .max) { return true }
-      return try isProved(keys, byLog: files.log())
+      if try opensAnyPage(keys, file, pageCount: .max) { return true }
+      return try opensAnyFrame(keys, files.log())
     }
   }
 
   /// Whether the page of at least one frame opens.
-  private static func isProved(_ keys: FileKeys, byLog log: LockedInputFile?)
-    throws(SealedDatabaseError)
-    -> Bool
-  {
+  private static func opensAnyFrame(
+    _ keys: FileKeys, _ log: LockedInputFile?
+  ) throws(SealedDatabaseError) -> Bool {
     guard let log else { return false }
     let frame = Scratch(byteCount: LogLayout.frameByteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
@@ -110,7 +106,7 @@ struct ImageIdentity {
   }
 
   /// Whether at least one of the first pages of the file opens.
-  private static func isProved(
+  private static func opensAnyPage(
     _ keys: FileKeys, _ file: LockedInputFile, pageCount maximumPageCount: UInt32
   ) throws(SealedDatabaseError) -> Bool {
     let sealed = Scratch(byteCount: PageLayout.byteCount)
@@ -153,8 +149,10 @@ struct ImageIdentity {
     }
   }
 
-  /// Whether connections to this database can use a log, which they write under SHARED locks.
-  func mayUseLog(_ file: LockedInputFile) throws(SealedDatabaseError) -> Bool {
+  /// Whether the database is in WAL mode (byte 18 or 19 of page 1 is 2), or page 1 does not open.
+  ///
+  /// Its connections then write a log under SHARED locks.
+  func isPossiblyInWALMode(_ file: LockedInputFile) throws(SealedDatabaseError) -> Bool {
     let sealed = Scratch(byteCount: PageLayout.byteCount)
     let page = Scratch(byteCount: PageLayout.byteCount)
     guard try file.byteCount() >= PageLayout.byteCount,

@@ -69,7 +69,7 @@ package final class SealedImage {
       throw SealedDatabaseError(.notFound, path: full)
     }
     (keys, isHeaderDamaged) = (identity.keys, identity.isHeaderDamaged)
-    if try identity.mayUseLog(file) { try file.lockExclusively() }
+    if try identity.isPossiblyInWALMode(file) { try file.lockExclusively() }
     logFile = try files.log()
     log =
       try logFile.map { file throws(SealedDatabaseError) in
