@@ -92,21 +92,6 @@ package final class ExclusiveConnection {
   }
 }
 
-extension KeyRegistration {
-  /// The error for a result code: the fault that the VFS recorded, or one made from the code.
-  package func explain(_ result: Int32, _ path: String) -> SealedDatabaseError {
-    switch result & 0xFF {
-    case SQLITE_BUSY, SQLITE_LOCKED: return SealedDatabaseError(.busy, path: path)
-    case SQLITE_FULL: return SealedDatabaseError(.diskFull, path: path)
-    default: break
-    }
-    if let found = fault(reportedAs: result) { return found }
-    if result & 0xFF == SQLITE_READONLY { return SealedDatabaseError(.readOnly, path: path) }
-    let words = unsafe sqlite3_errstr(result).map { unsafe String(cString: $0) }
-    return SealedDatabaseError(.inputOutput, path: path, detail: words)
-  }
-}
-
 extension ExclusiveConnection {
   /// Seals the whole database under a new key, as
   /// ``SealedVFS/reencrypt(_:from:to:over:fileSystem:busyTimeout:progress:)`` does.

@@ -97,6 +97,19 @@ public final class KeyRegistration: Sendable {
   /// They were written under the log's current salts. They are a torn tail after a power cut, or
   /// damage.
   public var discardedLogTail: DiscardedLogTail? { registered.discardedTail }
+
+  /// The error for a result code: the fault that the VFS recorded, or one made from the code.
+  package func explain(_ result: Int32, _ path: String) -> SealedDatabaseError {
+    switch result & 0xFF {
+    case SQLITE_BUSY, SQLITE_LOCKED: return SealedDatabaseError(.busy, path: path)
+    case SQLITE_FULL: return SealedDatabaseError(.diskFull, path: path)
+    default: break
+    }
+    if let found = fault(reportedAs: result) { return found }
+    if result & 0xFF == SQLITE_READONLY { return SealedDatabaseError(.readOnly, path: path) }
+    let message = unsafe sqlite3_errstr(result).map { unsafe String(cString: $0) }
+    return SealedDatabaseError(.inputOutput, path: path, detail: message)
+  }
 }
 
 /// The path of a sealed database with its key, for xOpen to find.
