@@ -72,7 +72,7 @@ extension SealedDatabaseError {
       }
     let directory = FilePath(path).removingLastComponent().string
     let isUnwritable = unsafe code == .readOnly && access(directory, W_OK) != 0
-    let words = error.message ?? "SQLite error \(error.resultCode.rawValue)"
+    let message = error.message ?? "SQLite error \(error.resultCode.rawValue)"
     let hint: String? =
       if Self.needsRecovery(error.extendedResultCode) {
         "open it for writing once, to finish the work of a killed writer"
@@ -86,7 +86,7 @@ extension SealedDatabaseError {
       }
     self.init(
       code, path: path,
-      detail: isUnwritable ? "this user cannot write its directory \(directory)" : words,
+      detail: isUnwritable ? "this user cannot write its directory \(directory)" : message,
       hint: hint,
       underlying: DatabaseError(resultCode: error.extendedResultCode, message: error.message))
   }

@@ -97,8 +97,8 @@ extension StoreTrial {
         outcome.withLock { $0 = "\(error)" }
       }
     }
-    if let words = outcome.withLock({ $0 }) {
-      throw VaultStoreConformance.Violation(check, words)
+    if let message = outcome.withLock({ $0 }) {
+      throw VaultStoreConformance.Violation(check, message)
     }
     let total = try count(in: store().read(id))
     try require(

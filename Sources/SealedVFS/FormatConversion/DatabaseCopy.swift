@@ -76,7 +76,7 @@ package struct DatabaseCopy {
   }
 
   /// Makes an error: from the fault that a file recorded, if there is one, or from SQLite's code.
-  private func explain(_ result: Int32, _ words: String) -> SealedDatabaseError {
+  private func explain(_ result: Int32, _ message: String) -> SealedDatabaseError {
     for registration in [source.registration, target.registration] {
       if let fault = registration?.fault(reportedAs: result) { return fault }
     }
@@ -85,10 +85,10 @@ package struct DatabaseCopy {
     case SQLITE_BUSY, SQLITE_LOCKED: return SealedDatabaseError(.busy, path: source.path)
     case SQLITE_FULL: return SealedDatabaseError(.diskFull, path: path)
     case SQLITE_CORRUPT, SQLITE_NOTADB:
-      return SealedDatabaseError(.damaged, path: source.path, detail: words)
+      return SealedDatabaseError(.damaged, path: source.path, detail: message)
     case SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY:
-      return SealedDatabaseError(.inputOutput, path: path, detail: words)
-    default: return SealedDatabaseError(.sqlite, path: source.path, detail: words)
+      return SealedDatabaseError(.inputOutput, path: path, detail: message)
+    default: return SealedDatabaseError(.sqlite, path: source.path, detail: message)
     }
   }
 }

@@ -22,9 +22,9 @@ internal import CSQLite
     let result = unsafe sqlite3_open_v2(name, &opened, flags, vfs)
     guard result == SQLITE_OK, let connection = unsafe opened else {
       let code = unsafe opened.map { unsafe sqlite3_extended_errcode($0) } ?? result
-      let words = unsafe opened.map { unsafe Self.words(of: $0) }
+      let message = unsafe opened.map { unsafe Self.message(of: $0) }
       unsafe sqlite3_close_v2(opened)
-      throw explain(code, words ?? "")
+      throw explain(code, message ?? "")
     }
     unsafe pointer = connection
     unsafe sqlite3_extended_result_codes(connection, 1)
@@ -96,10 +96,10 @@ internal import CSQLite
   }
 
   private func failure() -> SealedDatabaseError {
-    unsafe explain(sqlite3_extended_errcode(pointer), Self.words(of: pointer))
+    unsafe explain(sqlite3_extended_errcode(pointer), Self.message(of: pointer))
   }
 
-  private static func words(of connection: OpaquePointer) -> String {
+  private static func message(of connection: OpaquePointer) -> String {
     unsafe sqlite3_errmsg(connection).map { unsafe String(cString: $0) } ?? ""
   }
 }

@@ -17,7 +17,7 @@ struct ContentCheck {
   ///
   /// - Parameter onFirstReading: called once for each page that is read.
   init(_ image: SealedImage, onFirstReading: () -> Void) throws(SealedDatabaseError) {
-    var check = Self()
+    var result = Self()
     try withoutActuallyEscaping(onFirstReading) { (onFirstReading) throws(SealedDatabaseError) in
       let vfs = try ImageVFS(image, onFirstReading: onFirstReading)
       do throws(SealedDatabaseError) {
@@ -25,12 +25,12 @@ struct ContentCheck {
           "image", vfs: vfs.name, isReadOnly: true,
           explain: { Self.explain($0, $1, image.file.path) })
         defer { connection.close() }
-        try check.run(on: connection)
+        try result.run(on: connection)
       } catch  where error.code == .damaged {
-        check.note([error.detail ?? "malformed"])
+        result.note([error.detail ?? "malformed"])
       }
     }
-    self = check
+    self = result
   }
 
   private init() {}
@@ -45,7 +45,7 @@ struct ContentCheck {
       try connection.run("PRAGMA \(setting) = \(value)")
     }
     do throws(SealedDatabaseError) {
-      try check("", on: connection)
+      try check(nil, on: connection)
     } catch  where error.code == .sqlite {
       // The application's functions or collations are missing: check table by table.
       let tables = try connection.run(
@@ -63,16 +63,15 @@ struct ContentCheck {
     }
   }
 
-  /// - Parameter table: the table's name; empty for the whole database.
+  /// - Parameter table: the table's name; nil for the whole database.
   private mutating func check(
-    _ table: String, on connection: OwnConnection
+    _ table: String?, on connection: OwnConnection
   ) throws(SealedDatabaseError) {
-    let argument = table.isEmpty ? "\(Self.faultLimit)" : table.quotedAsText
+    let argument = table?.quotedAsText ?? "\(Self.faultLimit)"
     let rows = try connection.run("PRAGMA integrity_check(\(argument))")
     for case let text? in rows.compactMap(\.first) where text != "ok" {
       // SQLite puts several faults of a b-tree into one row, under a heading.
-      let lines = text.split(separator: "\n").map { String($0) }
-      note(lines.filter { !$0.hasPrefix("*** in database") })
+      note(text.split(separator: "\n").filter { !$0.hasPrefix("*** in database") }.map(String.init))
     }
   }
 
@@ -80,13 +79,15 @@ struct ContentCheck {
     faults += found.prefix(Self.faultLimit - faults.count)
   }
 
-  private static func explain(_ result: Int32, _ words: String, _ path: String)
-    -> SealedDatabaseError
-  {
-    switch result & 0xFF {
-    case SQLITE_CORRUPT, SQLITE_NOTADB: SealedDatabaseError(.damaged, path: path, detail: words)
-    case SQLITE_ERROR: SealedDatabaseError(.sqlite, path: path, detail: words)
-    default: SealedDatabaseError(.inputOutput, path: path, detail: words)
-    }
+  private static func explain(
+    _ result: Int32, _ message: String, _ path: String
+  ) -> SealedDatabaseError {
+    let code: SealedDatabaseError.Code =
+      switch result & 0xFF {
+      case SQLITE_CORRUPT, SQLITE_NOTADB: .damaged
+      case SQLITE_ERROR: .sqlite
+      default: .inputOutput
+      }
+    return SealedDatabaseError(code, path: path, detail: message)
   }
 }
