@@ -11,7 +11,7 @@ public func initialize(
   _ connection: OpaquePointer?, _ message: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?,
   _ routines: UnsafePointer<sqlite3_api_routines>?
 ) -> Int32 {
-  if let difference = unsafe LoadingLibrary.difference(routines) {
+  if let difference = unsafe differenceOfLibraries(routines) {
     unsafe message?.pointee = sqliteCopy(of: difference)
     return SQLITE_ERROR
   }
@@ -24,9 +24,8 @@ public func initialize(
   SealedVFS.allowKeyFilesInURIs()
   let result = unsafe SQLFunctions.addToEveryConnection(after: connection)
   guard result == SQLITE_OK else { return result }
-  unsafe LoadingConnection.keepTemporaryDataInMemory(connection)
-  let okLoadPermanently = SQLITE_OK | (1 << 8)  // a macro that Swift does not import
-  return okLoadPermanently
+  unsafe keepTemporaryDataInMemory(connection)
+  return SQLITE_OK | (1 << 8)  // SQLITE_OK_LOAD_PERMANENTLY, a macro that Swift does not import
 }
 
 /// A string in memory that SQLite frees.
@@ -38,50 +37,46 @@ func sqliteCopy(of text: String) -> UnsafeMutablePointer<CChar>? {
   return unsafe target
 }
 
-/// The connection that loads the extension; it was opened before, on another VFS.
-enum LoadingConnection {
-  /// Keeps the connection's sorts and temporary tables off the disk.
-  ///
-  /// The connection can attach a sealed database, and its temporary files do not use the sealed
-  /// VFS. SQLite drops existing temporary tables when this setting changes. A connection that has
-  /// some keeps them and its setting.
-  static func keepTemporaryDataInMemory(_ connection: OpaquePointer?) {
-    guard unsafe !hasTemporaryTables(connection) else { return }
-    _ = unsafe sqlite3_exec(connection, "PRAGMA temp_store = MEMORY", nil, nil, nil)
-  }
-
-  private static func hasTemporaryTables(_ connection: OpaquePointer?) -> Bool {
-    var statement: OpaquePointer?
-    defer { unsafe sqlite3_finalize(statement) }
-    let query = "SELECT 1 FROM sqlite_temp_schema LIMIT 1"
-    guard unsafe sqlite3_prepare_v2(connection, query, -1, &statement, nil) == SQLITE_OK else {
-      return true
-    }
-    return unsafe sqlite3_step(statement) != SQLITE_DONE
-  }
+/// Keeps the sorts and temporary tables of the loading connection off the disk.
+///
+/// It was opened before, on another VFS. It can attach a sealed database, and its temporary files
+/// do not use the sealed VFS. SQLite drops existing temporary tables when this setting changes. A
+/// connection that has some keeps them and its setting.
+private func keepTemporaryDataInMemory(_ connection: OpaquePointer?) {
+  guard unsafe !hasTemporaryTables(connection) else { return }
+  _ = unsafe sqlite3_exec(connection, "PRAGMA temp_store = MEMORY", nil, nil, nil)
 }
 
-/// The SQLite library that loads this extension.
-enum LoadingLibrary {
-  /// The difference between the loading library and the one we are linked to; nil if they are the
-  /// same.
-  ///
-  /// A VFS registered in another library would never be used, and the program would write its
-  /// database in the clear. Two copies of one version are distinguished, too, because the text lies
-  /// at a different address in each.
-  static func difference(_ routines: UnsafePointer<sqlite3_api_routines>?) -> String? {
-    let ours = unsafe sqlite3_sourceid()
-    guard let theirs = unsafe routines?.pointee.sourceid?() else {
-      return "sealedsqlite: this program's SQLite does not state its version"
-    }
-    if unsafe theirs == ours { return nil }
-    let dates = unsafe (date(theirs), ours.map { unsafe date($0) } ?? "unknown")
-    return
-      "sealedsqlite: this program has an SQLite of its own (\(dates.0)), but the extension needs "
-      + "the system's (\(dates.1)): use a program that is linked to libsqlite3.so.0"
+private func hasTemporaryTables(_ connection: OpaquePointer?) -> Bool {
+  var statement: OpaquePointer?
+  defer { unsafe sqlite3_finalize(statement) }
+  let query = "SELECT 1 FROM sqlite_temp_schema LIMIT 1"
+  guard unsafe sqlite3_prepare_v2(connection, query, -1, &statement, nil) == SQLITE_OK else {
+    return true
   }
+  return unsafe sqlite3_step(statement) != SQLITE_DONE
+}
 
-  private static func date(_ sourceID: UnsafePointer<CChar>) -> String {
-    unsafe String(String(cString: sourceID).prefix(10))
+/// The difference between the loading SQLite library and the one we are linked to; nil if they are
+/// the same.
+///
+/// A VFS registered in another library would never be used, and the program would write its
+/// database in the clear. The addresses are compared, not the texts, because two copies of one
+/// version have the same text.
+private func differenceOfLibraries(
+  _ routines: UnsafePointer<sqlite3_api_routines>?
+) -> String? {
+  let ours = unsafe sqlite3_sourceid()
+  guard let theirs = unsafe routines?.pointee.sourceid?() else {
+    return "sealedsqlite: this program's SQLite does not state its version"
   }
+  if unsafe theirs == ours { return nil }
+  let dates = unsafe (date(theirs), ours.map { unsafe date($0) } ?? "unknown")
+  return
+    "sealedsqlite: this program has an SQLite of its own (\(dates.0)), but the extension needs "
+    + "the system's (\(dates.1)): use a program that is linked to libsqlite3.so.0"
+}
+
+private func date(_ sourceID: UnsafePointer<CChar>) -> String {
+  unsafe String(String(cString: sourceID).prefix(10))
 }

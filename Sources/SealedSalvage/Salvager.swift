@@ -131,7 +131,7 @@ extension Salvager {
       let encodings = settings.map { [$0.encoding] } ?? TextEncoding.allCases
       guard
         let encoding = encodings.first(where: { encoding in
-          page.cells.allSatisfy { SchemaEntry.couldBegin($0.payload, encoding) }
+          page.cells.allSatisfy { SchemaEntry.looksLikeEntry($0.payload, encoding) }
         })
       else { continue }
       if settings == nil { effective.encoding = encoding }

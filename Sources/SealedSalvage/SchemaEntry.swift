@@ -2,7 +2,7 @@ internal import SealedVFS
 
 /// A row of `sqlite_schema`: <https://sqlite.org/schematab.html>.
 struct SchemaEntry {
-  enum Kind: String, CaseIterable { case table, index, view, trigger }
+  enum Kind: String { case table, index, view, trigger }
 
   let kind: Kind
   let name: String
@@ -30,13 +30,14 @@ struct SchemaEntry {
   }
 
   /// Whether the part of a record in its page begins as a row of the schema does.
-  static func couldBegin(_ payload: BTreePage.Payload?, _ encoding: TextEncoding) -> Bool {
+  static func looksLikeEntry(_ payload: BTreePage.Payload?, _ encoding: TextEncoding) -> Bool {
     guard let local = payload?.local else { return false }
     var header = ByteReader(local)
     guard let headerByteCount = try? header.varint(), headerByteCount <= local.count else {
       return false
     }
     let types = (0..<5).compactMap { _ in try? header.varint() }
+    // An odd serial type of at least 13 is a text of (type - 13) / 2 bytes.
     guard types.count == 5, local.count - header.rest.count == Int(headerByteCount),
       types[0] >= 13, types[0] % 2 == 1, types[1] % 2 == 1, types[2] % 2 == 1,
       let kind = try? header.bytes(Int(min(types[0], 1000) - 13) / 2)
