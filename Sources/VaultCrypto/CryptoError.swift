@@ -36,14 +36,11 @@ public struct CryptoError: Error, Sendable, Equatable, CustomStringConvertible {
   ///
   /// OpenSSL adds each failure to a queue of the thread. The next reader of that queue, such as a
   /// TLS connection on the same thread, would take a leftover entry for a failure of its own.
-  static func refused(_ code: Code, in operation: String) -> CryptoError {
+  static func failedCall(_ code: Code = .libraryFailure, in operation: String) -> CryptoError {
     ERR_clear_error()
     return CryptoError(code, in: operation)
   }
 
   /// The operation and its failure, without any data.
-  public var message: String { "\(operation): \(code.words)" }
-
-  /// The message.
-  public var description: String { message }
+  public var description: String { "\(operation): \(code.words)" }
 }

@@ -9,7 +9,7 @@ internal import Glibc
     unsafe self.body = body
   }
 
-  /// The kernel's generator, getrandom(2).
+  /// The kernel's generator, getentropy(3).
   ///
   /// It keeps no state in this process that a fork or a cloned virtual machine could repeat.
   public static let system = unsafe RandomSource { target in
@@ -44,7 +44,7 @@ internal import Glibc
 /// renewed whenever the kernel's own generator is, as after the cloning of a virtual machine. Only
 /// one thread at a time can use a state.
 @safe final class VDSORandom: @unchecked Sendable {
-  // Sendable: the owner of the source must use it from one thread at a time.
+  // Sendable: only the source of `unshared()` holds it, and one thread at a time uses that source.
 
   /// buffer, its length, flags, state, its length; returns the number of bytes, or -errno.
   private typealias Function =
@@ -53,7 +53,7 @@ internal import Glibc
     ) -> Int
 
   /// The kernel's requirements for the memory: `struct vgetrandom_opaque_params`, 64 bytes.
-  private struct Demands {
+  private struct StateRequirements {
     var byteCount: UInt32 = 0
     var protection: UInt32 = 0
     var flags: UInt32 = 0
@@ -74,16 +74,16 @@ internal import Glibc
 
   /// Makes a generator; nil if the kernel does not offer it.
   init?() {
-    var demands = Demands()
-    guard let function = unsafe Self.function, unsafe function(nil, 0, 0, &demands, -1) == 0,
-      demands.byteCount > 0, Int(demands.byteCount) <= mappedByteCount,
+    var requirements = StateRequirements()
+    guard let function = unsafe Self.function, unsafe function(nil, 0, 0, &requirements, -1) == 0,
+      requirements.byteCount > 0, Int(requirements.byteCount) <= mappedByteCount,
       let memory = unsafe mmap(
-        nil, mappedByteCount, Int32(demands.protection), Int32(demands.flags), -1, 0),
+        nil, mappedByteCount, Int32(requirements.protection), Int32(requirements.flags), -1, 0),
       unsafe memory != MAP_FAILED
     else { return nil }
     unsafe self.function = function
     unsafe state = memory
-    stateByteCount = Int(demands.byteCount)
+    stateByteCount = Int(requirements.byteCount)
   }
 
   deinit {

@@ -59,7 +59,7 @@ public final class AES256CBC {
         context.pointer, output.assumingMemoryBound(to: UInt8.self), &count, input.octets, length)
         == 1
     guard isDone, Int(count) == input.count else {
-      throw .refused(.libraryFailure, in: "AES-256-CBC")
+      throw .failedCall(in: "AES-256-CBC")
     }
   }
 }

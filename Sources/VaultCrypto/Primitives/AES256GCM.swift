@@ -49,7 +49,7 @@ public enum AES256GCM {
         }
       }
     }
-    guard isSealed else { throw .refused(.libraryFailure, in: "AES-256-GCM seal") }
+    guard isSealed else { throw .failedCall(in: "AES-256-GCM seal") }
     return box
   }
 
@@ -78,7 +78,7 @@ public enum AES256GCM {
         }
       }
       guard isAuthentic else {
-        throw .refused(.authenticationFailed, in: "AES-256-GCM open")
+        throw .failedCall(.authenticationFailed, in: "AES-256-GCM open")
       }
     }
   }

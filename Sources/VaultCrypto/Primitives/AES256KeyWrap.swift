@@ -17,7 +17,7 @@ public enum AES256KeyWrap {
       unsafe EVP_CipherUpdate(context.pointer, &wrapped, &count, key.octets, length)
     }
     guard status == 1, Int(count) == wrapped.count else {
-      throw .refused(.libraryFailure, in: "AES-256 key wrap")
+      throw .failedCall(in: "AES-256 key wrap")
     }
     return wrapped
   }
@@ -39,7 +39,7 @@ public enum AES256KeyWrap {
       let status = unsafe EVP_CipherUpdate(
         context.pointer, target.octets, &count, wrapped, length)
       guard status == 1, Int(count) == wrapped.count - 8 else {
-        throw .refused(.authenticationFailed, in: "AES-256 key unwrap")
+        throw .failedCall(.authenticationFailed, in: "AES-256 key unwrap")
       }
     }
     return scratch.copy(0..<wrapped.count - 8)

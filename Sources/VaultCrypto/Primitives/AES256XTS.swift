@@ -63,7 +63,7 @@ public final class AES256XTS {
       unsafe Self.combine(unit, mask)
       return true
     }
-    guard isDone else { throw .refused(.libraryFailure, in: "AES-256-XTS") }
+    guard isDone else { throw .failedCall(in: "AES-256-XTS") }
   }
 
   private static func combine(

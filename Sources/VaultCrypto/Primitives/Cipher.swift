@@ -29,7 +29,7 @@ internal import COpenSSL
 
   init() throws(CryptoError) {
     guard let pointer = unsafe EVP_CIPHER_CTX_new() else {
-      throw .refused(.libraryFailure, in: "cipher context")
+      throw .failedCall(in: "cipher context")
     }
     unsafe self.pointer = pointer
   }
@@ -38,7 +38,7 @@ internal import COpenSSL
   static func awaitingKeys(of cipher: Cipher) throws(CryptoError) -> CipherContext {
     let context = try CipherContext()
     guard unsafe EVP_CipherInit_ex2(context.pointer, cipher.pointer, nil, nil, 1, nil) == 1 else {
-      throw .refused(.libraryFailure, in: "cipher context")
+      throw .failedCall(in: "cipher context")
     }
     return context
   }
@@ -55,7 +55,7 @@ internal import COpenSSL
       unsafe EVP_CipherInit_ex2(
         context.pointer, cipher.pointer, key.octets, nil, isEncrypting ? 1 : 0, nil)
     }
-    guard status == 1 else { throw .refused(.libraryFailure, in: "cipher key") }
+    guard status == 1 else { throw .failedCall(in: "cipher key") }
     return context
   }
 

@@ -76,7 +76,7 @@ final class DerivedCiphers {
       }
       guard unsafe blockCipher.encipher(key),
         unsafe EVP_CipherInit_ex2(message.context.pointer, nil, key.octets, nil, -1, nil) == 1
-      else { throw .refused(.libraryFailure, in: "XAES-256-GCM key") }
+      else { throw .failedCall(in: "XAES-256-GCM key") }
     }
   }
 
@@ -87,7 +87,7 @@ final class DerivedCiphers {
     var block = SecretBytes(zeroCount: 16)
     try unsafe block.withUnsafeMutableBytes { (block) throws(CryptoError) in
       guard unsafe cipher.encipher(block) else {
-        throw .refused(.libraryFailure, in: "XAES-256-GCM key")
+        throw .failedCall(in: "XAES-256-GCM key")
       }
       let topBit = unsafe block[0] >> 7
       for index in 0..<15 { unsafe block[index] = block[index] << 1 | block[index + 1] >> 7 }

@@ -42,7 +42,7 @@ public enum HKDF {
           }
         }
       }
-      guard isDerived else { throw .refused(.libraryFailure, in: "HKDF") }
+      guard isDerived else { throw .failedCall(in: "HKDF") }
     }
   }
 }

@@ -29,7 +29,7 @@ public enum HMAC {
           message.octets, message.count, &code, digest.byteCount, nil)
       }
     }
-    guard unsafe written != nil else { throw .refused(.libraryFailure, in: "HMAC") }
+    guard unsafe written != nil else { throw .failedCall(in: "HMAC") }
     return code
   }
 }
@@ -58,14 +58,14 @@ public enum HMAC {
   public init(key: borrowing SecretBytes) throws(CryptoError) {
     guard let function = unsafe Function.fetched.pointer,
       let context = unsafe EVP_MAC_CTX_new(function)
-    else { throw .refused(.libraryFailure, in: "HMAC") }
+    else { throw .failedCall(in: "HMAC") }
     let parameters = unsafe [OSSL_PARAM(Digest.sha512), OSSL_PARAM_construct_end()]
     let status = unsafe key.withUnsafeBytes { key in
       unsafe EVP_MAC_init(context, key.octets, key.count, parameters)
     }
     guard status == 1 else {
       unsafe EVP_MAC_CTX_free(context)
-      throw .refused(.libraryFailure, in: "HMAC")
+      throw .failedCall(in: "HMAC")
     }
     unsafe keyed = context
   }
@@ -80,7 +80,7 @@ public enum HMAC {
     to target: UnsafeMutableRawPointer
   ) throws(CryptoError) {
     guard let context = unsafe EVP_MAC_CTX_dup(keyed) else {
-      throw .refused(.libraryFailure, in: "HMAC")
+      throw .failedCall(in: "HMAC")
     }
     defer { unsafe EVP_MAC_CTX_free(context) }
     var count = 0
@@ -89,6 +89,6 @@ public enum HMAC {
       && EVP_MAC_update(context, second.octets, second.count) == 1
       && EVP_MAC_final(
         context, target.assumingMemoryBound(to: UInt8.self), &count, Self.byteCount) == 1
-    guard isDone, count == Self.byteCount else { throw .refused(.libraryFailure, in: "HMAC") }
+    guard isDone, count == Self.byteCount else { throw .failedCall(in: "HMAC") }
   }
 }

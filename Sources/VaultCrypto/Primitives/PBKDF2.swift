@@ -63,7 +63,7 @@ public enum PBKDF2 {
           }
         }
       }
-      guard isDerived else { throw .refused(.libraryFailure, in: "PBKDF2") }
+      guard isDerived else { throw .failedCall(in: "PBKDF2") }
     }
   }
 }

@@ -10,11 +10,11 @@ internal import COpenSSL
   /// Starts a digest.
   public init() throws(CryptoError) {
     guard let context = unsafe EVP_MD_CTX_new() else {
-      throw .refused(.libraryFailure, in: "SHA-256")
+      throw .failedCall(in: "SHA-256")
     }
     guard unsafe EVP_DigestInit_ex2(context, Digest.sha256.pointer, nil) == 1 else {
       unsafe EVP_MD_CTX_free(context)
-      throw .refused(.libraryFailure, in: "SHA-256")
+      throw .failedCall(in: "SHA-256")
     }
     unsafe self.context = context
   }
@@ -24,14 +24,14 @@ internal import COpenSSL
     let status = unsafe bytes.withUnsafeBytes {
       unsafe EVP_DigestUpdate(context, $0.baseAddress, $0.count)
     }
-    guard status == 1 else { throw .refused(.libraryFailure, in: "SHA-256") }
+    guard status == 1 else { throw .failedCall(in: "SHA-256") }
   }
 
   /// The digest of all bytes added: 32 bytes.
   public consuming func finalize() throws(CryptoError) -> [UInt8] {
     var digest = [UInt8](repeating: 0, count: Self.byteCount)
     guard unsafe EVP_DigestFinal_ex(context, &digest, nil) == 1 else {
-      throw .refused(.libraryFailure, in: "SHA-256")
+      throw .failedCall(in: "SHA-256")
     }
     return digest
   }

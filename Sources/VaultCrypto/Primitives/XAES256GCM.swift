@@ -82,7 +82,7 @@ public final class XAES256GCM {
         plaintext, into: output, nonce: UnsafeRawBufferPointer(rebasing: nonce[12...]), aad: aad,
         tag: tag)
     }
-    guard isSealed else { throw .refused(.libraryFailure, in: "XAES-256-GCM seal") }
+    guard isSealed else { throw .failedCall(in: "XAES-256-GCM seal") }
   }
 
   /// Decrypts `ciphertext` into `output`, which must have room for as many bytes.
@@ -105,6 +105,6 @@ public final class XAES256GCM {
         ciphertext, into: output, nonce: UnsafeRawBufferPointer(rebasing: nonce[12...]), aad: aad,
         tag: tag)
     }
-    guard isAuthentic else { throw .refused(.authenticationFailed, in: "XAES-256-GCM open") }
+    guard isAuthentic else { throw .failedCall(.authenticationFailed, in: "XAES-256-GCM open") }
   }
 }
