@@ -95,6 +95,10 @@ struct KeyEnvelope: Sendable, Equatable {
       return key
     }
   }
+
+  func opens(with contentKey: borrowing SecretBytes) -> Bool {
+    (try? vaultKey(contentKey: contentKey)) != nil
+  }
 }
 
 /// Parses the members that both JWEs share.

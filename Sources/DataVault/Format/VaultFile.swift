@@ -32,6 +32,18 @@ struct VaultFile: Sendable {
     }
   }
 
+  /// Parses the bytes that a store holds under an id.
+  init(_ bytes: [UInt8], of id: VaultID, in store: any VaultStore) throws(VaultError) {
+    do throws(FormatFault) {
+      try self.init(parsing: bytes)
+      guard clear.vaultID == id.rawValue else {
+        throw FormatFault("vault", "the file belongs to a vault with another name")
+      }
+    } catch {
+      throw .invalidFile(error, id, in: store)
+    }
+  }
+
   private init(
     parsing bytes: RawSpan, _ whole: Range<Int>, tail: FileTail
   ) throws(FormatFault) {

@@ -108,7 +108,7 @@ public struct ExportedVault: Sendable {
       }
       self.id = id
     } catch {
-      throw .refused(error, at: place)
+      throw .invalidFile(error, at: place)
     }
   }
 }
@@ -152,7 +152,7 @@ extension Vault {
     do throws(FormatFault) {
       open = try OpenVault(exported.file, contentKey: contentKey)
     } catch {
-      throw .refused(error, at: exported.place)
+      throw .invalidFile(error, at: exported.place)
     }
     try open.requireUsable(secret, of: exported.id, now: parameters.now())
     var draft = open.draft()

@@ -40,7 +40,14 @@ struct OpenVault: ~Copyable, Sendable {
     self.tail = tail
   }
 
-  /// - Throws: the rule's own error, for a password that the policy forbids or that has expired.
+  /// The content key, if it still opens the `key` that was just read.
+  borrowing func contentKey(fitting key: KeyEnvelope) -> SecretBytes? {
+    key.opens(with: contentKey) ? contentKey.copy() : nil
+  }
+
+  /// Refuses a password that the policy forbids or that has expired.
+  ///
+  /// - Throws: the rule's own error.
   borrowing func requireUsable(
     _ secret: borrowing VaultSecret, of id: VaultID, now: UnixTime
   ) throws(VaultError) {

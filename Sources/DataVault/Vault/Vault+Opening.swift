@@ -14,9 +14,7 @@ extension Vault {
   ///   `permissionsTooOpen`, `storeUnavailable`, `storeLocked`; `damaged`, `newerVersion`;
   ///   `writeFailed` when a failed attempt cannot be recorded.
   public func unlock(with secret: borrowing VaultSecret) throws(VaultError) {
-    let open = try openAttempt(with: secret)
-    try open.requireUsable(secret, of: id, now: parameters.now())
-    adopt(open, openedBy: secret)
+    try unlock(with: secret, obeyingPolicy: true)
   }
 
   /// Opens the vault even with a password that its policy no longer allows, so that the caller can
@@ -26,20 +24,18 @@ extension Vault {
   package func unlockToChangePassword(
     with secret: borrowing VaultSecret
   ) throws(VaultError) {
-    adopt(try openAttempt(with: secret), openedBy: secret)
+    try unlock(with: secret, obeyingPolicy: false)
   }
 
-  private func openAttempt(
-    with secret: borrowing VaultSecret
-  ) throws(VaultError) -> OpenVault {
-    try attempt(isStandard: secret.isStandard()) { (file) throws(VaultError) in
-      try self.open(file, contentKey: try self.contentKey(of: file.key, with: secret))
+  private func unlock(
+    with secret: borrowing VaultSecret, obeyingPolicy: Bool
+  ) throws(VaultError) {
+    let opened = try attempt(isStandard: secret.isStandard()) { (file) throws(VaultError) in
+      try open(file, contentKey: contentKey(of: file.key, with: secret))
     }
-  }
-
-  private func adopt(_ open: consuming OpenVault, openedBy secret: borrowing VaultSecret) {
-    let key = open.key
-    adopt(open)
+    if obeyingPolicy { try opened.requireUsable(secret, of: id, now: parameters.now()) }
+    let key = opened.key
+    adopt(opened)
     unlockedOtherwise()
     renewOutdatedSlot(of: key, with: secret)
   }
@@ -61,7 +57,7 @@ extension Vault {
     do throws(FormatFault) {
       return try OpenVault(file, contentKey: contentKey)
     } catch {
-      throw .refused(error, id, in: store)
+      throw .invalidFile(error, id, in: store)
     }
   }
 
@@ -90,22 +86,9 @@ extension Vault {
 
   /// - Throws: `damaged` for a cost that no writer uses, before any derivation.
   func requireAcceptableCosts(in key: KeyEnvelope) throws(VaultError) {
-    try converting({ .refused($0, id, in: store) }) { () throws(FormatFault) in
+    try converting({ .invalidFile($0, id, in: store) }) { () throws(FormatFault) in
       for slot in key.slots { try slot.kind.requireAcceptableCost(parameters) }
     }
-  }
-}
-
-extension OpenVault {
-  /// The content key, if it still opens the `key` that was just read.
-  borrowing func contentKey(fitting key: KeyEnvelope) -> SecretBytes? {
-    key.opens(with: contentKey) ? contentKey.copy() : nil
-  }
-}
-
-extension KeyEnvelope {
-  func opens(with contentKey: borrowing SecretBytes) -> Bool {
-    (try? vaultKey(contentKey: contentKey)) != nil
   }
 }
 
@@ -120,19 +103,5 @@ extension VaultError {
         hint: "open it with one of: \(key.identifiers)")
     }
     return type(of: slot.kind).wrongSecret(of: id)
-  }
-}
-
-extension VaultFile {
-  /// Parses the bytes that a store holds under an id.
-  init(_ bytes: [UInt8], of id: VaultID, in store: any VaultStore) throws(VaultError) {
-    do throws(FormatFault) {
-      try self.init(parsing: bytes)
-      guard clear.vaultID == id.rawValue else {
-        throw FormatFault("vault", "the file belongs to a vault with another name")
-      }
-    } catch {
-      throw .refused(error, id, in: store)
-    }
   }
 }

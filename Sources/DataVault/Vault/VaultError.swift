@@ -174,22 +174,22 @@ extension VaultError {
 
   /// The error for a file of a store that breaks a rule of the format or has another format
   /// version.
-  static func refused(
+  static func invalidFile(
     _ fault: FormatFault, _ id: VaultID, in store: any VaultStore
   ) -> VaultError {
     let vault = "vault '\(id)' (\(store.location(of: id)))"
-    return refused(
+    return invalidFile(
       fault, at: vault, damage: "\(vault) is damaged", hint: "restore the file from a backup")
   }
 
-  /// As ``refused(_:_:in:)``, for a file outside of any store.
-  static func refused(_ fault: FormatFault, at place: String) -> VaultError {
-    refused(
+  /// As ``invalidFile(_:_:in:)``, for a file outside of any store.
+  static func invalidFile(_ fault: FormatFault, at place: String) -> VaultError {
+    invalidFile(
       fault, at: place, damage: "\(place) is not a vault, or is damaged",
       hint: "use another copy of the file")
   }
 
-  private static func refused(
+  private static func invalidFile(
     _ fault: FormatFault, at place: String, damage: String, hint: String
   ) -> VaultError {
     guard let version = fault.otherVersion else {
