@@ -69,7 +69,7 @@ extension Vault {
           openers[index] = number
           opensAny = true
         }
-        guard opensAny else { throw .opensNothing(secret.kind, key, id) }
+        guard opensAny else { throw .noMatchingSlot(secret.kind, key, id) }
       }
     }
     return openers

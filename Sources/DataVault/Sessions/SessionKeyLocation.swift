@@ -78,12 +78,12 @@ struct SessionKeyLocation: Sendable {
       let entry = try keyring.find(name)
       if case .present(let serial) = entry, serial != key.serial {
         // Another unlock has started a new session.
-        guard let session = try session(of: serial) else { return .over(.ended) }
+        guard let session = try session(of: serial) else { return .ended(.revoked) }
         return SessionState(entry, key: session.key, now: now())
       }
       return SessionState(entry, key: key, now: now())
     } catch {
-      return now() < key.deadline ? .live(key) : .over(.expired)
+      return now() < key.deadline ? .live(key) : .ended(.expired)
     }
   }
 

@@ -53,7 +53,7 @@ extension Vault {
   /// Opens the vault through a session, if there is one.
   ///
   /// An unlocked vault stays unlocked and unchanged, as with an unlock. This is not an attempt and
-  /// needs no derivation. When the session ends, the vault locks within half a second.
+  /// needs no derivation. When the session ends, the vault locks within a second.
   ///
   /// - Returns: whether the vault is now unlocked; false if there is no session or the kernel
   ///   refuses sessions.
@@ -98,7 +98,7 @@ extension Vault {
 
   /// Locks the vault when the session ends.
   private func watch(_ key: SessionKey, at place: SessionKeyLocation) {
-    unlockedOtherwise()
+    leaveSessionUnlocked()
     let number = sessionNumber
     sessionWatch = SessionWatch(place, key) { [weak self] end in
       await self?.sessionEnded(end, number: number)
@@ -107,7 +107,7 @@ extension Vault {
 
   private func sessionEnded(_ end: SessionEnd, number: Int) async {
     guard number == sessionNumber else { return }
-    guard end == .ended else { return close(because: .session) }
+    guard end == .revoked else { return close(because: .session) }
     wasLockedFromOutside.store(true, ordering: .releasing)
     await lock(because: .session, closingTimeout: Self.outsideClosingTimeout)
   }
@@ -121,7 +121,7 @@ extension Vault {
       let found = try? place.find()
     else { return }
     guard !key.opens(with: found.contentKey) else { return }
-    if sessionWatch != nil { unlockedOtherwise() }
+    if sessionWatch != nil { leaveSessionUnlocked() }
     try? place.keyring.revoke(found.key.serial)
   }
 
@@ -131,8 +131,8 @@ extension Vault {
     sessionWatch = nil
   }
 
-  /// Records that the vault was unlocked by other means than its session.
-  func unlockedOtherwise() {
+  /// Leaves the session; the vault is unlocked without it.
+  func leaveSessionUnlocked() {
     leaveSession()
     wasLockedFromOutside.store(false, ordering: .releasing)
   }
@@ -197,7 +197,7 @@ final class SessionWatch: Sendable {
       while (try? await Task.sleep(for: Self.interval, clock: .continuous)) != nil {
         switch place.look(at: key) {
         case .live(let renewed): key = renewed
-        case .over(let end): return await tell(end)
+        case .ended(let end): return await tell(end)
         }
       }
     }

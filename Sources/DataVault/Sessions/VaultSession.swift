@@ -62,7 +62,7 @@ public struct VaultSession: Sendable {
 
   /// Ends the session of a vault, which can already be deleted.
   ///
-  /// Vaults that were opened through it lock within half a second, in every process.
+  /// Vaults that were opened through it lock within a second, in every process.
   ///
   /// - Returns: whether there was a session.
   /// - Throws: `sessionsUnavailable` if the kernel refuses.
@@ -107,10 +107,10 @@ public struct VaultSession: Sendable {
   }
 }
 
-/// The state of a session, as a vault that was opened through it finds it.
+/// The state of a session, as seen by a vault that was opened through it.
 package enum SessionState: Sendable, Equatable {
   case live(SessionKey)
-  case over(SessionEnd)
+  case ended(SessionEnd)
 
   /// Decides the state from a keyring entry.
   ///
@@ -120,8 +120,8 @@ package enum SessionState: Sendable, Equatable {
     self =
       switch entry {
       case .present where now < key.deadline: .live(key)
-      case .absent where now < key.deadline: .over(.ended)
-      case .present, .absent, .expired: .over(.expired)
+      case .absent where now < key.deadline: .ended(.revoked)
+      case .present, .absent, .expired: .ended(.expired)
       }
   }
 }
@@ -129,7 +129,7 @@ package enum SessionState: Sendable, Equatable {
 /// Why a session ended.
 package enum SessionEnd: Sendable, Equatable {
   /// Somebody ended it, for example with `datavault lock`.
-  case ended
+  case revoked
   /// Its time expired.
   case expired
 }

@@ -36,7 +36,7 @@ extension Vault {
     if obeyingPolicy { try opened.requireUsable(secret, of: id, now: parameters.now()) }
     let key = opened.key
     adopt(opened)
-    unlockedOtherwise()
+    leaveSessionUnlocked()
     renewOutdatedSlot(of: key, with: secret)
   }
 
@@ -71,7 +71,7 @@ extension Vault {
     for slot in key.slots {
       if let contentKey = try contentKey(of: slot, with: secret) { return contentKey }
     }
-    throw .opensNothing(secret.kind, key, id)
+    throw .noMatchingSlot(secret.kind, key, id)
   }
 
   /// The content key that one slot wraps; nil when the secret does not open this slot.
@@ -94,7 +94,7 @@ extension Vault {
 
 extension VaultError {
   /// The error for a secret that opens no slot.
-  static func opensNothing(
+  static func noMatchingSlot(
     _ kind: VaultStatus.Slot.Kind, _ key: KeyEnvelope, _ id: VaultID
   ) -> VaultError {
     guard let slot = key.slots.first(where: { $0.secretKind == kind }) else {

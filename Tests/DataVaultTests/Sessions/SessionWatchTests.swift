@@ -17,12 +17,12 @@ import VaultCrypto
   /// The answer of the keyring, the time since boot, and the resulting state.
   static let table: [Row] = [
     (.present(serial: 7), .seconds(99), .live(key)),
-    (.present(serial: 7), .seconds(100), .over(.expired)),
-    (.absent, .seconds(99), .over(.ended)),
-    (.absent, .seconds(100), .over(.expired)),
+    (.present(serial: 7), .seconds(100), .ended(.expired)),
+    (.absent, .seconds(99), .ended(.revoked)),
+    (.absent, .seconds(100), .ended(.expired)),
     // The date was moved forwards.
-    (.expired, .seconds(1), .over(.expired)),
-    (.expired, .seconds(100), .over(.expired)),
+    (.expired, .seconds(1), .ended(.expired)),
+    (.expired, .seconds(100), .ended(.expired)),
   ]
 
   @Test(arguments: table.indices)
