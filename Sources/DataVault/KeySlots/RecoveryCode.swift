@@ -64,7 +64,7 @@ public struct RecoveryCode: ~Copyable, Sendable {
           if index > 0, index % Self.groupCharacterCount == 0 {
             writer.append(UInt8(ascii: "-"))
           }
-          // Each character takes 5 bits, from two adjacent bytes.
+          // Each character takes 5 of the 16 bits of two adjacent bytes, from `offset % 8` on.
           let offset = index * 5
           let pair =
             UInt16(content.byte(offset / 8)) << 8 | UInt16(content.byte(offset / 8 + 1))

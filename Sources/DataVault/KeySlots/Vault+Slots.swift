@@ -113,6 +113,7 @@ extension KeyEnvelope {
   /// The index of the slot with this identifier, or of the only slot with this name.
   func slotIndex(named name: String, of id: VaultID) throws(VaultError) -> Int {
     if let index = slots.firstIndex(where: { $0.identifier == name }) { return index }
+    // Other software can write `recovery:x` beside `keyfile:x`; this software gives no name twice.
     let indices = slots.indices.filter { slots[$0].name == name }
     guard let index = indices.first else {
       throw VaultError(

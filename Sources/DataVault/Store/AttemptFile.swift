@@ -16,9 +16,8 @@ package struct AttemptFile: Sendable {
 
   /// The record; nil only when there is none.
   ///
-  /// If an unfinished record counts more failures, that one is returned. A right secret is answered
-  /// before the disk has confirmed the record. An attacker who kills every attempt that waits would
-  /// otherwise never be counted.
+  /// If the temporary file counts more failures, it is returned. An attempt that a kill ended before
+  /// the rename is then counted, too.
   package func read() throws(VaultError) -> [UInt8]? {
     try converting(VaultError.unreadable) { () throws(FileError) -> [UInt8]? in
       let record = try read(path)
@@ -115,8 +114,8 @@ package struct AttemptFile: Sendable {
   }
 
   private func writeProbe() throws(FileError) {
-    var probe = path.removingLastComponent()
-    probe.append(".\(path.lastComponent?.string ?? "").probe")
+    let probe = path.removingLastComponent()
+      .appending(".\(path.lastComponent?.string ?? "").probe")
     try fileSystem.remove(probe)
     do throws(FileError) {
       let file = try fileSystem.create(probe, permissions: FileVaultStore.filePermissions)
@@ -132,11 +131,7 @@ package struct AttemptFile: Sendable {
     try fileSystem.remove(probe)
   }
 
-  private var lockPath: FilePath {
-    var lockPath = path.removingLastComponent()
-    lockPath.append("\(path.lastComponent?.string ?? "").lock")
-    return lockPath
-  }
+  private var lockPath: FilePath { FilePath(path.string + ".lock") }
 
   private static var canWriteRecords: Bool {
     var limit = rlimit()

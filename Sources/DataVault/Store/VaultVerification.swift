@@ -8,8 +8,7 @@ public struct VaultVerification: Sendable, Equatable {
   /// excludes accidental damage, but not tampering.
   public let byteCount: Int
 
-  /// The results that need the keys; nil for a locked vault, of which anyone could have written any
-  /// part.
+  /// The results that need the keys; nil for a locked vault, which is not authenticated.
   public let opened: Opened?
 
   /// The results of a verification with the keys.

@@ -317,7 +317,8 @@ extension VaultError {
       hint: "raise the limit on file sizes (`ulimit -f`, LimitFSIZE= of a systemd unit)")
   }
 
-  /// An attempt that is not taken, because this process could not open the files to record it.
+  /// The error for an attempt that is refused because this process could not open the files to
+  /// record it.
   static func openFileLimit(_ path: FilePath, _ error: FileError) -> VaultError {
     VaultError(
       .openFileLimit,

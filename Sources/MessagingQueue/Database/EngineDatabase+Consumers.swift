@@ -11,9 +11,10 @@ extension EngineDatabase {
     _ consumer: Consumer, of channel: Channel, maximumAttempts: Int?, in db: Database
   ) throws {
     if let maximumAttempts {
+      let range = Self.maximumAttemptsRange
       try EngineError.requireArgument(
-        Self.maximumAttemptsRange.contains(maximumAttempts),
-        "the maximum of attempts is \(maximumAttempts)", hint: "use 1 to 999999999")
+        range.contains(maximumAttempts), "the maximum of attempts is \(maximumAttempts)",
+        hint: "use \(range.lowerBound) to \(range.upperBound)")
     }
     try db.run(
       """
@@ -69,7 +70,7 @@ struct ConsumerRecord {
   let maximumAttempts: Int?
   /// Whether the log keeps messages that every consumer has acknowledged.
   let keepsAcknowledged: Bool
-  /// Whether the channel has no other consumer.
+  /// Whether the channel had no other consumer when this was read.
   let isAlone: Bool
 
   static func find(_ id: Int64, _ db: Database) throws -> ConsumerRecord? {

@@ -35,8 +35,8 @@ package enum NotificationEvent: Sendable, Hashable {
 ///
 /// Nothing is written, so a notification costs no sync and no space, works on a full disk and
 /// reveals nothing. inotify(7) reports the close, `IN_CLOSE_WRITE`, to every process that watches.
-/// The write-ahead log cannot serve: it is written before the commit is visible, and the sync that
-/// makes the commit durable raises no event.
+/// Watching the write-ahead log is not enough: it is written before the commit is visible, and the
+/// sync that makes the commit durable raises no event.
 ///
 /// Each notification looks the file up by its name. If the file is missing, it is created with the
 /// mode and the owner of the database. So everyone who can write the database can also notify.

@@ -2,9 +2,9 @@
 ///
 /// Without limits, the default, a message stays until every consumer of its channel has
 /// acknowledged it. A limit removes the oldest messages first, but only those that no consumer
-/// needs, unless ``discardsUnacknowledged`` is set. A channel without a receive has no consumers.
-/// To protect messages for consumers to come, add these with
-/// ``MessagingEngine/addConsumer(_:of:maximumAttempts:)``.
+/// needs, unless ``discardsUnacknowledged`` is set. A consumer exists from its first receive on, or
+/// from ``MessagingEngine/addConsumer(_:of:maximumAttempts:)`` on, which protects messages for
+/// consumers to come.
 public struct Retention: Sendable, Hashable {
   /// Whether the log keeps messages that every consumer has acknowledged, up to the limits.
   ///
