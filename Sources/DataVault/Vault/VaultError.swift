@@ -257,7 +257,7 @@ extension VaultError {
 
 extension Duration {
   /// Whole seconds or minutes, rounded up, for people.
-  fileprivate var inWords: String {
+  var inWords: String {
     let seconds = Int(components.seconds) + (components.attoseconds > 0 ? 1 : 0)
     if seconds == 1 { return "1 second" }
     return seconds <= 120 ? "\(seconds) seconds" : "\((seconds + 59) / 60) minutes"
