@@ -79,7 +79,7 @@ public final class MessagingEngine: Sendable {
       transport: NotificationFile(besideDatabase: FilePath(pool.path)),
       probe: {
         (try? reader.readBlocking { try $0.number("SELECT commit_number FROM engine") })
-          .map { DatabaseProbe(commitNumber: $0, isLockedOut: isLockedOut()) }
+          .map { DatabaseMark(commitNumber: $0, isLockedOut: isLockedOut()) }
       })
     self.reader = reader
     tables = try EngineDatabase(

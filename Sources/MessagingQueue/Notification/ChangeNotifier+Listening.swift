@@ -1,8 +1,8 @@
 internal import Foundation
 internal import Synchronization
 
-/// The values that the notifier's thread reads from the database; they differ after every commit.
-package struct DatabaseProbe: Sendable, Hashable {
+/// What the notifier's thread reads from the database; it differs after every commit.
+package struct DatabaseMark: Sendable, Hashable {
   let commitNumber: Int64
   let isLockedOut: Bool
 
@@ -28,10 +28,10 @@ extension ChangeNotifier {
     // The thread holds the notifier only between two waits. So the engine can be released, and the
     // thread then ends.
     let thread = Thread { [weak self] in
-      var rounds = Rounds()
-      while let wait = self?.prepare(&rounds) {
+      var ownState = ThreadState()
+      while let wait = self?.nextWait(&ownState) {
         let event = wait.listener.wait(upTo: wait.limit)
-        guard let self, self.heard(event, &rounds) else { return }
+        guard let self, self.handle(event, &ownState) else { return }
       }
     }
     thread.name = "datavault.notifications"
@@ -39,19 +39,19 @@ extension ChangeNotifier {
   }
 
   /// The thread's state between two waits.
-  private struct Rounds {
+  private struct ThreadState {
     var listener: (any NotificationListener)?
-    var seen: DatabaseProbe?
+    var seen: DatabaseMark?
 
     var isPolling: Bool { listener is PollingListener }
   }
 
   /// Returns a listener and how long to wait on it; nil after the engine has stopped.
-  private func prepare(
-    _ rounds: inout Rounds
+  private func nextWait(
+    _ thread: inout ThreadState
   ) -> (listener: any NotificationListener, limit: Duration?)? {
-    let listener = rounds.listener ?? listen(&rounds)
-    let limit = rounds.isPolling ? intervals.polling : intervals.fallbackCheck
+    let listener = thread.listener ?? listen(&thread)
+    let limit = thread.isPolling ? intervals.polling : intervals.fallbackCheck
     return state.withLock { state in
       if state.isStopped { return nil }
       state.listener = listener
@@ -59,30 +59,30 @@ extension ChangeNotifier {
     }
   }
 
-  private func listen(_ rounds: inout Rounds) -> any NotificationListener {
+  private func listen(_ thread: inout ThreadState) -> any NotificationListener {
     let listener = (try? transport?.listen()) ?? PollingListener()
-    rounds.listener = listener
+    thread.listener = listener
     // Notifications before this moment are lost, so the waiters read the database again.
-    rounds.seen = probe()
+    thread.seen = probe()
     wake(in: nil)
     return listener
   }
 
   /// Handles the end of a wait; false after the engine has stopped.
-  private func heard(_ event: NotificationEvent, _ rounds: inout Rounds) -> Bool {
+  private func handle(_ event: NotificationEvent, _ thread: inout ThreadState) -> Bool {
     switch event {
     case .changed:
       wake(in: nil)
     case .lost:
-      rounds.listener = nil
+      thread.listener = nil
     case .interrupted:
       break
     case .timedOut:
-      wakeIfDatabaseChanged(&rounds)
+      wakeIfDatabaseChanged(&thread)
       // The system can allow now what it refused before.
-      if rounds.isPolling, let listener = try? transport?.listen() {
-        rounds.listener = listener
-        wakeIfDatabaseChanged(&rounds)
+      if thread.isPolling, let listener = try? transport?.listen() {
+        thread.listener = listener
+        wakeIfDatabaseChanged(&thread)
       }
     }
     return state.withLock { state in
@@ -91,9 +91,9 @@ extension ChangeNotifier {
     }
   }
 
-  private func wakeIfDatabaseChanged(_ rounds: inout Rounds) {
-    guard let now = probe(), now != rounds.seen else { return }
-    rounds.seen = now
+  private func wakeIfDatabaseChanged(_ thread: inout ThreadState) {
+    guard let now = probe(), now != thread.seen else { return }
+    thread.seen = now
     wake(in: nil)
   }
 }

@@ -44,7 +44,7 @@ package final class ChangeNotifier: Sendable {
   let announced = Mutex(Announcement())
   let transport: (any NotificationTransport)?
   let intervals: Intervals
-  let probe: @Sendable () -> DatabaseProbe?
+  let probe: @Sendable () -> DatabaseMark?
   package let localPublications = LocalPublications()
 
   /// - Parameters:
@@ -52,7 +52,7 @@ package final class ChangeNotifier: Sendable {
   ///   - probe: reads the database, on a thread that can block; nil if that failed.
   package init(
     transport: (any NotificationTransport)? = nil, intervals: Intervals = Intervals(),
-    probe: @escaping @Sendable () -> DatabaseProbe? = { nil }
+    probe: @escaping @Sendable () -> DatabaseMark? = { nil }
   ) {
     self.transport = transport
     self.intervals = intervals
@@ -94,14 +94,14 @@ package final class ChangeNotifier: Sendable {
     listener?.interrupt()
   }
 
-  /// Waits until ``generation`` is greater than `count`, which can already be true.
+  /// Waits until ``generation`` is greater than `seen`, which can already be true.
   ///
   /// - Parameters:
   ///   - channels: the channels to wait for; nil for all. Notifications of other processes wake all
   ///     waiters.
   ///   - limit: how long to wait at most, for a lease or a delay that ends; nil for ever.
   package func waitForChange(
-    after count: NotificationGeneration, in channels: Set<Channel>? = nil,
+    after seen: NotificationGeneration, in channels: Set<Channel>? = nil,
     within limit: Duration? = nil
   ) async -> WaitResult {
     let id = state.withLock { state in
@@ -111,7 +111,7 @@ package final class ChangeNotifier: Sendable {
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let waiter = Waiter(channels: channels, continuation: continuation)
-        if let wake = enter(waiter, id, after: count, limit: limit) {
+        if let wake = enter(waiter, id, after: seen, limit: limit) {
           waiter.end(wake)
         } else {
           ensureListening()
@@ -125,13 +125,13 @@ package final class ChangeNotifier: Sendable {
 
   /// Adds a waiter, or returns why it need not wait.
   private func enter(
-    _ waiter: Waiter, _ id: UInt64, after count: NotificationGeneration, limit: Duration?
+    _ waiter: Waiter, _ id: UInt64, after seen: NotificationGeneration, limit: Duration?
   ) -> WaitResult? {
     state.withLock { state in
       if state.isStopped { return .stopped }
       // A cancellation that comes later finds the waiter on the list.
       if Task.isCancelled { return .cancelled }
-      if state.count > count.rawValue { return .changed }
+      if state.count > seen.rawValue { return .changed }
       if let limit, limit <= .zero { return .timedOut }
       state.waiters[id] = waiter
       return nil

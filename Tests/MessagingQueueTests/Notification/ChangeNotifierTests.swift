@@ -73,7 +73,7 @@ import Testing
     intervals.polling = .milliseconds(10)
     let notifier = ChangeNotifier(
       transport: transport, intervals: intervals,
-      probe: { DatabaseProbe(commitNumber: commits.load(ordering: .relaxed)) })
+      probe: { DatabaseMark(commitNumber: commits.load(ordering: .relaxed)) })
     await settle(notifier)
     let count = notifier.generation
     #expect(await notifier.waitForChange(after: count, within: .milliseconds(100)) == .timedOut)
@@ -93,7 +93,7 @@ import Testing
     intervals.fallbackCheck = .milliseconds(10)
     let notifier = ChangeNotifier(
       transport: TestTransport(), intervals: intervals,
-      probe: { DatabaseProbe(commitNumber: commits.load(ordering: .relaxed)) })
+      probe: { DatabaseMark(commitNumber: commits.load(ordering: .relaxed)) })
     await settle(notifier)
     let count = notifier.generation
     commits.add(1, ordering: .relaxed)
