@@ -38,14 +38,14 @@ public struct LogMessages: AsyncSequence, Sendable {
     private var hasEnded = false
     /// The removals before the reader began, which are not reported to it.
     private var removedBefore: [Channel: Int64]?
-    private var account: ReadingAccount?
+    private var counter: MissedMessageCounter?
     /// Messages that were missing when the last page was read, which ended the log.
     private var missedCount = 0
 
     init(_ sequence: LogMessages) {
       self.sequence = sequence
       cursor = sequence.start.cursor
-      account = sequence.start.account
+      counter = sequence.start.counter
       if !sequence.start.ignoresEarlierRemovals { removedBefore = [:] }
     }
 
@@ -59,14 +59,14 @@ public struct LogMessages: AsyncSequence, Sendable {
       if hasEnded || Task.isCancelled { return end() }
       do throws(EngineError) {
         while page.isEmpty {
-          if missedCount > 0 { throw missed }
-          let count = sequence.notifier.generation
-          let read = try await sequence.read(after: cursor, account)
+          if missedCount > 0 { throw missedError }
+          let generation = sequence.notifier.generation
+          let read = try await sequence.read(after: cursor, counter)
           try checkRemovals(read.page)
-          take(read)
+          accept(read)
           if page.isEmpty, missedCount == 0 {
             let wake = await sequence.notifier.waitForChange(
-              after: count, in: sequence.channels)
+              after: generation, in: sequence.channels)
             if wake == .cancelled { return end() }
           }
         }
@@ -79,25 +79,23 @@ public struct LogMessages: AsyncSequence, Sendable {
       return message
     }
 
-    /// Takes a page, and counts the messages that were missing before it was read.
-    private mutating func take(_ read: LogRead) {
+    /// Keeps a page, and counts the messages that were missing before it was read.
+    private mutating func accept(_ read: LogRead) {
       page = read.page.messages[...]
-      var account = read.account
-      account.give(page.count + read.skippedCount)
-      var skippedCount = read.skippedCount
-      if read.endsLog {
-        missedCount = account.missedCount(publishedCount: read.page.publishedCount)
-        if sequence.overflow.newestCount != nil {
-          // A reader that skips gets the number with the next message.
-          if !page.isEmpty {
-            skippedCount += missedCount
-            account.give(missedCount)
-          }
-          missedCount = 0
+      var (counter, skippedCount) = (read.counter, read.skippedCount)
+      counter.add(delivered: page.count + skippedCount)
+      missedCount =
+        read.endsLog ? counter.missedCount(publishedCount: read.page.publishedCount) : 0
+      if sequence.overflow.newestCount != nil {
+        // A reader that skips gets the number with the next message, and no error.
+        if !page.isEmpty {
+          skippedCount += missedCount
+          counter.add(delivered: missedCount)
         }
+        missedCount = 0
       }
       if !page.isEmpty { page[page.startIndex].skippedCount = skippedCount }
-      self.account = account
+      self.counter = counter
     }
 
     /// - Throws: `messagesRemoved` if messages were removed before this reader saw them.
@@ -113,7 +111,7 @@ public struct LogMessages: AsyncSequence, Sendable {
       }
     }
 
-    private var missed: EngineError {
+    private var missedError: EngineError {
       let channels = sequence.channels
       let one = channels.count == 1 ? channels.first : nil
       let place = one?.description ?? "\(channels.count) channels"
@@ -133,7 +131,7 @@ public struct LogMessages: AsyncSequence, Sendable {
   }
 
   private func read(
-    after cursor: Int64?, _ account: ReadingAccount?
+    after cursor: Int64?, _ counter: MissedMessageCounter?
   ) async throws(EngineError) -> LogRead {
     let query = LogQuery(
       channels: channels, cursor: cursor,
@@ -142,12 +140,12 @@ public struct LogMessages: AsyncSequence, Sendable {
     let overflow = overflow
     return try await reader.read(during: "reading the log") { db in
       var query = query
-      let account = try account ?? ReadingAccount(query, db)
+      let counter = try counter ?? MissedMessageCounter(query, db)
       let skippedCount = try overflow.skip(&query, db)
       let page = try EngineDatabase.page(query, db)
       return LogRead(
         page: page, skippedCount: skippedCount,
-        endsLog: try EngineDatabase.endsLog(page, of: query, db), account: account)
+        endsLog: try EngineDatabase.endsLog(page, of: query, db), counter: counter)
     }
   }
 }
@@ -159,6 +157,6 @@ private struct LogRead: Sendable {
   let skippedCount: Int
   /// Whether the log ended with the page.
   let endsLog: Bool
-  /// The account before the page.
-  let account: ReadingAccount
+  /// The counter before the page.
+  let counter: MissedMessageCounter
 }

@@ -8,7 +8,7 @@ struct LogStart: Sendable {
   var ignoresEarlierRemovals = false
   /// For a reader that must also notice messages that come and go before its first read; nil for
   /// others.
-  var account: ReadingAccount?
+  var counter: MissedMessageCounter?
 }
 
 extension EngineDatabase {
@@ -24,14 +24,14 @@ extension EngineDatabase {
     case .now:
       return LogStart(
         cursor: try highWater(db),
-        account: ReadingAccount(
+        counter: MissedMessageCounter(
           aheadCount: 0, publishedCount: try publishedCount(channels, db)))
     case .newest(let count):
       let ids = try knownChannels(channels, db).map(\.id)
       let keys = try nearestKeys(in: ids, from: .max, order: .newestFirst, count: count, db)
       return LogStart(
         cursor: keys.last.map { $0.timetoken - 1 }, ignoresEarlierRemovals: true,
-        account: ReadingAccount(
+        counter: MissedMessageCounter(
           aheadCount: keys.count, publishedCount: try publishedCount(channels, db)))
     }
   }
@@ -39,47 +39,6 @@ extension EngineDatabase {
   /// How many messages were ever published to the channels; only its growth has a meaning.
   static func publishedCount(_ channels: Set<Channel>, _ db: Database) throws -> Int {
     try knownChannels(channels, db).reduce(0) { $0 &+ $1.publishedCount }
-  }
-}
-
-/// Compares the messages that a live reader was given with those that it should have been given.
-///
-/// Messages that are acknowledged or expired leave the log without a trace of their place. So each
-/// channel counts what was ever published to it. A reader at the end of the log must have been
-/// given the messages that were there when it began, plus the growth of that count; otherwise it
-/// has missed some.
-struct ReadingAccount: Sendable {
-  /// The messages for the reader, minus those ever published, when it began.
-  private let offset: Int
-  /// Messages that the reader was given, or that were reported as skipped.
-  private var givenCount = 0
-
-  /// - Parameters:
-  ///   - aheadCount: the messages after the reader's place when it begins.
-  ///   - publishedCount: how many messages were ever published to its channels, in the same
-  ///     snapshot.
-  init(aheadCount: Int, publishedCount: Int) {
-    offset = aheadCount &- publishedCount
-  }
-
-  /// Begins at the place of `query`, in the caller's snapshot.
-  ///
-  /// The time is proportional to the messages after that place; only the index is read.
-  init(_ query: LogQuery, _ db: Database) throws {
-    self.init(
-      aheadCount: try EngineDatabase.messageCount(
-        of: query.channels, after: query.cursor ?? .min, db),
-      publishedCount: try EngineDatabase.publishedCount(query.channels, db))
-  }
-
-  /// Adds messages that the reader is given, or that are reported as skipped.
-  mutating func give(_ count: Int) { givenCount += count }
-
-  /// How many messages a reader at the end of the log has missed.
-  ///
-  /// Software with an older schema does not count what it publishes, so the count can be too low.
-  func missedCount(publishedCount: Int) -> Int {
-    max(0, offset &+ publishedCount &- givenCount)
   }
 }
 
