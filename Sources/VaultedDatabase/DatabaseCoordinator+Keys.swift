@@ -31,7 +31,7 @@ extension DatabaseCoordinator {
 
   /// Makes the vault on the first use of a home: there is nothing to re-encrypt.
   private func makeSecuredVault(with credentials: borrowing Credentials) async throws {
-    guard try lookAtDatabase() == .absent else {
+    guard try inspectDatabase() == .absent else {
       throw VaultedDatabaseError.refusal(.keyMissing, home.databasePath)
     }
     let vault = try await Vault.create(
@@ -54,7 +54,7 @@ extension DatabaseCoordinator {
     _ vault: Vault, with credentials: borrowing Credentials, anchorStorage: (any AnchorStorage)?
   ) async throws {
     if try await vault.binding() == nil {
-      guard try lookAtDatabase() == .absent else {
+      guard try inspectDatabase() == .absent else {
         throw VaultedDatabaseError.refusal(.databaseMismatch, home.databasePath)
       }
       return try await vault.secure(to: credentials)
@@ -88,7 +88,7 @@ extension DatabaseCoordinator {
   ) async throws(VaultedDatabaseError) {
     try await locked {
       guard try await vault.binding() != nil else {
-        let database = try lookAtDatabase()
+        let database = try inspectDatabase()
         throw VaultedDatabaseError.refusal(
           database == .absent ? .databaseMissing : .databaseMismatch, home.databasePath)
       }
@@ -174,51 +174,5 @@ extension ExclusiveConnection {
       throw error
     }
     try putCopyInPlace(fileSystem: fileSystem)
-  }
-}
-
-extension SealedDatabaseError {
-  /// Whether a change of key can wait after this error: a process uses the database, or it cannot
-  /// be copied now.
-  var leavesOldKeyUsable: Bool {
-    [.busy, .damagedPage, .truncated, .diskFull, .readOnly].contains(code)
-  }
-}
-
-extension DatabaseCoordinator {
-  func cleanUpFirstRun() async throws(VaultedDatabaseError) -> String? {
-    do {
-      guard try await Vault.exists(.messaging, in: home.store) else { return nil }
-      return try await locked {
-        let vault = try await Vault.get(
-          .messaging, in: home.store, parameters: home.vaultParameters)
-        // A salvaged database that is not in its place yet counts as existing.
-        guard try home.fileSystem.status(of: home.salvagePath) == nil else { return nil }
-        // The clear members suffice, as the vault stays intact under its new name.
-        let binding = OpeningDecision.Binding(try await vault.status().binding)
-        let decision = OpeningDecision(binding: binding, database: try lookAtDatabase())
-        guard decision == .refuse(.databaseMissing) else { return nil }
-        return try await Vault.retire(.messaging, in: home.store)
-      }
-    } catch {
-      throw VaultedDatabaseError(any: error)
-    }
-  }
-
-  func deleteVault(_ id: VaultID, force: Bool) async throws(VaultedDatabaseError) {
-    do {
-      guard id == .messaging, try await Vault.exists(id, in: home.store) else {
-        return try await Vault.delete(id, in: home.store, force: force, databaseExists: false)
-      }
-      // The lock keeps other processes from making a database between the check and the deletion of
-      // its key.
-      try await locked {
-        let databaseExists =
-          try lookAtDatabase() != .absent || home.fileSystem.status(of: home.salvagePath) != nil
-        try await Vault.delete(id, in: home.store, force: force, databaseExists: databaseExists)
-      }
-    } catch {
-      throw VaultedDatabaseError(any: error)
-    }
   }
 }

@@ -13,7 +13,7 @@ internal import VaultCrypto
 /// ``VaultedDatabase`` cannot. Across processes `messaging.lock` has the same effect: every protocol takes it first.
 package actor DatabaseCoordinator: BlockingActor {
   let home: DataVaultHome
-  package let executor = BlockingExecutor(label: "datavault.database-keeper")
+  package let executor = BlockingExecutor(label: "datavault.database-coordinator")
 
   package init(home: DataVaultHome) {
     self.home = home
@@ -25,7 +25,7 @@ package actor DatabaseCoordinator: BlockingActor {
   ) async throws(VaultedDatabaseError) -> Result {
     try home.requireShortPath()
     do throws(VaultError) {
-      try home.makeWhereTheStoreDoesNot()
+      try home.makeDirectoryUnlessStoreDoes()
     } catch {
       throw VaultedDatabaseError(any: error)
     }
@@ -37,7 +37,7 @@ package actor DatabaseCoordinator: BlockingActor {
   }
 
   /// Inspects the file at the database's path, without changing anything.
-  func lookAtDatabase() throws -> OpeningDecision.Database {
+  func inspectDatabase() throws -> OpeningDecision.Database {
     switch try SealedVFS.inspect(home.databasePath, over: home.baseVFS) {
     case .absent: try hasLogOrJournal() ? .orphanedLog : .absent
     case .sealed(let header): .sealed(fileID: header.fileID)
@@ -53,7 +53,7 @@ package actor DatabaseCoordinator: BlockingActor {
   /// its end. One page that opens distinguishes damage from another file.
   func decide(_ vault: Vault) async throws -> OpeningDecision {
     let binding = OpeningDecision.Binding(try await vault.binding())
-    let found = try lookAtDatabase()
+    let found = try inspectDatabase()
     if case .bound(let id) = binding, ![.absent, .orphanedLog].contains(found),
       try await vault.databaseKeys().fit(home, fileID: id)?.isHeaderDamaged == true
     {
@@ -63,12 +63,10 @@ package actor DatabaseCoordinator: BlockingActor {
   }
 
   /// Whether the database's path has a log or a journal that is not empty.
-  func hasLogOrJournal() throws(FileError) -> Bool {
-    for suffix in ["-wal", "-journal"] {
-      let path = FilePath(home.databasePath.string + suffix)
-      if let status = try home.fileSystem.status(of: path), status.byteCount > 0 { return true }
+  func hasLogOrJournal() throws -> Bool {
+    try ["-wal", "-journal"].contains {
+      try home.fileSystem.status(of: FilePath(home.databasePath.string + $0))?.byteCount ?? 0 > 0
     }
-    return false
   }
 }
 
@@ -151,6 +149,7 @@ extension DatabaseCoordinator {
     // SQLite gives its log and journal the permissions of the database, so all of them get 0600.
     let file = try home.fileSystem.create(home.creationPath, permissions: .ownerReadWrite)
     do {
+      // Closed before SQLite opens it: closing a descriptor ends the process's locks on the file.
       defer { file.close() }
       if let owner = try home.fileSystem.ownerOfNewFile(in: home.path) {
         try file.changeOwner(to: owner)
@@ -172,16 +171,5 @@ extension DatabaseCoordinator {
     }
     try SealedDatabase.close(pool)
     _ = try emptying.get()
-  }
-}
-
-extension OpeningDecision.Binding {
-  init(_ binding: DatabaseBinding?) {
-    self =
-      switch binding?.state {
-      case nil: .none
-      case .creating: .creating(binding?.databaseID ?? [])
-      case .bound: .bound(binding?.databaseID ?? [])
-      }
   }
 }

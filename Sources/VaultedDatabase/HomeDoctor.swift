@@ -24,7 +24,7 @@ public enum HomeDoctor {
   }
 
   /// Whether the database has the last anchor of its vault, which must be unlocked.
-  package static func examineAge(
+  package static func examineRollback(
     of home: DataVaultHome, vault: Vault, anchorStorage: any AnchorStorage
   ) async -> [HomeFinding] {
     do throws(VaultedDatabaseError) {
@@ -133,7 +133,7 @@ extension DatabaseCoordinator {
   fileprivate func bindingFindings() async -> [HomeFinding] {
     do {
       try home.requireShortPath()
-      let found = try lookAtDatabase()
+      let found = try inspectDatabase()
       let status: VaultStatus
       do throws(VaultError) {
         status = try await Vault.get(.messaging, in: home.store).status()

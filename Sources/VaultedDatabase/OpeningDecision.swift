@@ -1,3 +1,5 @@
+internal import DataVault
+
 /// Decides how to open a database and the vault that possibly belongs to it: facts in, action out.
 ///
 /// It is the table of `docs/explanation/vaulted-database.md`, "Opening", as code. It does no I/O, so every row
@@ -19,6 +21,18 @@ enum OpeningDecision: Equatable, Sendable {
     case none
     case creating([UInt8])
     case bound([UInt8])
+
+    init(_ binding: DatabaseBinding?) {
+      guard let binding else {
+        self = .none
+        return
+      }
+      self =
+        switch binding.state {
+        case .creating: .creating(binding.databaseID)
+        case .bound: .bound(binding.databaseID)
+        }
+    }
   }
 
   /// The file at the database's path.

@@ -16,7 +16,7 @@ actor ProfileCoordinator: BlockingActor {
   let path: FilePath
   let fileSystem: any FileSystem
   let baseVFS: String
-  let executor = BlockingExecutor(label: "datavault.profile-keeper")
+  let executor = BlockingExecutor(label: "datavault.profile-coordinator")
 
   init(vault: Vault, name: String, path: FilePath, fileSystem: any FileSystem, baseVFS: String) {
     self.vault = vault

@@ -159,3 +159,11 @@ extension VaultedDatabaseError {
     }
   }
 }
+
+extension SealedDatabaseError {
+  /// Whether a change of key can wait after this error: a process uses the database, or it cannot
+  /// be copied now.
+  var leavesOldKeyUsable: Bool {
+    [.busy, .damagedPage, .truncated, .diskFull, .readOnly].contains(code)
+  }
+}

@@ -32,7 +32,7 @@ struct DoctorCommand: AsyncParsableCommand {
     var refusal: (any Error)?
     if !findings.contains(where: { !$0.isWarning }) {
       do {
-        findings += try await age(of: home).map(FindingReport.init)
+        findings += try await rollbackFindings(of: home).map(FindingReport.init)
       } catch {
         refusal = error  // such as a wrong password: the findings are printed first
       }
@@ -42,16 +42,15 @@ struct DoctorCommand: AsyncParsableCommand {
         + findings.map(\.text).joined()
     }
     if let refusal { throw refusal }
-    if let status = findings.lazy.compactMap(\.status).first {
+    if let exitStatus = findings.lazy.compactMap(\.exitStatus).first {
       throw CommandFailure(
-        status, "the doctor found errors in home \(home.path)",
+        exitStatus, "the doctor found errors in home \(home.path)",
         hint: "apply the fixes that are printed to standard output")
     }
   }
 
-  /// Whether the queue was rolled back, as far as the command can tell without asking for a
-  /// password.
-  private func age(of home: DataVaultHome) async throws -> [HomeFinding] {
+  /// What the command can tell about a rollback of the queue without asking for a password.
+  private func rollbackFindings(of home: DataVaultHome) async throws -> [HomeFinding] {
     let status = try? await Vault.get(.messaging, in: home.store).status()
     guard let status, status.binding?.state == .bound else { return [] }
     let vault: Vault
@@ -69,7 +68,7 @@ struct DoctorCommand: AsyncParsableCommand {
         ]
       }
     }
-    return await MessagingEngine.examineAge(of: home, vault: vault)
+    return await MessagingEngine.examineRollback(of: home, vault: vault)
   }
 }
 
@@ -81,13 +80,13 @@ private struct FindingReport: Encodable {
   let message: String
   let fix: String
   /// The exit code that the finding causes; nil for a warning.
-  let status: ExitStatus?
+  let exitStatus: ExitStatus?
 
   init(_ finding: VaultFinding) {
     kind = finding.kind.description
     vault = finding.vaultID?.rawValue
-    status = finding.error.flatMap { VaultError.exitCodes[$0] ?? nil }
-    isWarning = status == nil
+    exitStatus = finding.error.flatMap { VaultError.exitCodes[$0] ?? nil }
+    isWarning = exitStatus == nil
     message = finding.message
     fix = finding.fix
   }
@@ -95,15 +94,15 @@ private struct FindingReport: Encodable {
   init(_ finding: HomeFinding) {
     kind = finding.kind
     vault = nil
-    status = finding.error?.exitStatus
-    isWarning = status == nil
+    exitStatus = finding.error?.exitStatus
+    isWarning = exitStatus == nil
     message = finding.message
     fix = finding.fix
   }
 
   private enum CodingKeys: CodingKey { case kind, vault, isWarning, message, fix }
 
-  /// Whether it says what was not looked at, and not what is wrong.
+  /// Whether it says what was not checked, and not what is wrong.
   var isNote: Bool { kind == HomeFinding.rollbackNotCheckedKind }
 
   var text: String {

@@ -94,7 +94,7 @@ extension MessagingEngine {
   /// Whether a home's messages are an older copy than its vault knows, as findings for `doctor`.
   ///
   /// - Parameter vault: the messaging vault of the home, unlocked.
-  package static func examineAge(of home: DataVaultHome, vault: Vault) async -> [HomeFinding] {
-    await HomeDoctor.examineAge(of: home, vault: vault, anchorStorage: EngineAnchorStorage())
+  package static func examineRollback(of home: DataVaultHome, vault: Vault) async -> [HomeFinding] {
+    await HomeDoctor.examineRollback(of: home, vault: vault, anchorStorage: EngineAnchorStorage())
   }
 }

@@ -1,0 +1,40 @@
+internal import DataVault
+internal import FileLayer
+
+extension DatabaseCoordinator {
+  func cleanUpFirstRun() async throws(VaultedDatabaseError) -> String? {
+    do {
+      guard try await Vault.exists(.messaging, in: home.store) else { return nil }
+      return try await locked {
+        let vault = try await Vault.get(
+          .messaging, in: home.store, parameters: home.vaultParameters)
+        // A salvaged database that is not in its place yet counts as existing.
+        guard try home.fileSystem.status(of: home.salvagePath) == nil else { return nil }
+        // The clear members suffice, as the vault stays intact under its new name.
+        let binding = OpeningDecision.Binding(try await vault.status().binding)
+        let decision = OpeningDecision(binding: binding, database: try inspectDatabase())
+        guard decision == .refuse(.databaseMissing) else { return nil }
+        return try await Vault.retire(.messaging, in: home.store)
+      }
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+
+  func deleteVault(_ id: VaultID, force: Bool) async throws(VaultedDatabaseError) {
+    do {
+      guard id == .messaging, try await Vault.exists(id, in: home.store) else {
+        return try await Vault.delete(id, in: home.store, force: force, databaseExists: false)
+      }
+      // The lock keeps other processes from making a database between the check and the deletion of
+      // its key.
+      try await locked {
+        let databaseExists =
+          try inspectDatabase() != .absent || home.fileSystem.status(of: home.salvagePath) != nil
+        try await Vault.delete(id, in: home.store, force: force, databaseExists: databaseExists)
+      }
+    } catch {
+      throw VaultedDatabaseError(any: error)
+    }
+  }
+}
