@@ -13,24 +13,24 @@ import Testing
     let file = home.file(try VaultID("conformance")).string
     let aside = file + ".aside"
     let conformance = VaultStoreConformance(obstacles: [
-      VaultStoreConformance.FaultInjection(.permissionsTooOpen) {
+      VaultStoreConformance.Obstacle(.permissionsTooOpen) {
         chmod(file, 0o644)
       } clear: {
         chmod(file, 0o600)
       },
-      VaultStoreConformance.FaultInjection(.permissionsTooOpen) {
+      VaultStoreConformance.Obstacle(.permissionsTooOpen) {
         chmod(home.directory.string, 0o770)
       } clear: {
         chmod(home.directory.string, 0o700)
       },
-      VaultStoreConformance.FaultInjection(.unreadable) {
+      VaultStoreConformance.Obstacle(.unreadable) {
         rename(file, aside)
         symlink(aside, file)
       } clear: {
         unlink(file)
         rename(aside, file)
       },
-      VaultStoreConformance.FaultInjection(.storeUnavailable) {
+      VaultStoreConformance.Obstacle(.storeUnavailable) {
         rename(home.directory.string, home.directory.string + ".aside")
         close(open(home.directory.string, O_CREAT | O_WRONLY, 0o600))
       } clear: {
@@ -47,7 +47,7 @@ import Testing
   {
     let store = InMemoryVaultStore()
     let obstacles = [VaultError.Code.storeLocked, .storeUnavailable, .unreadable].map { code in
-      VaultStoreConformance.FaultInjection(code) {
+      VaultStoreConformance.Obstacle(code) {
         store.failure = VaultError(code, "on purpose")
       } clear: {
         store.failure = nil
@@ -60,7 +60,7 @@ import Testing
   @Test(arguments: FaultyStore.Fault.allCases)
   func `the conformance checks detect each faulty store`(fault: FaultyStore.Fault) async throws {
     let store = FaultyStore(fault)
-    let obstacle = VaultStoreConformance.FaultInjection(.storeLocked) {
+    let obstacle = VaultStoreConformance.Obstacle(.storeLocked) {
       store.isLocked = true
     } clear: {
       store.isLocked = false

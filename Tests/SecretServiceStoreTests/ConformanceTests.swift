@@ -14,19 +14,19 @@ struct ConformanceTests {
     try keyring.value.startUnlocked()
     let (home, address) = (keyring.value.home, keyring.value.busAddress)
     let conformance = VaultStoreConformance(obstacles: [
-      VaultStoreConformance.FaultInjection(.storeLocked) {
+      VaultStoreConformance.Obstacle(.storeLocked) {
         keyring.value.stopKeyring()
         try keyring.value.startLocked()
       } clear: {
         keyring.value.stopKeyring()
         try keyring.value.startUnlocked()
       },
-      VaultStoreConformance.FaultInjection(.storeUnavailable) {
+      VaultStoreConformance.Obstacle(.storeUnavailable) {
         keyring.value.stopKeyring()
       } clear: {
         try keyring.value.startUnlocked()
       },
-      VaultStoreConformance.FaultInjection(.storeUnavailable) {
+      VaultStoreConformance.Obstacle(.storeUnavailable) {
         keyring.value.stopKeyring()
         keyring.value.stopBus()
       } clear: {

@@ -64,7 +64,7 @@ public struct VaultStoreConformance: Sendable {
   }
 
   /// An obstacle between a store and its vaults.
-  public struct FaultInjection: Sendable {
+  public struct Obstacle: Sendable {
     let code: VaultError.Code
     let raise: @Sendable () throws -> Void
     let clear: @Sendable () throws -> Void
@@ -94,7 +94,7 @@ public struct VaultStoreConformance: Sendable {
   }
 
   let open: @Sendable () throws -> any VaultStore
-  let obstacles: [FaultInjection]
+  let obstacles: [Obstacle]
   let largeByteCount: Int
   let keepsAttempts: Bool
 
@@ -107,7 +107,7 @@ public struct VaultStoreConformance: Sendable {
   ///   - open: opens the same store with a new object at each call; an in-memory store returns the
   ///     same object.
   public init(
-    obstacles: [FaultInjection] = [], largeByteCount: Int = 30 << 20, keepsAttempts: Bool = true,
+    obstacles: [Obstacle] = [], largeByteCount: Int = 30 << 20, keepsAttempts: Bool = true,
     open: @escaping @Sendable () throws -> any VaultStore
   ) {
     self.obstacles = obstacles
