@@ -9,7 +9,6 @@ extension StoreTrial {
   private static let longWait = DispatchTimeInterval.seconds(20)
 
   func lockExcludes() throws {
-    let id = try id
     let (store, other) = (try store(), try store())
     try store.prepare()
     try requireExclusion("lock") {
@@ -79,7 +78,6 @@ extension StoreTrial {
 
   func concurrentWriters() throws {
     let (writerCount, roundCount) = (4, 5)
-    let id = try id
     try write(Self.state(0), id)
     let outcome = Mutex<String?>(nil)
     let stores = try (0..<writerCount).map { _ in try store() }
@@ -119,7 +117,6 @@ extension StoreTrial {
   }
 
   func obstaclesAreNotAbsence() throws {
-    let id = try id
     let bytes = Array("kept".utf8)
     try write(bytes, id)
     for obstacle in conformance.obstacles {

@@ -4,9 +4,12 @@ internal import DataVault
 struct StoreTrial {
   let conformance: VaultStoreConformance
   let check: VaultStoreConformance.Check
+  let id: VaultID
 
-  var id: VaultID {
-    get throws { try VaultID("conformance") }
+  init(_ conformance: VaultStoreConformance, _ check: VaultStoreConformance.Check) throws {
+    self.conformance = conformance
+    self.check = check
+    id = try VaultID("conformance")
   }
 
   func store() throws -> any VaultStore { try conformance.open() }
@@ -29,10 +32,12 @@ struct StoreTrial {
   }
 
   func requireBytes(_ wanted: [UInt8]?, of id: VaultID, _ when: String) throws {
-    let bytes = try store().read(id)
+    try require(store().read(id), is: wanted, "\(when), \(id)")
+  }
+
+  private func require(_ bytes: [UInt8]?, is wanted: [UInt8]?, _ what: String) throws {
     try require(
-      bytes == wanted,
-      "\(when), \(id) has \(Self.size(bytes)) instead of \(Self.size(wanted))")
+      bytes == wanted, "\(what) has \(Self.size(bytes)) instead of \(Self.size(wanted))")
   }
 
   func requireIDs(_ wanted: [VaultID], _ when: String) throws {
@@ -132,7 +137,6 @@ extension StoreTrial {
   }
 
   func locationNamesTheVault() throws {
-    let id = try id
     let location = try store().location(of: id)
     try require(location.contains(id.rawValue), "location '\(location)' does not contain '\(id)'")
   }
@@ -177,7 +181,6 @@ extension StoreTrial {
   }
 
   func attemptsExclude() throws {
-    let id = try id
     try write([1], id)
     let (store, other) = (try store(), try store())
     try requireExclusion("lock of attempts") {
@@ -199,7 +202,6 @@ extension StoreTrial {
   /// Obstacles can prevent reading and writing a record, but must not lose one; the probe must
   /// predict a failed write.
   func attemptsSurviveObstacles() throws {
-    let id = try id
     try write([1], id)
     for obstacle in conformance.obstacles {
       try attempting(id) { try $0.writeAttempts([1], for: id, durably: true) }
@@ -226,9 +228,7 @@ extension StoreTrial {
   }
 
   private func requireAttempts(_ wanted: [UInt8]?, of id: VaultID, _ when: String) throws {
-    let bytes = try store().readAttempts(id)
     try require(
-      bytes == wanted,
-      "\(when), the attempts on \(id) have \(Self.size(bytes)) instead of \(Self.size(wanted))")
+      store().readAttempts(id), is: wanted, "\(when), the record of attempts on \(id)")
   }
 }

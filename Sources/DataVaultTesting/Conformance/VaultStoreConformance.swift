@@ -122,7 +122,7 @@ public struct VaultStoreConformance: Sendable {
   public func run(_ check: Check) async throws {
     if check.concernsAttempts, !keepsAttempts { return }
     try await onBlockingThread("datavault.conformance") {
-      try StoreTrial(conformance: self, check: check).run()
+      try StoreTrial(self, check).run()
     }
   }
 }
