@@ -142,48 +142,7 @@ struct LimitArgument<Value: ExpressibleByArgument & Sendable>: ExpressibleByArgu
   let limit: Value?
 
   init?(argument: String) {
-    if argument == "none" {
-      limit = nil
-    } else if let value = Value(argument: argument) {
-      limit = value
-    } else {
-      return nil
-    }
-  }
-}
-
-/// The command `datavault queue purge CHANNEL`.
-struct PurgeCommand: AsyncParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "purge",
-    abstract: "Delete a channel's messages, including unreceived ones.")
-
-  @Argument(help: "The channel.") var channel: String
-
-  @Option(help: ArgumentHelp("Keep this message and all later ones.", valueName: "timetoken"))
-  var before: Timetoken?
-
-  @OptionGroup var access: AccessOptions
-
-  func run() async throws {
-    let channel = try Channel(channel)
-    let count = try await access.runEngine {
-      try await $0.purge(channel, before: before)
-    }
-    try confirm("deleted \(count) messages")
-  }
-}
-
-/// The command `datavault queue compact`.
-struct CompactCommand: AsyncParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "compact", abstract: "Return the space of deleted messages to the file system.",
-    discussion: "Other processes can publish and receive while the command runs.")
-
-  @OptionGroup var access: AccessOptions
-
-  func run() async throws {
-    let byteCount = try await access.runEngine { try await $0.compact() }
-    try confirm("returned \(byteCount) bytes to the file system")
+    limit = Value(argument: argument)
+    if limit == nil && argument != "none" { return nil }
   }
 }
