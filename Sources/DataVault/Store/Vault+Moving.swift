@@ -138,11 +138,11 @@ extension Vault {
     into store: any VaultStore, parameters: VaultParameters
   ) async throws(VaultError) -> Vault {
     let vault = Vault(id: id, store: store, parameters: parameters)
-    try await vault.take(exported, with: secret)
+    try await vault.add(exported, with: secret)
     return vault
   }
 
-  private func take(
+  private func add(
     _ exported: ExportedVault, with secret: borrowing VaultSecret
   ) throws(VaultError) {
     try store.requireAbsence(of: id)

@@ -29,7 +29,7 @@ final class ProgressLine: Sendable {
   }
 
   /// Shows the progress in whole percent, each value once.
-  func show(_ progress: ExchangeProgress) { show(progress.completed, of: progress.total) }
+  func show(_ progress: WorkProgress) { show(progress.completed, of: progress.total) }
 
   private func show(_ completed: Int, of total: Int) {
     guard OutputDescriptor.standardError.isTerminal, total > 0 else { return }

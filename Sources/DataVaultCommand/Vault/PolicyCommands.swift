@@ -177,18 +177,18 @@ struct PolicyChanges: ParsableArguments {
   }
 
   func apply(to policy: inout VaultPolicy) {
-    func take<Value>(_ value: Value?, _ field: WritableKeyPath<VaultPolicy, Value>) {
+    func change<Value>(_ value: Value?, _ field: WritableKeyPath<VaultPolicy, Value>) {
       if let value { policy[keyPath: field] = value }
     }
-    take(standardPassword, \.allowsStandardPassword)
-    take(minimumLength, \.minimumLength)
-    take(digit, \.requiresDigit)
-    take(upper, \.requiresUpper)
-    take(lower, \.requiresLower)
-    take(special, \.requiresSpecial)
-    take(minimumUniqueCharacters, \.minimumUniqueCharacters)
-    take(expirationDays, \.expirationDays)
-    take((lockTimeout?.duration.components.seconds).map(Int.init), \.lockTimeoutSeconds)
-    take(retryLimit, \.retryLimit)
+    change(standardPassword, \.allowsStandardPassword)
+    change(minimumLength, \.minimumLength)
+    change(digit, \.requiresDigit)
+    change(upper, \.requiresUpper)
+    change(lower, \.requiresLower)
+    change(special, \.requiresSpecial)
+    change(minimumUniqueCharacters, \.minimumUniqueCharacters)
+    change(expirationDays, \.expirationDays)
+    change((lockTimeout?.duration.components.seconds).map(Int.init), \.lockTimeoutSeconds)
+    change(retryLimit, \.retryLimit)
   }
 }

@@ -49,7 +49,7 @@ struct ImportCheck {
   /// - Throws: `invalidFile`, with the number of the line.
   static func run(
     _ file: ExchangeFile, _ configuration: EngineConfiguration, now: UnixTime,
-    progress: (ExchangeProgress) -> Void
+    progress: (WorkProgress) -> Void
   ) throws(EngineError) -> CheckedImport {
     var check = ImportCheck(configuration, latest: WallTime.ticks(of: now) + maximumLead)
     let total = 2 * Int(try file.status().st_size)
@@ -64,7 +64,7 @@ struct ImportCheck {
       try chain.add(line)
       if check.end == nil { try digest.update(line + [0x0A]) }
       if check.lineCount % 1000 == 0 {
-        progress(ExchangeProgress(completed: min(file.byteCount, total / 2), total: total))
+        progress(WorkProgress(completed: min(file.byteCount, total / 2), total: total))
       }
     }
     guard let end = check.end, let header = check.header else {

@@ -9,7 +9,7 @@ struct MessageExporter {
   private let db: Database
   private let selection: MessageSelection
   private let write: ([UInt8]) throws -> Void
-  private let progress: (ExchangeProgress) -> Void
+  private let progress: (WorkProgress) -> Void
   private let total: Int
   private let channels: [Int64: ExportedChannelRows]
 
@@ -21,7 +21,7 @@ struct MessageExporter {
   ///   - write: takes whole lines, in order.
   init(
     _ db: Database, _ selection: MessageSelection, from place: consuming ExportPlace,
-    progress: @escaping (ExchangeProgress) -> Void, write: @escaping ([UInt8]) throws -> Void
+    progress: @escaping (WorkProgress) -> Void, write: @escaping ([UInt8]) throws -> Void
   ) throws {
     self.db = db
     self.selection = selection
@@ -128,7 +128,7 @@ struct MessageExporter {
     try place.digest.update(chunk)
     try write(chunk)
     chunk.removeAll(keepingCapacity: true)
-    progress(ExchangeProgress(completed: min(place.messageCount, total), total: total))
+    progress(WorkProgress(completed: min(place.messageCount, total), total: total))
   }
 }
 

@@ -18,7 +18,7 @@ extension MessagingEngine {
   ///   `inputOutput`, `stopped`, `vaultLocked`, `damaged`.
   public func exportMessages(
     _ selection: MessageSelection = MessageSelection(), to path: FilePath,
-    progress: @escaping @Sendable (ExchangeProgress) -> Void = { _ in }
+    progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
   ) async throws(EngineError) -> ExportReport {
     try await reader.read(during: "exporting messages") { db in
       let file = try ExportFile(path)
@@ -46,7 +46,7 @@ extension MessagingEngine {
   ///   ``exportMessages(_:to:progress:)``.
   public func exportMessages(
     _ selection: MessageSelection = MessageSelection(),
-    progress: @escaping @Sendable (ExchangeProgress) -> Void = { _ in },
+    progress: @escaping @Sendable (WorkProgress) -> Void = { _ in },
     write: @escaping @Sendable ([UInt8]) throws -> Void
   ) async throws(EngineError) -> ExportReport {
     try await reader.read(during: "exporting messages") { db in
@@ -76,9 +76,9 @@ public struct MessageSelection: Sendable, Hashable {
   }
 }
 
-/// How far an export or an import has come.
-public struct ExchangeProgress: Sendable, Hashable {
-  /// Messages of an export, or bytes of an import; never more than ``total``.
+/// How far an export, an import or a verification has come.
+public struct WorkProgress: Sendable, Hashable {
+  /// Messages, or bytes of an import; never more than ``total``.
   public let completed: Int
   /// The sum at the end.
   public let total: Int

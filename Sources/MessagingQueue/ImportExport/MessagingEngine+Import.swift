@@ -34,7 +34,7 @@ extension MessagingEngine {
   ///   `outcomeUnknown` the call can be repeated.
   public func importMessages(
     from path: FilePath,
-    progress: @escaping @Sendable (ExchangeProgress) -> Void = { _ in }
+    progress: @escaping @Sendable (WorkProgress) -> Void = { _ in }
   ) async throws(EngineError) -> ImportReport {
     try requireRunning()
     let checked = try await onBlockingThread("datavault.import") {
@@ -110,7 +110,7 @@ private actor CheckedLines: BlockingActor {
   /// - Parameter progress: receives the bytes read by the check and by the import.
   /// - Throws: `invalidFile` if the file is not the one that was checked. That shows at the latest
   ///   at its last line, without which no import is complete.
-  func nextBatch(progress: (ExchangeProgress) -> Void) throws(EngineError) -> ImportBatch? {
+  func nextBatch(progress: (WorkProgress) -> Void) throws(EngineError) -> ImportBatch? {
     guard let file else { return nil }
     var batch = ImportBatch()
     while !batch.isFull {
@@ -133,7 +133,7 @@ private actor CheckedLines: BlockingActor {
     batch.digest = chain.digest
     let total = 2 * checked.byteCount
     progress(
-      ExchangeProgress(completed: min(checked.byteCount + file.byteCount, total), total: total))
+      WorkProgress(completed: min(checked.byteCount + file.byteCount, total), total: total))
     return batch.records.isEmpty ? nil : batch
   }
 

@@ -7,16 +7,16 @@ package struct MessageVerifier {
   private var result = MessageVerification()
   private var highWater: Int64 = 0
   private var bootNumber: Int64 = 0
-  private let progress: (ExchangeProgress) -> Void
+  private let progress: (WorkProgress) -> Void
 
-  private init(_ db: Database, _ progress: @escaping (ExchangeProgress) -> Void) {
+  private init(_ db: Database, _ progress: @escaping (WorkProgress) -> Void) {
     self.db = db
     self.progress = progress
   }
 
   /// Verifies what a connection sees; memory grows only with the number of channels.
   package static func run(
-    _ db: Database, progress: @escaping (ExchangeProgress) -> Void = { _ in }
+    _ db: Database, progress: @escaping (WorkProgress) -> Void = { _ in }
   ) throws -> MessageVerification {
     var verifier = MessageVerifier(db, progress)
     guard try verifier.checkSchema() else { return verifier.result }
@@ -107,7 +107,7 @@ package struct MessageVerifier {
       sums[channelID] = (sum.count + 1, sum.byteCount + row[5] + Int64(headers?.count ?? 0))
       result.messageCount += 1
       if result.messageCount.isMultiple(of: 4096) {
-        progress(ExchangeProgress(completed: min(result.messageCount, total), total: total))
+        progress(WorkProgress(completed: min(result.messageCount, total), total: total))
       }
     }
     let channels = try Row.fetchCursor(
