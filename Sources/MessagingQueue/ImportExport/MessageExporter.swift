@@ -11,7 +11,7 @@ struct MessageExporter {
   private let write: ([UInt8]) throws -> Void
   private let progress: (WorkProgress) -> Void
   private let total: Int
-  private let channels: [Int64: ExportedChannelRows]
+  private let channels: [Int64: ChannelExport]
 
   private var place: ExportPlace
   private var chunk: [UInt8] = []
@@ -28,9 +28,9 @@ struct MessageExporter {
     self.place = place
     self.write = write
     self.progress = progress
-    channels = try ExportedChannelRows.all(selection.channels, db)
-    total = channels.values.reduce(0) { sum, rows in
-      let (total, overflows) = sum.addingReportingOverflow(max(rows.messageCount, 0))
+    channels = try ChannelExport.all(selection.channels, db)
+    total = channels.values.reduce(0) { sum, channel in
+      let (total, overflows) = sum.addingReportingOverflow(max(channel.messageCount, 0))
       return overflows ? .max : total
     }
   }
@@ -56,9 +56,9 @@ struct MessageExporter {
             moment: state.moment)))
     }
     for id in channels.keys.sorted() {
-      guard let rows = channels[id] else { continue }
-      try emit(.channel(rows.channel))
-      for consumer in rows.consumers { try emit(.consumer(consumer.exported)) }
+      guard let channel = channels[id] else { continue }
+      try emit(.channel(channel.exported))
+      for consumer in channel.consumers { try emit(.consumer(consumer.exported)) }
     }
     try writeMessages()
     try writeDeduplications(through: state.moment.highWater)
@@ -93,7 +93,7 @@ struct MessageExporter {
           hint: "run datavault queue verify")
       }
       var message = ExportedMessage(
-        timetoken: row[0], channel: channel.channel.channel, priority: Priority(stored: row[2]),
+        timetoken: row[0], channel: channel.exported.channel, priority: Priority(stored: row[2]),
         due: row[3], expires: row[4], orderingKey: row[5],
         headers: try HeaderCoding.decode(row[6]), payload: try row.bytes(at: 7))
       for consumer in channel.consumers { try consumer.addState(to: &message, db) }
@@ -114,7 +114,7 @@ struct MessageExporter {
       try emit(
         .deduplication(
           ExportedDeduplication(
-            channel: channel.channel.channel, id: row[1], timetoken: row[2], until: row[3])))
+            channel: channel.exported.channel, id: row[1], timetoken: row[2], until: row[3])))
     }
   }
 

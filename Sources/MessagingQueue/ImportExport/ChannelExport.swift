@@ -1,16 +1,16 @@
 internal import GRDB
 
 /// A channel with its consumers, for the export of its messages.
-struct ExportedChannelRows {
-  let channel: ExportedChannel
+struct ChannelExport {
+  let exported: ExportedChannel
   let messageCount: Int
-  private(set) var consumers: [ConsumerRows] = []
+  private(set) var consumers: [ConsumerExport] = []
 
   /// The channels by their numbers.
   ///
   /// - Parameter chosen: nil for all; each channel must exist.
-  static func all(_ chosen: Set<Channel>?, _ db: Database) throws -> [Int64: ExportedChannelRows] {
-    var channels: [Int64: ExportedChannelRows] = [:]
+  static func all(_ chosen: Set<Channel>?, _ db: Database) throws -> [Int64: ChannelExport] {
+    var channels: [Int64: ChannelExport] = [:]
     let rows = try Row.fetchCursor(
       db,
       sql: """
@@ -19,26 +19,25 @@ struct ExportedChannelRows {
     while let row = try rows.next() {
       let channel = Channel(stored: row[1])
       if let chosen, !chosen.contains(channel) { continue }
-      channels[row[0]] = ExportedChannelRows(
-        channel: ExportedChannel(
+      channels[row[0]] = ChannelExport(
+        exported: ExportedChannel(
           channel: channel, retention: Retention(row), removedThrough: row[3]),
         messageCount: row[2])
     }
-    if let chosen, channels.count < chosen.count {
-      let found = Set(channels.values.map(\.channel.channel))
-      let missing = chosen.subtracting(found).map(\.name).sorted()
+    let found = channels.values.map(\.exported.channel)
+    if let missing = chosen?.subtracting(found).map(\.name).min() {
       throw EngineError(
-        .channelMissing, "channel '\(missing[0])' not found",
+        .channelMissing, "channel '\(missing)' not found",
         hint: "list the channels with datavault queue channels")
     }
     let consumers = try Row.fetchCursor(
       db, sql: "SELECT id, channel_id, name, most_attempts FROM consumer ORDER BY id")
     while let row = try consumers.next() {
-      guard let channel = channels[row[1]]?.channel.channel else { continue }
+      guard let channel = channels[row[1]]?.exported.channel else { continue }
       let exported = ExportedConsumer(
         channel: channel, consumer: Consumer(stored: row[2]), maximumAttempts: row[3])
       channels[row[1]]?.consumers.append(
-        ConsumerRows(
+        ConsumerExport(
           id: row[0], exported: exported, positions: try EngineDatabase.positions(of: row[0], db)))
     }
     return channels
@@ -46,7 +45,7 @@ struct ExportedChannelRows {
 }
 
 /// One consumer, whose rows tell what it has done with a message.
-struct ConsumerRows {
+struct ConsumerExport {
   let id: Int64
   let exported: ExportedConsumer
   /// Its positions, by priority.
