@@ -25,8 +25,7 @@ struct SessionKeyLocation: Sendable {
     let digest = try withCrypto { () throws(CryptoError) in
       try SHA256.digest(unsafe Array(identity.utf8).span.bytes)
     }
-    let digits = digest.prefix(16).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
-    name = "\(Self.prefix)\(id):\(digits.joined())"
+    name = "\(Self.prefix)\(id):\(Array(digest.prefix(16)).hexadecimal)"
     keyring = parameters.sessionKeyring
     now = parameters.sinceBoot
   }

@@ -30,8 +30,7 @@ public struct VaultSession: Sendable {
 
   package static func checkAvailability(parameters: VaultParameters) throws(VaultError) {
     let keyring = parameters.sessionKeyring
-    let digits = parameters.random.bytes(count: 8).map { String($0, radix: 16) }
-    let name = "datavault-probe:\(digits.joined())"
+    let name = "datavault-probe:\(parameters.random.bytes(count: 8).hexadecimal)"
     try converting(VaultError.sessionsUnavailable) { () throws(KeyringError) in
       try keyring.store(SecretBytes(copying: [0]), as: name, wholeSeconds: 1)
       if case .present(let serial) = try keyring.find(name) { try keyring.revoke(serial) }

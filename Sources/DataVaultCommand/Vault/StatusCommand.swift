@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import DataVault
 internal import Foundation
+internal import VaultCrypto
 internal import VaultedDatabase
 
 /// The command `datavault status VAULT`.
@@ -64,7 +65,7 @@ private struct StatusReport: Encodable {
     formatVersion = status.formatVersion
     secured = status.isSecured
     database = status.binding.map {
-      Database(id: hexadecimal($0.databaseID), state: $0.state.rawValue)
+      Database(id: $0.databaseID.hexadecimal, state: $0.state.rawValue)
     }
     slots = status.slots.map {
       Slot(kind: $0.kind.description, name: $0.name, iterationCount: $0.iterationCount)
@@ -110,9 +111,4 @@ private struct StatusReport: Encodable {
     }
     return lines.map { "\($0)\n" }.joined()
   }
-}
-
-/// The bytes as hexadecimal text: two lower-case digits for each byte.
-private func hexadecimal(_ bytes: [UInt8]) -> String {
-  bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
 }

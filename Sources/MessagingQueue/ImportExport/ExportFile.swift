@@ -1,5 +1,6 @@
 internal import FileLayer
 internal import SystemPackage
+internal import VaultCrypto
 
 /// The file `FILE.partial` of an export, which an earlier attempt can have begun; it gets its final
 /// name when it is complete.

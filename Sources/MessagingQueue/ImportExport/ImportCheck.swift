@@ -1,6 +1,7 @@
 internal import FileLayer
 internal import Glibc
 internal import SystemPackage
+internal import VaultCrypto
 
 /// A file of messages whose every line was checked before anything is changed.
 struct CheckedImport: Sendable {

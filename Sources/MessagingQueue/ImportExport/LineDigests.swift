@@ -46,12 +46,3 @@ struct LineChain {
     digest = try hash.finalized()
   }
 }
-
-extension [UInt8] {
-  /// Two lowercase digits for each byte.
-  var hexadecimal: String {
-    let digits = Array<UInt8>("0123456789abcdef".utf8)
-    return String(
-      decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] }, as: UTF8.self)
-  }
-}

@@ -68,3 +68,12 @@ internal import COpenSSL
     byteCount = unsafe Int(EVP_MD_get_size(pointer))
   }
 }
+
+extension [UInt8] {
+  /// Two lowercase digits for each byte.
+  package var hexadecimal: String {
+    let digits = Array<UInt8>("0123456789abcdef".utf8)
+    return String(
+      decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] }, as: UTF8.self)
+  }
+}
