@@ -71,4 +71,11 @@ extension Duration {
     let (seconds, attoseconds) = components
     return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
   }
+
+  /// The duration in milliseconds, rounded up, so that a wait does not end too early.
+  package var wholeMilliseconds: Int64 {
+    let (seconds, attoseconds) = components
+    let perMillisecond: Int64 = 1_000_000_000_000_000
+    return seconds * 1000 + (attoseconds + perMillisecond - 1) / perMillisecond
+  }
 }

@@ -34,7 +34,7 @@ final class InotifyListener: NotificationListener {
     var descriptors = [events, interruptionReader].map {
       pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
     }
-    let milliseconds = timeout.map { CInt(clamping: $0.roundedUpMilliseconds) } ?? -1
+    let milliseconds = timeout.map { CInt(clamping: $0.wholeMilliseconds) } ?? -1
     let count = unsafe poll(&descriptors, 2, milliseconds)
     // A signal ends the wait early; the waiter then looks at the database and waits again.
     if count <= 0 { return .timedOut }
@@ -80,22 +80,13 @@ final class InotifyListener: NotificationListener {
   }
 }
 
-extension Duration {
-  /// Milliseconds for poll(2), rounded up so that it does not return too early.
-  var roundedUpMilliseconds: Int64 {
-    let (seconds, attoseconds) = components
-    let perMillisecond: Int64 = 1_000_000_000_000_000
-    return seconds * 1000 + (attoseconds + perMillisecond - 1) / perMillisecond
-  }
-}
-
 /// Waits without a transport: its thread reads the database after each wait.
 final class PollingListener: NotificationListener {
   private let interruption = DispatchSemaphore(value: 0)
 
   func wait(upTo timeout: Duration?) -> NotificationEvent {
     let deadline: DispatchTime =
-      timeout.map { .now() + .milliseconds(Int(clamping: $0.roundedUpMilliseconds)) }
+      timeout.map { .now() + .milliseconds(Int(clamping: $0.wholeMilliseconds)) }
       ?? .distantFuture
     return interruption.wait(timeout: deadline) == .success ? .interrupted : .timedOut
   }

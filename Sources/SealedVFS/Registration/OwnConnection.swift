@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import FileLayer
 
 /// A connection of this module's own, through SQLite's C interface.
 @safe final class OwnConnection {
@@ -28,7 +29,7 @@ internal import CSQLite
     }
     unsafe pointer = connection
     unsafe sqlite3_extended_result_codes(connection, 1)
-    unsafe sqlite3_busy_timeout(connection, busyTimeout.wholeMilliseconds)
+    unsafe sqlite3_busy_timeout(connection, Int32(clamping: busyTimeout.wholeMilliseconds))
   }
 
   deinit { close() }
@@ -101,12 +102,5 @@ internal import CSQLite
 
   private static func message(of connection: OpaquePointer) -> String {
     unsafe sqlite3_errmsg(connection).map { unsafe String(cString: $0) } ?? ""
-  }
-}
-
-extension Duration {
-  /// The milliseconds for SQLite's busy timeout, at most the largest `Int32`.
-  fileprivate var wholeMilliseconds: Int32 {
-    Int32(clamping: components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
   }
 }

@@ -1,5 +1,6 @@
 internal import CGIO
 internal import Dispatch
+internal import FileLayer
 internal import Glibc
 
 /// The side of a call over the bus.
@@ -97,7 +98,7 @@ package struct BusTimeouts: Sendable {
     var error: UnsafeMutablePointer<GError>?
     let reply = unsafe g_dbus_connection_call_sync(
       connection, service, path, interface, method, BusValue.tuple(arguments).makeVariant(), nil,
-      G_DBUS_CALL_FLAGS_NONE, max(1, wait.wholeMilliseconds), nil, &error)
+      G_DBUS_CALL_FLAGS_NONE, Int32(clamping: wait.wholeMilliseconds), nil, &error)
     guard let reply = unsafe reply else { throw unsafe Self.takeFailure(error) }
     defer { unsafe g_variant_unref(reply) }
     try pass(.afterCall)
@@ -148,12 +149,6 @@ package struct BusTimeouts: Sendable {
 
   deinit {
     unsafe g_object_unref(UnsafeMutableRawPointer(cancellable))
-  }
-}
-
-extension Duration {
-  fileprivate var wholeMilliseconds: Int32 {
-    Int32(clamping: components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)
   }
 }
 
