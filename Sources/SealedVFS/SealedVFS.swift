@@ -56,8 +56,9 @@ public enum SealedVFS {
   ///   - base: the name of the underlying VFS; tests name a recording one.
   ///   - newFileID: the identity of a new file, 8 bytes; nil draws one. An existing file keeps its
   ///     own.
-  ///   - setsReserve: whether the creator of the database sets `SQLITE_FCNTL_RESERVE_BYTES` to 40
-  ///     first, and can then choose `auto_vacuum`. By default a new database needs no such call.
+  ///   - setsReserve: true if the caller itself reserves the 40 bytes, by
+  ///     `SQLITE_FCNTL_RESERVE_BYTES` before its first write; it can then choose `auto_vacuum`. By
+  ///     default an empty file shows a header that already reserves them.
   /// - Throws: `invalidArgument`, or `inputOutput` if the path cannot be made absolute.
   public static func register(
     key: borrowing SecretBytes, at path: FilePath, over base: String = "unix",

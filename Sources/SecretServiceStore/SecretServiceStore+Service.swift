@@ -11,7 +11,7 @@ extension SecretServiceStore {
     try converting(Self.readFailure) { () throws(BusFailure) in try body(try connect()) }
   }
 
-  /// Runs changes on the service; durable on return as far as this process can ensure it.
+  /// Runs changes on the service; durable on return, if the service synchronizes its own files.
   ///
   /// - Parameter byteCount: the size of the sent data in bytes, for the error if it might be too
   ///   large.
