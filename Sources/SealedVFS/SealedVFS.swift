@@ -33,19 +33,6 @@ public enum SealedVFS {
     return unsafe sqlite3_vfs_register(VFSCallbacks.makeVFS(over: base), 1)
   }()
 
-  /// Registers a second sealed VFS over another underlying VFS, without making it the default.
-  ///
-  /// It is for tests that record or fail the writes of unnamed files, too, which have no
-  /// registration.
-  package static func install(as name: String, over base: String) throws(SealedDatabaseError) {
-    try install()
-    guard let vfs = unsafe sqlite3_vfs_find(base),
-      unsafe sqlite3_vfs_register(VFSCallbacks.makeVFS(named: name, over: vfs), 0) == SQLITE_OK
-    else {
-      throw SealedDatabaseError(.invalidArgument, path: name, detail: "there is no VFS \(base)")
-    }
-  }
-
   /// Registers a key for the database at `path`, and installs the VFS.
   ///
   /// The database can be created later. A later registration of the same path takes precedence for

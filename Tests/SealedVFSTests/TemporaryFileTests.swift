@@ -3,10 +3,11 @@ import FaultVFS
 import FileLayer
 import FileRecording
 import Foundation
-import SealedVFS
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import SealedVFS
 
 /// Files without a name: sorters, statement journals, temporary tables, `VACUUM`'s copy.
 @Suite struct TemporaryFileTests {
@@ -201,5 +202,14 @@ import Testing
     }
     #expect(failure?.code == SQLITE_FULL)
     #expect(try connection.rowCount == "3000")
+  }
+}
+
+extension SealedVFS {
+  /// Registers a second sealed VFS over another one, which then sees unnamed files, too.
+  fileprivate static func install(as name: String, over base: String) throws {
+    try install()
+    let vfs = VFSCallbacks.makeVFS(named: name, over: try #require(sqlite3_vfs_find(base)))
+    #expect(sqlite3_vfs_register(vfs, 0) == SQLITE_OK)
   }
 }
