@@ -21,6 +21,9 @@ internal import GRDB
 /// imported. A live reader compares it with what it was given, and so notices messages that left
 /// the log before it read them.
 ///
+/// The limits of a ``Retention`` are `longest_age` (its maximum age, in units of 100 ns),
+/// `most_messages` and `most_bytes`; a consumer's maximum of attempts is `most_attempts`.
+///
 /// `identity` names the database in its exports. `import` records the progress of each imported
 /// file: `docs/reference/message-export.md`.
 ///

@@ -51,6 +51,16 @@ extension UnsafeRawPointer {
   }
 }
 
+extension [UInt8] {
+  /// Four bytes, big endian.
+  ///
+  /// - Precondition: they lie within the array.
+  package func bigEndianWord(at offset: Int) -> UInt32 {
+    UInt32(self[offset]) << 24 | UInt32(self[offset + 1]) << 16
+      | UInt32(self[offset + 2]) << 8 | UInt32(self[offset + 3])
+  }
+}
+
 extension UnsafeMutableRawPointer {
   func storeBigEndian(_ word: UInt32, at offset: Int) {
     unsafe storeBytes(of: word.bigEndian, toByteOffset: offset, as: UInt32.self)
