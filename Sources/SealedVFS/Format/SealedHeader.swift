@@ -62,6 +62,10 @@ extension [UInt8] {
 }
 
 extension UnsafeMutableRawPointer {
+  func bigEndianWord(at offset: Int) -> UInt32 {
+    unsafe UnsafeRawPointer(self).bigEndianWord(at: offset)
+  }
+
   func storeBigEndian(_ word: UInt32, at offset: Int) {
     unsafe storeBytes(of: word.bigEndian, toByteOffset: offset, as: UInt32.self)
   }

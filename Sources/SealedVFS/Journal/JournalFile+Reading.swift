@@ -139,7 +139,7 @@ extension JournalFile {
     } catch  where error.value == SQLITE_IOERR_SHORT_READ && header.vouchesForRecords {
       throw fail(.damagedJournal, SQLITE_IOERR_DATA)  // the file is cut: SQLite would stop halfway
     }
-    let number = unsafe UnsafeRawPointer(sealed.pointer).bigEndianWord(at: 0)
+    let number = unsafe sealed.pointer.bigEndianWord(at: 0)
     let end = offset + Int64(PageLayout.byteCount)
     if number == 0 || number == JournalLayout.superJournalMark {
       // No counted record has such a number.

@@ -95,7 +95,7 @@ struct ImageIdentity {
     for number in 0..<UInt32(clamping: frameCount) {
       let offset = LogLayout.offset(ofFrame: number + 1)
       guard unsafe log.read(frame.pointer, frame.byteCount, at: offset) else { continue }
-      let pageNumber = unsafe UnsafeRawPointer(frame.pointer).bigEndianWord(at: 0)
+      let pageNumber = unsafe frame.pointer.bigEndianWord(at: 0)
       if unsafe keys.page.open(
         frame.pointer + LogLayout.frameHeaderByteCount, number: pageNumber, into: page.pointer)
       {

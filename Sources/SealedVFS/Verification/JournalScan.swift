@@ -74,7 +74,7 @@ struct JournalScan {
     let page = Scratch(byteCount: PageLayout.byteCount)
     func opens(at offset: Int64) -> Bool {
       guard unsafe file.read(record.pointer, record.byteCount, at: offset) else { return false }
-      let number = unsafe UnsafeRawPointer(record.pointer).bigEndianWord(at: 0)
+      let number = unsafe record.pointer.bigEndianWord(at: 0)
       return unsafe keys.journal.open(record.pointer + 4, number: number, into: page.pointer)
     }
     let step = Int64(JournalLayout.headerByteCount)
@@ -120,14 +120,13 @@ struct JournalScan {
         guard unsafe file.read(record.pointer, record.byteCount, at: offset) else {
           return noteDamage()
         }
-        let number = unsafe UnsafeRawPointer(record.pointer).bigEndianWord(at: 0)
+        let number = unsafe record.pointer.bigEndianWord(at: 0)
         if number == 0 || number == JournalLayout.superJournalMark {
           if current.vouchesForRecords { noteDamage() }
           return
         }
         report.recordCount += 1
-        let mark = unsafe UnsafeRawPointer(record.pointer).bigEndianWord(
-          at: 4 + PageLayout.byteCount)
+        let mark = unsafe record.pointer.bigEndianWord(at: 4 + PageLayout.byteCount)
         if !current.vouchesForRecords && mark != current.checksumSeed {
           report.recordCount -= 1  // the record of an earlier journal
           return

@@ -82,7 +82,7 @@ struct LogScan {
           continue
         }
         report.validFrameCount = number
-        let page = unsafe UnsafeRawPointer(frame).bigEndianWord(at: 0)
+        let page = unsafe frame.bigEndianWord(at: 0)
         let sealed = unsafe frame + LogLayout.frameHeaderByteCount
         if unsafe keys.page.isHeaderChanged(in: sealed, number: page),
           report.changedHeaderFrames.count < VerificationReport.listLimit
@@ -90,7 +90,7 @@ struct LogScan {
           report.changedHeaderFrames.append(number)
         }
         open[page] = UInt32(number)
-        let size = unsafe UnsafeRawPointer(frame).bigEndianWord(at: 4)
+        let size = unsafe frame.bigEndianWord(at: 4)
         if size != 0 {
           frames.merge(open) { $1 }
           open.removeAll(keepingCapacity: true)

@@ -9,10 +9,9 @@ struct FrameChain {
 
   /// Begins at a decoded log header.
   init(header: UnsafeMutableRawPointer) {
-    let bytes = UnsafeRawPointer(header)
-    unsafe isBigEndian = bytes.bigEndianWord(at: 0) & 1 == 1
-    unsafe salts = bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
-    unsafe sum = (bytes.bigEndianWord(at: 24), bytes.bigEndianWord(at: 28))
+    unsafe isBigEndian = header.bigEndianWord(at: 0) & 1 == 1
+    unsafe salts = header.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
+    unsafe sum = (header.bigEndianWord(at: 24), header.bigEndianWord(at: 28))
   }
 
   /// Begins at a frame and ignores the log's header; nil if the frame's page does not open.
@@ -20,14 +19,13 @@ struct FrameChain {
     first frame: UnsafeMutableRawPointer, at offset: Int64, _ keys: FileKeys, isBigEndian: Bool,
     _ page: UnsafeMutableRawPointer
   ) {
-    let header = UnsafeRawPointer(frame)
-    let number = unsafe header.bigEndianWord(at: 0)
+    let number = unsafe frame.bigEndianWord(at: 0)
     guard unsafe Self.decrypt(frame, at: offset, keys.frameHeader), number != 0,
       unsafe keys.page.open(frame + LogLayout.frameHeaderByteCount, number: number, into: page)
     else { return nil }
     self.isBigEndian = isBigEndian
-    unsafe salts = header.loadUnaligned(fromByteOffset: LogLayout.encryptedOffset, as: UInt64.self)
-    unsafe sum = (header.bigEndianWord(at: 16), header.bigEndianWord(at: 20))
+    unsafe salts = frame.loadUnaligned(fromByteOffset: LogLayout.encryptedOffset, as: UInt64.self)
+    unsafe sum = (frame.bigEndianWord(at: 16), frame.bigEndianWord(at: 20))
   }
 
   /// Decrypts a frame's header in place.
@@ -52,12 +50,11 @@ struct FrameChain {
   mutating func accept(
     _ frame: UnsafeMutableRawPointer, _ page: UnsafeMutableRawPointer, _ cipher: PageCipher
   ) -> Bool {
-    let header = UnsafeRawPointer(frame)
-    let number = unsafe header.bigEndianWord(at: 0)
+    let number = unsafe frame.bigEndianWord(at: 0)
     guard number != 0,
       unsafe cipher.open(frame + LogLayout.frameHeaderByteCount, number: number, into: page)
     else { return false }
-    return unsafe follow(header, UnsafeRawPointer(page))
+    return unsafe follow(frame, page)
   }
 
   /// Whether the checksum of a frame, header and page opened, follows from the frame before.

@@ -59,7 +59,7 @@ extension LogFile {
       try unsafe base.read(frame.pointer, LogLayout.frameByteCount, at: start)
     }
     unsafe decryptHeader(of: whole, at: start)
-    let number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)
+    let number = unsafe header.pointer.bigEndianWord(at: 0)
     let sealed = unsafe whole + LogLayout.frameHeaderByteCount
     guard hasCurrentSalts(), unsafe main.keys.page.open(sealed, number: number, into: target)
     else {
@@ -83,7 +83,7 @@ extension LogFile {
     lastFrameRead = start
     unsafe decryptHeader(of: frame.pointer, at: start)
     unsafe target.copyMemory(from: header.pointer, byteCount: LogLayout.frameHeaderByteCount)
-    let number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)
+    let number = unsafe header.pointer.bigEndianWord(at: 0)
     let isCurrent = hasCurrentSalts()
     let isWhole =
       unsafe isCurrent
@@ -174,7 +174,7 @@ extension LogFile {
   private func noteTail(from index: Int64, isCurrent: Bool, isKnownDamage: Bool? = nil) {
     var frameCount = isCurrent ? 1 : 0
     var isReported =
-      unsafe isKnownDamage ?? true || UnsafeRawPointer(header.pointer).bigEndianWord(at: 4) != 0
+      unsafe isKnownDamage ?? true || header.pointer.bigEndianWord(at: 4) != 0
     for next in index..<index + Int64(DiscardedLogTail.maximumFrameCount) {
       let start = LogLayout.offset(ofFrame: next + 1)
       let isThere =
@@ -185,7 +185,7 @@ extension LogFile {
         fromByteOffset: LogLayout.encryptedOffset, as: UInt64.self)
       if found == salts {
         frameCount = Int(next - index) + 2
-        if unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 4) != 0 { isReported = true }
+        if unsafe header.pointer.bigEndianWord(at: 4) != 0 { isReported = true }
       }
     }
     guard frameCount > 0, isReported else { return }

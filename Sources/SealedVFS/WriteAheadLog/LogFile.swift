@@ -190,7 +190,7 @@ final class LogFile: SealedFile {
     }
     try writePending()
     try unsafe base.read(header.pointer, 4, at: start)
-    let number = unsafe UnsafeRawPointer(header.pointer).bigEndianWord(at: 0)
+    let number = unsafe header.pointer.bigEndianWord(at: 0)
     try unsafe main.seal(source, number: number, into: frame.pointer)
     try unsafe base.write(frame.pointer, PageLayout.byteCount, at: offset)
   }

@@ -21,14 +21,13 @@ enum LogHeader {
 
   /// Changes the header from its form on disk to the form that SQLite sees.
   static func convertToSQLiteForm(_ header: UnsafeMutableRawPointer) -> Kind {
-    let bytes = UnsafeRawPointer(header)
     let isWhole = unsafe isWhole(header)
-    if unsafe isWhole && bytes.bigEndianWord(at: 4) != versionOnDisk {
+    if unsafe isWhole && header.bigEndianWord(at: 4) != versionOnDisk {
       // This version makes SQLite refuse the log without changing it.
       unsafe setVersion(versionOnDisk, header)
       return .foreign
     }
-    guard unsafe isWhole && bytes.bigEndianWord(at: 8) == UInt32(PageLayout.byteCount) else {
+    guard unsafe isWhole && header.bigEndianWord(at: 8) == UInt32(PageLayout.byteCount) else {
       unsafe memset(header, 0, LogLayout.headerByteCount)
       return .invalid
     }
@@ -40,20 +39,18 @@ enum LogHeader {
   ///
   /// - Returns: false if this format cannot hold the header.
   static func convertToDiskForm(_ header: UnsafeMutableRawPointer) -> Bool {
-    let bytes = UnsafeRawPointer(header)
     guard
-      unsafe isWhole(header) && bytes.bigEndianWord(at: 4) == versionOfSQLite
-        && bytes.bigEndianWord(at: 8) == UInt32(PageLayout.byteCount)
+      unsafe isWhole(header) && header.bigEndianWord(at: 4) == versionOfSQLite
+        && header.bigEndianWord(at: 8) == UInt32(PageLayout.byteCount)
     else { return false }
     unsafe setVersion(versionOnDisk, header)
     return true
   }
 
   private static func isWhole(_ header: UnsafeMutableRawPointer) -> Bool {
-    let bytes = UnsafeRawPointer(header)
-    guard unsafe bytes.bigEndianWord(at: 0) & ~1 == magic else { return false }
+    guard unsafe header.bigEndianWord(at: 0) & ~1 == magic else { return false }
     let sum = unsafe checksum(header)
-    return unsafe bytes.bigEndianWord(at: 24) == sum.0 && bytes.bigEndianWord(at: 28) == sum.1
+    return unsafe header.bigEndianWord(at: 24) == sum.0 && header.bigEndianWord(at: 28) == sum.1
   }
 
   private static func setVersion(_ version: UInt32, _ header: UnsafeMutableRawPointer) {
