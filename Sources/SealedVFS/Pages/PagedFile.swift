@@ -161,14 +161,13 @@ extension PagedFile {
       unsafe target.copyMemory(from: opened.pointer + start, byteCount: byteCount)
     } catch {
       switch error.value {
-      case SQLITE_IOERR_SHORT_READ where offset == 0 && showsStandIn:
+      case SQLITE_IOERR_SHORT_READ where offset == 0 && showsStandIn,
+        SQLITE_IOERR_DATA where offset == 0:
+        // A torn page 1 can have a good copy in the log or journal: let SQLite open those.
         unsafe StandInHeader.write(to: target, byteCount)
       case SQLITE_IOERR_SHORT_READ:
         unsafe memset(target, 0, byteCount)
         throw error
-      case SQLITE_IOERR_DATA where offset == 0:
-        // The page might be torn, with a good copy in the log or journal: let SQLite open those.
-        unsafe StandInHeader.write(to: target, byteCount)
       case SQLITE_IOERR_DATA where number == 1:
         // SQLite tests whether the file has changed. These bytes make it read the whole page again.
         unsafe memset(target, 0xFF, byteCount)
