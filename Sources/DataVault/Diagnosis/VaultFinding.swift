@@ -1,57 +1,8 @@
 /// A problem of a vault, its store or this process, with its fix.
 public struct VaultFinding: Sendable, Equatable {
-  /// The kinds of findings; later versions can add kinds.
-  public struct Kind: Sendable, Hashable, CustomStringConvertible {
-    /// The kind's name, stable for programs.
-    public let description: String
-
-    init(_ name: String) {
-      description = name
-    }
-
-    /// The standard credentials, which are public, open the vault.
-    public static let standardPassword = Kind("standardPassword")
-    /// A password slot has fewer iterations than a new one would get.
-    public static let oldIterations = Kind("oldIterations")
-    /// The vault accepts no attempt for now, after failed attempts.
-    public static let tooManyAttempts = Kind("tooManyAttempts")
-    /// Failed attempts to open a vault cannot be recorded, and are not counted.
-    ///
-    /// Reasons are a full disk, a directory that this user cannot write, a read-only file system.
-    public static let attemptsNotRecorded = Kind("attemptsNotRecorded")
-    /// This process cannot write files, and therefore cannot try to open a vault.
-    public static let fileSizeLimit = Kind("fileSizeLimit")
-    /// This process can open no more files, and so cannot try to open a vault.
-    public static let openFileLimit = Kind("openFileLimit")
-    /// The lock file of a vault does not belong to this user alone: the vault cannot be changed.
-    public static let foreignFile = Kind("foreignFile")
-    /// The vault cannot be changed: its lock file cannot be used, or a directory is in the place of
-    /// the temporary file of a write.
-    public static let writeFailed = Kind("writeFailed")
-    /// A vault was moved aside under another name.
-    public static let retiredVault = Kind("retiredVault")
-    /// The system refuses to keep this process's secrets out of the swap.
-    public static let memoryNotLocked = Kind("memoryNotLocked")
-    /// The kernel cannot keep sessions for this process.
-    public static let sessionsUnavailable = Kind("sessionsUnavailable")
-    /// The store cannot be reached: no session bus, no service on it, or no collection.
-    ///
-    /// Each case has its own message and fix.
-    public static let storeUnavailable = Kind("storeUnavailable")
-    /// The store is locked.
-    public static let storeLocked = Kind("storeLocked")
-    /// Other users can read or write a vault or the directory of the vaults.
-    public static let permissionsTooOpen = Kind("permissionsTooOpen")
-    /// A vault might exist, but cannot be read.
-    public static let unreadable = Kind("unreadable")
-    /// A vault's bytes are not the bytes that were written.
-    public static let damaged = Kind("damaged")
-    /// A later version of this software wrote a vault.
-    public static let newerVersion = Kind("newerVersion")
-  }
-
-  /// The kind of problem.
-  public let kind: Kind
+  /// The kind's name, stable for programs: `standardPassword`, `oldIterations`, `tooManyAttempts`,
+  /// `attemptsNotRecorded`, `retiredVault`, `memoryNotLocked`, or the name of the error's code.
+  public let kind: String
 
   /// The vault concerned; nil for the store and the process.
   public let vaultID: VaultID?
@@ -65,7 +16,7 @@ public struct VaultFinding: Sendable, Equatable {
   /// The next step for the user.
   public let fix: String
 
-  init(_ kind: Kind, of id: VaultID? = nil, _ message: String, fix: String) {
+  init(_ kind: String, of id: VaultID? = nil, _ message: String, fix: String) {
     self.kind = kind
     vaultID = id
     error = nil
@@ -74,7 +25,7 @@ public struct VaultFinding: Sendable, Equatable {
   }
 
   init(_ error: VaultError, of id: VaultID? = nil) {
-    kind = Kind(error.code.description)
+    kind = error.code.description
     vaultID = id
     self.error = error.code
     message = error.message
@@ -92,19 +43,19 @@ public struct VaultFinding: Sendable, Equatable {
 
 extension VaultFinding {
   static let memoryNotLocked = VaultFinding(
-    .memoryNotLocked,
+    "memoryNotLocked",
     "the system does not let this process lock memory: secrets can reach the swap",
     fix: "raise RLIMIT_MEMLOCK (`ulimit -l`, LimitMEMLOCK= of a systemd unit), or encrypt the swap")
 
   static func sessionsUnavailable(_ error: VaultError) -> VaultFinding {
     VaultFinding(
-      .sessionsUnavailable, error.message,
+      "sessionsUnavailable", error.message,
       fix: error.hint ?? "give the password to each command")
   }
 
   static func standardPassword(_ id: VaultID) -> VaultFinding {
     VaultFinding(
-      .standardPassword, of: id,
+      "standardPassword", of: id,
       "vault '\(id)' opens with the publicly known password: there is no security",
       fix: id == .messaging ? "run `datavault secure`" : "change its password")
   }
@@ -113,14 +64,14 @@ extension VaultFinding {
     _ id: VaultID, _ count: Int, of today: Int
   ) -> VaultFinding {
     VaultFinding(
-      .oldIterations, of: id,
+      "oldIterations", of: id,
       "the password of vault '\(id)' is derived with \(count) iterations; new ones use \(today)",
       fix: "unlock it once with its password, which raises the number")
   }
 
   static func tooManyAttempts(_ id: VaultID, _ status: VaultStatus) -> VaultFinding {
     VaultFinding(
-      .tooManyAttempts, of: id,
+      "tooManyAttempts", of: id,
       "vault '\(id)' accepts no attempt for \(status.retryDelay.inWords) after \(status.failedAttemptCount) failed attempts",
       fix: "wait; if the attempts were not yours, find out whose they were")
   }
@@ -129,7 +80,7 @@ extension VaultFinding {
     _ id: VaultID, _ error: VaultError
   ) -> VaultFinding {
     VaultFinding(
-      .attemptsNotRecorded, of: id,
+      "attemptsNotRecorded", of: id,
       "failed attempts on vault '\(id)' are not counted or delayed because they cannot be recorded: \(error.message)",
       fix: error.hint ?? "make the directory of the vaults writable for this user")
   }
@@ -146,7 +97,7 @@ extension VaultFinding {
 
   static func retired(_ name: String) -> VaultFinding {
     VaultFinding(
-      .retiredVault, "the store holds a retired vault: \(name)",
+      "retiredVault", "the store holds a retired vault: \(name)",
       fix: "delete it if you no longer need it; to open it, give it back its old name")
   }
 }

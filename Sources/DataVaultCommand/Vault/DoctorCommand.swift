@@ -83,7 +83,7 @@ private struct FindingReport: Encodable {
   let exitStatus: ExitStatus?
 
   init(_ finding: VaultFinding) {
-    kind = finding.kind.description
+    kind = finding.kind
     vault = finding.vaultID?.rawValue
     exitStatus = finding.error.flatMap { VaultError.exitCodes[$0] ?? nil }
     isWarning = exitStatus == nil
