@@ -39,9 +39,9 @@ extension Vault {
   /// - Throws: the errors of ``encrypt(_:context:)``.
   public func encryptor(context: [UInt8] = []) throws(VaultError) -> DataEncryptor {
     try requireUsable(context)
-    return try withContents { (open) throws(VaultError) in
+    return try withContents { (opened) throws(VaultError) in
       try withCrypto { () throws(CryptoError) in
-        try open.contents.dataKeys.encryptor(context: context, random: parameters.random)
+        try opened.contents.dataKeys.encryptor(context: context, random: parameters.random)
       }
     }
   }
@@ -55,9 +55,9 @@ extension Vault {
   ) throws(VaultError) -> DataDecryptor {
     try requireUsable(context)
     let header = try DataHeader(parsing: header)
-    return try withContents { (open) throws(VaultError) in
+    return try withContents { (opened) throws(VaultError) in
       let decryptor = try withCrypto { () throws(CryptoError) in
-        try open.contents.dataKeys.decryptor(for: header, context: context)
+        try opened.contents.dataKeys.decryptor(for: header, context: context)
       }
       guard let decryptor else {
         throw VaultError(

@@ -128,9 +128,9 @@ extension Vault {
   ///
   /// - Throws: `locked`; the errors of reading.
   public func policy() throws(VaultError) -> VaultPolicy {
-    try withContents { open in
-      var policy = open.contents.policy
-      policy.retryLimit = open.clear.retryLimit
+    try withContents { opened in
+      var policy = opened.contents.policy
+      policy.retryLimit = opened.clear.retryLimit
       return policy
     }
   }

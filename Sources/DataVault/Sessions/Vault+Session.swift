@@ -26,8 +26,8 @@ extension Vault {
         .sessionsUnavailable,
         "vault '\(id)' is not accessible to other processes (\(store.location(of: id)))")
     }
-    let session = try withContents { (open) throws(VaultError) in
-      let deadline = try place.open(with: open.contentKey, for: duration)
+    let session = try withContents { (opened) throws(VaultError) in
+      let deadline = try place.open(with: opened.contentKey, for: duration)
       return VaultSession(id: id, deadline: deadline, now: place.now)
     }
     try requireKeysOfSession()

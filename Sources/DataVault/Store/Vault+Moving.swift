@@ -148,14 +148,14 @@ extension Vault {
     try store.requireAbsence(of: id)
     try requireAcceptableCosts(in: exported.file.key)
     let contentKey = try contentKey(of: exported.file.key, with: secret)
-    let open: OpenVault
+    let opened: OpenVault
     do throws(FormatFault) {
-      open = try OpenVault(exported.file, contentKey: contentKey)
+      opened = try OpenVault(exported.file, contentKey: contentKey)
     } catch {
       throw .invalidFile(error, at: exported.place)
     }
-    try open.requireUsable(secret, of: exported.id, now: parameters.now())
-    var draft = open.draft()
+    try opened.requireUsable(secret, of: exported.id, now: parameters.now())
+    var draft = opened.draft()
     draft.clear.vaultID = id.rawValue
     let lock = try store.lockForNewVault(id)
     defer { lock.release() }

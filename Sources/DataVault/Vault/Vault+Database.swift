@@ -13,8 +13,8 @@ extension Vault {
   ///
   /// - Throws: `keyMissing` without a binding; `locked`; the errors of reading.
   package func databaseKeys() throws(VaultError) -> DatabaseKeys {
-    try withContents { (open) throws(VaultError) in
-      try open.contents.withDatabase(of: id) {
+    try withContents { (opened) throws(VaultError) in
+      try opened.contents.withDatabase(of: id) {
         DatabaseKeys(current: $0.current.copy(), pending: SecretBytes.copy(of: $0.pending))
       }
     }
@@ -32,8 +32,8 @@ extension Vault {
       throw VaultError(.invalidArgument, "a database's id has 8 bytes")
     }
     if let binding = try binding(), binding.state == .creating {
-      return try withContents { (open) throws(VaultError) in
-        try open.contents.withDatabase(of: id) { $0.current.copy() }
+      return try withContents { (opened) throws(VaultError) in
+        try opened.contents.withDatabase(of: id) { $0.current.copy() }
       }
     }
     return try change { (draft) throws(VaultError) in
@@ -151,8 +151,8 @@ extension Vault {
   /// - Throws: `keyMissing` without a binding; `locked`; the errors of reading.
   package func anchor() throws(VaultError) -> DatabaseAnchor? {
     try evenWhileLocking { () throws(VaultError) in
-      try withContents { (open) throws(VaultError) in
-        try open.contents.withDatabase(of: id) { $0.anchor }
+      try withContents { (opened) throws(VaultError) in
+        try opened.contents.withDatabase(of: id) { $0.anchor }
       }
     }
   }

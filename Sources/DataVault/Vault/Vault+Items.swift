@@ -37,10 +37,10 @@ extension Vault {
   /// - Throws: `locked`, `itemNotFound`, `nameEmpty`, `nameTooLong`; the errors of reading.
   public func item(_ name: String) throws(VaultError) -> VaultItem {
     let name = try checkedItemName(name)
-    return try withContents { (open) throws(VaultError) in
-      let position = open.contents.items.position(of: name)
+    return try withContents { (opened) throws(VaultError) in
+      let position = opened.contents.items.position(of: name)
       guard position.isPresent else { throw .itemNotFound(id) }
-      return open.contents.items.item(at: position.index)
+      return opened.contents.items.item(at: position.index)
     }
   }
 

@@ -63,8 +63,8 @@ extension Vault {
       // Another process changed the slots before the lock was taken: check the password again.
       contentKey = try self.contentKey(of: file.key, with: current)
     }
-    let open = try open(file, contentKey: contentKey)
-    var draft = open.draft()
+    let opened = try open(file, contentKey: contentKey)
+    var draft = opened.draft()
     try draft.contents.policy.check(new, for: .setting, of: id)
     try draft.changePassword(to: new, parameters: parameters)
     return try write(draft)

@@ -139,10 +139,10 @@ public actor Vault {
   }
 
   /// Replaces the vault's state and restarts the lock timeout, as after an unlock.
-  func adopt(_ open: consuming OpenVault) {
-    timeout = LockTimeout(open.contents.policy, start: parameters.sinceBoot())
-    knownPasswordSlot = open.key.passwordSlot
-    state = consume open
+  func adopt(_ opened: consuming OpenVault) {
+    timeout = LockTimeout(opened.contents.policy, start: parameters.sinceBoot())
+    knownPasswordSlot = opened.key.passwordSlot
+    state = consume opened
     scheduleExpiry()
   }
 
@@ -158,10 +158,10 @@ public actor Vault {
   }
 
   /// Replaces the vault's state by its successor; the lock timeout continues.
-  private func follow(_ open: consuming OpenVault) {
+  private func follow(_ opened: consuming OpenVault) {
     let previous = timeout
-    timeout?.follow(open.contents.policy, at: parameters.sinceBoot())
-    state = consume open
+    timeout?.follow(opened.contents.policy, at: parameters.sinceBoot())
+    state = consume opened
     if timeout != previous { scheduleExpiry() }
   }
 
@@ -170,7 +170,7 @@ public actor Vault {
   ) throws(VaultError) -> R {
     switch state {
     case .none: throw .locked(id)
-    case .some(let open): return try body(open)
+    case .some(let opened): return try body(opened)
     }
   }
 
