@@ -30,16 +30,11 @@ import VaultCrypto
   }
 
   @Test func `a stopped engine refuses every operation`() async throws {
-    let plain = try PlainEngine()
-    let channel = try Channel("orders")
-    let engine = try MessagingEngine(
-      pool: plain.pool, time: plain.time, random: .system, isSecured: true)
+    let engine = try await engine()
     try await engine.publish(Message(channel: channel, payload: [1]))
     try await engine.stop()
-    await #expect(throws: EngineError.self) {
-      try await engine.publish(Message(channel: channel, payload: [2]))
-    }
-    await #expect(throws: EngineError.self) { _ = try await engine.receive(from: channel) }
+    #expect(await publishing(2, on: engine).value == .stopped)
+    #expect(await code { _ = try await engine.receive(from: channel) } == .stopped)
     #expect(try plain.database.receive(9, from: channel).map(\.payload) == [[1]])
   }
 

@@ -88,9 +88,8 @@ import Testing
 
   private func publish(_ texts: [String]) async -> EngineError.Code? {
     await code {
-      let channel = try Channel("orders")
       _ = try await commits.publish(
-        texts.map { Message(channel: channel, payload: Array($0.utf8)) },
+        texts.map { Message(channel: .orders, payload: Array($0.utf8)) },
         on: plain.database.engine.tables)
     }
   }

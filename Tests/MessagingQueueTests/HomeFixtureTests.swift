@@ -26,20 +26,18 @@ struct HomeFixtureTests {
     #expect(older.messages?.faults.map(\.rule) == ["schemaVersion"])
     let engine = try await MessagingEngine.start(home, vault: vault(name))
     #expect(engine.isSecured == (name == "secured"))
-    let orders = try Channel("orders")
+    let orders = Channel.orders
     let history = try await engine.history(of: orders)
-    #expect(history.map { String(decoding: $0.payload, as: UTF8.self) } == Self.texts)
+    #expect(history.map(\.text) == Self.texts)
     #expect(history.first?.headers == ["type": "order"])
     let dead = try await engine.deadLetters(of: orders, for: Consumer("audit"))
     #expect(dead.map(\.reason) == ["unreadable"])
     // Received messages are delivered again, as their leases have ended.
     let deliveries = try await engine.receive(from: orders, maximumCount: 100)
-    #expect(
-      deliveries.map { String(decoding: $0.payload, as: UTF8.self) }
-        == ["urgent", "acknowledged by audit", "leased", "keyed 1"])
+    #expect(deliveries.map(\.text) == ["urgent", "acknowledged by audit", "leased", "keyed 1"])
     try await engine.acknowledge(deliveries.map(\.token))
     let rest = try await engine.receive(from: orders, maximumCount: 100)
-    #expect(rest.map { String(decoding: $0.payload, as: UTF8.self) } == ["keyed 2"])
+    #expect(rest.map(\.text) == ["keyed 2"])
     try await engine.stop()
     let verification = try await MessagingEngine.verify(home, vault: vault(name))
     #expect(verification.isClean)
@@ -53,8 +51,9 @@ struct HomeFixtureTests {
   func `start() refuses a home with one fault and names the fault`(
     name: String, code: EngineError.Code
   ) async throws {
+    try copy(Self.folder.appendingPathComponent(name), to: place.folder)
     await #expect {
-      _ = try await start(name)
+      _ = try await MessagingEngine.start(home, vault: vault(name))
     } throws: {
       ($0 as? EngineError)?.code == code
     }
@@ -63,11 +62,6 @@ struct HomeFixtureTests {
   // MARK: Opening them
 
   private var home: DataVaultHome { DataVaultHome(FilePath(place.folder.path)) }
-
-  private func start(_ name: String) async throws -> MessagingEngine {
-    try copy(Self.folder.appendingPathComponent(name), to: place.folder)
-    return try await MessagingEngine.start(home, vault: vault(name))
-  }
 
   private func vault(_ name: String) async throws -> Vault {
     let vault = try await Vault.get(.messaging, in: home.store)
@@ -126,7 +120,7 @@ struct HomeFixtureTests {
   }
 
   private func fill(_ engine: MessagingEngine) async throws {
-    let orders = try Channel("orders")
+    let orders = Channel.orders
     let audit = try Consumer("audit")
     try await engine.addConsumer(audit, of: orders, maximumAttempts: 3)
     try await engine.addConsumer(.default, of: orders)

@@ -5,12 +5,11 @@ import QueueFixture
 import Testing
 
 @Suite struct LeaseTests {
-  let channel: Channel
+  let channel = Channel.orders
   let engine: PlainEngine
   var database: TestQueue { engine.database }
 
   init() throws {
-    channel = try Channel("orders")
     engine = try PlainEngine()
     try engine.database.publish(["a", "b", "c"], to: channel)
   }

@@ -6,11 +6,10 @@ import QueueFixture
 import Testing
 
 @Suite struct PublishTests {
-  let channel: Channel
+  let channel = Channel.orders
   let engine: PlainEngine
 
   init() throws {
-    channel = try Channel("orders")
     engine = try PlainEngine()
   }
 

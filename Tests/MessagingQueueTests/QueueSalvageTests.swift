@@ -8,11 +8,7 @@ import VaultedDatabase
 
 @Suite struct QueueSalvageTests {
   let place = EngineHome()
-  let channel: Channel
-
-  init() throws {
-    channel = try Channel("orders")
-  }
+  let channel = Channel.orders
 
   /// Messages over many pages, some of them acknowledged, others leased.
   private func fill(_ count: Int = 200) async throws {

@@ -7,24 +7,22 @@ import SystemPackage
 import Testing
 
 @Suite struct RetentionTests {
-  let channel: Channel
+  let channel = Channel.orders
   let plain: PlainEngine
   let engine: MessagingEngine
 
   init() async throws {
-    channel = try Channel("orders")
     plain = try PlainEngine()
     engine = try MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)
   }
 
   private func publish(_ texts: String...) async throws {
-    try await engine.publish(texts.map { Message(channel: channel, payload: Array($0.utf8)) })
+    try await engine.publish(texts, to: channel)
   }
 
   private var log: [String] {
     get async throws {
-      try await engine.history(of: channel, maximumCount: 100_000)
-        .map { String(decoding: $0.payload, as: UTF8.self) }
+      try await engine.history(of: channel, maximumCount: 100_000).map(\.text)
     }
   }
 

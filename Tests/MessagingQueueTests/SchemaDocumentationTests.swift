@@ -68,15 +68,14 @@ import Testing
   }
 
   @Test func `headers, failures and tokens are encoded as the page shows`() throws {
-    let channel = try Channel("orders")
     _ = try engine.database.publish([
-      Message(channel: channel, payload: [1], headers: ["type": "text/plain"])
+      Message(channel: .orders, payload: [1], headers: ["type": "text/plain"])
     ])
     let headers = try #require(try engine.text("SELECT lower(hex(headers)) FROM message"))
     let example = try #require(page.firstMatch(of: /\n(0004 [0-9a-f ]+)\n/))
     #expect(headers == example.1.filter { $0 != " " })
 
-    let token = try #require(try engine.database.receive(1, from: channel).first).token
+    let token = try #require(try engine.database.receive(1, from: .orders).first).token
     let row = "timetoken || '-' || consumer_id || '-' || lower(hex(lease))"
     #expect(try engine.text("SELECT \(row) FROM delivery") == "\(token)")
 

@@ -14,11 +14,7 @@ import VaultCrypto
   let folder = ScratchFolder()
   var path: FilePath { folder("messaging.db") }
   let time = ManualTimeSource()
-  let channel: Channel
-
-  init() throws {
-    channel = try Channel("orders")
-  }
+  let channel = Channel.orders
 
   /// Runs `body` with a pool, and closes it.
   private func withPool<Result>(_ body: (DatabasePool) throws -> Result) throws -> Result {

@@ -5,14 +5,13 @@ import Testing
 @testable import MessagingQueue
 
 @Suite struct WaitingReceiveTests {
-  let channel: Channel
+  let channel = Channel.orders
   let plain: PlainEngine
   let engine: MessagingEngine
   /// Longer than any machine is busy, so that only the awaited event ends a wait.
   private static let longest = Duration.seconds(3600)
 
   init() async throws {
-    channel = try Channel("orders")
     plain = try PlainEngine()
     engine = try await Self.engine(on: plain)
   }

@@ -135,7 +135,7 @@ extension FaultScenario {
   private func read(_ orders: Channel) async throws {
     let engine = engine
     let texts = try await step("reading the log") {
-      try await engine.history(of: orders).map { String(decoding: $0.payload, as: UTF8.self) }
+      try await engine.history(of: orders).map(\.text)
     }
     // Messages of publishers that tried again come after the others.
     if texts.sorted() != ["first", "fourth", "invoice", "later", "second", "third", "urgent"] {

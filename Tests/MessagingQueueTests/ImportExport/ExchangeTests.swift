@@ -68,10 +68,8 @@ import Testing
     _ = try await fixture.sourceEngine.exportMessages(
       MessageSelection(after: last), to: fixture.path)
     #expect(try await fixture.targetEngine.importMessages(from: fixture.path).keptCount == 1)
-    let texts = try await fixture.targetEngine.history(of: channel).map {
-      String(decoding: $0.payload, as: UTF8.self)
-    }
-    #expect(texts == ["one", "two", "three"])
+    #expect(
+      try await fixture.targetEngine.history(of: channel).map(\.text) == ["one", "two", "three"])
   }
 
   @Test func `an export takes the selected channels and refuses an unknown one`() async throws {

@@ -6,12 +6,11 @@ import Testing
 @Suite struct HistoryTests {
   let logged: LoggedEngine
   let engine: MessagingEngine
-  let channel: Channel
+  let channel = Channel.orders
 
   init() async throws {
     logged = try await LoggedEngine()
     engine = logged.engine
-    channel = try Channel("orders")
   }
 
   @Test func `pages of history in both directions return every message once, in order`()

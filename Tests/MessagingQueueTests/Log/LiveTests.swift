@@ -4,12 +4,11 @@ import Testing
 @Suite struct LiveTests {
   let logged: LoggedEngine
   let engine: MessagingEngine
-  let channel: Channel
+  let channel = Channel.orders
 
   init() async throws {
     logged = try await LoggedEngine()
     engine = logged.engine
-    channel = try Channel("orders")
   }
 
   /// The texts of the next messages.

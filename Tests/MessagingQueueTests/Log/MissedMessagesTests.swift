@@ -10,12 +10,11 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct MissedMessagesTests {
   let logged: LoggedEngine
   let engine: MessagingEngine
-  let channel: Channel
+  let channel = Channel.orders
 
   init() async throws {
     logged = try await LoggedEngine()
     engine = logged.engine
-    channel = try Channel("orders")
   }
 
   private func acknowledge(_ channel: Channel, count: Int = .max) async throws {

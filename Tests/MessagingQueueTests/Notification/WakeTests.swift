@@ -5,9 +5,7 @@ import QueueFixture
 import Testing
 
 @Suite struct WakeTests {
-  let channel: Channel
-
-  init() throws { channel = try Channel("orders") }
+  let channel = Channel.orders
 
   private func next(_ iterator: inout LogMessages.AsyncIterator) async throws -> String? {
     try await iterator.next()?.text

@@ -6,12 +6,8 @@ import MetricsTestKit
 import Testing
 
 @Suite struct CounterTests {
-  private let orders: Channel
+  private let orders = Channel.orders
   private let consumer = Consumer.default
-
-  init() throws {
-    orders = try Channel("orders")
-  }
 
   @Test func `each operation counts its messages`() async throws {
     let observed = try await ObservedEngine()

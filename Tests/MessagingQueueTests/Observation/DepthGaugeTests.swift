@@ -6,11 +6,10 @@ import MetricsTestKit
 import Testing
 
 @Suite struct DepthGaugeTests {
-  private let orders: Channel
+  private let orders = Channel.orders
   private let audit: Consumer
 
   init() throws {
-    orders = try Channel("orders")
     audit = try Consumer("audit")
   }
 

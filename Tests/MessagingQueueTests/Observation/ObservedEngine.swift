@@ -20,7 +20,7 @@ struct ObservedEngine {
 
   @discardableResult
   func publish(_ texts: String..., to channel: Channel) async throws -> [Timetoken] {
-    try await engine.publish(texts.map { Message(channel: channel, payload: Array($0.utf8)) })
+    try await engine.publish(texts, to: channel)
   }
 
   /// The total of a counter.

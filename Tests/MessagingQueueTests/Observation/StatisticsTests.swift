@@ -5,12 +5,11 @@ import QueueFixture
 import Testing
 
 @Suite struct StatisticsTests {
-  private let orders: Channel
+  private let orders = Channel.orders
   private let plain: PlainEngine
   private var database: TestQueue { plain.database }
 
   init() throws {
-    orders = try Channel("orders")
     plain = try PlainEngine()
   }
 
