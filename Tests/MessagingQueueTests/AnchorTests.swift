@@ -18,16 +18,13 @@ import VaultedDatabase
 
   /// Publishes through an engine that it starts and stops.
   private func publish(_ bytes: UInt8..., vault: Vault) async throws {
-    let engine = try await place.start(vault)
-    for byte in bytes { try await engine.publish(message(byte)) }
-    try await engine.stop()
+    try await place.withEngine(vault) { engine in
+      for byte in bytes { try await engine.publish(message(byte)) }
+    }
   }
 
   private func payloads(_ vault: Vault) async throws -> [[UInt8]] {
-    let engine = try await place.start(vault)
-    let payloads = try await engine.history(of: .orders).map(\.payload)
-    try await engine.stop()
-    return payloads
+    try await place.withEngine(vault) { try await $0.history(of: .orders).map(\.payload) }
   }
 
   private func startCode(_ vault: Vault) async -> EngineError.Code? {

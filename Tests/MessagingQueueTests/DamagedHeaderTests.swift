@@ -14,9 +14,6 @@ import VaultedDatabase
 @Suite struct DamagedHeaderTests {
   let place = EngineHome()
 
-  private var database: URL { place.folder.appendingPathComponent("messaging.db") }
-  private var log: URL { place.folder.appendingPathComponent("messaging.db-wal") }
-
   private func publish(_ count: Int, through engine: MessagingEngine) async throws {
     for start in stride(from: 0, to: count, by: 50) {
       try await engine.publish(
@@ -32,19 +29,14 @@ import VaultedDatabase
     let vault = try await place.makeVault()
     let engine = try await place.start(vault)
     try await publish(messageCount, through: engine)
-    let (files, vaultFile) = (try place.databaseFiles(), try place.vaultFile)
-    try await engine.stop()
-    try place.replaceDatabase(files)
-    try place.setVaultFile(vaultFile)
+    try await place.kill(engine)
     return try await place.unlockedVault()
   }
 
   /// A home after a clean stop.
   private func stoppedHome(messageCount: Int) async throws -> Vault {
     let vault = try await place.makeVault()
-    let engine = try await place.start(vault)
-    try await publish(messageCount, through: engine)
-    try await engine.stop()
+    try await place.withEngine(vault) { try await publish(messageCount, through: $0) }
     return vault
   }
 
@@ -52,13 +44,6 @@ import VaultedDatabase
     var bytes = try Data(contentsOf: file)
     body(&bytes)
     try bytes.write(to: file)
-  }
-
-  private func messageCount(_ vault: Vault) async throws -> Int {
-    let engine = try await place.start(vault)
-    let count = try await engine.messageCount(of: .orders)
-    try await engine.stop()
-    return count
   }
 
   private func startFailure(_ vault: Vault) async -> EngineError? {
@@ -75,9 +60,9 @@ import VaultedDatabase
     async throws
   {
     let vault = try await killedHome(messageCount: 300)
-    let header = try Data(contentsOf: database).prefix(16)
+    let header = try Data(contentsOf: place.database).prefix(16)
     var changed: [Int] = []
-    try change(log) { bytes in
+    try change(place.log) { bytes in
       for frame in 1...(bytes.count - 32) / 4120 {
         let start = 32 + (frame - 1) * 4120
         guard bytes[start..<start + 4].elementsEqual([0, 0, 0, 1]) else { continue }
@@ -93,11 +78,9 @@ import VaultedDatabase
     let opened = try await VaultedDatabase.open(place.home, vault: vault)
     _ = try await opened.pool.writeWithoutTransaction { db in try db.checkpoint(.truncate) }
     try opened.close()
-    #expect(try Data(contentsOf: database).prefix(16) == header)
-    let engine = try await place.start(vault)
-    try await publish(50, through: engine)
-    try await engine.stop()
-    #expect(try await messageCount(vault) == 350)
+    #expect(try Data(contentsOf: place.database).prefix(16) == header)
+    try await place.withEngine(vault) { try await publish(50, through: $0) }
+    #expect(try await place.messageCount(vault) == 350)
     #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
   }
 
@@ -106,16 +89,16 @@ import VaultedDatabase
     byte: Int
   ) async throws {
     let vault = try await stoppedHome(messageCount: 60)
-    try change(database) { $0[byte] ^= 0x10 }
-    let before = try Data(contentsOf: database)
+    try change(place.database) { $0[byte] ^= 0x10 }
+    let before = try Data(contentsOf: place.database)
     let failure = await startFailure(vault)
     #expect(failure?.code == .damaged, "\(String(describing: failure))")
     #expect(failure?.hint?.contains("datavault queue salvage") == true)
     let found = try await MessagingEngine.verify(place.home, vault: vault)
     #expect(found.pages.isHeaderDamaged && found.pages.damagedPageCount == 0 && !found.isClean)
-    #expect(try Data(contentsOf: database) == before)
+    #expect(try Data(contentsOf: place.database) == before)
     #expect(try await MessagingEngine.salvage(place.home, vault: vault).isComplete)
-    #expect(try await messageCount(vault) == 60)
+    #expect(try await place.messageCount(vault) == 60)
   }
 
   @Test(arguments: [0, 1, 16, 4096])
@@ -123,18 +106,18 @@ import VaultedDatabase
     byteCount: Int
   ) async throws {
     let vault = try await killedHome(messageCount: 300)
-    try Data(count: byteCount).write(to: database)
+    try Data(count: byteCount).write(to: place.database)
     let found = try await MessagingEngine.verify(place.home, vault: vault)
     #expect(found.pages.isHeaderDamaged && !found.isClean)
     #expect(await startFailure(vault)?.code == .damaged)
     let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
     #expect(salvage.messages?.channels.map(\.messageCount) == [300])
-    #expect(try await messageCount(vault) == 300)
+    #expect(try await place.messageCount(vault) == 300)
   }
 
   @Test func `an empty database without a log does not exist for verify()`() async throws {
     let vault = try await stoppedHome(messageCount: 60)
-    try Data().write(to: database)
+    try Data().write(to: place.database)
     await #expect {
       _ = try await MessagingEngine.verify(place.home, vault: vault)
     } throws: { "\($0)".contains("the database does not exist") }
@@ -144,7 +127,7 @@ import VaultedDatabase
     async throws
   {
     let vault = try await killedHome(messageCount: 300)
-    try change(log) { bytes in
+    try change(place.log) { bytes in
       var header = Array(bytes.prefix(24))
       header[19] ^= 1
       var sum: (UInt32, UInt32) = (0, 0)
@@ -166,22 +149,22 @@ import VaultedDatabase
     #expect(salvage.pages?.otherGeneration == other)
     #expect(salvage.isComplete)
     #expect(salvage.messages?.channels.map(\.messageCount) == [300])
-    #expect(try await messageCount(vault) == 300)
+    #expect(try await place.messageCount(vault) == 300)
   }
 
   @Test func `a plain SQLite header is reported as damage while a page opens`() async throws {
     let vault = try await stoppedHome(messageCount: 60)
-    try change(database) { $0.replaceSubrange(0..<16, with: Data("SQLite format 3\0".utf8)) }
+    try change(place.database) { $0.replaceSubrange(0..<16, with: Data("SQLite format 3\0".utf8)) }
     #expect(await startFailure(vault)?.code == .damaged)
     #expect(try await MessagingEngine.salvage(place.home, vault: vault).isComplete)
-    #expect(try await messageCount(vault) == 60)
+    #expect(try await place.messageCount(vault) == 60)
   }
 
   @Test func `one intact page near the end distinguishes damage from another database`()
     async throws
   {
     let vault = try await stoppedHome(messageCount: 1000)
-    try change(database) { bytes in
+    try change(place.database) { bytes in
       #expect(bytes.count > 80 * 4096)
       for index in 0..<70 * 4096 { bytes[index] = 0xA5 }
     }
@@ -202,11 +185,11 @@ import VaultedDatabase
     try place.setVaultFile(before)
     let interrupted = try await place.unlockedVault()
     try await interrupted.storePendingKey(keys.current.copy())
-    try change(database) { $0[9] ^= 1 }
+    try change(place.database) { $0[9] ^= 1 }
     #expect(await startFailure(interrupted)?.code == .damaged)
     #expect(try await MessagingEngine.verify(place.home, vault: interrupted).pages.isHeaderDamaged)
     #expect(try await MessagingEngine.salvage(place.home, vault: interrupted).isComplete)
-    #expect(try await messageCount(interrupted) == 60)
+    #expect(try await place.messageCount(interrupted) == 60)
   }
 
   @Test func `another vault's intact database is a mismatch, also beside this vault's log`()
@@ -215,10 +198,9 @@ import VaultedDatabase
     let vault = try await killedHome(messageCount: 300)
     let otherHome = EngineHome()
     let other = try await otherHome.makeVault()
-    let engine = try await otherHome.start(other)
-    try await engine.stop()
+    try await otherHome.start(other).stop()
     let otherBytes = try #require(try otherHome.databaseFiles()["messaging.db"])
-    try otherBytes.write(to: database)
+    try otherBytes.write(to: place.database)
     let before = try place.databaseFiles()
     #expect(await startFailure(vault)?.code == .databaseMismatch)
     await #expect {

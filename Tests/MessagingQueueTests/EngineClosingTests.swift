@@ -1,6 +1,5 @@
 import DataVault
 import Foundation
-import GRDB
 import MessagingQueue
 import Testing
 import VaultedDatabase
@@ -12,10 +11,7 @@ import VaultedDatabase
   /// A vault and a hundred messages.
   private func filled() async throws -> Vault {
     let vault = try await place.makeVault()
-    let engine = try await place.start(vault)
-    try await engine.publish(
-      (1...100).map { Message(channel: .orders, payload: [UInt8](repeating: $0, count: 500)) })
-    try await engine.stop()
+    try await place.publish(1...100, vault)
     return vault
   }
 
@@ -44,9 +40,7 @@ import VaultedDatabase
     let vault = try await filled()
     #expect(try names == ["messaging.db"])
     for _ in 0..<20 {
-      let engine = try await place.start(vault)
-      try await read(engine)
-      try await engine.stop()
+      try await place.withEngine(vault) { try await read($0) }
       #expect(try names == ["messaging.db"])
     }
     // A copy of that file and of the vault proves it: no message is kept elsewhere.
@@ -55,9 +49,7 @@ import VaultedDatabase
     _ = try await other.makeVault()
     try other.setVaultFile(copy.1)
     try other.replaceDatabase(copy.0)
-    let engine = try await other.start(try await other.unlockedVault())
-    #expect(try await engine.messageCount(of: .orders) == 100)
-    try await engine.stop()
+    #expect(try await other.messageCount(other.unlockedVault()) == 100)
   }
 
   @Test func `an engine that stops before another keeps the log`() async throws {
@@ -76,16 +68,9 @@ import VaultedDatabase
 
   @Test func `an engine whose reads found damage keeps the log`() async throws {
     let vault = try await filled()
-    let engine = try await place.start(vault)
-    let page = try await engine.database.read { db in
-      try Int.fetchAll(
-        db,
-        sql: "SELECT pageno FROM dbstat WHERE name = 'message' AND pagetype = 'leaf' ORDER BY path")
-    }.dropFirst(3).first
-    try await engine.stop()
-    var files = try place.databaseFiles()
-    files["messaging.db"]?[(try #require(page) - 1) * 4096 + 100] ^= 1
-    try place.replaceDatabase(files)
+    let page = try #require(try await place.pages(of: "message", vault).dropFirst(3).first)
+    try place.damage([page])
+    let files = try place.databaseFiles()
 
     let damaged = try await place.start(vault)
     #expect(await code { _ = try await damaged.history(of: .orders) } == .damaged)

@@ -3,6 +3,7 @@ import DataVaultTesting
 import FileLayer
 import FileRecording
 import Foundation
+import GRDB
 import MessagingQueue
 import SystemPackage
 import TestSupport
@@ -44,6 +45,9 @@ final class EngineHome: Sendable {
   deinit {
     try? FileManager.default.removeItem(at: folder)
   }
+
+  var database: URL { folder.appendingPathComponent("messaging.db") }
+  var log: URL { folder.appendingPathComponent("messaging.db-wal") }
 
   /// The database and its log, with their bytes.
   func databaseFiles() throws -> [String: Data] {
@@ -94,6 +98,53 @@ final class EngineHome: Sendable {
     var configuration = EngineConfiguration()
     change(&configuration)
     return try await MessagingEngine.start(home, vault: vault, configuration: configuration)
+  }
+
+  /// Does work with an engine that it starts and stops.
+  func withEngine<Result>(
+    _ vault: Vault, _ body: (MessagingEngine) async throws -> Result
+  ) async throws -> Result {
+    let engine = try await start(vault)
+    let result = try await body(engine)
+    try await engine.stop()
+    return result
+  }
+
+  /// Publishes a message of 500 bytes for each byte.
+  func publish(_ bytes: ClosedRange<UInt8>, _ vault: Vault) async throws {
+    try await withEngine(vault) { engine in
+      _ = try await engine.publish(
+        bytes.map { Message(channel: .orders, payload: [UInt8](repeating: $0, count: 500)) })
+    }
+  }
+
+  func messageCount(_ vault: Vault) async throws -> Int {
+    try await withEngine(vault) { try await $0.messageCount(of: .orders) }
+  }
+
+  /// The leaf pages of a table, according to SQLite.
+  func pages(of table: String, _ vault: Vault) async throws -> [Int] {
+    try await withEngine(vault) { engine in
+      try await engine.database.read { db in
+        try Int.fetchAll(
+          db, sql: "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path",
+          arguments: [table])
+      }
+    }
+  }
+
+  func damage(_ pages: [Int]) throws {
+    var bytes = try Data(contentsOf: database)
+    for page in pages { bytes[(page - 1) * 4096 + 100] ^= 1 }
+    try bytes.write(to: database)
+  }
+
+  /// Stops an engine, and puts back the files that a kill instead would leave.
+  func kill(_ engine: MessagingEngine) async throws {
+    let (files, vaultFile) = (try databaseFiles(), try self.vaultFile)
+    try await engine.stop()
+    try replaceDatabase(files)
+    try setVaultFile(vaultFile)
   }
 
   static var credentials: Credentials {

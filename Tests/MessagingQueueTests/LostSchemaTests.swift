@@ -67,9 +67,8 @@ import VaultedDatabase
     #expect(pages.count > 1)
     let whole = (try place.databaseFiles(), try place.vaultFile)
     for page in pages {
-      var files = whole.0
-      files["messaging.db"]?[(page - 1) * 4096 + 100] ^= 1
-      try place.replaceDatabase(files)
+      try place.replaceDatabase(whole.0)
+      try place.damage([page])
       try place.setVaultFile(whole.1)
       let vault = try await place.unlockedVault()
       let salvage = try await MessagingEngine.salvage(place.home, vault: vault)

@@ -27,27 +27,6 @@ import VaultedDatabase
     try await engine.stop()
   }
 
-  private var database: URL { place.folder.appendingPathComponent("messaging.db") }
-
-  private func damage(_ pages: [Int]) throws {
-    var bytes = try Data(contentsOf: database)
-    for page in pages { bytes[(page - 1) * 4096 + 100] ^= 1 }
-    try bytes.write(to: database)
-  }
-
-  /// The leaf pages of a table, according to SQLite.
-  private func pages(of table: String) async throws -> [Int] {
-    let vault = try await place.unlockedVault()
-    let engine = try await place.start(vault)
-    let pages = try await engine.database.read { db in
-      try Int.fetchAll(
-        db, sql: "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path",
-        arguments: [table])
-    }
-    try await engine.stop()
-    return pages
-  }
-
   /// The databases in the home, without their logs.
   private func names() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: place.folder.path)
@@ -61,7 +40,7 @@ import VaultedDatabase
     let whole = try await MessagingEngine.verify(place.home, vault: vault)
     #expect(whole.isClean)
     #expect(whole.messages?.messageCount == 190)
-    try damage([9])
+    try place.damage([9])
     let damaged = try await MessagingEngine.verify(place.home, vault: vault)
     #expect(!damaged.isClean)
     #expect(damaged.pages.damagedPages == [9])
@@ -72,10 +51,10 @@ import VaultedDatabase
     async throws
   {
     try await fill()
-    let leaf = try #require(try await pages(of: "message").dropFirst(5).first)
-    try damage([leaf])
-    let before = try Data(contentsOf: database)
     let vault = try await place.unlockedVault()
+    let leaf = try #require(try await place.pages(of: "message", vault).dropFirst(5).first)
+    try place.damage([leaf])
+    let before = try Data(contentsOf: place.database)
     let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
     #expect(!salvage.isComplete)
     let lost = try #require(salvage.messages?.channels.first?.lostMessageCount)
@@ -94,8 +73,7 @@ import VaultedDatabase
     #expect(rest.allSatisfy { $0.headers.count == 1 })
     try await engine.publish(Message(channel: channel, payload: [1]))
     try await engine.stop()
-    let again = try await place.start(try await place.unlockedVault())
-    try await again.stop()
+    try await place.start(try await place.unlockedVault()).stop()
   }
 
   @Test func `salvage() of an intact database loses nothing`() async throws {
@@ -103,9 +81,7 @@ import VaultedDatabase
     let vault = try await place.unlockedVault()
     let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
     #expect(salvage.isComplete)
-    let engine = try await place.start(vault)
-    #expect(try await engine.messageCount(of: channel) == 190)
-    try await engine.stop()
+    #expect(try await place.messageCount(vault) == 190)
   }
 
   @Test(arguments: ["channel", "consumer", "position", "delivery", "engine", "identity"])
@@ -113,9 +89,8 @@ import VaultedDatabase
     table: String
   ) async throws {
     try await fill()
-    let pages = try await pages(of: table)
-    try damage(pages)
     let vault = try await place.unlockedVault()
+    try place.damage(try await place.pages(of: table, vault))
     let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
     #expect(!salvage.isComplete)
     #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
@@ -140,17 +115,15 @@ import VaultedDatabase
   @Test(arguments: [0, 5, 100, 2000])
   func `salvage() loses no message to a damaged first page`(offset: Int) async throws {
     try await fill()
-    var bytes = try Data(contentsOf: database)
+    var bytes = try Data(contentsOf: place.database)
     bytes[offset] ^= 1
-    try bytes.write(to: database)
+    try bytes.write(to: place.database)
     let vault = try await place.unlockedVault()
     #expect(try await !MessagingEngine.verify(place.home, vault: vault).isClean)
     let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
     #expect(salvage.messages?.channels.map(\.messageCount) == [190])
     #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
-    let engine = try await place.start(vault)
-    #expect(try await engine.messageCount(of: channel) == 190)
-    try await engine.stop()
+    #expect(try await place.messageCount(vault) == 190)
   }
 
   @Test func `the next opening finishes a salvage that was killed before the renames`()
@@ -165,17 +138,13 @@ import VaultedDatabase
     try files.moveItem(atPath: path("messaging.db"), toPath: path("messaging.db.salvaged"))
     try files.moveItem(atPath: path("messaging.db.damaged-1"), toPath: path("messaging.db"))
     #expect(try await VaultedDatabase.cleanUpFirstRun(place.home) == nil)
-    let engine = try await place.start(vault)
-    #expect(try await engine.messageCount(of: channel) == 190)
-    try await engine.stop()
+    #expect(try await place.messageCount(vault) == 190)
     let names = try names()
     #expect(names == ["messaging.db", "messaging.db.damaged-1"])
     // The files after the damaged database was renamed.
     try files.moveItem(atPath: path("messaging.db"), toPath: path("messaging.db.salvaged"))
     #expect(try await VaultedDatabase.cleanUpFirstRun(place.home) == nil)
-    let again = try await place.start(vault)
-    #expect(try await again.messageCount(of: channel) == 190)
-    try await again.stop()
+    #expect(try await place.messageCount(vault) == 190)
   }
 
   @Test func `the database from before a salvage is salvaged again if the new one is lost`()
@@ -185,8 +154,8 @@ import VaultedDatabase
     let vault = try await place.unlockedVault()
     _ = try await MessagingEngine.salvage(place.home, vault: vault)
     let damaged = place.folder.appendingPathComponent("messaging.db.damaged-1")
-    try FileManager.default.removeItem(at: database)
-    try FileManager.default.moveItem(at: damaged, to: database)
+    try FileManager.default.removeItem(at: place.database)
+    try FileManager.default.moveItem(at: damaged, to: place.database)
     await #expect {
       _ = try await place.start(vault)
     } throws: {
@@ -195,17 +164,15 @@ import VaultedDatabase
     }
     let again = try await MessagingEngine.salvage(place.home, vault: vault)
     #expect(again.messages?.channels.map(\.messageCount) == [190])
-    let engine = try await place.start(vault)
-    #expect(try await engine.messageCount(of: channel) == 190)
-    try await engine.stop()
+    #expect(try await place.messageCount(vault) == 190)
   }
 
   @Test func `a database from before a change of key is damaged for every command`() async throws {
     try await fill()
     let vault = try await place.unlockedVault()
-    let before = try Data(contentsOf: database)
+    let before = try Data(contentsOf: place.database)
     try await VaultedDatabase.changeKey(of: place.home, vault: vault)
-    try before.write(to: database)
+    try before.write(to: place.database)
     let commands: [@Sendable (DataVaultHome) async throws -> Void] = [
       { _ = try await MessagingEngine.start($0, vault: vault) },
       { _ = try await MessagingEngine.verify($0, vault: vault) },
@@ -217,7 +184,7 @@ import VaultedDatabase
         try await command(place.home)
       } throws: { "\($0)".contains("no key of the vault opens") }
     }
-    #expect(try Data(contentsOf: database) == before)
+    #expect(try Data(contentsOf: place.database) == before)
   }
 
   @Test func `a salvage that was killed before the vault's write keeps the damaged database`()
@@ -226,9 +193,7 @@ import VaultedDatabase
     try await fill()
     try Data([1, 2, 3]).write(to: place.folder.appendingPathComponent("messaging.db.salvaged"))
     let vault = try await place.unlockedVault()
-    let engine = try await place.start(vault)
-    #expect(try await engine.messageCount(of: channel) == 190)
-    try await engine.stop()
+    #expect(try await place.messageCount(vault) == 190)
     #expect(try await MessagingEngine.salvage(place.home, vault: vault).isComplete)
   }
 
@@ -243,11 +208,11 @@ import VaultedDatabase
     try await fill()
     try await run("PRAGMA user_version = 3")
     let vault = try await place.unlockedVault()
-    let before = try Data(contentsOf: database)
+    let before = try Data(contentsOf: place.database)
     await #expect {
       _ = try await MessagingEngine.salvage(place.home, vault: vault)
     } throws: { ($0 as? EngineError)?.code == .newerVersion }
-    let (names, after) = (try names(), try Data(contentsOf: database))
+    let (names, after) = (try names(), try Data(contentsOf: place.database))
     #expect(names == ["messaging.db"] && after == before)
   }
 

@@ -74,21 +74,16 @@ import VaultedDatabase
     for byte in 1...20 as ClosedRange<UInt8> {
       try await engine.publish([Message(channel: .orders, payload: [byte])])
     }
-    let (files, vaultFile) = (try place.databaseFiles(), try place.vaultFile)
-    try await engine.stop()
-    try place.replaceDatabase(files)
-    try place.setVaultFile(vaultFile)
-    let log = place.folder.appendingPathComponent("messaging.db-wal")
-    var bytes = try Data(contentsOf: log)
+    try await place.kill(engine)
+    var bytes = try Data(contentsOf: place.log)
     bytes[32 + (bytes.count - 32) / 4120 / 2 * 4120 + 3000] ^= 1
-    try bytes.write(to: log)
+    try bytes.write(to: place.log)
   }
 
   @Test func `a change of key and securing refuse a damaged log, and change nothing`() async throws
   {
     try await damageLog { try await MessagingEngine.start(place.home) }
-    let log = place.folder.appendingPathComponent("messaging.db-wal")
-    let before = try Data(contentsOf: log)
+    let before = try Data(contentsOf: place.log)
     let vault = try await Vault.get(
       .messaging, in: place.home.store, parameters: place.home.vaultParameters)
     try await vault.unlock(with: .standard)
@@ -101,7 +96,7 @@ import VaultedDatabase
       try await DatabaseCoordinator(home: place.home).secure(
         with: EngineHome.credentials, anchorStorage: EngineAnchorStorage())
     }
-    #expect(try Data(contentsOf: log) == before)
+    #expect(try Data(contentsOf: place.log) == before)
   }
 
   @Test func `a change of key that was interrupted does not go on with an older copy`() async throws
@@ -173,9 +168,7 @@ import VaultedDatabase
     }
     try FileManager.default.removeItem(at: journal)
     #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
-    let engine = try await place.start(vault)
-    #expect(try await engine.messageCount(of: .orders) == 120)
-    try await engine.stop()
+    #expect(try await place.messageCount(vault) == 120)
   }
 
   @Test func `a salvage rolls back what another program has left, and loses no message`()

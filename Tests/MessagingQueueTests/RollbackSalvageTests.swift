@@ -1,6 +1,5 @@
 import DataVault
 import Foundation
-import GRDB
 import MessagingQueue
 import SealedVFS
 import SystemPackage
@@ -11,46 +10,14 @@ import VaultedDatabase
 @Suite struct RollbackSalvageTests {
   private let place = EngineHome()
 
-  private func publish(_ bytes: ClosedRange<UInt8>, _ vault: Vault) async throws {
-    let engine = try await place.start(vault)
-    try await engine.publish(
-      bytes.map { Message(channel: .orders, payload: [UInt8](repeating: $0, count: 500)) })
-    try await engine.stop()
-  }
-
   /// A vault, and with it the database from before the last publication.
   private func rolledBack() async throws -> Vault {
     let vault = try await place.makeVault()
-    try await publish(1...100, vault)
+    try await place.publish(1...100, vault)
     let older = try place.databaseFiles()
-    try await publish(101...120, vault)
+    try await place.publish(101...120, vault)
     try place.replaceDatabase(older)
     return vault
-  }
-
-  private func messageCount(_ vault: Vault) async throws -> Int {
-    let engine = try await place.start(vault)
-    let count = try await engine.messageCount(of: .orders)
-    try await engine.stop()
-    return count
-  }
-
-  /// The leaf pages of a table, according to SQLite.
-  private func pages(of table: String, _ vault: Vault) async throws -> [Int] {
-    let engine = try await place.start(vault)
-    let pages = try await engine.database.read { db in
-      try Int.fetchAll(
-        db, sql: "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path",
-        arguments: [table])
-    }
-    try await engine.stop()
-    return pages
-  }
-
-  private func damage(_ page: Int) throws {
-    var files = try place.databaseFiles()
-    files["messaging.db"]?[(page - 1) * 4096 + 100] ^= 1
-    try place.replaceDatabase(files)
   }
 
   @Test func `an engine publishes nothing after another file took the database's place`()
@@ -105,51 +72,52 @@ import VaultedDatabase
     let salvage = try await MessagingEngine.salvage(
       place.home, vault: vault, acceptsRollback: true)
     #expect(salvage.isComplete && salvage.anchor?.isMissing == true)
-    #expect(try await messageCount(vault) == 100)
+    #expect(try await place.messageCount(vault) == 100)
     #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
   }
 
   @Test func `salvage() accepts a damaged database that has its vault's anchor`() async throws {
     let vault = try await place.makeVault()
-    try await publish(1...100, vault)
-    try damage(try #require(await pages(of: "message", vault).dropFirst().first))
+    try await place.publish(1...100, vault)
+    let page = try #require(try await place.pages(of: "message", vault).dropFirst().first)
+    try place.damage([page])
     let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
     guard case .known = salvage.anchor else {
       Issue.record("the anchor is \(String(describing: salvage.anchor))")
       return
     }
-    #expect(try await messageCount(vault) < 100)
+    #expect(try await place.messageCount(vault) < 100)
   }
 
   @Test func `salvage() continues without the engine's row and reports the anchor as unreadable`()
     async throws
   {
     let vault = try await place.makeVault()
-    try await publish(1...100, vault)
-    let engine = try #require(await pages(of: "engine", vault).first)
+    try await place.publish(1...100, vault)
+    let engine = try #require(try await place.pages(of: "engine", vault).first)
     let older = try place.databaseFiles()
-    try await publish(101...120, vault)
+    try await place.publish(101...120, vault)
     try place.replaceDatabase(older)
-    try damage(engine)
+    try place.damage([engine])
     let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
     guard case .unreadable = salvage.anchor else {
       Issue.record("the anchor is \(String(describing: salvage.anchor))")
       return
     }
     #expect(!salvage.isComplete)
-    #expect(try await messageCount(vault) == 100)
+    #expect(try await place.messageCount(vault) == 100)
   }
 
   @Test func `a lost page of the schema is damage, not a rollback`() async throws {
     let vault = try await place.makeVault()
-    try await publish(1...100, vault)
-    let pages = try await pages(of: "sqlite_schema", vault)
+    try await place.publish(1...100, vault)
+    let pages = try await place.pages(of: "sqlite_schema", vault)
     #expect(!pages.isEmpty)
     let whole = (try place.databaseFiles(), try place.vaultFile)
     for page in pages {
       try place.replaceDatabase(whole.0)
       try place.setVaultFile(whole.1)
-      try damage(page)
+      try place.damage([page])
       let vault = try await place.unlockedVault()
       let code = await code { _ = try await MessagingEngine.salvage(place.home, vault: vault) }
       #expect(code != .rolledBack, "page \(page)")

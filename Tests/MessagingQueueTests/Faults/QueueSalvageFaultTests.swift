@@ -59,9 +59,7 @@ import VaultedDatabase
       guard case .failure = fault else { continue }
       if let salvage { #expect(salvage.isComplete, "\(fault): \(salvage)") }
       #expect(error?.code != .damaged, "\(fault)")
-      let engine = try await place.start(try await place.unlockedVault())
-      #expect(try await engine.messageCount(of: .orders) == 5)
-      try await engine.stop()
+      #expect(try await place.messageCount(place.unlockedVault()) == 5)
     }
   }
 }
