@@ -113,12 +113,7 @@ import VaultCrypto
         }
       }
     }
-    await withCheckedContinuation { continuation in
-      DispatchQueue.global().async {
-        entered.wait()
-        continuation.resume()
-      }
-    }
+    await wait(for: entered)
     #expect(await code { try await engine.stop() } == .busy)
     #expect(closed.noteCount == 0)
     leave.signal()

@@ -179,7 +179,7 @@ import Testing
         }
       }
     }
-    await Self.wait(for: entered)
+    await wait(for: entered)
     task.cancel()
     leave.signal()
     #expect(await task.value == nil)
@@ -198,14 +198,5 @@ import Testing
     #expect(await waiting.value == nil)
     #expect(try notes == ["waiting"])
     await commits.close(refusing: EngineError(.stopped, "stopped"))
-  }
-
-  private static func wait(for semaphore: DispatchSemaphore) async {
-    await withCheckedContinuation { continuation in
-      DispatchQueue.global().async {
-        semaphore.wait()
-        continuation.resume()
-      }
-    }
   }
 }

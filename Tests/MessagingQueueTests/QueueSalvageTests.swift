@@ -209,9 +209,9 @@ import VaultedDatabase
     try await run("PRAGMA user_version = 3")
     let vault = try await place.unlockedVault()
     let before = try Data(contentsOf: place.database)
-    await #expect {
-      _ = try await MessagingEngine.salvage(place.home, vault: vault)
-    } throws: { ($0 as? EngineError)?.code == .newerVersion }
+    #expect(
+      await code { _ = try await MessagingEngine.salvage(place.home, vault: vault) }
+        == .newerVersion)
     let (names, after) = (try names(), try Data(contentsOf: place.database))
     #expect(names == ["messaging.db"] && after == before)
   }
@@ -249,12 +249,8 @@ import VaultedDatabase
     try await fill()
     let vault = try await place.unlockedVault()
     let engine = try await place.start(vault)
-    await #expect {
-      _ = try await MessagingEngine.verify(place.home, vault: vault)
-    } throws: { ($0 as? EngineError)?.code == .busy }
-    await #expect {
-      _ = try await MessagingEngine.salvage(place.home, vault: vault)
-    } throws: { ($0 as? EngineError)?.code == .busy }
+    #expect(await code { _ = try await MessagingEngine.verify(place.home, vault: vault) } == .busy)
+    #expect(await code { _ = try await MessagingEngine.salvage(place.home, vault: vault) } == .busy)
     try await engine.stop()
   }
 }

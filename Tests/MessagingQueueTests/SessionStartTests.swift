@@ -47,12 +47,7 @@ struct SessionStartTests {
   private func startCode(waiting: Duration = .zero) async -> EngineError.Code? {
     var configuration = EngineConfiguration()
     configuration.unlockTimeout = waiting
-    do {
-      try await MessagingEngine.start(home, configuration: configuration).stop()
-      return nil
-    } catch {
-      return error.code
-    }
+    return await code { try await MessagingEngine.start(home, configuration: configuration).stop() }
   }
 
   @Test func `start() uses the session of a secured vault, and fails without one`()
@@ -87,11 +82,7 @@ struct SessionStartTests {
       try FileManager.default.moveItem(atPath: folder.path, toPath: folder.path + "-away")
       defer { try? FileManager.default.removeItem(atPath: folder.path + "-away") }
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
-      await #expect {
-        _ = try await MessagingEngine.start(home)
-      } throws: {
-        ($0 as? EngineError)?.code == .vaultMissing
-      }
+      #expect(await code { _ = try await MessagingEngine.start(home) } == .vaultMissing)
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
       try await VaultSession.end(.messaging, in: home.store)
       let engine = try await MessagingEngine.start(home)

@@ -20,19 +20,22 @@ import VaultedDatabase
   }
 
   private func unlockedVault(_ password: String) async throws -> Vault {
-    let vault = try await Vault.get(
-      .messaging, in: home.store, parameters: home.vaultParameters)
+    let vault = try await vault()
     try await vault.unlock(with: credentials(password))
     return vault
   }
 
-  private func startCode(vault: Vault? = nil) async -> EngineError.Code? {
-    do {
-      try await MessagingEngine.start(home, vault: vault).stop()
-      return nil
-    } catch {
-      return error.code
+  private func startCode(
+    _ vault: Vault? = nil, _ configuration: EngineConfiguration = EngineConfiguration()
+  ) async -> EngineError.Code? {
+    await code {
+      try await MessagingEngine.start(home, vault: vault, configuration: configuration).stop()
     }
+  }
+
+  /// The vault as another process gets it, locked.
+  private func vault() async throws -> Vault {
+    try await Vault.get(.messaging, in: home.store, parameters: home.vaultParameters)
   }
 
   /// Starts for the first time, publishes and stops.
@@ -70,9 +73,7 @@ import VaultedDatabase
     try await publishFirst()
     try await VaultedDatabase.secure(home, with: credentials("mine alone"))
     #expect(await startCode() == .vaultLocked)
-    let locked = try await Vault.get(
-      .messaging, in: home.store, parameters: home.vaultParameters)
-    #expect(await startCode(vault: locked) == .vaultLocked)
+    #expect(try await startCode(vault()) == .vaultLocked)
 
     let log = RecordingLog()
     var configuration = EngineConfiguration()
@@ -88,16 +89,14 @@ import VaultedDatabase
   @Test func `a vault secured before the first start works like a new one`() async throws {
     try await VaultedDatabase.secure(home, with: credentials("mine alone"))
     #expect(await startCode() == .vaultLocked)
-    #expect(try await startCode(vault: unlockedVault("mine alone")) == nil)
+    #expect(try await startCode(unlockedVault("mine alone")) == nil)
   }
 
   @Test func `start() opens a locked, unsecured vault with the standard credentials`()
     async throws
   {
     try await publishFirst()
-    let vault = try await Vault.get(
-      .messaging, in: home.store, parameters: home.vaultParameters)
-    #expect(await startCode(vault: vault) == nil)
+    #expect(try await startCode(vault()) == nil)
   }
 
   @Test func `requiresSecuredVault makes and opens no vault under the public password`()
@@ -105,25 +104,17 @@ import VaultedDatabase
   {
     var configuration = EngineConfiguration()
     configuration.requiresSecuredVault = true
-    func startCode(vault: Vault? = nil) async -> EngineError.Code? {
-      do {
-        try await MessagingEngine.start(home, vault: vault, configuration: configuration).stop()
-        return nil
-      } catch {
-        return error.code
-      }
-    }
-    #expect(await startCode() == .vaultMissing)
+    #expect(await startCode(nil, configuration) == .vaultMissing)
     #expect(!FileManager.default.fileExists(atPath: folder.path("home")))
     try await MessagingEngine.start(home).stop()
-    #expect(await startCode() == .notSecured)
-    let standard = try await Vault.get(.messaging, in: home.store, parameters: home.vaultParameters)
+    #expect(await startCode(nil, configuration) == .notSecured)
+    let standard = try await vault()
     try await standard.unlock(with: .standard)
-    #expect(await startCode(vault: standard) == .notSecured)
+    #expect(await startCode(standard, configuration) == .notSecured)
     await standard.lock()
     try await VaultedDatabase.secure(home, with: credentials("long secret"))
-    #expect(await startCode() == .vaultLocked)
-    #expect(try await startCode(vault: unlockedVault("long secret")) == nil)
+    #expect(await startCode(nil, configuration) == .vaultLocked)
+    #expect(try await startCode(unlockedVault("long secret"), configuration) == nil)
   }
 
   @Test func `start() refuses a database without its vault and makes no vault`() async throws {

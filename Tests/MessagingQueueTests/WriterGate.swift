@@ -30,6 +30,16 @@ final class WriterGate: Sendable {
   }
 }
 
+/// Waits for a signal without a thread of the cooperative pool.
+func wait(for semaphore: DispatchSemaphore) async {
+  await withCheckedContinuation { continuation in
+    DispatchQueue.global().async {
+      semaphore.wait()
+      continuation.resume()
+    }
+  }
+}
+
 /// The reports of commits, in their order.
 final class Reports: Sendable {
   private let reports = Mutex<[CommitReport]>([])
