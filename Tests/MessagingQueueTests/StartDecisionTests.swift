@@ -8,49 +8,33 @@ import Testing
     session: Action, required: Action
   )
 
+  private static let noVault = Action.refuse(.vaultMissing)
+  private static let noKey = Action.refuse(.keyMissing)
+  private static let notSecured = Action.refuse(.notSecured)
+
   /// Every combination of given vault, stored vault and existing database, with its action.
   ///
   /// Then the action if a session names the vault, and the action if a secured vault is required,
   /// with or without a session.
   static let table: [Row] = [
-    (
-      .none, .absent, false, .createStandardVault, .refuse(.vaultMissing), .refuse(.vaultMissing)
-    ),
-    (.none, .absent, true, .refuse(.keyMissing), .refuse(.keyMissing), .refuse(.keyMissing)),
-    (
-      .none, .standard, false, .tryStandardCredentials, .tryStandardCredentials,
-      .refuse(.notSecured)
-    ),
-    (
-      .none, .standard, true, .tryStandardCredentials, .tryStandardCredentials,
-      .refuse(.notSecured)
-    ),
+    (.none, .absent, false, .createStandardVault, noVault, noVault),
+    (.none, .absent, true, noKey, noKey, noKey),
+    (.none, .standard, false, .tryStandardCredentials, .tryStandardCredentials, notSecured),
+    (.none, .standard, true, .tryStandardCredentials, .tryStandardCredentials, notSecured),
     (.none, .secured, false, .trySession, .trySession, .trySession),
     (.none, .secured, true, .trySession, .trySession, .trySession),
 
-    (
-      .locked, .absent, false, .refuse(.vaultMissing), .refuse(.vaultMissing),
-      .refuse(.vaultMissing)
-    ),
-    (.locked, .absent, true, .refuse(.keyMissing), .refuse(.keyMissing), .refuse(.keyMissing)),
-    (
-      .locked, .standard, false, .tryStandardCredentials, .tryStandardCredentials,
-      .refuse(.notSecured)
-    ),
-    (
-      .locked, .standard, true, .tryStandardCredentials, .tryStandardCredentials,
-      .refuse(.notSecured)
-    ),
+    (.locked, .absent, false, noVault, noVault, noVault),
+    (.locked, .absent, true, noKey, noKey, noKey),
+    (.locked, .standard, false, .tryStandardCredentials, .tryStandardCredentials, notSecured),
+    (.locked, .standard, true, .tryStandardCredentials, .tryStandardCredentials, notSecured),
     (.locked, .secured, false, .trySession, .trySession, .trySession),
     (.locked, .secured, true, .trySession, .trySession, .trySession),
 
-    (
-      .unlocked, .absent, false, .refuse(.vaultMissing), .refuse(.vaultMissing),
-      .refuse(.vaultMissing)
-    ),
-    (.unlocked, .absent, true, .refuse(.keyMissing), .refuse(.keyMissing), .refuse(.keyMissing)),
-    (.unlocked, .standard, false, .useGivenVault, .useGivenVault, .refuse(.notSecured)),
-    (.unlocked, .standard, true, .useGivenVault, .useGivenVault, .refuse(.notSecured)),
+    (.unlocked, .absent, false, noVault, noVault, noVault),
+    (.unlocked, .absent, true, noKey, noKey, noKey),
+    (.unlocked, .standard, false, .useGivenVault, .useGivenVault, notSecured),
+    (.unlocked, .standard, true, .useGivenVault, .useGivenVault, notSecured),
     (.unlocked, .secured, false, .useGivenVault, .useGivenVault, .useGivenVault),
     (.unlocked, .secured, true, .useGivenVault, .useGivenVault, .useGivenVault),
   ]
