@@ -63,19 +63,29 @@ import Testing
     #expect(taken > 0)
   }
 
+  /// The line of a message with more members.
+  private static func message(_ members: String) -> String {
+    #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","#
+      + members + "}"
+  }
+
+  private static func deadLetter(attempts: Int = 1, reason: String) -> String {
+    message(
+      #""deadLetters":[{"consumer":"a","attempts":\#(attempts),"reason":"\#(reason)","died":"1"}]"#)
+  }
+
+  private static func failure(attempt: Int = 1, reason: String) -> String {
+    message(
+      #""deliveries":[{"consumer":"a","attempts":1,"failures":["#
+        + #"{"attempt":\#(attempt),"time":"1","reason":"\#(reason)"}]}]"#)
+  }
+
+  private static let longReason = String(repeating: "x", count: 1025)
+
   static let refusals: [(line: String, reason: String)] = [
-    (
-      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","deadLetters":[{"consumer":"a","attempts":1,"reason":"@","died":"1"}]}"#
-        .replacing("@", with: String(repeating: "x", count: 1025)), "has a reason of 1025 bytes"
-    ),
-    (
-      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","deadLetters":[{"consumer":"a","attempts":1,"reason":"@","died":"1"}]}"#
-        .replacing("@", with: String(repeating: "x", count: 0)), "has a reason of 0 bytes"
-    ),
-    (
-      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","deliveries":[{"consumer":"a","attempts":1,"failures":[{"attempt":1,"time":"1","reason":"@"}]}]}"#
-        .replacing("@", with: String(repeating: "x", count: 1025)), "has a reason of 1025 bytes"
-    ),
+    (deadLetter(reason: longReason), "has a reason of 1025 bytes"),
+    (deadLetter(reason: ""), "has a reason of 0 bytes"),
+    (failure(reason: longReason), "has a reason of 1025 bytes"),
     (#"{"record":"message","timetoken":"17000000000000000","channel":"c"}"#, "needs exactly one"),
     (#"{"record":"message","timetoken":"1700","channel":"c","payload":""}"#, "17 digits"),
     (
@@ -85,34 +95,16 @@ import Testing
     (
       #"{"record":"message","timetoken":"17000000000000000","channel":"","payload":""}"#, "is empty"
     ),
-    (
-      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","more":1}"#,
-      "unknown member"
-    ),
+    (message(#""more":1"#), "unknown member"),
     (
       #"{"record":"resumed","commitNumber":0,"highWater":"99999999999999999"}"#,
       "366 days"
     ),
-    (
-      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","priority":10}"#,
-      "priority"
-    ),
-    (
-      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","settledBy":["a","a"]}"#,
-      "two states"
-    ),
-    (
-      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","deliveries":[{"consumer":"a","attempts":9223372036854775807}]}"#,
-      "9 digits"
-    ),
-    (
-      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","deadLetters":[{"consumer":"a","attempts":1000000000,"reason":"","died":"1"}]}"#,
-      "9 digits"
-    ),
-    (
-      #"{"record":"message","timetoken":"17000000000000000","channel":"c","payload":"","deliveries":[{"consumer":"a","attempts":1,"failures":[{"attempt":9223372036854775807,"time":"1","reason":""}]}]}"#,
-      "9 digits"
-    ),
+    (message(#""priority":10"#), "priority"),
+    (message(#""settledBy":["a","a"]"#), "two states"),
+    (message(#""deliveries":[{"consumer":"a","attempts":9223372036854775807}]"#), "9 digits"),
+    (deadLetter(attempts: 1_000_000_000, reason: ""), "9 digits"),
+    (failure(attempt: .max, reason: ""), "9 digits"),
     (
       #"{"record":"message","timetoken":"17000000000000001","channel":"c","payload":""}"#,
       "greater than highWater"
