@@ -23,8 +23,8 @@ struct ExchangeFixture {
   var path: FilePath { FilePath(source.folder.appendingPathComponent("export.ndjson").path) }
   var partial: FilePath { FilePath(path.string + ".partial") }
 
-  func bytes() throws -> [UInt8] {
-    [UInt8](try Data(contentsOf: URL(fileURLWithPath: path.string)))
+  func bytes(of path: FilePath? = nil) throws -> [UInt8] {
+    [UInt8](try Data(contentsOf: URL(fileURLWithPath: (path ?? self.path).string)))
   }
 
   func write(_ bytes: some Sequence<UInt8>, to path: FilePath? = nil) throws {
@@ -49,6 +49,14 @@ struct ExchangeFixture {
     try await fixture.sourceEngine.reject([taken[0].token], reason: "no")
     _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
     return (fixture, try fixture.bytes())
+  }
+
+  /// A filled source and the export of all its messages.
+  static func exported() async throws -> ExchangeFixture {
+    let fixture = try await ExchangeFixture()
+    try await fixture.fill()
+    _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    return fixture
   }
 
   /// Fills the source with every kind of row.
@@ -160,12 +168,7 @@ struct ExchangeFixture {
 
   /// The code of the error of an import; nil if it succeeds.
   func importCode() async -> EngineError.Code? {
-    do throws(EngineError) {
-      _ = try await targetEngine.importMessages(from: path)
-      return nil
-    } catch {
-      return error.code
-    }
+    await code { _ = try await targetEngine.importMessages(from: path) }
   }
 
   static func faults(_ engine: PlainEngine) throws -> [MessageVerification.Fault] {

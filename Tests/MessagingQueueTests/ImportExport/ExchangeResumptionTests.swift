@@ -81,18 +81,14 @@ import Testing
   }
 
   @Test func `an import that stored nothing blocks no other`() async throws {
-    let fixture = try await ExchangeFixture()
-    try await fixture.fill()
-    _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    let fixture = try await ExchangeFixture.exported()
     try Self.begin(fixture, lineCount: 0)
     let report = try await fixture.targetEngine.importMessages(from: fixture.path)
     #expect(report.messageCount > 0)
   }
 
   @Test func `a partial import must be finished first`() async throws {
-    let fixture = try await ExchangeFixture()
-    try await fixture.fill()
-    _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    let fixture = try await ExchangeFixture.exported()
     try Self.begin(fixture, lineCount: 1000)
     let error = await #expect(throws: EngineError.self) {
       _ = try await fixture.targetEngine.importMessages(from: fixture.path)

@@ -22,9 +22,7 @@ import Testing
   }
 
   @Test func `imported consumers continue where they were`() async throws {
-    let fixture = try await ExchangeFixture()
-    try await fixture.fill()
-    _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    let fixture = try await ExchangeFixture.exported()
     _ = try await fixture.targetEngine.importMessages(from: fixture.path)
     // Leases on the source end here, as they have ended on the target.
     for engine in [fixture.source, fixture.target] { engine.time.advance(by: .seconds(61)) }
@@ -41,9 +39,7 @@ import Testing
   }
 
   @Test func `importing a file again changes nothing`() async throws {
-    let fixture = try await ExchangeFixture()
-    try await fixture.fill()
-    _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    let fixture = try await ExchangeFixture.exported()
     _ = try await fixture.targetEngine.importMessages(from: fixture.path)
     let dump = try ExchangeFixture.dump(fixture.target)
     let again = try await fixture.targetEngine.importMessages(from: fixture.path)
@@ -88,9 +84,7 @@ import Testing
   }
 
   @Test func `imported messages among newer ones get new timetokens in their order`() async throws {
-    let fixture = try await ExchangeFixture()
-    try await fixture.fill()
-    _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    let fixture = try await ExchangeFixture.exported()
     // The target has messages of the same channel, which a consumer with the same name has not
     // seen.
     fixture.target.time.advance(by: .seconds(3600))
@@ -117,9 +111,7 @@ import Testing
   }
 
   @Test func `an import refuses an export of the same database`() async throws {
-    let fixture = try await ExchangeFixture()
-    try await fixture.fill()
-    _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    let fixture = try await ExchangeFixture.exported()
     await #expect {
       _ = try await fixture.sourceEngine.importMessages(from: fixture.path)
     } throws: { ($0 as? EngineError)?.code == .alreadyExists }

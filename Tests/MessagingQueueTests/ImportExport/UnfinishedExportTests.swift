@@ -6,6 +6,12 @@ import Testing
 
 /// An export that finds the file of an earlier, unfinished export, or another file in its place.
 @Suite struct UnfinishedExportTests {
+  private func exportCode(
+    _ engine: MessagingEngine, _ fixture: ExchangeFixture
+  ) async -> EngineError.Code? {
+    await code { _ = try await engine.exportMessages(to: fixture.path) }
+  }
+
   @Test func `an export cut at any byte continues without a gap or a duplicate`() async throws {
     let (fixture, whole) = try await ExchangeFixture.small()
     let partial = fixture.partial
@@ -59,7 +65,7 @@ import Testing
       _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
     }
     #expect(error?.message.contains("of a later state of this database") == true)
-    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial.string))) == later)
+    #expect(try fixture.bytes(of: partial) == later)
   }
 
   @Test func `an export refuses and keeps another file named like an unfinished export`()
@@ -69,10 +75,8 @@ import Testing
     let partial = fixture.partial
     let other = Array("{\"record\":\"other\"}\nsomebody else's\n".utf8)
     try fixture.write(other, to: partial)
-    #expect(
-      await code { _ = try await fixture.sourceEngine.exportMessages(to: fixture.path) }
-        == .alreadyExists)
-    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial.string))) == other)
+    #expect(await exportCode(fixture.sourceEngine, fixture) == .alreadyExists)
+    #expect(try fixture.bytes(of: partial) == other)
   }
 
   @Test func `an export refuses and keeps an unfinished export of other messages`() async throws {
@@ -80,14 +84,11 @@ import Testing
     let partial = fixture.partial
     try FileManager.default.removeItem(atPath: fixture.path.string)
     try fixture.write(whole[..<(whole.count / 2)], to: partial)
-    let channel = try Channel("c")
-    let selection = MessageSelection(channels: [channel])
+    let selection = MessageSelection(channels: [try Channel("c")])
     #expect(
       await code { _ = try await fixture.sourceEngine.exportMessages(selection, to: fixture.path) }
         == .alreadyExists)
-    #expect(
-      await code { _ = try await fixture.targetEngine.exportMessages(to: fixture.path) }
-        == .alreadyExists)
+    #expect(await exportCode(fixture.targetEngine, fixture) == .alreadyExists)
     #expect(FileManager.default.fileExists(atPath: partial.string))
   }
 
@@ -97,10 +98,8 @@ import Testing
     let (fixture, whole) = try await ExchangeFixture.small()
     let partial = fixture.partial
     try FileManager.default.moveItem(atPath: fixture.path.string, toPath: partial.string)
-    #expect(
-      await code { _ = try await fixture.targetEngine.exportMessages(to: fixture.path) }
-        == .alreadyExists)
-    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial.string))) == whole)
+    #expect(await exportCode(fixture.targetEngine, fixture) == .alreadyExists)
+    #expect(try fixture.bytes(of: partial) == whole)
   }
 
   @Test func `a complete, unnamed export takes the messages since then and reports it`()
@@ -124,15 +123,13 @@ import Testing
   @Test func `an export refuses a pipe named like an unfinished export`() async throws {
     let (fixture, _) = try await ExchangeFixture.small()
     try FileManager.default.removeItem(atPath: fixture.path.string)
-    let pipe = fixture.path.string + ".partial"
+    let pipe = fixture.partial.string
     #expect(mkfifo(pipe, 0o600) == 0)
     // A writer gives the reader of the pipe some bytes, so that it does not block.
     let writing = open(pipe, O_RDWR)
     defer { close(writing) }
     #expect(write(writing, "x\n", 2) == 2)
-    #expect(
-      await code { _ = try await fixture.sourceEngine.exportMessages(to: fixture.path) }
-        == .foreignFile)
+    #expect(await exportCode(fixture.sourceEngine, fixture) == .foreignFile)
   }
 
   @Test(arguments: ["mode", "owner", "hard link", "symbolic link"])
@@ -140,7 +137,7 @@ import Testing
     _ planted: String
   ) async throws {
     let (fixture, whole) = try await ExchangeFixture.small()
-    let partial = fixture.path.string + ".partial"
+    let partial = fixture.partial.string
     let victim = fixture.path.string + ".victim"
     try FileManager.default.removeItem(atPath: fixture.path.string)
     // The beginning of an export of the same messages: only its owner or its mode is wrong.
@@ -162,7 +159,7 @@ import Testing
     }
     #expect(error?.code == .foreignFile)
     #expect(error?.hint?.contains("remove it") == true)
-    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: partial))) == Array(beginning))
+    #expect(try fixture.bytes(of: fixture.partial) == Array(beginning))
     #expect(!FileManager.default.fileExists(atPath: fixture.path.string))
   }
 }
