@@ -24,9 +24,7 @@ import VaultedDatabase
     ("channelSums", "UPDATE channel SET published_count = message_count - 1"),
     ("messageChannel", "UPDATE message SET channel_id = 99 WHERE priority = 4"),
     ("deliveryConsumer", "UPDATE delivery SET consumer_id = 99"),
-    (
-      "deliveryMessage", "UPDATE delivery SET timetoken = timetoken - 1000"
-    ),
+    ("deliveryMessage", "UPDATE delivery SET timetoken = timetoken - 1000"),
     ("deliveryAttempts", "UPDATE delivery SET attempt_count = -1"),
     ("deliveryOfMessage", "UPDATE delivery SET ordering_key = 'other'"),
     ("deliveryBeyondPosition", "DELETE FROM position"),
@@ -86,9 +84,7 @@ import VaultedDatabase
 
   @Test func `the count of deliveries stays at its greatest value`() throws {
     let engine = try Self.engine()
-    try engine.pool.writeWithoutTransaction { db in
-      try db.execute(sql: "UPDATE delivery SET attempt_count = 999999999")
-    }
+    try Self.apply("UPDATE delivery SET attempt_count = 999999999", to: engine)
     engine.time.advance(by: .seconds(3600))
     let again = try engine.database.receive(10, from: try Channel("c"))
     #expect(again.map(\.attempt).contains(999_999_999))
@@ -99,10 +95,7 @@ import VaultedDatabase
   func `verification names each broken rule`(index: Int) throws {
     let (rule, sql) = Self.faults[index]
     let engine = try Self.engine()
-    try engine.pool.writeWithoutTransaction { db in
-      try db.execute(sql: "PRAGMA ignore_check_constraints = ON")
-      try db.execute(sql: sql)
-    }
+    try Self.apply(sql, to: engine)
     let found = try ExchangeFixture.faults(engine)
     #expect(found.contains { $0.rule == rule }, "\(found)")
   }
@@ -161,7 +154,8 @@ import VaultedDatabase
         db, MessageSelection(), from: ExportPlace(), progress: { _ in }, write: { _ in })
       return try exporter.run()
     }
-    try Self.salvage(engine)
+    _ = try MessageRepairer.run(engine.pool, lostDeliveries: true)
+    #expect(try ExchangeFixture.faults(engine) == [])
   }
 
   @Test(arguments: [-2, 1 << 53 - 1, 1 << 60] as [Int64])
@@ -200,11 +194,6 @@ import VaultedDatabase
     }
   }
 
-  private static func salvage(_ engine: PlainEngine) throws {
-    _ = try MessageRepairer.run(engine.pool, lostDeliveries: true)
-    #expect(try ExchangeFixture.faults(engine) == [])
-  }
-
   private static func apply(_ sql: String, to engine: PlainEngine) throws {
     try engine.pool.writeWithoutTransaction { db in
       try db.execute(sql: "PRAGMA ignore_check_constraints = ON")
@@ -214,14 +203,10 @@ import VaultedDatabase
   }
 
   @Test func `opening refuses a database of another application`() throws {
-    let engine = try Self.engine()
-    try engine.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA application_id = 7") }
-    #expect(code { _ = try engine.secondDatabase() } == .databaseMismatch)
-    let other = try PlainEngine()
-    try other.pool.writeWithoutTransaction { db in
-      try db.execute(sql: "PRAGMA application_id = 0")
+    for (engine, id) in [(try Self.engine(), 7), (try PlainEngine(), 0)] {
+      try Self.apply("PRAGMA application_id = \(id)", to: engine)
+      #expect(code { _ = try engine.secondDatabase() } == .databaseMismatch, "\(id)")
     }
-    #expect(code { _ = try other.secondDatabase() } == .databaseMismatch)
   }
 
   @Test func `a recovered channel gets an unused name`() throws {
