@@ -42,6 +42,8 @@ extension CrashWorkload {
     self == .incrementalVacuum ? ["PRAGMA auto_vacuum = INCREMENTAL", "VACUUM"] : []
   }
 
+  private static let durableLog = ["PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL"]
+
   /// The settings before the first step, which do not change the contents.
   ///
   /// Without a log, FULL leaves the last step of a commit, the removal of the journal, to the
@@ -49,16 +51,9 @@ extension CrashWorkload {
   func settings(_ recording: WorkRecording) -> [String] {
     var settings = ["PRAGMA temp_store = MEMORY"]
     switch self {
-    case .log, .logVacuum, .incrementalVacuum:
-      settings += ["PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL"]
-    case .logSpills:
-      settings += [
-        "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA cache_size = 5",
-      ]
-    case .checkpoints:
-      settings += [
-        "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA wal_autocheckpoint = 6",
-      ]
+    case .log, .logVacuum, .incrementalVacuum: settings += Self.durableLog
+    case .logSpills: settings += Self.durableLog + ["PRAGMA cache_size = 5"]
+    case .checkpoints: settings += Self.durableLog + ["PRAGMA wal_autocheckpoint = 6"]
     case .normalLog:
       settings += [
         "PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL",

@@ -43,18 +43,13 @@ enum CrashWorkload: String, CaseIterable, Sendable {
           for statement in creationSettings + starts { try connection.run(statement) }
         }
       }
-      let initial = starts.isEmpty ? [:] : try recording.image()
-      let skipped = recording.recorder.events.count
+      try recording.begin(hasFiles: !starts.isEmpty)
       let connection = try recording.form.open(recording.database, over: recording.vfs)
       for setting in settings(recording) { try connection.run(setting) }
       try recording.run(connection, steps)
-      var work = recording.finish(initial, attached: attachesSecond ? recording.second : nil)
-      work.dropEvents(skipped)
-      return work
+      return recording.finish(attached: self == .superJournal ? recording.second : nil)
     }
   }
-
-  private var attachesSecond: Bool { self == .superJournal }
 
   private func recordKeyChange(_ recording: WorkRecording) throws -> RecordedWork {
     let newKey = [UInt8](repeating: 0x2A, count: 32)
@@ -66,25 +61,14 @@ enum CrashWorkload: String, CaseIterable, Sendable {
       try recording.acknowledge(connection)
       try recording.acknowledge(connection)  // the change leaves the contents as they are
     }
-    let initial = try recording.image()
-    let skipped = recording.recorder.events.count
+    try recording.begin()
     try SealedVFS.reencrypt(
       recording.database, from: SecretBytes(copying: FileForm.keyBytes),
       to: SecretBytes(copying: newKey), over: recording.vfs,
       fileSystem: RecordingFileSystem(recorder: recording.recorder))
     recording.recorder.mark("1")
-    var work = recording.finish(initial)
-    work.dropEvents(skipped)
+    var work = recording.finish()
     work.keys = [FileForm.keyBytes, newKey]
     return work
-  }
-}
-
-extension RecordedWork {
-  /// Drops what was recorded before the workload began.
-  mutating func dropEvents(_ count: Int) {
-    self = RecordedWork(
-      events: Array(events.dropFirst(count)), initial: initial, contents: contents,
-      database: database, attached: attached, keys: keys)
   }
 }

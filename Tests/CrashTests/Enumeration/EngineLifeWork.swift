@@ -26,8 +26,7 @@ struct EngineLifeWork {
 
   func record(_ workload: CrashWorkload) async throws -> RecordedWork {
     try prepare(workload)
-    let initial = try recording.image()
-    let skipped = recording.recorder.events.count
+    try recording.begin()
     let pool = try recording.openPool()
     let notes = noteCommits(of: pool)
     let engine = try MessagingEngine(
@@ -40,9 +39,7 @@ struct EngineLifeWork {
     }
     try await engine.stop()
     if let failure = notes.failure { throw failure }
-    var work = recording.finish(initial)
-    work.dropEvents(skipped)
-    return work
+    return recording.finish()
   }
 
   private func prepare(_ workload: CrashWorkload) throws {

@@ -16,8 +16,7 @@ struct EngineWork {
     try withDatabase { database, _ in
       try publish(database, 0..<(workload == .lease ? 12 : 3))
     }
-    let initial = try recording.image()
-    let skipped = recording.recorder.events.count
+    try recording.begin()
     try withDatabase { database, pool in
       try acknowledge(pool)
       switch workload {
@@ -29,9 +28,7 @@ struct EngineWork {
         }
       }
     }
-    var work = recording.finish(initial)
-    work.dropEvents(skipped)
-    return work
+    return recording.finish()
   }
 
   private func publish(_ database: TestQueue, _ numbers: Range<Int>) throws {

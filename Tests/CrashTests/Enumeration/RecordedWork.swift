@@ -1,7 +1,6 @@
 import FaultVFS
 import FileLayer
 import FileRecording
-import Foundation
 import SealedVFS
 import SystemPackage
 import TestSupport
@@ -24,16 +23,16 @@ final class WorkRecording {
   let form: FileForm
   let recorder = FileRecorder()
   let vfs: String
-  private let folder: ScratchFolder
-  var directory: FilePath { folder.path }
-  var database: FilePath { directory.appending("work.db") }
-  var second: FilePath { directory.appending("second.db") }
+  private let folder = ScratchFolder()
+  var database: FilePath { folder("work.db") }
+  var second: FilePath { folder("second.db") }
   private(set) var contents: [Int] = []
+  private var initial: [FilePath: [UInt8]] = [:]
+  private var skippedEventCount = 0
 
   init(_ form: FileForm) throws {
     self.form = form
     vfs = RecordingVFS(recorder).name
-    folder = ScratchFolder()
   }
 
   /// Notes that a step has returned, and the database's contents at that moment.
@@ -51,19 +50,18 @@ final class WorkRecording {
     }
   }
 
-  /// The current files, while no connection has them open.
-  func image() throws -> [FilePath: [UInt8]] {
-    var image: [FilePath: [UInt8]] = [:]
-    for name in try FileManager.default.contentsOfDirectory(atPath: directory.string) {
-      let path = directory.appending(name)
-      image[path] = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path.string)))
-    }
-    return image
+  /// Begins the work: the files are its start, and what was recorded before is dropped.
+  ///
+  /// No connection must have the files open.
+  func begin(hasFiles: Bool = true) throws {
+    skippedEventCount = recorder.events.count
+    guard hasFiles else { return }
+    for name in try folder.names() { initial[folder(name)] = try folder.bytes(name) }
   }
 
-  func finish(_ initial: [FilePath: [UInt8]], attached: FilePath? = nil) -> RecordedWork {
+  func finish(attached: FilePath? = nil) -> RecordedWork {
     RecordedWork(
-      events: recorder.events, initial: initial, contents: contents, database: database,
-      attached: attached)
+      events: Array(recorder.events.dropFirst(skippedEventCount)), initial: initial,
+      contents: contents, database: database, attached: attached)
   }
 }
