@@ -18,7 +18,11 @@ struct CrashEnumeration {
     /// States with contents that never existed.
     var wrong = 0
     /// The first few findings, as text.
-    var findings: [String] = []
+    private(set) var findings: [String] = []
+
+    mutating func note(_ finding: String) {
+      if findings.count < 5 { findings.append(finding) }
+    }
   }
 
   /// Tries every prefix with no unsynchronized write lost and with all of them lost.
@@ -96,11 +100,5 @@ struct CrashEnumeration {
       files[path]?.withUnsafeBytes { hasher.combine(bytes: $0) }
     }
     return hasher.finalize()
-  }
-}
-
-extension CrashEnumeration.Totals {
-  fileprivate mutating func note(_ finding: String) {
-    if findings.count < 5 { findings.append(finding) }
   }
 }

@@ -14,13 +14,6 @@ import VaultedDatabase
 ///
 /// Then it starts an engine on what a kill or a power cut at each step leaves.
 struct StartEnumeration {
-  struct Totals: Sendable {
-    var states = 0
-    var lost = 0
-    var wrong = 0
-    var findings: [String] = []
-  }
-
   /// A home after a cut.
   private struct State {
     let place: String
@@ -28,27 +21,25 @@ struct StartEnumeration {
     let notes: [String]
   }
 
-  private let root: FilePath
+  private let scratch = ScratchFolder()
+  private var root: FilePath { scratch("home") }
   private let recorder = FileRecorder()
 
-  init() { root = Self.freshFolder() }
-
   /// - Parameter stateCount: about how many of the states to try.
-  func callAsFunction(stateCount: Int) async throws -> Totals {
-    defer { Self.remove(root) }
+  func callAsFunction(stateCount: Int) async throws -> CrashEnumeration.Totals {
     try await record()
-    var totals = Totals()
+    var totals = CrashEnumeration.Totals()
     for state in states(atMost: stateCount) {
       totals.states += 1
       do {
         let texts = try await texts(state)
         if let finding = Self.finding(texts, state.notes) {
           totals.wrong += 1
-          totals.findings.append("\(state.place): \(finding): \(texts), \(state.notes)")
+          totals.note("\(state.place): \(finding): \(texts), \(state.notes)")
         }
       } catch {
         totals.lost += 1
-        totals.findings.append("\(state.place): no engine starts: \(error)")
+        totals.note("\(state.place): no engine starts: \(error)")
       }
     }
     return totals
@@ -123,8 +114,9 @@ struct StartEnumeration {
 
   /// The log that an engine finds.
   private func texts(_ state: State) async throws -> [String] {
-    let folder = Self.freshFolder()
-    defer { Self.remove(folder) }
+    let scratch = ScratchFolder()
+    defer { withExtendedLifetime(scratch) {} }
+    let folder = scratch("home")
     let manager = FileManager.default
     try manager.createDirectory(
       atPath: folder.appending("vaults").string, withIntermediateDirectories: true,
@@ -161,13 +153,5 @@ struct StartEnumeration {
       return "\(back) was acknowledged"
     }
     return nil
-  }
-
-  private static func freshFolder() -> FilePath {
-    FilePath(NSTemporaryDirectory()).appending("starts-\(UUID().uuidString)")
-  }
-
-  private static func remove(_ folder: FilePath) {
-    try? FileManager.default.removeItem(atPath: folder.string)
   }
 }

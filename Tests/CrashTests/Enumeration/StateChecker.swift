@@ -67,29 +67,19 @@ final class StateChecker {
     for path in [work.database, work.attached].compactMap(\.self) {
       // The file was not written yet, or the journal promises to remove it.
       guard let file = files[path.string], !file.isEmpty else { continue }
-      switch verification(of: path, key) {
-      case .success(let found):
+      do throws(SealedDatabaseError) {
+        let key = SecretBytes(copying: key)
+        let found = try SealedVFS.verify(path, key: key, over: disk.name)
         // Verification must not report a cut as an attack.
         let hasWarning = found.log.otherGeneration != nil || !found.log.changedHeaderFrames.isEmpty
         if !found.isClean || hasWarning { return "\(when), verification is not clean: \(found)" }
-      case .failure(let error):
+      } catch {
         // A hot journal from before the first page; the check of the contents decides whether it is
         // correct.
         if error.code != .notFound { throw error }
       }
     }
     return nil
-  }
-
-  private func verification(
-    of path: FilePath, _ key: [UInt8]
-  ) -> Result<VerificationReport, SealedDatabaseError> {
-    let key = SecretBytes(copying: key)
-    do throws(SealedDatabaseError) {
-      return .success(try SealedVFS.verify(path, key: key, over: disk.name))
-    } catch {
-      return .failure(error)
-    }
   }
 
   private func contents(key: [UInt8]) throws -> Int {
