@@ -1,3 +1,4 @@
+import DataVault
 import Foundation
 import GRDB
 import MessagingQueue
@@ -11,10 +12,9 @@ import VaultedDatabase
   let channel = Channel.orders
 
   /// Messages over many pages, some of them acknowledged, others leased.
-  private func fill(_ count: Int = 200) async throws {
-    let vault = try await place.makeVault()
-    let engine = try await place.start(vault)
-    for start in stride(from: 0, to: count, by: 50) {
+  private func filledVault() async throws -> Vault {
+    let engine = try await place.start(try await place.makeVault())
+    for start in stride(from: 0, to: 200, by: 50) {
       try await engine.publish(
         (start..<start + 50).map { index in
           Message(
@@ -25,6 +25,7 @@ import VaultedDatabase
     let taken = try await engine.receive(from: channel, maximumCount: 20, lease: .seconds(30))
     try await engine.acknowledge(taken[..<10].map(\.token))
     try await engine.stop()
+    return try await place.unlockedVault()
   }
 
   /// The databases in the home, without their logs.
@@ -35,8 +36,7 @@ import VaultedDatabase
   }
 
   @Test func `verify() finds no fault in an intact home, and names damage`() async throws {
-    try await fill()
-    let vault = try await place.unlockedVault()
+    let vault = try await filledVault()
     let whole = try await MessagingEngine.verify(place.home, vault: vault)
     #expect(whole.isClean)
     #expect(whole.messages?.messageCount == 190)
@@ -50,8 +50,7 @@ import VaultedDatabase
   @Test func `after salvage() the engine has the intact messages, and the damaged file is kept`()
     async throws
   {
-    try await fill()
-    let vault = try await place.unlockedVault()
+    let vault = try await filledVault()
     let leaf = try #require(try await place.pages(of: "message", vault).dropFirst(5).first)
     try place.damage([leaf])
     let before = try Data(contentsOf: place.database)
@@ -77,8 +76,7 @@ import VaultedDatabase
   }
 
   @Test func `salvage() of an intact database loses nothing`() async throws {
-    try await fill()
-    let vault = try await place.unlockedVault()
+    let vault = try await filledVault()
     let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
     #expect(salvage.isComplete)
     #expect(try await place.messageCount(vault) == 190)
@@ -88,8 +86,7 @@ import VaultedDatabase
   func `salvage() rebuilds a lost table of the engine without losing a message`(
     table: String
   ) async throws {
-    try await fill()
-    let vault = try await place.unlockedVault()
+    let vault = try await filledVault()
     try place.damage(try await place.pages(of: table, vault))
     let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
     #expect(!salvage.isComplete)
@@ -114,11 +111,10 @@ import VaultedDatabase
 
   @Test(arguments: [0, 5, 100, 2000])
   func `salvage() loses no message to a damaged first page`(offset: Int) async throws {
-    try await fill()
+    let vault = try await filledVault()
     var bytes = try Data(contentsOf: place.database)
     bytes[offset] ^= 1
     try bytes.write(to: place.database)
-    let vault = try await place.unlockedVault()
     #expect(try await !MessagingEngine.verify(place.home, vault: vault).isClean)
     let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
     #expect(salvage.messages?.channels.map(\.messageCount) == [190])
@@ -129,8 +125,7 @@ import VaultedDatabase
   @Test func `the next opening finishes a salvage that was killed before the renames`()
     async throws
   {
-    try await fill()
-    let vault = try await place.unlockedVault()
+    let vault = try await filledVault()
     _ = try await MessagingEngine.salvage(place.home, vault: vault)
     let files = FileManager.default
     let path = { place.folder.appendingPathComponent($0).path }
@@ -150,8 +145,7 @@ import VaultedDatabase
   @Test func `the database from before a salvage is salvaged again if the new one is lost`()
     async throws
   {
-    try await fill()
-    let vault = try await place.unlockedVault()
+    let vault = try await filledVault()
     _ = try await MessagingEngine.salvage(place.home, vault: vault)
     let damaged = place.folder.appendingPathComponent("messaging.db.damaged-1")
     try FileManager.default.removeItem(at: place.database)
@@ -168,8 +162,7 @@ import VaultedDatabase
   }
 
   @Test func `a database from before a change of key is damaged for every command`() async throws {
-    try await fill()
-    let vault = try await place.unlockedVault()
+    let vault = try await filledVault()
     let before = try Data(contentsOf: place.database)
     try await VaultedDatabase.changeKey(of: place.home, vault: vault)
     try before.write(to: place.database)
@@ -190,24 +183,22 @@ import VaultedDatabase
   @Test func `a salvage that was killed before the vault's write keeps the damaged database`()
     async throws
   {
-    try await fill()
+    let vault = try await filledVault()
     try Data([1, 2, 3]).write(to: place.folder.appendingPathComponent("messaging.db.salvaged"))
-    let vault = try await place.unlockedVault()
     #expect(try await place.messageCount(vault) == 190)
     #expect(try await MessagingEngine.salvage(place.home, vault: vault).isComplete)
   }
 
   /// Runs statements on the messages, as a program that has the key.
-  private func run(_ sql: String) async throws {
-    let opened = try await VaultedDatabase.open(place.home, vault: try await place.unlockedVault())
+  private func run(_ sql: String, _ vault: Vault) async throws {
+    let opened = try await VaultedDatabase.open(place.home, vault: vault)
     try await opened.pool.write { db in try db.execute(sql: sql) }
     try opened.close()
   }
 
   @Test func `a database of a newer schema is not salvaged, and nothing is changed`() async throws {
-    try await fill()
-    try await run("PRAGMA user_version = 3")
-    let vault = try await place.unlockedVault()
+    let vault = try await filledVault()
+    try await run("PRAGMA user_version = 3", vault)
     let before = try Data(contentsOf: place.database)
     #expect(
       await code { _ = try await MessagingEngine.salvage(place.home, vault: vault) }
@@ -219,14 +210,13 @@ import VaultedDatabase
   @Test func `a trigger on a table of the engine is named, and does not run in a salvage`()
     async throws
   {
-    try await fill()
+    let vault = try await filledVault()
     try await run(
       """
       CREATE TRIGGER "a ""b" AFTER UPDATE ON engine BEGIN DELETE FROM message; END;
       CREATE TABLE invoice (number); CREATE TABLE line (number);
       CREATE TRIGGER own AFTER INSERT ON invoice BEGIN INSERT INTO line VALUES (1); END;
-      """)
-    let vault = try await place.unlockedVault()
+      """, vault)
     let found = try await MessagingEngine.verify(place.home, vault: vault)
     #expect(
       found.messages?.faults.map(\.locations) == [
@@ -246,8 +236,7 @@ import VaultedDatabase
   }
 
   @Test func `verify() and salvage() throw busy while an engine runs`() async throws {
-    try await fill()
-    let vault = try await place.unlockedVault()
+    let vault = try await filledVault()
     let engine = try await place.start(vault)
     #expect(await code { _ = try await MessagingEngine.verify(place.home, vault: vault) } == .busy)
     #expect(await code { _ = try await MessagingEngine.salvage(place.home, vault: vault) } == .busy)

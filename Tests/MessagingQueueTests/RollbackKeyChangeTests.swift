@@ -12,6 +12,21 @@ import VaultedDatabase
 @Suite struct RollbackKeyChangeTests {
   private let place = EngineHome()
 
+  private var coordinator: DatabaseCoordinator { DatabaseCoordinator(home: place.home) }
+
+  private func open(_ vault: Vault, _ anchorStorage: EngineAnchorStorage?) async throws {
+    _ = try await coordinator.open(vault, anchorStorage: anchorStorage)
+  }
+
+  private func changeKey(of vault: Vault) async throws {
+    try await coordinator.changeKey(of: vault, anchorStorage: EngineAnchorStorage())
+  }
+
+  private func secure() async throws {
+    try await coordinator.secure(
+      with: EngineHome.credentials, anchorStorage: EngineAnchorStorage())
+  }
+
   private func publish(_ bytes: ClosedRange<UInt8>, through engine: MessagingEngine) async throws {
     try await engine.publish(
       bytes.map { Message(channel: .orders, payload: [UInt8](repeating: $0, count: 500)) })
@@ -54,18 +69,12 @@ import VaultedDatabase
   @Test func `a change of key refuses an older copy, and changes nothing`() async throws {
     let vault = try await place.makeVault()
     try await rollBack { try await place.start(vault) }
-    try await expectNoChange(.rolledBack) {
-      try await DatabaseCoordinator(home: place.home).changeKey(
-        of: vault, anchorStorage: EngineAnchorStorage())
-    }
+    try await expectNoChange(.rolledBack) { try await changeKey(of: vault) }
   }
 
   @Test func `securing refuses an older copy, and changes nothing`() async throws {
     try await rollBack { try await MessagingEngine.start(place.home) }
-    try await expectNoChange(.rolledBack) {
-      try await DatabaseCoordinator(home: place.home).secure(
-        with: EngineHome.credentials, anchorStorage: EngineAnchorStorage())
-    }
+    try await expectNoChange(.rolledBack) { try await secure() }
   }
 
   /// A killed home whose log has a changed byte in its middle.
@@ -87,15 +96,9 @@ import VaultedDatabase
     let vault = try await Vault.get(
       .messaging, in: place.home.store, parameters: place.home.vaultParameters)
     try await vault.unlock(with: .standard)
-    try await expectNoChange(.damaged) {
-      try await DatabaseCoordinator(home: place.home).changeKey(
-        of: vault, anchorStorage: EngineAnchorStorage())
-    }
+    try await expectNoChange(.damaged) { try await changeKey(of: vault) }
     await vault.lock()
-    try await expectNoChange(.damaged) {
-      try await DatabaseCoordinator(home: place.home).secure(
-        with: EngineHome.credentials, anchorStorage: EngineAnchorStorage())
-    }
+    try await expectNoChange(.damaged) { try await secure() }
     #expect(try Data(contentsOf: place.log) == before)
   }
 
@@ -104,10 +107,7 @@ import VaultedDatabase
     let vault = try await place.makeVault()
     try await rollBack { try await place.start(vault) }
     try await vault.storePendingKey(SecretBytes.random(byteCount: 32))
-    try await expectNoChange(.rolledBack) {
-      _ = try await DatabaseCoordinator(home: place.home).open(
-        vault, anchorStorage: EngineAnchorStorage())
-    }
+    try await expectNoChange(.rolledBack) { try await open(vault, EngineAnchorStorage()) }
   }
 
   /// A copy of the database as another program leaves it that is killed in a transaction, and the journal beside
@@ -135,26 +135,25 @@ import VaultedDatabase
     return killed
   }
 
-  @Test func `a hot journal is refused as damage that names it, and nothing is rolled back`()
-    async throws
-  {
-    let vault = try await place.makeVault()
+  /// A database of 120 messages, and beside it a journal of when it had 100.
+  private func leaveHotJournal(_ vault: Vault) async throws {
     try await publish(1...100, through: place.start(vault))
     let old = try await killedTransaction(vault).journal
     try await publish(101...120, through: place.start(vault))
     try old.write(to: journal)
+  }
+
+  @Test func `a hot journal is refused as damage that names it, and nothing is rolled back`()
+    async throws
+  {
+    let vault = try await place.makeVault()
+    try await leaveHotJournal(vault)
     let keys = try await vault.databaseKeys()
     let found = try SealedVFS.verify(place.home.databasePath, key: keys.current)
     try #require(found.journal.state == .hot)
     let openings: [() async throws -> Void] = [
-      {
-        _ = try await DatabaseCoordinator(home: place.home).open(
-          vault, anchorStorage: EngineAnchorStorage())
-      },
-      {
-        try await DatabaseCoordinator(home: place.home).changeKey(
-          of: vault, anchorStorage: EngineAnchorStorage())
-      },
+      { try await open(vault, EngineAnchorStorage()) },
+      { try await changeKey(of: vault) },
       { try await VaultedDatabase.changeKey(of: place.home, vault: vault) },
     ]
     for opening in openings { try await expectNoChange(.damaged, opening) }
@@ -190,16 +189,10 @@ import VaultedDatabase
   @Test func `a change of key that was interrupted does not roll a hot journal back`() async throws
   {
     let vault = try await place.makeVault()
-    try await publish(1...100, through: place.start(vault))
-    let old = try await killedTransaction(vault).journal
-    try await publish(101...120, through: place.start(vault))
-    try old.write(to: journal)
+    try await leaveHotJournal(vault)
     try await vault.storePendingKey(SecretBytes.random(byteCount: 32))
     for anchorStorage in [EngineAnchorStorage(), nil] {
-      try await expectNoChange(.damaged) {
-        let coordinator = DatabaseCoordinator(home: place.home)
-        _ = try await coordinator.open(vault, anchorStorage: anchorStorage)
-      }
+      try await expectNoChange(.damaged) { try await open(vault, anchorStorage) }
     }
   }
 }
