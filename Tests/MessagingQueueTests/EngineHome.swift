@@ -10,40 +10,35 @@ import TestSupport
 import VaultCrypto
 import VaultedDatabase
 
-/// A home in a folder of its own, which this object removes.
+/// A home in a folder of its own.
 ///
 /// Its vaults are cheap, and its clocks stand still.
 final class EngineHome: Sendable {
-  let folder: URL
+  private let scratch: ScratchFolder
+  var folder: URL { scratch.url }
   let home: DataVaultHome
   let time = ManualTimeSource()
 
   convenience init() {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("engine-home-\(UUID().uuidString)")
-    self.init(
-      folder, FileVaultStore(home: FilePath(folder.path), fileSystem: LinuxFileSystem()))
+    let scratch = ScratchFolder()
+    self.init(scratch, FileVaultStore(home: scratch.path, fileSystem: LinuxFileSystem()))
   }
 
   /// The same home, with its vaults in another store.
   convenience init(in place: EngineHome, store: any VaultStore) {
-    self.init(place.folder, store)
+    self.init(place.scratch, store)
   }
 
-  private init(_ folder: URL, _ store: any VaultStore) {
-    self.folder = folder
+  private init(_ scratch: ScratchFolder, _ store: any VaultStore) {
+    self.scratch = scratch
     var parameters = VaultParameters.cheap
     parameters.closingTimeout = .seconds(600)
     parameters.now = { [time] in time.now }
     parameters.sinceBoot = { [time] in time.sinceBoot }
     parameters.sleep = { _ in try await Task.sleep(for: .seconds(3600)) }
     home = DataVaultHome(
-      FilePath(folder.path), store: store, fileSystem: LinuxFileSystem(),
+      scratch.path, store: store, fileSystem: LinuxFileSystem(),
       vaultParameters: parameters)
-  }
-
-  deinit {
-    try? FileManager.default.removeItem(at: folder)
   }
 
   var database: URL { folder.appendingPathComponent("messaging.db") }

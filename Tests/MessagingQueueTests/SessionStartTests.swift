@@ -12,13 +12,12 @@ import VaultedDatabase
 /// Engines and their vault's session in the kernel's keyring.
 @Suite(.enabled(if: KernelSessions.areAvailable, "the kernel's keyring is not available"))
 struct SessionStartTests {
-  let folder = FileManager.default.temporaryDirectory
-    .appendingPathComponent("session-start-\(UUID().uuidString)")
+  let scratch = ScratchFolder()
   let home: DataVaultHome
 
   init() {
     home = DataVaultHome(
-      FilePath(folder.path), fileSystem: LinuxFileSystem(), vaultParameters: .cheap)
+      scratch("home"), fileSystem: LinuxFileSystem(), vaultParameters: .cheap)
   }
 
   /// The secured messaging vault, unlocked.
@@ -28,20 +27,15 @@ struct SessionStartTests {
       parameters: home.vaultParameters)
   }
 
-  private func cleanUp() async {
-    _ = try? await VaultSession.end(.messaging, in: home.store)
-    try? FileManager.default.removeItem(at: folder)
-  }
-
   /// Runs `body`, and then the clean-up that `defer` cannot await.
   private func withHome(_ body: (Vault) async throws -> Void) async throws {
     do {
       try await body(secured())
     } catch {
-      await cleanUp()
+      _ = try? await VaultSession.end(.messaging, in: home.store)
       throw error
     }
-    await cleanUp()
+    _ = try? await VaultSession.end(.messaging, in: home.store)
   }
 
   private func startCode(waiting: Duration = .zero) async -> EngineError.Code? {
@@ -69,21 +63,17 @@ struct SessionStartTests {
     try await withHome { vault in
       try await vault.openSession(for: .seconds(3600))
       await vault.lock()
-      let link = folder.path + "-link"
+      let (folder, link) = (scratch.path("home"), scratch("link"))
       try FileManager.default.createSymbolicLink(
-        atPath: link, withDestinationPath: folder.deletingLastPathComponent().path)
-      defer { try? FileManager.default.removeItem(atPath: link) }
-      let path =
-        way == "directly"
-        ? FilePath(folder.path) : FilePath(link).appending(folder.lastPathComponent)
+        atPath: link.string, withDestinationPath: scratch.path.string)
+      let path = way == "directly" ? FilePath(folder) : link.appending("home")
       let home = DataVaultHome(
         path, fileSystem: LinuxFileSystem(), vaultParameters: self.home.vaultParameters)
       // The state of a home whose file system is unmounted.
-      try FileManager.default.moveItem(atPath: folder.path, toPath: folder.path + "-away")
-      defer { try? FileManager.default.removeItem(atPath: folder.path + "-away") }
-      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+      try FileManager.default.moveItem(atPath: folder, toPath: scratch.path("away"))
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
       #expect(await code { _ = try await MessagingEngine.start(home) } == .vaultMissing)
-      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
       try await VaultSession.end(.messaging, in: home.store)
       let engine = try await MessagingEngine.start(home)
       #expect(!engine.isSecured)

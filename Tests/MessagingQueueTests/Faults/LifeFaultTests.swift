@@ -5,6 +5,7 @@ import FileRecording
 import Foundation
 import MessagingQueue
 import SystemPackage
+import TestSupport
 import Testing
 import VaultCrypto
 import VaultedDatabase
@@ -65,7 +66,7 @@ private final class LifeRun {
   var expected: [String] { lives == 1 ? ["a", "b"] : ["b"] }
   /// The codes of all failures.
   private(set) var told: Set<String> = []
-  private let folder: URL
+  private let scratch = ScratchFolder(in: RecordedEngine.base.string)
   private let home: DataVaultHome
   private let cleanHome: DataVaultHome
 
@@ -78,25 +79,19 @@ private final class LifeRun {
   init(_ vaultFile: Data, lives: Int, fault: FileRecorder.Fault? = nil) throws {
     self.lives = lives
     recorder = FileRecorder(fault: fault)
-    folder = URL(fileURLWithPath: RecordedEngine.base.string)
-      .appendingPathComponent("life-\(UUID().uuidString)")
-    let vaults = folder.appendingPathComponent("vaults")
     try FileManager.default.createDirectory(
-      at: vaults, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    _ = FileManager.default.createFile(
-      atPath: vaults.appendingPathComponent("messaging.vault").path, contents: vaultFile,
-      attributes: [.posixPermissions: 0o600])
+      atPath: scratch.path("vaults"), withIntermediateDirectories: false,
+      attributes: [.posixPermissions: 0o700])
+    try scratch.file("vaults/messaging.vault", vaultFile)
     var parameters = VaultParameters()
     parameters.iterationCount = 10
     parameters.minimumIterationCount = 10
-    let path = FilePath(folder.path)
     home = DataVaultHome(
-      path, fileSystem: RecordingFileSystem(recorder: recorder), vaultParameters: parameters,
-      baseVFS: RecordingVFS(recorder).name)
-    cleanHome = DataVaultHome(path, fileSystem: LinuxFileSystem(), vaultParameters: parameters)
+      scratch.path, fileSystem: RecordingFileSystem(recorder: recorder),
+      vaultParameters: parameters, baseVFS: RecordingVFS(recorder).name)
+    cleanHome = DataVaultHome(
+      scratch.path, fileSystem: LinuxFileSystem(), vaultParameters: parameters)
   }
-
-  deinit { try? FileManager.default.removeItem(at: folder) }
 
   /// Runs the starts and returns the texts that a receiver finds at the end.
   func run() async throws -> [String] {
