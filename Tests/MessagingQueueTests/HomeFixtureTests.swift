@@ -65,11 +65,7 @@ struct HomeFixtureTests {
 
   private func vault(_ name: String) async throws -> Vault {
     let vault = try await Vault.get(.messaging, in: home.store)
-    if name == "not-secured" {
-      try await vault.unlock(with: .standard)
-    } else {
-      try await vault.unlock(with: Self.credentials)
-    }
+    try await vault.unlock(with: Self.credentials(isSecured: name != "not-secured"))
     return vault
   }
 
@@ -77,8 +73,9 @@ struct HomeFixtureTests {
     URL(fileURLWithPath: Repository.path("Fixtures/homes"))
   }
 
-  private static var credentials: Credentials {
-    TestSupport.credentials(password)
+  private static func credentials(isSecured: Bool) -> Credentials {
+    if isSecured { return TestSupport.credentials(password) }
+    return .standard
   }
 
   /// Only the vault and the database, with a home's permissions.
@@ -148,24 +145,18 @@ struct HomeFixtureTests {
     let home = DataVaultHome(FilePath(made.folder.path))
     var parameters = VaultParameters()
     parameters.iterationCount = 220_000
-    let vault =
-      if isSecured {
-        try await Vault.create(
-          .messaging, in: home.store, credentials: Self.credentials, parameters: parameters)
-      } else {
-        try await Vault.create(
-          .messaging, in: home.store, credentials: .standard, parameters: parameters)
-      }
+    let vault = try await Vault.create(
+      .messaging, in: home.store, credentials: Self.credentials(isSecured: isSecured),
+      parameters: parameters)
     var older: Data?
-    let database = made.folder.appendingPathComponent("messaging.db")
     if olderDatabase {
       try await MessagingEngine.start(home, vault: vault).stop()
-      older = try Data(contentsOf: database)
+      older = try Data(contentsOf: made.database)
     }
     let engine = try await MessagingEngine.start(home, vault: vault)
     try await fill(engine)
     try await engine.stop()
-    if let older { try older.write(to: database) }
+    if let older { try older.write(to: made.database) }
     try copy(made.folder, to: target)
   }
 }

@@ -1,4 +1,5 @@
 import DataVault
+import DataVaultTesting
 import FaultVFS
 import FileLayer
 import FileRecording
@@ -83,14 +84,11 @@ private final class LifeRun {
       atPath: scratch.path("vaults"), withIntermediateDirectories: false,
       attributes: [.posixPermissions: 0o700])
     try scratch.file("vaults/messaging.vault", vaultFile)
-    var parameters = VaultParameters()
-    parameters.iterationCount = 10
-    parameters.minimumIterationCount = 10
     home = DataVaultHome(
       scratch.path, fileSystem: RecordingFileSystem(recorder: recorder),
-      vaultParameters: parameters, baseVFS: RecordingVFS(recorder).name)
+      vaultParameters: .cheap, baseVFS: RecordingVFS(recorder).name)
     cleanHome = DataVaultHome(
-      scratch.path, fileSystem: LinuxFileSystem(), vaultParameters: parameters)
+      scratch.path, fileSystem: LinuxFileSystem(), vaultParameters: .cheap)
   }
 
   /// Runs the starts and returns the texts that a receiver finds at the end.
