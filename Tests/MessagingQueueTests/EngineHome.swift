@@ -46,13 +46,8 @@ final class EngineHome: Sendable {
 
   /// The database and its log, with their bytes.
   func databaseFiles() throws -> [String: Data] {
-    var files: [String: Data] = [:]
-    for name in ["messaging.db", "messaging.db-wal"] {
-      if let bytes = try? Data(contentsOf: folder.appendingPathComponent(name)) {
-        files[name] = bytes
-      }
-    }
-    return files
+    ["messaging.db": database, "messaging.db-wal": log]
+      .compactMapValues { try? Data(contentsOf: $0) }
   }
 
   func replaceDatabase(_ files: [String: Data]) throws {
