@@ -85,9 +85,8 @@ final class EngineHome: Sendable {
   func start(
     _ vault: Vault, _ change: (inout EngineConfiguration) -> Void = { _ in }
   ) async throws -> MessagingEngine {
-    var configuration = EngineConfiguration()
-    change(&configuration)
-    return try await MessagingEngine.start(home, vault: vault, configuration: configuration)
+    try await MessagingEngine.start(
+      home, vault: vault, configuration: EngineConfiguration(change))
   }
 
   /// Does work with an engine that it starts and stops.

@@ -15,8 +15,7 @@ import VaultCrypto
   private func engine(
     stopTimeout: Duration = .seconds(3600), closePool: @escaping @Sendable () throws -> Void = {}
   ) async throws -> MessagingEngine {
-    var configuration = EngineConfiguration()
-    configuration.stopTimeout = stopTimeout
+    let configuration = EngineConfiguration { $0.stopTimeout = stopTimeout }
     return try MessagingEngine(
       pool: plain.pool, time: plain.time, configuration: configuration, isSecured: true,
       closePool: closePool)

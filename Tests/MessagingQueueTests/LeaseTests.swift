@@ -166,8 +166,7 @@ import Testing
   }
 
   @Test func `receive() keeps to its byte limit, but always takes one message`() throws {
-    var configuration = EngineConfiguration()
-    configuration.maximumReceiveByteCount = 5
+    let configuration = EngineConfiguration { $0.maximumReceiveByteCount = 5 }
     let engine = try PlainEngine(configuration: configuration)
     try engine.database.publish(["1234567", "abc", "de", "f"], to: channel)
     #expect(try engine.database.receive(9, from: channel).map(\.text) == ["1234567"])

@@ -45,6 +45,14 @@ final class PlainEngine: Sendable {
   }
 }
 
+extension EngineConfiguration {
+  /// The default configuration with changes.
+  init(_ change: (inout EngineConfiguration) -> Void) {
+    self.init()
+    change(&self)
+  }
+}
+
 extension TestQueue {
   /// Publishes texts to one channel.
   @discardableResult

@@ -78,8 +78,7 @@ import Testing
   }
 
   @Test func `a payload over the limit refuses its batch and is named`() throws {
-    var configuration = EngineConfiguration()
-    configuration.maximumPayloadByteCount = 3
+    let configuration = EngineConfiguration { $0.maximumPayloadByteCount = 3 }
     let engine = try PlainEngine(configuration: configuration)
     let error = #expect(throws: EngineError.self) {
       try engine.database.publish(["abc", "abcd"], to: channel)
@@ -95,8 +94,7 @@ import Testing
   }
 
   @Test func `a publish fails with busy after the busy timeout and changes nothing`() throws {
-    var configuration = EngineConfiguration()
-    configuration.busyTimeout = .milliseconds(50)
+    let configuration = EngineConfiguration { $0.busyTimeout = .milliseconds(50) }
     let second = try engine.secondDatabase(configuration: configuration)
     try engine.pool.writeWithoutTransaction { db in
       try db.inTransaction(.immediate) {

@@ -128,8 +128,7 @@ import Testing
   }
 
   @Test func `one engine does the maintenance, and another after it has stopped`() async throws {
-    var configuration = EngineConfiguration()
-    configuration.maintenanceInterval = .milliseconds(5)
+    let configuration = EngineConfiguration { $0.maintenanceInterval = .milliseconds(5) }
     let path = FilePath(plain.pool.path + "-maintenance")
     try await retain { $0.maximumMessageCount = 1 }
     for round in 1...2 {

@@ -39,8 +39,7 @@ struct SessionStartTests {
   }
 
   private func startCode(waiting: Duration = .zero) async -> EngineError.Code? {
-    var configuration = EngineConfiguration()
-    configuration.unlockTimeout = waiting
+    let configuration = EngineConfiguration { $0.unlockTimeout = waiting }
     return await code { try await MessagingEngine.start(home, configuration: configuration).stop() }
   }
 
@@ -92,9 +91,7 @@ struct SessionStartTests {
 
   @Test func `a waiting start() starts only after the vault is unlocked`() async throws {
     try await withHome { vault in
-      var configuration = EngineConfiguration()
-      configuration.unlockTimeout = .seconds(3600)
-      let (home, waiting) = (home, configuration)
+      let (home, waiting) = (home, EngineConfiguration { $0.unlockTimeout = .seconds(3600) })
       let start = Task {
         let engine = try await MessagingEngine.start(home, configuration: waiting)
         let now = ContinuousClock.now
@@ -112,9 +109,7 @@ struct SessionStartTests {
 
   @Test func `a waiting start() ends when its task is cancelled`() async throws {
     try await withHome { _ in
-      var configuration = EngineConfiguration()
-      configuration.unlockTimeout = .seconds(3600)
-      let (home, waiting) = (home, configuration)
+      let (home, waiting) = (home, EngineConfiguration { $0.unlockTimeout = .seconds(3600) })
       let start = Task { try await MessagingEngine.start(home, configuration: waiting) }
       try await Task.sleep(for: .milliseconds(100))
       start.cancel()

@@ -57,8 +57,7 @@ import VaultedDatabase
     async throws
   {
     let log = RecordingLog()
-    var configuration = EngineConfiguration()
-    configuration.logger = log.logger
+    let configuration = EngineConfiguration { $0.logger = log.logger }
     let engine = try await MessagingEngine.start(home, configuration: configuration)
     let channel = try Channel("c")
     try await engine.publish(Message(channel: channel, payload: Array("attack at dawn".utf8)))
@@ -76,8 +75,7 @@ import VaultedDatabase
     #expect(try await startCode(vault()) == .vaultLocked)
 
     let log = RecordingLog()
-    var configuration = EngineConfiguration()
-    configuration.logger = log.logger
+    let configuration = EngineConfiguration { $0.logger = log.logger }
     let engine = try await MessagingEngine.start(
       home, vault: unlockedVault("mine alone"), configuration: configuration)
     #expect(engine.isSecured)
@@ -102,8 +100,7 @@ import VaultedDatabase
   @Test func `requiresSecuredVault makes and opens no vault under the public password`()
     async throws
   {
-    var configuration = EngineConfiguration()
-    configuration.requiresSecuredVault = true
+    let configuration = EngineConfiguration { $0.requiresSecuredVault = true }
     #expect(await startCode(nil, configuration) == .vaultMissing)
     #expect(!FileManager.default.fileExists(atPath: folder.path("home")))
     try await MessagingEngine.start(home).stop()

@@ -23,8 +23,7 @@ import Testing
   ) async throws -> MessagingEngine {
     let vfs = recorder.map { RecordingVFS($0).name } ?? "unix"
     let pool = try DatabasePool(path: "file:\(plain.pool.path)?vfs=\(vfs)")
-    var configuration = EngineConfiguration()
-    configuration.busyTimeout = busyTimeout
+    let configuration = EngineConfiguration { $0.busyTimeout = busyTimeout }
     return try MessagingEngine(
       pool: pool, time: plain.time, configuration: configuration, isSecured: true,
       closePool: { try pool.close() })

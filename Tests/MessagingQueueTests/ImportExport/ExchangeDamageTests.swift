@@ -186,8 +186,7 @@ import Testing
     async throws
   {
     let (fixture, _) = try await ExchangeFixture.small()
-    var configuration = EngineConfiguration()
-    configuration.maximumPayloadByteCount = 8
+    let configuration = EngineConfiguration { $0.maximumPayloadByteCount = 8 }
     let engine = try MessagingEngine(
       pool: fixture.target.pool, time: fixture.target.time, configuration: configuration,
       isSecured: false)
