@@ -39,9 +39,9 @@ import Testing
   @Test func `a waiting receive() gets a message published by this engine or another`() async throws
   {
     let other = try await Self.engine(on: plain)
-    for publisher in [engine, other] {
-      let payloads = try await received { try await publisher.publish(["a"], to: channel) }
-      #expect(payloads == [Array("a".utf8)])
+    for (name, publisher) in [("this engine", engine), ("another", other)] {
+      let payloads = try await received { try await publisher.publish([name], to: channel) }
+      #expect(payloads == [Array(name.utf8)])
     }
   }
 
