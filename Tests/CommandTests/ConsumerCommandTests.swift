@@ -62,20 +62,18 @@ import Testing
     #expect(
       try run("retention", "show", "c", "--json").text
         == #"{"channel":"c","discardsUnacknowledged":false,"keepsAcknowledged":false}"# + "\n")
-    #expect(
-      try run(
-        "retention", "set", "c", "--age", "7d", "--count", "1000", "--bytes", "5000000",
-        "--keep-acknowledged", "--discard-unacknowledged"
-      ).status == 0)
+    try run(
+      "retention", "set", "c", "--age", "7d", "--count", "1000", "--bytes", "5000000",
+      "--keep-acknowledged", "--discard-unacknowledged"
+    ).expect(0)
     #expect(
       try run("retention", "c", "--json").text == """
         {"ageSeconds":604800,"bytes":5000000,"channel":"c","count":1000,\
         "discardsUnacknowledged":true,"keepsAcknowledged":true}\n
         """)
-    #expect(
-      try run(
-        "retention", "set", "c", "--age", "none", "--bytes", "none", "--no-discard-unacknowledged"
-      ).status == 0)
+    try run(
+      "retention", "set", "c", "--age", "none", "--bytes", "none", "--no-discard-unacknowledged"
+    ).expect(0)
     let text = try run("retention", "c").text
     #expect(text.contains("age              none\n"))
     #expect(text.contains("count            1000 messages\n"))
@@ -83,8 +81,7 @@ import Testing
     #expect(text.contains("unacknowledged   kept\n"))
     #expect(try run("receive", "c").text == "a\nb\n")
     #expect(try run("history", "c").text == "a\nb\n")
-    #expect(
-      try run("retention", "set", "c", "--no-keep-acknowledged", "--count", "none").status == 0)
+    try run("retention", "set", "c", "--no-keep-acknowledged", "--count", "none").expect(0)
     #expect(try run("retention", "c", "--json").text.contains(#""keepsAcknowledged":false"#))
   }
 
@@ -93,10 +90,9 @@ import Testing
     ["--age", "40000d"],
   ])
   func `an invalid retention ends with 64`(options: [String]) throws {
-    let outcome = try Tool.run(
-      ["queue", "retention", "set", "c", "--home", home.path] + options)
-    #expect(outcome.status == 64)
-    #expect(outcome.errors.contains("\nhint: "))
+    try Tool.run(
+      ["queue", "retention", "set", "c", "--home", home.path] + options
+    ).expect(64, says: "\nhint: ")
   }
 
   @Test(arguments: [

@@ -137,17 +137,15 @@ import Testing
     #expect(try home.run("create", "messaging", "--new-password-file", password).status == 66)
     #expect(try home.run("secure", "--new-password-file", password).status == 66)
     #expect(try home.run("queue", "publish", "c", input: "a\n").status == 66)
-    let outcome = try home.unlocked("queue", "publish", "c", input: "a\n")
-    #expect(outcome.status == 66)
-    #expect(outcome.errors.contains("hint: a queue exists: restore vaults/messaging.vault"))
+    try home.unlocked("queue", "publish", "c", input: "a\n")
+      .expect(66, says: "hint: a queue exists: restore vaults/messaging.vault")
     #expect(try home.contents() == before)
   }
 
   @Test func `publish with a password creates no vault in a home without one`() throws {
     let home = try TestHome.fresh()
-    let outcome = try home.unlocked("queue", "publish", "c", input: "a\n")
-    #expect(outcome.status == 66)
-    #expect(outcome.errors.contains("create the vault with datavault secure"))
+    try home.unlocked("queue", "publish", "c", input: "a\n")
+      .expect(66, says: "create the vault with datavault secure")
     #expect(try home.contents().isEmpty)
   }
 }

@@ -82,8 +82,7 @@ import Testing
   @Test func `database verify reports an intact database, or the damaged page`() throws {
     let fixture = try Fixture()
     let sealed = try fixture.sealed()
-    let whole = try fixture.run("verify", sealed, "--key-file", fixture.key, "--json")
-    #expect(whole.status == 0, "\(whole.errors)")
+    let whole = try fixture.run("verify", sealed, "--key-file", fixture.key, "--json").expect(0)
     #expect(whole.text.contains("\"isClean\":true"))
     #expect(whole.text.contains("\"contentCheck\":\"done\""))
     let full = try fixture.run("verify", sealed, "--key-file", fixture.key).text
@@ -92,8 +91,7 @@ import Testing
     #expect(quick.status == 0 && quick.text.hasSuffix("contents   not checked\n"))
     try fixture.damage("sealed", page: 7)
     let before = try fixture.folder.bytes("sealed")
-    let damaged = try fixture.run("verify", sealed, "--key-file", fixture.key, "--json")
-    #expect(damaged.status == 65)
+    let damaged = try fixture.run("verify", sealed, "--key-file", fixture.key, "--json").expect(65)
     #expect(damaged.text.contains("\"damagedPages\":[7]"))
     #expect(damaged.errors.contains("hint: "))
     let text = try fixture.run("verify", sealed, "--key-file", fixture.key).text
@@ -153,8 +151,7 @@ import Testing
       "salvage", sealed, fixture.folder.path("new"), "--key-file", fixture.key, "--json")
     #expect(salvaged.status == 65)
     #expect(salvaged.text.contains("\"isComplete\":false"))
-    let verified = try fixture.run("verify", fixture.folder.path("new"), "--key-file", fixture.key)
-    #expect(verified.status == 0, "\(verified.errors)")
+    try fixture.run("verify", fixture.folder.path("new"), "--key-file", fixture.key).expect(0)
     let again = try fixture.run(
       "salvage", sealed, fixture.folder.path("new"), "--key-file", fixture.key)
     #expect(again.status == 73)
@@ -186,29 +183,25 @@ import Testing
     let fixture = try Fixture()
     let sealed = try fixture.sealed()
     #expect(try fixture.run("verify", sealed).status == 77)
-    #expect(
-      try fixture.run("verify", sealed, "--key-file", fixture.folder.path("other")).status == 77)
+    try fixture.run("verify", sealed, "--key-file", fixture.folder.path("other")).expect(77)
     #expect(
       try fixture.run("verify", sealed, "--key-file", fixture.folder.path("passphrase")).status
         == 77)
     #expect(
       try fixture.run("verify", fixture.folder.path("plain"), "--key-file", fixture.key).status
         == 65)
-    #expect(
-      try fixture.run(
-        "import", sealed, fixture.folder.path("no"), "--format", "plain", "--new-key-file",
-        fixture.key
-      ).status == 65)
+    try fixture.run(
+      "import", sealed, fixture.folder.path("no"), "--format", "plain", "--new-key-file",
+      fixture.key
+    ).expect(65)
     #expect(
       try fixture.run("verify", fixture.folder.path("none"), "--key-file", fixture.key).status == 66
     )
-    #expect(
-      try fixture.run("verify", sealed, "--key-file", fixture.key, "--key-fd", "3").status == 64)
-    #expect(
-      try fixture.run(
-        "export", sealed, fixture.folder.path("plain"), "--format", "plain", "--key-file",
-        fixture.key
-      ).status == 73)
+    try fixture.run("verify", sealed, "--key-file", fixture.key, "--key-fd", "3").expect(64)
+    try fixture.run(
+      "export", sealed, fixture.folder.path("plain"), "--format", "plain", "--key-file",
+      fixture.key
+    ).expect(73)
   }
 
   @Test(arguments: ["empty", "/dev/null", "pipe", "directory"])
@@ -218,11 +211,10 @@ import Testing
     #expect(mkfifo(fixture.folder.path("pipe"), 0o600) == 0)
     #expect(mkdir(fixture.folder.path("directory"), 0o700) == 0)
     let source = name.hasPrefix("/") ? name : fixture.folder.path(name)
-    let outcome = try fixture.run(
+    try fixture.run(
       "import", source, fixture.folder.path("new"), "--format", "sqlcipher4", "--key-file",
-      fixture.folder.path("passphrase"), "--new-key-file", fixture.key)
-    #expect(outcome.status == 65, "\(outcome.errors)")
-    #expect(outcome.errors.contains("\(source): this is not a database file"))
+      fixture.folder.path("passphrase"), "--new-key-file", fixture.key
+    ).expect(65, says: "\(source): this is not a database file")
     #expect(!FileManager.default.fileExists(atPath: fixture.folder.path("new")))
   }
 
@@ -283,21 +275,18 @@ import Testing
     #expect(chmod(home.database, 0o400) == 0)
     #expect(try user.run(home, "queue", "stats").status == 74)
     #expect(chmod(home.database, 0o600) == 0)
-    let outcome = try user.run(home, "queue", "receive", "c")
-    #expect(outcome.status == 0, "\(outcome.errors)")
+    let outcome = try user.run(home, "queue", "receive", "c").expect(0)
     #expect(outcome.text == "first\n")
   }
 
   @Test func `queue rekey re-encrypts all messages and keeps the password`() throws {
     let home = try TestHome.secured()
     let before = try #require(FileManager.default.contents(atPath: home.database))
-    let rekeyed = try home.unlocked("queue", "rekey")
-    #expect(rekeyed.status == 0, "\(rekeyed.errors)")
+    try home.unlocked("queue", "rekey").expect(0)
     let after = try #require(FileManager.default.contents(atPath: home.database))
     #expect(after[4..<8] != before[4..<8], "the key check did not change")
     #expect(after[8..<16] == before[8..<16], "the file id changed")
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
-    #expect(
-      try home.run("queue", "rekey", "--password-file", home.folder.path("wrong")).status == 77)
+    try home.run("queue", "rekey", "--password-file", home.folder.path("wrong")).expect(77)
   }
 }

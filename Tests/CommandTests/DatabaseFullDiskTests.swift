@@ -13,14 +13,11 @@ struct DatabaseFullDiskTests {
     let fixture = try ExchangeFixture(rowCount: 1500)
     let source = try fixture.folder.bytes("sealed")
     let disk = try SmallDisk(at: fixture.folder.path("disk"), byteCount: source.count / 2)
-    let full = try fixture.export("disk/new", format)
-    #expect(full.status == 74, "\(full.errors)")
-    #expect(full.errors.contains("hint: "))
+    try fixture.export("disk/new", format).expect(74, says: "hint: ")
     #expect(disk.names == [])
     #expect(try fixture.folder.bytes("sealed") == source)
     try disk.resize(byteCount: source.count * 2)
-    let roomy = try fixture.export("disk/new", format)
-    #expect(roomy.status == 0, "\(roomy.errors)")
+    try fixture.export("disk/new", format).expect(0)
     #expect(disk.names == ["new"])
   }
 
@@ -28,8 +25,7 @@ struct DatabaseFullDiskTests {
     let fixture = try ExchangeFixture(rowCount: 1500)
     let source = try fixture.folder.bytes("plain")
     let disk = try SmallDisk(at: fixture.folder.path("disk"), byteCount: source.count / 2)
-    let full = try fixture.importPlain("disk/new")
-    #expect(full.status == 74, "\(full.errors)")
+    try fixture.importPlain("disk/new").expect(74)
     #expect(disk.names == [])
     #expect(try fixture.folder.bytes("plain") == source)
     try disk.resize(byteCount: source.count * 2)
@@ -73,14 +69,12 @@ struct DatabaseFullDiskTests {
     let names = disk.names
     let database = try #require(FileManager.default.contents(atPath: home.database))
     #expect(database.count > 1_100_000)
-    let full = try home.unlocked("queue", "rekey")
-    #expect(full.status == 74, "\(full.errors)")
+    try home.unlocked("queue", "rekey").expect(74)
     #expect(disk.names == names)
     #expect(FileManager.default.contents(atPath: home.database) == database)
 
     try disk.resize(byteCount: 8_000_000)
-    let roomy = try home.unlocked("queue", "rekey")
-    #expect(roomy.status == 0, "\(roomy.errors)")
+    try home.unlocked("queue", "rekey").expect(0)
     #expect(try home.unlocked("queue", "receive", "d").text == lines.joined(separator: "\n") + "\n")
   }
 }

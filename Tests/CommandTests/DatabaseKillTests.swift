@@ -34,8 +34,7 @@ import Testing
     }
     #expect(killCount >= 2)
 
-    let again = try fixture.export("new", format)
-    #expect(again.status == 0, "\(again.errors)")
+    try fixture.export("new", format).expect(0)
     #expect(fixture.names == (before + ["new"]).sorted())
     if format == "plain" { #expect(try fixture.folder.shell("new", ".sha3sum") == dump) }
   }

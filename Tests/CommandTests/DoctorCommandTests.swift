@@ -53,8 +53,7 @@ import Testing
   @Test func `doctor reports nothing for a healthy home`() throws {
     let home = try TestHome.secured()
     #expect(try kinds(try home.run("doctor", "--json")) == [])
-    let outcome = try home.run("doctor")
-    #expect(outcome.status == 0)
+    let outcome = try home.run("doctor").expect(0)
     #expect(outcome.text.contains("note: cannot check whether the database was rolled back"))
     #expect(outcome.text.hasPrefix("no problems found\n") == !outcome.text.contains("warning: "))
     #expect(try kinds(try TestHome.fresh().run("doctor", "--json")) == [])
@@ -67,8 +66,7 @@ import Testing
     try put(old, as: "password", in: home)
     try put(old, as: "put-aside", in: home)
     rename(home.vault("put-aside"), home.vault("put-aside") + ".retired-1")
-    let outcome = try home.run("doctor", "--json")
-    #expect(outcome.status == 0)
+    let outcome = try home.run("doctor", "--json").expect(0)
     let expected = ["standardPassword messaging", "oldIterations password", "retiredVault -"]
     #expect(try kinds(outcome) == expected)
     let text = try home.run("doctor").text
@@ -91,9 +89,7 @@ import Testing
   @Test func `doctor ends with the exit code of the error that makes a vault unusable`() throws {
     let home = try TestHome.secured()
     try put(try fixture("negative/newer-version.vault"), as: "a", in: home)
-    let outcome = try home.run("doctor", "--json")
-    #expect(outcome.status == 65)
-    #expect(outcome.errors.contains("hint: "))
+    let outcome = try home.run("doctor", "--json").expect(65, says: "hint: ")
     #expect(try kinds(outcome) == ["newerVersion a"])
 
     try put([1, 2, 3], as: "a", in: home)
@@ -235,8 +231,7 @@ import Testing
       home, "policy", "set", "messaging", "--digit", "--password-file",
       home.folder.path("password"))
     #expect(change.status == status, "\(change.errors)")
-    let outcome = try user.run(home, "doctor", "--json")
-    #expect(outcome.status == status)
+    let outcome = try user.run(home, "doctor", "--json").expect(status)
     #expect(
       try kinds(outcome) == [status == 77 ? "foreignFile messaging" : "writeFailed messaging"])
     #expect(outcome.text.contains("a wrong password of it is not counted"))
@@ -306,8 +301,7 @@ import Testing
   @Test func `doctor reports a home and files that other users can write or own`() throws {
     let home = try TestHome.secured()
     func found(_ status: Int32 = 0) throws -> [String] {
-      let outcome = try home.run("doctor", "--json")
-      #expect(outcome.status == status)
+      let outcome = try home.run("doctor", "--json").expect(status)
       let report = try JSONDecoder().decode(Report.self, from: Data(outcome.output))
       let kinds = ["permissionsTooOpen", "foreignOwner"]
       return report.findings.filter { kinds.contains($0.kind) }.map { "\($0.message) | \($0.fix)" }
@@ -371,8 +365,7 @@ import Testing
     chmod(home.database, 0o600)
     for suffix in ["-wal", "-shm"] { unlink(home.database + suffix) }
     let before = try home.contents()
-    let locked = try home.run("doctor", "--json")
-    #expect(locked.status == 0)
+    let locked = try home.run("doctor", "--json").expect(0)
     #expect(locked.text.contains(#""kind":"rollbackNotChecked""#))
     #expect(locked.text.contains("the messaging vault is locked"))
     chmod(home.path, 0o777)
@@ -381,8 +374,7 @@ import Testing
     #expect(
       try kinds(wrong) == ["permissionsTooOpen -"], "the findings are not printed before the error")
     chmod(home.path, 0o700)
-    let opened = try home.unlocked("doctor", "--json")
-    #expect(opened.status == 65)
+    let opened = try home.unlocked("doctor", "--json").expect(65)
     #expect(try kinds(opened) == ["rolledBack -"])
     #expect(opened.text.contains("datavault queue accept-rollback"))
     #expect(try home.contents() == before)

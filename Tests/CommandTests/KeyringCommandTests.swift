@@ -26,8 +26,7 @@ struct KeyringCommandTests {
 
   @Test func `a queue works with its vault in the keyring`() throws {
     #expect(try run("secure", "--new-password-file", password).status == 0)
-    #expect(
-      try run("queue", "publish", "c", "--password-file", password, input: "one\n").status == 0)
+    try run("queue", "publish", "c", "--password-file", password, input: "one\n").expect(0)
     #expect(try run("queue", "receive", "c", "--password-file", password).text == "one\n")
     #expect(try run("list").text == "messaging\n")
     #expect(try run("list", store: "file").text == "")
@@ -35,13 +34,11 @@ struct KeyringCommandTests {
     #expect(try run("verify", "messaging", "--password-file", password).status == 0)
     #expect(!FileManager.default.fileExists(atPath: home.vault("messaging")))
     // The file store finds a queue without its vault.
-    #expect(
-      try run("queue", "receive", "c", "--password-file", password, store: "file").status == 66)
+    try run("queue", "receive", "c", "--password-file", password, store: "file").expect(66)
   }
 
   @Test func `a vault moved from files into the keyring opens its queue`() throws {
-    let secure = try run("secure", "--new-password-file", password, store: "file")
-    #expect(secure.status == 0)
+    try run("secure", "--new-password-file", password, store: "file").expect(0)
     #expect(
       try run("queue", "publish", "c", "--password-file", password, store: "file", input: "one\n")
         .status == 0)
@@ -54,21 +51,16 @@ struct KeyringCommandTests {
 
   @Test func `clean-up-first-run is refused while the keyring is locked or unavailable`() throws {
     #expect(try run("secure", "--new-password-file", password).status == 0)
-    #expect(
-      try run("queue", "publish", "c", "--password-file", password, input: "one\n").status == 0)
+    try run("queue", "publish", "c", "--password-file", password, input: "one\n").expect(0)
     // A new installation has an empty home, but the keyring still has the vault.
     try FileManager.default.removeItem(atPath: home.path)
 
     keyring.stopKeyring()
-    let unavailable = try run("clean-up-first-run")
-    #expect(unavailable.status == 69)
-    #expect(unavailable.errors.contains("\nhint: "))
+    try run("clean-up-first-run").expect(69, says: "\nhint: ")
     #expect(try run("secure", "--new-password-file", password).status == 69)
 
     try keyring.startLocked()
-    let locked = try run("clean-up-first-run")
-    #expect(locked.status == 77)
-    #expect(locked.errors.contains("locked"))
+    try run("clean-up-first-run").expect(77, says: "locked")
     #expect(try run("list").status == 77)
     #expect(try run("secure", "--new-password-file", password).status == 77)
     #expect(try run("queue", "publish", "c", input: "two\n").status == 77)

@@ -22,11 +22,10 @@ import Testing
   }
 
   @Test func `publish gives each message the headers, the key and the time to live`() throws {
-    #expect(
-      try run(
-        "publish", "c", "--header", "type=order", "--header", "note=a=b", "--header", "empty=",
-        "--ordering-key", "customer 7", "--time-to-live", "1h", input: "a\nb\n"
-      ).status == 0)
+    try run(
+      "publish", "c", "--header", "type=order", "--header", "note=a=b", "--header", "empty=",
+      "--ordering-key", "customer 7", "--time-to-live", "1h", input: "a\nb\n"
+    ).expect(0)
     let lines = try objects(run("receive", "c", "--ndjson").text)
     #expect(lines.map { $0["payload"] as? String } == ["a", "b"])
     for line in lines {
@@ -49,10 +48,9 @@ import Testing
 
   @Test(arguments: [["--delay", "1h"], ["--at", "2199-01-01T00:00:00Z"]])
   func `a delayed message is in the history and is not received yet`(option: [String]) throws {
-    #expect(
-      try Tool.run(
-        ["queue", "publish", "c", "--home", home.path] + option, input: Array("later".utf8)
-      ).status == 0)
+    try Tool.run(
+      ["queue", "publish", "c", "--home", home.path] + option, input: Array("later".utf8)
+    ).expect(0)
     #expect(try run("receive", "c").output.isEmpty)
     let line = try #require(try objects(run("history", "c", "--ndjson").text).first)
     let date = try #require(line["at"] as? String)
@@ -88,10 +86,9 @@ import Testing
     ["--delay", "400d"], ["--time-to-live", "0s"], ["--deduplication-id", ""],
   ])
   func `an invalid message option ends with 64`(options: [String]) throws {
-    let outcome = try Tool.run(
-      ["queue", "publish", "c", "--home", home.path] + options, input: Array("a".utf8))
-    #expect(outcome.status == 64)
-    #expect(outcome.errors.contains("\nhint: "))
+    try Tool.run(
+      ["queue", "publish", "c", "--home", home.path] + options, input: Array("a".utf8)
+    ).expect(64, says: "\nhint: ")
     #expect(!FileManager.default.fileExists(atPath: home.path))
   }
 
@@ -140,11 +137,10 @@ import Testing
       {"payload":"d","deduplicationID":"x"}
       {"payload":"e","delay":"1h"}
       """
-    #expect(
-      try run(
-        "publish", "c", "--ndjson", "--header", "type=option", "--ordering-key", "option",
-        input: input
-      ).status == 0)
+    try run(
+      "publish", "c", "--ndjson", "--header", "type=option", "--ordering-key", "option",
+      input: input
+    ).expect(0)
     let lines = try objects(run("receive", "c", "--ndjson").text)
     #expect(lines.map { $0["payload"] as? String } == ["a", "b", "c"])
     #expect(lines.map { $0["orderingKey"] as? String } == ["option", "line", "option"])
@@ -163,23 +159,18 @@ import Testing
     members: String
   ) throws {
     let input = "{\"payload\":\"good\"}\n{\"payload\":\"bad\",\(members)}\n"
-    let outcome = try run("publish", "c", "--ndjson", input: input)
-    #expect(outcome.status == 65)
-    #expect(outcome.errors.contains("line 2"))
-    #expect(outcome.errors.contains("line 1 is published, no other is"))
-    #expect(outcome.errors.contains("\nhint: "))
+    try run("publish", "c", "--ndjson", input: input)
+      .expect(65, says: "line 2", "line 1 is published, no other is", "\nhint: ")
     #expect(try run("receive", "c").text == "good\n")
   }
 
   @Test func `publish loses no header whose name is equivalent to another`() throws {
     let twins = #"{"payload":"p","headers":{"\u00e9":"1","e\u0301":"2"}}"# + "\n"
-    let refused = try run("publish", "c", "--ndjson", input: twins)
-    #expect(refused.status == 65)
-    #expect(refused.errors.contains("line 1 has two headers whose names are equivalent"))
+    try run("publish", "c", "--ndjson", input: twins)
+      .expect(65, says: "line 1 has two headers whose names are equivalent")
     // The line's header replaces the option's, including its name.
     let line = #"{"payload":"p","headers":{"e\u0301":"2"}}"# + "\n"
-    #expect(
-      try run("publish", "c", "--ndjson", "--header", "\u{E9}=1", input: line).status == 0)
+    try run("publish", "c", "--ndjson", "--header", "\u{E9}=1", input: line).expect(0)
     let printed = try run("receive", "c", "--ndjson").text
     #expect(printed.utf8.contains(0xCC), "\(printed)")
     #expect(printed.contains(#":"2"}"#), "\(printed)")
@@ -188,9 +179,8 @@ import Testing
   @Test func `publish refuses a date that an export cannot carry, and exports the latest one`()
     throws
   {
-    let late = try run("publish", "c", "--at", "2286-11-20T17:46:40Z", input: "late\n")
-    #expect(late.status == 64)
-    #expect(late.errors.contains("is too late"))
+    try run("publish", "c", "--at", "2286-11-20T17:46:40Z", input: "late\n")
+      .expect(64, says: "is too late")
     let line = #"{"payload":"p","expires":"9999-12-31T23:59:59Z"}"# + "\n"
     #expect(try run("publish", "c", "--ndjson", input: line).status != 0)
     #expect(try run("history", "c").text == "")
@@ -207,9 +197,7 @@ import Testing
   ])
   func `a limit that JSON cannot carry is refused`(arguments: [String]) throws {
     #expect(try run("publish", "c", input: "first\n").status == 0)
-    let outcome = try Tool.run(["queue"] + arguments + ["--home", home.path])
-    #expect(outcome.status == 64)
-    #expect(outcome.errors.contains("\nhint: use "))
+    try Tool.run(["queue"] + arguments + ["--home", home.path]).expect(64, says: "\nhint: use ")
   }
 
   @Test(arguments: [
@@ -217,8 +205,7 @@ import Testing
     #"{"record":"message","timetoken":"17000000000000000","channel":"c","due":"9","payload":"p"}"#,
   ])
   func `publish refuses a line of an export and names queue import`(line: String) throws {
-    let refused = try run("publish", "c", "--ndjson", input: line + "\n")
-    #expect(refused.status == 65)
+    let refused = try run("publish", "c", "--ndjson", input: line + "\n").expect(65)
     #expect(
       refused.errors.contains("line 1 belongs to an export of messages; nothing was published"))
     #expect(refused.errors.contains("run datavault queue import"))

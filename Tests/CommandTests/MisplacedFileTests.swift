@@ -15,8 +15,7 @@ import Testing
     let home = try TestHome.unsecured()
     try makeDirectory("-journal", in: home)
     let outcome = try home.run("queue", command, "c", input: "second\n")
-    #expect(outcome.status == 74)
-    #expect(outcome.errors.contains("messaging.db-journal is not a regular file"))
+      .expect(74, says: "messaging.db-journal is not a regular file")
     #expect(!outcome.errors.contains("killed writer"))
   }
 
@@ -24,9 +23,7 @@ import Testing
     let home = try TestHome.unsecured()
     try makeDirectory("-shm", in: home)
     let before = try home.contents()
-    let outcome = try home.run("queue", "salvage")
-    #expect(outcome.status == 74)
-    #expect(outcome.errors.contains("messaging.db-shm is not a regular file"))
+    try home.run("queue", "salvage").expect(74, says: "messaging.db-shm is not a regular file")
     #expect(try home.contents() == before)
   }
 
@@ -37,8 +34,7 @@ import Testing
     let files = FileManager.default
     try files.moveItem(atPath: home.database, toPath: home.database + ".salvaged")
     try files.moveItem(atPath: home.database + ".damaged-1", toPath: home.database)
-    let outcome = try home.run("doctor")
-    #expect(outcome.status == 0)
+    let outcome = try home.run("doctor").expect(0)
     #expect(!outcome.text.contains("belongs to"))
     #expect(try home.run("queue", "history", "c").text == "first\n")
   }
@@ -57,8 +53,7 @@ import Testing
     let home = try TestHome.secured()
     mkdir(home.path + "/vaults/.messaging.vault.new", 0o700)
     #expect(try home.unlocked("set", "messaging", "name", input: "value").status == 74)
-    let outcome = try home.run("doctor", "--json")
-    #expect(outcome.status == 74)
+    let outcome = try home.run("doctor", "--json").expect(74)
     #expect(outcome.text.contains(#""kind":"writeFailed""#))
     #expect(outcome.text.contains("remove the directory"))
   }

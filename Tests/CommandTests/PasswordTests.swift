@@ -14,8 +14,7 @@ import Testing
     let home = try TestHome.secured()
     let before = try home.contents()
     let outcome = try Tool.run(arguments + ["--home", home.path], input: Array("a message\n".utf8))
-    #expect(outcome.status == 77)
-    #expect(outcome.errors.contains("hint: give --password-file"))
+      .expect(77, says: "hint: give --password-file")
     #expect(outcome.output.isEmpty)
     #expect(try home.contents() == before)
   }
@@ -94,18 +93,14 @@ import Testing
 
   @Test func `an unsecured vault opens with the standard password and a warning`() throws {
     let home = try TestHome.unsecured()
-    let outcome = try home.run("queue", "receive", "c")
-    #expect(outcome.status == 0)
+    let outcome = try home.run("queue", "receive", "c").expect(0)
     #expect(outcome.text == "first\n")
     #expect(outcome.errors.contains("warning"))
-    let names = try home.run("items", "messaging")
-    #expect(names.status == 0)
-    #expect(names.errors.contains("warning"))
+    try home.run("items", "messaging").expect(0, says: "warning")
   }
 
   @Test func `a secured vault gives no warning`() throws {
-    let outcome = try TestHome.secured().unlocked("queue", "receive", "c")
-    #expect(outcome.status == 0)
+    let outcome = try TestHome.secured().unlocked("queue", "receive", "c").expect(0)
     #expect(outcome.text == "first\n")
     #expect(outcome.errors.isEmpty)
   }
@@ -135,8 +130,7 @@ import Testing
     let home = try TestHome.fresh()
     let file = try home.folder.file(
       "long", Array((String(repeating: "p", count: byteCount) + end).utf8))
-    let made = try home.run("create", "v", "--new-password-file", file)
-    #expect(made.status == status)
+    let made = try home.run("create", "v", "--new-password-file", file).expect(status)
     #expect(made.errors.contains("has more than 65536 bytes") == (status != 0))
   }
 
@@ -153,23 +147,21 @@ import Testing
     line: String, redirections: String
   ) throws {
     let home = try TestHome.secured()
-    let outcome = try Tool.run(
+    try Tool.run(
       line.split(separator: " ").map(String.init) + ["--home", home.path],
       input: Array(TestHome.password.utf8),
-      through: ["/bin/sh", "-c", #"cat | "$@" \#(redirections)"#, "sh"])
-    #expect(outcome.status == 64)
-    #expect(outcome.errors.contains("secret"))
+      through: ["/bin/sh", "-c", #"cat | "$@" \#(redirections)"#, "sh"]
+    ).expect(64, says: "secret")
     #expect(try home.unlocked("items", "messaging").text.isEmpty)
   }
 
   @Test func `an empty new salt is refused`() throws {
     let home = try TestHome.fresh()
     let password = try home.folder.file("password", Array(TestHome.password.utf8))
-    let made = try home.run(
+    try home.run(
       "create", "v", "--new-password-file", password, "--new-salt-file",
-      try home.folder.file("salt", []))
-    #expect(made.status == 65)
-    #expect(made.errors.contains("the new salt of vault 'v' is empty"))
+      try home.folder.file("salt", [])
+    ).expect(65, says: "the new salt of vault 'v' is empty")
     #expect(!FileManager.default.fileExists(atPath: home.vault("v")))
   }
 
@@ -180,9 +172,7 @@ import Testing
       arguments + ["--home", home.path],
       environment: ["CREDENTIALS_DIRECTORY": home.folder.url.path])
     #expect(found.status == 0)
-    let absent = try Tool.run(arguments + ["--home", home.path])
-    #expect(absent.status == 77)
-    #expect(absent.errors.contains("CREDENTIALS_DIRECTORY"))
+    try Tool.run(arguments + ["--home", home.path]).expect(77, says: "CREDENTIALS_DIRECTORY")
   }
 
   @Test(
@@ -201,10 +191,8 @@ import Testing
       "recovery code": ["items", "messaging", "--recovery-code-file", file],
     ]
     let before = try home.contents()
-    let refused = try Tool.run(arguments[what, default: []] + ["--home", home.path])
-    #expect(refused.status == 77)
-    #expect(refused.errors.contains("\(file): other users can read or write it"))
-    #expect(refused.errors.contains("hint: chmod 600 \(file)"))
+    try Tool.run(arguments[what, default: []] + ["--home", home.path])
+      .expect(77, says: "\(file): other users can read or write it", "hint: chmod 600 \(file)")
     #expect(try home.contents() == before)
   }
 
@@ -241,8 +229,7 @@ import Testing
   }
 
   @Test func `a missing password file ends with 77`() throws {
-    let outcome = try TestHome.secured().run("items", "messaging", "--password-file", "/nowhere/x")
-    #expect(outcome.status == 77)
+    try TestHome.secured().run("items", "messaging", "--password-file", "/nowhere/x").expect(77)
   }
 
   @Test func `a vault created with a salt opens only with that salt`() throws {
@@ -259,8 +246,7 @@ import Testing
   @Test func `an empty new password is refused`() throws {
     let home = try TestHome.fresh()
     let empty = try home.folder.file("empty", Array("\n".utf8))
-    let outcome = try home.run("create", "v", "--new-password-file", empty)
-    #expect(outcome.status == 65)
+    try home.run("create", "v", "--new-password-file", empty).expect(65)
     #expect(try home.contents().isEmpty)
   }
 }

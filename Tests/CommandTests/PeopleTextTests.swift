@@ -75,8 +75,7 @@ import Testing
     let lease = try home.unlocked(
       "queue", "receive", channel, "--consumer", "r\u{200F}", "--no-ack", "--ndjson")
     let token = try #require(lease.text.firstMatch(of: /"token":"([^"]*)"/)?.1)
-    #expect(
-      try home.unlocked("queue", "reject", String(token), "--reason", Self.hostile).status == 0)
+    try home.unlocked("queue", "reject", String(token), "--reason", Self.hostile).expect(0)
     let letters = try home.unlocked("queue", "dead-letters", channel, "--consumer", "r\u{200F}")
     #expect(letters.text.contains(Self.shown), "\(letters.text.debugDescription)")
     #expect(isClean(letters.text))

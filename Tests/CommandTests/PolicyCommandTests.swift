@@ -5,8 +5,7 @@ import Testing
 @Suite struct PolicyCommandTests {
   private func home() throws -> TestHome {
     let home = try TestHome.fresh()
-    #expect(
-      try home.run("create", "v", "--new-password-file", home.folder.path("password")).status == 0)
+    try home.run("create", "v", "--new-password-file", home.folder.path("password")).expect(0)
     return home
   }
 
@@ -61,22 +60,18 @@ import Testing
   func `a number that is out of range is named by its option, with the range`(
     option: String, value: String, range: String
   ) throws {
-    let outcome = try Tool.run(["policy", "set", "v", option, value])
-    #expect(outcome.status == 64)
-    #expect(outcome.errors.contains("\(option) must be \(range)"), "\(outcome.errors)")
+    try Tool.run(["policy", "set", "v", option, value])
+      .expect(64, says: "\(option) must be \(range)")
   }
 
   @Test func `a password that breaks a rule ends with 78, and can still be changed`() throws {
     let home = try home()
     #expect(try home.unlocked("policy", "set", "v", "--digit").status == 0)
-    let refused = try home.unlocked("items", "v")
-    #expect(refused.status == 78)
-    #expect(refused.errors.contains("requires a digit"))
-    #expect(refused.errors.contains("hint: run `datavault change-password`"))
-    #expect(
-      try home.unlocked(
-        "change-password", "v", "--new-password-file", home.folder.path("wrong")
-      ).status == 78)
+    try home.unlocked("items", "v")
+      .expect(78, says: "requires a digit", "hint: run `datavault change-password`")
+    try home.unlocked(
+      "change-password", "v", "--new-password-file", home.folder.path("wrong")
+    ).expect(78)
     let better = try home.folder.file("better", Array("correct horse 2".utf8))
     #expect(try home.unlocked("change-password", "v", "--new-password-file", better).status == 0)
     #expect(try home.run("items", "v", "--password-file", better).status == 0)
@@ -94,9 +89,7 @@ import Testing
   {
     let home = try home()
     try putRecord(9, waitingSeconds: 60, in: home)
-    let refused = try home.unlocked("items", "v")
-    #expect(refused.status == 75)
-    #expect(refused.errors.contains("hint: try again in "))
+    try home.unlocked("items", "v").expect(75, says: "hint: try again in ")
     let status = try home.run("status", "v").text
     #expect(status.contains("failures   9 since then: no attempt is taken for "))
     try putRecord(9, waitingSeconds: -1, in: home)
@@ -120,9 +113,7 @@ import Testing
     #expect(try home.unlocked("policy", "set", "v", "--retry-limit", "1").status == 0)
     let wrong = home.folder.path("wrong")
     #expect(try home.run("items", "v", "--password-file", wrong).status == 77)
-    let wiped = try home.run("items", "v", "--password-file", wrong)
-    #expect(wiped.status == 78)
-    #expect(wiped.errors.contains("was deleted"))
+    try home.run("items", "v", "--password-file", wrong).expect(78, says: "was deleted")
     #expect(try home.unlocked("items", "v").status == 66)
   }
 }

@@ -6,10 +6,8 @@ import Testing
   @Test func `receive returns published lines byte for byte and in order`() throws {
     let home = try TestHome.fresh()
     let input: [UInt8] = Array("a\n\n\u{0}\r\n ".utf8) + [0xFF, 0xC0, 0x0A] + Array("last".utf8)
-    #expect(
-      try Tool.run(["queue", "publish", "lines", "--home", home.path], input: input).status == 0)
-    let outcome = try home.run("queue", "receive", "lines")
-    #expect(outcome.status == 0)
+    try Tool.run(["queue", "publish", "lines", "--home", home.path], input: input).expect(0)
+    let outcome = try home.run("queue", "receive", "lines").expect(0)
     #expect(outcome.output == input + [0x0A])
     #expect(try home.run("queue", "receive", "lines").output.isEmpty)
   }
@@ -23,8 +21,7 @@ import Testing
 
   @Test func `publish without input publishes nothing`() throws {
     let home = try TestHome.secured()
-    let outcome = try home.unlocked("queue", "publish", "c", "--json")
-    #expect(outcome.status == 0)
+    let outcome = try home.unlocked("queue", "publish", "c", "--json").expect(0)
     #expect(outcome.output.isEmpty)
   }
 
@@ -61,8 +58,7 @@ import Testing
     #expect(first.text.split(separator: "\n").count == 2)
     #expect(first.text.contains(#""payload":"a\nb \u0000 \"é\" 😀"}"#))
     #expect(first.text.contains(#""payloadBase64":"/wA="}"#))
-    #expect(
-      try home.unlocked(["queue", "publish", "k", "--ndjson"], input: first.output).status == 0)
+    try home.unlocked(["queue", "publish", "k", "--ndjson"], input: first.output).expect(0)
     let second = try home.unlocked("queue", "receive", "k", "--ndjson")
     #expect(Self.payloads(second.text) == Self.payloads(first.text))
   }
@@ -76,10 +72,9 @@ import Testing
     throws
   {
     let home = try TestHome.secured()
-    let outcome = try home.unlocked(
-      "queue", "publish", "j", "--ndjson", input: "{\"payload\":\"good\"}\n\(line)\n")
-    #expect(outcome.status == 65)
-    #expect(outcome.errors.contains("line 2 "))
+    try home.unlocked(
+      "queue", "publish", "j", "--ndjson", input: "{\"payload\":\"good\"}\n\(line)\n"
+    ).expect(65, says: "line 2 ")
     #expect(try home.unlocked("queue", "receive", "j").text == "good\n")
   }
 
@@ -87,8 +82,7 @@ import Testing
     let home = try TestHome.secured()
     let input = #"{"payload":"a"}"# + "\n" + #"{"payload":"b\nc"}"# + "\n" + #"{"payload":"d"}"#
     #expect(try home.unlocked("queue", "publish", "j", "--ndjson", input: input).status == 0)
-    let lines = try home.unlocked("queue", "receive", "j")
-    #expect(lines.status == 65)
+    let lines = try home.unlocked("queue", "receive", "j").expect(65)
     #expect(lines.text == "a\n")
     #expect(lines.errors.contains("hint: give --ndjson"))
     let rest = try home.unlocked("queue", "receive", "j", "--ndjson")
@@ -139,8 +133,7 @@ import Testing
     throws
   {
     let home = try TestHome.fresh()
-    let outcome = try Tool.run(arguments + ["--home", home.path])
-    #expect(outcome.status == 66)
+    try Tool.run(arguments + ["--home", home.path]).expect(66)
     #expect(!FileManager.default.fileExists(atPath: home.path))
   }
 

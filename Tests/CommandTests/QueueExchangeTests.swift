@@ -35,8 +35,7 @@ import Testing
     try home.folder.file("export.partial", [])
     chmod(file + ".partial", 0o600)
     chown(file + ".partial", 65534, 65534)
-    let refused = try home.unlocked("queue", "export", file)
-    #expect(refused.status == 77)
+    let refused = try home.unlocked("queue", "export", file).expect(77)
     #expect(
       refused.errors.contains(
         "\(file).partial is not a file of this user alone: it belongs to user 65534"))
@@ -51,17 +50,14 @@ import Testing
     let file = home.folder.path("export")
     #expect(try home.unlocked("queue", "publish", "m", input: "1\n2\n3\n4\n").status == 0)
     #expect(try home.unlocked("queue", "receive", "m", "--max", "2").text == "1\n2\n")
-    let exported = try home.unlocked("queue", "export", file, "--json")
-    #expect(exported.status == 0, "\(exported.errors)")
-    #expect(exported.errors.contains("plaintext"))
+    let exported = try home.unlocked("queue", "export", file, "--json").expect(0, says: "plaintext")
     #expect(
       exported.text
         == #"{"databaseChanged":false,"file":"\#(file)","messages":3}"# + "\n")
     #expect(try ParsedExport(file).messages.count == 3)
     #expect(try home.unlocked("queue", "export", file).status == 73)
 
-    let imported = try other.run("queue", "import", file, "--json")
-    #expect(imported.status == 0, "\(imported.errors)")
+    let imported = try other.run("queue", "import", file, "--json").expect(0)
     #expect(imported.text.contains(#""keptTimetokens":3,"messages":3,"newTimetokens":0"#))
     let again = try other.run("queue", "import", file, "--json")
     #expect(again.text.contains(#""wasAlreadyImported":true"#))
@@ -88,17 +84,14 @@ import Testing
     #expect(try home.unlocked("queue", "export", file).status == 0)
     let whole = try home.folder.bytes("export")
     try home.folder.file("cut", whole.dropLast(30))
-    let cut = try other.run("queue", "import", home.folder.path("cut"))
-    #expect(cut.status == 65)
-    #expect(cut.errors.contains("line "))
+    try other.run("queue", "import", home.folder.path("cut")).expect(65, says: "line ")
     #expect(try other.run("queue", "import", home.folder.path("missing")).status == 66)
   }
 
   @Test func `queue import of a missing file creates no home`() throws {
     let home = try TestHome.secured()
     let new = home.folder.path("new")
-    let outcome = try Tool.run(["queue", "import", home.folder.path("missing"), "--home", new])
-    #expect(outcome.status == 66)
+    try Tool.run(["queue", "import", home.folder.path("missing"), "--home", new]).expect(66)
     #expect(!FileManager.default.fileExists(atPath: new))
   }
 
@@ -160,8 +153,7 @@ import Testing
       killCount += child.wait() == 128 + SIGKILL ? 1 : 0
     }
     #expect(killCount > 0)
-    let last = try other.run("queue", "import", file, "--json")
-    #expect(last.status == 0, "\(last.errors)")
+    try other.run("queue", "import", file, "--json").expect(0)
     #expect(try other.run("queue", "history", "m").text == expected)
     #expect(try other.run("queue", "verify").status == 0)
     let again = try other.run("queue", "import", file, "--json")
@@ -176,14 +168,12 @@ import Testing
     #expect(
       try home.unlocked(["queue", "publish", "m"], input: Array(Self.lines(0..<500).utf8)).status
         == 0)
-    let whole = try home.unlocked("queue", "verify")
-    #expect(whole.status == 0, "\(whole.errors)")
+    let whole = try home.unlocked("queue", "verify").expect(0)
     #expect(whole.text.contains(", consistent\n"))
     var bytes = try Data(contentsOf: URL(fileURLWithPath: home.database))
     bytes[bytes.count - 50] ^= 1
     try bytes.write(to: URL(fileURLWithPath: home.database))
-    let damaged = try home.unlocked("queue", "verify", "--json")
-    #expect(damaged.status == 65)
+    let damaged = try home.unlocked("queue", "verify", "--json").expect(65)
     #expect(damaged.text.contains(#""isClean":false"#))
     #expect(damaged.errors.contains("datavault queue salvage"))
     let salvage = try home.unlocked("queue", "salvage")

@@ -69,8 +69,7 @@ import Testing
       let file = try Self.export(beside: home)
       arguments = arguments.map { $0 == "EXPORT" ? file : $0 }
     }
-    let outcome = try home.unlocked(arguments, input: Array("second\n".utf8))
-    #expect(outcome.status == 0, "\(outcome.errors)")
+    try home.unlocked(arguments, input: Array("second\n".utf8)).expect(0)
     #expect(try Self.databaseFiles(home) == ["messaging.db"])
 
     // A copy of this file and of the vault is complete.
@@ -82,7 +81,6 @@ import Testing
       try FileManager.default.copyItem(
         atPath: home.path + "/" + name, toPath: copy.path + "/" + name)
     }
-    let channels = try copy.unlocked("queue", "channels")
-    #expect(channels.status == 0, "\(channels.errors)")
+    try copy.unlocked("queue", "channels").expect(0)
   }
 }

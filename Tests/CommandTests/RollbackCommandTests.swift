@@ -7,20 +7,15 @@ import Testing
     throws
   {
     let home = try TestHome.secured()
-    let nothing = try home.unlocked("queue", "accept-rollback")
-    #expect(nothing.status == 0)
+    try home.unlocked("queue", "accept-rollback").expect(0)
     let older = try Self.rollBack(home)
 
     let refused = try home.unlocked("queue", "receive", "c")
-    #expect(refused.status == 65)
-    #expect(refused.errors.contains("older copy"))
-    #expect(refused.errors.contains("hint: "))
-    #expect(refused.errors.contains("accept-rollback"))
+      .expect(65, says: "older copy", "hint: ", "accept-rollback")
     #expect(refused.output.isEmpty)
     #expect(FileManager.default.contents(atPath: home.database) == older)
 
-    let accepted = try home.unlocked("queue", "accept-rollback")
-    #expect(accepted.status == 0, "\(accepted.errors)")
+    try home.unlocked("queue", "accept-rollback").expect(0)
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
   }
 
@@ -28,8 +23,7 @@ import Testing
     let home = try TestHome.secured()
     let older = try Self.rollBack(home)
     let before = try home.contents()
-    let verified = try home.unlocked("queue", "verify")
-    #expect(verified.status == 65)
+    let verified = try home.unlocked("queue", "verify").expect(65)
     #expect(verified.text.contains("messaging.db: rolled back\n"), "\(verified.text)")
     #expect(verified.text.contains("\nanchor     missing: it ends with commit "))
     #expect(verified.errors.contains("hint: ") && verified.errors.contains("accept-rollback"))
@@ -40,20 +34,17 @@ import Testing
     let numbers = ["found", "expected"].map { anchor["\($0)CommitNumber"] as? Int ?? 0 }
     #expect(numbers[0] > 0 && numbers[0] < numbers[1])
 
-    let refused = try home.unlocked("queue", "salvage", "--json")
-    #expect(refused.status == 65)
+    let refused = try home.unlocked("queue", "salvage", "--json").expect(65)
     #expect(refused.output.isEmpty)
     #expect(refused.errors.contains("queue salvage --accept-rollback"))
     #expect(try home.contents() == before)
     #expect(FileManager.default.contents(atPath: home.database) == older)
 
-    let salvaged = try home.unlocked("queue", "salvage", "--accept-rollback", "--json")
-    #expect(salvaged.status == 0, "\(salvaged.errors)")
+    let salvaged = try home.unlocked("queue", "salvage", "--accept-rollback", "--json").expect(0)
     let accepted = try #require(try Self.json(salvaged)["anchor"] as? [String: Any])
     #expect(accepted["state"] as? String == "missing")
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
-    let whole = try home.unlocked("queue", "verify")
-    #expect(whole.status == 0)
+    let whole = try home.unlocked("queue", "verify").expect(0)
     #expect(whole.text.contains("\nanchor     known: "), "\(whole.text)")
   }
 

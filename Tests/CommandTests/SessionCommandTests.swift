@@ -10,8 +10,7 @@ struct SessionCommandTests {
   init() throws { home = try TestHome.secured() }
 
   private func unlock(_ arguments: String...) throws {
-    let outcome = try home.unlocked(["unlock", "messaging"] + arguments, input: [])
-    #expect(outcome.status == 0, "\(outcome.errors)")
+    let outcome = try home.unlocked(["unlock", "messaging"] + arguments, input: []).expect(0)
     #expect(outcome.output.isEmpty)
   }
 
@@ -81,8 +80,7 @@ struct SessionCommandTests {
   }
 
   @Test func `unlock with a wrong password starts no session`() throws {
-    let outcome = try home.run("unlock", "messaging", "--password-file", home.folder.path("wrong"))
-    #expect(outcome.status == 77)
+    try home.run("unlock", "messaging", "--password-file", home.folder.path("wrong")).expect(77)
     #expect(try home.run("items", "messaging").status == 77)
   }
 
@@ -104,9 +102,7 @@ struct SessionCommandTests {
 
   @Test func `unlock refuses a vault that is not secured`() throws {
     let home = try TestHome.unsecured()
-    let outcome = try home.run("unlock", "messaging")
-    #expect(outcome.status == 78)
-    #expect(outcome.errors.contains("hint: run datavault secure"))
+    try home.run("unlock", "messaging").expect(78, says: "hint: run datavault secure")
   }
 
   @Test func `the session of a deleted vault does not open a new vault of the same name`() throws {
@@ -116,8 +112,7 @@ struct SessionCommandTests {
     defer { _ = try? home.run("lock", "v") }
     #expect(try home.run("delete", "v").status == 0)
     #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
-    let after = try home.run("items", "v")
-    #expect(after.status == 77)
+    let after = try home.run("items", "v").expect(77)
     #expect(!after.errors.contains("session"))
   }
 
@@ -127,8 +122,7 @@ struct SessionCommandTests {
     #expect(try home.unlocked("unlock", "v").status == 0)
     defer { _ = try? home.run("lock", "v") }
     #expect(try home.unlocked("rotate", "v").status == 0)
-    let after = try home.run("items", "v")
-    #expect(after.status == 77)
+    let after = try home.run("items", "v").expect(77)
     #expect(!after.errors.contains("session"))
   }
 
@@ -178,17 +172,14 @@ struct SessionCommandTests {
     let received = try Tool.run(["queue", "receive", "c"] + source, through: refused)
     #expect(received.text == "first\n", "\(received.errors)")
     #expect(received.errors.isEmpty)
-    let without = try Tool.run(["items", "messaging", "--home", home.path], through: refused)
-    #expect(without.status == 77)
-    #expect(without.errors.contains("needs a password"))
+    try Tool.run(["items", "messaging", "--home", home.path], through: refused)
+      .expect(77, says: "needs a password")
     for arguments in [
       ["unlock", "messaging"] + source, ["lock", "messaging"], ["lock", "--all"],
     ] {
-      let outcome = try Tool.run(
-        arguments + (arguments.contains("--home") ? [] : ["--home", home.path]), through: refused)
-      #expect(outcome.status == 69)
-      #expect(outcome.errors.contains("the kernel's keyring refuses sessions"))
-      #expect(outcome.errors.contains("\nhint: "))
+      try Tool.run(
+        arguments + (arguments.contains("--home") ? [] : ["--home", home.path]), through: refused
+      ).expect(69, says: "the kernel's keyring refuses sessions", "\nhint: ")
     }
   }
 }

@@ -9,8 +9,7 @@ import Testing
     let password = home.folder.path("password")
     #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
     #expect(try home.unlocked("set", "v", "name", input: "value").status == 0)
-    let added = try home.unlocked("slots", "add", "v", "paper", "--recovery-code")
-    #expect(added.status == 0)
+    let added = try home.unlocked("slots", "add", "v", "paper", "--recovery-code").expect(0)
     #expect(added.errors == "")
     try home.folder.file("code", added.output)
     return home
@@ -63,8 +62,7 @@ import Testing
     ]
     for (typed, words) in faults {
       try home.folder.file("code", Array(typed.utf8))
-      let outcome = try byCode(home, "get", "v", "name")
-      #expect(outcome.status == 77)
+      let outcome = try byCode(home, "get", "v", "name").expect(77)
       #expect(outcome.errors.contains(words), "\(outcome.errors)")
       for group in code.dropLast().split(separator: "-") {
         #expect(!outcome.errors.contains(group))
@@ -72,9 +70,7 @@ import Testing
     }
     let other = "0410-6105-0R3G-G28A-1C60-T3GF-208H-44RM-W4QG"
     try home.folder.file("code", Array(other.utf8))
-    let outcome = try byCode(home, "get", "v", "name")
-    #expect(outcome.status == 77)
-    #expect(outcome.errors.contains("does not open vault 'v'"))
+    try byCode(home, "get", "v", "name").expect(77, says: "does not open vault 'v'")
   }
 
   @Test func `a key file opens the vault with all of its bytes`() throws {
@@ -104,10 +100,8 @@ import Testing
     let loose = try keyFile("loose", in: home, mode: 0o640)
     let before = try home.contents()
     for path in [short, loose, home.folder.path("absent")] {
-      let opened = try home.run("get", "v", "name", "--unlock-key-file", path)
-      #expect(opened.status == 77, "\(opened.errors)")
-      let added = try byCode(home, "slots", "add", "v", "usb", "--new-slot-key-file", path)
-      #expect(added.status == 77, "\(added.errors)")
+      try home.run("get", "v", "name", "--unlock-key-file", path).expect(77)
+      try byCode(home, "slots", "add", "v", "usb", "--new-slot-key-file", path).expect(77)
     }
     #expect(try home.contents() == before)
   }
@@ -129,13 +123,9 @@ import Testing
     #expect(try byCode(home, "slots", "add", "v", "usb", "--recovery-code").status == 73)
     #expect(try byCode(home, "slots", "remove", "v", "keyfile:usb").status == 0)
     #expect(try byCode(home, "slots", "remove", "v", "password").status == 0)
-    let last = try byCode(home, "slots", "remove", "v", "paper")
-    #expect(last.status == 78)
-    #expect(last.errors.contains("hint: "))
+    try byCode(home, "slots", "remove", "v", "paper").expect(78, says: "hint: ")
     // There is no terminal to ask at.
-    let unnamed = try home.run("get", "v", "name")
-    #expect(unnamed.status == 77)
-    #expect(unnamed.errors.contains("hint: give --recovery-code-file"))
+    try home.run("get", "v", "name").expect(77, says: "hint: give --recovery-code-file")
     #expect(try home.unlocked("get", "v", "name").status == 66)
     #expect(try byCode(home, "get", "v", "name").text == "value")
   }
@@ -158,16 +148,14 @@ import Testing
     let before = try home.contents()
     let password = home.folder.path("password")
     let code = home.folder.path("code")
-    let forgotten = try home.run(
-      "rotate", "v", "--unlock-key-file", key, "--password-file", password)
-    #expect(forgotten.status == 77)
-    #expect(forgotten.errors.contains("recovery:paper"))
+    try home.run(
+      "rotate", "v", "--unlock-key-file", key, "--password-file", password
+    ).expect(77, says: "recovery:paper")
     #expect(try home.run("rotate", "v", "--unlock-key-file", key).status == 77)
-    #expect(
-      try home.run(
-        "rotate", "v", "--unlock-key-file", key, "--recovery-code-file", code,
-        "--password-file", home.folder.path("wrong")
-      ).status == 77)
+    try home.run(
+      "rotate", "v", "--unlock-key-file", key, "--recovery-code-file", code,
+      "--password-file", home.folder.path("wrong")
+    ).expect(77)
     #expect(
       try home.run("rotate", "v", "--unlock-key-file", key, "--drop", "card", "--drop", "password")
         .status == 66)
@@ -184,12 +172,9 @@ import Testing
 
   @Test func `slots add and rotate refuse a vault with the publicly known password`() throws {
     let home = try TestHome.unsecured()
-    let added = try home.run("slots", "add", "messaging", "paper", "--recovery-code")
-    #expect(added.status == 78)
+    let added = try home.run("slots", "add", "messaging", "paper", "--recovery-code").expect(78)
     #expect(added.output.isEmpty)
-    let rotated = try home.run("rotate", "messaging")
-    #expect(rotated.status == 78)
-    #expect(rotated.errors.contains("hint: run datavault secure"))
+    try home.run("rotate", "messaging").expect(78, says: "hint: run datavault secure")
   }
 
   @Test func `a recovery code opens the queue before and after rotate`() throws {
@@ -217,9 +202,7 @@ import Testing
     ["slots", "remove", "v"],
   ])
   func `a wrong command line ends with 64`(arguments: [String]) throws {
-    let outcome = try Tool.run(arguments)
-    #expect(outcome.status == 64)
-    #expect(outcome.errors.contains("\nhint: "))
+    let outcome = try Tool.run(arguments).expect(64, says: "\nhint: ")
     #expect(outcome.output.isEmpty)
   }
 }

@@ -352,8 +352,7 @@ import Testing
 
   @Test func `the terminal asks for a recovery code and does not show it`() throws {
     let home = try TestHome.fresh()
-    #expect(
-      try home.run("create", "v", "--new-password-file", home.folder.path("password")).status == 0)
+    try home.run("create", "v", "--new-password-file", home.folder.path("password")).expect(0)
     let added = try home.unlocked("slots", "add", "v", "paper", "--recovery-code")
     let code = added.text.trimmingCharacters(in: .newlines)
     #expect(code.count == 44)
@@ -373,11 +372,8 @@ import Testing
     // A vault without a password asks for the recovery code by default.
     outcome = try open(["items", "v"])
     #expect(outcome.status == 0)
-    let alone = try home.run("items", "v")
-    #expect(alone.status == 77)
-    #expect(alone.errors.contains("hint: give --recovery-code-file"))
-    #expect(
-      try home.run("items", "v", "--recovery-code-prompt", "--unlock-key-file", "x").status == 64)
+    try home.run("items", "v").expect(77, says: "hint: give --recovery-code-file")
+    try home.run("items", "v", "--recovery-code-prompt", "--unlock-key-file", "x").expect(64)
   }
 
   @Test func `the terminal asks for a salt with --salt-prompt, and for a new salt twice`() throws {

@@ -20,8 +20,7 @@ import Testing
   func `an unknown command is named, with the nearest names`(
     arguments: [String], message: String, hint: String
   ) throws {
-    let outcome = try Tool.run(arguments)
-    #expect(outcome.status == 64)
+    let outcome = try Tool.run(arguments).expect(64)
     #expect(outcome.errors.contains(message))
     #expect(outcome.errors.contains(hint))
   }
@@ -34,8 +33,7 @@ import Testing
   func `the hint of a wrong option leads to the help of its command`(
     arguments: [String], hint: String
   ) throws {
-    let outcome = try Tool.run(arguments)
-    #expect(outcome.status == 64)
+    let outcome = try Tool.run(arguments).expect(64)
     #expect(outcome.errors.hasSuffix("hint: \(hint)\n"), "\(outcome.errors)")
   }
 
@@ -75,14 +73,12 @@ import Testing
     #expect(
       options.contains { $0.name == "--password-file" } && options.contains(where: \.isRepeating))
     for (command, name, isRepeating) in options where !["--help", "--version"].contains(name) {
-      let outcome = try Tool.run(command + [name, "a", name, "b", "--no-such-option"])
-      #expect(outcome.status == 64)
+      let outcome = try Tool.run(command + [name, "a", name, "b", "--no-such-option"]).expect(64)
       #expect(
         outcome.errors.hasPrefix("datavault: \(name) is given twice\n") == !isRepeating,
         "\(command) \(name): \(outcome.errors)")
     }
-    let flags = try Tool.run(["policy", "set", "v", "--digit", "--no-digit"])
-    #expect(flags.status == 64)
+    let flags = try Tool.run(["policy", "set", "v", "--digit", "--no-digit"]).expect(64)
     #expect(flags.errors.hasPrefix("datavault: --digit and --no-digit are both given\n"))
   }
 
@@ -99,26 +95,23 @@ import Testing
       try Tool.run(["--home", home.path, "create", "v", "--new-password-file", password]).status
         == 0)
     #expect(try Tool.run(["--store", "file", "--home=\(home.path)", "list"]).text == "v\n")
-    #expect(
-      try Tool.run(
-        ["--home", home.path, "set", "v", "--password-file", password, "--", "-name"],
-        input: Array("value".utf8)
-      ).status == 0)
+    try Tool.run(
+      ["--home", home.path, "set", "v", "--password-file", password, "--", "-name"],
+      input: Array("value".utf8)
+    ).expect(0)
     #expect(try Tool.run(["--home", home.path]).status == 64)
     #expect(try Tool.run(["--home", home.path, "help"]).status == 0)
   }
 
   @Test func `help goes to standard output and succeeds`() throws {
-    let outcome = try Tool.run(["--help"])
-    #expect(outcome.status == 0)
+    let outcome = try Tool.run(["--help"]).expect(0)
     #expect(outcome.text.contains("clean-up-first-run"))
     #expect(outcome.errors.isEmpty)
   }
 
   @Test(arguments: [["help"], ["help", "queue", "publish"], ["help", "help"]])
   func `help of a command that exists succeeds`(arguments: [String]) throws {
-    let outcome = try Tool.run(arguments)
-    #expect(outcome.status == 0)
+    let outcome = try Tool.run(arguments).expect(0)
     #expect(outcome.text.contains("USAGE: datavault"))
   }
 
@@ -144,8 +137,7 @@ import Testing
   func `a wrong command line ends with 64 and says so on standard error`(
     arguments: [String]
   ) throws {
-    let outcome = try Tool.run(arguments)
-    #expect(outcome.status == 64)
+    let outcome = try Tool.run(arguments).expect(64)
     #expect(outcome.errors.hasPrefix("datavault: "))
     #expect(outcome.errors.contains("\nhint: "))
     #expect(outcome.output.isEmpty)
@@ -161,8 +153,7 @@ import Testing
   func `the home comes from the environment variables in the documented order`(
     environment: [String: String], home: String
   ) throws {
-    let outcome = try Tool.run(["status", "absent"], environment: environment)
-    #expect(outcome.status == 66)
-    #expect(outcome.errors.contains("(\(home)/vaults/absent.vault)"))
+    try Tool.run(["status", "absent"], environment: environment)
+      .expect(66, says: "(\(home)/vaults/absent.vault)")
   }
 }

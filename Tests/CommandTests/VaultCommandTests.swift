@@ -30,9 +30,7 @@ import Testing
   @Test(arguments: [["status", "no"], ["items", "no"], ["delete", "no"], ["get", "no", "x"]])
   func `a missing vault ends with 66`(arguments: [String]) throws {
     let home = try TestHome.secured()
-    let outcome = try Tool.run(arguments + ["--home", home.path])
-    #expect(outcome.status == 66)
-    #expect(outcome.errors.contains("\nhint: "))
+    try Tool.run(arguments + ["--home", home.path]).expect(66, says: "\nhint: ")
   }
 
   @Test func `change-password replaces the password, and the old one no longer opens the vault`()
@@ -50,10 +48,9 @@ import Testing
 
   @Test func `change-password refuses a messaging vault that is not secured`() throws {
     let home = try TestHome.unsecured()
-    let outcome = try home.run(
-      "change-password", "messaging", "--new-password-file", home.folder.path("password"))
-    #expect(outcome.status == 78)
-    #expect(outcome.errors.contains("datavault secure"))
+    try home.run(
+      "change-password", "messaging", "--new-password-file", home.folder.path("password")
+    ).expect(78, says: "datavault secure")
   }
 
   @Test(arguments: ["option", "variable"])
@@ -68,9 +65,8 @@ import Testing
         environment: environment)
     }
     let fresh = try TestHome.fresh()
-    let outcome = try run(fresh, ["queue", "publish", "c"])
-    #expect(outcome.status == 66)
-    #expect(outcome.errors.contains("hint: check that this is the right home"))
+    try run(fresh, ["queue", "publish", "c"])
+      .expect(66, says: "hint: check that this is the right home")
     #expect(!FileManager.default.fileExists(atPath: fresh.path))
 
     let home = try TestHome.unsecured()
@@ -120,19 +116,16 @@ import Testing
   {
     let home = try TestHome.secured()
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
-    let again = try home.run("secure", "--new-password-file", home.folder.path("wrong"))
-    #expect(again.status == 73)
+    try home.run("secure", "--new-password-file", home.folder.path("wrong")).expect(73)
     #expect(try home.unlocked("items", "messaging").status == 0)
   }
 
   @Test func `delete needs --force for a messaging vault whose database exists`() throws {
     let home = try TestHome.secured()
-    let refused = try home.run("delete", "messaging")
-    #expect(refused.status == 78)
+    try home.run("delete", "messaging").expect(78)
     #expect(try home.unlocked("items", "messaging").status == 0)
     #expect(try home.run("delete", "messaging", "--force").status == 0)
-    let outcome = try home.run("queue", "publish", "c", input: "a\n")
-    #expect(outcome.status == 66)
+    try home.run("queue", "publish", "c", input: "a\n").expect(66)
     #expect(try home.run("list").text == "")
   }
 

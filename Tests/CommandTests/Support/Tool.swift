@@ -1,4 +1,5 @@
 import TestSupport
+import Testing
 
 /// The built `datavault`.
 ///
@@ -23,5 +24,19 @@ struct Tool {
     return Program(
       status: status, output: try files.bytes("output"),
       errors: String(decoding: try files.bytes("errors"), as: UTF8.self))
+  }
+}
+
+extension Program {
+  /// Expects an exit code, and errors that contain these texts.
+  @discardableResult
+  func expect(
+    _ status: Int32, says texts: String..., sourceLocation: SourceLocation = #_sourceLocation
+  ) -> Program {
+    #expect(self.status == status, "\(errors)", sourceLocation: sourceLocation)
+    for text in texts {
+      #expect(errors.contains(text), "\(errors)", sourceLocation: sourceLocation)
+    }
+    return self
   }
 }
