@@ -35,8 +35,7 @@ import VaultCrypto
     builder.extraSlots =
       #",{"header":{"alg":"A256KW","kid":"keyfile:k-1"},"encrypted_key":"\#(Base64.url(Array(1...40)))"}"#
     store[.messaging] = try builder.file()
-    let vault = try await FastTestVault.get(.messaging, in: store)
-    try await vault.unlock(with: credentials("password"))
+    let vault = try await store.openVault(with: credentials("password"))
     #expect(try await vault.text("a😀") == "\u{8}\u{C}\n\r\t/\"\\ä")
     #expect(try await vault.item("b").bytes.byteCount == 0)
     // Members that this version does not use yet survive a write.

@@ -15,8 +15,7 @@ import Testing
   }
 
   @Test func `a vault whose lock is held reports busy and stays unchanged`() async throws {
-    let vault = try await FastTestVault.create(
-      .messaging, in: store, credentials: credentials("right"))
+    let vault = try await store.createVault(with: credentials("right"))
     try await vault.setText("1", for: "kept")
     let lock = try home.store.lock(.messaging)
     #expect(await code { try await vault.setText("2", for: "kept") } == .busy)
@@ -30,7 +29,7 @@ import Testing
   @Test func `an attempt during another one reports busy for a right and for a wrong password`()
     async throws
   {
-    _ = try await FastTestVault.create(.messaging, in: store, credentials: credentials("right"))
+    _ = try await store.createVault(with: credentials("right"))
     let lock = try home.store.lockAttempts(.messaging)
     for password in ["right", "wrong"] {
       let vault = try await FastTestVault.get(.messaging, in: store)
@@ -43,7 +42,7 @@ import Testing
   }
 
   @Test func `a wrong password on a busy vault reports busy, not wrong`() async throws {
-    _ = try await FastTestVault.create(.messaging, in: store, credentials: credentials("right"))
+    _ = try await store.createVault(with: credentials("right"))
     let lock = try home.store.lock(.messaging)
     defer { lock.release() }
     let vault = try await FastTestVault.get(.messaging, in: store)

@@ -9,9 +9,8 @@ import VaultCrypto
 
   /// Two unlocked vault objects on the same file, as in two processes.
   private func pair(_ credentials: borrowing Credentials) async throws -> (Vault, Vault) {
-    let first = try await FastTestVault.create(.messaging, in: home.store, credentials: credentials)
-    let second = try await FastTestVault.get(.messaging, in: home.store)
-    try await second.unlock(with: credentials)
+    let first = try await home.store.createVault(with: credentials)
+    let second = try await home.store.openVault(with: credentials)
     return (first, second)
   }
 
@@ -30,15 +29,13 @@ import VaultCrypto
     try await withThrowingTaskGroup(of: Void.self) { group in
       for writer in 0..<4 {
         group.addTask { [home] in
-          let vault = try await FastTestVault.get(.messaging, in: home.store)
-          try await vault.unlock(with: credentials("p"))
+          let vault = try await home.store.openVault(with: credentials("p"))
           for number in 0..<20 { try await vault.setText("x", for: "\(writer)-\(number)") }
         }
       }
       try await group.waitForAll()
     }
-    let vault = try await FastTestVault.get(.messaging, in: home.store)
-    try await vault.unlock(with: credentials("p"))
+    let vault = try await home.store.openVault(with: credentials("p"))
     #expect(try await vault.itemNames().count == 80)
   }
 

@@ -17,8 +17,7 @@ import VaultCrypto
 
   @Test func `a file built from docs/reference/vault-format.md alone opens`() async throws {
     store[.messaging] = try VaultFileBuilder().file()
-    let vault = try await FastTestVault.get(.messaging, in: store)
-    try await vault.unlock(with: credentials("password"))
+    let vault = try await store.openVault(with: credentials("password"))
     #expect(try await vault.text("name") == "value")
   }
 

@@ -14,16 +14,14 @@ import VaultCrypto
   }
 
   private func boundVault() async throws -> Vault {
-    let vault = try await FastTestVault.create(
-      .messaging, in: store, credentials: credentials("right"))
+    let vault = try await store.createVault(with: credentials("right"))
     _ = try await vault.beginBinding(databaseID: Array(1...8))
     try await vault.completeBinding()
     return vault
   }
 
   @Test func `a vault without a database refuses an anchor`() async throws {
-    let vault = try await FastTestVault.create(
-      .messaging, in: store, credentials: credentials("right"))
+    let vault = try await store.createVault(with: credentials("right"))
     #expect(await code { _ = try await vault.anchor() } == .keyMissing)
     #expect(await code { try await vault.storeAnchor(anchor(1, at: 1)) } == .keyMissing)
   }
@@ -39,8 +37,7 @@ import VaultCrypto
     #expect(try await vault.anchor() == anchor(1, at: 10))
     try await vault.storeAnchor(anchor(4, at: 11))
     try await vault.storeAnchor(anchor(5, at: 2), acceptsOlder: true)
-    let other = try await FastTestVault.get(.messaging, in: store)
-    try await other.unlock(with: credentials("right"))
+    let other = try await store.openVault(with: credentials("right"))
     #expect(try await other.anchor() == anchor(5, at: 2))
   }
 

@@ -10,13 +10,12 @@ import DataVault
   let databaseID: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
 
   private func vault(_ credentials: borrowing Credentials) async throws -> Vault {
-    try await FastTestVault.create(.messaging, in: store, credentials: credentials)
+    try await store.createVault(with: credentials)
   }
 
   /// The current and the pending key, as another process reads them.
   private func keys(_ credentials: borrowing Credentials) async throws -> [[UInt8]?] {
-    let vault = try await FastTestVault.get(.messaging, in: store)
-    try await vault.unlock(with: credentials)
+    let vault = try await store.openVault(with: credentials)
     let keys = try await vault.databaseKeys()
     let current = keys.current.array()
     switch keys.pending {
@@ -46,8 +45,7 @@ import DataVault
 
   @Test func `an interrupted creation resumes with its own key and id`() async throws {
     let key = try await vault(credentials("p")).beginBinding(databaseID: databaseID).array()
-    let vault = try await FastTestVault.get(.messaging, in: store)
-    try await vault.unlock(with: credentials("p"))
+    let vault = try await store.openVault(with: credentials("p"))
     let again = try await vault.beginBinding(databaseID: [9, 9, 9, 9, 9, 9, 9, 9]).array()
     #expect(again == key)
     #expect(try await vault.binding()?.databaseID == databaseID)

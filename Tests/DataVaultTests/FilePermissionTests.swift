@@ -10,7 +10,7 @@ import Testing
   let home = TemporaryHome()
 
   private func make() async throws -> Vault {
-    try await FastTestVault.create(.messaging, in: home.store, credentials: credentials("p"))
+    try await home.store.createVault(with: credentials("p"))
   }
 
   private func status(_ path: FilePath) throws -> FileStatus {
@@ -26,7 +26,7 @@ import Testing
 
   @Test func `a missing home is created with its parent directories`() async throws {
     let store = FileVaultStore(home: home.path.appending("a/b"))
-    _ = try await FastTestVault.create(.messaging, in: store, credentials: credentials("p"))
+    _ = try await store.createVault(with: credentials("p"))
     #expect(try status(home.path.appending("a")).permissions == [.ownerReadWriteExecute])
     #expect(try await Vault.list(in: store) == [.messaging])
   }

@@ -21,7 +21,7 @@ import VaultCrypto
   }
 
   @Test func `a file of a terabyte is refused before it is read`() async throws {
-    _ = try await FastTestVault.create(.messaging, in: home.store, credentials: credentials("p"))
+    _ = try await home.store.createVault(with: credentials("p"))
     let exported = home.path.appending("exported")
     try makeLarge(exported)
     #expect(await code { _ = try await Vault.loadExportedVault(at: exported) } == .damaged)
@@ -37,7 +37,7 @@ import VaultCrypto
   }
 
   @Test func `a record of attempts of a terabyte counts as none and is replaced`() async throws {
-    _ = try await FastTestVault.create(.messaging, in: home.store, credentials: credentials("p"))
+    _ = try await home.store.createVault(with: credentials("p"))
     try makeLarge(home.directory.appending("messaging.retry"))
     let vault = try await FastTestVault.get(.messaging, in: home.store)
     #expect(try await vault.status().failedAttemptCount == 0)

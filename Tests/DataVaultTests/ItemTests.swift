@@ -8,7 +8,7 @@ import VaultCrypto
   let store = InMemoryVaultStore()
 
   private func vault() async throws -> Vault {
-    try await FastTestVault.create(.messaging, in: store, credentials: credentials("secret"))
+    try await store.createVault(with: credentials("secret"))
   }
 
   @Test func `an item's name has 1 to 255 bytes, with an error for each limit`() async throws {
@@ -48,8 +48,7 @@ import VaultCrypto
     #expect(try await vault.text("bb") == "12345678")
     try await vault.removeItem("a")
     try await vault.setText("123456789", for: "bb")
-    let again = try await FastTestVault.get(.messaging, in: store)
-    try await again.unlock(with: credentials("secret"))
+    let again = try await store.openVault(with: credentials("secret"))
     #expect(try await again.text("bb") == "123456789")
   }
 
@@ -116,8 +115,7 @@ import VaultCrypto
         expected[name] = value
       }
     }
-    let again = try await FastTestVault.get(.messaging, in: store)
-    try await again.unlock(with: credentials("secret"))
+    let again = try await store.openVault(with: credentials("secret"))
     #expect(try await again.itemNames().map(\.name) == expected.keys.sorted())
     for (name, value) in expected {
       let bytes = try await again.item(name).bytes.array()

@@ -10,20 +10,17 @@ import VaultCrypto
   let home = TemporaryHome()
 
   @Test func `a created vault is unlocked, a found one locked`() async throws {
-    let made = try await FastTestVault.create(
-      .messaging, in: home.store, credentials: credentials("secret"))
+    let made = try await home.store.createVault(with: credentials("secret"))
     #expect(await !made.isLocked)
     let found = try await FastTestVault.get(.messaging, in: home.store)
     #expect(await found.isLocked)
   }
 
   @Test func `another vault object reads the stored items`() async throws {
-    let made = try await FastTestVault.create(
-      .messaging, in: home.store, credentials: credentials("secret", salt: "sea"))
+    let made = try await home.store.createVault(with: credentials("secret", salt: "sea"))
     try await made.setText("wörld \"\\\n\u{0}", for: "hellö\t")
     try await made.set(SecretBytes(copying: [0, 255, 1]), kind: .binary, for: "bytes")
-    let found = try await FastTestVault.get(.messaging, in: home.store)
-    try await found.unlock(with: credentials("secret", salt: "sea"))
+    let found = try await home.store.openVault(with: credentials("secret", salt: "sea"))
     #expect(try await found.text("hellö\t") == "wörld \"\\\n\u{0}")
     let item = try await found.item("bytes")
     #expect(item.kind == .binary)
@@ -33,13 +30,10 @@ import VaultCrypto
   }
 
   @Test func `creating a vault again is refused and changes nothing`() async throws {
-    _ = try await FastTestVault.create(.messaging, in: home.store, credentials: credentials("a"))
+    _ = try await home.store.createVault(with: credentials("a"))
     let before = try home.bytes()
     #expect(
-      await code {
-        _ = try await FastTestVault.create(
-          .messaging, in: home.store, credentials: credentials("b"))
-      } == .alreadyExists)
+      await code { _ = try await home.store.createVault(with: credentials("b")) } == .alreadyExists)
     #expect(try home.bytes() == before)
   }
 
@@ -62,8 +56,7 @@ import VaultCrypto
   }
 
   @Test func `a deleted vault is gone`() async throws {
-    let vault = try await FastTestVault.create(
-      .messaging, in: home.store, credentials: credentials("secret"))
+    let vault = try await home.store.createVault(with: credentials("secret"))
     try await Vault.delete(.messaging, in: home.store)
     #expect(try await !Vault.exists(.messaging, in: home.store))
     #expect(await code { try await vault.setText("x", for: "y") } == .doesNotExist)
@@ -71,8 +64,7 @@ import VaultCrypto
   }
 
   @Test func `lock() can be repeated, and a locked vault refuses every operation`() async throws {
-    let vault = try await FastTestVault.create(
-      .messaging, in: home.store, credentials: credentials("secret"))
+    let vault = try await home.store.createVault(with: credentials("secret"))
     try await vault.setText("value", for: "name")
     await vault.lock()
     await vault.lock()
@@ -90,8 +82,7 @@ import VaultCrypto
   func `a wrong password and a wrong salt have the same error`(
     password: String, salt: String?
   ) async throws {
-    let vault = try await FastTestVault.create(
-      .messaging, in: home.store, credentials: credentials("secret", salt: "salt"))
+    let vault = try await home.store.createVault(with: credentials("secret", salt: "salt"))
     await vault.lock()
     #expect(
       await code { try await vault.unlock(with: credentials(password, salt: salt)) }
@@ -100,14 +91,13 @@ import VaultCrypto
   }
 
   @Test func `a wrong password leaves an unlocked vault unlocked`() async throws {
-    let vault = try await FastTestVault.create(
-      .messaging, in: home.store, credentials: credentials("secret"))
+    let vault = try await home.store.createVault(with: credentials("secret"))
     #expect(await code { try await vault.unlock(with: credentials("no")) } == .wrongPassword)
     #expect(await !vault.isLocked)
   }
 
   @Test func `status() returns the public information without a password`() async throws {
-    let vault = try await FastTestVault.create(.messaging, in: home.store, credentials: .standard)
+    let vault = try await home.store.createVault(with: .standard)
     var status = try await vault.status()
     #expect(!status.isSecured)
     #expect(status.isAuthenticated)
@@ -128,25 +118,21 @@ import VaultCrypto
     reason: VaultError.Code
   ) async throws {
     let store = InMemoryVaultStore()
-    let vault = try await FastTestVault.create(
-      .messaging, in: store, credentials: credentials("secret"))
+    let vault = try await store.createVault(with: credentials("secret"))
     store.failure = VaultError(reason, "a test says so")
     #expect(await code { _ = try await Vault.exists(.messaging, in: store) } == reason)
     #expect(await code { _ = try await Vault.get(.messaging, in: store) } == reason)
     #expect(await code { _ = try await Vault.list(in: store) } == reason)
     #expect(await code { try await Vault.delete(.messaging, in: store, force: true) } == reason)
     #expect(await code { _ = try await Vault.retire(.messaging, in: store) } == reason)
-    #expect(
-      await code {
-        _ = try await FastTestVault.create(.messaging, in: store, credentials: credentials("b"))
-      } == reason)
+    #expect(await code { _ = try await store.createVault(with: credentials("b")) } == reason)
     #expect(await code { try await vault.setText("x", for: "a") } == reason)
     store.failure = nil
     try await vault.setText("x", for: "a")
   }
 
   @Test func `delete() also removes the file that a crash left behind`() async throws {
-    _ = try await FastTestVault.create(.messaging, in: home.store, credentials: credentials("p"))
+    _ = try await home.store.createVault(with: credentials("p"))
     let left = home.directory.appending(".messaging.vault.new")
     try LinuxFileSystem().replace(
       left, with: home.bytes(), permissions: .ownerReadWrite, owner: nil)

@@ -12,8 +12,7 @@ import Testing
   var file: FilePath { home.path.appending("exported") }
 
   private func make(_ password: String = "p") async throws -> [UInt8] {
-    let vault = try await FastTestVault.create(
-      .messaging, in: home.store, credentials: credentials(password))
+    let vault = try await home.store.createVault(with: credentials(password))
     try await vault.setText("value", for: "name")
     return try home.bytes()
   }
@@ -23,8 +22,7 @@ import Testing
     try await Vault.copy(.messaging, from: home.store, to: memory)
     #expect(memory[.messaging] == bytes)
     #expect(try home.bytes() == bytes)
-    let vault = try await FastTestVault.get(.messaging, in: memory)
-    try await vault.unlock(with: credentials("p"))
+    let vault = try await memory.openVault(with: credentials("p"))
     #expect(try await vault.text("name") == "value")
   }
 
@@ -82,8 +80,7 @@ import Testing
   {
     _ = try await make()
     let cutting = FaultyStore(.cutsOff)
-    let vault = try await FastTestVault.get(.messaging, in: home.store)
-    try await vault.unlock(with: credentials("p"))
+    let vault = try await home.store.openVault(with: credentials("p"))
     try await vault.setText(String(repeating: "x", count: 100_000), for: "long")
     let long = try home.bytes()
     #expect(
@@ -225,11 +222,9 @@ import Testing
     builder.plaintext = builder.plaintext.replacing(
       #""generation":1,"#, with: #""generation":9007199254740991,"#)
     try home.put(try builder.file())
-    let vault = try await FastTestVault.get(.messaging, in: home.store)
-    try await vault.unlock(with: credentials("password"))
+    let vault = try await home.store.openVault(with: credentials("password"))
     try await vault.setText("text", for: "new")
-    let again = try await FastTestVault.get(.messaging, in: home.store)
-    try await again.unlock(with: credentials("password"))
+    let again = try await home.store.openVault(with: credentials("password"))
     #expect(try await again.verify().opened?.generation == 1 << 53 - 1)
     #expect(try await again.verify().opened?.itemCount == 2)
   }
@@ -237,8 +232,7 @@ import Testing
   @Test func `verify() with keys finds damage that needs the keys`() async throws {
     var builder = VaultFileBuilder()
     try home.put(try builder.file())
-    let vault = try await FastTestVault.get(.messaging, in: home.store)
-    try await vault.unlock(with: credentials("password"))
+    let vault = try await home.store.openVault(with: credentials("password"))
     #expect(try await vault.verify().opened?.itemCount == 1)
     builder.plaintext = "{}"
     try home.put(try builder.file())

@@ -9,7 +9,7 @@ import VaultCrypto
   let store = InMemoryVaultStore()
 
   private func vault(_ credentials: borrowing Credentials) async throws -> Vault {
-    let vault = try await FastTestVault.create(.messaging, in: store, credentials: credentials)
+    let vault = try await store.createVault(with: credentials)
     try await vault.setText("value", for: "name")
     return vault
   }
@@ -57,8 +57,7 @@ import VaultCrypto
     async throws
   {
     let owner = try await vault(credentials("old"))
-    let other = try await FastTestVault.get(.messaging, in: store)
-    try await other.unlock(with: credentials("old"))
+    let other = try await store.openVault(with: credentials("old"))
     try await owner.changePassword(to: credentials("new"))
     #expect(try await other.text("name") == "value")
     #expect(
@@ -133,8 +132,7 @@ import VaultCrypto
     }
     for method in ["secure", "change the password"] {
       store[.messaging] = try builder.file()
-      let vault = try await FastTestVault.get(.messaging, in: store)
-      try await vault.unlock(with: .standard)
+      let vault = try await store.openVault(with: .standard)
       #expect(try unseals("key", key: contentKey) && unseals("contents", key: vaultKey))
       if method == "secure" {
         try await vault.secure(to: credentials("mine alone"))

@@ -159,13 +159,11 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     let (kept, broken) = (rule.kept, rule.broken)
     #expect(
       await code {
-        _ = try await FastTestVault.create(
-          .messaging, in: vaults.store, credentials: PasswordRule.credentials(broken),
-          policy: rule.policy)
+        _ = try await vaults.store.createVault(
+          with: PasswordRule.credentials(broken), policy: rule.policy)
       } == rule.code)
-    let vault = try await FastTestVault.create(
-      .messaging, in: vaults.store, credentials: PasswordRule.credentials(kept),
-      policy: rule.policy)
+    let vault = try await vaults.store.createVault(
+      with: PasswordRule.credentials(kept), policy: rule.policy)
     #expect(
       await code { try await vault.changePassword(to: PasswordRule.credentials(broken)) }
         == rule.code)
@@ -184,8 +182,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     rule: PasswordRule
   ) async throws {
     let (kept, broken) = (rule.kept, rule.broken)
-    let vault = try await FastTestVault.create(
-      .messaging, in: vaults.store, credentials: PasswordRule.credentials(broken))
+    let vault = try await vaults.store.createVault(with: PasswordRule.credentials(broken))
     try await vault.setPolicy(rule.policy)
     let found = try await vaults.found()
     #expect(
@@ -199,8 +196,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
 
   @Test func `a refused password leaves the vault unchanged`() async throws {
     let store = InMemoryVaultStore()
-    let vault = try await FastTestVault.create(
-      .messaging, in: store, credentials: .standard, policy: VaultPolicy())
+    let vault = try await store.createVault(with: .standard, policy: VaultPolicy())
     let before = store[.messaging]
     #expect(await code { try await vault.secure(to: credentials("short")) } == .passwordTooShort)
     #expect(store[.messaging] == before)
@@ -215,8 +211,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     strict.requiresUpper = true
     strict.requiresDigit = true
     strict.minimumUniqueCharacters = 256
-    let vault = try await FastTestVault.create(
-      .messaging, in: vaults.store, credentials: .standard, policy: strict)
+    let vault = try await vaults.store.createVault(with: .standard, policy: strict)
     await vault.lock()
     try await vault.unlock(with: .standard)
     #expect(
@@ -231,10 +226,9 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     let demanding = VaultPolicy.lax { $0.allowsStandardPassword = false }
     #expect(
       await code {
-        _ = try await FastTestVault.create(
-          .messaging, in: vaults.store, credentials: .standard, policy: demanding)
+        _ = try await vaults.store.createVault(with: .standard, policy: demanding)
       } == .passwordRequired)
-    let vault = try await FastTestVault.create(.messaging, in: vaults.store, credentials: .standard)
+    let vault = try await vaults.store.createVault(with: .standard)
     try await vault.setPolicy(demanding)
     let found = try await vaults.found()
     #expect(await code { try await found.unlock(with: .standard) } == .passwordRequired)
@@ -281,8 +275,7 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     let long = [UInt8](repeating: 0x61, count: 1 << 20)
     #expect(
       await code {
-        _ = try await FastTestVault.create(
-          .messaging, in: vaults.store, credentials: PasswordRule.credentials(long), policy: rules)
+        _ = try await vaults.store.createVault(with: PasswordRule.credentials(long), policy: rules)
       } == .tooFewUniqueCharacters)
   }
 }

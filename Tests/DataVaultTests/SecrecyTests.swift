@@ -52,8 +52,7 @@ import VaultCrypto
 
   @Test func `no error contains a secret`() async throws {
     let store = InMemoryVaultStore()
-    let vault = try await FastTestVault.create(
-      .messaging, in: store, credentials: credentials("a-password-of-mine"))
+    let vault = try await store.createVault(with: credentials("a-password-of-mine"))
     try await vault.setText("an-item's-value", for: "an-item's-name")
     var errors: [VaultError] = []
     func collect(_ body: () async throws -> Void) async {

@@ -64,8 +64,7 @@ import VaultCrypto
     async throws
   {
     let home = TemporaryHome()
-    let vault = try await FastTestVault.create(
-      .messaging, in: home.store, credentials: credentials("p"))
+    let vault = try await home.store.createVault(with: credentials("p"))
     await vault.lock()
     let recorder = FileRecorder()
     let recorded = try await FastTestVault.get(.messaging, in: home.recording(recorder))

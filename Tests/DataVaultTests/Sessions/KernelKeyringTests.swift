@@ -93,8 +93,7 @@ struct KernelKeyringTests {
     async throws
   {
     let home = TemporaryHome()
-    let vault = try await FastTestVault.create(
-      .messaging, in: home.store, credentials: credentials("secret"))
+    let vault = try await home.store.createVault(with: credentials("secret"))
     try await vault.setText("value", for: "name")
     try await vault.openSession(for: .seconds(3600))
     let found = try await FastTestVault.get(.messaging, in: home.store)

@@ -18,8 +18,7 @@ import VaultCrypto
   }
 
   private func make(in store: any VaultStore) async throws {
-    let vault = try await FastTestVault.create(
-      .messaging, in: store, credentials: credentials("p", salt: "s"))
+    let vault = try await store.createVault(with: credentials("p", salt: "s"))
     try await vault.setText("value", for: "name")
     try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
   }
@@ -62,8 +61,7 @@ import VaultCrypto
     let vault = try await Vault.create(
       .messaging, in: store, credentials: credentials("p"), parameters: later)
     await vault.lock()
-    let found = try await FastTestVault.get(.messaging, in: store)
-    try await found.unlock(with: credentials("p"))
+    let found = try await store.openVault(with: credentials("p"))
     #expect(store.writeCount == 1)
     #expect(try await count(in: store) == 20)
   }
@@ -123,8 +121,7 @@ import VaultCrypto
             .files(after: .everythingUnsynchronized)),
       ]
       for home in homes {
-        let found = try await FastTestVault.get(.messaging, in: home.store)
-        try await found.unlock(with: credentials("p", salt: "s"))
+        let found = try await home.store.openVault(with: credentials("p", salt: "s"))
         #expect(try await found.text("name") == "value")
       }
       if try await count(in: home.store) == 20 { raisedCount += 1 }

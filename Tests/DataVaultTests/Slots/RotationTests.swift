@@ -14,8 +14,7 @@ import VaultCrypto
       try VaultFileBuilder.slot("recovery:paper", key: SlotSecrets.codeKey)
       + VaultFileBuilder.slot("keyfile:usb", key: SlotSecrets.keyFile)
     store[.messaging] = try builder.file()
-    let vault = try await FastTestVault.get(.messaging, in: store)
-    try await vault.unlock(with: credentials("password"))
+    let vault = try await store.openVault(with: credentials("password"))
     return vault
   }
 

@@ -11,8 +11,7 @@ import VaultCrypto
 
   /// A vault with a password and an item.
   private func vault() async throws -> Vault {
-    let vault = try await FastTestVault.create(
-      .messaging, in: store, credentials: credentials("old", salt: "sea"))
+    let vault = try await store.createVault(with: credentials("old", salt: "sea"))
     try await vault.setText("value", for: "name")
     return vault
   }
@@ -24,8 +23,7 @@ import VaultCrypto
       let home = TemporaryHome()
       let store = FileVaultStore(
         home: home.path, fileSystem: RecordingFileSystem(recorder: recorder))
-      let vault = try await FastTestVault.create(
-        .messaging, in: store, credentials: credentials("old"))
+      let vault = try await store.createVault(with: credentials("old"))
       _ = try await vault.addRecoveryCode(named: "paper").text().byteCount
     }
     let whole = FileRecorder()
@@ -198,7 +196,7 @@ import VaultCrypto
   }
 
   @Test func `under the standard credentials slots cannot be added or removed`() async throws {
-    let vault = try await FastTestVault.create(.messaging, in: store, credentials: .standard)
+    let vault = try await store.createVault(with: .standard)
     let key = SecretBytes.random(byteCount: 32)
     #expect(
       await code { _ = try await vault.addRecoveryCode(named: "a").text().byteCount }
@@ -212,8 +210,7 @@ import VaultCrypto
 
   @Test func `another object keeps the vault open and sees changed slots`() async throws {
     let vault = try await vault()
-    let other = try await FastTestVault.get(.messaging, in: store)
-    try await other.unlock(with: credentials("old", salt: "sea"))
+    let other = try await store.openVault(with: credentials("old", salt: "sea"))
     try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
     try await other.setText("2", for: "more")
     #expect(try await store.refusal(.recoveryCode(SlotSecrets.code())) == nil)
@@ -227,8 +224,7 @@ import VaultCrypto
     try await withThrowingTaskGroup(of: Void.self) { group in
       for writer in 0..<5 {
         group.addTask { [store] in
-          let vault = try await FastTestVault.get(.messaging, in: store)
-          try await vault.unlock(with: credentials("old", salt: "sea"))
+          let vault = try await store.openVault(with: credentials("old", salt: "sea"))
           for number in 0..<3 {
             try await vault.addKeyFile(named: "\(writer)-\(number)", key: .random(byteCount: 32))
           }

@@ -1,4 +1,5 @@
 import DataVault
+import DataVaultTesting
 import TestSupport
 import Testing
 
@@ -9,6 +10,22 @@ extension Vault {
 
   /// An item's value as text.
   func text(_ name: String) throws(VaultError) -> String { try item(name).bytes.text() }
+}
+
+extension VaultStore {
+  /// Creates a fast messaging vault and returns it unlocked.
+  func createVault(
+    with credentials: borrowing Credentials, policy: VaultPolicy? = nil
+  ) async throws(VaultError) -> Vault {
+    try await self.createVault(with: credentials, policy: policy)
+  }
+
+  /// Opens the messaging vault as another process would.
+  func openVault(with credentials: borrowing Credentials) async throws(VaultError) -> Vault {
+    let vault = try await FastTestVault.get(.messaging, in: self)
+    try await vault.unlock(with: credentials)
+    return vault
+  }
 }
 
 /// The error code of an operation; nil when it succeeds.
