@@ -4,9 +4,6 @@ import Testing
 
 /// Each error code has one row in the command's tables and one in `docs/reference/exit-codes.md`.
 @Suite struct ExitCodeTests {
-  private static let repository = URL(fileURLWithPath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
   /// Where each error type declares its codes.
   private static let declarations = [
     "VaultError": "Sources/DataVault/Vault/VaultError.swift",
@@ -14,10 +11,6 @@ import Testing
     "VaultedDatabaseError": "Sources/VaultedDatabase/VaultedDatabaseError.swift",
     "SealedDatabaseError": "Sources/SealedVFS/SealedDatabaseError.swift",
   ]
-
-  private static func text(_ path: String) throws -> String {
-    try String(contentsOf: repository.appendingPathComponent(path), encoding: .utf8)
-  }
 
   private static func part(of text: String, from start: String, to end: String) throws -> Substring
   {
@@ -28,7 +21,7 @@ import Testing
 
   /// The rows of the page's table for an error type: code and exit code.
   private static func rows(of type: String) throws -> [String: String] {
-    let page = try text("docs/reference/exit-codes.md")
+    let page = try Repository.text("docs/reference/exit-codes.md")
     return Dictionary(
       uniqueKeysWithValues: try part(of: page, from: "### `\(type)`", to: "\n### ")
         .matches(of: /(?m)^\| `(\w+)` \| ([^|]+) \|/)
@@ -37,7 +30,7 @@ import Testing
 
   /// The rows of the command's table for an error type: code and exit code.
   private static func exitCodes(of type: String) throws -> [String: String] {
-    let source = try text("Sources/DataVaultCommand/Output/ExitStatus.swift")
+    let source = try Repository.text("Sources/DataVaultCommand/Output/ExitStatus.swift")
     var numbers = Dictionary(
       uniqueKeysWithValues: source.matches(of: /case (\w+) = (\d+)/)
         .map { (".\($0.output.1)", String($0.output.2)) })
@@ -53,7 +46,7 @@ import Testing
     type: String
   ) throws {
     let path = try #require(Self.declarations[type])
-    let declared = try Self.text(path).matches(of: /static let (\w+) = (?:Code|Self)\(/)
+    let declared = try Repository.text(path).matches(of: /static let (\w+) = (?:Code|Self)\(/)
       .map { String($0.output.1) }
     let exitCodes = try Self.exitCodes(of: type)
     #expect(declared.count > 10)
@@ -62,8 +55,8 @@ import Testing
   }
 
   @Test func `the page lists each exit code with its name`() throws {
-    let source = try Self.text("Sources/DataVaultCommand/Output/ExitStatus.swift")
-    let page = try Self.text("docs/reference/exit-codes.md")
+    let source = try Repository.text("Sources/DataVaultCommand/Output/ExitStatus.swift")
+    let page = try Repository.text("docs/reference/exit-codes.md")
     let named = source.matches(of: /case (\w+) = (\d+)/).map {
       "| \($0.output.2) | `\($0.output.1)` |"
     }
