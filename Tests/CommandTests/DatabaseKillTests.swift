@@ -16,7 +16,7 @@ import Testing
     var killCount = 0
     for part in [0, 1, 3, 6] {
       let child = try Child(fixture.exportArguments("new", format))
-      Self.wait(for: side, toReach: source.count * part / 8, of: child.id)
+      child.wait(for: side, toReach: source.count * part / 8)
       kill(child.id, SIGKILL)
       killCount += child.wait() == 128 + SIGKILL ? 1 : 0
       #expect(try fixture.folder.bytes("sealed") == source)
@@ -37,16 +37,5 @@ import Testing
     try fixture.export("new", format).expect(0)
     #expect(fixture.names == (before + ["new"]).sorted())
     if format == "plain" { #expect(try fixture.folder.shell("new", ".sha3sum") == dump) }
-  }
-
-  /// Waits until the file has reached this size or the process has ended.
-  private static func wait(for path: String, toReach byteCount: Int, of id: pid_t) {
-    var status = stat()
-    var exit = siginfo_t()
-    while stat(path, &status) != 0 || status.st_size < byteCount {
-      let options = WEXITED | WNOHANG | WNOWAIT
-      if waitid(P_PID, id_t(id), &exit, options) != 0 || exit.si_signo == SIGCHLD { return }
-      usleep(200)
-    }
   }
 }

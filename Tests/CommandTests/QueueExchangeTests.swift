@@ -5,6 +5,10 @@ import Testing
 
 /// Exporting messages from one home and importing them into another.
 @Suite struct QueueExchangeTests {
+  private let home: TestHome
+
+  init() throws { home = try TestHome.secured() }
+
   private static func lines(_ range: Range<Int>) -> String {
     range.map { "message \($0) of those that move\n" }.joined()
   }
@@ -30,7 +34,6 @@ import Testing
 
   @Test(.enabled(if: geteuid() == 0))
   func `queue export does not write into a file of another user`() throws {
-    let home = try TestHome.secured()
     let file = home.folder.path("export")
     try home.folder.file("export.partial", [])
     chmod(file + ".partial", 0o600)
@@ -69,7 +72,6 @@ import Testing
   @Test func `queue export without a file writes to standard output, and can select channels`()
     throws
   {
-    let home = try TestHome.secured()
     #expect(try home.unlocked("queue", "publish", "m", input: "1\n2\n").status == 0)
     let all = try home.unlocked("queue", "export")
     #expect(all.text.split(separator: "\n").count { $0.contains(#""record":"message""#) } == 3)
@@ -89,14 +91,12 @@ import Testing
   }
 
   @Test func `queue import of a missing file creates no home`() throws {
-    let home = try TestHome.secured()
     let new = home.folder.path("new")
     try Tool.run(["queue", "import", home.folder.path("missing"), "--home", new]).expect(66)
     #expect(!FileManager.default.fileExists(atPath: new))
   }
 
   @Test func `queue export to a full standard output names the cause`() throws {
-    let home = try TestHome.secured()
     let outcome = try Tool.run(
       ["queue", "export", "--home", home.path, "--password-file", home.folder.path("password")],
       through: ["/bin/sh", "-c", #"exec "$@" >/dev/full"#, "sh"])
@@ -107,7 +107,6 @@ import Testing
   }
 
   @Test func `a killed queue export continues without gaps or duplicates`() throws {
-    let home = try TestHome.secured()
     let count = 20_000
     #expect(
       try home.unlocked(["queue", "publish", "m"], input: Array(Self.lines(0..<count).utf8)).status
@@ -118,7 +117,7 @@ import Testing
     var killCount = 0
     for byteCount in [1, 300_000, 900_000, 1_500_000] {
       let child = try start(["queue", "export", file], home)
-      Self.wait(for: partial, toReach: byteCount, of: child.id)
+      child.wait(for: partial, toReach: byteCount)
       kill(child.id, SIGKILL)
       killCount += child.wait() == 128 + SIGKILL ? 1 : 0
       // The export finished before the signal.
@@ -148,7 +147,7 @@ import Testing
     var killCount = 0
     for byteCount in [40_000, 400_000, 900_000, 1_500_000] {
       let child = try start(["queue", "import", file], other, isSecured: false)
-      Self.wait(for: other.database + "-wal", toReach: byteCount, of: child.id)
+      child.wait(for: other.database + "-wal", toReach: byteCount)
       kill(child.id, SIGKILL)
       killCount += child.wait() == 128 + SIGKILL ? 1 : 0
     }
@@ -164,7 +163,6 @@ import Testing
   @Test func `queue verify reports damage, and after queue salvage the messages are received`()
     throws
   {
-    let home = try TestHome.secured()
     #expect(
       try home.unlocked(["queue", "publish", "m"], input: Array(Self.lines(0..<500).utf8)).status
         == 0)
@@ -201,16 +199,5 @@ import Testing
       rest = rest.dropFirst(2)
     }
     return String(decoding: bytes, as: UTF8.self)
-  }
-
-  /// Waits until the file has reached this size or the process has ended.
-  private static func wait(for path: String, toReach byteCount: Int, of id: pid_t) {
-    var status = stat()
-    var exit = siginfo_t()
-    while stat(path, &status) != 0 || status.st_size < byteCount {
-      let options = WEXITED | WNOHANG | WNOWAIT
-      if waitid(P_PID, id_t(id), &exit, options) != 0 || exit.si_signo == SIGCHLD { return }
-      usleep(200)
-    }
   }
 }

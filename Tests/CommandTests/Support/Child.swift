@@ -98,4 +98,15 @@ struct Child {
     }
     return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
   }
+
+  /// Waits until the file has reached this size or the process has ended.
+  func wait(for path: String, toReach byteCount: Int) {
+    var status = stat()
+    var exit = siginfo_t()
+    while stat(path, &status) != 0 || status.st_size < byteCount {
+      let options = WEXITED | WNOHANG | WNOWAIT
+      if waitid(P_PID, id_t(id), &exit, options) != 0 || exit.si_signo == SIGCHLD { return }
+      usleep(200)
+    }
+  }
 }
