@@ -8,8 +8,9 @@ import Testing
 @testable import VaultedDatabase
 
 @Suite struct CleanUpTests {
+  private let temporary = TemporaryHome()
+
   @Test func `cleanUpFirstRun() renames a vault whose database is gone`() async throws {
-    let temporary = try TemporaryHome()
     _ = try await temporary.makeVault(.user)
     try await temporary.withDatabase(.user) { _ in }
     try temporary.remove("messaging.db")
@@ -22,7 +23,6 @@ import Testing
   }
 
   @Test func `cleanUpFirstRun() leaves every other vault in its place`() async throws {
-    let temporary = try TemporaryHome()
     #expect(try await VaultedDatabase.cleanUpFirstRun(temporary.home) == nil)
     _ = try await temporary.makeVault(.user)
     #expect(try await VaultedDatabase.cleanUpFirstRun(temporary.home) == nil)
@@ -32,7 +32,6 @@ import Testing
   }
 
   @Test func `deleteVault() deletes a vault with a database only with force`() async throws {
-    let temporary = try TemporaryHome()
     _ = try await temporary.makeVault(.user)
     try await temporary.withDatabase(.user) { _ in }
     await expectRefusal(.databaseStillExists) {
@@ -45,7 +44,6 @@ import Testing
   @Test func `deleteVault() throws busy while another process can be making the database`()
     async throws
   {
-    let temporary = try TemporaryHome()
     _ = try await temporary.makeVault(.user)
     let lock = try #require(try LinuxFileSystem().lock(temporary.home.lockPath, wait: false))
     await expectRefusal(.busy) {
@@ -61,7 +59,6 @@ import Testing
   func `cleanUpFirstRun() changes nothing if the store cannot be read`(code: VaultError.Code)
     async throws
   {
-    let temporary = try TemporaryHome()
     _ = try await temporary.makeVault(.user)
     try await temporary.withDatabase(.user) { _ in }
     let memory = InMemoryVaultStore()

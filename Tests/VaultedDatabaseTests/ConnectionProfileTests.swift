@@ -26,9 +26,7 @@ import VaultCrypto
     _ temporary: TemporaryHome, recordedBy recorder: FileRecorder
   ) async throws -> ConnectionProfile {
     let home = temporary.recorded(by: recorder)
-    let vault = try await Vault.get(
-      .messaging, in: home.store, parameters: TemporaryHome.parameters)
-    try await vault.unlock(with: .user)
+    let vault = try await home.unlockedVault(.user)
     return ConnectionProfile(
       vault: vault, name: Self.name, database: path(temporary),
       fileSystem: RecordingFileSystem(recorder: recorder), baseVFS: RecordingVFS(recorder).name)
@@ -36,7 +34,7 @@ import VaultCrypto
 
   /// A home with a profile whose database has rows.
   private func filledHome(rowCount: Int = 20) async throws -> (TemporaryHome, Vault) {
-    let temporary = try TemporaryHome()
+    let temporary = TemporaryHome()
     let vault = try await temporary.makeVault(.user)
     let profile = profile(temporary, vault)
     try await profile.setEncryptionKey(ConnectionProfile.generateEncryptionKey())

@@ -2,7 +2,6 @@ import DataVault
 import FileLayer
 import FileRecording
 import Foundation
-import GRDB
 import SealedVFS
 import Synchronization
 import SystemPackage
@@ -12,31 +11,10 @@ import VaultCrypto
 @testable import VaultedDatabase
 
 @Suite struct KeyChangeTests {
-  /// A home under the user's password whose database has rows.
-  private func filledHome(rowCount: Int = 500) async throws -> TemporaryHome {
-    let temporary = try TemporaryHome()
-    _ = try await temporary.makeVault(.user)
-    try await temporary.withDatabase(.user) { pool in
-      try await pool.write { database in
-        try database.execute(sql: "CREATE TABLE t(x)")
-        for number in 0..<rowCount {
-          try database.execute(sql: "INSERT INTO t VALUES (?)", arguments: ["message \(number)"])
-        }
-      }
-    }
-    return temporary
-  }
-
-  private func count(_ temporary: TemporaryHome) async throws -> Int? {
-    try await temporary.withDatabase(.user) { pool in
-      try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") }
-    }
-  }
-
   @Test func `changeKey() seals the database under a new key, the only one in the vault`()
     async throws
   {
-    let temporary = try await filledHome()
+    let temporary = try await TemporaryHome.filled(.user)
     let vault = try await temporary.unlockedVault(.user)
     let old = try await vault.databaseKeys().current.copy()
     let progress = Mutex<[PageProgress]>([])
@@ -56,11 +34,11 @@ import VaultCrypto
     let last = progress.withLock { $0.last }
     #expect(last != nil && last?.completedPageCount == last?.pageCount)
     #expect(try temporary.files()[".messaging.db.new"] == nil)
-    #expect(try await count(temporary) == 500)
+    #expect(try await temporary.rowCount(.user) == 500)
   }
 
   @Test func `changeKey() throws busy for an open database and changes nothing`() async throws {
-    let temporary = try await filledHome()
+    let temporary = try await TemporaryHome.filled(.user)
     try await temporary.withDatabase(.user) { _ in
       let vault = try await temporary.unlockedVault(.user)
       let before = try temporary.files()["vaults/messaging.vault"]
@@ -69,11 +47,11 @@ import VaultCrypto
       }
       #expect(try temporary.files()["vaults/messaging.vault"] == before)
     }
-    #expect(try await count(temporary) == 500)
+    #expect(try await temporary.rowCount(.user) == 500)
   }
 
   @Test func `changeKey() refuses a locked vault and a missing database`() async throws {
-    let temporary = try TemporaryHome()
+    let temporary = TemporaryHome()
     let vault = try await temporary.makeVault(.user)
     await expectRefusal(.databaseMissing) {
       try await VaultedDatabase.changeKey(of: temporary.home, vault: vault)
@@ -86,7 +64,7 @@ import VaultCrypto
   }
 
   @Test func `changeKey() stops at a damaged page and leaves the vault unchanged`() async throws {
-    let temporary = try await filledHome()
+    let temporary = try await TemporaryHome.filled(.user)
     let database = try FileHandle(
       forUpdating: URL(fileURLWithPath: temporary.home.databasePath.string))
     try database.seek(toOffset: database.seekToEnd() - 4096 + 100)
@@ -106,7 +84,7 @@ import VaultCrypto
     async throws
   {
     for step in 0... {
-      let temporary = try await filledHome(rowCount: 20)
+      let temporary = try await TemporaryHome.filled(.user, rowCount: 20)
       let before = try temporary.files()["vaults/messaging.vault"]
       let vault = try await temporary.unlockedVault(.user)
       let recorder = FileRecorder(fault: .failure(atEvent: step, errno))
@@ -124,7 +102,7 @@ import VaultCrypto
         #expect(try temporary.files()["vaults/messaging.vault"] == before, "at \(step)")
         #expect(try temporary.files()[".messaging.db.new"] == nil, "at \(step)")
       }
-      #expect(try await count(temporary) == 20, "at \(step)")
+      #expect(try await temporary.rowCount(.user) == 20, "at \(step)")
       if step >= recorder.failableEventCount {
         #expect(code == nil && step > 5)
         break
@@ -136,16 +114,14 @@ import VaultCrypto
     async throws
   {
     for crashPoint in 0... {
-      let temporary = try await filledHome(rowCount: 20)
+      let temporary = try await TemporaryHome.filled(.user, rowCount: 20)
       let recorder = FileRecorder(fault: .crash(atEvent: crashPoint))
       let home = temporary.recorded(by: recorder)
       do {
-        let vault = try await Vault.get(
-          .messaging, in: home.store, parameters: TemporaryHome.parameters)
-        try await vault.unlock(with: .user)
+        let vault = try await home.unlockedVault(.user)
         try await VaultedDatabase.changeKey(of: home, vault: vault)
       } catch {}
-      #expect(try await count(temporary) == 20, "crash at \(crashPoint)")
+      #expect(try await temporary.rowCount(.user) == 20, "crash at \(crashPoint)")
       let hasPending = try await temporary.unlockedVault(.user).databaseKeys().hasPending()
       #expect(!hasPending, "crash at \(crashPoint): opening finishes the change of key")
       if !recorder.hasCrashed {

@@ -9,8 +9,9 @@ import Testing
 @testable import VaultedDatabase
 
 @Suite struct OpeningTests {
+  private let temporary = TemporaryHome()
+
   @Test func `open() makes a database for a new vault, and it opens again`() async throws {
-    let temporary = try TemporaryHome()
     let vault = try await temporary.makeVault(.user)
     await vault.lock()
     try await temporary.withDatabase(.user) { pool in
@@ -25,7 +26,6 @@ import Testing
   }
 
   @Test func `open() refuses a locked vault`() async throws {
-    let temporary = try TemporaryHome()
     let vault = try await temporary.makeVault(.user)
     await vault.lock()
     await expectRefusal(.vaultLocked) {
@@ -48,7 +48,6 @@ import Testing
   }
 
   @Test func `every file is readable and writable only by its owner`() async throws {
-    let temporary = try TemporaryHome()
     _ = try await temporary.makeVault(.user)
     try await temporary.withDatabase(.user) { pool in
       try await pool.write { try $0.execute(sql: "CREATE TABLE t(x)") }
@@ -60,7 +59,6 @@ import Testing
   }
 
   @Test func `open() never replaces a missing database`() async throws {
-    let temporary = try TemporaryHome()
     _ = try await temporary.makeVault(.user)
     try await temporary.withDatabase(.user) { _ in }
     try temporary.remove("messaging.db")
@@ -73,8 +71,8 @@ import Testing
   }
 
   @Test func `open() refuses a database of another vault`() async throws {
-    let one = try TemporaryHome()
-    let other = try TemporaryHome()
+    let one = TemporaryHome()
+    let other = TemporaryHome()
     for home in [one, other] {
       _ = try await home.makeVault(.user)
       try await home.withDatabase(.user) { _ in }
@@ -92,7 +90,7 @@ import Testing
   }
 
   @Test func `open() refuses an existing database for an unbound vault`() async throws {
-    let one = try TemporaryHome()
+    let one = TemporaryHome()
     _ = try await one.makeVault(.user)
     try await one.withDatabase(.user) { _ in }
     try one.remove("vaults/messaging.vault")
@@ -103,7 +101,6 @@ import Testing
   }
 
   @Test func `open() refuses a plain SQLite file with a code of its own`() async throws {
-    let temporary = try TemporaryHome()
     let vault = try await temporary.makeVault(.user)
     let plain = try DatabaseQueue(path: temporary.home.databasePath.string)
     try await plain.write { try $0.execute(sql: "CREATE TABLE t(x)") }
@@ -116,7 +113,7 @@ import Testing
   @Test func `a creation survives a crash at each of its file operations`() async throws {
     var crashPoint = 0
     while true {
-      let temporary = try TemporaryHome()
+      let temporary = TemporaryHome()
       let recorder = FileRecorder(fault: .crash(atEvent: crashPoint))
       let vault = try await temporary.makeVault(.user)
       await vault.lock()

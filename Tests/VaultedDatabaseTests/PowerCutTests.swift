@@ -52,12 +52,8 @@ import Testing
     }
     for disk in recording.disks(from: "filled") {
       let temporary = try disk.home()
-      let isSecured = try await Vault.get(
-        .messaging, in: temporary.home.store, parameters: TemporaryHome.parameters
-      ).status().isSecured
-      let count = try await temporary.withDatabase(isSecured ? .user : .standard) { pool in
-        try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") }
-      }
+      let isSecured = try await temporary.isSecured()
+      let count = try await temporary.rowCount(isSecured ? .user : .standard)
       #expect(count == 50, "\(disk.name)")
       if disk.marks.contains("secured") { #expect(isSecured, "\(disk.name)") }
     }
@@ -72,9 +68,7 @@ import Testing
     }
     for disk in recording.disks(from: "filled") {
       let temporary = try disk.home()
-      let count = try await temporary.withDatabase(.user) { pool in
-        try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") }
-      }
+      let count = try await temporary.rowCount(.user)
       #expect(count == 50, "\(disk.name)")
       let hasPending = try await temporary.unlockedVault(.user).databaseKeys().hasPending()
       #expect(!hasPending, "\(disk.name)")
@@ -93,9 +87,7 @@ import Testing
     }
     for disk in recording.disks(from: "filled") {
       let temporary = try disk.home()
-      let count = try await temporary.withDatabase(.user) { pool in
-        try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") }
-      }
+      let count = try await temporary.rowCount(.user)
       let isSalvaged = try temporary.files().keys.contains("messaging.db.damaged-1")
       #expect(count == (isSalvaged ? 51 : 50), "\(disk.name)")
       if disk.marks.contains("salvaged") { #expect(isSalvaged, "\(disk.name)") }
@@ -109,7 +101,7 @@ import Testing
     async throws
   {
     for crashPoint in 0... {
-      let temporary = try TemporaryHome()
+      let temporary = TemporaryHome()
       _ = try await temporary.makeVault(.user)
       try await temporary.withDatabase(.user) { pool in
         try await pool.write { try $0.execute(sql: "CREATE TABLE t(x); INSERT INTO t VALUES (1)") }
@@ -118,24 +110,18 @@ import Testing
       let dying = FileRecorder(fault: .crash(atEvent: crashPoint))
       do {
         let home = temporary.recorded(by: dying)
-        let vault = try await Vault.get(
-          .messaging, in: home.store, parameters: TemporaryHome.parameters)
-        try await vault.unlock(with: .user)
+        let vault = try await home.unlockedVault(.user)
         try await VaultedDatabase.changeKey(of: home, vault: vault)
       } catch {}
       let next = FileRecorder()
       let home = temporary.recorded(by: next)
-      let vault = try await Vault.get(
-        .messaging, in: home.store, parameters: TemporaryHome.parameters)
-      try await vault.unlock(with: .user)
+      let vault = try await home.unlockedVault(.user)
       try await VaultedDatabase.open(home, vault: vault).close()
       let files = DiskReplay(
         dying.events + next.events, initialFiles: Dictionary(uniqueKeysWithValues: initial)
       ).files(after: .everythingUnsynchronized)
       let disk = Disk(name: "died at \(crashPoint)", marks: [], root: temporary.path, files: files)
-      let count = try await disk.home().withDatabase(.user) { pool in
-        try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") }
-      }
+      let count = try await disk.home().rowCount(.user)
       #expect(count == 1, "\(disk.name)")
       if !dying.hasCrashed {
         #expect(crashPoint > 10)

@@ -36,7 +36,7 @@ struct Recording {
 
   /// Runs a body on a home whose every step is recorded.
   static func of(_ body: (RecordedHome) async throws -> Void) async throws -> Recording {
-    let temporary = try TemporaryHome()
+    let temporary = TemporaryHome()
     let recorder = FileRecorder()
     let vfs = RecordingVFS(recorder)
     let home = DataVaultHome(
@@ -79,7 +79,7 @@ struct Disk {
 
   /// Copies the files into a home of their own.
   func home() throws -> TemporaryHome {
-    let temporary = try TemporaryHome()
+    let temporary = TemporaryHome()
     let manager = FileManager.default
     let vaults = temporary.path.appending("vaults").string
     try manager.createDirectory(

@@ -2,7 +2,6 @@ import DataVault
 import FileLayer
 import FileRecording
 import Foundation
-import GRDB
 import SealedVFS
 import SystemPackage
 import TestSupport
@@ -12,21 +11,6 @@ import VaultCrypto
 @testable import VaultedDatabase
 
 @Suite struct SecuringTests {
-  /// A home whose database was made under the standard credentials and has rows.
-  private func unsecuredHome() async throws -> TemporaryHome {
-    let temporary = try TemporaryHome()
-    _ = try await temporary.makeVault(.standard)
-    try await temporary.withDatabase(.standard) { pool in
-      try await pool.write { database in
-        try database.execute(sql: "CREATE TABLE t(x)")
-        for number in 0..<500 {
-          try database.execute(sql: "INSERT INTO t VALUES (?)", arguments: ["message \(number)"])
-        }
-      }
-    }
-    return temporary
-  }
-
   private func header(of temporary: TemporaryHome) throws -> SealedHeader? {
     guard case .sealed(let header) = try SealedVFS.inspect(temporary.home.databasePath) else {
       return nil
@@ -34,18 +18,10 @@ import VaultCrypto
     return header
   }
 
-  private func count(_ temporary: TemporaryHome, _ credentials: borrowing Credentials) async throws
-    -> Int?
-  {
-    try await temporary.withDatabase(credentials) { pool in
-      try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") }
-    }
-  }
-
   @Test func `secure() before the first start makes a vault that only the user's password opens`()
     async throws
   {
-    let temporary = try TemporaryHome()
+    let temporary = TemporaryHome()
     try await VaultedDatabase.secure(temporary.home, with: .user)
     let vault = try await temporary.unlockedVault(.user)
     let isSecured = try await vault.status().isSecured
@@ -54,7 +30,7 @@ import VaultCrypto
   }
 
   @Test func `secure() after the first start seals the database under another key`() async throws {
-    let temporary = try await unsecuredHome()
+    let temporary = try await TemporaryHome.filled(.standard)
     let oldVault = try await temporary.unlockedVault(.standard)
     let before = try await oldVault.databaseKeys()
     let old = before.current.copy()
@@ -69,11 +45,11 @@ import VaultCrypto
     let opensWithOld = header.matches(key: old)
     let opensWithNew = header.matches(key: after.current)
     #expect(!opensWithOld && opensWithNew)
-    #expect(try await count(temporary, .user) == 500)
+    #expect(try await temporary.rowCount(.user) == 500)
   }
 
   @Test func `a second secure() throws alreadySecured`() async throws {
-    let temporary = try TemporaryHome()
+    let temporary = TemporaryHome()
     try await VaultedDatabase.secure(temporary.home, with: .user)
     await expectRefusal(.alreadySecured) {
       try await VaultedDatabase.secure(temporary.home, with: credentials("another password"))
@@ -81,7 +57,7 @@ import VaultCrypto
   }
 
   @Test func `secure() throws busy for an open database and changes nothing`() async throws {
-    let temporary = try await unsecuredHome()
+    let temporary = try await TemporaryHome.filled(.standard)
     try await temporary.withDatabase(.standard) { _ in
       let before = try temporary.files()["vaults/messaging.vault"]
       await expectRefusal(.busy) {
@@ -89,11 +65,11 @@ import VaultCrypto
       }
       #expect(try temporary.files()["vaults/messaging.vault"] == before)
     }
-    #expect(try await count(temporary, .standard) == 500)
+    #expect(try await temporary.rowCount(.standard) == 500)
   }
 
   @Test func `secure() stops at a damaged page and leaves the vault unchanged`() async throws {
-    let temporary = try await unsecuredHome()
+    let temporary = try await TemporaryHome.filled(.standard)
     let database = try FileHandle(
       forUpdating: URL(fileURLWithPath: temporary.home.databasePath.string))
     let lastPage = try database.seekToEnd() - 4096
@@ -112,7 +88,7 @@ import VaultCrypto
   {
     var step = 0
     while true {
-      let temporary = try await unsecuredHome()
+      let temporary = try await TemporaryHome.filled(.standard)
       let before = try temporary.files()["vaults/messaging.vault"]
       let recorder = FileRecorder(fault: .failure(atEvent: step, .noSpace))
       let home = temporary.recorded(by: recorder)
@@ -124,10 +100,8 @@ import VaultCrypto
         #expect(try temporary.files()["vaults/messaging.vault"] == before, "full at \(step)")
         #expect(try temporary.files()[".messaging.db.new"] == nil, "full at \(step)")
       }
-      let isSecured = try await Vault.get(
-        .messaging, in: temporary.home.store, parameters: TemporaryHome.parameters
-      ).status().isSecured
-      #expect(try await count(temporary, isSecured ? .user : .standard) == 500, "full at \(step)")
+      let isSecured = try await temporary.isSecured()
+      #expect(try await temporary.rowCount(isSecured ? .user : .standard) == 500, "full at \(step)")
       if step >= recorder.failableEventCount { break }
       step += 1
     }
@@ -135,7 +109,7 @@ import VaultCrypto
   }
 
   @Test func `secure() makes no vault for a database without one`() async throws {
-    let temporary = try await unsecuredHome()
+    let temporary = try await TemporaryHome.filled(.standard)
     try temporary.remove("vaults/messaging.vault")
     await expectRefusal(.keyMissing) {
       try await VaultedDatabase.secure(temporary.home, with: .user)
@@ -147,14 +121,13 @@ import VaultCrypto
   {
     var crashPoint = 0
     while true {
-      let temporary = try await unsecuredHome()
+      let temporary = try await TemporaryHome.filled(.standard)
       let recorder = FileRecorder(fault: .crash(atEvent: crashPoint))
       try? await VaultedDatabase.secure(temporary.recorded(by: recorder), with: .user)
-      let isSecured = try await Vault.get(
-        .messaging, in: temporary.home.store, parameters: TemporaryHome.parameters
-      ).status().isSecured
+      let isSecured = try await temporary.isSecured()
       #expect(
-        try await count(temporary, isSecured ? .user : .standard) == 500, "crash at \(crashPoint)")
+        try await temporary.rowCount(isSecured ? .user : .standard) == 500,
+        "crash at \(crashPoint)")
       if isSecured {
         let vault = try await temporary.unlockedVault(.user)
         let hasPending = try await vault.databaseKeys().hasPending()

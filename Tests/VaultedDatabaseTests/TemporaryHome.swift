@@ -18,9 +18,26 @@ final class TemporaryHome {
 
   static let parameters = VaultParameters.cheap
 
-  init() throws {
+  init() {
     home = DataVaultHome(
       folder("home"), fileSystem: LinuxFileSystem(), vaultParameters: TemporaryHome.parameters)
+  }
+
+  /// A home whose database has rows.
+  static func filled(
+    _ credentials: borrowing Credentials, rowCount: Int = 500
+  ) async throws -> TemporaryHome {
+    let temporary = TemporaryHome()
+    _ = try await temporary.makeVault(credentials)
+    try await temporary.withDatabase(credentials) { pool in
+      try await pool.write { database in
+        try database.execute(sql: "CREATE TABLE t(x)")
+        for number in 0..<rowCount {
+          try database.execute(sql: "INSERT INTO t VALUES (?)", arguments: ["message \(number)"])
+        }
+      }
+    }
+    return temporary
   }
 
   /// The same home, over a recorder.
@@ -36,9 +53,18 @@ final class TemporaryHome {
   }
 
   func unlockedVault(_ credentials: borrowing Credentials) async throws -> Vault {
-    let vault = try await Vault.get(.messaging, in: home.store, parameters: Self.parameters)
-    try await vault.unlock(with: credentials)
-    return vault
+    try await home.unlockedVault(credentials)
+  }
+
+  func isSecured() async throws -> Bool {
+    try await Vault.get(.messaging, in: home.store, parameters: Self.parameters).status().isSecured
+  }
+
+  /// Opens the database and counts the rows of the table t.
+  func rowCount(_ credentials: borrowing Credentials) async throws -> Int? {
+    try await withDatabase(credentials) { pool in
+      try await pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") }
+    }
   }
 
   /// Opens the database, runs a body on its pool and closes it.
@@ -66,6 +92,14 @@ final class TemporaryHome {
 
   func remove(_ name: String) throws {
     try FileManager.default.removeItem(atPath: path.appending(name).string)
+  }
+}
+
+extension DataVaultHome {
+  func unlockedVault(_ credentials: borrowing Credentials) async throws -> Vault {
+    let vault = try await Vault.get(.messaging, in: store, parameters: TemporaryHome.parameters)
+    try await vault.unlock(with: credentials)
+    return vault
   }
 }
 
