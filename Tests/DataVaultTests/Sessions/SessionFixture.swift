@@ -3,6 +3,7 @@ import DataVaultTesting
 import FileLayer
 import FileRecording
 import TestSupport
+import Testing
 import VaultCrypto
 
 /// A home with a keyring of its own, for vaults with the item "name" of value "value".
@@ -36,6 +37,15 @@ struct SessionFixture {
   /// The vault as another process opens it: locked.
   func found(_ id: VaultID = .messaging) async throws -> Vault {
     try await Vault.get(id, in: home.store, parameters: parameters)
+  }
+
+  /// The vault as another process opens it through a session.
+  func unlockedBySession(
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws -> Vault {
+    let vault = try await found()
+    #expect(try await vault.unlockWithSession(), sourceLocation: sourceLocation)
+    return vault
   }
 
   @discardableResult

@@ -56,8 +56,7 @@ import VaultCrypto
         try await fixture.create()
       }
     try await owner.openSession(for: .seconds(60))
-    let other = try await fixture.found()
-    #expect(try await other.unlockWithSession())
+    let other = try await fixture.unlockedBySession()
     try await make(change, owner)
     #expect(fixture.keyring.entries.isEmpty)
     // The other object notices this without a call.
@@ -90,8 +89,7 @@ import VaultCrypto
     async throws
   {
     try await fixture.create().openSession(for: .seconds(60))
-    let vault = try await fixture.found()
-    #expect(try await vault.unlockWithSession())
+    let vault = try await fixture.unlockedBySession()
     try await make(.rotate, vault)
     #expect(fixture.keyring.entries.isEmpty)
     try await Task.sleep(for: .milliseconds(600))

@@ -15,8 +15,7 @@ import VaultCrypto
   @Test func `a session opens the vault without its password for reads and changes`() async throws {
     let session = try await fixture.create().openSession(for: .seconds(60))
     #expect(session.remaining == .seconds(60))
-    let vault = try await fixture.found()
-    #expect(try await vault.unlockWithSession())
+    let vault = try await fixture.unlockedBySession()
     #expect(try await vault.text("name") == "value")
     try await vault.setText("other", for: "name")
     #expect(try await vault.text("name") == "other")

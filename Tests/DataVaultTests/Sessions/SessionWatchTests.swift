@@ -33,8 +33,7 @@ import VaultCrypto
 
   @Test func `ending a session locks the vaults that were opened through it`() async throws {
     try await fixture.create().openSession(for: .seconds(60))
-    let vault = try await fixture.found()
-    #expect(try await vault.unlockWithSession())
+    let vault = try await fixture.unlockedBySession()
     try await fixture.end()
     #expect(try await eventually { await vault.isLocked })
     #expect(vault.isLockedFromOutside)
@@ -47,8 +46,7 @@ import VaultCrypto
 
   @Test func `an expired session locks the vault, but not as locked from outside`() async throws {
     try await fixture.create().openSession(for: .seconds(60))
-    let vault = try await fixture.found()
-    #expect(try await vault.unlockWithSession())
+    let vault = try await fixture.unlockedBySession()
     fixture.time.advance(by: .seconds(60))
     #expect(try await eventually { await vault.isLocked })
     #expect(!vault.isLockedFromOutside)
@@ -57,8 +55,7 @@ import VaultCrypto
   @Test func `a prolonged session keeps the vault open for its new duration`() async throws {
     let owner = try await fixture.create()
     try await owner.openSession(for: .seconds(60))
-    let vault = try await fixture.found()
-    #expect(try await vault.unlockWithSession())
+    let vault = try await fixture.unlockedBySession()
     try await owner.openSession(for: .seconds(120))
     fixture.time.advance(by: .seconds(90))
     try await Task.sleep(for: .milliseconds(600))
@@ -70,8 +67,7 @@ import VaultCrypto
   @Test func `a temporary failure of the keyring ends no session before its deadline`() async throws
   {
     try await fixture.create().openSession(for: .seconds(60))
-    let vault = try await fixture.found()
-    #expect(try await vault.unlockWithSession())
+    let vault = try await fixture.unlockedBySession()
     fixture.keyring.refusal = EPERM
     try await Task.sleep(for: .milliseconds(600))
     #expect(await !vault.isLocked)
@@ -84,8 +80,7 @@ import VaultCrypto
   {
     let owner = try await fixture.create()
     try await owner.openSession(for: .seconds(60))
-    let vault = try await fixture.found()
-    #expect(try await vault.unlockWithSession())
+    let vault = try await fixture.unlockedBySession()
     try await vault.unlock(with: credentials("secret"))
     try await fixture.end()
     try await Task.sleep(for: .milliseconds(600))
@@ -97,8 +92,7 @@ import VaultCrypto
     try await fixture.create().openSession(for: .seconds(60))
     weak var kept: Vault?
     do {
-      let vault = try await fixture.found()
-      #expect(try await vault.unlockWithSession())
+      let vault = try await fixture.unlockedBySession()
       kept = vault
     }
     #expect(try await eventually { kept == nil })
