@@ -31,13 +31,6 @@ import Testing
     return await code { try await vault.unlock(with: credentials(password)) }
   }
 
-  private func fail(times count: Int) async {
-    for _ in 0..<count {
-      vaults.advance(by: .seconds(900))
-      #expect(await vaults.attempt("wrong") == .wrongPassword)
-    }
-  }
-
   @Test
   func `the record file matches docs/reference/vault-format.md and belongs to its owner alone`()
     async throws
@@ -48,7 +41,7 @@ import Testing
     #expect(
       try vaults.record()
         == "{\"version\":1,\"failures\":0,\"retryAt\":null,\"openedAt\":\(opened)}\n")
-    await fail(times: 4)
+    await vaults.fail(times: 4)
     let failed = vaults.time.now.nanoseconds / 1_000_000
     #expect(
       try vaults.record()

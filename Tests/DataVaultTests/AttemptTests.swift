@@ -12,13 +12,6 @@ import VaultCrypto
 
   init() { vaults = ClockedVaults(store) }
 
-  private func fail(times count: Int) async {
-    for _ in 0..<count {
-      vaults.advance(by: .seconds(900))
-      #expect(await vaults.attempt("wrong") == .wrongPassword)
-    }
-  }
-
   @Test
   func `from the third failure on a vault waits 1 s, twice as long each time, 15 minutes at most`()
     async throws
@@ -37,7 +30,7 @@ import VaultCrypto
 
   @Test func `a successful attempt clears the failures and records its time`() async throws {
     let vault = try await vaults.make()
-    await fail(times: 5)
+    await vaults.fail(times: 5)
     vaults.advance(by: .seconds(900))
     #expect(try await vault.status().failedAttemptCount == 5)
     #expect(try await vault.status().lastOpening == nil)
@@ -52,7 +45,7 @@ import VaultCrypto
 
   @Test func `a refused attempt is not counted and does not prolong the wait`() async throws {
     let vault = try await vaults.make()
-    await fail(times: 4)
+    await vaults.fail(times: 4)
     let record = try vaults.record()
     for _ in 0..<20 { #expect(await vaults.attempt("wrong") == .tooManyAttempts) }
     #expect(try vaults.record() == record)
@@ -75,7 +68,7 @@ import VaultCrypto
 
   @Test func `a clock that is set back does not prolong the wait`() async throws {
     _ = try await vaults.make()
-    await fail(times: 5)
+    await vaults.fail(times: 5)
     vaults.time.setNow(UnixTime(nanoseconds: 1_000_000_000_000_000_000))
     #expect(await vaults.attempt("right") == .tooManyAttempts)
     vaults.advance(by: .seconds(4))
@@ -138,7 +131,7 @@ import VaultCrypto
     let vault = try await Vault.create(
       .messaging, in: store, credentials: .standard, parameters: vaults.parameters)
     await vault.lock()
-    await fail(times: 4)
+    await vaults.fail(times: 4)
     #expect(await vaults.attempt("wrong") == .tooManyAttempts)
     try await vault.unlock(with: .standard)
   }
@@ -188,7 +181,7 @@ import VaultCrypto
     async throws
   {
     _ = try await vaults.make()
-    await fail(times: 4)
+    await vaults.fail(times: 4)
     let record = try #require(try store.readAttempts(.messaging))
     try await Vault.delete(.messaging, in: store)
     #expect(try store.readAttempts(.messaging) == nil)
@@ -196,7 +189,7 @@ import VaultCrypto
     try store.writeAttempts(record, for: .messaging, durably: true)
     _ = try await vaults.make()
     #expect(await vaults.attempt("right") == nil)
-    await fail(times: 4)
+    await vaults.fail(times: 4)
     let latest = try #require(try store.readAttempts(.messaging))
     _ = try await Vault.retire(.messaging, in: store)
     #expect(try store.readAttempts(.messaging) == nil)

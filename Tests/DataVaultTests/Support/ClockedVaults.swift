@@ -4,6 +4,7 @@ import FileLayer
 import FileRecording
 import Synchronization
 import TestSupport
+import Testing
 
 /// Fast test vaults whose clocks and sleep a test controls.
 struct ClockedVaults: Sendable {
@@ -37,6 +38,14 @@ struct ClockedVaults: Sendable {
   /// The error of an attempt by another process; nil when the vault opens.
   func attempt(_ password: String) async -> VaultError.Code? {
     await code { try await found().unlock(with: credentials(password)) }
+  }
+
+  /// Makes attempts with a wrong password, each after the longest wait.
+  func fail(times count: Int, sourceLocation: SourceLocation = #_sourceLocation) async {
+    for _ in 0..<count {
+      advance(by: .seconds(900))
+      #expect(await attempt("wrong") == .wrongPassword, sourceLocation: sourceLocation)
+    }
   }
 
   func advance(by duration: Duration) {
