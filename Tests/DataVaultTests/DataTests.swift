@@ -1,6 +1,4 @@
 import DataVaultTesting
-import Foundation
-import SystemPackage
 import TestSupport
 import Testing
 import VaultCrypto
@@ -156,17 +154,11 @@ import VaultCrypto
     let home = TemporaryHome()
     let vault = try await Vault.create(
       .messaging, in: home.store, credentials: credentials("correct horse"))
-    func file(_ name: String, _ bytes: [UInt8]) throws -> FilePath {
-      let path = home.path.appending(name)
-      try Data(bytes).write(to: URL(fileURLWithPath: path.string))
-      return path
-    }
-    let seen = try JoseReader.open(
-      home.file(), password: try file("password", Array("correct horse".utf8)))
+    let password = try home.write("password", "correct horse".utf8)
+    let seen = try JoseReader.open(home.file(), password: password)
     let text = try #require(seen["dataKeys"] as? String)
-    let standard = text.replacing("-", with: "+").replacing("_", with: "/") + "="
-    let key = try file("key", Array(try #require(Data(base64Encoded: standard))))
-    let context = try file("context", [0, 255, 10])
+    let key = try home.write("key", Base64.bytes(text))
+    let context = try home.write("context", [0, 255, 10])
     let data = sample(byteCount)
     let sealed = try await vault.encrypt(SecretBytes(copying: data), context: [0, 255, 10])
     #expect(try JoseReader.data("open", key: key, context: context, input: sealed) == data)

@@ -130,16 +130,19 @@ import VaultCrypto
     fixture: VaultFixtures.Positive
   ) throws {
     let home = TemporaryHome()
-    let files = try secretFiles(in: home.path)
+    let files = try secretFiles(in: home)
     for kind in fixture.kinds {
       var options: [String: FilePath] = [:]
       switch kind {
       case .password where fixture.isStandard:
-        options = try standardFiles(in: home.path)
+        options = [
+          "--password": try home.write("standard-password", "datavault-standard-password".utf8),
+          "--salt": try home.write("standard-salt", "datavault-standard-salt".utf8),
+        ]
       case .password:
         options = ["--password": files["--password"]!]
         if let salt = fixture.salt {
-          options["--salt"] = try file("salt", Array(salt.utf8), in: home.path)
+          options["--salt"] = try home.write("salt", salt.utf8)
         }
       case .recoveryCode: options = ["--recovery-code": files["--recovery-code"]!]
       default: options = ["--key-file": files["--key-file"]!]
@@ -150,26 +153,12 @@ import VaultCrypto
     }
   }
 
-  private func file(_ name: String, _ bytes: [UInt8], in directory: FilePath) throws -> FilePath {
-    let path = directory.appending(name)
-    try write(bytes, at: path)
-    return path
-  }
-
-  private func standardFiles(in directory: FilePath) throws -> [String: FilePath] {
-    func bytes(_ end: String) -> [UInt8] { Array("datavault-standard-\(end)".utf8) }
-    return [
-      "--password": try file("standard-password", bytes("password"), in: directory),
-      "--salt": try file("standard-salt", bytes("salt"), in: directory),
-    ]
-  }
-
   /// The reference reader's options for each kind of slot.
-  private func secretFiles(in directory: FilePath) throws -> [String: FilePath] {
+  private func secretFiles(in home: TemporaryHome) throws -> [String: FilePath] {
     [
-      "--password": try file("password", Array(VaultFixtures.password.utf8), in: directory),
-      "--recovery-code": try file("code", Array(SlotSecrets.codeText.utf8), in: directory),
-      "--key-file": try file("key", SlotSecrets.keyFile, in: directory),
+      "--password": try home.write("password", VaultFixtures.password.utf8),
+      "--recovery-code": try home.write("code", SlotSecrets.codeText.utf8),
+      "--key-file": try home.write("key", SlotSecrets.keyFile),
     ]
   }
 
@@ -199,7 +188,7 @@ import VaultCrypto
       try write(bytes, name, in: VaultFixtures.negativeDirectory)
     }
     let home = TemporaryHome()
-    let slots = try secretFiles(in: home.path)
+    let slots = try secretFiles(in: home)
     try writeWithJoserfc(
       "from-joserfc", slots: slots.filter { $0.key == "--password" },
       items: #"{"ä\n":{"string":"from \"Python\""}}"#)

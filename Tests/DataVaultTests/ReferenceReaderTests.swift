@@ -9,35 +9,31 @@ import VaultCrypto
 @Suite(.enabled(if: JoseReader.isAvailable, JoseReader.skipReason)) struct ReferenceReaderTests {
   let home = TemporaryHome()
 
-  private func file(_ name: String, _ text: String) throws -> FilePath {
-    let path = home.path.appending(name)
-    try Data(text.utf8).write(to: URL(fileURLWithPath: path.string))
-    return path
-  }
-
   @Test func `an independent JOSE library opens a vault without caller's salt`() async throws {
     let vault = try await Vault.create(
       .messaging, in: home.store, credentials: credentials("correct horse"))
     try await vault.setText("wörld \"\\\n\u{0}\u{7F}😀", for: "hellö\t\"")
     try await vault.set(SecretBytes(copying: [0, 255, 16]), kind: .binary, for: "bytes")
-    let seen = try JoseReader.open(home.file(), password: try file("pw", "correct horse"))
+    let password = try home.write("pw", "correct horse".utf8)
+    let seen = try JoseReader.open(home.file(), password: password)
     let items = try #require(seen["items"] as? [String: [String: String]])
     #expect(
       items == ["hellö\t\"": ["string": "wörld \"\\\n\u{0}\u{7F}😀"], "bytes": ["binary": "AP8Q"]])
     #expect(seen["generation"] as? Int == 3)  // 1 at first, 1 more with each of two items
     #expect(throws: JoseReader.Failure.self) {
-      try JoseReader.open(home.file(), password: try file("no", "wrong horse"))
+      try JoseReader.open(home.file(), password: try home.write("no", "wrong horse".utf8))
     }
   }
 
   @Test func `an independent JOSE library opens a vault with the caller's salt`() async throws {
     _ = try await Vault.create(
       .messaging, in: home.store, credentials: credentials("correct horse", salt: "sea"))
-    let password = try file("pw", "correct horse")
+    let password = try home.write("pw", "correct horse".utf8)
     #expect(throws: JoseReader.Failure.self) {
       try JoseReader.open(home.file(), password: password)
     }
-    let seen = try JoseReader.open(home.file(), password: password, salt: try file("salt", "sea"))
+    let salt = try home.write("salt", "sea".utf8)
+    let seen = try JoseReader.open(home.file(), password: password, salt: salt)
     #expect((seen["clear"] as? [String: Any])?["vault"] as? String == "messaging")
   }
 
@@ -46,9 +42,10 @@ import VaultCrypto
   ) async throws {
     try home.put([])  // makes the directory
     unlink(home.file().string)
+    let password = try home.write("pw", "correct horse".utf8)
+    let saltFile = try salt.map { try home.write("salt", $0.utf8) }
     try JoseReader.write(
-      home.file(), password: try file("pw", "correct horse"),
-      salt: try salt.map { try file("salt", $0) },
+      home.file(), password: password, salt: saltFile,
       items: #"{"z":{"string":"a\n\u00e4\ud83d\ude00"},"ä":{"binary":"AAEC"},"a":{"string":""}}"#)
     let vault = try await Vault.get(.messaging, in: home.store)
     try await vault.unlock(with: credentials("correct horse", salt: salt))
@@ -57,9 +54,7 @@ import VaultCrypto
     let bytes = try await vault.item("ä").bytes.array()
     #expect(bytes == [0, 1, 2])
     try await vault.setText("more", for: "b")
-    let seen = try JoseReader.open(
-      home.file(), password: try file("pw", "correct horse"),
-      salt: try salt.map { try file("salt", $0) })
+    let seen = try JoseReader.open(home.file(), password: password, salt: saltFile)
     #expect((seen["items"] as? [String: Any])?.count == 4)
   }
 }

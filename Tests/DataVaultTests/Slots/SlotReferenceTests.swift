@@ -9,12 +9,6 @@ import VaultCrypto
 @Suite(.enabled(if: JoseReader.isAvailable, JoseReader.skipReason)) struct SlotReferenceTests {
   let home = TemporaryHome()
 
-  private func file(_ name: String, _ bytes: [UInt8]) throws -> FilePath {
-    let path = home.path.appending(name)
-    try Data(bytes).write(to: URL(fileURLWithPath: path.string))
-    return path
-  }
-
   @Test func `the reference reader opens our vault with each slot`() async throws {
     let vault = try await Vault.create(
       .messaging, in: home.store, credentials: credentials("correct horse", salt: "sea"))
@@ -23,10 +17,11 @@ import VaultCrypto
     let key = SecretBytes.random(byteCount: 32)
     try await vault.addKeyFile(named: "usb", key: key)
     let files = [
-      "--password": try file("password", Array("correct horse".utf8)),
-      "--recovery-code": try file("code", code), "--key-file": try file("key", key.array()),
+      "--password": try home.write("password", "correct horse".utf8),
+      "--recovery-code": try home.write("code", code),
+      "--key-file": try home.write("key", key.array()),
     ]
-    let salt = try file("salt", Array("sea".utf8))
+    let salt = try home.write("salt", "sea".utf8)
     func openByEach() throws {
       for (option, path) in files {
         var options = [option: path]
@@ -42,7 +37,7 @@ import VaultCrypto
     secrets.append(.keyFile(key.copy()))
     try await vault.rotate(keeping: secrets)
     try openByEach()
-    let other = try file("other", [UInt8](repeating: 1, count: 32))
+    let other = try home.write("other", [UInt8](repeating: 1, count: 32))
     #expect(throws: JoseReader.Failure.self) {
       try JoseReader.open(home.file(), by: ["--key-file": other])
     }
@@ -53,10 +48,10 @@ import VaultCrypto
     try home.put([])  // makes the directory
     unlink(home.file().string)
     let all = [
-      "--password": try file("password", Array("correct horse".utf8)),
+      "--password": try home.write("password", "correct horse".utf8),
       // A missing file: the reference reader draws the code.
       "--recovery-code": home.path.appending("code"),
-      "--key-file": try file("key", SlotSecrets.keyFile),
+      "--key-file": try home.write("key", SlotSecrets.keyFile),
     ]
     let slots = all.filter { option == "all" || $0.key == option }
     try JoseReader.write(home.file(), slots: slots, items: #"{"a":{"string":"x"}}"#)

@@ -26,6 +26,11 @@ final class TemporaryHome: Sendable {
     try files.replace(file(id), with: bytes, permissions: .ownerReadWrite, owner: nil)
   }
 
+  /// Writes a file beside the vaults, and returns its path.
+  func write(_ name: String, _ bytes: some Sequence<UInt8>) throws -> FilePath {
+    FilePath(try folder.file(name, bytes))
+  }
+
   /// All files in the home, by path.
   func tree() throws -> [FilePath: [UInt8]] { try Self.tree(path) }
 
