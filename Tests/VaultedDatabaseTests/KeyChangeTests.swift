@@ -1,7 +1,6 @@
 import DataVault
 import FileLayer
 import FileRecording
-import Foundation
 import SealedVFS
 import Synchronization
 import SystemPackage
@@ -65,11 +64,7 @@ import VaultCrypto
 
   @Test func `changeKey() stops at a damaged page and leaves the vault unchanged`() async throws {
     let temporary = try await TemporaryHome.filled(.user)
-    let database = try FileHandle(
-      forUpdating: URL(fileURLWithPath: temporary.home.databasePath.string))
-    try database.seek(toOffset: database.seekToEnd() - 4096 + 100)
-    try database.write(contentsOf: [UInt8](repeating: 0, count: 8))
-    try database.close()
+    try temporary.damageLastPage()
     let vault = try await temporary.unlockedVault(.user)
     let before = try temporary.files()["vaults/messaging.vault"]
     await expectRefusal(.damaged) {

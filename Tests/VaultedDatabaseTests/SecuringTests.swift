@@ -1,7 +1,6 @@
 import DataVault
 import FileLayer
 import FileRecording
-import Foundation
 import SealedVFS
 import SystemPackage
 import TestSupport
@@ -70,12 +69,7 @@ import VaultCrypto
 
   @Test func `secure() stops at a damaged page and leaves the vault unchanged`() async throws {
     let temporary = try await TemporaryHome.filled(.standard)
-    let database = try FileHandle(
-      forUpdating: URL(fileURLWithPath: temporary.home.databasePath.string))
-    let lastPage = try database.seekToEnd() - 4096
-    try database.seek(toOffset: lastPage + 100)
-    try database.write(contentsOf: [UInt8](repeating: 0, count: 8))
-    try database.close()
+    try temporary.damageLastPage()
     let before = try temporary.files()["vaults/messaging.vault"]
     await expectRefusal(.damaged) {
       try await VaultedDatabase.secure(temporary.home, with: .user)

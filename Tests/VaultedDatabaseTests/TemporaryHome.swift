@@ -79,6 +79,14 @@ final class TemporaryHome {
     return result
   }
 
+  /// Overwrites eight bytes of the database's last page.
+  func damageLastPage() throws {
+    let database = try FileHandle(forUpdating: URL(fileURLWithPath: home.databasePath.string))
+    try database.seek(toOffset: database.seekToEnd() - 4096 + 100)
+    try database.write(contentsOf: [UInt8](repeating: 0, count: 8))
+    try database.close()
+  }
+
   /// Every file under the home, with its bytes.
   func files() throws -> [String: [UInt8]] {
     var files: [String: [UInt8]] = [:]
