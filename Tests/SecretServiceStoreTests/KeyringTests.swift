@@ -14,6 +14,13 @@ struct KeyringTests {
 
   init() throws { keyring = try PrivateKeyring() }
 
+  /// Starts the service, and writes a vault of the byte 1.
+  private func startWithVault() throws {
+    try keyring.startUnlocked()
+    try keyring.store.prepare()
+    try keyring.store.write([1], for: .messaging)
+  }
+
   private func attributes(_ name: String, _ value: String) -> [String] {
     ["application", "datavault", "home", keyring.home.string, name, value]
   }
@@ -57,9 +64,7 @@ struct KeyringTests {
   @Test func `a locked keyring or a wrong keyring password is never taken for an absent vault`()
     async throws
   {
-    try keyring.startUnlocked()
-    try keyring.store.prepare()
-    try keyring.store.write([1], for: .messaging)
+    try startWithVault()
     for wrongPassword in [nil, "wrong"] {
       keyring.stopKeyring()
       try keyring.startLocked(wrongPassword: wrongPassword)
@@ -101,9 +106,7 @@ struct KeyringTests {
   func `the death of the service or bus during a write is reported and leaves the old vault`(
     death: Death
   ) async throws {
-    try keyring.startUnlocked()
-    try keyring.store.prepare()
-    try keyring.store.write([1], for: .messaging)
+    try startWithVault()
     // From here on the service accepts calls but answers none.
     keyring.suspendKeyring()
     let store = keyring.store
@@ -120,9 +123,7 @@ struct KeyringTests {
   }
 
   @Test func `the end of the bus does not end the process, and a new bus is found`() throws {
-    try keyring.startUnlocked()
-    try keyring.store.prepare()
-    try keyring.store.write([1], for: .messaging)
+    try startWithVault()
     keyring.stopKeyring()
     keyring.stopBus()
     #expect(code { _ = try keyring.store.read(.messaging) } == .storeUnavailable)
@@ -156,9 +157,7 @@ struct KeyringTests {
   }
 
   @Test func `two items for the same vault are refused, and both stay`() throws {
-    try keyring.startUnlocked()
-    try keyring.store.prepare()
-    try keyring.store.write([1], for: .messaging)
+    try startWithVault()
     let more = attributes("vault", "messaging") + ["more", "attributes"]
     _ = try secretTool(["store", "--label=another"] + more, input: [0x62])
     #expect(code { _ = try keyring.store.read(.messaging) } == .unreadable)
@@ -221,9 +220,7 @@ struct KeyringTests {
   }
 
   @Test func `homes and applications do not see each other's vaults`() throws {
-    try keyring.startUnlocked()
-    try keyring.store.prepare()
-    try keyring.store.write([1], for: .messaging)
+    try startWithVault()
     let otherHome = SecretServiceStore(
       home: keyring.folder.appending("other"), busAddress: keyring.busAddress)
     let otherApplication = SecretServiceStore(
