@@ -6,51 +6,43 @@ import Testing
 /// space.
 @Suite(.enabled(if: SmallDisk.isAvailable, SmallDisk.skipReason))
 struct DatabaseFullDiskTests {
+  /// Expects that a command to `disk/new` ends with 74 and leaves no file, and succeeds with space.
+  ///
+  /// - Returns: what the command said of the full disk.
+  @discardableResult
+  private func expectFullDisk(
+    of source: String, growingBy factor: Int = 2, _ command: (ExchangeFixture) throws -> Program
+  ) throws -> Program {
+    let fixture = try ExchangeFixture(rowCount: 1500)
+    let bytes = try fixture.folder.bytes(source)
+    let disk = try SmallDisk(at: fixture.folder.path("disk"), byteCount: bytes.count / 2)
+    let full = try command(fixture).expect(74)
+    #expect(disk.names == [])
+    #expect(try fixture.folder.bytes(source) == bytes)
+    try disk.resize(byteCount: bytes.count * factor)
+    try command(fixture).expect(0)
+    #expect(disk.names == ["new"])
+    return full
+  }
+
   @Test(arguments: ["sealed", "sqlcipher4", "plain"])
   func `an export to a full disk leaves no file, and succeeds when there is space`(
     format: String
   ) throws {
-    let fixture = try ExchangeFixture(rowCount: 1500)
-    let source = try fixture.folder.bytes("sealed")
-    let disk = try SmallDisk(at: fixture.folder.path("disk"), byteCount: source.count / 2)
-    try fixture.export("disk/new", format).expect(74, says: "hint: ")
-    #expect(disk.names == [])
-    #expect(try fixture.folder.bytes("sealed") == source)
-    try disk.resize(byteCount: source.count * 2)
-    try fixture.export("disk/new", format).expect(0)
-    #expect(disk.names == ["new"])
+    let full = try expectFullDisk(of: "sealed") { try $0.export("disk/new", format) }
+    #expect(full.errors.contains("hint: "))
   }
 
   @Test func `an import to a full disk leaves no file, and succeeds when there is space`() throws {
-    let fixture = try ExchangeFixture(rowCount: 1500)
-    let source = try fixture.folder.bytes("plain")
-    let disk = try SmallDisk(at: fixture.folder.path("disk"), byteCount: source.count / 2)
-    try fixture.importPlain("disk/new").expect(74)
-    #expect(disk.names == [])
-    #expect(try fixture.folder.bytes("plain") == source)
-    try disk.resize(byteCount: source.count * 2)
-    #expect(try fixture.importPlain("disk/new").status == 0)
-    #expect(disk.names == ["new"])
+    try expectFullDisk(of: "plain") { try $0.importPlain("disk/new") }
   }
 
   @Test func `a salvage to a full disk leaves no file, and succeeds when there is space`() throws {
-    let fixture = try ExchangeFixture(rowCount: 1500)
-    let source = try fixture.folder.bytes("sealed")
-    let disk = try SmallDisk(at: fixture.folder.path("disk"), byteCount: source.count / 2)
-    let full = try fixture.run(
-      "salvage", fixture.folder.path("sealed"), fixture.folder.path("disk/new"), "--key-file",
-      fixture.key
-    )
-    #expect(full.status == 74, "\(full.errors)")
-    #expect(disk.names == [])
-    #expect(try fixture.folder.bytes("sealed") == source)
-    try disk.resize(byteCount: source.count * 3)
-    let roomy = try fixture.run(
-      "salvage", fixture.folder.path("sealed"), fixture.folder.path("disk/new"), "--key-file",
-      fixture.key
-    )
-    #expect(roomy.status == 0, "\(roomy.errors)")
-    #expect(disk.names == ["new"])
+    try expectFullDisk(of: "sealed", growingBy: 3) { fixture in
+      try fixture.run(
+        "salvage", fixture.folder.path("sealed"), fixture.folder.path("disk/new"), "--key-file",
+        fixture.key)
+    }
   }
 
   @Test func `a rekey on a full disk keeps every message, and succeeds when there is space`() throws
