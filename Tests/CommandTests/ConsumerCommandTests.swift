@@ -94,16 +94,4 @@ import Testing
       ["queue", "retention", "set", "c", "--home", home.path] + options
     ).expect(64, says: "\nhint: ")
   }
-
-  @Test(arguments: [
-    ["consumers", "c"], ["consumers", "add", "c", "n"], ["retention", "c"],
-    ["retention", "set", "c", "--count", "1"],
-  ])
-  func `consumers and retention in an empty home end with 66 and create nothing`(
-    arguments: [String]
-  ) throws {
-    let empty = try TestHome.fresh()
-    #expect(try Tool.run(["queue"] + arguments + ["--home", empty.path]).status == 66)
-    #expect(!FileManager.default.fileExists(atPath: empty.path))
-  }
 }

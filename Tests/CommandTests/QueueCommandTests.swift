@@ -128,12 +128,15 @@ import Testing
     #expect(json.contains(#""oldestTimetoken":"1"#))
   }
 
-  @Test(arguments: [["queue", "receive", "c"], ["queue", "stats"]])
-  func `receive and stats in an empty home end with 66 and create nothing`(arguments: [String])
-    throws
-  {
+  @Test(arguments: [
+    ["receive", "c"], ["stats"], ["history", "c"], ["channels"], ["consumers", "c"],
+    ["consumers", "add", "c", "n"], ["retention", "c"], ["retention", "set", "c", "--count", "1"],
+  ])
+  func `a queue command in an empty home ends with 66 and creates nothing`(
+    arguments: [String]
+  ) throws {
     let home = try TestHome.fresh()
-    try Tool.run(arguments + ["--home", home.path]).expect(66)
+    try Tool.run(["queue"] + arguments + ["--home", home.path]).expect(66)
     #expect(!FileManager.default.fileExists(atPath: home.path))
   }
 

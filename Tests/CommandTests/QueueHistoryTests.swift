@@ -147,14 +147,4 @@ import Testing
     #expect(
       json.hasPrefix(#"{"channels":[{"bytes":5,"channel":"c","messages":1,"newestTimetoken":"1"#))
   }
-
-  @Test(arguments: ["history", "channels"])
-  func `history and channels in an empty home end with 66 and create nothing`(command: String)
-    throws
-  {
-    let home = try TestHome.fresh()
-    let channel = command == "history" ? ["c"] : []
-    try Tool.run(["queue", command] + channel + ["--home", home.path]).expect(66)
-    #expect(!FileManager.default.fileExists(atPath: home.path))
-  }
 }
