@@ -189,20 +189,4 @@ import Testing
     #expect(try byCode(home, "queue", "receive", "c").text == "first\n")
     #expect(try byCode(home, "queue", "rekey").status == 0)
   }
-
-  @Test(arguments: [
-    ["slots", "add", "v", "n"],
-    ["slots", "add", "v", "n", "--recovery-code", "--new-slot-key-file", "f"],
-    ["slots", "add", "v", "n", "--new-slot-key-fd", "3", "--password-fd", "3"],
-    ["get", "v", "n", "--recovery-code-file", "f", "--unlock-key-file", "f"],
-    ["get", "v", "n", "--recovery-code-file", "f", "--password-file", "f"],
-    ["get", "v", "n", "--unlock-key-file", "f", "--salt-file", "f"],
-    ["rotate", "v", "--unlock-key-fd", "3", "--recovery-code-fd", "3"],
-    ["set", "v", "n", "--unlock-key-fd", "0"],
-    ["slots", "remove", "v"],
-  ])
-  func `a wrong command line ends with 64`(arguments: [String]) throws {
-    let outcome = try Tool.run(arguments).expect(64, says: "\nhint: ")
-    #expect(outcome.output.isEmpty)
-  }
 }

@@ -133,6 +133,15 @@ import Testing
     ["queue", "publish", "a\nb", "--home", "/nowhere"],
     ["status", "Not a vault", "--home", "/nowhere"],
     ["status", "../messaging", "--home", "/nowhere"],
+    ["slots", "add", "v", "n"],
+    ["slots", "add", "v", "n", "--recovery-code", "--new-slot-key-file", "f"],
+    ["slots", "add", "v", "n", "--new-slot-key-fd", "3", "--password-fd", "3"],
+    ["get", "v", "n", "--recovery-code-file", "f", "--unlock-key-file", "f"],
+    ["get", "v", "n", "--recovery-code-file", "f", "--password-file", "f"],
+    ["get", "v", "n", "--unlock-key-file", "f", "--salt-file", "f"],
+    ["rotate", "v", "--unlock-key-fd", "3", "--recovery-code-fd", "3"],
+    ["set", "v", "n", "--unlock-key-fd", "0"],
+    ["slots", "remove", "v"],
   ])
   func `a wrong command line ends with 64 and says so on standard error`(
     arguments: [String]
