@@ -11,8 +11,7 @@ import Testing
     let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     for commit in 0..<commits { try connection.fill(10, from: commit * 10 + 1) }
-    let killed = try place.afterKill()
-    return killed
+    return try place.afterKill()
   }
 
   @Test func `recovery keeps every committed frame`() throws {

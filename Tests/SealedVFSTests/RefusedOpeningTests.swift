@@ -12,8 +12,7 @@ import Testing
     let connection = try place.connect()
     try connection.run(
       "PRAGMA wal_autocheckpoint = 0; CREATE TABLE u (a); INSERT INTO u VALUES (1)")
-    let killed = try place.afterKill()
-    return killed
+    return try place.afterKill()
   }
 
   @Test(arguments: ["-wal", "-shm", "-journal"], ["WAL", "DELETE"])

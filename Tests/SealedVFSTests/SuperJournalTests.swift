@@ -14,8 +14,7 @@ import Testing
     // The text keeps its length, so that half of the change leaves consistent pages, too.
     try connection.run(
       "PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = replace(text, 'canary', 'secret')")
-    let killed = try place.afterKill()
-    return killed
+    return try place.afterKill()
   }
 
   private func append(pointerTo name: String, _ place: TemporaryDatabase) throws {
