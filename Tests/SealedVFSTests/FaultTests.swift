@@ -68,8 +68,7 @@ import Testing
       #expect(registration.fault?.code == fault.code)
     }
     if let page = fault.page { #expect(registration.fault?.pageNumber == page) }
-    let changes = try place.changes(since: before)
-    #expect(changes.isEmpty)
+    #expect(try place.changes(since: before).isEmpty)
   }
 
   @Test func `inspect() tells the kinds of file apart without a key`() throws {

@@ -73,8 +73,7 @@ import Testing
     #expect(registration.fault?.code == code)
     if let page { #expect(registration.fault?.pageNumber == page) }
     if code != .damagedJournal {
-      let changes = try place.changes(since: before)
-      #expect(changes.isEmpty)
+      #expect(try place.changes(since: before).isEmpty)
     }
   }
 

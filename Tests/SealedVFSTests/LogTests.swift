@@ -255,8 +255,7 @@ import Testing
     let registration = try place.register()
     #expect(throws: SQLiteFailure.self) { try place.open().run("SELECT * FROM t") }
     #expect(registration.fault?.code == .unrelatedCompanionFile)
-    let changes = try place.changes(since: before)
-    #expect(changes.isEmpty)
+    #expect(try place.changes(since: before).isEmpty)
   }
 
   @Test func `a log is not opened for a file that was replaced`() throws {

@@ -113,7 +113,6 @@ import Testing
       #expect(!found.contains("written"))
       if mustRead { #expect(found == "300 8") }
     }
-    let changes = try sealed.changes(since: before)
-    #expect(changes.isEmpty)
+    #expect(try sealed.changes(since: before).isEmpty)
   }
 }

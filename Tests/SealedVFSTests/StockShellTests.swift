@@ -17,8 +17,7 @@ struct StockShellTests {
     for statement in Self.statements {
       let before = try place.contents()
       _ = try Program.run(shell, [place.database.string, statement])
-      let changes = try place.changes(since: before)
-      #expect(changes.isEmpty, "\(statement)")
+      #expect(try place.changes(since: before).isEmpty, "\(statement)")
     }
   }
 
