@@ -24,8 +24,7 @@ extension TemporaryDatabase {
 
   /// A database killed in WAL mode, with what `body` writes in its log.
   static func killed(_ body: (Connection) throws -> Void) throws -> TemporaryDatabase {
-    let place = TemporaryDatabase()
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.fill(60)
     try connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
