@@ -56,12 +56,11 @@ import Testing
     try place.change(place.database, fault.damage)
     let before = try place.contents()
     let registration = try place.register(fault.key)
-    let failure = #expect(throws: SQLiteFailure.self) {
+    #expect(throws: SQLiteFailure.self) {
       let connection = try place.open()
       try connection.run("SELECT count(text), sum(length(text)) FROM t")
       try connection.run("UPDATE t SET text = 'x'")
     }
-    #expect(failure != nil)
     if fault.testDescription == "half a page missing" {
       #expect([.damagedPage, .truncated].contains(registration.fault?.code))
     } else {
