@@ -4,6 +4,10 @@ import TestSupport
 import Testing
 
 @Suite struct DamageTests {
+  private let home: TestHome
+
+  init() throws { home = try TestHome.secured() }
+
   /// One damage of a home, and the exit code that it causes.
   struct Damage: CustomTestStringConvertible {
     let testDescription: String
@@ -72,7 +76,6 @@ import Testing
   func `publish and receive end with the damage's exit code and a hint, and change nothing`(
     damage: Damage
   ) throws {
-    let home = try TestHome.secured()
     try damage.apply(home)
     let before = try home.contents()
     for command in [["queue", "publish", "c"], ["queue", "receive", "c"]] {
@@ -86,7 +89,6 @@ import Testing
   }
 
   @Test func `a damaged page is named as damage, also the one with the rollback anchor`() throws {
-    let home = try TestHome.secured()
     #expect(try home.unlocked("queue", "stats").status == 0)
     let files = try [home.database, home.vault("messaging")].map {
       (URL(fileURLWithPath: $0), try Data(contentsOf: URL(fileURLWithPath: $0)))
@@ -114,7 +116,6 @@ import Testing
   }
 
   @Test func `only clean-up-first-run sets aside a vault whose database is missing`() throws {
-    let home = try TestHome.secured()
     try FileManager.default.removeItem(atPath: home.database)
     #expect(try home.unlocked("queue", "publish", "c", input: "a\n").status == 66)
     #expect(try home.run("clean-up-first-run").status == 0)
@@ -123,14 +124,12 @@ import Testing
   }
 
   @Test func `clean-up-first-run keeps a vault that has its database`() throws {
-    let home = try TestHome.secured()
     let before = try home.contents()
     #expect(try home.run("clean-up-first-run").status == 0)
     #expect(try home.contents() == before)
   }
 
   @Test func `no command creates a vault beside a queue that has lost its vault`() throws {
-    let home = try TestHome.secured()
     try FileManager.default.removeItem(atPath: home.vault("messaging"))
     let before = try home.contents()
     let password = home.folder.path("password")

@@ -4,6 +4,10 @@ import TestSupport
 import Testing
 
 @Suite struct DatabaseCommandTests {
+  private let fixture: Fixture
+
+  init() throws { fixture = try Fixture() }
+
   /// A folder with a plain database, keys and the files that commands make from them.
   private struct Fixture {
     let folder: ScratchFolder
@@ -43,7 +47,6 @@ import Testing
   }
 
   @Test func `import and export give equal dumps, with no plaintext in the sealed file`() throws {
-    let fixture = try Fixture()
     let sealed = try fixture.sealed()
     #expect(!(try fixture.folder.bytes("sealed").contains(Array("row 17".utf8))))
     let outcome = try fixture.run(
@@ -55,7 +58,6 @@ import Testing
 
   @Test(arguments: ["correct horse\n", "x'" + String(repeating: "0f", count: 32) + "'"])
   func `export to SQLCipher 4 and import back give equal dumps`(passphrase: String) throws {
-    let fixture = try Fixture()
     try fixture.folder.file("passphrase", Array(passphrase.utf8))
     let sealed = try fixture.sealed()
     let cipher = fixture.folder.path("cipher")
@@ -80,7 +82,6 @@ import Testing
   }
 
   @Test func `database verify reports an intact database, or the damaged page`() throws {
-    let fixture = try Fixture()
     let sealed = try fixture.sealed()
     let whole = try fixture.run("verify", sealed, "--key-file", fixture.key, "--json").expect(0)
     #expect(whole.text.contains("\"isClean\":true"))
@@ -121,7 +122,6 @@ import Testing
 
   @Test func `database verify warns of a missing super-journal, and refuses an invalid one`() throws
   {
-    let fixture = try Fixture()
     try fixture.folder.file("fixture-key", [UInt8](repeating: 0x4B, count: 32))
     let stored = Repository.path("Fixtures/databases/super-journal-name.db")
     let path = fixture.folder.path("hot.db")
@@ -144,7 +144,6 @@ import Testing
   }
 
   @Test func `database salvage copies the intact rows and reports the lost ones`() throws {
-    let fixture = try Fixture()
     let sealed = try fixture.sealed()
     try fixture.damage("sealed", page: 7)
     let salvaged = try fixture.run(
@@ -166,7 +165,6 @@ import Testing
   }
 
   @Test func `a key can be an item of a vault`() throws {
-    let fixture = try Fixture()
     let home = try TestHome.secured()
     let stored = try home.unlocked(
       ["set", "messaging", "database-key", "--binary"], input: fixture.folder.bytes("key"))
@@ -180,7 +178,6 @@ import Testing
   }
 
   @Test func `each wrong file or key ends with its exit code`() throws {
-    let fixture = try Fixture()
     let sealed = try fixture.sealed()
     #expect(try fixture.run("verify", sealed).status == 77)
     try fixture.run("verify", sealed, "--key-file", fixture.folder.path("other")).expect(77)
@@ -206,7 +203,6 @@ import Testing
 
   @Test(arguments: ["empty", "/dev/null", "pipe", "directory"])
   func `database import refuses a SQLCipher source without bytes`(name: String) throws {
-    let fixture = try Fixture()
     try fixture.folder.file("empty", [])
     #expect(mkfifo(fixture.folder.path("pipe"), 0o600) == 0)
     #expect(mkdir(fixture.folder.path("directory"), 0o700) == 0)
@@ -219,7 +215,6 @@ import Testing
   }
 
   @Test func `an empty path ends with 64`() throws {
-    let fixture = try Fixture()
     let new = fixture.folder.path("new")
     for arguments in [
       ["verify", "", "--key-file", fixture.key],
@@ -237,7 +232,6 @@ import Testing
   }
 
   @Test func `an export through a symbolic link is accessible only to its owner`() throws {
-    let fixture = try Fixture()
     _ = try fixture.sealed()
     let (link, out) = (fixture.folder.path("link"), fixture.folder.path("out"))
     #expect(symlink("sealed", link) == 0)

@@ -6,6 +6,10 @@ import Testing
 
 /// `datavault doctor` on homes that cause each of its findings.
 @Suite struct DoctorCommandTests {
+  private let home: TestHome
+
+  init() throws { home = try TestHome.secured() }
+
   private struct Report: Decodable {
     struct Finding: Decodable {
       let kind: String
@@ -51,7 +55,6 @@ import Testing
   }
 
   @Test func `doctor reports nothing for a healthy home`() throws {
-    let home = try TestHome.secured()
     #expect(try kinds(try home.run("doctor", "--json")) == [])
     let outcome = try home.run("doctor").expect(0)
     #expect(outcome.text.contains("note: cannot check whether the database was rolled back"))
@@ -78,7 +81,6 @@ import Testing
   }
 
   @Test func `doctor reports a vault that waits after wrong passwords`() throws {
-    let home = try TestHome.secured()
     for _ in 0..<3 {
       let wrong = home.folder.path("wrong")
       #expect(try home.run("items", "messaging", "--password-file", wrong).status == 77)
@@ -87,7 +89,6 @@ import Testing
   }
 
   @Test func `doctor ends with the exit code of the error that makes a vault unusable`() throws {
-    let home = try TestHome.secured()
     try put(try fixture("negative/newer-version.vault"), as: "a", in: home)
     let outcome = try home.run("doctor", "--json").expect(65, says: "hint: ")
     #expect(try kinds(outcome) == ["newerVersion a"])
@@ -239,7 +240,6 @@ import Testing
 
   @Test(arguments: ["messaging.retry", ".messaging.retry.new"])
   func `a directory in the place of a record of attempts is reported`(name: String) throws {
-    let home = try TestHome.secured()
     unlink(home.path + "/vaults/" + name)
     mkdir(home.path + "/vaults/" + name, 0o700)
     try expectFindings(
@@ -283,7 +283,6 @@ import Testing
   }
 
   @Test func `doctor reports a file size limit of 0, which prevents opening a vault`() throws {
-    let home = try TestHome.secured()
     // With this limit the process cannot write its report to a file, only to a pipe.
     let output = Pipe()
     let child = try Child(
@@ -299,7 +298,6 @@ import Testing
   }
 
   @Test func `doctor reports a home and files that other users can write or own`() throws {
-    let home = try TestHome.secured()
     func found(_ status: Int32 = 0) throws -> [String] {
       let outcome = try home.run("doctor", "--json").expect(status)
       let report = try JSONDecoder().decode(Report.self, from: Data(outcome.output))
@@ -343,7 +341,6 @@ import Testing
   func `doctor ends with 66 for a vault without its database and for a database without its vault`()
     throws
   {
-    let home = try TestHome.secured()
     let aside = home.folder.path("aside")
     rename(home.database, aside)
     try expectFindings(
@@ -357,7 +354,6 @@ import Testing
   @Test func `doctor reports a rollback if the vault opens, otherwise that it cannot tell`()
     throws
   {
-    let home = try TestHome.secured()
     let older = try Data(contentsOf: URL(fileURLWithPath: home.database))
     #expect(try home.unlocked("queue", "publish", "c", input: "second\n").status == 0)
     #expect(try home.unlocked("doctor").text.contains("rolled back") == false)
@@ -381,7 +377,6 @@ import Testing
   }
 
   @Test func `doctor reports a kernel that refuses sessions`() throws {
-    let home = try TestHome.secured()
     let outcome = try Tool.run(
       ["doctor", "--json", "--home", home.path], through: Keyrings.refused(with: EPERM))
     #expect(outcome.status == 0)

@@ -5,30 +5,31 @@ import Testing
 
 /// Queue commands and `doctor` beside files of another kind than SQLite's own.
 @Suite struct MisplacedFileTests {
-  private func makeDirectory(_ suffix: String, in home: TestHome) throws {
+  private let home: TestHome
+
+  init() throws { home = try TestHome.unsecured() }
+
+  private func makeDirectory(_ suffix: String) throws {
     try FileManager.default.createDirectory(
       atPath: home.database + suffix, withIntermediateDirectories: false)
   }
 
   @Test(arguments: ["publish", "history", "receive"])
   func `a queue command names a directory in the journal's place`(command: String) throws {
-    let home = try TestHome.unsecured()
-    try makeDirectory("-journal", in: home)
+    try makeDirectory("-journal")
     let outcome = try home.run("queue", command, "c", input: "second\n")
       .expect(74, says: "messaging.db-journal is not a regular file")
     #expect(!outcome.errors.contains("killed writer"))
   }
 
   @Test func `queue salvage refuses a directory in the index's place and changes nothing`() throws {
-    let home = try TestHome.unsecured()
-    try makeDirectory("-shm", in: home)
+    try makeDirectory("-shm")
     let before = try home.contents()
     try home.run("queue", "salvage").expect(74, says: "messaging.db-shm is not a regular file")
     #expect(try home.contents() == before)
   }
 
   @Test func `doctor reports nothing while the next opening completes a salvage`() throws {
-    let home = try TestHome.unsecured()
     #expect(try home.run("queue", "salvage").status == 0)
     // A kill after the vault was bound to the copy, and before the files were renamed.
     let files = FileManager.default
@@ -40,7 +41,6 @@ import Testing
   }
 
   @Test func `doctor suggests no change of permissions for a symbolic link`() throws {
-    let home = try TestHome.unsecured()
     try? FileManager.default.removeItem(atPath: home.database + "-notify")
     try FileManager.default.createSymbolicLink(
       atPath: home.database + "-notify", withDestinationPath: home.folder.path("password"))

@@ -4,6 +4,10 @@ import TestSupport
 import Testing
 
 @Suite struct OutputTests {
+  private let home: TestHome
+
+  init() throws { home = try TestHome.secured() }
+
   /// Runs `queue receive` with this descriptor as standard output.
   private func receive(
     from home: TestHome, into output: Child.Descriptor
@@ -16,7 +20,6 @@ import Testing
   }
 
   @Test func `receive into a closed pipe ends with 74 and releases the message`() throws {
-    let home = try TestHome.secured()
     var ends: [Int32] = [0, 0]
     #expect(pipe(&ends) == 0)
     close(ends[0])
@@ -28,7 +31,6 @@ import Testing
   }
 
   @Test func `receive to a full disk ends with 74 and loses no message`() throws {
-    let home = try TestHome.secured()
     let outcome = try receive(from: home, into: .writing("/dev/full"))
     #expect(outcome.status == 74)
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
@@ -38,7 +40,6 @@ import Testing
   func `receive with closed standard output ends with 74 and prints nothing into the database`()
     throws
   {
-    let home = try TestHome.secured()
     let outcome = try receive(from: home, into: .closed)
     #expect(outcome.status == 74)
     // No other file must have received the descriptor number 1.
@@ -55,7 +56,6 @@ import Testing
   }
 
   @Test func `set waits for slow standard input that does not block`() throws {
-    let home = try TestHome.secured()
     var ends: [Int32] = [0, 0]
     #expect(pipe(&ends) == 0)
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -70,7 +70,6 @@ import Testing
   }
 
   @Test func `receive keeps the messages that a closing pipe did not accept`() throws {
-    let home = try TestHome.secured()
     let line = String(repeating: "x", count: 999)
     let input = (1...500).map { _ in line + "\n" }.joined()
     #expect(try home.unlocked("queue", "publish", "c", input: input).status == 0)
@@ -100,7 +99,6 @@ import Testing
   }
 
   @Test func `publish reports each commit while its input is still open`() throws {
-    let home = try TestHome.secured()
     var input: [Int32] = [0, 0]
     var output: [Int32] = [0, 0]
     #expect(pipe(&input) == 0 && pipe(&output) == 0)

@@ -3,6 +3,10 @@ import TestSupport
 import Testing
 
 @Suite struct PasswordTests {
+  private let home: TestHome
+
+  init() throws { home = try TestHome.secured() }
+
   @Test(arguments: [
     ["queue", "publish", "c"], ["queue", "receive", "c"], ["queue", "stats"],
     ["items", "messaging"], ["get", "messaging", "x"], ["set", "messaging", "x"],
@@ -11,7 +15,6 @@ import Testing
   func `a secured vault without a source or a terminal ends with 77 and does not change`(
     arguments: [String]
   ) throws {
-    let home = try TestHome.secured()
     let before = try home.contents()
     let outcome = try Tool.run(arguments + ["--home", home.path], input: Array("a message\n".utf8))
       .expect(77, says: "hint: give --password-file")
@@ -23,7 +26,6 @@ import Testing
     ["queue", "publish", "c"], ["queue", "receive", "c"], ["items", "messaging"],
   ])
   func `a wrong password ends with 77 and changes nothing`(arguments: [String]) throws {
-    let home = try TestHome.secured()
     let before = try home.contents()
     let outcome = try Tool.run(
       arguments + ["--home", home.path, "--password-file", home.folder.path("wrong")],
@@ -33,7 +35,6 @@ import Testing
   }
 
   @Test func `a password file that the disk fails to read ends with 74`() throws {
-    let home = try TestHome.secured()
     // A terminal that is still locked: open(2) fails with EIO.
     let side = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
     defer { close(side) }
@@ -70,7 +71,6 @@ import Testing
   }
 
   @Test func `a process with a file size limit of 0 makes no uncounted attempt`() throws {
-    let home = try TestHome.secured()
     let before = try home.contents()
     for password in ["wrong", "password"] {
       let outcome = try Tool.run(
@@ -106,7 +106,6 @@ import Testing
   }
 
   @Test func `a password is read from a descriptor, with or without a final newline`() throws {
-    let home = try TestHome.secured()
     for password in [TestHome.password, TestHome.password + "\n"] {
       let outcome = try Tool.run(
         ["items", "messaging", "--password-fd", "3", "--home", home.path],
@@ -116,7 +115,6 @@ import Testing
   }
 
   @Test func `only one final newline is removed from a password`() throws {
-    let home = try TestHome.secured()
     let outcome = try Tool.run(
       ["items", "messaging", "--password-fd", "3", "--home", home.path],
       descriptors: [3: Array((TestHome.password + "\n\n").utf8)])
@@ -146,7 +144,6 @@ import Testing
   func `a pipe that carries data or a secret carries no other secret`(
     line: String, redirections: String
   ) throws {
-    let home = try TestHome.secured()
     try Tool.run(
       line.split(separator: " ").map(String.init) + ["--home", home.path],
       input: Array(TestHome.password.utf8),
@@ -166,7 +163,6 @@ import Testing
   }
 
   @Test func `a password is read from a systemd credential`() throws {
-    let home = try TestHome.secured()
     let arguments = ["items", "messaging", "--credential", "password"]
     let found = try Tool.run(
       arguments + ["--home", home.path],
@@ -180,7 +176,6 @@ import Testing
   func `a secret in a file that other users can read or write is refused`(
     what: String, mode: Int
   ) throws {
-    let home = try TestHome.secured()
     let file = try home.folder.file("loose", Array(TestHome.password.utf8))
     chmod(file, mode_t(mode))
     let password = ["--password-file", home.folder.path("password")]
@@ -197,7 +192,6 @@ import Testing
   }
 
   @Test func `secrets from descriptors, pipes and systemd credentials are accepted`() throws {
-    let home = try TestHome.secured()
     let file = home.folder.path("password")
     chmod(file, 0o644)
     let names = ["items", "messaging", "--home", home.path]
@@ -221,7 +215,6 @@ import Testing
   }
 
   @Test func `a credential name that is a path is refused`() throws {
-    let home = try TestHome.secured()
     let outcome = try home.run(
       "items", "messaging", "--credential", "../password",
       environment: ["CREDENTIALS_DIRECTORY": home.folder.url.path])

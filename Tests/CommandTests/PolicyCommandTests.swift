@@ -3,20 +3,20 @@ import TestSupport
 import Testing
 
 @Suite struct PolicyCommandTests {
-  private func home() throws -> TestHome {
-    let home = try TestHome.fresh()
+  private let home: TestHome
+
+  init() throws {
+    home = try TestHome.fresh()
     try home.run("create", "v", "--new-password-file", home.folder.path("password")).expect(0)
-    return home
   }
 
-  private func putRecord(_ failureCount: Int, waitingSeconds: Int, in home: TestHome) throws {
+  private func putRecord(_ failureCount: Int, waitingSeconds: Int) throws {
     let retryAt = Int(Date().timeIntervalSince1970 * 1000) + waitingSeconds * 1000
     let record = #"{"version":1,"failures":\#(failureCount),"retryAt":\#(retryAt),"openedAt":null}"#
     try Data("\(record)\n".utf8).write(to: URL(fileURLWithPath: home.path + "/vaults/v.retry"))
   }
 
   @Test func `policy set changes each rule, and policy show reports it`() throws {
-    let home = try home()
     #expect(
       try home.unlocked("policy", "show", "v", "--json").text == """
         {"digit":false,"expirationDays":0,"lockTimeoutSeconds":0,"lower":false,"minimumLength":8,\
@@ -44,7 +44,6 @@ import Testing
   }
 
   @Test func `policy set without a rule or with an invalid number ends with 64`() throws {
-    let home = try home()
     #expect(try home.unlocked("policy", "set", "v").status == 64)
     #expect(try home.unlocked("policy", "set", "v", "--lock-timeout", "500ms").status == 64)
     #expect(try home.unlocked("policy", "set", "v", "--minimum-length", "1025").status == 64)
@@ -65,7 +64,6 @@ import Testing
   }
 
   @Test func `a password that breaks a rule ends with 78, and can still be changed`() throws {
-    let home = try home()
     #expect(try home.unlocked("policy", "set", "v", "--digit").status == 0)
     try home.unlocked("items", "v")
       .expect(78, says: "requires a digit", "hint: run `datavault change-password`")
@@ -87,17 +85,15 @@ import Testing
 
   @Test func `a vault that waits after wrong passwords refuses the right password with 75`() throws
   {
-    let home = try home()
-    try putRecord(9, waitingSeconds: 60, in: home)
+    try putRecord(9, waitingSeconds: 60)
     try home.unlocked("items", "v").expect(75, says: "hint: try again in ")
     let status = try home.run("status", "v").text
     #expect(status.contains("failures   9 since then: no attempt is taken for "))
-    try putRecord(9, waitingSeconds: -1, in: home)
+    try putRecord(9, waitingSeconds: -1)
     #expect(try home.unlocked("items", "v").status == 0)
   }
 
   @Test func `status shows failed attempts and the last opening`() throws {
-    let home = try home()
     #expect(try home.run("status", "v").text.contains("opened     not known\nfailures   0"))
     #expect(try home.run("items", "v", "--password-file", home.folder.path("wrong")).status == 77)
     #expect(try home.run("status", "v", "--json").text.contains(#""failedAttempts":1"#))
@@ -109,7 +105,6 @@ import Testing
   }
 
   @Test func `a wrong password beyond the retry limit deletes the vault`() throws {
-    let home = try home()
     #expect(try home.unlocked("policy", "set", "v", "--retry-limit", "1").status == 0)
     let wrong = home.folder.path("wrong")
     #expect(try home.run("items", "v", "--password-file", wrong).status == 77)

@@ -3,6 +3,10 @@ import TestSupport
 import Testing
 
 @Suite struct QueueCommandTests {
+  private let home: TestHome
+
+  init() throws { home = try TestHome.secured() }
+
   @Test func `receive returns published lines byte for byte and in order`() throws {
     let home = try TestHome.fresh()
     let input: [UInt8] = Array("a\n\n\u{0}\r\n ".utf8) + [0xFF, 0xC0, 0x0A] + Array("last".utf8)
@@ -13,14 +17,12 @@ import Testing
   }
 
   @Test func `receive returns five thousand published lines unchanged`() throws {
-    let home = try TestHome.secured()
     let input = Array((1...5000).map { "line \($0)\n" }.joined().utf8)
     #expect(try home.unlocked(["queue", "publish", "many"], input: input).status == 0)
     #expect(try home.unlocked("queue", "receive", "many").output == input)
   }
 
   @Test func `publish without input publishes nothing`() throws {
-    let home = try TestHome.secured()
     let outcome = try home.unlocked("queue", "publish", "c", "--json").expect(0)
     #expect(outcome.output.isEmpty)
   }
@@ -29,7 +31,6 @@ import Testing
   func `publish refuses a line over the limit, names its number and keeps the lines before it`()
     throws
   {
-    let home = try TestHome.secured()
     let tooLong = String(repeating: "x", count: 1 << 20 | 1)
     let outcome = try home.unlocked("queue", "publish", "d", input: "a\nb\n\(tooLong)\nc\n")
     #expect(outcome.status == 65)
@@ -40,14 +41,12 @@ import Testing
   }
 
   @Test func `publish accepts a line of exactly the limit`() throws {
-    let home = try TestHome.secured()
     let line = String(repeating: "x", count: 1 << 20)
     #expect(try home.unlocked("queue", "publish", "d", input: line).status == 0)
     #expect(try home.unlocked("queue", "receive", "d").output.count == 1 << 20 | 1)
   }
 
   @Test func `JSON lines carry any bytes and can be published again`() throws {
-    let home = try TestHome.secured()
     let input = """
       {"payload":"a\\nb \\u0000 \\"é\\" 😀"}
 
@@ -71,7 +70,6 @@ import Testing
   func `publish refuses a JSON line without exactly one payload and names its number`(line: String)
     throws
   {
-    let home = try TestHome.secured()
     try home.unlocked(
       "queue", "publish", "j", "--ndjson", input: "{\"payload\":\"good\"}\n\(line)\n"
     ).expect(65, says: "line 2 ")
@@ -79,7 +77,6 @@ import Testing
   }
 
   @Test func `receive releases a payload with a newline and suggests --ndjson`() throws {
-    let home = try TestHome.secured()
     let input = #"{"payload":"a"}"# + "\n" + #"{"payload":"b\nc"}"# + "\n" + #"{"payload":"d"}"#
     #expect(try home.unlocked("queue", "publish", "j", "--ndjson", input: input).status == 0)
     let lines = try home.unlocked("queue", "receive", "j").expect(65)
@@ -90,14 +87,12 @@ import Testing
   }
 
   @Test func `receive prints at most --max messages and keeps the rest`() throws {
-    let home = try TestHome.secured()
     #expect(try home.unlocked("queue", "publish", "m", input: "1\n2\n3\n").status == 0)
     #expect(try home.unlocked("queue", "receive", "m", "--max", "2").text == "1\n2\n")
     #expect(try home.unlocked("queue", "receive", "m", "--max", "2").text == "3\n")
   }
 
   @Test func `an unacknowledged message is delivered again when its lease ends`() throws {
-    let home = try TestHome.secured()
     let arguments = ["queue", "receive", "c", "--no-ack"]
     let leased = try home.unlocked(arguments + ["--lease", "1h"], input: [])
     #expect(leased.text == "first\n")
@@ -110,7 +105,6 @@ import Testing
   }
 
   @Test func `queue stats prints a table, or JSON with --json`() throws {
-    let home = try TestHome.secured()
     func row() throws -> [Substring] {
       let table = try home.unlocked("queue", "stats").text.split(separator: "\n")
       #expect(table.count == 2)

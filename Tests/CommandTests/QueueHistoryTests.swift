@@ -5,8 +5,11 @@ import TestSupport
 import Testing
 
 @Suite struct QueueHistoryTests {
+  private let home: TestHome
+
+  init() throws { home = try TestHome.unsecured() }
+
   @Test func `history prints the log and changes nothing`() throws {
-    let home = try TestHome.unsecured()
     _ = try home.run("queue", "publish", "c", input: "second\nthird\n")
     for _ in 0..<2 {
       #expect(try home.run("queue", "history", "c").text == "first\nsecond\nthird\n")
@@ -19,7 +22,6 @@ import Testing
   }
 
   @Test func `history starts after a timetoken, and prints timetokens as JSON`() throws {
-    let home = try TestHome.unsecured()
     _ = try home.run("queue", "publish", "c", "--ndjson", input: #"{"payload":"a\nb"}"#)
     let lines = try home.run("queue", "history", "c", "--ndjson").text.split(separator: "\n")
     #expect(lines.count == 2)
@@ -36,7 +38,6 @@ import Testing
   }
 
   @Test func `history --follow prints the messages that another process publishes`() throws {
-    let home = try TestHome.unsecured()
     let output = home.folder.path("followed")
     let follower = try Child(
       ["queue", "history", "c", "--follow", "--home", home.path],
@@ -63,7 +64,6 @@ import Testing
   @Test func `history --follow reports how many messages were acknowledged before it printed them`()
     throws
   {
-    let home = try TestHome.unsecured()
     let total = 12_000
     _ = try home.run(
       "queue", "publish", "c", input: (1..<total).map { "message \($0)\n" }.joined())
@@ -98,7 +98,6 @@ import Testing
   }
 
   @Test func `history --follow starts at the newest messages or after a timetoken`() throws {
-    let home = try TestHome.unsecured()
     _ = try home.run("queue", "publish", "c", input: "second\nthird\n")
     let lines = try home.run("queue", "history", "c", "--ndjson").text.split(separator: "\n")
     let second = String(lines[1].dropFirst(#"{"timetoken":""#.count).prefix(17))
@@ -130,14 +129,12 @@ import Testing
   }
 
   @Test func `history refuses a limit of 0, and a limit that would leave a gap`() throws {
-    let home = try TestHome.unsecured()
     #expect(try home.run("queue", "history", "c", "--limit", "0").status == 64)
     #expect(try home.run("queue", "history", "c", "--limit", "1", "--follow").status == 64)
     #expect(try home.run("queue", "history", "c", "--after", "yesterday").status == 64)
   }
 
   @Test func `queue channels prints a table, or JSON with --json`() throws {
-    let home = try TestHome.unsecured()
     _ = try home.run("queue", "publish", "d", input: "1\n2\n")
     let table = try home.run("queue", "channels").text.split(separator: "\n")
     #expect(table.count == 3)

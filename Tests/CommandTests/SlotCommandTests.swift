@@ -3,8 +3,12 @@ import TestSupport
 import Testing
 
 @Suite struct SlotCommandTests {
+  private let home: TestHome
+
+  init() throws { home = try Self.homeWithCode() }
+
   /// Makes a home with the vault `v`, which has one item, and its recovery code in the file `code`.
-  private func homeWithCode() throws -> TestHome {
+  private static func homeWithCode() throws -> TestHome {
     let home = try TestHome.fresh()
     let password = home.folder.path("password")
     #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
@@ -30,7 +34,6 @@ import Testing
   }
 
   @Test func `slots add prints only the recovery code, which opens the vault`() throws {
-    let home = try homeWithCode()
     let code = String(decoding: try home.folder.bytes("code"), as: UTF8.self)
     #expect(code.wholeMatch(of: /([0-9A-HJKMNP-TV-Z]{4}-){8}[0-9A-HJKMNP-TV-Z]{4}\n/) != nil)
     #expect(try byCode(home, "get", "v", "name").text == "value")
@@ -44,7 +47,6 @@ import Testing
   }
 
   @Test func `a recovery code replaces a forgotten password`() throws {
-    let home = try homeWithCode()
     let new = try home.folder.file("new", Array("new password".utf8))
     #expect(try byCode(home, "change-password", "v", "--new-password-file", new).status == 0)
     #expect(try home.run("get", "v", "name", "--password-file", new).text == "value")
@@ -53,7 +55,6 @@ import Testing
   }
 
   @Test func `an error reports a mistyped code without repeating it`() throws {
-    let home = try homeWithCode()
     let code = String(decoding: try home.folder.bytes("code"), as: UTF8.self)
     let last = code.dropLast().last == "0" ? "1" : "0"
     let faults = [
@@ -74,7 +75,6 @@ import Testing
   }
 
   @Test func `a key file opens the vault with all of its bytes`() throws {
-    let home = try homeWithCode()
     // A newline as the last byte is part of the key.
     let bytes = Array(0x20...0x3E) + [0x0A] as [UInt8]
     let key = try keyFile("key", bytes, in: home)
@@ -95,7 +95,6 @@ import Testing
   }
 
   @Test func `a key file of the wrong length or with open permissions ends with 77`() throws {
-    let home = try homeWithCode()
     let short = try keyFile("short", Array(1...31), in: home)
     let loose = try keyFile("loose", in: home, mode: 0o640)
     let before = try home.contents()
@@ -107,7 +106,6 @@ import Testing
   }
 
   @Test func `slots list needs no password, and slots remove takes a name`() throws {
-    let home = try homeWithCode()
     let key = try keyFile("key", in: home)
     #expect(try byCode(home, "slots", "add", "v", "usb", "--new-slot-key-file", key).status == 0)
     #expect(
@@ -131,7 +129,6 @@ import Testing
   }
 
   @Test func `slots add removes a recovery code that could not be printed`() throws {
-    let home = try homeWithCode()
     let child = try Child(
       [
         "slots", "add", "v", "lost", "--recovery-code", "--home", home.path,
@@ -142,7 +139,6 @@ import Testing
   }
 
   @Test func `rotate keeps the given slots and drops the named ones`() throws {
-    let home = try homeWithCode()
     let key = try keyFile("key", in: home)
     #expect(try byCode(home, "slots", "add", "v", "usb", "--new-slot-key-file", key).status == 0)
     let before = try home.contents()

@@ -3,8 +3,11 @@ import TestSupport
 import Testing
 
 @Suite struct StoreCommandTests {
+  private let home: TestHome
+
+  init() throws { home = try TestHome.secured() }
+
   @Test func `verify does not open the vault without a password, and opens it with one`() throws {
-    let home = try TestHome.secured()
     let before = try home.contents()
     let closed = try home.run("verify", "messaging", "--json").expect(0)
     #expect(closed.text.hasPrefix(#"{"authentic":false,"byteCount":"#))
@@ -29,7 +32,6 @@ import Testing
   }
 
   @Test func `verify finds a changed byte without a password`() throws {
-    let home = try TestHome.secured()
     var bytes = try Data(contentsOf: URL(fileURLWithPath: home.vault("messaging")))
     bytes[bytes.count / 2] ^= 1
     try bytes.write(to: URL(fileURLWithPath: home.vault("messaging")))
@@ -39,7 +41,6 @@ import Testing
   }
 
   @Test func `export and import copy a vault to another home and overwrite none`() throws {
-    let home = try TestHome.secured()
     let other = try TestHome.fresh()
     let file = home.folder.path("exported")
     #expect(try home.run("export", "messaging", file).status == 0)
@@ -75,7 +76,6 @@ import Testing
   }
 
   @Test func `import under another name needs the vault's password, and keeps it`() throws {
-    let home = try TestHome.secured()
     let file = home.folder.path("exported")
     #expect(try home.unlocked("set", "messaging", "token", input: "s3cret").status == 0)
     #expect(try home.run("export", "messaging", file).status == 0)

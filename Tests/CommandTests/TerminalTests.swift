@@ -4,6 +4,10 @@ import TestSupport
 import Testing
 
 @Suite struct TerminalTests {
+  private let home: TestHome
+
+  init() throws { home = try TestHome.secured() }
+
   private let files = ScratchFolder()
 
   /// A pseudo-terminal and a user who types when asked.
@@ -73,7 +77,6 @@ import Testing
   }
 
   @Test func `the terminal asks for the password and does not show it`() throws {
-    let home = try TestHome.secured()
     let person = try Person()
     let child = try start(["queue", "receive", "c", "--home", home.path], at: person)
     try person.answer("Password of vault messaging: ", with: TestHome.password)
@@ -84,7 +87,6 @@ import Testing
   }
 
   @Test func `a wrong password at the terminal ends with 77`() throws {
-    let home = try TestHome.secured()
     let person = try Person()
     let child = try start(["items", "messaging", "--home", home.path], at: person)
     try person.answer("Password of vault messaging: ", with: "wrong")
@@ -128,7 +130,6 @@ import Testing
 
   @Test(arguments: fatalSignals)
   func `a fatal signal during the question restores the echo`(number: Int32) throws {
-    let home = try TestHome.secured()
     let person = try Person()
     // Kept open, because a terminal loses its settings when its last user closes it.
     let holder = open(person.terminal, O_RDWR | O_NOCTTY)
@@ -173,7 +174,6 @@ import Testing
   }
 
   @Test func `a stopped question turns the echo on, and asks again when it continues`() throws {
-    let home = try TestHome.secured()
     let person = try Person()
     let child = try start(
       ["queue", "receive", "c", "--home", home.path], at: person,
@@ -200,7 +200,6 @@ import Testing
   }
 
   @Test func `two commands at one terminal, as in a pipeline, ask one after the other`() throws {
-    let home = try TestHome.secured()
     let person = try Person()
     // The lock that a command holds while it asks.
     let holder = open(person.terminal, O_RDWR | O_NOCTTY)
@@ -221,7 +220,6 @@ import Testing
   }
 
   @Test func `Control-C during the question restores the echo`() throws {
-    let home = try TestHome.secured()
     let person = try Person()
     let holder = open(person.terminal, O_RDWR | O_NOCTTY)
     defer { close(holder) }
@@ -235,7 +233,6 @@ import Testing
   }
 
   @Test func `an ignored signal does not end the question`() throws {
-    let home = try TestHome.secured()
     let person = try Person()
     let child = try start(["items", "messaging", "--home", home.path], at: person)
     try person.waitFor("Password of vault messaging: ")
@@ -297,7 +294,6 @@ import Testing
   ]
 
   @Test func `a question in the background stops, and is asked in the foreground`() throws {
-    let home = try TestHome.secured()
     let person = try Person()
     let child = try start(
       ["queue", "receive", "c", "--home", home.path], at: person,
@@ -311,7 +307,6 @@ import Testing
 
   @Test(arguments: ["ignored", "orphaned"])
   func `a question in the background fails with that reason`(how: String) throws {
-    let home = try TestHome.secured()
     let person = try Person()
     let child = try start(
       ["items", "messaging", "--home", home.path], at: person,
@@ -325,7 +320,6 @@ import Testing
   }
 
   @Test func `a terminal that closes during the question is reported`() throws {
-    let home = try TestHome.secured()
     let person = try Person()
     let child = try start(["items", "messaging", "--home", home.path], at: person)
     try person.waitFor("Password of vault messaging: ")
@@ -336,7 +330,6 @@ import Testing
   }
 
   @Test func `a signal that the parent process ignores stays ignored during the question`() throws {
-    let home = try TestHome.secured()
     let person = try Person()
     let child = try start(
       ["items", "messaging", "--home", home.path], at: person,

@@ -4,6 +4,10 @@ import TestSupport
 import Testing
 
 @Suite struct VaultCommandTests {
+  private let home: TestHome
+
+  init() throws { home = try TestHome.secured() }
+
   @Test func `a vault is created, listed, shown and deleted`() throws {
     let home = try TestHome.fresh()
     let password = home.folder.path("password")
@@ -19,7 +23,6 @@ import Testing
   }
 
   @Test func `create refuses a vault that exists`() throws {
-    let home = try TestHome.secured()
     let before = try home.contents()
     let outcome = try home.run(
       "create", "messaging", "--new-password-file", home.folder.path("wrong"))
@@ -29,14 +32,12 @@ import Testing
 
   @Test(arguments: [["status", "no"], ["items", "no"], ["delete", "no"], ["get", "no", "x"]])
   func `a missing vault ends with 66`(arguments: [String]) throws {
-    let home = try TestHome.secured()
     try Tool.run(arguments + ["--home", home.path]).expect(66, says: "\nhint: ")
   }
 
   @Test func `change-password replaces the password, and the old one no longer opens the vault`()
     throws
   {
-    let home = try TestHome.secured()
     let outcome = try home.unlocked(
       "change-password", "messaging", "--new-password-file", home.folder.path("wrong"))
     #expect(outcome.status == 0)
@@ -114,14 +115,12 @@ import Testing
   @Test func `secure after the first start keeps the messages, and a second secure is refused`()
     throws
   {
-    let home = try TestHome.secured()
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
     try home.run("secure", "--new-password-file", home.folder.path("wrong")).expect(73)
     #expect(try home.unlocked("items", "messaging").status == 0)
   }
 
   @Test func `delete needs --force for a messaging vault whose database exists`() throws {
-    let home = try TestHome.secured()
     try home.run("delete", "messaging").expect(78)
     #expect(try home.unlocked("items", "messaging").status == 0)
     #expect(try home.run("delete", "messaging", "--force").status == 0)
@@ -155,7 +154,6 @@ import Testing
   @Test func `set ends with 75 and changes nothing while another process changes the vault`()
     async throws
   {
-    let home = try TestHome.secured()
     let before = try home.contents()
     let lock = open(home.path + "/vaults/messaging.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     defer { close(lock) }
