@@ -64,21 +64,29 @@ import Testing
   }
 
   private func start(
-    _ arguments: [String], at person: Person, input: String = "", through wrapper: [String] = []
+    _ arguments: [String], in home: TestHome? = nil, at person: Person,
+    through wrapper: [String] = []
   ) throws -> Child {
     try Child(
-      arguments,
+      arguments + ["--home", (home ?? self.home).path],
       descriptors: [
         // Opening it makes it the controlling terminal of the new session. The process then closes
         // it.
         0: .terminal(person.terminal), 1: .writing(files.path("output")),
-        2: .writing(files.path("errors")), 9: .reading(try files.file("input", input.utf8)),
+        2: .writing(files.path("errors")),
       ], through: wrapper)
   }
 
-  @Test func `the terminal asks for the password and does not show it`() throws {
+  /// Starts a command at a terminal of its own.
+  private func start(
+    _ arguments: [String], in home: TestHome? = nil, through wrapper: [String] = []
+  ) throws -> (Person, Child) {
     let person = try Person()
-    let child = try start(["queue", "receive", "c", "--home", home.path], at: person)
+    return (person, try start(arguments, in: home, at: person, through: wrapper))
+  }
+
+  @Test func `the terminal asks for the password and does not show it`() throws {
+    let (person, child) = try start(["queue", "receive", "c"])
     try person.answer("Password of vault messaging: ", with: TestHome.password)
     #expect(child.wait() == 0)
     person.readOutput()
@@ -87,8 +95,7 @@ import Testing
   }
 
   @Test func `a wrong password at the terminal ends with 77`() throws {
-    let person = try Person()
-    let child = try start(["items", "messaging", "--home", home.path], at: person)
+    let (person, child) = try start(["items", "messaging"])
     try person.answer("Password of vault messaging: ", with: "wrong")
     #expect(child.wait() == 77)
   }
@@ -96,8 +103,7 @@ import Testing
   @Test func `the terminal asks for a new password twice, and both must match`() throws {
     let home = try TestHome.fresh()
     for (again, status) in [("different", 65), (TestHome.password, 0)] as [(String, Int32)] {
-      let person = try Person()
-      let child = try start(["create", "v", "--home", home.path], at: person)
+      let (person, child) = try start(["create", "v"], in: home)
       try person.answer("New password of vault v: ", with: TestHome.password)
       try person.answer("The same again: ", with: again)
       #expect(child.wait() == status)
@@ -108,8 +114,7 @@ import Testing
   @Test func `a password that the terminal can have cut off is refused`() throws {
     let home = try TestHome.fresh()
     for (length, status) in [(4095, 65), (4096, 65), (10_000, 65), (4000, 0)] as [(Int, Int32)] {
-      let person = try Person()
-      let child = try start(["create", "v", "--home", home.path], at: person)
+      let (person, child) = try start(["create", "v"], in: home)
       let password = String(repeating: "p", count: length)
       try person.answer("New password of vault v: ", with: password)
       if status == 0 { try person.answer("The same again: ", with: password) }
@@ -134,7 +139,7 @@ import Testing
     // Kept open, because a terminal loses its settings when its last user closes it.
     let holder = open(person.terminal, O_RDWR | O_NOCTTY)
     defer { close(holder) }
-    let child = try start(["items", "messaging", "--home", home.path], at: person)
+    let child = try start(["items", "messaging"], at: person)
     var settings = termios()
     let deadline = Date().addingTimeInterval(120)
     repeat {
@@ -174,10 +179,8 @@ import Testing
   }
 
   @Test func `a stopped question turns the echo on, and asks again when it continues`() throws {
-    let person = try Person()
-    let child = try start(
-      ["queue", "receive", "c", "--home", home.path], at: person,
-      through: Self.job + [files.path("id")])
+    let (person, child) = try start(
+      ["queue", "receive", "c"], through: Self.job + [files.path("id")])
     try person.waitFor("Password of vault messaging: ")
     let id = try #require(pid_t(String(decoding: try files.bytes("id"), as: UTF8.self)))
     for round in 0..<2 {
@@ -205,7 +208,7 @@ import Testing
     let holder = open(person.terminal, O_RDWR | O_NOCTTY)
     defer { close(holder) }
     try #require(flock(holder, LOCK_EX) == 0)
-    let child = try start(["items", "messaging", "--home", home.path], at: person)
+    let child = try start(["items", "messaging"], at: person)
     let deadline = Date().addingTimeInterval(120)
     // See proc_locks(5).
     let wait = try Regex("-> FLOCK .* \(child.id) ")
@@ -224,8 +227,7 @@ import Testing
     let holder = open(person.terminal, O_RDWR | O_NOCTTY)
     defer { close(holder) }
     let child = try start(
-      ["items", "messaging", "--home", home.path], at: person,
-      through: Self.job + [files.path("id")])
+      ["items", "messaging"], at: person, through: Self.job + [files.path("id")])
     try person.waitFor("Password of vault messaging: ")
     person.press("\u{3}")
     #expect(child.wait() == 128 + SIGINT)
@@ -233,8 +235,7 @@ import Testing
   }
 
   @Test func `an ignored signal does not end the question`() throws {
-    let person = try Person()
-    let child = try start(["items", "messaging", "--home", home.path], at: person)
+    let (person, child) = try start(["items", "messaging"])
     try person.waitFor("Password of vault messaging: ")
     kill(child.id, SIGPIPE)
     person.press(TestHome.password + "\n")
@@ -294,10 +295,8 @@ import Testing
   ]
 
   @Test func `a question in the background stops, and is asked in the foreground`() throws {
-    let person = try Person()
-    let child = try start(
-      ["queue", "receive", "c", "--home", home.path], at: person,
-      through: Self.continuedJob + [files.path("stop")])
+    let (person, child) = try start(
+      ["queue", "receive", "c"], through: Self.continuedJob + [files.path("stop")])
     person.press("typed\n")
     try person.answer("Password of vault messaging: ", with: TestHome.password)
     #expect(child.wait() == 0)
@@ -307,10 +306,7 @@ import Testing
 
   @Test(arguments: ["ignored", "orphaned"])
   func `a question in the background fails with that reason`(how: String) throws {
-    let person = try Person()
-    let child = try start(
-      ["items", "messaging", "--home", home.path], at: person,
-      through: Self.background + [how])
+    let (person, child) = try start(["items", "messaging"], through: Self.background + [how])
     #expect(child.wait() == 77)
     person.readOutput()
     #expect(person.seen.isEmpty && person.echoes, "the terminal was changed")
@@ -320,8 +316,7 @@ import Testing
   }
 
   @Test func `a terminal that closes during the question is reported`() throws {
-    let person = try Person()
-    let child = try start(["items", "messaging", "--home", home.path], at: person)
+    let (person, child) = try start(["items", "messaging"])
     try person.waitFor("Password of vault messaging: ")
     person.press("\u{4}")  // Control-D: the end of the input
     #expect(child.wait() == 77)
@@ -330,9 +325,8 @@ import Testing
   }
 
   @Test func `a signal that the parent process ignores stays ignored during the question`() throws {
-    let person = try Person()
-    let child = try start(
-      ["items", "messaging", "--home", home.path], at: person,
+    let (person, child) = try start(
+      ["items", "messaging"],
       through: [
         "/usr/bin/python3", "-c",
         "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])",
@@ -350,8 +344,7 @@ import Testing
     let code = added.text.trimmingCharacters(in: .newlines)
     #expect(code.count == 44)
     func open(_ arguments: [String]) throws -> (status: Int32, seen: String) {
-      let person = try Person()
-      let child = try start(arguments + ["--home", home.path], at: person)
+      let (person, child) = try start(arguments, in: home)
       try person.answer("Recovery code of vault v: ", with: code.lowercased())
       let status = child.wait()
       person.readOutput()
@@ -371,16 +364,14 @@ import Testing
 
   @Test func `the terminal asks for a salt with --salt-prompt, and for a new salt twice`() throws {
     let home = try TestHome.fresh()
-    var person = try Person()
-    var child = try start(["create", "v", "--new-salt-prompt", "--home", home.path], at: person)
+    var (person, child) = try start(["create", "v", "--new-salt-prompt"], in: home)
     try person.answer("New password of vault v: ", with: TestHome.password)
     try person.answer("The same again: ", with: TestHome.password)
     try person.answer("New salt of vault v: ", with: "some salt")
     try person.answer("The same again: ", with: "some salt")
     #expect(child.wait() == 0)
     for (salt, status) in [("some salt", 0), ("another", 77)] as [(String, Int32)] {
-      person = try Person()
-      child = try start(["items", "v", "--salt-prompt", "--home", home.path], at: person)
+      (person, child) = try start(["items", "v", "--salt-prompt"], in: home)
       try person.answer("Password of vault v: ", with: TestHome.password)
       try person.answer("Salt of vault v: ", with: salt)
       #expect(child.wait() == status)
