@@ -5,10 +5,9 @@ import Testing
 
 @Suite struct TerminalTests {
   private let home: TestHome
+  private let files = ScratchFolder()
 
   init() throws { home = try TestHome.secured() }
-
-  private let files = ScratchFolder()
 
   /// A pseudo-terminal and a user who types when asked.
   private final class Person {
