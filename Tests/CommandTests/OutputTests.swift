@@ -8,6 +8,14 @@ import Testing
 
   init() throws { home = try TestHome.secured() }
 
+  /// Makes a pipe that no other child process inherits.
+  private static func makePipe() throws -> [Int32] {
+    var ends: [Int32] = [0, 0]
+    try #require(pipe(&ends) == 0)
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    return ends
+  }
+
   /// Runs `queue receive` with this descriptor as standard output.
   private func receive(
     from home: TestHome, into output: Child.Descriptor
@@ -20,8 +28,7 @@ import Testing
   }
 
   @Test func `receive into a closed pipe ends with 74 and releases the message`() throws {
-    var ends: [Int32] = [0, 0]
-    #expect(pipe(&ends) == 0)
+    let ends = try Self.makePipe()
     close(ends[0])
     let outcome = try receive(from: home, into: .inherited(ends[1]))
     close(ends[1])
@@ -56,9 +63,7 @@ import Testing
   }
 
   @Test func `set waits for slow standard input that does not block`() throws {
-    var ends: [Int32] = [0, 0]
-    #expect(pipe(&ends) == 0)
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    let ends = try Self.makePipe()
     _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
     let child = try home.start("set", "messaging", "slow", descriptors: [0: .inherited(ends[0])])
     close(ends[0])
@@ -73,9 +78,7 @@ import Testing
     let line = String(repeating: "x", count: 999)
     let input = (1...500).map { _ in line + "\n" }.joined()
     #expect(try home.unlocked("queue", "publish", "c", input: input).status == 0)
-    var ends: [Int32] = [0, 0]
-    #expect(pipe(&ends) == 0)
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    let ends = try Self.makePipe()
     let child = try home.start("queue", "receive", "c", descriptors: [1: .inherited(ends[1])])
     close(ends[1])
     var first: UInt8 = 0
@@ -99,10 +102,7 @@ import Testing
   }
 
   @Test func `publish reports each commit while its input is still open`() throws {
-    var input: [Int32] = [0, 0]
-    var output: [Int32] = [0, 0]
-    #expect(pipe(&input) == 0 && pipe(&output) == 0)
-    for end in input + output { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    let (input, output) = (try Self.makePipe(), try Self.makePipe())
     let child = try home.start(
       "queue", "publish", "p", "--json",
       descriptors: [0: .inherited(input[0]), 1: .inherited(output[1])])
@@ -125,10 +125,7 @@ import Testing
     throws
   {
     let home = try TestHome.unsecured()
-    var input: [Int32] = [0, 0]
-    var output: [Int32] = [0, 0]
-    #expect(pipe(&input) == 0 && pipe(&output) == 0)
-    for end in input + output { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    let (input, output) = (try Self.makePipe(), try Self.makePipe())
     let child = try Child(
       ["queue", "publish", "c", "--json", "--home", home.path],
       descriptors: [0: .inherited(input[0]), 1: .inherited(output[1])])
