@@ -36,7 +36,7 @@ import Testing
   @Test func `open() refuses a home whose path is too long for SQLite, and makes nothing`()
     async throws
   {
-    let temporary = try TemporaryHome()
+    let temporary = TemporaryHome()
     let vault = try await temporary.makeVault(.user)
     let names = [String(repeating: "d", count: 200), String(repeating: "e", count: 250)]
     let home = DataVaultHome(names.reduce(temporary.path) { $0.appending($1) })
