@@ -61,7 +61,7 @@ import VaultCrypto
     let vault = try await Vault.create(
       .messaging, in: store, credentials: credentials("p"), parameters: later)
     await vault.lock()
-    let found = try await store.openVault(with: credentials("p"))
+    _ = try await store.openVault(with: credentials("p"))
     #expect(store.writeCount == 1)
     #expect(try await count(in: store) == 20)
   }

@@ -17,7 +17,8 @@ extension VaultStore {
   func createVault(
     with credentials: borrowing Credentials, policy: VaultPolicy? = nil
   ) async throws(VaultError) -> Vault {
-    try await self.createVault(with: credentials, policy: policy)
+    try await FastTestVault.create(
+      .messaging, in: self, credentials: credentials, policy: policy)
   }
 
   /// Opens the messaging vault as another process would.
