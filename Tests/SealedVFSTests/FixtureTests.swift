@@ -65,13 +65,12 @@ import Testing
     let place = try fixture.place()
     let before = try place.contents()
     #expect(!before.isEmpty)
-    let registration = try place.register()
     #expect(throws: SQLiteFailure.self) {
-      try place.open().run("SELECT sum(length(text)) FROM t")
+      try place.connect().run("SELECT sum(length(text)) FROM t")
     }
     guard case .refused(let code, let page) = fixture.outcome else { return }
-    #expect(registration.fault?.code == code)
-    if let page { #expect(registration.fault?.pageNumber == page) }
+    #expect(place.fault?.code == code)
+    if let page { #expect(place.fault?.pageNumber == page) }
     if code != .damagedJournal {
       #expect(try place.changes(since: before).isEmpty)
     }

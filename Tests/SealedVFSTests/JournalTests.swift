@@ -70,9 +70,8 @@ import Testing
     let (killed, _) = try killedTransaction()
     try killed.change(killed.journal) { $0[offset] ^= 4 }
     let before = try killed.contents()
-    let registration = try killed.register()
-    #expect(throws: SQLiteFailure.self) { try killed.open().run("SELECT * FROM t") }
-    #expect(registration.fault?.code == .damagedJournal)
+    #expect(throws: SQLiteFailure.self) { try killed.connect().run("SELECT * FROM t") }
+    #expect(killed.fault?.code == .damagedJournal)
     // Records before the damaged one can have been written back; the journal must still exist.
     #expect(killed.exists(killed.journal))
     let isKept = try killed.bytes(killed.journal) == before["test.db-journal"]
@@ -103,9 +102,8 @@ import Testing
     try connection.run("PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = 'x' || text")
     try place.write(try plain.afterKill().bytes(plain.journal), to: place.journal)
     let before = try place.contents()
-    let registration = try place.register()
-    #expect(throws: SQLiteFailure.self) { try place.open().run("SELECT * FROM t") }
-    #expect(registration.fault?.code == .unrelatedCompanionFile)
+    #expect(throws: SQLiteFailure.self) { try place.connect().run("SELECT * FROM t") }
+    #expect(place.fault?.code == .unrelatedCompanionFile)
     #expect(try place.changes(since: before).isEmpty)
   }
 
@@ -145,15 +143,14 @@ import Testing
   {
     let (place, other) = (TemporaryDatabase(), TemporaryDatabase())
     try place.makeDatabase()
-    let registration = try place.register()
-    let idle = try place.open()
+    let idle = try place.connect()
     #expect(try idle.rowCount == "300")
     try other.makeDatabase(rowCount: 5)
     try FileManager.default.removeItem(atPath: place.database.string)
     try FileManager.default.moveItem(atPath: other.database.string, toPath: place.database.string)
     #expect(throws: SQLiteFailure.self) { try idle.rowCount }
     #expect(throws: SQLiteFailure.self) { try idle.run("DELETE FROM t") }
-    #expect(registration.fault?.code == .fileReplaced)
+    #expect(place.fault?.code == .fileReplaced)
   }
 
   @Test(arguments: ["PRAGMA journal_mode = WAL", "DELETE FROM t WHERE id = 1"])

@@ -51,11 +51,8 @@ import VaultCrypto
       )
       #expect(matches == (false, true))
       #expect(place.fileNames == ["test.db"])
-      do {
-        let registration = try place.register()
-        #expect(throws: SQLiteFailure.self) { try place.open() }
-        #expect(registration.fault?.code == .wrongKey)
-      }
+      #expect(throws: SQLiteFailure.self) { try place.connect() }
+      #expect(place.fault?.code == .wrongKey)
       #expect(try state(place) == "300 \(mode.lowercased())")
     }
   }

@@ -27,12 +27,11 @@ import Testing
     try killed.change(killed.log) { bytes in
       for index in 0..<512 { bytes[bytes.count - 1000 - index] = 0 }
     }
-    let registration = try killed.register()
-    let connection = try killed.open()
+    let connection = try killed.connect()
     #expect(try connection.rowCount == "190")
     #expect(try connection.integrity == "ok")
-    #expect(registration.discardedLogTail?.firstFrame == frameCount)
-    #expect(registration.discardedLogTail?.frameCount == 1)
+    #expect(killed.discardedLogTail?.firstFrame == frameCount)
+    #expect(killed.discardedLogTail?.frameCount == 1)
     // The remaining log accepts new commits.
     try connection.fill(10, from: 1000)
     #expect(try connection.rowCount == "200")
@@ -43,11 +42,10 @@ import Testing
     let killed = try killedLog(commits: 20)
     let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
     try killed.change(killed.log) { $0[32 + 9 * 4120 + 24 + 77] ^= 1 }
-    let registration = try killed.register()
-    let rows = try #require(Int(try killed.open().rowCount ?? ""))
+    let rows = try #require(Int(try killed.connect().rowCount ?? ""))
     #expect(rows < 200 && rows % 10 == 0)
     #expect(
-      registration.discardedLogTail
+      killed.discardedLogTail
         == DiscardedLogTail(firstFrame: 10, frameCount: frameCount - 9))
   }
 
@@ -56,10 +54,9 @@ import Testing
     let killed = try killedLog(commits: 20)
     let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
     try killed.change(killed.log) { $0[32 + 9 * 4120 + byte] ^= 1 }
-    let registration = try killed.register()
-    #expect(try Int(killed.open().rowCount ?? "") ?? 200 < 200)
+    #expect(try Int(killed.connect().rowCount ?? "") ?? 200 < 200)
     #expect(
-      registration.discardedLogTail
+      killed.discardedLogTail
         == DiscardedLogTail(firstFrame: 10, frameCount: frameCount - 9))
   }
 
@@ -69,10 +66,9 @@ import Testing
     try killed.change(killed.log) { log in
       for byte in 4..<8 { log[log.count - 4120 + byte] = 0 }
     }
-    let registration = try killed.register()
-    #expect(try killed.open().rowCount == "190")
+    #expect(try killed.connect().rowCount == "190")
     #expect(
-      registration.discardedLogTail == DiscardedLogTail(firstFrame: frameCount, frameCount: 1))
+      killed.discardedLogTail == DiscardedLogTail(firstFrame: frameCount, frameCount: 1))
   }
 
   @Test(arguments: [3, 15])
@@ -82,18 +78,16 @@ import Testing
     let killed = try killedLog(commits: 20)
     let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
     try killed.changeLogHeader { $0[byte] ^= 1 }
-    let registration = try killed.register()
-    _ = try? killed.open().run("SELECT 1 FROM sqlite_schema")
+    _ = try? killed.connect().run("SELECT 1 FROM sqlite_schema")
     #expect(
-      registration.discardedLogTail == DiscardedLogTail(firstFrame: 1, frameCount: frameCount))
+      killed.discardedLogTail == DiscardedLogTail(firstFrame: 1, frameCount: frameCount))
   }
 
   @Test func `a log cut within its last frame is not reported`() throws {
     let killed = try killedLog(commits: 20)
     try killed.change(killed.log) { $0.removeLast(1000) }
-    let registration = try killed.register()
-    #expect(try killed.open().rowCount == "190")
-    #expect(registration.discardedLogTail == nil)
+    #expect(try killed.connect().rowCount == "190")
+    #expect(killed.discardedLogTail == nil)
   }
 
   @Test(arguments: [
@@ -110,9 +104,8 @@ import Testing
     // Frames of the log's generation lie behind the last that counts.
     let found = try SealedVFS.verify(killed.database, key: TemporaryDatabase.key())
     #expect(found.log.discardedTail != nil && found.isClean)
-    let other = try killed.register()
-    #expect(try killed.open().rowCount == "2000")
-    #expect(other.discardedLogTail == nil)
+    #expect(try killed.connect().rowCount == "2000")
+    #expect(killed.discardedLogTail == nil)
   }
 
   @Test(arguments: [1, 13, 18, 22, 26, 31])
@@ -125,9 +118,8 @@ import Testing
     let tail = DiscardedLogTail(firstFrame: 1, frameCount: frameCount)
     #expect(
       try SealedVFS.verify(killed.database, key: TemporaryDatabase.key()).log.discardedTail == tail)
-    let registration = try killed.register()
-    _ = try? killed.open().run("SELECT 1 FROM sqlite_schema")
-    #expect(registration.discardedLogTail == tail)
+    _ = try? killed.connect().run("SELECT 1 FROM sqlite_schema")
+    #expect(killed.discardedLogTail == tail)
   }
 
   @Test func `a database with a torn page 1 opens if the log has a good copy`() throws {
@@ -145,9 +137,8 @@ import Testing
     let lost = try place.afterKill()
     try lost.change(lost.database) { $0[3000] ^= 1 }
     try FileManager.default.removeItem(atPath: lost.log.string)
-    let other = try lost.register()
-    #expect(throws: SQLiteFailure.self) { try lost.open().run("SELECT * FROM u") }
-    #expect(other.fault?.code == .damagedPage && other.fault?.pageNumber == 1)
+    #expect(throws: SQLiteFailure.self) { try lost.connect().run("SELECT * FROM u") }
+    #expect(lost.fault?.code == .damagedPage && lost.fault?.pageNumber == 1)
   }
 
   @Test func `pages written again within a transaction survive a kill after its commit`() throws {
@@ -169,8 +160,7 @@ import Testing
 
   @Test func `a frame moved to another place is an error, never another page's rows`() throws {
     let place = TemporaryDatabase()
-    let registration = try place.register()
-    let connection = try place.open()
+    let connection = try place.connect()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.fill(300)
     let expected = try connection.run("SELECT text FROM t ORDER BY id")
@@ -190,7 +180,7 @@ import Testing
       #expect(try reader.run("SELECT text FROM t ORDER BY id") == expected)
     } catch let failure as SQLiteFailure {
       #expect(failure.primaryCode == SQLITE_IOERR)
-      #expect(registration.fault?.code == .damagedPage)
+      #expect(place.fault?.code == .damagedPage)
     }
     try handle.close()
   }
@@ -232,14 +222,13 @@ import Testing
     throws
   {
     let place = try TemporaryDatabase.made(mode: "WAL")
-    let registration = try place.register()
-    let connection = try place.open()
+    let connection = try place.connect()
     try connection.run("PRAGMA wal_autocheckpoint = 0; UPDATE t SET text = text || '!'")
     let handle = try FileHandle(forUpdating: URL(fileURLWithPath: place.log.string))
     try handle.seek(toOffset: 32 + 4 * 4120 + 24 + 100)
     try handle.write(contentsOf: Data([1, 2, 3, 4]))
     #expect(throws: SQLiteFailure.self) { try connection.run("PRAGMA wal_checkpoint(TRUNCATE)") }
-    #expect(registration.fault?.code == .damagedPage)
+    #expect(place.fault?.code == .damagedPage)
     #expect(place.exists(place.log))
     try handle.close()
   }
@@ -252,16 +241,14 @@ import Testing
     try connection.fill(10)
     try place.write(try plain.afterKill().bytes(plain.log), to: place.log)
     let before = try place.contents()
-    let registration = try place.register()
-    #expect(throws: SQLiteFailure.self) { try place.open().run("SELECT * FROM t") }
-    #expect(registration.fault?.code == .unrelatedCompanionFile)
+    #expect(throws: SQLiteFailure.self) { try place.connect().run("SELECT * FROM t") }
+    #expect(place.fault?.code == .unrelatedCompanionFile)
     #expect(try place.changes(since: before).isEmpty)
   }
 
   @Test func `a log is not opened for a file that was replaced`() throws {
     let place = try TemporaryDatabase.made()
-    let registration = try place.register()
-    let idle = try place.open()
+    let idle = try place.connect()
     #expect(try idle.rowCount == "300")
     // Another program replaces the file by a new one with a log, as a key change does.
     let other = TemporaryDatabase()
@@ -273,7 +260,7 @@ import Testing
     try FileManager.default.removeItem(atPath: place.database.string)
     try image.copy(to: place)
     #expect(throws: SQLiteFailure.self) { try idle.rowCount }
-    #expect(registration.fault?.code == .fileReplaced)
+    #expect(place.fault?.code == .fileReplaced)
     let isUntouched = try place.bytes(place.log) == image.bytes(image.log)
     #expect(isUntouched)
   }
@@ -319,9 +306,8 @@ import Testing
       """)
     let killed = try place.afterKill()
     try killed.change(killed.database) { $0.removeLast(4096) }
-    let other = try killed.register()
-    let reader = try killed.open()
+    let reader = try killed.connect()
     #expect(throws: SQLiteFailure.self) { try reader.run("SELECT text FROM t") }
-    #expect(other.fault?.code == .truncated)
+    #expect(killed.fault?.code == .truncated)
   }
 }

@@ -43,12 +43,11 @@ import Testing
     try place.change(place.database) { $0.removeLast(lostCount * 4096) }
     #expect(try verify(place).missingPageCount == lostCount)
     let lost = (pageCount - lostCount + 1...pageCount).map { UInt32($0) }
-    let registration = try place.register()
-    let connection = try place.open()
+    let connection = try place.connect()
     #expect(try connection.first("SELECT count(*) FROM t WHERE text LIKE 'canary%'") == "300")
     #expect(throws: SQLiteFailure.self) { try connection.run("SELECT hex(x) FROM last") }
-    #expect(registration.fault?.code == .damagedPage)
-    #expect(registration.fault?.pageNumber == lost.first)
+    #expect(place.fault?.code == .damagedPage)
+    #expect(place.fault?.pageNumber == lost.first)
     connection.close()
     #expect(!place.exists(place.journal))
     #expect(try place.bytes(place.database).count == pageCount * 4096)

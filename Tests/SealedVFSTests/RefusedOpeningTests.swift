@@ -33,10 +33,9 @@ import Testing
     }
     // SQLite looks for a log and its index beside a database in WAL mode alone.
     guard suffix == "-journal" || mode == "WAL" else { return }
-    let registration = try place.register()
-    #expect(throws: SQLiteFailure.self) { try place.open().run("SELECT count(*) FROM t") }
-    #expect(registration.fault?.code == .inputOutput)
-    #expect(registration.fault?.detail?.hasSuffix("is not a regular file") == true)
+    #expect(throws: SQLiteFailure.self) { try place.connect().run("SELECT count(*) FROM t") }
+    #expect(place.fault?.code == .inputOutput)
+    #expect(place.fault?.detail?.hasSuffix("is not a regular file") == true)
   }
 
   @Test(arguments: ["", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA journal_mode = DELETE"])
@@ -45,10 +44,9 @@ import Testing
     try killed.change(killed.database) { $0[5 * 4096 + 100] ^= 1 }
     let before = try killed.contents()
     #expect((before["test.db-wal"] ?? []).count > 4120)
-    let registration = try killed.register()
-    let connection = try killed.open()
+    let connection = try killed.connect()
     #expect(throws: SQLiteFailure.self) { try connection.run("SELECT sum(length(text)) FROM t") }
-    #expect(registration.fault?.code == .damagedPage)
+    #expect(killed.fault?.code == .damagedPage)
     if statement == "PRAGMA journal_mode = DELETE" {
       // Leaving WAL mode needs a checkpoint, which must fail.
       #expect(throws: SQLiteFailure.self) { try connection.run(statement) }
@@ -73,10 +71,9 @@ import Testing
     let killed = try place.afterKill()
     try killed.change(killed.database) { $0[2000] ^= 1 }
     let before = try killed.contents()
-    let other = try killed.register()
-    let connection = try killed.open()
+    let connection = try killed.connect()
     #expect(throws: SQLiteFailure.self) { try connection.rowCount }
-    #expect(other.fault?.code == .damagedPage && other.fault?.pageNumber == 1)
+    #expect(killed.fault?.code == .damagedPage && killed.fault?.pageNumber == 1)
     #expect(throws: SQLiteFailure.self) {
       try connection.run(statement)
       try connection.run("SELECT * FROM t")
@@ -109,13 +106,12 @@ import Testing
     let handle = try FileHandle(forUpdating: URL(fileURLWithPath: killed.log.string))
     try handle.truncate(atOffset: 1 << 40)
     try handle.close()
-    let registration = try killed.register()
     let start = ContinuousClock.now
-    let rowCount = try killed.open().rowCount
+    let rowCount = try killed.connect().rowCount
     let duration = ContinuousClock.now - start
     #expect(rowCount == "300")
     #expect(duration < .seconds(20))
-    #expect(registration.discardedLogTail?.frameCount == 1)
+    #expect(killed.discardedLogTail?.frameCount == 1)
   }
 
   @Test func `a short file with its missing pages in the log is not reported as truncated`() throws
@@ -129,20 +125,18 @@ import Testing
     // A power cut during the checkpoint: page 1 is new, and the last pages are missing.
     let finished = try place.afterKill()
     try cut.write(Array(finished.bytes(finished.database).prefix(6 * 4096)), to: cut.database)
-    let other = try cut.register()
-    let connection = try cut.open()
+    let connection = try cut.connect()
     #expect(try connection.rowCount == "610")
     #expect(try connection.integrity == "ok")
-    #expect(other.fault == nil)
+    #expect(cut.fault == nil)
   }
 
   @Test(arguments: ["DELETE", "WAL"])
   func `a truncated file without a log is reported as truncated`(mode: String) throws {
     let place = try TemporaryDatabase.made(mode: mode)
     try place.change(place.database) { $0.removeLast(4096) }
-    let registration = try place.register()
-    #expect(throws: SQLiteFailure.self) { try place.open().rowCount }
-    #expect(registration.fault?.code == .truncated)
+    #expect(throws: SQLiteFailure.self) { try place.connect().rowCount }
+    #expect(place.fault?.code == .truncated)
   }
 
   @Test func `a disk without room for the log's index is reported as SQLITE_FULL`() throws {

@@ -53,8 +53,7 @@ import Testing
     when: String
   ) throws {
     let place = try TemporaryDatabase.made(mode: "WAL")
-    let registration = try place.register()
-    let writer = try place.open()
+    let writer = try place.connect()
     try writer.run("UPDATE t SET text = 'first' WHERE id = 1")
     if when == "in" { try writer.run("BEGIN; UPDATE t SET text = 'lost' WHERE id = 2") }
     let copy = place.directory.appending("copy")
@@ -64,7 +63,7 @@ import Testing
     #expect(throws: SQLiteFailure.self) {
       try writer.run(when == "in" ? "COMMIT" : "UPDATE t SET text = 'lost' WHERE id = 2")
     }
-    #expect(registration.fault?.code == .fileReplaced)
+    #expect(place.fault?.code == .fileReplaced)
     // The log at this path is the new file's.
     writer.close()
     #expect(place.exists(place.log))

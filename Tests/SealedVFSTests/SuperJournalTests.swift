@@ -26,10 +26,9 @@ import Testing
   /// Expects that the opening is refused, verify reports the journal, and no file changes.
   private func expectRefusal(_ place: TemporaryDatabase) throws {
     let before = try place.contents()
-    let registration = try place.register()
-    #expect(throws: SQLiteFailure.self) { try place.open().run("SELECT count(*) FROM t") }
-    #expect(registration.fault?.code == .damagedJournal)
-    #expect(registration.fault?.detail?.contains("super-journal") == true)
+    #expect(throws: SQLiteFailure.self) { try place.connect().run("SELECT count(*) FROM t") }
+    #expect(place.fault?.code == .damagedJournal)
+    #expect(place.fault?.detail?.contains("super-journal") == true)
     let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
     #expect(found.journal.state == .damaged && found.journal.superJournalFault != nil)
     #expect(!found.isClean)

@@ -11,15 +11,14 @@ import Testing
   ) throws {
     let (source, target) = (TemporaryDatabase(), TemporaryDatabase())
     try source.makeDatabase(mode: mode)
-    let registration = try source.register()
-    let connection = try source.open()
+    let connection = try source.connect()
     if !isFirstStatement { #expect(try connection.rowCount == "300") }
     let failure = #expect(throws: SQLiteFailure.self) {
       try connection.run("VACUUM INTO '\(target.database)'")
     }
     #expect(failure?.code == SQLITE_AUTH)
     let fault = SealedConnection.fault(of: connection.pointer, reportedAs: SQLITE_AUTH)
-    #expect(fault?.code == .vacuumTargetRefused && fault?.message == registration.fault?.message)
+    #expect(fault?.code == .vacuumTargetRefused && fault?.message == source.fault?.message)
     #expect(fault?.message.hasPrefix("\(target.database.string): ") == true)
     #expect(fault?.hint?.contains("SealedDatabase.vacuum") == true)
     #expect(try target.bytes(target.database).isEmpty)

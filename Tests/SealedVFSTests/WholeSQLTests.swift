@@ -132,12 +132,11 @@ import Testing
     let (plain, sealed) = (TemporaryDatabase(), TemporaryDatabase())
     let source = try plain.open()
     try source.fill(300)
-    let registration = try sealed.register()
     do {
-      let target = try sealed.open()
+      let target = try sealed.connect()
       #expect(copy(source, to: target) != SQLITE_OK)
-      #expect(registration.fault?.code == .reserveInUse)
-      #expect(registration.fault?.hint?.contains("SQLITE_FCNTL_RESERVE_BYTES") == true)
+      #expect(sealed.fault?.code == .reserveInUse)
+      #expect(sealed.fault?.hint?.contains("SQLITE_FCNTL_RESERVE_BYTES") == true)
     }
     #expect(SealedConnection.reserveBytes(of: source.pointer) == 40)
     try source.run("VACUUM")

@@ -43,6 +43,12 @@ final class TemporaryDatabase {
 
   func release() { registrations = [] }
 
+  /// The newest fault of the newest registration.
+  var fault: SealedDatabaseError? { registrations.last?.fault }
+
+  /// The frames that the newest registration's recovery left out of the log.
+  var discardedLogTail: DiscardedLogTail? { registrations.last?.discardedLogTail }
+
   func open(flags: Int32 = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) throws -> Connection {
     try Connection(database.string, flags: flags)
   }

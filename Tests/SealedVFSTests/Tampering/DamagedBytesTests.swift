@@ -65,11 +65,10 @@ import Testing
   @Test func `a connection still works after a read failed at a damaged page`() throws {
     let place = try TemporaryDatabase.made(rowCount: 300)
     try place.change(place.database) { $0[4096 * 9 + 5] ^= 1 }
-    let registration = try place.register()
-    let connection = try place.open()
+    let connection = try place.connect()
     #expect(throws: SQLiteFailure.self) { try connection.run("SELECT text FROM t") }
     #expect(try connection.first("SELECT text FROM t WHERE id = 1")?.hasPrefix("canary 1 ") == true)
-    #expect(registration.fault?.pageNumber == 10)
+    #expect(place.fault?.pageNumber == 10)
     // A write to another page works, and the damaged page stays damaged.
     try connection.run("UPDATE t SET text = 'new' WHERE id = 1")
     #expect(try connection.first("SELECT text FROM t WHERE id = 1") == "new")
