@@ -8,8 +8,7 @@ import VaultCrypto
 @Suite struct DamagedFreePageTests {
   /// A database with free pages, and the number of leaf pages in its free list.
   private func makeDatabase() throws -> (place: TemporaryDatabase, leafCount: Int, pageCount: Int) {
-    let place = try TemporaryDatabase.made(rowCount: 200, mode: "DELETE")
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.reopened(rowCount: 200, mode: "DELETE")
     try connection.run("DELETE FROM t WHERE id > 20")
     let freeCount = try #require(Int(try connection.first("PRAGMA freelist_count") ?? ""))
     let pageCount = try #require(Int(try connection.first("PRAGMA page_count") ?? ""))

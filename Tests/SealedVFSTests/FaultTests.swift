@@ -91,8 +91,7 @@ import Testing
   }
 
   @Test func `inspect() releases no lock that this process holds`() throws {
-    let place = try TemporaryDatabase.made()
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.reopened()
     try connection.run("BEGIN IMMEDIATE")
     _ = try SealedVFS.inspect(place.database)
     // Another process tries to write: our RESERVED lock must still be there.

@@ -9,8 +9,7 @@ import Testing
   private func killedTransaction(pragmas: String = "") throws -> (
     place: TemporaryDatabase, rows: [String]
   ) {
-    let place = try TemporaryDatabase.made(rowCount: 600)
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.reopened(rowCount: 600)
     let rows = try connection.run("SELECT text FROM t ORDER BY id")
     try connection.run("\(pragmas); PRAGMA cache_size = 5; BEGIN")
     try connection.run("UPDATE t SET text = replace(text, 'canary', 'secret') WHERE id % 3 = 0")
@@ -80,8 +79,7 @@ import Testing
 
   @Test func `records that were never synchronized end a journal without an error`() throws {
     // The power cut came before SQLite changed the database: the journal's tail is torn.
-    let place = try TemporaryDatabase.made(rowCount: 600)
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.reopened(rowCount: 600)
     let rows = try connection.run("SELECT text FROM t ORDER BY id")
     try connection.run("PRAGMA synchronous = OFF; PRAGMA cache_size = 2000; BEGIN")
     try connection.run("UPDATE t SET text = text || '!'")
@@ -128,8 +126,7 @@ import Testing
   }
 
   @Test func `VACUUM rewrites a database and leaves no plaintext`() throws {
-    let place = try TemporaryDatabase.made(rowCount: 900)
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.reopened(rowCount: 900)
     try connection.run("DELETE FROM t WHERE id > 100; VACUUM")
     #expect(try connection.rowCount == "100")
     #expect(try connection.integrity == "ok")

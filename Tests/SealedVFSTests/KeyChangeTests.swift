@@ -71,8 +71,7 @@ import VaultCrypto
     throws
   {
     for mode in ["WAL", "DELETE"] {
-      let place = try TemporaryDatabase.made(mode: mode)
-      let other = try place.connect()
+      let (place, other) = try TemporaryDatabase.reopened(mode: mode)
       // In rollback mode an idle connection holds no lock, and finds the file moved afterwards.
       try other.run(mode == "WAL" ? "SELECT count(*) FROM t" : "BEGIN; SELECT count(*) FROM t")
       let failure = #expect(throws: SealedDatabaseError.self) { try changeKey(place) }

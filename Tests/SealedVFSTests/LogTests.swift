@@ -123,8 +123,7 @@ import Testing
   }
 
   @Test func `a database with a torn page 1 opens if the log has a good copy`() throws {
-    let place = try TemporaryDatabase.made(mode: "WAL")
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.reopened(mode: "WAL")
     try connection.run(
       "PRAGMA wal_autocheckpoint = 0; CREATE TABLE u (a); INSERT INTO u VALUES (1)")
     let killed = try place.afterKill()
@@ -159,8 +158,7 @@ import Testing
   }
 
   @Test func `a frame moved to another place is an error, never another page's rows`() throws {
-    let place = TemporaryDatabase()
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.fill(300)
     let expected = try connection.run("SELECT text FROM t ORDER BY id")
@@ -196,8 +194,7 @@ import Testing
   }
 
   @Test func `a checkpoint copies sealed pages unchanged`() throws {
-    let place = try TemporaryDatabase.made(mode: "WAL")
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.reopened(mode: "WAL")
     try connection.run("PRAGMA wal_autocheckpoint = 0; UPDATE t SET text = text || '!'")
     let before = try place.afterKill()
     try connection.run("PRAGMA wal_checkpoint(FULL)")
@@ -221,8 +218,7 @@ import Testing
   @Test func `a damaged page in the log stops the checkpoint before it reaches the database`()
     throws
   {
-    let place = try TemporaryDatabase.made(mode: "WAL")
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.reopened(mode: "WAL")
     try connection.run("PRAGMA wal_autocheckpoint = 0; UPDATE t SET text = text || '!'")
     let handle = try FileHandle(forUpdating: URL(fileURLWithPath: place.log.string))
     try handle.seek(toOffset: 32 + 4 * 4120 + 24 + 100)
@@ -247,8 +243,7 @@ import Testing
   }
 
   @Test func `a log is not opened for a file that was replaced`() throws {
-    let place = try TemporaryDatabase.made()
-    let idle = try place.connect()
+    let (place, idle) = try TemporaryDatabase.reopened()
     #expect(try idle.rowCount == "300")
     // Another program replaces the file by a new one with a log, as a key change does.
     let other = TemporaryDatabase()

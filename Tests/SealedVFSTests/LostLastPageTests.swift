@@ -12,8 +12,7 @@ import Testing
   private func killedTransaction(
     setup: String, change: String = ""
   ) throws -> (place: TemporaryDatabase, pageCount: Int) {
-    let place = try TemporaryDatabase.made(rowCount: 300)
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.reopened(rowCount: 300)
     try connection.run("CREATE TABLE last (x); \(setup)")
     let pageCount = try #require(Int(try connection.first("PRAGMA page_count") ?? ""))
     // Of the same length: the file does not grow.

@@ -8,8 +8,7 @@ import Testing
 @Suite struct RefusedOpeningTests {
   /// The files after a kill that left a log with committed frames.
   private func killed(rowCount: Int = 300) throws -> TemporaryDatabase {
-    let place = try TemporaryDatabase.made(rowCount: rowCount, mode: "WAL")
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.reopened(rowCount: rowCount, mode: "WAL")
     try connection.run(
       "PRAGMA wal_autocheckpoint = 0; CREATE TABLE u (a); INSERT INTO u VALUES (1)")
     return try place.afterKill()
@@ -65,8 +64,7 @@ import Testing
     statement: String
   ) throws {
     // The log holds no page 1: one row more changes a leaf.
-    let place = try TemporaryDatabase.made(mode: "WAL")
-    let writer = try place.connect()
+    let (place, writer) = try TemporaryDatabase.reopened(mode: "WAL")
     try writer.run("PRAGMA wal_autocheckpoint = 0; UPDATE t SET text = 'x' WHERE id = 7")
     let killed = try place.afterKill()
     try killed.change(killed.database) { $0[2000] ^= 1 }
@@ -116,8 +114,7 @@ import Testing
 
   @Test func `a short file with its missing pages in the log is not reported as truncated`() throws
   {
-    let place = try TemporaryDatabase.made(rowCount: 10, mode: "WAL")
-    let writer = try place.connect()
+    let (place, writer) = try TemporaryDatabase.reopened(rowCount: 10, mode: "WAL")
     try writer.run("PRAGMA wal_autocheckpoint = 0")
     try writer.fill(600, from: 100)
     let cut = try place.afterKill()

@@ -52,8 +52,7 @@ import Testing
   func `a connection commits nothing after another file took the database's place`(
     when: String
   ) throws {
-    let place = try TemporaryDatabase.made(mode: "WAL")
-    let writer = try place.connect()
+    let (place, writer) = try TemporaryDatabase.reopened(mode: "WAL")
     try writer.run("UPDATE t SET text = 'first' WHERE id = 1")
     if when == "in" { try writer.run("BEGIN; UPDATE t SET text = 'lost' WHERE id = 2") }
     let copy = place.directory.appending("copy")

@@ -43,8 +43,7 @@ import Testing
   }
 
   @Test func `a connection opened after the registration's release is not sealed`() throws {
-    let place = try TemporaryDatabase.made()
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.reopened()
     #expect(try connection.rowCount == "300")
     place.release()
     // The open connection holds the key itself; a new connection finds no key.

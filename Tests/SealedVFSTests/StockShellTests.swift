@@ -31,8 +31,7 @@ struct StockShellTests {
   }
 
   @Test func `the stock shell does not change a database with a hot journal`() throws {
-    let place = try TemporaryDatabase.made()
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.reopened()
     try connection.run("PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = upper(text) || '!'")
     let killed = try place.afterKill()
     #expect(try killed.bytes(killed.journal).count > 4096)

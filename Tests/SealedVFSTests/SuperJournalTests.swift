@@ -9,8 +9,7 @@ import Testing
 
   /// A database of 400 rows after a kill in a transaction that had changed some of them on disk.
   private func interrupted() throws -> TemporaryDatabase {
-    let place = try TemporaryDatabase.made(rowCount: 400)
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.reopened(rowCount: 400)
     // The text keeps its length, so that half of the change leaves consistent pages, too.
     try connection.run(
       "PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = replace(text, 'canary', 'secret')")

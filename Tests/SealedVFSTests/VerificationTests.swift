@@ -89,8 +89,7 @@ import Testing
   }
 
   @Test func `verify ends a journal where a segment lacks records, as an opening does`() throws {
-    let place = try TemporaryDatabase.made(rowCount: 600)
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.reopened(rowCount: 600)
     // Records are numbered before they are synchronized: a header cannot vouch for them.
     try connection.run("PRAGMA synchronous = NORMAL; PRAGMA cache_size = 5; BEGIN")
     try connection.run("UPDATE t SET text = replace(text, 'canary', 'secret')")

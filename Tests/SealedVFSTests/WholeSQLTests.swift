@@ -182,8 +182,7 @@ import Testing
 
   @Test(arguments: ["DELETE", "WAL"])
   func `VACUUM with another page size does not change a sealed database`(mode: String) throws {
-    let place = try TemporaryDatabase.made(mode: mode)
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.reopened(mode: mode)
     try connection.run("PRAGMA page_size = 8192")
     // In WAL mode SQLite keeps the page size. In other modes VACUUM would change it.
     do {

@@ -16,6 +16,14 @@ extension TemporaryDatabase {
     return place
   }
 
+  /// A directory with a connection to the database of ``makeDatabase(rowCount:mode:)``.
+  static func reopened(
+    rowCount: Int = 300, mode: String = "DELETE"
+  ) throws -> (TemporaryDatabase, Connection) {
+    let place = try made(rowCount: rowCount, mode: mode)
+    return (place, try place.connect())
+  }
+
   /// A directory with a connection to a new database.
   static func connected() throws -> (TemporaryDatabase, Connection) {
     let place = TemporaryDatabase()

@@ -9,8 +9,7 @@ import Testing
 
   @Test(arguments: Target.allCases)
   func `damaged bytes never make a wrong row`(target: Target) throws {
-    let place = try TemporaryDatabase.made(rowCount: 100, mode: "WAL")
-    let connection = try place.connect()
+    let (place, connection) = try TemporaryDatabase.reopened(rowCount: 100, mode: "WAL")
     try connection.run("PRAGMA wal_autocheckpoint = 0")
     let rows = try connection.run("SELECT id || text FROM t ORDER BY id")
     var states = [rows]
