@@ -4,15 +4,6 @@ import SealedVFS
 import Testing
 
 @Suite struct ContentCheckTests {
-  private func verify(
-    _ place: TemporaryDatabase, checksContents: Bool = true,
-    progress: (PageProgress) -> Void = { _ in }
-  ) throws -> VerificationReport {
-    try SealedVFS.verify(
-      place.database, key: TemporaryDatabase.key(), checksContents: checksContents,
-      progress: progress)
-  }
-
   private static func page(_ number: Int) -> Range<Int> { (number - 1) * 4096..<number * 4096 }
 
   /// A database with an index, and its file as it was before half of its rows were written.
@@ -42,7 +33,7 @@ import Testing
         $0.replaceSubrange(Self.page(number), with: older[Self.page(number)])
       }
       let before = try place.contents()
-      let found = try verify(place)
+      let found = try place.verify()
       #expect(found.isAuthentic && found.lostPageCount == 0)
       // An older version can agree with the other pages. SQLite, through the usual VFS, decides.
       let isSound = try place.query("PRAGMA integrity_check") == "ok"
@@ -50,7 +41,7 @@ import Testing
       #expect(found.contentFaults.count <= 100 && found.isClean == isSound, "page \(number)")
       if !isSound { contradictions += 1 }
       #expect(!found.contentFaults.contains { $0.contains("\n") || $0.contains("canary") })
-      let quick = try verify(place, checksContents: false)
+      let quick = try place.verify(checksContents: false)
       #expect(quick.isClean && quick.contentCheck == .notAsked && quick.contentFaults.isEmpty)
       #expect(try place.contents() == before)
     }
@@ -76,13 +67,13 @@ import Testing
         $0 = newer
         $0[Self.page(number).lowerBound + 100] ^= 1
       }
-      let isRepaired = try verify(now).repairedPages == [UInt32(number)]
+      let isRepaired = try now.verify().repairedPages == [UInt32(number)]
       try now.change(now.database) {
         $0 = newer
         $0.replaceSubrange(Self.page(number), with: image[Self.page(number)])
       }
       let before = try now.contents()
-      let found = try verify(now)
+      let found = try now.verify()
       #expect(found.isAuthentic && found.log.committedFrameCount > 0)
       if isRepaired { #expect(found.contentFaults.isEmpty, "page \(number)") }
       #expect(try now.contents() == before)
@@ -106,7 +97,7 @@ import Testing
       connection.close()
       older = try place.bytes(place.database)
     }
-    let whole = try verify(place)
+    let whole = try place.verify()
     #expect(whole.isClean && whole.uncheckedTables == ["o"])
     try place.open().fill(150, from: 151)
     let newer = try place.bytes(place.database)
@@ -115,14 +106,14 @@ import Testing
     try place.change(place.database) {
       $0.replaceSubrange(Self.page(number), with: older[Self.page(number)])
     }
-    let found = try verify(place)
+    let found = try place.verify()
     #expect(found.isAuthentic && found.uncheckedTables == ["o"] && !found.contentFaults.isEmpty)
   }
 
   @Test func `verify's progress includes the content check and never passes the end`() throws {
     let (place, _) = try grown()
     var steps: [PageProgress] = []
-    let found = try verify(place) { steps.append($0) }
+    let found = try place.verify { steps.append($0) }
     #expect(found.isClean)
     #expect(steps.map(\.completedPageCount) == steps.map(\.completedPageCount).sorted())
     #expect(Set(steps.map(\.pageCount)) == [2 * found.pageCount])
@@ -137,7 +128,7 @@ import Testing
       try connection.run(
         "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE t (' WHERE 1")
     }
-    let found = try verify(place)
+    let found = try place.verify()
     #expect(found.isAuthentic && found.contentFaults.count == 1)
     #expect(found.contentFaults.first?.contains("malformed database schema") == true)
   }

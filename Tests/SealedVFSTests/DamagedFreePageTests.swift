@@ -24,21 +24,16 @@ import VaultCrypto
       var bytes = whole
       bytes[(page - 1) * 4096 + 900] ^= 1
       try place.write(bytes, to: place.database)
-      let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
+      let found = try place.verify()
       guard found.damagedFreePageCount == 1 else {
         #expect(found.damagedPages == [UInt32(page)] && !found.isClean)
-        #expect(throws: SealedDatabaseError.self) {
-          try SealedVFS.reencrypt(
-            place.database, from: TemporaryDatabase.key(),
-            to: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes))
-        }
+        #expect(throws: SealedDatabaseError.self) { try place.changeKey() }
         continue
       }
       harmlessCount += 1
       #expect(found.isClean && found.damagedPages.isEmpty && found.contentCheck == .done)
-      let otherKey = TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes)
-      try SealedVFS.reencrypt(place.database, from: TemporaryDatabase.key(), to: otherKey)
-      #expect(try SealedVFS.verify(place.database, key: otherKey).isClean)
+      try place.changeKey()
+      #expect(try place.verify(TemporaryDatabase.otherKeyBytes).isClean)
       try place.withConnection(TemporaryDatabase.otherKeyBytes) { connection in
         #expect(try connection.rowCount == "20")
         #expect(try connection.integrity == "ok")

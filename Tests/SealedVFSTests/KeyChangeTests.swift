@@ -11,16 +11,6 @@ import VaultCrypto
 @testable import SealedVFS
 
 @Suite struct KeyChangeTests {
-  private func changeKey(
-    _ place: TemporaryDatabase, busyTimeout: Duration = .zero,
-    progress: (PageProgress) -> Void = { _ in }
-  ) throws(SealedDatabaseError) {
-    try SealedVFS.reencrypt(
-      place.database, from: TemporaryDatabase.key(),
-      to: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes), busyTimeout: busyTimeout,
-      progress: progress)
-  }
-
   /// The rows and the journal mode under a key; also checks every page.
   private func state(
     _ place: TemporaryDatabase, _ keyBytes: [UInt8] = TemporaryDatabase.otherKeyBytes
@@ -37,7 +27,7 @@ import VaultCrypto
     for mode in ["WAL", "DELETE"] {
       let place = try TemporaryDatabase.made(mode: mode)
       let before = try SealedVFS.inspect(place.database)
-      try changeKey(place)
+      try place.changeKey()
       guard case .sealed(let old) = before,
         case .sealed(let new) = try SealedVFS.inspect(place.database)
       else {
@@ -62,7 +52,7 @@ import VaultCrypto
     _ fixture: String, _ expected: String
   ) throws {
     let place = try #require(DatabaseFixture.positives.first { $0.name == fixture }).place()
-    try changeKey(place)
+    try place.changeKey()
     #expect(place.fileNames == ["test.db"])
     #expect(try state(place) == expected)
   }
@@ -74,7 +64,7 @@ import VaultCrypto
       let (place, other) = try TemporaryDatabase.reopened(mode: mode)
       // In rollback mode an idle connection holds no lock, and finds the file moved afterwards.
       try other.run(mode == "WAL" ? "SELECT count(*) FROM t" : "BEGIN; SELECT count(*) FROM t")
-      let failure = #expect(throws: SealedDatabaseError.self) { try changeKey(place) }
+      let failure = #expect(throws: SealedDatabaseError.self) { try place.changeKey() }
       #expect(failure?.code == .busy)
       #expect(try other.first("SELECT count(*) FROM t") == "300")
       other.close()
@@ -95,7 +85,7 @@ import VaultCrypto
       other?.close()
     }.start()
     isOpen.wait()
-    try changeKey(place, busyTimeout: .seconds(20))
+    try place.changeKey(busyTimeout: .seconds(20))
     #expect(try state(place) == "300 wal")
   }
 
@@ -111,7 +101,7 @@ import VaultCrypto
         [.posixPermissions: 0o755], ofItemAtPath: place.directory.string)
       try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: target)
       let failure = #expect(throws: SealedDatabaseError.self) {
-        try FileUser.withoutPrivileges { try changeKey(place) }
+        try FileUser.withoutPrivileges { try place.changeKey() }
       }
       try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: target)
       #expect(failure?.code == .readOnly, "\(failure?.description ?? "")")
@@ -129,8 +119,8 @@ import VaultCrypto
     #expect(failure?.code == .sameKey)
     #expect(try place.changes(since: before).isEmpty)
     // A repeated call is not an error: the caller might not know that the first one succeeded.
-    try changeKey(place)
-    try changeKey(place)
+    try place.changeKey()
+    try place.changeKey()
     #expect(try state(place) == "300 wal")
   }
 
@@ -138,7 +128,7 @@ import VaultCrypto
     let place = try TemporaryDatabase.made(mode: "WAL")
     try place.change(place.database) { $0[5 * 4096 + 77] ^= 1 }
     let before = try place.contents()
-    let failure = #expect(throws: SealedDatabaseError.self) { try changeKey(place) }
+    let failure = #expect(throws: SealedDatabaseError.self) { try place.changeKey() }
     #expect(failure?.code == .damagedPage)
     #expect(failure?.pageNumber == 6)
     #expect(try place.changes(since: before).isEmpty)
@@ -148,10 +138,10 @@ import VaultCrypto
     let place = try TemporaryDatabase.made(mode: "WAL")
     let whole = try place.bytes(place.database)
     try place.change(place.database) { $0.removeLast(4096) }
-    let failure = #expect(throws: SealedDatabaseError.self) { try changeKey(place) }
+    let failure = #expect(throws: SealedDatabaseError.self) { try place.changeKey() }
     #expect(failure?.code == .truncated)
     try place.write(whole + [UInt8](repeating: 7, count: 5000), to: place.database)
-    try changeKey(place)
+    try place.changeKey()
     #expect(try place.bytes(place.database).count == whole.count)
     #expect(try state(place) == "300 wal")
   }
@@ -161,7 +151,7 @@ import VaultCrypto
     let pageCount = try place.bytes(place.database).count / 4096
     #expect(pageCount > 600)
     var seen: [PageProgress] = []
-    try changeKey(place) { seen.append($0) }
+    try place.changeKey { seen.append($0) }
     #expect(seen.count == (pageCount + 255) / 256)
     #expect(seen.allSatisfy { $0.pageCount == pageCount })
     #expect(seen.map(\.completedPageCount) == seen.map(\.completedPageCount).sorted())

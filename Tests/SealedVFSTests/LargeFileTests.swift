@@ -71,7 +71,7 @@ import Testing
   /// Verifies the whole database, and again with one page damaged; prints the time that it took.
   private func verify(_ place: TemporaryDatabase, damagedAt offset: Int) throws {
     let start = ContinuousClock.now
-    let whole = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
+    let whole = try place.verify()
     print("verified \(whole.pageCount) pages and their contents in \(ContinuousClock.now - start)")
     #expect(whole.isClean && whole.contentCheck == .done)
     let handle = try FileHandle(forUpdating: URL(fileURLWithPath: place.database.string))
@@ -80,7 +80,7 @@ import Testing
     let byte = try #require(try handle.read(upToCount: 1)?.first)
     try handle.seek(toOffset: UInt64(offset + 4095))
     try handle.write(contentsOf: [byte ^ 1])
-    let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
+    let found = try place.verify()
     #expect(found.damagedPages == [UInt32(offset / 4096 + 1)] && found.damagedPageCount == 1)
     #expect(found.contentCheck == .notPossible && !found.isClean)
   }

@@ -102,7 +102,7 @@ import Testing
     try connection.run(sql)
     let killed = try place.afterKill()
     // Frames of the log's generation lie behind the last that counts.
-    let found = try SealedVFS.verify(killed.database, key: TemporaryDatabase.key())
+    let found = try killed.verify()
     #expect(found.log.discardedTail != nil && found.isClean)
     #expect(try killed.connect().rowCount == "2000")
     #expect(killed.discardedLogTail == nil)
@@ -116,8 +116,7 @@ import Testing
     let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
     try killed.change(killed.log) { $0[offset] ^= 1 }
     let tail = DiscardedLogTail(firstFrame: 1, frameCount: frameCount)
-    #expect(
-      try SealedVFS.verify(killed.database, key: TemporaryDatabase.key()).log.discardedTail == tail)
+    #expect(try killed.verify().log.discardedTail == tail)
     _ = try? killed.connect().run("SELECT 1 FROM sqlite_schema")
     #expect(killed.discardedLogTail == tail)
   }

@@ -24,10 +24,6 @@ import Testing
     return (killed, pageCount)
   }
 
-  private func verify(_ place: TemporaryDatabase) throws -> VerificationReport {
-    try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
-  }
-
   /// Whether the last pages of the file are zeros that nothing seals.
   private func areHoles(_ count: Int, at place: TemporaryDatabase) throws -> Bool {
     try place.bytes(place.database).suffix(count * 4096).allSatisfy { $0 == 0 }
@@ -40,7 +36,7 @@ import Testing
     let (place, pageCount) = try killedTransaction(
       setup: "INSERT INTO last VALUES (randomblob(20000))")
     try place.change(place.database) { $0.removeLast(lostCount * 4096) }
-    #expect(try verify(place).missingPageCount == lostCount)
+    #expect(try place.verify().missingPageCount == lostCount)
     let lost = (pageCount - lostCount + 1...pageCount).map { UInt32($0) }
     let connection = try place.connect()
     #expect(try connection.first("SELECT count(*) FROM t WHERE text LIKE 'canary%'") == "300")
@@ -51,7 +47,7 @@ import Testing
     #expect(!place.exists(place.journal))
     #expect(try place.bytes(place.database).count == pageCount * 4096)
     #expect(try areHoles(lostCount, at: place))
-    let found = try verify(place)
+    let found = try place.verify()
     #expect(found.emptyPages == lost && !found.isAuthentic)
   }
 
@@ -61,14 +57,13 @@ import Testing
     let (place, pageCount) = try killedTransaction(
       setup: "INSERT INTO last VALUES (randomblob(20000)); DELETE FROM last")
     try place.change(place.database) { $0.removeLast(3 * 4096) }
-    let before = try verify(place)
+    let before = try place.verify()
     #expect(before.journal.state == .hot && before.missingPageCount == 0 && before.isClean)
     #expect(try place.query("PRAGMA integrity_check") == "ok")
     #expect(try place.bytes(place.database).count == pageCount * 4096)
     #expect(try areHoles(3, at: place))
-    #expect(try verify(place).isClean)
-    let otherKey = TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes)
-    try SealedVFS.reencrypt(place.database, from: TemporaryDatabase.key(), to: otherKey)
+    #expect(try place.verify().isClean)
+    try place.changeKey()
     try place.register(TemporaryDatabase.otherKeyBytes)
     let connection = try place.open()
     try connection.fill(100, from: 1000)  // takes the free pages into use again
@@ -85,7 +80,7 @@ import Testing
       if isCut { try copy.change(copy.database) { $0.removeLast(4096) } }
       #expect(try copy.query("SELECT x = zeroblob(20000) FROM last") == "1")
       #expect(try !areHoles(1, at: copy))
-      #expect(try verify(copy).isClean)
+      #expect(try copy.verify().isClean)
     }
   }
 }

@@ -12,7 +12,7 @@ import Testing
   }
 
   private func log(_ place: TemporaryDatabase) throws -> VerificationReport.Log {
-    let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
+    let found = try place.verify()
     #expect(found.isClean)
     return found.log
   }

@@ -22,7 +22,7 @@ import Testing
     try place.change(place.log) { log in
       for frame in frames { log[32 + (frame - 1) * 4120 + 24 + byte] ^= 0x10 }
     }
-    let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
+    let found = try place.verify()
     #expect(found.log.changedHeaderFrames == frames)
     #expect(found.isClean && found.log.committedFrameCount == found.log.frameCount)
     if ReferenceDatabaseReader.isAvailable {
@@ -34,7 +34,7 @@ import Testing
     #expect(try connection.rowCount == "60")
     connection.close()
     #expect(try place.bytes(place.database)[..<16] == header)
-    let after = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
+    let after = try place.verify()
     #expect(after.isClean && after.log.changedHeaderFrames.isEmpty)
     #expect(try place.query("SELECT count(*) FROM a") == "1")
   }
@@ -54,11 +54,11 @@ import Testing
         Array(journal[offset..<offset + 4]) == [0, 0, 0, 1]
       })
     try place.change(place.journal) { $0[record + 4 + 9] ^= 0x10 }
-    let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
+    let found = try place.verify()
     #expect(found.journal.changedHeaderRecords == [(record - 512) / 4104 + 1] && found.isClean)
     #expect(try place.query("SELECT count(*) FROM t WHERE text LIKE '%!'") == "0")
     #expect(!place.exists(place.journal))
     #expect(try place.bytes(place.database)[..<16] == header)
-    #expect(try SealedVFS.verify(place.database, key: TemporaryDatabase.key()).isClean)
+    #expect(try place.verify().isClean)
   }
 }

@@ -28,7 +28,7 @@ import Testing
     #expect(throws: SQLiteFailure.self) { try place.connect().run("SELECT count(*) FROM t") }
     #expect(place.fault?.code == .damagedJournal)
     #expect(place.fault?.detail?.contains("super-journal") == true)
-    let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
+    let found = try place.verify()
     #expect(found.journal.state == .damaged && found.journal.superJournalFault != nil)
     #expect(!found.isClean)
     let image = try SealedImage(place.database, key: TemporaryDatabase.key())
@@ -104,7 +104,7 @@ import Testing
   @Test func `a missing super-journal counts as a commit, and verify reports it`() throws {
     let place = try interrupted()
     try append(pointerTo: place.database.string + Self.properSuffix, place)
-    let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
+    let found = try place.verify()
     #expect(found.isClean && found.journal.state == .finished)
     #expect(found.journal.lacksSuperJournal && found.journal.unusedRecordCount > 3)
     let rowCount =
@@ -123,7 +123,7 @@ import Testing
     try place.change(place.journal) { $0[20] ^= 1 }
     try append(pointerTo: place.database.string + suffix, place)
     if suffix != Self.properSuffix { return try expectRefusal(place) }
-    let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
+    let found = try place.verify()
     #expect(found.isClean && found.journal.state == .finished && found.journal.lacksSuperJournal)
     #expect(try place.query("SELECT count(*) FROM t") == "400")
     #expect(!place.exists(place.journal))
@@ -135,7 +135,7 @@ import Testing
     let path = FilePath(first.database.string + Self.properSuffix)
     try first.write(Array("\(first.journal)\0\(second.journal)\0".utf8), to: path)
     for place in [first, second] { try append(pointerTo: path.string, place) }
-    let found = try SealedVFS.verify(first.database, key: TemporaryDatabase.key())
+    let found = try first.verify()
     #expect(found.isClean && found.journal.state == .hot)
     if ReferenceDatabaseReader.isAvailable {
       #expect(try ReferenceDatabaseReader.rowCount(of: first) == "400")
@@ -177,12 +177,11 @@ import Testing
   @Test(arguments: [true, false])
   func `verify counts the records after a header that does not open`(isZeroed: Bool) throws {
     let place = try interrupted()
-    let recordCount = try SealedVFS.verify(place.database, key: TemporaryDatabase.key()).journal
-      .recordCount
+    let recordCount = try place.verify().journal.recordCount
     try place.change(place.journal) { bytes in
       for index in 0..<68 { bytes[index] = isZeroed ? 0 : UInt8(index + 1) }
     }
-    let found = try SealedVFS.verify(place.database, key: TemporaryDatabase.key())
+    let found = try place.verify()
     #expect(found.isClean && found.journal.state == .finished)
     #expect(found.journal.unusedRecordCount >= recordCount && recordCount > 3)
   }

@@ -4,12 +4,6 @@ import SealedVFS
 import Testing
 
 @Suite struct VerificationTests {
-  private func verify(
-    _ place: TemporaryDatabase, progress: (PageProgress) -> Void = { _ in }
-  ) throws -> VerificationReport {
-    try SealedVFS.verify(place.database, key: TemporaryDatabase.key(), progress: progress)
-  }
-
   private func flipByte(_ place: TemporaryDatabase, page: UInt32, at offset: Int = 900) throws {
     try place.change(place.database) { $0[(Int(page) - 1) * 4096 + offset] ^= 1 }
   }
@@ -20,7 +14,7 @@ import Testing
   ) throws {
     let place = try fixture.place()
     let before = try place.contents()
-    let found = try verify(place)
+    let found = try place.verify()
     #expect(found.isClean && found.contentCheck == .done, "\(found)")
     #expect(try place.contents() == before)
     #expect(found.repairedPageCount == (fixture.name == "torn-first-page" ? 1 : 0))
@@ -39,7 +33,7 @@ import Testing
     let before = try place.contents()
     guard case .refused(let code, let page) = fixture.outcome else { return }
     do {
-      let found = try verify(place)
+      let found = try place.verify()
       #expect(!found.isClean)
       switch fixture.name {
       case "other-magic", "key-check": #expect(found.isHeaderDamaged)
@@ -80,7 +74,7 @@ import Testing
     for (name, change) in changes {
       let place = try fixture.place()
       try place.change(place.journal, change)
-      let isAuthentic = try verify(place).isAuthentic
+      let isAuthentic = try place.verify().isAuthentic
       _ = try? place.connect().run("SELECT sum(length(text)) FROM t")
       #expect(isAuthentic == (place.fault == nil), "\(name)")
       outcomes.insert(isAuthentic)
@@ -106,7 +100,7 @@ import Testing
       let padding = [UInt8](repeating: 0, count: (end + 511) / 512 * 512 - end)
       journal = journal[..<end] + padding + header
     }
-    let found = try verify(killed)
+    let found = try killed.verify()
     #expect(found.journal.state == .hot && found.journal.recordCount > 0)
     #expect(found.isAuthentic)
     _ = try killed.connect().run("SELECT sum(length(text)) FROM t")
@@ -121,7 +115,7 @@ import Testing
       for offset in [page == 1 ? 16 : 0, 2000, 4056, 4095] {
         try place.write(image, to: place.database)
         try flipByte(place, page: UInt32(page), at: offset)
-        let found = try verify(place)
+        let found = try place.verify()
         #expect(found.damagedPages == [UInt32(page)] && found.damagedPageCount == 1)
         #expect(found.lostPageCount == 1 && found.missingPageCount == 0)
       }
@@ -135,7 +129,7 @@ import Testing
       for start in stride(from: 4096, to: bytes.count, by: 4096) { bytes[start + 7] ^= 4 }
     }
     var steps: [PageProgress] = []
-    let found = try verify(place) { steps.append($0) }
+    let found = try place.verify { steps.append($0) }
     #expect(found.damagedPageCount == found.pageCount - 1 && found.damagedPageCount > 1000)
     #expect(found.damagedPages == Array(2...1001))
     #expect(found.contentCheck == .notPossible)
@@ -155,12 +149,12 @@ import Testing
   @Test func `a damaged frame ends the log there, and the frames after it are counted`() throws {
     let place = try killedInLogMode()
     let log = try place.bytes(place.log)
-    let whole = try verify(place).log
+    let whole = try place.verify().log
     #expect(whole.frameCount == (log.count - 32) / 4120)
     #expect(whole.committedFrameCount == whole.frameCount && whole.discardedTail == nil)
     for frame in 1...whole.frameCount {
       try place.change(place.log) { $0[32 + (frame - 1) * 4120 + 24 + 77] ^= 1 }
-      let found = try verify(place)
+      let found = try place.verify()
       #expect(found.log.validFrameCount == frame - 1)
       #expect(found.log.committedFrameCount <= frame - 1)
       #expect(
@@ -172,11 +166,11 @@ import Testing
 
   @Test func `verify's committed frame count is the number of frames that SQLite uses`() throws {
     let place = try killedInLogMode()
-    let frameCount = try verify(place).log.frameCount
+    let frameCount = try place.verify().log.frameCount
     for frame in stride(from: 1, through: frameCount, by: 3) {
       let copy = try place.afterKill()
       try copy.change(copy.log) { $0[32 + (frame - 1) * 4120 + 4100] ^= 1 }
-      let committed = try verify(copy).log.committedFrameCount
+      let committed = try copy.verify().log.committedFrameCount
       try copy.withConnection { connection in
         try connection.run("SELECT count(*) FROM t")
         var logFrames: Int32 = 0
@@ -192,7 +186,7 @@ import Testing
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.fill(100)
     try connection.run("PRAGMA wal_checkpoint(RESTART); UPDATE t SET text = '' WHERE id = 1")
-    let found = try verify(try place.afterKill())
+    let found = try place.afterKill().verify()
     #expect(found.isClean && found.log.discardedTail == nil)
     #expect(found.log.staleFrameCount > 3 && found.log.committedFrameCount > 0)
     #expect(found.log.staleFrameCount + found.log.committedFrameCount == found.log.frameCount)
@@ -202,10 +196,10 @@ import Testing
     let place = try killedInLogMode()
     let pageCount = try place.bytes(place.database).count / 4096
     for page in 1...pageCount { try flipByte(place, page: UInt32(page)) }
-    let found = try verify(place)
+    let found = try place.verify()
     #expect(found.damagedPageCount == pageCount)
     #expect(!found.repairedPages.contains(1) && found.repairedPages.contains(3))
-    let held = try verify(place).lostPageCount
+    let held = try place.verify().lostPageCount
     #expect(held == pageCount - found.repairedPageCount && held > 0)
     #expect(!found.isClean)
   }
@@ -215,13 +209,13 @@ import Testing
     let image = try place.bytes(place.database)
     for byteCount in stride(from: 4096, to: image.count, by: 1000) {
       try place.write(Array(image[..<byteCount]), to: place.database)
-      let found = try verify(place)
+      let found = try place.verify()
       #expect(found.missingPageCount == image.count / 4096 - byteCount / 4096)
       #expect(found.trailingByteCount == byteCount % 4096)
       #expect(found.damagedPageCount == 0 && !found.isClean)
     }
     try place.write(Array(image[..<15]), to: place.database)
-    #expect(throws: SealedDatabaseError.self) { try verify(place) }
+    #expect(throws: SealedDatabaseError.self) { try place.verify() }
   }
 
   @Test func `verify accepts a page of zeros only if the list of free pages names it`() throws {
@@ -238,11 +232,11 @@ import Testing
     try place.change(place.database) { bytes in
       for index in (pageCount - 1) * 4096..<bytes.count { bytes[index] = 0 }
     }
-    #expect(try verify(place).isClean)
+    #expect(try place.verify().isClean)
     try place.change(place.database) { bytes in
       for index in 4096..<2 * 4096 { bytes[index] = 0 }
     }
-    let found = try verify(place)
+    let found = try place.verify()
     #expect(found.emptyPages == [2] && found.lostPageCount == 1)
   }
 
@@ -250,13 +244,12 @@ import Testing
   {
     let place = try TemporaryDatabase.made(rowCount: 40)
     let failure = #expect(throws: SealedDatabaseError.self) {
-      try SealedVFS.verify(
-        place.database, key: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes))
+      try place.verify(TemporaryDatabase.otherKeyBytes)
     }
     #expect(failure?.code == .wrongKey && failure?.description.contains("first 16 bytes") == true)
     for offset in 0..<8 where offset != 3 {
       try place.change(place.database) { $0[offset] ^= 0x10 }
-      let found = try verify(place)
+      let found = try place.verify()
       #expect(found.isHeaderDamaged && found.damagedPages.isEmpty && !found.isClean)
       try place.change(place.database) { $0[offset] ^= 0x10 }
     }
@@ -268,7 +261,7 @@ import Testing
     try connection.run("CREATE TABLE more (x)")  // puts page 1 into the log
     let copy = try place.afterKill()
     try copy.change(copy.database) { $0[12] ^= 1 }
-    let found = try verify(copy)
+    let found = try copy.verify()
     #expect(found.isHeaderDamaged && found.damagedPages.isEmpty)
   }
 
@@ -276,21 +269,21 @@ import Testing
     let (place, connection) = try TemporaryDatabase.connected()
     try connection.fill(40)
     var result: Int32 = SQLITE_OK
-    _ = try verify(place) { _ in
+    _ = try place.verify { _ in
       result = sqlite3_exec(connection.pointer, "DELETE FROM t", nil, nil, nil)
     }
     #expect(result & 0xFF == SQLITE_BUSY)
     try connection.run("BEGIN IMMEDIATE; UPDATE t SET text = '' WHERE id = 1")
-    #expect(try verify(place).isClean)
+    #expect(try place.verify().isClean)
     try connection.run("COMMIT; PRAGMA journal_mode = WAL; UPDATE t SET text = 'x' WHERE id = 2")
-    let failure = #expect(throws: SealedDatabaseError.self) { try verify(place) }
+    let failure = #expect(throws: SealedDatabaseError.self) { try place.verify() }
     #expect(failure?.code == .busy)
     try connection.run("UPDATE t SET text = 'y' WHERE id = 2")
     connection.close()
     // In WAL mode without a log on disk, verify still locks out connections that would create one.
     let before = try place.contents()
     var other: Int32 = SQLITE_OK
-    _ = try verify(place) { _ in
+    _ = try place.verify { _ in
       do { _ = try place.open().run("SELECT * FROM t") } catch let failure as SQLiteFailure {
         other = failure.primaryCode
       } catch {}

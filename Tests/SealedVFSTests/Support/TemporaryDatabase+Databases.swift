@@ -47,6 +47,24 @@ extension TemporaryDatabase {
     return copy
   }
 
+  /// Verifies the database with a key.
+  func verify(
+    _ keyBytes: [UInt8] = TemporaryDatabase.keyBytes, checksContents: Bool = true,
+    progress: (PageProgress) -> Void = { _ in }
+  ) throws -> VerificationReport {
+    try SealedVFS.verify(
+      database, key: Self.key(keyBytes), checksContents: checksContents, progress: progress)
+  }
+
+  /// Changes the key to the other one.
+  func changeKey(
+    busyTimeout: Duration = .zero, progress: (PageProgress) -> Void = { _ in }
+  ) throws(SealedDatabaseError) {
+    try SealedVFS.reencrypt(
+      database, from: Self.key(), to: Self.key(Self.otherKeyBytes), busyTimeout: busyTimeout,
+      progress: progress)
+  }
+
   /// Opens the database with the right key, and runs a query.
   func query(_ sql: String) throws -> String? { try withConnection { try $0.first(sql) } }
 
