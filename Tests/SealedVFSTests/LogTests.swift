@@ -14,6 +14,16 @@ import Testing
     return try place.afterKill()
   }
 
+  /// The files after 20 such transactions with a change to the log, and the number of its frames.
+  private func changedLog(
+    _ change: (inout [UInt8]) -> Void
+  ) throws -> (TemporaryDatabase, count: Int) {
+    let killed = try killedLog(commits: 20)
+    let count = try (killed.bytes(killed.log).count - 32) / 4120
+    try killed.change(killed.log, change)
+    return (killed, count)
+  }
+
   @Test func `recovery keeps every committed frame`() throws {
     let killed = try killedLog(commits: 20)
     #expect(try killed.bytes(killed.log).count > 20 * 4120)
@@ -22,16 +32,13 @@ import Testing
   }
 
   @Test func `a torn last frame ends the log at the last whole commit, and is reported`() throws {
-    let killed = try killedLog(commits: 20)
-    let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
-    try killed.change(killed.log) { bytes in
+    let (killed, count) = try changedLog { bytes in
       for index in 0..<512 { bytes[bytes.count - 1000 - index] = 0 }
     }
     let connection = try killed.connect()
     #expect(try connection.rowCount == "190")
     #expect(try connection.integrity == "ok")
-    #expect(killed.discardedLogTail?.firstFrame == frameCount)
-    #expect(killed.discardedLogTail?.frameCount == 1)
+    #expect(killed.discardedLogTail == DiscardedLogTail(firstFrame: count, frameCount: 1))
     // The remaining log accepts new commits.
     try connection.fill(10, from: 1000)
     #expect(try connection.rowCount == "200")
@@ -39,36 +46,25 @@ import Testing
 
   @Test func `damage in the middle of the log ends it there, and later frames are counted`() throws
   {
-    let killed = try killedLog(commits: 20)
-    let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
-    try killed.change(killed.log) { $0[32 + 9 * 4120 + 24 + 77] ^= 1 }
+    let (killed, count) = try changedLog { $0[32 + 9 * 4120 + 24 + 77] ^= 1 }
     let rows = try #require(Int(try killed.connect().rowCount ?? ""))
     #expect(rows < 200 && rows % 10 == 0)
-    #expect(
-      killed.discardedLogTail
-        == DiscardedLogTail(firstFrame: 10, frameCount: frameCount - 9))
+    #expect(killed.discardedLogTail == DiscardedLogTail(firstFrame: 10, frameCount: count - 9))
   }
 
   @Test(arguments: [4, 5, 6, 7])
   func `a changed commit size in the middle of the log is reported`(byte: Int) throws {
-    let killed = try killedLog(commits: 20)
-    let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
-    try killed.change(killed.log) { $0[32 + 9 * 4120 + byte] ^= 1 }
+    let (killed, count) = try changedLog { $0[32 + 9 * 4120 + byte] ^= 1 }
     #expect(try Int(killed.connect().rowCount ?? "") ?? 200 < 200)
-    #expect(
-      killed.discardedLogTail
-        == DiscardedLogTail(firstFrame: 10, frameCount: frameCount - 9))
+    #expect(killed.discardedLogTail == DiscardedLogTail(firstFrame: 10, frameCount: count - 9))
   }
 
   @Test func `a last commit without its commit size is reported`() throws {
-    let killed = try killedLog(commits: 20)
-    let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
-    try killed.change(killed.log) { log in
+    let (killed, count) = try changedLog { log in
       for byte in 4..<8 { log[log.count - 4120 + byte] = 0 }
     }
     #expect(try killed.connect().rowCount == "190")
-    #expect(
-      killed.discardedLogTail == DiscardedLogTail(firstFrame: frameCount, frameCount: 1))
+    #expect(killed.discardedLogTail == DiscardedLogTail(firstFrame: count, frameCount: 1))
   }
 
   @Test(arguments: [3, 15])
@@ -79,13 +75,11 @@ import Testing
     let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
     try killed.changeLogHeader { $0[byte] ^= 1 }
     _ = try? killed.connect().run("SELECT 1 FROM sqlite_schema")
-    #expect(
-      killed.discardedLogTail == DiscardedLogTail(firstFrame: 1, frameCount: frameCount))
+    #expect(killed.discardedLogTail == DiscardedLogTail(firstFrame: 1, frameCount: frameCount))
   }
 
   @Test func `a log cut within its last frame is not reported`() throws {
-    let killed = try killedLog(commits: 20)
-    try killed.change(killed.log) { $0.removeLast(1000) }
+    let (killed, _) = try changedLog { $0.removeLast(1000) }
     #expect(try killed.connect().rowCount == "190")
     #expect(killed.discardedLogTail == nil)
   }
@@ -112,10 +106,8 @@ import Testing
   func `a log whose header is damaged is not used, and all its frames are reported`(
     offset: Int
   ) throws {
-    let killed = try killedLog(commits: 20)
-    let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
-    try killed.change(killed.log) { $0[offset] ^= 1 }
-    let tail = DiscardedLogTail(firstFrame: 1, frameCount: frameCount)
+    let (killed, count) = try changedLog { $0[offset] ^= 1 }
+    let tail = DiscardedLogTail(firstFrame: 1, frameCount: count)
     #expect(try killed.verify().log.discardedTail == tail)
     _ = try? killed.connect().run("SELECT 1 FROM sqlite_schema")
     #expect(killed.discardedLogTail == tail)
@@ -274,18 +266,14 @@ import Testing
   }
 
   @Test func `exclusive locking works without a shared-memory index`() throws {
-    let place = TemporaryDatabase()
-    try place.register()
-    do {
-      let connection = try place.open()
-      try connection.run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL")
-      try connection.run("PRAGMA cache_size = 5; BEGIN")
-      try connection.fill(400)
-      try connection.run("UPDATE t SET text = text || 'z'; COMMIT")
-      #expect(!place.fileNames.contains("test.db-shm"))
-      let killed = try place.afterKill()
-      #expect(try killed.query("SELECT count(*) FROM t WHERE text LIKE '%z'") == "400")
-    }
+    let (place, connection) = try TemporaryDatabase.connected()
+    try connection.run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL")
+    try connection.run("PRAGMA cache_size = 5; BEGIN")
+    try connection.fill(400)
+    try connection.run("UPDATE t SET text = text || 'z'; COMMIT")
+    #expect(!place.fileNames.contains("test.db-shm"))
+    let killed = try place.afterKill()
+    #expect(try killed.query("SELECT count(*) FROM t WHERE text LIKE '%z'") == "400")
   }
 
   @Test func `a page that is in neither file nor log is an error, not a page of zeros`() throws {

@@ -112,13 +112,27 @@ import Testing
     }
   }
 
+  /// A sealed VFS over a recording one, which then sees unnamed files, too.
+  private func sealedVFS(_ recorder: FileRecorder) throws -> (sealed: String, recording: String) {
+    try SealedVFS.install()
+    let recording = RecordingVFS(recorder).name
+    let base = try #require(sqlite3_vfs_find(recording))
+    let vfs = VFSCallbacks.makeVFS(named: "sealed-\(recording)", over: base)
+    #expect(sqlite3_vfs_register(vfs, 0) == SQLITE_OK)
+    return ("sealed-\(recording)", recording)
+  }
+
+  /// Registers the key over the recording VFS, and opens the database.
+  private func connect(_ place: TemporaryDatabase, _ recorder: FileRecorder) throws -> Connection {
+    let vfs = try sealedVFS(recorder)
+    try place.register(over: vfs.recording)
+    return try Connection(place.database.string, vfs: vfs.sealed)
+  }
+
   @Test func `sorted, temporary and vacuumed rows never reach the disk as plaintext`() throws {
     let place = TemporaryDatabase()
     let recorder = FileRecorder()
-    let recording = RecordingVFS(recorder)
-    try SealedVFS.install(as: "sealed-\(recording.name)", over: recording.name)
-    try place.register(over: recording.name)
-    let connection = try Connection(place.database.string, vfs: "sealed-\(recording.name)")
+    let connection = try connect(place, recorder)
     try connection.run(Self.workload)
     // SQLite undoes a statement that fails at its last row from the statement journal.
     try connection.run("BEGIN; PRAGMA cache_size = 10")
@@ -150,9 +164,7 @@ import Testing
   @Test func `temporary files of a plain database are sealed, too`() throws {
     let place = TemporaryDatabase()
     let recorder = FileRecorder()
-    let recording = RecordingVFS(recorder)
-    try SealedVFS.install(as: "sealed-\(recording.name)", over: recording.name)
-    let connection = try Connection(place.database.string, vfs: "sealed-\(recording.name)")
+    let connection = try Connection(place.database.string, vfs: sealedVFS(recorder).sealed)
     try connection.run("PRAGMA page_size = 1024; \(Self.workload)")
     #expect(try connection.first("PRAGMA page_size") == "1024")
     #expect(try connection.first("SELECT count(*) FROM canary_table") == "3000")
@@ -177,9 +189,7 @@ import Testing
 
   @Test func `a database without a name is sealed`() throws {
     let recorder = FileRecorder()
-    let recording = RecordingVFS(recorder)
-    try SealedVFS.install(as: "sealed-\(recording.name)", over: recording.name)
-    let connection = try Connection("", vfs: "sealed-\(recording.name)")
+    let connection = try Connection("", vfs: sealedVFS(recorder).sealed)
     try connection.run("PRAGMA cache_size = 5")
     try connection.fill(2000)
     #expect(try connection.rowCount == "2000")
@@ -192,24 +202,12 @@ import Testing
   @Test func `a full disk under a temporary file is reported as SQLITE_FULL`() throws {
     let place = try TemporaryDatabase.made(rowCount: 3000)
     let recorder = FileRecorder(fault: .failure(atEvent: 6, .noSpace))
-    let recording = RecordingVFS(recorder)
-    try SealedVFS.install(as: "sealed-\(recording.name)", over: recording.name)
-    try place.register(over: recording.name)
-    let connection = try Connection(place.database.string, vfs: "sealed-\(recording.name)")
+    let connection = try connect(place, recorder)
     try connection.run("PRAGMA cache_size = 10; PRAGMA temp.cache_size = 10")
     let failure = #expect(throws: SQLiteFailure.self) {
       try connection.run("CREATE TEMP TABLE u AS SELECT * FROM t ORDER BY text")
     }
     #expect(failure?.code == SQLITE_FULL)
     #expect(try connection.rowCount == "3000")
-  }
-}
-
-extension SealedVFS {
-  /// Registers a second sealed VFS over another one, which then sees unnamed files, too.
-  fileprivate static func install(as name: String, over base: String) throws {
-    try install()
-    let vfs = VFSCallbacks.makeVFS(named: name, over: try #require(sqlite3_vfs_find(base)))
-    #expect(sqlite3_vfs_register(vfs, 0) == SQLITE_OK)
   }
 }
