@@ -15,9 +15,8 @@ import VaultCrypto
     _ durability: Durability, in directory: FilePath, count: Int = 20
   ) throws -> [FileEvent] {
     let recorder = FileRecorder()
-    let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
     let pool = try SealedDatabase.openPool(
-      at: directory.appending("test.db"), key: key, durability: durability,
+      at: directory.appending("test.db"), key: testKey(), durability: durability,
       over: RecordingVFS(recorder).name)
     try pool.write { try $0.execute(sql: "CREATE TABLE t (id INTEGER PRIMARY KEY)") }
     recorder.mark("ready")
@@ -61,8 +60,7 @@ import VaultCrypto
 
   @Test func `the writer has the requested settings, not those of GRDB's pool`() throws {
     let directory = ScratchFolder()
-    let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
-    let pool = try SealedDatabase.openPool(at: directory("test.db"), key: key)
+    let pool = try SealedDatabase.openPool(at: directory("test.db"), key: testKey())
     let settings = try pool.writeWithoutTransaction { db in
       try ["synchronous", "journal_mode", "secure_delete", "page_size"].map {
         try String.fetchOne(db, sql: "PRAGMA \($0)")
@@ -79,9 +77,8 @@ import VaultCrypto
 
   @Test func `the files of sorts and temporary tables contain no plaintext rows`() throws {
     let directory = ScratchFolder()
-    let key = SecretBytes(copying: [UInt8](repeating: 7, count: 32))
     let path = directory("test.db")
-    let pool = try SealedDatabase.openPool(at: path, key: key)
+    let pool = try SealedDatabase.openPool(at: path, key: testKey())
     try pool.write { db in
       try db.execute(
         sql: """

@@ -13,11 +13,9 @@ import VaultCrypto
 /// Explains GRDB's errors by the fault that SQLite reported by the same code on the same
 /// connection.
 @Suite struct ExplainingTests {
-  private func key() -> SecretBytes { SecretBytes(copying: [UInt8](repeating: 7, count: 32)) }
-
   /// A closed database whose table `t` has 2,000 rows, with two damaged pages in it.
   private func makeDamagedDatabase(_ path: FilePath) throws {
-    let pool = try SealedDatabase.openPool(at: path, key: key())
+    let pool = try SealedDatabase.openPool(at: path, key: testKey())
     try pool.write { db in
       try db.execute(
         sql: """
@@ -41,7 +39,7 @@ import VaultCrypto
     let directory = ScratchFolder()
     let path = directory("test.db")
     try makeDamagedDatabase(path)
-    let pool = try SealedDatabase.openPool(at: path, key: key())
+    let pool = try SealedDatabase.openPool(at: path, key: testKey())
     try pool.unsafeRead { reader in
       let first = try error { try reader.execute(sql: "SELECT sum(length(text)) FROM t") }
       try pool.writeWithoutTransaction { writer in
@@ -64,8 +62,8 @@ import VaultCrypto
     let directory = ScratchFolder()
     let path = directory("test.db")
     try makeDamagedDatabase(path)
-    let pool = try SealedDatabase.openPool(at: path, key: key())
-    let other = try SealedDatabase.openPool(at: path, key: key())
+    let pool = try SealedDatabase.openPool(at: path, key: testKey())
+    let other = try SealedDatabase.openPool(at: path, key: testKey())
     let damage = try error {
       try pool.read { try $0.execute(sql: "SELECT sum(length(text)) FROM t") }
     }
@@ -84,7 +82,7 @@ import VaultCrypto
   @Test func `a full disk during a write is reported as such, not as damage`() throws {
     let directory = ScratchFolder()
     let path = directory("test.db")
-    try SealedDatabase.openPool(at: path, key: key()).close()
+    try SealedDatabase.openPool(at: path, key: testKey()).close()
     for (errno, code) in [
       (Errno.noSpace, SealedDatabaseError.Code.diskFull), (.ioError, .inputOutput),
     ] {
@@ -92,7 +90,7 @@ import VaultCrypto
       let count = try work(path, over: RecordingVFS(quiet).name, quiet)
       let recorder = FileRecorder(fault: .failure(atEvent: count, errno))
       let pool = try SealedDatabase.openPool(
-        at: path, key: key(), over: RecordingVFS(recorder).name)
+        at: path, key: testKey(), over: RecordingVFS(recorder).name)
       let failure = try error {
         try pool.write { try $0.execute(sql: "CREATE TABLE u\(count) (a)") }
       }
@@ -103,7 +101,7 @@ import VaultCrypto
 
   /// The number of disk steps that an opening takes.
   private func work(_ path: FilePath, over base: String, _ recorder: FileRecorder) throws -> Int {
-    let pool = try SealedDatabase.openPool(at: path, key: key(), over: base)
+    let pool = try SealedDatabase.openPool(at: path, key: testKey(), over: base)
     defer { try? pool.close() }
     return recorder.failableEventCount
   }

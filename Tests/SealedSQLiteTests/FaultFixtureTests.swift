@@ -40,10 +40,6 @@ import VaultCrypto
 
   private static let folder = FilePath(Repository.path("Fixtures/databases"))
 
-  private func key(_ byte: UInt8 = 0x4B) -> SecretBytes {
-    SecretBytes(copying: [UInt8](repeating: byte, count: 32))
-  }
-
   /// Passes a copy of a stored database to a body.
   private func withFixture(_ name: String, _ body: (FilePath) throws -> Void) throws {
     let directory = ScratchFolder()
@@ -67,7 +63,7 @@ import VaultCrypto
   ) throws {
     try withFixture(name) { path in
       let report = try SealedDatabase.salvage(
-        from: path, key: key(), to: path.removingLastComponent().appending("saved.db"))
+        from: path, key: testKey(0x4B), to: path.removingLastComponent().appending("saved.db"))
       #expect(report.isComplete == isComplete, "\(report)")
     }
   }
@@ -104,7 +100,7 @@ import VaultCrypto
   ) throws {
     try withFixture(fault.fixture) { path in
       let found = try failure { () throws(SealedDatabaseError) in
-        try SealedDatabase.openPool(at: path, key: key(), creation: .never)
+        try SealedDatabase.openPool(at: path, key: testKey(0x4B), creation: .never)
       }
       #expect(found?.code == fault.code, "\(found?.message ?? "none")")
       if let page = fault.page { #expect(found?.pageNumber == page) }
@@ -112,7 +108,7 @@ import VaultCrypto
     }
     try withFixture(fault.fixture) { path in
       let found = try failure { () throws(SealedDatabaseError) in
-        try SealedDatabase.openReader(at: path, key: key())
+        try SealedDatabase.openReader(at: path, key: testKey(0x4B))
       }
       // A read-only connection cannot roll a journal back, whatever its fault is. It finds out
       // whether a journal must be rolled back from the journal's first and last bytes.
@@ -125,7 +121,7 @@ import VaultCrypto
   @Test func `another database's key fails with wrongKey`() throws {
     try withFixture("rows") { path in
       let found = try failure { () throws(SealedDatabaseError) in
-        try SealedDatabase.openPool(at: path, key: key(1), creation: .never)
+        try SealedDatabase.openPool(at: path, key: testKey(1), creation: .never)
       }
       #expect(found?.code == .wrongKey)
     }
@@ -136,8 +132,8 @@ import VaultCrypto
       try withFixture("damaged-log-frame") { path in
         let reader: any DatabaseReader =
           isReader
-          ? try SealedDatabase.openReader(at: path, key: key())
-          : try SealedDatabase.openPool(at: path, key: key(), creation: .never)
+          ? try SealedDatabase.openReader(at: path, key: testKey(0x4B))
+          : try SealedDatabase.openPool(at: path, key: testKey(0x4B), creation: .never)
         #expect(try reader.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 70)
         let tail = try #require(SealedDatabase.discardedLogTail(of: reader))
         #expect(tail.firstFrame > 1 && tail.frameCount >= 2)
@@ -145,7 +141,7 @@ import VaultCrypto
       }
     }
     try withFixture("log-not-checkpointed") { path in
-      let pool = try SealedDatabase.openPool(at: path, key: key(), creation: .never)
+      let pool = try SealedDatabase.openPool(at: path, key: testKey(0x4B), creation: .never)
       #expect(SealedDatabase.discardedLogTail(of: pool) == nil)
       try pool.close()
     }
@@ -169,9 +165,9 @@ import VaultCrypto
       for isReader in [false, true] {
         let failure = #expect(throws: SealedDatabaseError.self) {
           if isReader {
-            try SealedDatabase.openReader(at: uri, key: key()).close()
+            try SealedDatabase.openReader(at: uri, key: testKey(0x4B)).close()
           } else {
-            try SealedDatabase.openPool(at: uri, key: key()).close()
+            try SealedDatabase.openPool(at: uri, key: testKey(0x4B)).close()
           }
         }
         #expect(failure?.code == (isReader ? .notFound : .notOnSealedVFS))

@@ -12,7 +12,7 @@ import Testing
   ) throws {
     let directory = ScratchFolder()
     let pool = try SealedDatabase.openPool(
-      at: directory("x.db"), key: SalvageFixture.key(),
+      at: directory("x.db"), key: testKey(),
       creation: .ifAbsent(autoVacuum: .incremental))
     try pool.writeWithoutTransaction { db in
       if !isInLogMode { try db.execute(sql: "PRAGMA journal_mode = DELETE") }

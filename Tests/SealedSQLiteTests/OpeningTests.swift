@@ -8,12 +8,8 @@ import Testing
 import VaultCrypto
 
 @Suite struct OpeningTests {
-  private func key(_ byte: UInt8 = 7) -> SecretBytes {
-    SecretBytes(copying: [UInt8](repeating: byte, count: 32))
-  }
-
   private func makeDatabase(_ path: FilePath, rowCount: Int = 500) throws {
-    let pool = try SealedDatabase.openPool(at: path, key: key())
+    let pool = try SealedDatabase.openPool(at: path, key: testKey())
     try pool.write { db in
       try db.execute(sql: "CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)")
       for index in 0..<rowCount {
@@ -27,7 +23,7 @@ import VaultCrypto
   private func open(
     _ path: FilePath, key byte: UInt8 = 7, creation: SealedDatabase.Creation = .ifAbsent
   ) throws(SealedDatabaseError) -> DatabasePool {
-    try SealedDatabase.openPool(at: path, key: key(byte), creation: creation)
+    try SealedDatabase.openPool(at: path, key: testKey(byte), creation: creation)
   }
 
   @Test func `rows written through an unmodified pool are present after reopening`() throws {
@@ -135,7 +131,7 @@ import VaultCrypto
     let directory = ScratchFolder()
     let path = directory("test.db")
     let pool = try SealedDatabase.openPool(
-      at: path, key: key(), creation: .ifAbsent(autoVacuum: .incremental))
+      at: path, key: testKey(), creation: .ifAbsent(autoVacuum: .incremental))
     try pool.write { try $0.execute(sql: "CREATE TABLE t (a)") }
     #expect(try pool.read { try Int.fetchOne($0, sql: "PRAGMA auto_vacuum") } == 2)
     try pool.close()
@@ -150,7 +146,7 @@ import VaultCrypto
     try first.writeWithoutTransaction { db in
       try db.execute(sql: "BEGIN IMMEDIATE")
       let second = try SealedDatabase.openPool(
-        at: path, key: key(), creation: .ifAbsent(autoVacuum: .incremental))
+        at: path, key: testKey(), creation: .ifAbsent(autoVacuum: .incremental))
       #expect(try second.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 2)
       try second.close()
       try db.execute(sql: "ROLLBACK")
@@ -164,7 +160,7 @@ import VaultCrypto
     try makeDatabase(path, rowCount: 4)
     let before = try Data(contentsOf: URL(fileURLWithPath: path.string))
     do {
-      let reader = try SealedDatabase.openReader(at: path, key: key())
+      let reader = try SealedDatabase.openReader(at: path, key: testKey())
       #expect(try reader.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 4)
       try reader.close()
     }

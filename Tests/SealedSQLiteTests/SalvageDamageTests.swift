@@ -96,7 +96,7 @@ import VaultCrypto
   }
 
   @Test func `a salvage uses a log's commits up to its damage, also for damaged pages`() throws {
-    let key = SalvageFixture.key()
+    let key = testKey()
     let directory = ScratchFolder()
     let path = directory("log.db")
     let pool = try SealedDatabase.openPool(at: path, key: key)
@@ -129,11 +129,11 @@ import VaultCrypto
     let taken = directory("b.db")
     try Data([1]).write(to: URL(fileURLWithPath: taken.string))
     let refused = #expect(throws: SealedDatabaseError.self) {
-      try SealedDatabase.salvage(from: source, key: SalvageFixture.key(), to: taken)
+      try SealedDatabase.salvage(from: source, key: testKey(), to: taken)
     }
     #expect(refused?.code == .alreadyExists)
     let wrong = #expect(throws: SealedDatabaseError.self) {
-      try SealedDatabase.salvage(from: source, key: SalvageFixture.key(8), to: directory("c.db"))
+      try SealedDatabase.salvage(from: source, key: testKey(8), to: directory("c.db"))
     }
     #expect(wrong?.code == .wrongKey)
     let names = try FileManager.default.contentsOfDirectory(atPath: directory.path.string)
@@ -149,7 +149,7 @@ import VaultCrypto
     let recorder = FileRecorder()
     let vfs = RecordingVFS(recorder)
     _ = try SealedVFS.salvage(
-      from: source, key: SalvageFixture.key(), to: destination, newKey: SalvageFixture.key(9),
+      from: source, key: testKey(), to: destination, newKey: testKey(9),
       over: vfs.name, fileSystem: RecordingFileSystem(recorder: recorder))
     let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: destination.string)))
     let events = recorder.events
@@ -178,7 +178,7 @@ import VaultCrypto
     let directory = ScratchFolder()
     let path = directory("a.db")
     try Data(fixture.bytes).write(to: URL(fileURLWithPath: path.string))
-    let image = try SealedImage(path, key: SalvageFixture.key())
+    let image = try SealedImage(path, key: testKey())
     return (1...image.pageCount).map { image.page($0) ?? Array(repeating: 0, count: 4096) }
   }
 
@@ -197,7 +197,7 @@ import VaultCrypto
     let rowID = [0xC0] + [UInt8](repeating: 0x80, count: 7) + [0]
     pages[0].replaceSubrange(0x0FA0..<0x0FAB, with: [1] + rowID + [1])
     let directory = ScratchFolder()
-    let database = try NewDatabase(at: directory("new.db"), key: SalvageFixture.key())
+    let database = try NewDatabase(at: directory("new.db"), key: testKey())
     var salvager = Salvager(Self.source(pages), into: database)
     #expect(try !salvager.run().isSchemaWhole)
   }
@@ -225,7 +225,7 @@ import VaultCrypto
           }
         }
         let directory = ScratchFolder()
-        let database = try NewDatabase(at: directory("new.db"), key: SalvageFixture.key())
+        let database = try NewDatabase(at: directory("new.db"), key: testKey())
         var salvager = Salvager(Self.source(changed), into: database)
         let report = try salvager.run()
         #expect(try database.rows("PRAGMA integrity_check") == [["ok"]], "round \(round)")

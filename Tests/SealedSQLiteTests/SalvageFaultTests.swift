@@ -26,7 +26,7 @@ import VaultCrypto
     try Data(fixture.bytes).write(to: URL(fileURLWithPath: source.string))
     func salvage(_ recorder: FileRecorder) throws -> SalvageReport {
       try SealedVFS.salvage(
-        from: source, key: SalvageFixture.key(), to: destination, newKey: SalvageFixture.key(),
+        from: source, key: testKey(), to: destination, newKey: testKey(),
         over: RecordingVFS(recorder).name, fileSystem: RecordingFileSystem(recorder: recorder))
     }
     let quiet = FileRecorder()

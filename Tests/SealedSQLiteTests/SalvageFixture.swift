@@ -27,10 +27,6 @@ struct SalvageFixture: Sendable {
   ]
   static let tables = columns.keys.sorted()
 
-  static func key(_ byte: UInt8 = 7) -> SecretBytes {
-    SecretBytes(copying: [UInt8](repeating: byte, count: 32))
-  }
-
   enum Variant: String, CaseIterable, Sendable {
     case plain, mapped, utf16, longSchema
 
@@ -52,7 +48,7 @@ struct SalvageFixture: Sendable {
     var configuration = Configuration()
     configuration.prepareDatabase { try $0.execute(sql: "PRAGMA encoding = '\(encoding)'") }
     let pool = try SealedDatabase.openPool(
-      at: folder("fixture.db"), key: Self.key(), configuration: configuration,
+      at: folder("fixture.db"), key: testKey(), configuration: configuration,
       creation: .ifAbsent(autoVacuum: autoVacuum))
     try pool.write { try $0.execute(sql: Self.sql(extraTables: extraTables)) }
     (pages, rows, schema, settings) = try pool.read { db in

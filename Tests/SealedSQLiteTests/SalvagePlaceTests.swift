@@ -13,12 +13,12 @@ import Testing
       #expect(flock(side, LOCK_EX | LOCK_NB) == 0)
       #expect(Foundation.write(side, "half a database", 15) == 15)
       let refused = #expect(throws: SealedDatabaseError.self) {
-        try SealedDatabase.salvage(from: source, key: SalvageFixture.key(), to: destination)
+        try SealedDatabase.salvage(from: source, key: testKey(), to: destination)
       }
       #expect(refused?.code == .busy)
       close(side)
       let salvage = try SealedDatabase.salvage(
-        from: source, key: SalvageFixture.key(), to: destination)
+        from: source, key: testKey(), to: destination)
       #expect(salvage.isComplete)
       #expect(names(directory) == ["a.db", "b.db"])
     }
@@ -32,7 +32,7 @@ import Testing
       #expect(symlink("a.db", link.string) == 0)
       for (name, named) in [("b.db", source), ("c.db", link)] {
         let destination = directory.appending(name)
-        _ = try SealedDatabase.salvage(from: named, key: SalvageFixture.key(), to: destination)
+        _ = try SealedDatabase.salvage(from: named, key: testKey(), to: destination)
         let attributes = try FileManager.default.attributesOfItem(atPath: destination.string)
         #expect(attributes[.posixPermissions] as? Int == 0o640, "\(name)")
       }
@@ -46,7 +46,7 @@ import Testing
           atPath: directory.appending("b.db-wal").string, contents: nil))
       let refused = #expect(throws: SealedDatabaseError.self) {
         try SealedDatabase.salvage(
-          from: source, key: SalvageFixture.key(), to: directory.appending("b.db"))
+          from: source, key: testKey(), to: directory.appending("b.db"))
       }
       #expect(refused?.code == .alreadyExists)
       #expect(refused?.message.contains("b.db-wal") == true)

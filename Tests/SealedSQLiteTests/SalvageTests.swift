@@ -27,7 +27,7 @@ import VaultCrypto
     let logPath = source.string + "-wal"
     if let log { try Data(log).write(to: URL(fileURLWithPath: logPath)) }
     let report = try SealedDatabase.salvage(
-      from: source, key: SalvageFixture.key(), to: destination, newKey: SalvageFixture.key(9))
+      from: source, key: testKey(), to: destination, newKey: testKey(9))
     #expect(try Data(contentsOf: URL(fileURLWithPath: source.string)) == Data(bytes))
     let names = try FileManager.default.contentsOfDirectory(atPath: directory.path.string)
     #expect(
@@ -36,7 +36,7 @@ import VaultCrypto
           $0.insert($1, at: 1)
         })
     if let log { #expect(try Data(contentsOf: URL(fileURLWithPath: logPath)) == Data(log)) }
-    let reader = try SealedDatabase.openReader(at: destination, key: SalvageFixture.key(9))
+    let reader = try SealedDatabase.openReader(at: destination, key: testKey(9))
     return try reader.read { db in
       Outcome(
         report: report, rows: try SalvageFixture.dump(db),
@@ -66,7 +66,7 @@ import VaultCrypto
     let directory = ScratchFolder()
     let path = directory("damaged.db")
     try Data(bytes).write(to: URL(fileURLWithPath: path.string))
-    let reader = try SealedDatabase.openReader(at: path, key: SalvageFixture.key())
+    let reader = try SealedDatabase.openReader(at: path, key: testKey())
     return try reader.unsafeRead { db in
       let columns = SalvageFixture.columns[table, default: []].map { "hex(\"\($0)\")" }
       let statement = try db.makeStatement(

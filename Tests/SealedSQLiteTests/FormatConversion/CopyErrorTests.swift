@@ -8,6 +8,8 @@ import Testing
 import VaultCrypto
 
 @Suite struct CopyErrorTests {
+  private let place = SamplePlace()
+
   private func expect(
     _ code: SealedDatabaseError.Code, _ body: () throws -> Void,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -20,7 +22,6 @@ import VaultCrypto
 
   @Test(arguments: SamplePlace.Format.allCases)
   func `copy() never changes an existing file at the target`(format: SamplePlace.Format) throws {
-    let place = SamplePlace()
     try place.makePlain("plain.db", rowCount: 10)
     for name in ["copy.db", "copy.db-wal", "copy.db-journal"] {
       try place.write([1, 2, 3], name)
@@ -46,7 +47,6 @@ import VaultCrypto
   func `copy() reports a source of another format by its own code`(
     name: String, format: SamplePlace.Format, code: SealedDatabaseError.Code
   ) throws {
-    let place = SamplePlace()
     try place.makeOneOfEach()
     let names = place.names
     expect(code) { try place.copy(name, format, "copy.db", .plain) }
@@ -54,7 +54,6 @@ import VaultCrypto
   }
 
   @Test func `copy() leaves no file beside a database with a foreign log`() throws {
-    let place = SamplePlace()
     try place.makeOneOfEach()
     try place.write([UInt8](repeating: 7, count: 5000), "sealed-wal")
     let names = place.names
@@ -63,7 +62,6 @@ import VaultCrypto
   }
 
   @Test func `copy() refuses a wrong or invalid key`() throws {
-    let place = SamplePlace()
     try place.makeOneOfEach()
     let names = place.names
     expect(.wrongKey) {
@@ -76,7 +74,6 @@ import VaultCrypto
 
   @Test(arguments: SamplePlace.Format.allCases)
   func `copying a damaged source leaves no file`(format: SamplePlace.Format) throws {
-    let place = SamplePlace()
     try place.makePlain("plain.db")
     if format != .plain { try place.copy("plain.db", .plain, "\(format).db", format) }
     var bytes = try place.bytes("\(format).db")
@@ -90,7 +87,6 @@ import VaultCrypto
   }
 
   @Test func `copy() refuses a plain database that was not closed`() throws {
-    let place = SamplePlace()
     let pool = try DatabasePool(path: place.path("live.db").string)
     try pool.write { try $0.execute(sql: "CREATE TABLE t (a)") }
     expect(.notClosed) { try place.copy("live.db", .plain, "copy.db", .sealed) }
@@ -105,7 +101,6 @@ import VaultCrypto
   }
 
   @Test func `copy() fails with busy for a plain database open in WAL mode`() throws {
-    let place = SamplePlace()
     let pool = try DatabasePool(path: place.path("live.db").string)
     try pool.write { try $0.execute(sql: "CREATE TABLE t (a)") }
     try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
@@ -114,7 +109,6 @@ import VaultCrypto
   }
 
   @Test func `two copies to one path exclude each other, and a killed one is removed`() throws {
-    let place = SamplePlace()
     try place.makePlain("plain.db", rowCount: 10)
     let side = open(place.path(".copy.db.new").string, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     #expect(flock(side, LOCK_EX | LOCK_NB) == 0)
@@ -131,7 +125,6 @@ import VaultCrypto
 
   @Test(.enabled(if: geteuid() == 0))
   func `copy() refuses and keeps a temporary file of another user`() throws {
-    let place = SamplePlace()
     try place.makePlain("plain.db", rowCount: 10)
     let side = place.path(".copy.db.new").string
     try Data("theirs".utf8).write(to: URL(filePath: side))
@@ -142,7 +135,6 @@ import VaultCrypto
   }
 
   @Test func `copy() refuses a schema with a collation that SQLite lacks`() throws {
-    let place = SamplePlace()
     let queue = try DatabaseQueue(path: place.path("plain.db").string)
     try queue.inDatabase { db in
       db.add(collation: DatabaseCollation("ours") { $0.compare($1) })

@@ -10,6 +10,8 @@ import Testing
 
 /// A copy is whole or absent, at any step at which it ends.
 @Suite struct CopyPowerCutTests {
+  private let place = SamplePlace()
+
   private func copy(_ place: SamplePlace, _ to: SamplePlace.Format, _ recorder: FileRecorder) throws
   {
     try SealedDatabase.copy(
@@ -21,7 +23,6 @@ import Testing
   func `a kill or power cut at any step leaves the whole copy or none`(
     format: SamplePlace.Format
   ) throws {
-    let place = SamplePlace()
     try place.makePlain("plain.db", rowCount: 20)
     let source = try place.bytes("plain.db")
     let recorder = FileRecorder()
@@ -47,7 +48,6 @@ import Testing
   func `a full disk at any step is reported, and leaves no file`(
     format: SamplePlace.Format
   ) throws {
-    let place = SamplePlace()
     try place.makePlain("plain.db", rowCount: 20)
     let recorder = FileRecorder()
     try copy(place, format, recorder)

@@ -8,11 +8,12 @@ import Testing
 import VaultCrypto
 
 @Suite struct CopyTests {
+  private let place = SamplePlace()
+
   @Test(arguments: SamplePlace.Format.allCases, SamplePlace.Format.allCases)
   func `copy() copies everything, from any format to any format`(
     from: SamplePlace.Format, to: SamplePlace.Format
   ) throws {
-    let place = SamplePlace()
     try place.makePlain("plain.db")
     let expected = try place.dump("plain.db")
     #expect(expected.count > 2000)
@@ -29,7 +30,6 @@ import VaultCrypto
 
   @Test(arguments: [512, 1024, 8192, 65536])
   func `copy() copies a plain database of any page size`(pageByteCount: Int) throws {
-    let place = SamplePlace()
     try place.makePlain("plain.db", settings: ["page_size = \(pageByteCount)"], rowCount: 40)
     for format in [SamplePlace.Format.sealed, .sqlcipher4] {
       try place.copy("plain.db", .plain, "\(format).db", format)
@@ -46,7 +46,6 @@ import VaultCrypto
   func `copy() copies the settings, and leaves no file beside a plain source`(
     setting: String
   ) throws {
-    let place = SamplePlace()
     try place.makePlain("plain.db", settings: [setting], rowCount: 40)
     #expect(place.names == ["plain.db"])
     let before = try place.bytes("plain.db")
@@ -64,24 +63,22 @@ import VaultCrypto
   }
 
   @Test func `copy() copies an empty database`() throws {
-    let place = SamplePlace()
     let queue = try DatabaseQueue(path: place.path("plain.db").string)
     try queue.inDatabase { try $0.execute(sql: "PRAGMA user_version = 3") }
     try queue.close()
     try place.copy("plain.db", .plain, "sealed.db", .sealed)
     let reader = try SealedDatabase.openReader(
-      at: place.path("sealed.db"), key: SamplePlace.sealedKey())
+      at: place.path("sealed.db"), key: testKey())
     #expect(try reader.read { try Int.fetchOne($0, sql: "PRAGMA user_version") } == 3)
     try reader.close()
   }
 
   @Test func `a copy can be written, and has a new identity`() throws {
-    let place = SamplePlace()
     try place.makePlain("plain.db", rowCount: 20)
     try place.copy("plain.db", .plain, "one.db", .sealed)
     try place.copy("one.db", .sealed, "two.db", .sealed)
     #expect(try place.bytes("one.db")[8..<16] != place.bytes("two.db")[8..<16])
-    let pool = try SealedDatabase.openPool(at: place.path("two.db"), key: SamplePlace.sealedKey())
+    let pool = try SealedDatabase.openPool(at: place.path("two.db"), key: testKey())
     try pool.write { db in
       try db.execute(sql: "INSERT INTO keyless VALUES ('new', 1)")
       try db.execute(sql: "INSERT INTO f5 VALUES ('new', 'canary')")
@@ -90,13 +87,12 @@ import VaultCrypto
     #expect(try pool.read { try String.fetchOne($0, sql: "PRAGMA integrity_check") } == "ok")
     try pool.close()
     let verification = try SealedDatabase.verify(
-      at: place.path("two.db"), key: SamplePlace.sealedKey())
+      at: place.path("two.db"), key: testKey())
     #expect(verification.damagedPages.isEmpty)
   }
 
   @Test func `copy() copies a sealed database in use as of its last commit`() throws {
-    let place = SamplePlace()
-    let pool = try SealedDatabase.openPool(at: place.path("live.db"), key: SamplePlace.sealedKey())
+    let pool = try SealedDatabase.openPool(at: place.path("live.db"), key: testKey())
     try pool.write { try $0.execute(sql: "CREATE TABLE t (a); INSERT INTO t VALUES (1), (2)") }
     try place.copy("live.db", .sealed, "plain.db", .plain)
     try pool.write { try $0.execute(sql: "INSERT INTO t VALUES (3)") }
@@ -110,7 +106,6 @@ import VaultCrypto
   }
 
   @Test func `copy()'s progress counts pages and grows to the end`() throws {
-    let place = SamplePlace()
     try place.makePlain("plain.db", rowCount: 2000)
     let pageCount = try place.bytes("plain.db").count / 4096
     var told: [PageProgress] = []
@@ -124,7 +119,6 @@ import VaultCrypto
   }
 
   @Test func `an encrypted copy contains no plaintext of rows or schema`() throws {
-    let place = SamplePlace()
     try place.makePlain("plain.db")
     func isFound(_ name: String) throws -> Bool {
       let bytes = Data(try place.bytes(name))

@@ -9,6 +9,8 @@ import VaultCrypto
 
 /// Stored databases, made by SQLCipher 4.12: `Fixtures/databases/README.md`.
 @Suite struct SQLCipherFixtureTests {
+  private let place = SamplePlace()
+
   private static let folder = FilePath(Repository.path("Fixtures/databases"))
 
   private static let keys = [
@@ -78,7 +80,6 @@ import VaultCrypto
   }
 
   private func withFixture(_ name: String, _ body: (SamplePlace) throws -> Void) throws {
-    let place = SamplePlace()
     for suffix in ["", "-wal"] {
       let stored = Self.folder.appending(name + ".db" + suffix)
       if FileManager.default.fileExists(atPath: stored.string) {

@@ -9,6 +9,8 @@ import VaultCrypto
 /// SealedSQLite reads SQLCipher's databases, and SQLCipher reads those of SealedSQLite.
 @Suite(.enabled(if: ReferenceSQLCipherReader.isAvailable, ReferenceSQLCipherReader.skipReason))
 struct SQLCipherReferenceTests {
+  private let place = SamplePlace()
+
   private static let raw = "x'\(SamplePlace.rawKey)'"
   private static let rawWithSalt = "x'\(SamplePlace.rawKey)\(SamplePlace.salt)'"
 
@@ -19,7 +21,6 @@ struct SQLCipherReferenceTests {
   func `a database is the same after a copy from SQLCipher to sealed and back`(
     key: String, options: [String]
   ) throws {
-    let place = SamplePlace()
     try ReferenceSQLCipherReader.write(place.path("theirs.db"), key: key, options)
     let before = try place.bytes("theirs.db")
     try place.copy(sqlcipher: "theirs.db", key: key, "sealed.db", .sealed)
@@ -38,7 +39,6 @@ struct SQLCipherReferenceTests {
   }
 
   @Test func `SQLCipher can write to a database that copy() made`() throws {
-    let place = SamplePlace()
     try place.makePlain("plain.db", rowCount: 40)
     try place.copy("plain.db", .plain, sqlcipher: "ours.db", key: "correct horse")
     // The reference reader creates its own tables beside the existing ones; f5 and fts4 stay.
@@ -52,7 +52,6 @@ struct SQLCipherReferenceTests {
   }
 
   @Test func `copy() refuses a database that SQLCipher has not closed`() throws {
-    let place = SamplePlace()
     try ReferenceSQLCipherReader.write(
       place.path("theirs.db"), key: Self.raw, ["small", "hot-wal"])
     let (database, log) = (try place.bytes("theirs.db"), try place.bytes("theirs.db-wal"))

@@ -6,6 +6,11 @@ import SystemPackage
 import TestSupport
 import VaultCrypto
 
+/// A key of 32 equal bytes.
+func testKey(_ byte: UInt8 = 7) -> SecretBytes {
+  SecretBytes(copying: [UInt8](repeating: byte, count: 32))
+}
+
 /// A directory of sample databases, with the means to copy and compare them.
 struct SamplePlace {
   private let folder = ScratchFolder()
@@ -21,10 +26,6 @@ struct SamplePlace {
 
   func path(_ name: String) -> FilePath { directory.appending(name) }
 
-  static func sealedKey(_ byte: UInt8 = 7) -> SecretBytes {
-    SecretBytes(copying: [UInt8](repeating: byte, count: 32))
-  }
-
   static func key(_ text: String = "x'\(rawKey)'") throws -> SQLCipherKey {
     try SQLCipherKey(SecretBytes(copying: Array(text.utf8)))
   }
@@ -37,7 +38,7 @@ struct SamplePlace {
 
   func file(_ name: String, _ format: Format) throws -> DatabaseFile {
     switch format {
-    case .sealed: .sealed(path(name), key: Self.sealedKey())
+    case .sealed: .sealed(path(name), key: testKey())
     case .sqlcipher4: .sqlcipher4(path(name), key: try Self.key())
     case .plain: .plain(path(name))
     }

@@ -12,12 +12,14 @@ import VaultCrypto
 
 /// `VACUUM INTO` from GRDB: a sealed copy, or an error.
 @Suite struct VacuumTests {
+  private let place = SamplePlace()
+
   private func makePool(
     _ place: SamplePlace, _ configuration: Configuration = Configuration(),
     durability: Durability = .full
   ) throws -> DatabasePool {
     let pool = try SealedDatabase.openPool(
-      at: place.path("source.db"), key: SamplePlace.sealedKey(), configuration: configuration,
+      at: place.path("source.db"), key: testKey(), configuration: configuration,
       durability: durability)
     try pool.write { db in
       try db.execute(sql: "CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('canary')")
@@ -26,11 +28,10 @@ import VaultCrypto
   }
 
   @Test func `vacuum() copies a pool under another key, and the pool stays in use`() throws {
-    let place = SamplePlace()
     let pool = try makePool(place, durability: .normal)
-    try SealedDatabase.vacuum(pool, into: place.path("copy.db"), key: SamplePlace.sealedKey(8))
+    try SealedDatabase.vacuum(pool, into: place.path("copy.db"), key: testKey(8))
     let copy = try SealedDatabase.openReader(
-      at: place.path("copy.db"), key: SamplePlace.sealedKey(8))
+      at: place.path("copy.db"), key: testKey(8))
     #expect(try copy.read { db in try String.fetchOne(db, sql: "SELECT a FROM t") } == "canary")
     try copy.close()
     #expect(place.names.filter { $0.hasPrefix("copy") || $0.hasPrefix(".") } == ["copy.db"])
@@ -45,7 +46,6 @@ import VaultCrypto
   }
 
   @Test func `GRDB's own vacuum(into:) is refused with a hint if the path has no key`() throws {
-    let place = SamplePlace()
     let pool = try makePool(place)
     do {
       try pool.vacuum(into: place.path("copy.db").string)
@@ -60,16 +60,15 @@ import VaultCrypto
   }
 
   @Test func `vacuum() copies an index on a function of the application`() throws {
-    let place = SamplePlace()
     var configuration = Configuration()
     configuration.prepareDatabase { db in
       db.add(function: DatabaseFunction("twice", argumentCount: 1, pure: true) { $0[0] })
     }
     let pool = try makePool(place, configuration)
     try pool.write { db in try db.execute(sql: "CREATE INDEX i ON t (twice(a))") }
-    try SealedDatabase.vacuum(pool, into: place.path("copy.db"), key: SamplePlace.sealedKey())
+    try SealedDatabase.vacuum(pool, into: place.path("copy.db"), key: testKey())
     let copy = try SealedDatabase.openReader(
-      at: place.path("copy.db"), key: SamplePlace.sealedKey(), configuration: configuration)
+      at: place.path("copy.db"), key: testKey(), configuration: configuration)
     let indexes = try copy.read { db in
       try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'index'")
     }
@@ -77,28 +76,26 @@ import VaultCrypto
   }
 
   @Test func `vacuum() keeps an existing file, and refuses a plain queue`() throws {
-    let place = SamplePlace()
     let pool = try makePool(place)
     try place.write([1, 2, 3], "copy.db")
     let taken = #expect(throws: SealedDatabaseError.self) {
-      try SealedDatabase.vacuum(pool, into: place.path("copy.db"), key: SamplePlace.sealedKey())
+      try SealedDatabase.vacuum(pool, into: place.path("copy.db"), key: testKey())
     }
     #expect(taken?.code == .alreadyExists)
     #expect(try place.bytes("copy.db") == [1, 2, 3])
     let plain = try DatabaseQueue(path: place.path("plain.db").string)
     let unsealed = #expect(throws: SealedDatabaseError.self) {
-      try SealedDatabase.vacuum(plain, into: place.path("other.db"), key: SamplePlace.sealedKey())
+      try SealedDatabase.vacuum(plain, into: place.path("other.db"), key: testKey())
     }
     #expect(unsealed?.code == .notOnSealedVFS)
     #expect(!place.names.contains("other.db"))
   }
 
   @Test func `a power cut at any step of vacuum() leaves the whole copy or none`() throws {
-    let place = SamplePlace()
     let pool = try makePool(place, durability: .normal)
     let recorder = FileRecorder()
     try SealedDatabase.vacuum(
-      pool, into: place.path("copy.db"), key: SamplePlace.sealedKey(),
+      pool, into: place.path("copy.db"), key: testKey(),
       over: RecordingVFS(recorder).name, fileSystem: RecordingFileSystem(recorder: recorder))
     let whole = try place.bytes("copy.db")
     let events = recorder.events
