@@ -10,14 +10,14 @@ import Testing
 import VaultCrypto
 
 @Suite struct DurabilityTests {
+  private let directory = ScratchFolder()
+  private var path: FilePath { directory("test.db") }
+
   /// Commits through a pool over a recording VFS, with a mark after each commit returned.
-  private func recordCommits(
-    _ durability: Durability, in directory: FilePath, count: Int = 20
-  ) throws -> [FileEvent] {
+  private func recordCommits(_ durability: Durability, count: Int = 20) throws -> [FileEvent] {
     let recorder = FileRecorder()
     let pool = try SealedDatabase.openPool(
-      at: directory.appending("test.db"), key: testKey(), durability: durability,
-      over: RecordingVFS(recorder).name)
+      at: path, key: testKey(), durability: durability, over: RecordingVFS(recorder).name)
     try pool.write { try $0.execute(sql: "CREATE TABLE t (id INTEGER PRIMARY KEY)") }
     recorder.mark("ready")
     for _ in 0..<count {
@@ -45,22 +45,19 @@ import VaultCrypto
   }
 
   @Test func `with full durability, a sync precedes every acknowledged commit`() throws {
-    let directory = ScratchFolder()
-    let events = try recordCommits(.full, in: directory.path)
+    let events = try recordCommits(.full)
     let writes = events.filter { if case .write = $0 { true } else { false } }
     #expect(writes.count >= 20)
     #expect(unsynchronizedAcknowledgements(events) == 0)
   }
 
   @Test func `with normal durability, commits are acknowledged before a sync`() throws {
-    let directory = ScratchFolder()
-    let events = try recordCommits(.normal, in: directory.path)
+    let events = try recordCommits(.normal)
     #expect(unsynchronizedAcknowledgements(events) == 20)
   }
 
   @Test func `the writer has the requested settings, not those of GRDB's pool`() throws {
-    let directory = ScratchFolder()
-    let pool = try SealedDatabase.openPool(at: directory("test.db"), key: testKey())
+    let pool = try SealedDatabase.openPool(at: path, key: testKey())
     let settings = try pool.writeWithoutTransaction { db in
       try ["synchronous", "journal_mode", "secure_delete", "page_size"].map {
         try String.fetchOne(db, sql: "PRAGMA \($0)")
@@ -76,8 +73,6 @@ import VaultCrypto
   }
 
   @Test func `the files of sorts and temporary tables contain no plaintext rows`() throws {
-    let directory = ScratchFolder()
-    let path = directory("test.db")
     let pool = try SealedDatabase.openPool(at: path, key: testKey())
     try pool.write { db in
       try db.execute(

@@ -13,6 +13,9 @@ import VaultCrypto
 /// Explains GRDB's errors by the fault that SQLite reported by the same code on the same
 /// connection.
 @Suite struct ExplainingTests {
+  private let directory = ScratchFolder()
+  private var path: FilePath { directory("test.db") }
+
   /// A closed database whose table `t` has 2,000 rows, with two damaged pages in it.
   private func makeDamagedDatabase(_ path: FilePath) throws {
     let pool = try SealedDatabase.openPool(at: path, key: testKey())
@@ -36,8 +39,6 @@ import VaultCrypto
   }
 
   @Test func `a connection's error names its own damaged page, a pool's the newest one`() throws {
-    let directory = ScratchFolder()
-    let path = directory("test.db")
     try makeDamagedDatabase(path)
     let pool = try SealedDatabase.openPool(at: path, key: testKey())
     try pool.unsafeRead { reader in
@@ -59,8 +60,6 @@ import VaultCrypto
   }
 
   @Test func `an earlier fault does not explain a different failure`() throws {
-    let directory = ScratchFolder()
-    let path = directory("test.db")
     try makeDamagedDatabase(path)
     let pool = try SealedDatabase.openPool(at: path, key: testKey())
     let other = try SealedDatabase.openPool(at: path, key: testKey())
@@ -80,8 +79,6 @@ import VaultCrypto
   }
 
   @Test func `a full disk during a write is reported as such, not as damage`() throws {
-    let directory = ScratchFolder()
-    let path = directory("test.db")
     try SealedDatabase.openPool(at: path, key: testKey()).close()
     for (errno, code) in [
       (Errno.noSpace, SealedDatabaseError.Code.diskFull), (.ioError, .inputOutput),

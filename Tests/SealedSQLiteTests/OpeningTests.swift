@@ -8,6 +8,9 @@ import Testing
 import VaultCrypto
 
 @Suite struct OpeningTests {
+  private let directory = ScratchFolder()
+  private var path: FilePath { directory("test.db") }
+
   private func makeDatabase(_ path: FilePath, rowCount: Int = 500) throws {
     let pool = try SealedDatabase.openPool(at: path, key: testKey())
     try pool.write { db in
@@ -27,8 +30,6 @@ import VaultCrypto
   }
 
   @Test func `rows written through an unmodified pool are present after reopening`() throws {
-    let directory = ScratchFolder()
-    let path = directory("messages.db")
     try makeDatabase(path)
     let pool = try open(path, creation: .never)
     #expect(try pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 500)
@@ -37,9 +38,7 @@ import VaultCrypto
   }
 
   @Test func `sealed files contain no plaintext rows, but plain files contain them`() throws {
-    let directory = ScratchFolder()
-    let path = directory("sealed.db")
-    let pool = try open(path)
+    let pool = try open(directory("sealed.db"))
     let plain = try DatabasePool(path: directory("plain.db").string)
     for database in [pool, plain] {
       try database.write { db in
@@ -72,8 +71,6 @@ import VaultCrypto
   }
 
   @Test func `an opening reports each kind of unsuitable file, and does not change it`() throws {
-    let directory = ScratchFolder()
-    let path = directory("test.db")
     func expect(
       _ code: SealedDatabaseError.Code, key byte: UInt8 = 7, _ comment: Comment? = nil
     ) throws {
@@ -113,8 +110,6 @@ import VaultCrypto
   }
 
   @Test func `reading a damaged page is an error, never a wrong row`() throws {
-    let directory = ScratchFolder()
-    let path = directory("test.db")
     try makeDatabase(path, rowCount: 2000)
     let url = URL(fileURLWithPath: path.string)
     var bytes = try Data(contentsOf: url)
@@ -128,8 +123,6 @@ import VaultCrypto
   }
 
   @Test func `creation can choose incremental auto-vacuum`() throws {
-    let directory = ScratchFolder()
-    let path = directory("test.db")
     let pool = try SealedDatabase.openPool(
       at: path, key: testKey(), creation: .ifAbsent(autoVacuum: .incremental))
     try pool.write { try $0.execute(sql: "CREATE TABLE t (a)") }
@@ -138,8 +131,6 @@ import VaultCrypto
   }
 
   @Test func `opening a pool beside a writer commits nothing and does not wait`() throws {
-    let directory = ScratchFolder()
-    let path = directory("test.db")
     try makeDatabase(path, rowCount: 3)
     let first = try open(path)
     try first.write { try $0.execute(sql: "DELETE FROM t WHERE id = 1") }
@@ -155,8 +146,6 @@ import VaultCrypto
   }
 
   @Test func `openReader() does not write`() throws {
-    let directory = ScratchFolder()
-    let path = directory("test.db")
     try makeDatabase(path, rowCount: 4)
     let before = try Data(contentsOf: URL(fileURLWithPath: path.string))
     do {
@@ -169,8 +158,7 @@ import VaultCrypto
   }
 
   @Test func `a pool's readers run concurrently with its writer`() async throws {
-    let folder = ScratchFolder()
-    let pool = try open(folder("test.db"))
+    let pool = try open(path)
     try await pool.write { try $0.execute(sql: "CREATE TABLE t (id INTEGER PRIMARY KEY, a, b)") }
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {

@@ -124,10 +124,8 @@ import VaultCrypto
   @Test func `a salvage keeps an existing destination, and a wrong key creates no file`() throws {
     let fixture = try SalvageFixture.Variant.plain.fixture()
     let directory = ScratchFolder()
-    let source = directory("a.db")
-    try Data(fixture.bytes).write(to: URL(fileURLWithPath: source.string))
-    let taken = directory("b.db")
-    try Data([1]).write(to: URL(fileURLWithPath: taken.string))
+    let source = FilePath(try directory.file("a.db", fixture.bytes))
+    let taken = FilePath(try directory.file("b.db", [1]))
     let refused = #expect(throws: SealedDatabaseError.self) {
       try SealedDatabase.salvage(from: source, key: testKey(), to: taken)
     }
@@ -136,22 +134,20 @@ import VaultCrypto
       try SealedDatabase.salvage(from: source, key: testKey(8), to: directory("c.db"))
     }
     #expect(wrong?.code == .wrongKey)
-    let names = try FileManager.default.contentsOfDirectory(atPath: directory.path.string)
-    #expect(names.sorted() == ["a.db", "b.db"])
+    #expect(try directory.names() == ["a.db", "b.db"])
   }
 
   @Test func `a power cut at any step leaves the salvaged database whole or absent`() throws {
     let fixture = try SalvageFixture.Variant.plain.fixture()
     let directory = ScratchFolder()
-    let source = directory("a.db")
+    let source = FilePath(try directory.file("a.db", fixture.bytes))
     let destination = directory("b.db")
-    try Data(fixture.bytes).write(to: URL(fileURLWithPath: source.string))
     let recorder = FileRecorder()
     let vfs = RecordingVFS(recorder)
     _ = try SealedVFS.salvage(
       from: source, key: testKey(), to: destination, newKey: testKey(9),
       over: vfs.name, fileSystem: RecordingFileSystem(recorder: recorder))
-    let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: destination.string)))
+    let whole = try directory.bytes("b.db")
     let events = recorder.events
     let renamed = events.lastIndex {
       if case .rename = $0 { true } else { false }
@@ -176,8 +172,7 @@ import VaultCrypto
   /// The opened pages of a fixture.
   private func openedPages(_ fixture: SalvageFixture) throws -> [[UInt8]] {
     let directory = ScratchFolder()
-    let path = directory("a.db")
-    try Data(fixture.bytes).write(to: URL(fileURLWithPath: path.string))
+    let path = FilePath(try directory.file("a.db", fixture.bytes))
     let image = try SealedImage(path, key: testKey())
     return (1...image.pageCount).map { image.page($0) ?? Array(repeating: 0, count: 4096) }
   }

@@ -21,9 +21,8 @@ import VaultCrypto
   @Test func `a failing step of the disk is not taken for damage of the source`() throws {
     let fixture = try SalvageFixture.Variant.plain.fixture()
     let directory = ScratchFolder()
-    let source = directory("a.db")
+    let source = FilePath(try directory.file("a.db", fixture.bytes))
     let destination = directory("b.db")
-    try Data(fixture.bytes).write(to: URL(fileURLWithPath: source.string))
     func salvage(_ recorder: FileRecorder) throws -> SalvageReport {
       try SealedVFS.salvage(
         from: source, key: testKey(), to: destination, newKey: testKey(),
@@ -31,7 +30,7 @@ import VaultCrypto
     }
     let quiet = FileRecorder()
     #expect(try salvage(quiet).isComplete)
-    let whole = try Data(contentsOf: URL(fileURLWithPath: destination.string)).count
+    let whole = try directory.bytes("b.db").count
     try FileManager.default.removeItem(atPath: destination.string)
     let count = quiet.failableEventCount
     #expect(count > 50)
@@ -50,7 +49,7 @@ import VaultCrypto
         // After the rename only the synchronization of the directory can fail.
         guard FileManager.default.fileExists(atPath: destination.string) else { continue }
       }
-      let made = try Data(contentsOf: URL(fileURLWithPath: destination.string)).count
+      let made = try directory.bytes("b.db").count
       if case .failure = fault { #expect(made == whole, "\(fault)") }
       try FileManager.default.removeItem(atPath: destination.string)
     }

@@ -21,21 +21,15 @@ import VaultCrypto
 
   static func salvage(_ bytes: [UInt8], log: [UInt8]? = nil) throws -> Outcome {
     let directory = ScratchFolder()
-    let source = directory("damaged.db")
+    let source = FilePath(try directory.file("damaged.db", bytes))
     let destination = directory("saved.db")
-    try Data(bytes).write(to: URL(fileURLWithPath: source.string))
-    let logPath = source.string + "-wal"
-    if let log { try Data(log).write(to: URL(fileURLWithPath: logPath)) }
+    if let log { try directory.file("damaged.db-wal", log) }
     let report = try SealedDatabase.salvage(
       from: source, key: testKey(), to: destination, newKey: testKey(9))
-    #expect(try Data(contentsOf: URL(fileURLWithPath: source.string)) == Data(bytes))
-    let names = try FileManager.default.contentsOfDirectory(atPath: directory.path.string)
-    #expect(
-      names.sorted()
-        == (log == nil ? [] : ["damaged.db-wal"]).reduce(into: ["damaged.db", "saved.db"]) {
-          $0.insert($1, at: 1)
-        })
-    if let log { #expect(try Data(contentsOf: URL(fileURLWithPath: logPath)) == Data(log)) }
+    #expect(try directory.bytes("damaged.db") == bytes)
+    let logNames = log == nil ? [] : ["damaged.db-wal"]
+    #expect(try directory.names() == ["damaged.db"] + logNames + ["saved.db"])
+    if let log { #expect(try directory.bytes("damaged.db-wal") == log) }
     let reader = try SealedDatabase.openReader(at: destination, key: testKey(9))
     return try reader.read { db in
       Outcome(
@@ -64,8 +58,7 @@ import VaultCrypto
     _ fixture: SalvageFixture, _ bytes: [UInt8], in table: String
   ) throws -> Set<String> {
     let directory = ScratchFolder()
-    let path = directory("damaged.db")
-    try Data(bytes).write(to: URL(fileURLWithPath: path.string))
+    let path = FilePath(try directory.file("damaged.db", bytes))
     let reader = try SealedDatabase.openReader(at: path, key: testKey())
     return try reader.unsafeRead { db in
       let columns = SalvageFixture.columns[table, default: []].map { "hex(\"\($0)\")" }

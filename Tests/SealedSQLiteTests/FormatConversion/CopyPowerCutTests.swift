@@ -12,8 +12,7 @@ import Testing
 @Suite struct CopyPowerCutTests {
   private let place = SamplePlace()
 
-  private func copy(_ place: SamplePlace, _ to: SamplePlace.Format, _ recorder: FileRecorder) throws
-  {
+  private func copy(to: SamplePlace.Format, _ recorder: FileRecorder) throws {
     try SealedDatabase.copy(
       from: place.file("plain.db", .plain), to: place.file("copy.db", to),
       over: RecordingVFS(recorder).name, fileSystem: RecordingFileSystem(recorder: recorder))
@@ -26,22 +25,9 @@ import Testing
     try place.makePlain("plain.db", rowCount: 20)
     let source = try place.bytes("plain.db")
     let recorder = FileRecorder()
-    try copy(place, format, recorder)
-    let whole = try place.bytes("copy.db")
-    let events = recorder.events
-    #expect(events.count > 50)
-    var presences: [Bool] = []
-    for count in 0...events.count {
-      let replay = DiskReplay(events[..<count], initialFiles: [place.path("plain.db"): source])
-      for loss in [DiskReplay.Loss.nothing, .everythingUnsynchronized, .unsynchronizedContents] {
-        let files = replay.files(after: loss)
-        let isWhole = files[place.path("copy.db")].map { $0 == whole } ?? true
-        #expect(isWhole, "after \(count) of \(events.count), \(loss)")
-        if files[place.path("plain.db")] != source { Issue.record("the source changed") }
-      }
-      presences.append(replay.files(after: .everythingUnsynchronized)[place.path("copy.db")] != nil)
-    }
-    #expect(presences.first == false && presences.last == true)
+    try copy(to: format, recorder)
+    #expect(recorder.events.count > 50)
+    try place.expectWholeCopyOrNone(recorder.events, sources: [place.path("plain.db"): source])
   }
 
   @Test(arguments: SamplePlace.Format.allCases)
@@ -50,17 +36,38 @@ import Testing
   ) throws {
     try place.makePlain("plain.db", rowCount: 20)
     let recorder = FileRecorder()
-    try copy(place, format, recorder)
+    try copy(to: format, recorder)
     try FileManager.default.removeItem(atPath: place.path("copy.db").string)
     let count = recorder.failableEventCount
     for step in Set([0, 1, 2, 3, 4, 5, count / 2, count - 4, count - 3]).sorted() {
       let failing = FileRecorder(fault: .failure(atEvent: step, .noSpace))
       let failure = #expect(throws: SealedDatabaseError.self, "step \(step)") {
-        try copy(place, format, failing)
+        try copy(to: format, failing)
       }
       // Only a write can report a full disk.
       #expect([.diskFull, .inputOutput].contains(failure?.code), "step \(step) of \(count)")
       #expect(place.names == ["plain.db"], "step \(step) of \(count)")
     }
+  }
+}
+
+extension SamplePlace {
+  /// Expects `copy.db` whole or absent, and unchanged sources, after a cut at any of the steps.
+  func expectWholeCopyOrNone(_ events: [FileEvent], sources: [FilePath: [UInt8]] = [:]) throws {
+    let whole = try bytes("copy.db")
+    var presences: [Bool] = []
+    for count in 0...events.count {
+      let replay = DiskReplay(events[..<count], initialFiles: sources)
+      for loss in [DiskReplay.Loss.nothing, .everythingUnsynchronized, .unsynchronizedContents] {
+        let files = replay.files(after: loss)
+        let isWhole = files[path("copy.db")].map { $0 == whole } ?? true
+        #expect(isWhole, "after \(count) of \(events.count), \(loss)")
+        for (path, bytes) in sources where files[path] != bytes {
+          Issue.record("the source changed")
+        }
+      }
+      presences.append(replay.files(after: .everythingUnsynchronized)[path("copy.db")] != nil)
+    }
+    #expect(presences.first == false && presences.last == true)
   }
 }

@@ -24,23 +24,22 @@ import VaultCrypto
   func `a registered SQLCipher database is readable by its path, and not writable`(
     name: String
   ) throws {
-    try withFixture(name) { place in
-      let before = try place.bytes("test.db")
-      let registration = try SealedVFS.register(
-        sqlcipher4: SamplePlace.key(Self.keys[name] ?? ""), at: place.path("test.db"))
-      try withExtendedLifetime(registration) { () throws in
-        let queue = try DatabaseQueue(path: place.path("test.db").string)
-        try queue.inDatabase { db throws in
-          #expect(try Int.fetchOne(db, sql: "SELECT count(*) FROM t") == 11)
-          #expect(try String.fetchOne(db, sql: "PRAGMA integrity_check") == "ok")
-          #expect(throws: DatabaseError.self) { try db.execute(sql: "DELETE FROM t") }
-        }
-        try queue.close()
+    try putFixture(name)
+    let before = try place.bytes("test.db")
+    let registration = try SealedVFS.register(
+      sqlcipher4: SamplePlace.key(Self.keys[name] ?? ""), at: place.path("test.db"))
+    try withExtendedLifetime(registration) { () throws in
+      let queue = try DatabaseQueue(path: place.path("test.db").string)
+      try queue.inDatabase { db throws in
+        #expect(try Int.fetchOne(db, sql: "SELECT count(*) FROM t") == 11)
+        #expect(try String.fetchOne(db, sql: "PRAGMA integrity_check") == "ok")
+        #expect(throws: DatabaseError.self) { try db.execute(sql: "DELETE FROM t") }
       }
-      let isUntouched = try place.bytes("test.db") == before
-      #expect(isUntouched)
-      #expect(place.names == ["test.db"])
+      try queue.close()
     }
+    let isUntouched = try place.bytes("test.db") == before
+    #expect(isUntouched)
+    #expect(place.names == ["test.db"])
   }
 
   @Test(arguments: [
@@ -54,39 +53,37 @@ import VaultCrypto
   func `each fault of an SQLCipher file has its own error, and leaves no copy`(
     name: String, code: SealedDatabaseError.Code
   ) throws {
-    try withFixture(name) { place in
-      let names = place.names
-      for target in SamplePlace.Format.allCases {
-        let failure = #expect(throws: SealedDatabaseError.self) {
-          try place.copy("test.db", .sqlcipher4, "copy.db", target)
-        }
-        #expect(failure?.code == code, "\(failure.map(String.init(describing:)) ?? "")")
+    try putFixture(name)
+    let names = place.names
+    for target in SamplePlace.Format.allCases {
+      let failure = #expect(throws: SealedDatabaseError.self) {
+        try place.copy("test.db", .sqlcipher4, "copy.db", target)
       }
-      #expect(place.names == names)
+      #expect(failure?.code == code, "\(failure.map(String.init(describing:)) ?? "")")
     }
+    #expect(place.names == names)
   }
 
   @Test(arguments: ["correct horse battery stapl", "x'\(SamplePlace.rawKey)'", " "])
   func `a wrong SQLCipher key fails with wrongKeyOrNotSQLCipher`(key: String) throws {
-    try withFixture("sqlcipher4-passphrase") { place in
-      let failure = #expect(throws: SealedDatabaseError.self) {
-        try place.copy(sqlcipher: "test.db", key: key, "copy.db", .plain)
-      }
-      #expect(failure?.code == .wrongKeyOrNotSQLCipher)
-      #expect(failure?.message.contains("not an SQLCipher 4 database") == true)
-      #expect(failure?.message.contains("horse") == false)
-      #expect(place.names == ["test.db"])
+    try putFixture("sqlcipher4-passphrase")
+    let failure = #expect(throws: SealedDatabaseError.self) {
+      try place.copy(sqlcipher: "test.db", key: key, "copy.db", .plain)
     }
+    #expect(failure?.code == .wrongKeyOrNotSQLCipher)
+    #expect(failure?.message.contains("not an SQLCipher 4 database") == true)
+    #expect(failure?.message.contains("horse") == false)
+    #expect(place.names == ["test.db"])
   }
 
-  private func withFixture(_ name: String, _ body: (SamplePlace) throws -> Void) throws {
+  /// Copies a stored database to `test.db`.
+  private func putFixture(_ name: String) throws {
     for suffix in ["", "-wal"] {
       let stored = Self.folder.appending(name + ".db" + suffix)
       if FileManager.default.fileExists(atPath: stored.string) {
-        try place.write(
-          Array(try Data(contentsOf: URL(fileURLWithPath: stored.string))), "test.db" + suffix)
+        try FileManager.default.copyItem(
+          atPath: stored.string, toPath: place.path("test.db" + suffix).string)
       }
     }
-    try body(place)
   }
 }

@@ -15,8 +15,7 @@ import VaultCrypto
   private let place = SamplePlace()
 
   private func makePool(
-    _ place: SamplePlace, _ configuration: Configuration = Configuration(),
-    durability: Durability = .full
+    _ configuration: Configuration = Configuration(), durability: Durability = .full
   ) throws -> DatabasePool {
     let pool = try SealedDatabase.openPool(
       at: place.path("source.db"), key: testKey(), configuration: configuration,
@@ -28,7 +27,7 @@ import VaultCrypto
   }
 
   @Test func `vacuum() copies a pool under another key, and the pool stays in use`() throws {
-    let pool = try makePool(place, durability: .normal)
+    let pool = try makePool(durability: .normal)
     try SealedDatabase.vacuum(pool, into: place.path("copy.db"), key: testKey(8))
     let copy = try SealedDatabase.openReader(
       at: place.path("copy.db"), key: testKey(8))
@@ -46,7 +45,7 @@ import VaultCrypto
   }
 
   @Test func `GRDB's own vacuum(into:) is refused with a hint if the path has no key`() throws {
-    let pool = try makePool(place)
+    let pool = try makePool()
     do {
       try pool.vacuum(into: place.path("copy.db").string)
       Issue.record("GRDB's vacuum(into:) wrote the copy")
@@ -64,7 +63,7 @@ import VaultCrypto
     configuration.prepareDatabase { db in
       db.add(function: DatabaseFunction("twice", argumentCount: 1, pure: true) { $0[0] })
     }
-    let pool = try makePool(place, configuration)
+    let pool = try makePool(configuration)
     try pool.write { db in try db.execute(sql: "CREATE INDEX i ON t (twice(a))") }
     try SealedDatabase.vacuum(pool, into: place.path("copy.db"), key: testKey())
     let copy = try SealedDatabase.openReader(
@@ -76,7 +75,7 @@ import VaultCrypto
   }
 
   @Test func `vacuum() keeps an existing file, and refuses a plain queue`() throws {
-    let pool = try makePool(place)
+    let pool = try makePool()
     try place.write([1, 2, 3], "copy.db")
     let taken = #expect(throws: SealedDatabaseError.self) {
       try SealedDatabase.vacuum(pool, into: place.path("copy.db"), key: testKey())
@@ -92,23 +91,12 @@ import VaultCrypto
   }
 
   @Test func `a power cut at any step of vacuum() leaves the whole copy or none`() throws {
-    let pool = try makePool(place, durability: .normal)
+    let pool = try makePool(durability: .normal)
     let recorder = FileRecorder()
     try SealedDatabase.vacuum(
       pool, into: place.path("copy.db"), key: testKey(),
       over: RecordingVFS(recorder).name, fileSystem: RecordingFileSystem(recorder: recorder))
-    let whole = try place.bytes("copy.db")
-    let events = recorder.events
-    #expect(events.count > 5)
-    var presences: [Bool] = []
-    for count in 0...events.count {
-      let replay = DiskReplay(events[..<count], initialFiles: [:])
-      for loss in [DiskReplay.Loss.nothing, .everythingUnsynchronized, .unsynchronizedContents] {
-        let isWhole = replay.files(after: loss)[place.path("copy.db")].map { $0 == whole }
-        #expect(isWhole ?? true, "after \(count) of \(events.count), \(loss)")
-      }
-      presences.append(replay.files(after: .everythingUnsynchronized)[place.path("copy.db")] != nil)
-    }
-    #expect(presences.first == false && presences.last == true)
+    #expect(recorder.events.count > 5)
+    try place.expectWholeCopyOrNone(recorder.events)
   }
 }
