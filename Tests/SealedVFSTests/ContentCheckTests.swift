@@ -1,4 +1,5 @@
 import CSQLite
+import FaultVFS
 import FileLayer
 import SealedVFS
 import Testing

@@ -70,7 +70,7 @@ import Testing
     let place = TemporaryDatabase()
     let registration = try place.register(setsReserve: true)
     let connection = try place.open()
-    #expect(throws: SQLiteFailure.self) { try connection.fill(3) }
+    #expect(throws: SQLFailure.self) { try connection.fill(3) }
     #expect(registration.fault?.code == .reserveInUse)
     connection.close()
     let reserving = try place.open()
@@ -85,7 +85,7 @@ import Testing
     try place.register(setsReserve: true)
     let connection = try place.open()
     try connection.run("PRAGMA page_size = 8192")
-    #expect(throws: SQLiteFailure.self) { try connection.fill(3) }
+    #expect(throws: SQLFailure.self) { try connection.fill(3) }
   }
 
   @Test func `the backup API refuses a plain source without reserved bytes`() throws {

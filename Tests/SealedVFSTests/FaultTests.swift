@@ -1,3 +1,4 @@
+import FaultVFS
 import SealedVFS
 import SystemPackage
 import TestSupport
@@ -56,7 +57,7 @@ import Testing
     try place.change(place.database, fault.damage)
     let before = try place.contents()
     let registration = try place.register(fault.key)
-    #expect(throws: SQLiteFailure.self) {
+    #expect(throws: SQLFailure.self) {
       let connection = try place.open()
       try connection.run("SELECT count(text), sum(length(text)) FROM t")
       try connection.run("UPDATE t SET text = 'x'")

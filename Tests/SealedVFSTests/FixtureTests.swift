@@ -1,4 +1,5 @@
 import CSQLite
+import FaultVFS
 import Foundation
 import SealedVFS
 import SystemPackage
@@ -65,7 +66,7 @@ import Testing
     let place = try fixture.place()
     let before = try place.contents()
     #expect(!before.isEmpty)
-    #expect(throws: SQLiteFailure.self) {
+    #expect(throws: SQLFailure.self) {
       try place.connect().run("SELECT sum(length(text)) FROM t")
     }
     guard case .refused(let code, let page) = fixture.outcome else { return }

@@ -19,7 +19,7 @@ import Testing
       let connection = try copy.open()
       do {
         try connection.fill(20, from: 100)
-      } catch let failure as SQLiteFailure {
+      } catch let failure as SQLFailure {
         #expect([SQLITE_FULL, SQLITE_IOERR].contains(failure.primaryCode), "event \(event)")
       }
       if recorder.failableEventCount <= event { break }  // the disk was never full
@@ -42,7 +42,7 @@ import Testing
     let connection = try place.open()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA cache_size = 9000")
     try connection.run("CREATE TABLE large (bytes BLOB)")
-    let failure = #expect(throws: SQLiteFailure.self) {
+    let failure = #expect(throws: SQLFailure.self) {
       try connection.run("INSERT INTO large VALUES (zeroblob(17000000))")
     }
     #expect(failure?.primaryCode == SQLITE_IOERR)

@@ -1,3 +1,4 @@
+import FaultVFS
 import Foundation
 import SealedVFS
 import SystemPackage
@@ -69,7 +70,7 @@ import Testing
     let (killed, _) = try killedTransaction()
     try killed.change(killed.journal) { $0[offset] ^= 4 }
     let before = try killed.contents()
-    #expect(throws: SQLiteFailure.self) { try killed.connect().run("SELECT * FROM t") }
+    #expect(throws: SQLFailure.self) { try killed.connect().run("SELECT * FROM t") }
     #expect(killed.fault?.code == .damagedJournal)
     // Records before the damaged one can have been written back; the journal must still exist.
     #expect(killed.exists(killed.journal))
@@ -100,7 +101,7 @@ import Testing
     try connection.run("PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = 'x' || text")
     try place.write(try plain.afterKill().bytes(plain.journal), to: place.journal)
     let before = try place.contents()
-    #expect(throws: SQLiteFailure.self) { try place.connect().run("SELECT * FROM t") }
+    #expect(throws: SQLFailure.self) { try place.connect().run("SELECT * FROM t") }
     #expect(place.fault?.code == .unrelatedCompanionFile)
     #expect(try place.changes(since: before).isEmpty)
   }
@@ -145,8 +146,8 @@ import Testing
     try other.makeDatabase(rowCount: 5)
     try FileManager.default.removeItem(atPath: place.database.string)
     try FileManager.default.moveItem(atPath: other.database.string, toPath: place.database.string)
-    #expect(throws: SQLiteFailure.self) { try idle.rowCount }
-    #expect(throws: SQLiteFailure.self) { try idle.run("DELETE FROM t") }
+    #expect(throws: SQLFailure.self) { try idle.rowCount }
+    #expect(throws: SQLFailure.self) { try idle.run("DELETE FROM t") }
     #expect(place.fault?.code == .fileReplaced)
   }
 
@@ -162,7 +163,7 @@ import Testing
     #expect(try idle.rowCount == "300")
     try FileManager.default.removeItem(atPath: place.database.string)
     try FileManager.default.moveItem(atPath: other.database.string, toPath: place.database.string)
-    #expect(throws: SQLiteFailure.self) {
+    #expect(throws: SQLFailure.self) {
       try idle.run(statement)
       try idle.run("DELETE FROM t WHERE id = 1")
     }

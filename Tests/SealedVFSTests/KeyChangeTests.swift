@@ -41,7 +41,7 @@ import VaultCrypto
       )
       #expect(matches == (false, true))
       #expect(place.fileNames == ["test.db"])
-      #expect(throws: SQLiteFailure.self) { try place.connect() }
+      #expect(throws: SQLFailure.self) { try place.connect() }
       #expect(place.fault?.code == .wrongKey)
       #expect(try state(place) == "300 \(mode.lowercased())")
     }
@@ -78,7 +78,7 @@ import VaultCrypto
     let path = place.database.string
     try place.register()
     Thread {
-      let other = try? Connection(path)
+      let other = try? SQLConnection(path)
       _ = try? other?.run("SELECT count(*) FROM t")
       isOpen.signal()
       Thread.sleep(forTimeInterval: 0.2)

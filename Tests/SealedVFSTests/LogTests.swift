@@ -1,4 +1,5 @@
 import CSQLite
+import FaultVFS
 import Foundation
 import SealedVFS
 import SystemPackage
@@ -127,7 +128,7 @@ import Testing
     let lost = try place.afterKill()
     try lost.change(lost.database) { $0[3000] ^= 1 }
     try FileManager.default.removeItem(atPath: lost.log.string)
-    #expect(throws: SQLiteFailure.self) { try lost.connect().run("SELECT * FROM u") }
+    #expect(throws: SQLFailure.self) { try lost.connect().run("SELECT * FROM u") }
     #expect(lost.fault?.code == .damagedPage && lost.fault?.pageNumber == 1)
   }
 
@@ -167,7 +168,7 @@ import Testing
     let reader = try place.open()
     do {
       #expect(try reader.run("SELECT text FROM t ORDER BY id") == expected)
-    } catch let failure as SQLiteFailure {
+    } catch let failure as SQLFailure {
       #expect(failure.primaryCode == SQLITE_IOERR)
       #expect(place.fault?.code == .damagedPage)
     }
@@ -214,7 +215,7 @@ import Testing
     let handle = try FileHandle(forUpdating: URL(fileURLWithPath: place.log.string))
     try handle.seek(toOffset: 32 + 4 * 4120 + 24 + 100)
     try handle.write(contentsOf: Data([1, 2, 3, 4]))
-    #expect(throws: SQLiteFailure.self) { try connection.run("PRAGMA wal_checkpoint(TRUNCATE)") }
+    #expect(throws: SQLFailure.self) { try connection.run("PRAGMA wal_checkpoint(TRUNCATE)") }
     #expect(place.fault?.code == .damagedPage)
     #expect(place.exists(place.log))
     try handle.close()
@@ -228,7 +229,7 @@ import Testing
     try connection.fill(10)
     try place.write(try plain.afterKill().bytes(plain.log), to: place.log)
     let before = try place.contents()
-    #expect(throws: SQLiteFailure.self) { try place.connect().run("SELECT * FROM t") }
+    #expect(throws: SQLFailure.self) { try place.connect().run("SELECT * FROM t") }
     #expect(place.fault?.code == .unrelatedCompanionFile)
     #expect(try place.changes(since: before).isEmpty)
   }
@@ -245,7 +246,7 @@ import Testing
     try image.copy(to: place)
     try FileManager.default.removeItem(atPath: place.database.string)
     try image.copy(to: place)
-    #expect(throws: SQLiteFailure.self) { try idle.rowCount }
+    #expect(throws: SQLFailure.self) { try idle.rowCount }
     #expect(place.fault?.code == .fileReplaced)
     let isUntouched = try place.bytes(place.log) == image.bytes(image.log)
     #expect(isUntouched)
@@ -289,7 +290,7 @@ import Testing
     let killed = try place.afterKill()
     try killed.change(killed.database) { $0.removeLast(4096) }
     let reader = try killed.connect()
-    #expect(throws: SQLiteFailure.self) { try reader.run("SELECT text FROM t") }
+    #expect(throws: SQLFailure.self) { try reader.run("SELECT text FROM t") }
     #expect(killed.fault?.code == .truncated)
   }
 }

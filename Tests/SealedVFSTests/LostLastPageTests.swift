@@ -1,3 +1,4 @@
+import FaultVFS
 import SealedVFS
 import Testing
 
@@ -40,7 +41,7 @@ import Testing
     let lost = (pageCount - lostCount + 1...pageCount).map { UInt32($0) }
     let connection = try place.connect()
     #expect(try connection.first("SELECT count(*) FROM t WHERE text LIKE 'canary%'") == "300")
-    #expect(throws: SQLiteFailure.self) { try connection.run("SELECT hex(x) FROM last") }
+    #expect(throws: SQLFailure.self) { try connection.run("SELECT hex(x) FROM last") }
     #expect(place.fault?.code == .damagedPage)
     #expect(place.fault?.pageNumber == lost.first)
     connection.close()

@@ -100,7 +100,7 @@ import VaultCrypto
   /// A connection during a checkpoint, on which the test makes SQLite's calls itself.
   private final class Checkpoint {
     let place: TemporaryDatabase
-    let connection: Connection
+    let connection: SQLConnection
     let main: UnsafeMutablePointer<sqlite3_file>
     let log: UnsafeMutablePointer<sqlite3_file>
     private let registration: KeyRegistration

@@ -1,3 +1,4 @@
+import FaultVFS
 import SealedVFS
 import Testing
 

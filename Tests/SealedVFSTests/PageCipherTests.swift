@@ -1,3 +1,4 @@
+import FaultVFS
 import Glibc
 import Synchronization
 import Testing

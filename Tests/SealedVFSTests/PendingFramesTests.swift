@@ -10,7 +10,7 @@ import Testing
 @Suite struct PendingFramesTests {
   /// A connection in WAL mode with a small cache, from which pages are spilled during a
   /// transaction.
-  private static func spilling(synchronous: String) throws -> (TemporaryDatabase, Connection) {
+  private static func spilling(synchronous: String) throws -> (TemporaryDatabase, SQLConnection) {
     let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.run("PRAGMA synchronous = \(synchronous); PRAGMA cache_size = 10")

@@ -1,4 +1,5 @@
 import CSQLite
+import FaultVFS
 import Foundation
 import SealedVFS
 import SystemPackage
@@ -9,7 +10,7 @@ import Testing
   /// Inserts rows, each in its own commit; runs in a separate process.
   private static func insert(_ path: String, from first: Int, count: Int) throws {
     let registration = try SealedVFS.register(key: TemporaryDatabase.key(), at: FilePath(path))
-    let connection = try Connection(path)
+    let connection = try SQLConnection(path)
     sqlite3_busy_timeout(connection.pointer, 20_000)
     for id in first..<first + count {
       try connection.run("INSERT INTO t VALUES (\(id), 'canary \(id)')")
@@ -48,7 +49,7 @@ import Testing
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       try ProcessTests.insert(path, from: 1, count: 30)
       let registration = try SealedVFS.register(key: TemporaryDatabase.key(), at: FilePath(path))
-      let connection = try Connection(path)
+      let connection = try SQLConnection(path)
       try connection.run("PRAGMA cache_size = 5; BEGIN")
       try connection.run(
         """

@@ -1,3 +1,4 @@
+import FaultVFS
 import Testing
 
 /// Pages that are read before SQLite asks for them.

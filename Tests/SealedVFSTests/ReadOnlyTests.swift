@@ -1,4 +1,5 @@
 import CSQLite
+import FaultVFS
 import Foundation
 import SealedVFS
 import SystemPackage
@@ -15,7 +16,7 @@ import Testing
     let reader = try place.open(flags: SQLITE_OPEN_READONLY)
     #expect(try reader.rowCount == "300")
     #expect(try reader.integrity == "ok")
-    let failure = #expect(throws: SQLiteFailure.self) { try reader.run("DELETE FROM t") }
+    let failure = #expect(throws: SQLFailure.self) { try reader.run("DELETE FROM t") }
     #expect(failure?.primaryCode == SQLITE_READONLY)
     reader.close()
     let isSame = try place.contents()["test.db"] == before["test.db"]
@@ -26,7 +27,8 @@ import Testing
   func `an immutable file is read without log, journal or lock`(mode: String) throws {
     let place = try TemporaryDatabase.made(mode: mode)
     try place.register()
-    let reader = try Connection("file:\(place.database)?immutable=1", flags: SQLITE_OPEN_READONLY)
+    let uri = "file:\(place.database)?immutable=1"
+    let reader = try SQLConnection(uri, flags: SQLITE_OPEN_READONLY)
     #expect(SealedConnection.vfsName(of: reader.pointer) == "sealed")
     #expect(try reader.rowCount == "300")
     #expect(place.fileNames == ["test.db"])
@@ -67,15 +69,15 @@ import Testing
       ? try? SealedVFS.register(key: TemporaryDatabase.key(), at: FilePath(path)) : nil
     defer { withExtendedLifetime(registration) {} }
     do {
-      let reader = try Connection("file:\(path)\(options)", flags: SQLITE_OPEN_READWRITE)
+      let reader = try SQLConnection("file:\(path)\(options)", flags: SQLITE_OPEN_READWRITE)
       let rows = try reader.first("SELECT count(*) FROM t") ?? "none"
       var answers = [rows]
       do {
         try reader.run("INSERT INTO t VALUES (5000, 'x')")
         answers.append("written")
-      } catch let failure as SQLiteFailure { answers.append("\(failure.primaryCode)") }
+      } catch let failure as SQLFailure { answers.append("\(failure.primaryCode)") }
       return answers.joined(separator: " ")
-    } catch let failure as SQLiteFailure {
+    } catch let failure as SQLFailure {
       return "refused \(failure.primaryCode)"
     } catch {
       return "\(error)"

@@ -1,4 +1,5 @@
 import CSQLite
+import FaultVFS
 import Foundation
 import SealedVFS
 import SystemPackage
@@ -28,7 +29,7 @@ import Testing
     }
     // SQLite looks for a log and its index beside a database in WAL mode alone.
     guard suffix == "-journal" || mode == "WAL" else { return }
-    #expect(throws: SQLiteFailure.self) { try place.connect().run("SELECT count(*) FROM t") }
+    #expect(throws: SQLFailure.self) { try place.connect().run("SELECT count(*) FROM t") }
     #expect(place.fault?.code == .inputOutput)
     #expect(place.fault?.detail?.hasSuffix("is not a regular file") == true)
   }
@@ -40,11 +41,11 @@ import Testing
     let before = try killed.contents()
     #expect((before["test.db-wal"] ?? []).count > 4120)
     let connection = try killed.connect()
-    #expect(throws: SQLiteFailure.self) { try connection.run("SELECT sum(length(text)) FROM t") }
+    #expect(throws: SQLFailure.self) { try connection.run("SELECT sum(length(text)) FROM t") }
     #expect(killed.fault?.code == .damagedPage)
     if statement == "PRAGMA journal_mode = DELETE" {
       // Leaving WAL mode needs a checkpoint, which must fail.
-      #expect(throws: SQLiteFailure.self) { try connection.run(statement) }
+      #expect(throws: SQLFailure.self) { try connection.run(statement) }
     }
     connection.close()
     #expect(try killed.changes(since: before).isEmpty)
@@ -66,9 +67,9 @@ import Testing
     try killed.change(killed.database) { $0[2000] ^= 1 }
     let before = try killed.contents()
     let connection = try killed.connect()
-    #expect(throws: SQLiteFailure.self) { try connection.rowCount }
+    #expect(throws: SQLFailure.self) { try connection.rowCount }
     #expect(killed.fault?.code == .damagedPage && killed.fault?.pageNumber == 1)
-    #expect(throws: SQLiteFailure.self) {
+    #expect(throws: SQLFailure.self) {
       try connection.run(statement)
       try connection.run("SELECT * FROM t")
     }
@@ -128,14 +129,14 @@ import Testing
   func `a truncated file without a log is reported as truncated`(mode: String) throws {
     let place = try TemporaryDatabase.made(mode: mode)
     try place.change(place.database) { $0.removeLast(4096) }
-    #expect(throws: SQLiteFailure.self) { try place.connect().rowCount }
+    #expect(throws: SQLFailure.self) { try place.connect().rowCount }
     #expect(place.fault?.code == .truncated)
   }
 
   @Test func `a disk without room for the log's index is reported as SQLITE_FULL`() throws {
     let place = try TemporaryDatabase.made(mode: "WAL")
     try place.register(over: FullDiskVFS.register())
-    let failure = #expect(throws: SQLiteFailure.self) { try place.open().rowCount }
+    let failure = #expect(throws: SQLFailure.self) { try place.open().rowCount }
     #expect(failure?.code == SQLITE_FULL)
   }
 }

@@ -1,4 +1,5 @@
 import CSQLite
+import FaultVFS
 import Foundation
 import SealedVFS
 import SystemPackage
@@ -39,7 +40,7 @@ import Testing
     let registration = try place.register(over: hook.name)
     let connection = try place.open()
     replacement.image = image
-    let failure = #expect(throws: SQLiteFailure.self) { try connection.rowCount }
+    let failure = #expect(throws: SQLFailure.self) { try connection.rowCount }
     #expect(failure?.code == SQLITE_READONLY | 4 << 8)  // SQLITE_READONLY_DBMOVED
     #expect(registration.fault?.code == .fileReplaced)
     connection.close()
@@ -59,7 +60,7 @@ import Testing
     try place.write(place.bytes(place.database), to: copy)
     #expect(rename(copy.string, place.database.string) == 0)
     let before = try place.contents()
-    #expect(throws: SQLiteFailure.self) {
+    #expect(throws: SQLFailure.self) {
       try writer.run(when == "in" ? "COMMIT" : "UPDATE t SET text = 'lost' WHERE id = 2")
     }
     #expect(place.fault?.code == .fileReplaced)

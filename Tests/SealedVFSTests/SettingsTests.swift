@@ -1,10 +1,11 @@
 import CSQLite
+import FaultVFS
 import SealedVFS
 import Testing
 
 /// The answers of a sealed file to SQLite's queries about it.
 @Suite struct SettingsTests {
-  private func control(_ connection: Connection, _ operation: Int32, _ value: Int64) -> Int64 {
+  private func control(_ connection: SQLConnection, _ operation: Int32, _ value: Int64) -> Int64 {
     var value = value
     sqlite3_file_control(connection.pointer, "main", operation, &value)
     return value
@@ -48,7 +49,7 @@ import Testing
     place.release()
     // The open connection holds the key itself; a new connection finds no key.
     #expect(try connection.rowCount == "300")
-    #expect(throws: SQLiteFailure.self) { try place.open().rowCount }
+    #expect(throws: SQLFailure.self) { try place.open().rowCount }
   }
 
   @Test func `register() refuses an invalid key, file id or VFS`() throws {

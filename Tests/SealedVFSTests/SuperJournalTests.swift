@@ -1,3 +1,4 @@
+import FaultVFS
 import Foundation
 import SealedVFS
 import SystemPackage
@@ -25,7 +26,7 @@ import Testing
   /// Expects that the opening is refused, verify reports the journal, and no file changes.
   private func expectRefusal(_ place: TemporaryDatabase) throws {
     let before = try place.contents()
-    #expect(throws: SQLiteFailure.self) { try place.connect().run("SELECT count(*) FROM t") }
+    #expect(throws: SQLFailure.self) { try place.connect().run("SELECT count(*) FROM t") }
     #expect(place.fault?.code == .damagedJournal)
     #expect(place.fault?.detail?.contains("super-journal") == true)
     let found = try place.verify()
@@ -167,7 +168,7 @@ import Testing
       if accessCount == 2 { try? append(pointerTo: important.string, place) }
     }
     let registration = try place.register(over: hook.name)
-    #expect(throws: SQLiteFailure.self) { try place.open().run("SELECT count(*) FROM t") }
+    #expect(throws: SQLFailure.self) { try place.open().run("SELECT count(*) FROM t") }
     #expect(accessCount >= 2)
     #expect(registration.fault?.code == .damagedJournal)
     #expect(try place.bytes(important) == [1, 2, 3])

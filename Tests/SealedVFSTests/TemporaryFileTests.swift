@@ -123,10 +123,12 @@ import Testing
   }
 
   /// Registers the key over the recording VFS, and opens the database.
-  private func connect(_ place: TemporaryDatabase, _ recorder: FileRecorder) throws -> Connection {
+  private func connect(
+    _ place: TemporaryDatabase, _ recorder: FileRecorder
+  ) throws -> SQLConnection {
     let vfs = try sealedVFS(recorder)
     try place.register(over: vfs.recording)
-    return try Connection(place.database.string, vfs: vfs.sealed)
+    return try SQLConnection(place.database.string, vfs: vfs.sealed)
   }
 
   @Test func `sorted, temporary and vacuumed rows never reach the disk as plaintext`() throws {
@@ -136,7 +138,7 @@ import Testing
     try connection.run(Self.workload)
     // SQLite undoes a statement that fails at its last row from the statement journal.
     try connection.run("BEGIN; PRAGMA cache_size = 10")
-    #expect(throws: SQLiteFailure.self) {
+    #expect(throws: SQLFailure.self) {
       try connection.run(
         "UPDATE t SET text = CASE id WHEN 3000 THEN 'canary 1917 again?' ELSE text || '?' END")
     }
@@ -156,7 +158,7 @@ import Testing
   @Test func `the same work on a plain file writes its rows as plaintext`() throws {
     let place = TemporaryDatabase()
     let recorder = FileRecorder()
-    let connection = try Connection(place.database.string, vfs: RecordingVFS(recorder).name)
+    let connection = try SQLConnection(place.database.string, vfs: RecordingVFS(recorder).name)
     try connection.run(Self.workload)
     #expect(writes(recorder.events, unnamed: true).contains { $0.contains(text: "canary") })
   }
@@ -164,7 +166,7 @@ import Testing
   @Test func `temporary files of a plain database are sealed, too`() throws {
     let place = TemporaryDatabase()
     let recorder = FileRecorder()
-    let connection = try Connection(place.database.string, vfs: sealedVFS(recorder).sealed)
+    let connection = try SQLConnection(place.database.string, vfs: sealedVFS(recorder).sealed)
     try connection.run("PRAGMA page_size = 1024; \(Self.workload)")
     #expect(try connection.first("PRAGMA page_size") == "1024")
     #expect(try connection.first("SELECT count(*) FROM canary_table") == "3000")
@@ -189,7 +191,7 @@ import Testing
 
   @Test func `a database without a name is sealed`() throws {
     let recorder = FileRecorder()
-    let connection = try Connection("", vfs: sealedVFS(recorder).sealed)
+    let connection = try SQLConnection("", vfs: sealedVFS(recorder).sealed)
     try connection.run("PRAGMA cache_size = 5")
     try connection.fill(2000)
     #expect(try connection.rowCount == "2000")
@@ -204,7 +206,7 @@ import Testing
     let recorder = FileRecorder(fault: .failure(atEvent: 6, .noSpace))
     let connection = try connect(place, recorder)
     try connection.run("PRAGMA cache_size = 10; PRAGMA temp.cache_size = 10")
-    let failure = #expect(throws: SQLiteFailure.self) {
+    let failure = #expect(throws: SQLFailure.self) {
       try connection.run("CREATE TEMP TABLE u AS SELECT * FROM t ORDER BY text")
     }
     #expect(failure?.code == SQLITE_FULL)

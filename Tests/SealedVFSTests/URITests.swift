@@ -1,4 +1,5 @@
 import CSQLite
+import FaultVFS
 import SystemPackage
 import Testing
 
@@ -9,14 +10,14 @@ import Testing
     let place = TemporaryDatabase()
     try place.register()  // the VFS is installed
     let uri = "file:\(place.directory.appending("other.db"))?vfs=sealed\(parameters)"
-    let failure = #expect(throws: SQLiteFailure.self) { try Connection(uri) }
+    let failure = #expect(throws: SQLFailure.self) { try SQLConnection(uri) }
     #expect(failure?.primaryCode == SQLITE_AUTH)
   }
 
   @Test func `vfs=sealed in a URI opens a registered database`() throws {
     let place = TemporaryDatabase()
     try place.register()
-    let connection = try Connection("file:\(place.database)?vfs=sealed")
+    let connection = try SQLConnection("file:\(place.database)?vfs=sealed")
     #expect(try connection.run("CREATE TABLE t(x); SELECT count(*) FROM t") == ["0"])
   }
 }

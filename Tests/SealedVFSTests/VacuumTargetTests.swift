@@ -1,4 +1,5 @@
 import CSQLite
+import FaultVFS
 import SealedVFS
 import SystemPackage
 import Testing
@@ -13,7 +14,7 @@ import Testing
     try source.makeDatabase(mode: mode)
     let connection = try source.connect()
     if !isFirstStatement { #expect(try connection.rowCount == "300") }
-    let failure = #expect(throws: SQLiteFailure.self) {
+    let failure = #expect(throws: SQLFailure.self) {
       try connection.run("VACUUM INTO '\(target.database)'")
     }
     #expect(failure?.code == SQLITE_AUTH)
@@ -35,7 +36,7 @@ import Testing
     let targetRegistration = try target.register()
     let connection = try source.open()
     try connection.fill(30)
-    let failure = #expect(throws: SQLiteFailure.self) {
+    let failure = #expect(throws: SQLFailure.self) {
       try connection.run("VACUUM INTO '\(target.database)'")
     }
     #expect(failure?.code == SQLITE_AUTH)
@@ -64,7 +65,7 @@ import Testing
     try connection.run("ATTACH '\(sealed.database)' AS s")
     try connection.run("VACUUM INTO '\(target.database)'")
     #expect(try target.open().rowCount == "300")
-    #expect(throws: SQLiteFailure.self) {
+    #expect(throws: SQLFailure.self) {
       try connection.run("VACUUM s INTO '\(target.directory)/attached.db'")
     }
     #expect(registration.fault?.code == .vacuumTargetRefused)

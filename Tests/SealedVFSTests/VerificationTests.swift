@@ -1,4 +1,5 @@
 import CSQLite
+import FaultVFS
 import FileLayer
 import SealedVFS
 import Testing
@@ -284,7 +285,7 @@ import Testing
     let before = try place.contents()
     var other: Int32 = SQLITE_OK
     _ = try place.verify { _ in
-      do { _ = try place.open().run("SELECT * FROM t") } catch let failure as SQLiteFailure {
+      do { _ = try place.open().run("SELECT * FROM t") } catch let failure as SQLFailure {
         other = failure.primaryCode
       } catch {}
     }

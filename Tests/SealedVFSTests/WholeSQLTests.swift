@@ -94,7 +94,7 @@ import Testing
     withExtendedLifetime((registrations, other)) {}
   }
 
-  private func copy(_ source: Connection, to target: Connection) -> Int32 {
+  private func copy(_ source: SQLConnection, to target: SQLConnection) -> Int32 {
     let backup = sqlite3_backup_init(target.pointer, "main", source.pointer, "main")
     while sqlite3_backup_step(backup, 7) == SQLITE_OK {}
     return sqlite3_backup_finish(backup)
@@ -188,7 +188,7 @@ import Testing
     do {
       try connection.run("VACUUM")
       #expect(mode == "WAL")
-    } catch is SQLiteFailure {
+    } catch is SQLFailure {
       #expect(mode == "DELETE")
     }
     connection.close()
@@ -203,7 +203,7 @@ import Testing
     let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = \(mode)")
     try connection.fill(200)
-    let failure = #expect(throws: SQLiteFailure.self) { try place.open().rowCount }
+    let failure = #expect(throws: SQLFailure.self) { try place.open().rowCount }
     #expect(failure?.primaryCode == SQLITE_BUSY)
     connection.close()
     #expect(try place.query("SELECT count(*) FROM t") == "200")

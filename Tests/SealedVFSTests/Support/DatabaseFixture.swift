@@ -1,3 +1,4 @@
+import FaultVFS
 import Foundation
 import SealedVFS
 import SystemPackage

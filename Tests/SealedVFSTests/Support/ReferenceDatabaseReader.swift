@@ -1,3 +1,4 @@
+import FaultVFS
 import Foundation
 import SystemPackage
 import TestSupport

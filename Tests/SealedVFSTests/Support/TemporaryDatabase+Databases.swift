@@ -1,3 +1,4 @@
+import FaultVFS
 import SealedVFS
 
 extension TemporaryDatabase {
@@ -19,19 +20,19 @@ extension TemporaryDatabase {
   /// A directory with a connection to the database of ``makeDatabase(rowCount:mode:)``.
   static func reopened(
     rowCount: Int = 300, mode: String = "DELETE"
-  ) throws -> (TemporaryDatabase, Connection) {
+  ) throws -> (TemporaryDatabase, SQLConnection) {
     let place = try made(rowCount: rowCount, mode: mode)
     return (place, try place.connect())
   }
 
   /// A directory with a connection to a new database.
-  static func connected() throws -> (TemporaryDatabase, Connection) {
+  static func connected() throws -> (TemporaryDatabase, SQLConnection) {
     let place = TemporaryDatabase()
     return (place, try place.connect())
   }
 
   /// A database killed in WAL mode, with what `body` writes in its log.
-  static func killed(_ body: (Connection) throws -> Void) throws -> TemporaryDatabase {
+  static func killed(_ body: (SQLConnection) throws -> Void) throws -> TemporaryDatabase {
     let (place, connection) = try TemporaryDatabase.connected()
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.fill(60)
@@ -70,14 +71,14 @@ extension TemporaryDatabase {
 
   /// Opens the database with a key for the time of `body`.
   func withConnection<R>(
-    _ keyBytes: [UInt8] = TemporaryDatabase.keyBytes, _ body: (Connection) throws -> R
+    _ keyBytes: [UInt8] = TemporaryDatabase.keyBytes, _ body: (SQLConnection) throws -> R
   ) throws -> R {
     let registration = try SealedVFS.register(key: Self.key(keyBytes), at: database)
     return try withExtendedLifetime(registration) { try body(open()) }
   }
 }
 
-extension Connection {
+extension SQLConnection {
   /// Creates table `t` and inserts rows with text of 100 to 500 characters.
   func fill(_ rowCount: Int, from first: Int = 1) throws {
     try run("CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, text TEXT)")

@@ -36,7 +36,7 @@ final class TemporaryDatabase {
   }
 
   /// Registers the key and opens the database.
-  func connect() throws -> Connection {
+  func connect() throws -> SQLConnection {
     try register()
     return try open()
   }
@@ -49,8 +49,8 @@ final class TemporaryDatabase {
   /// The frames that the newest registration's recovery left out of the log.
   var discardedLogTail: DiscardedLogTail? { registrations.last?.discardedLogTail }
 
-  func open(flags: Int32 = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) throws -> Connection {
-    try Connection(database.string, flags: flags)
+  func open(flags: Int32 = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) throws -> SQLConnection {
+    try SQLConnection(database.string, flags: flags)
   }
 
   /// All bytes of a file, which this process must not have open: the close would release SQLite's
@@ -111,23 +111,5 @@ final class TemporaryDatabase {
 
 extension [UInt8] {
   /// Whether the bytes contain a text.
-  func contains(text: String) -> Bool {
-    let wanted = Array(text.utf8)
-    return withUnsafeBytes { bytes in
-      var offset = 0
-      while offset + wanted.count <= bytes.count, let start = bytes.baseAddress {
-        guard let found = memchr(start + offset, Int32(wanted[0]), bytes.count - offset) else {
-          break
-        }
-        offset = UnsafeRawPointer(found) - start
-        if offset + wanted.count <= bytes.count,
-          memcmp(start + offset, wanted, wanted.count) == 0
-        {
-          return true
-        }
-        offset += 1
-      }
-      return false
-    }
-  }
+  func contains(text: String) -> Bool { Data(self).range(of: Data(text.utf8)) != nil }
 }

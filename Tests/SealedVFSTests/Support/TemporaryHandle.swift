@@ -1,4 +1,5 @@
 import CSQLite
+import FaultVFS
 import SealedVFS
 
 /// A temporary file of the sealed VFS, opened and called as SQLite does.
@@ -19,7 +20,7 @@ final class TemporaryHandle {
     let name = path.flatMap { sqlite3_create_filename($0, "", "", 0, nil) }
     let result = vfs?.pointee.xOpen(vfs, name, memory, flags, nil) ?? SQLITE_ERROR
     nameOnDisk = name
-    guard result == SQLITE_OK else { throw SQLiteFailure(code: result, message: "open") }
+    guard result == SQLITE_OK else { throw SQLFailure(code: result, message: "open") }
   }
 
   /// SQLite's files keep a pointer to their name.
@@ -34,7 +35,7 @@ final class TemporaryHandle {
   private var methods: sqlite3_io_methods {
     get throws {
       guard let methods = memory.pointee.pMethods else {
-        throw SQLiteFailure(code: SQLITE_MISUSE, message: "closed")
+        throw SQLFailure(code: SQLITE_MISUSE, message: "closed")
       }
       return methods.pointee
     }

@@ -1,3 +1,4 @@
+import FaultVFS
 import SealedVFS
 import SystemPackage
 import TestSupport
@@ -52,7 +53,7 @@ import Testing
         let isKnown = states.contains(found)
         #expect(isKnown, "rows that were never committed together")
         if found != states.last { fewer += 1 }
-      } catch is SQLiteFailure {
+      } catch is SQLFailure {
         errors += 1
       }
     }
@@ -65,7 +66,7 @@ import Testing
     let place = try TemporaryDatabase.made(rowCount: 300)
     try place.change(place.database) { $0[4096 * 9 + 5] ^= 1 }
     let connection = try place.connect()
-    #expect(throws: SQLiteFailure.self) { try connection.run("SELECT text FROM t") }
+    #expect(throws: SQLFailure.self) { try connection.run("SELECT text FROM t") }
     #expect(try connection.first("SELECT text FROM t WHERE id = 1")?.hasPrefix("canary 1 ") == true)
     #expect(place.fault?.pageNumber == 10)
     // A write to another page works, and the damaged page stays damaged.

@@ -6,12 +6,18 @@ package struct SQLFailure: Error, Equatable, CustomStringConvertible {
   package let message: String
 
   package var description: String { "SQLite \(code): \(message)" }
+  package var primaryCode: Int32 { code & 0xFF }
+
+  package init(code: Int32, message: String) {
+    self.code = code
+    self.message = message
+  }
 }
 
 /// A connection through SQLite's C interface, on a named VFS or the process's default.
 package final class SQLConnection {
   package let pointer: OpaquePointer
-  private let isOwner: Bool
+  private var isOwner: Bool
 
   package init(
     _ path: String, vfs: String? = nil,
@@ -34,7 +40,15 @@ package final class SQLConnection {
     isOwner = false
   }
 
-  deinit { if isOwner { sqlite3_close_v2(pointer) } }
+  deinit { close() }
+
+  /// Closes a connection of this object's own, once.
+  @discardableResult
+  package func close() -> Int32 {
+    guard isOwner else { return SQLITE_OK }
+    isOwner = false
+    return sqlite3_close_v2(pointer)
+  }
 
   /// Runs statements and returns the first column of all rows as text.
   @discardableResult
