@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 import TestSupport
 
 /// Searches files for texts that must not be there.
@@ -11,7 +10,7 @@ struct FileSearch {
     var hits: [String] = []
     for file in try Self.files(in: folder) {
       let content = try Data(contentsOf: file)
-      for text in texts where Self.contains(content, text) {
+      for text in texts where content.range(of: Data(text)) != nil {
         hits.append("\(file.lastPathComponent): \(String(decoding: text, as: UTF8.self))")
       }
     }
@@ -26,19 +25,5 @@ struct FileSearch {
         (try? FileManager.default.attributesOfItem(atPath: $0.path)[.type]) as? FileAttributeType
           == .typeRegular
       }
-  }
-
-  private static func contains(_ content: Data, _ text: [UInt8]) -> Bool {
-    content.withUnsafeBytes { content in
-      guard var place = content.baseAddress else { return false }
-      let end = place + content.count
-      while end - place >= text.count,
-        let next = memchr(place, Int32(text[0]), end - place - text.count + 1)
-      {
-        if memcmp(next, text, text.count) == 0 { return true }
-        place = UnsafeRawPointer(next) + 1
-      }
-      return false
-    }
   }
 }
