@@ -23,8 +23,7 @@ import Testing
       try FileManager.default.copyItem(
         atPath: original.home + "/" + name, toPath: spool.home + "/" + name)
     }
-    let daemon = try Daemon(spool)
-    try daemon.wait(for: "STATUS=delivering")
+    let daemon = try Daemon(spool).whenDelivering()
     let client = try Client(spool.socket)
 
     // Each message would be delivered and deleted if the file system had space.

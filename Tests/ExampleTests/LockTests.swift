@@ -76,8 +76,7 @@ import Testing
 
   @Test func `a second daemon does not take the socket of the first`() throws {
     let spool = try Spool.unsecured()
-    let first = try Daemon(spool)
-    try first.wait(for: "STATUS=delivering")
+    let first = try Daemon(spool).whenDelivering()
     let second = try Daemon(spool)
     #expect(second.waitForEnd() == 75)
     #expect(second.errors.contains("another daemon listens on"))

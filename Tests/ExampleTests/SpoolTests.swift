@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -8,8 +9,7 @@ import Testing
   @Test func `the daemon answers a line with its timetoken, and the command gets the line`() throws
   {
     let spool = try Spool.secured()
-    let daemon = try Daemon(spool, credentials: spool.credentials(Spool.password))
-    try daemon.wait(for: "STATUS=delivering")
+    let daemon = try Daemon(spool, credentials: spool.credentials(Spool.password)).whenDelivering()
     let client = try Client(spool.socket)
 
     let answer = try #require(client.ask("order-1 two words"))
@@ -36,12 +36,10 @@ import Testing
     #expect(try String(contentsOf: url, encoding: .utf8) == "foreign")
     try FileManager.default.removeItem(at: url)
 
-    daemon = try Daemon(spool)
-    try daemon.wait(for: "STATUS=delivering")
+    daemon = try Daemon(spool).whenDelivering()
     // The socket file is removed, and another daemon takes its name.
     try FileManager.default.removeItem(at: url)
-    let other = try Daemon(spool)
-    try other.wait(for: "STATUS=delivering")
+    let other = try Daemon(spool).whenDelivering()
     #expect(daemon.stop() == 0)
     #expect(try Client(spool.socket).ask("a text")?.hasPrefix("ok a ") == true)
     #expect(other.stop() == 0)
@@ -50,10 +48,9 @@ import Testing
 
   @Test func `several concurrent clients get all answers, and every message is delivered`() throws {
     let spool = try Spool.unsecured()
-    let daemon = try Daemon(spool)
-    try daemon.wait(for: "STATUS=delivering")
+    let daemon = try Daemon(spool).whenDelivering()
     let (clientCount, lineCount) = (6, 25)
-    let answered = Answers()
+    let answers = Mutex<[String]>([])
     let group = DispatchGroup()
     for number in 0..<clientCount {
       let client = try Client(spool.socket)
@@ -62,16 +59,18 @@ import Testing
         // Sends all lines before it reads an answer.
         client.send((0..<lineCount).map { "c\(number).\($0) hello\n" }.joined())
         client.finish()
-        while let answer = client.answer() { answered.append(answer) }
+        while let answer = client.answer() { answers.withLock { $0.append(answer) } }
         group.leave()
       }
     }
     group.wait()
 
     let ids = (0..<clientCount).map { client in (0..<lineCount).map { "c\(client).\($0)" } }
+    let answered = answers.withLock { $0 }.filter { $0.hasPrefix("ok ") }
+      .map { String($0.split(separator: " ")[1]) }
     // The answers are in the order of each client's lines.
     for (client, ids) in ids.enumerated() {
-      #expect(answered.ids(withPrefix: "c\(client).") == ids)
+      #expect(answered.filter { $0.hasPrefix("c\(client).") } == ids)
     }
     try spool.waitForLines(daemon) { $0.count == clientCount * lineCount }
     #expect(daemon.stop() == 0)
@@ -83,8 +82,7 @@ import Testing
     throws
   {
     let spool = try Spool.unsecured()
-    let daemon = try Daemon(spool)
-    try daemon.wait(for: "STATUS=delivering")
+    let daemon = try Daemon(spool).whenDelivering()
     let client = try Client(spool.socket)
 
     client.send("nospace\n bad\na/b bad\nempty \n")
@@ -109,8 +107,7 @@ import Testing
 
   @Test func `a line without its newline is not a message`() throws {
     let spool = try Spool.unsecured()
-    let daemon = try Daemon(spool)
-    try daemon.wait(for: "STATUS=delivering")
+    let daemon = try Daemon(spool).whenDelivering()
     let client = try Client(spool.socket)
     client.send("whole 1\nhalf")
     client.finish()
@@ -120,20 +117,4 @@ import Testing
     #expect(daemon.stop() == 0)
     #expect(spool.deliveredLines() == ["whole 1 1"])
   }
-}
-
-/// The answers that clients received, collected from many threads.
-final class Answers: @unchecked Sendable {
-  private let lock = NSLock()
-  private var lines: [String] = []
-
-  func append(_ line: String) { lock.withLock { lines.append(line) } }
-
-  /// The ids of the lines that were answered with `ok`, in the order of the answers.
-  var ids: [String] {
-    lock.withLock { lines }.filter { $0.hasPrefix("ok ") }
-      .map { String($0.split(separator: " ")[1]) }
-  }
-
-  func ids(withPrefix prefix: String) -> [String] { ids.filter { $0.hasPrefix(prefix) } }
 }

@@ -11,8 +11,7 @@ import Testing
   {
     let spool = try Spool.unsecured()
     let traffic = Traffic(spool, clientCount: 4, burst: 5)
-    var daemon = try Daemon(spool)
-    try daemon.wait(for: "STATUS=delivering")
+    var daemon = try Daemon(spool).whenDelivering()
     traffic.begin(round: 0)
     // The daemon stops while clients send: it has answered some lines and delivered fewer.
     try spool.waitForLines(daemon) { $0.count >= 10 }
@@ -22,8 +21,7 @@ import Testing
     #expect(answered.count >= 10)
 
     // No client sends any more.
-    daemon = try Daemon(spool)
-    try daemon.wait(for: "STATUS=delivering")
+    daemon = try Daemon(spool).whenDelivering()
     try spool.waitForLines(daemon) { _ in answered.isSubset(of: spool.deliveredCounts().keys) }
     #expect(daemon.stop() == 0)
     let counts = spool.deliveredCounts()
@@ -54,8 +52,7 @@ import Testing
 
   @Test func `a stop answers the lines that a client sent before it`() throws {
     let spool = try Spool.unsecured()
-    let daemon = try Daemon(spool, command: ["true"])
-    try daemon.wait(for: "STATUS=delivering")
+    let daemon = try Daemon(spool, command: ["true"]).whenDelivering()
     let client = try Client(spool.socket)
     #expect(client.ask("first 1")?.hasPrefix("ok first ") == true)
     let lines = (0..<100).map { "l\($0) text\n" }.joined()

@@ -53,8 +53,7 @@ import Testing
     #expect(!daemon.errors.contains("locked into memory"), "\(daemon.errors)")
 
     // Then with a credential.
-    daemon = try Daemon(spool, credentials: password, through: sandbox.wrapper)
-    try daemon.wait(for: "STATUS=delivering")
+    daemon = try Daemon(spool, credentials: password, through: sandbox.wrapper).whenDelivering()
     #expect(try Client(spool.socket).ask("b two")?.hasPrefix("ok b ") == true)
     try spool.waitForLines(daemon) { $0 == ["a 1 one", "b 1 two"] }
     #expect(daemon.stop() == 0, "\(daemon.errors)")

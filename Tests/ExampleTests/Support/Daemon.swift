@@ -42,15 +42,19 @@ final class Daemon {
   /// Waits for a report of the daemon, such as `READY=1`.
   ///
   /// It throws if the daemon ends.
-  func wait(for report: String) throws {
+  @discardableResult
+  func wait(for report: String) throws -> Daemon {
     while true {
       if let next = reports.next(withinMilliseconds: 50) {
-        if next.hasPrefix(report) { return }
+        if next.hasPrefix(report) { return self }
       } else if !process.isRunning {
         throw DaemonEnded(errors: errors)
       }
     }
   }
+
+  /// Waits until the daemon delivers messages.
+  func whenDelivering() throws -> Daemon { try wait(for: "STATUS=delivering") }
 
   /// The daemon's output on standard error.
   var errors: String { spool.folder.contents(of: errorFile) ?? "" }
