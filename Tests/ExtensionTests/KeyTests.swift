@@ -72,8 +72,7 @@ import Testing
     let outcome = try script(
       "exec \(shell) '.open file:a.db?keyfd=3' 'SELECT x FROM t' "
         + "'.open file:a.db?keyfd=3' 'SELECT x FROM t' 3<key")
-    #expect(outcome.errors == "")
-    #expect(outcome.text == "1\n1\n")
+    outcome.expectOutput("1\n1\n")
   }
 
   @Test func `a pipe gives its key once`() throws {

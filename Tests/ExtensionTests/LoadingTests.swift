@@ -20,8 +20,7 @@ import Testing
       db.execute("CREATE TABLE t(x)")
       print(db.execute("SELECT sealed_error()").fetchone()[0])
       """)
-    #expect(outcome.errors == "")
-    #expect(outcome.text == "None\n")
+    outcome.expectOutput("None\n")
   }
 
   @Test func `a second copy of the sealed VFS in one process is refused`() throws {
@@ -68,7 +67,6 @@ import Testing
         "-bail", ":memory:", "CREATE TEMP TABLE t AS SELECT 1 AS x", ".load \(Workbench.library)",
         "SELECT x FROM t",
       ])
-    #expect(outcome.errors == "")
-    #expect(outcome.text == "1\n")
+    outcome.expectOutput("1\n")
   }
 }

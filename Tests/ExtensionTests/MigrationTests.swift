@@ -39,8 +39,7 @@ import Testing
     let outcome = try bench.shell(
       openPlain, "SELECT sealed_reserve()",
       "VACUUM INTO 'file:a.db?vfs=sealed&keyfile=key&sealed_vacuum_into=1'")
-    #expect(outcome.errors == "")
-    #expect(outcome.text == "40\n")
+    outcome.expectOutput("40\n")
     #expect(try bench.bytes("plain.db") == before)
     #expect(try bench.filesWithCanary() == ["plain.db"])
 
@@ -124,8 +123,7 @@ import Testing
     try bench.write(Array(dump.utf8), to: "dump.sql")
     let copy = try bench.shell(
       ".open file:b.db?vfs=sealed&keyfile=other-key", ".read dump.sql", "SELECT x FROM t")
-    #expect(copy.errors == "")
-    #expect(copy.text == "\(canary)\n")
+    copy.expectOutput("\(canary)\n")
     #expect(try bench.filesWithCanary() == ["dump.sql"])
   }
 }

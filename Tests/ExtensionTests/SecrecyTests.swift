@@ -40,8 +40,7 @@ import Testing
       db.close()
       print(copies())
       """, Workbench.keyBytes(1).map(String.init).joined(separator: ","))
-    #expect(outcome.errors == "")
-    #expect(outcome.text == "True\n0\n")
+    outcome.expectOutput("True\n0\n")
   }
 
   @Test(arguments: [
@@ -50,8 +49,7 @@ import Testing
   ])
   func `temporary files contain no plaintext`(opening: String) throws {
     let outcome = try bench.python(opening + "\n" + Self.makeTemporaryTable)
-    #expect(outcome.errors == "")
-    #expect(outcome.text == "True 0\n")
+    outcome.expectOutput("True 0\n")
   }
 
   @Test func `the connection that loads the extension makes no temporary files`() throws {
@@ -61,8 +59,7 @@ import Testing
       db.execute("ATTACH 'file:a.db?vfs=sealed&keyfile=key' AS a")
 
       """ + Self.makeTemporaryTable)
-    #expect(outcome.errors == "")
-    #expect(outcome.text == "False 0\n")
+    outcome.expectOutput("False 0\n")
   }
 
   /// Prints whether there are large temporary files, and how often they contain the canary.

@@ -18,8 +18,7 @@ import Testing
     let outcome = try bench.shell(
       open, "PRAGMA journal_mode=\(mode); CREATE TABLE t(x); INSERT INTO t VALUES ('\(canary)')",
       "UPDATE t SET x = x || '!'; SELECT x FROM t")
-    #expect(outcome.errors == "")
-    #expect(outcome.text == "\(mode)\n\(canary)!\n")
+    outcome.expectOutput("\(mode)\n\(canary)!\n")
     #expect(try bench.filesWithCanary() == [])
 
     let pool = try SealedDatabase.openPool(at: FilePath(bench.path("a.db")), key: Workbench.key)
@@ -32,8 +31,7 @@ import Testing
       try db.execute(sql: "CREATE TABLE t(x); INSERT INTO t VALUES (?)", arguments: [canary])
     }
     let outcome = try bench.shell(open, "INSERT INTO t VALUES (2); SELECT x FROM t")
-    #expect(outcome.errors == "")
-    #expect(outcome.text == "\(canary)\n2\n")
+    outcome.expectOutput("\(canary)\n2\n")
     #expect(try pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 2)
     #expect(try bench.filesWithCanary() == [])
   }
@@ -56,8 +54,7 @@ import Testing
       open, attach, "CREATE TABLE t(x); CREATE TABLE b.u(x)",
       "BEGIN; INSERT INTO t VALUES ('\(canary)'); INSERT INTO u SELECT x FROM t; COMMIT",
       "SELECT x FROM u")
-    #expect(outcome.errors == "")
-    #expect(outcome.text == "\(canary)\n")
+    outcome.expectOutput("\(canary)\n")
     #expect(try bench.filesWithCanary() == [])
     let other = try bench.shell(".open file:b.db?vfs=sealed&keyfile=other-key", "SELECT x FROM u")
     #expect(other.text == "\(canary)\n")

@@ -1,6 +1,7 @@
 import Foundation
 import SystemPackage
 import TestSupport
+import Testing
 import VaultCrypto
 
 /// A directory with key files, in which the tests run stock programs.
@@ -56,5 +57,13 @@ final class Workbench {
     try folder.names().filter {
       try bytes($0).range(of: Data(Self.canary.utf8)) != nil
     }
+  }
+}
+
+extension Program {
+  /// Expects this output, and no error.
+  func expectOutput(_ expected: String, sourceLocation: SourceLocation = #_sourceLocation) {
+    #expect(errors == "", sourceLocation: sourceLocation)
+    #expect(text == expected, sourceLocation: sourceLocation)
   }
 }
