@@ -10,29 +10,19 @@ import VaultCrypto
 @Suite struct CopyErrorTests {
   private let place = SamplePlace()
 
-  private func expect(
-    _ code: SealedDatabaseError.Code, _ body: () throws -> Void,
-    sourceLocation: SourceLocation = #_sourceLocation
-  ) {
-    let failure = #expect(throws: SealedDatabaseError.self, sourceLocation: sourceLocation) {
-      try body()
-    }
-    #expect(failure?.code == code, sourceLocation: sourceLocation)
-  }
-
   @Test(arguments: SamplePlace.Format.allCases)
   func `copy() never changes an existing file at the target`(format: SamplePlace.Format) throws {
     try place.makePlain("plain.db", rowCount: 10)
     for name in ["copy.db", "copy.db-wal", "copy.db-journal"] {
       try place.write([1, 2, 3], name)
-      expect(.alreadyExists) { try place.copy("plain.db", .plain, "copy.db", format) }
+      expectError(.alreadyExists) { try place.copy("plain.db", .plain, "copy.db", format) }
       #expect(try place.bytes(name) == [1, 2, 3])
       #expect(place.names == [name, "plain.db"].sorted())
       try FileManager.default.removeItem(atPath: place.path(name).string)
     }
     try FileManager.default.createSymbolicLink(
       atPath: place.path("copy.db").string, withDestinationPath: "nowhere")
-    expect(.alreadyExists) { try place.copy("plain.db", .plain, "copy.db", format) }
+    expectError(.alreadyExists) { try place.copy("plain.db", .plain, "copy.db", format) }
   }
 
   @Test(arguments: [
@@ -49,7 +39,7 @@ import VaultCrypto
   ) throws {
     try place.makeOneOfEach()
     let names = place.names
-    expect(code) { try place.copy(name, format, "copy.db", .plain) }
+    expectError(code) { try place.copy(name, format, "copy.db", .plain) }
     #expect(place.names == names)
   }
 
@@ -64,12 +54,12 @@ import VaultCrypto
   @Test func `copy() refuses a wrong or invalid key`() throws {
     try place.makeOneOfEach()
     let names = place.names
-    expect(.wrongKey) {
+    expectError(.wrongKey) {
       try place.copy(sealed: "sealed", key: [UInt8](repeating: 8, count: 32), "copy.db")
     }
-    expect(.invalidArgument) { try place.copy("plain", sealed: "copy.db", key: [1, 2, 3]) }
+    expectError(.invalidArgument) { try place.copy("plain", sealed: "copy.db", key: [1, 2, 3]) }
     #expect(place.names == names)
-    #expect(throws: SealedDatabaseError.self) { try SamplePlace.requireKey("") }
+    #expect(throws: SealedDatabaseError.self) { _ = try SamplePlace.key("") }
   }
 
   @Test(arguments: SamplePlace.Format.allCases)
@@ -80,7 +70,7 @@ import VaultCrypto
     for index in 0..<8 { bytes[4096 * 40 + index] = 0xEE }
     try place.write(bytes, "\(format).db")
     let names = place.names
-    expect(format == .plain ? .damaged : .damagedPage) {
+    expectError(format == .plain ? .damaged : .damagedPage) {
       try place.copy("\(format).db", format, "copy.db", .sealed)
     }
     #expect(place.names == names)
@@ -89,13 +79,13 @@ import VaultCrypto
   @Test func `copy() refuses a plain database that was not closed`() throws {
     let pool = try DatabasePool(path: place.path("live.db").string)
     try pool.write { try $0.execute(sql: "CREATE TABLE t (a)") }
-    expect(.notClosed) { try place.copy("live.db", .plain, "copy.db", .sealed) }
+    expectError(.notClosed) { try place.copy("live.db", .plain, "copy.db", .sealed) }
     try pool.close()
     try place.copy("live.db", .plain, "copy.db", .sealed)
     #expect(place.names == ["copy.db", "live.db"])
 
     try place.write([0xD9, 0xD5, 5, 0xF9, 0x20, 0xA1, 0x63, 0xD7, 0, 0], "live.db-journal")
-    expect(.notClosed) { try place.copy("live.db", .plain, "other.db", .sealed) }
+    expectError(.notClosed) { try place.copy("live.db", .plain, "other.db", .sealed) }
     try place.write([UInt8](repeating: 0, count: 512), "live.db-journal")
     try place.copy("live.db", .plain, "other.db", .sealed)
   }
@@ -104,7 +94,7 @@ import VaultCrypto
     let pool = try DatabasePool(path: place.path("live.db").string)
     try pool.write { try $0.execute(sql: "CREATE TABLE t (a)") }
     try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
-    expect(.busy) { try place.copy("live.db", .plain, "copy.db", .sealed) }
+    expectError(.busy) { try place.copy("live.db", .plain, "copy.db", .sealed) }
     try pool.close()
   }
 
@@ -112,7 +102,7 @@ import VaultCrypto
     try place.makePlain("plain.db", rowCount: 10)
     let side = open(place.path(".copy.db.new").string, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     #expect(flock(side, LOCK_EX | LOCK_NB) == 0)
-    expect(.busy) { try place.copy("plain.db", .plain, "copy.db", .sealed) }
+    expectError(.busy) { try place.copy("plain.db", .plain, "copy.db", .sealed) }
     #expect(Foundation.write(side, "half a copy", 11) == 11)
     // A process that another test is starting can have the descriptor, too.
     #expect(flock(side, LOCK_UN) == 0)
@@ -129,7 +119,7 @@ import VaultCrypto
     let side = place.path(".copy.db.new").string
     try Data("theirs".utf8).write(to: URL(filePath: side))
     #expect(chown(side, 65534, 65534) == 0)
-    expect(.foreignFile) { try place.copy("plain.db", .plain, "copy.db", .sealed) }
+    expectError(.foreignFile) { try place.copy("plain.db", .plain, "copy.db", .sealed) }
     #expect(place.names == [".copy.db.new", "plain.db"])
     #expect(try Data(contentsOf: URL(filePath: side)) == Data("theirs".utf8))
   }
@@ -141,7 +131,7 @@ import VaultCrypto
       try db.execute(sql: "CREATE TABLE t (a COLLATE ours); CREATE INDEX i ON t (a)")
     }
     try queue.close()
-    expect(.sqlite) { try place.copy("plain.db", .plain, "copy.db", .sealed) }
+    expectError(.sqlite) { try place.copy("plain.db", .plain, "copy.db", .sealed) }
     #expect(place.names == ["plain.db"])
   }
 }

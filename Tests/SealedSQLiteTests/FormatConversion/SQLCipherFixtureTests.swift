@@ -67,10 +67,9 @@ import VaultCrypto
   @Test(arguments: ["correct horse battery stapl", "x'\(SamplePlace.rawKey)'", " "])
   func `a wrong SQLCipher key fails with wrongKeyOrNotSQLCipher`(key: String) throws {
     try putFixture("sqlcipher4-passphrase")
-    let failure = #expect(throws: SealedDatabaseError.self) {
+    let failure = expectError(.wrongKeyOrNotSQLCipher) {
       try place.copy(sqlcipher: "test.db", key: key, "copy.db", .plain)
     }
-    #expect(failure?.code == .wrongKeyOrNotSQLCipher)
     #expect(failure?.message.contains("not an SQLCipher 4 database") == true)
     #expect(failure?.message.contains("horse") == false)
     #expect(place.names == ["test.db"])

@@ -4,11 +4,25 @@ import SealedSQLite
 import SealedVFS
 import SystemPackage
 import TestSupport
+import Testing
 import VaultCrypto
 
 /// A key of 32 equal bytes.
 func testKey(_ byte: UInt8 = 7) -> SecretBytes {
   SecretBytes(copying: [UInt8](repeating: byte, count: 32))
+}
+
+/// Expects an error with a code, and returns it.
+@discardableResult
+func expectError<R>(
+  _ code: SealedDatabaseError.Code, sourceLocation: SourceLocation = #_sourceLocation,
+  _ body: () throws -> R
+) -> SealedDatabaseError? {
+  let error = #expect(throws: SealedDatabaseError.self, sourceLocation: sourceLocation) {
+    _ = try body()
+  }
+  #expect(error?.code == code, sourceLocation: sourceLocation)
+  return error
 }
 
 /// A directory of sample databases, with the means to copy and compare them.
@@ -28,12 +42,6 @@ struct SamplePlace {
 
   static func key(_ text: String = "x'\(rawKey)'") throws -> SQLCipherKey {
     try SQLCipherKey(SecretBytes(copying: Array(text.utf8)))
-  }
-
-  /// Makes a key and releases it.
-  static func requireKey(_ text: String) throws {
-    let key = try key(text)
-    withExtendedLifetime(key) {}
   }
 
   func file(_ name: String, _ format: Format) throws -> DatabaseFile {
@@ -169,29 +177,23 @@ enum Sample {
     let queue = try DatabaseQueue(path: path.string, configuration: configuration)
     defer { try? queue.close() }
     return try queue.read { db in
-      var lines = try Row.fetchAll(
-        db, sql: "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
-      ).map { "\($0)" }
+      func rows(_ sql: String) throws -> [String] {
+        try Row.fetchAll(db, sql: sql).map { "\($0)" }
+      }
+      var lines = try rows(
+        "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name")
       let tables = try String.fetchAll(
         db,
         sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 ORDER BY name")
       for table in tables {
         let rowID =
           table == "indexed" ? "_rowid_, " : try hasRowID(db, table) ? "rowid, " : ""
-        lines += try Row.fetchAll(
-          db,
-          sql:
-            "SELECT \(rowID)* FROM \"\(table.replacingOccurrences(of: "\"", with: "\"\""))\" ORDER BY 1, 2"
-        )
-        .map { "\(table) \($0)" }
+        let quoted = table.replacingOccurrences(of: "\"", with: "\"\"")
+        lines += try rows("SELECT \(rowID)* FROM \"\(quoted)\" ORDER BY 1, 2")
+          .map { "\(table) \($0)" }
       }
-      lines += try Row.fetchAll(
-        db, sql: "SELECT rowid, * FROM f5 WHERE f5 MATCH 'canary' ORDER BY 1"
-      )
-      .map { "\($0)" }
-      lines += try Row.fetchAll(db, sql: "SELECT * FROM r WHERE x0 > 290 ORDER BY 1").map {
-        "\($0)"
-      }
+      lines += try rows("SELECT rowid, * FROM f5 WHERE f5 MATCH 'canary' ORDER BY 1")
+      lines += try rows("SELECT * FROM r WHERE x0 > 290 ORDER BY 1")
       for pragma in [
         "encoding", "auto_vacuum", "user_version", "application_id", "integrity_check",
       ] {

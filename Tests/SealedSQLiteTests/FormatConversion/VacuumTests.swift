@@ -77,16 +77,14 @@ import VaultCrypto
   @Test func `vacuum() keeps an existing file, and refuses a plain queue`() throws {
     let pool = try makePool()
     try place.write([1, 2, 3], "copy.db")
-    let taken = #expect(throws: SealedDatabaseError.self) {
+    expectError(.alreadyExists) {
       try SealedDatabase.vacuum(pool, into: place.path("copy.db"), key: testKey())
     }
-    #expect(taken?.code == .alreadyExists)
     #expect(try place.bytes("copy.db") == [1, 2, 3])
     let plain = try DatabaseQueue(path: place.path("plain.db").string)
-    let unsealed = #expect(throws: SealedDatabaseError.self) {
+    expectError(.notOnSealedVFS) {
       try SealedDatabase.vacuum(plain, into: place.path("other.db"), key: testKey())
     }
-    #expect(unsealed?.code == .notOnSealedVFS)
     #expect(!place.names.contains("other.db"))
   }
 
