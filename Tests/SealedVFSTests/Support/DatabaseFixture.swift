@@ -29,22 +29,14 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
     DatabaseFixture(name: "log-not-checkpointed", outcome: .rows(90)),
     DatabaseFixture(name: "hot-journal", outcome: .rows(150)),
     DatabaseFixture(name: "spilled-first-transaction", outcome: .rows(0)),
-    DatabaseFixture(name: "torn-log", outcome: .rows(80), base: "log-not-checkpointed") { place in
-      try place.change(place.log) { $0.removeLast(3000) }
-    },
-    DatabaseFixture(name: "damaged-log-frame", outcome: .rows(70), base: "log-not-checkpointed") {
-      place in
+    changed("torn-log", .rows(80), "log-not-checkpointed", "-wal") { $0.removeLast(3000) },
+    changed("damaged-log-frame", .rows(70), "log-not-checkpointed", "-wal") { bytes in
       // In the page of the first frame of the log's second commit.
-      try place.change(place.log) { bytes in
-        let firstCommit = LogFrames.commits(in: bytes)[0]
-        bytes[32 + firstCommit * 4120 + 24 + 1000] ^= 1
-      }
+      let firstCommit = LogFrames.commits(in: bytes)[0]
+      bytes[32 + firstCommit * 4120 + 24 + 1000] ^= 1
     },
-    DatabaseFixture(name: "torn-first-page", outcome: .rows(90), base: "log-not-checkpointed") {
-      place in
-      try place.change(place.database) { bytes in
-        for index in 512..<4096 { bytes[index] = 0 }
-      }
+    changed("torn-first-page", .rows(90), "log-not-checkpointed") { bytes in
+      for index in 512..<4096 { bytes[index] = 0 }
     },
     DatabaseFixture(
       name: "log-first-page-header", outcome: .rows(90), base: "log-not-checkpointed"
@@ -80,72 +72,58 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
       connection.close()
       try place.write(plain.bytes(plain.database), to: place.database)
     },
-    flip("other-magic", 1, .notSealed), version("newer-version", 2),
-    version("draft-version", 0),
+    flip("other-magic", 1, .notSealed),
+    changed("newer-version", .refused(.newerVersion)) { $0[3] = 2 },
+    changed("draft-version", .refused(.newerVersion)) { $0[3] = 0 },
     flip("key-check", 5, .wrongKey), flip("file-id", 12, .wrongKey),
     flip("first-page-content", 2000, .damagedPage, page: 1),
     flip("page-content", 8192 + 1, .damagedPage, page: 3),
     flip("page-nonce", 8192 + 4056, .damagedPage, page: 3),
     flip("page-tag", 8192 + 4095, .damagedPage, page: 3),
-    DatabaseFixture(
-      name: "pages-exchanged", outcome: .refused(.damagedPage, page: 3), base: "rows"
-    ) { place in
-      try place.change(place.database) { bytes in
-        let third = Array(bytes[8192..<12288])
-        bytes.replaceSubrange(8192..<12288, with: Array(bytes[12288..<16384]))
-        bytes.replaceSubrange(12288..<16384, with: third)
-      }
+    changed("pages-exchanged", .refused(.damagedPage, page: 3)) { bytes in
+      let third = Array(bytes[8192..<12288])
+      bytes.replaceSubrange(8192..<12288, with: Array(bytes[12288..<16384]))
+      bytes.replaceSubrange(12288..<16384, with: third)
     },
-    DatabaseFixture(name: "page-of-zeros", outcome: .refused(.damagedPage, page: 3), base: "rows") {
-      place in
-      try place.change(place.database) { bytes in
-        for index in 8192..<12288 { bytes[index] = 0 }
-      }
+    changed("page-of-zeros", .refused(.damagedPage, page: 3)) { bytes in
+      for index in 8192..<12288 { bytes[index] = 0 }
     },
-    DatabaseFixture(name: "last-page-missing", outcome: .refused(.truncated), base: "rows") {
-      place in try place.change(place.database) { $0.removeLast(4096) }
+    changed("last-page-missing", .refused(.truncated)) { $0.removeLast(4096) },
+    changed(
+      "log-version-of-sqlite", .refused(.unrelatedCompanionFile), "log-not-checkpointed", "-wal"
+    ) { bytes in
+      bytes[7] -= 1
+      bytes.replaceSubrange(24..<32, with: LogChecksum.littleEndian(bytes[0..<24]))
     },
-    DatabaseFixture(
-      name: "log-version-of-sqlite", outcome: .refused(.unrelatedCompanionFile),
-      base: "log-not-checkpointed"
-    ) { place in
-      try place.change(place.log) { bytes in
-        bytes[7] -= 1
-        bytes.replaceSubrange(24..<32, with: LogChecksum.littleEndian(bytes[0..<24]))
-      }
-    },
-    DatabaseFixture(
-      name: "journal-record", outcome: .refused(.damagedJournal), base: "hot-journal"
-    ) { place in try place.change(place.journal) { $0[700] ^= 1 } },
-    DatabaseFixture(
-      name: "journal-header", outcome: .refused(.damagedJournal), base: "hot-journal"
-    ) { place in try place.change(place.journal) { $0[10] ^= 1 } },
-    DatabaseFixture(
-      name: "journal-first-byte", outcome: .refused(.damagedJournal), base: "hot-journal"
-    ) { place in try place.change(place.journal) { $0[0] = 0xD9 } },
-    DatabaseFixture(
-      name: "super-journal-name", outcome: .refused(.damagedJournal), base: "hot-journal"
-    ) { place in
-      try place.change(place.journal) {
-        $0 += SuperJournalPointer.bytes(naming: "/nowhere/notes.txt")
-      }
+    damagedJournal("journal-record") { $0[700] ^= 1 },
+    damagedJournal("journal-header") { $0[10] ^= 1 },
+    damagedJournal("journal-first-byte") { $0[0] = 0xD9 },
+    damagedJournal("super-journal-name") {
+      $0 += SuperJournalPointer.bytes(naming: "/nowhere/notes.txt")
     },
   ]
 
-  /// The fixture `rows` with another version in its header.
-  private static func version(_ name: String, _ version: UInt8) -> DatabaseFixture {
-    DatabaseFixture(name: name, outcome: .refused(.newerVersion), base: "rows") { place in
-      try place.change(place.database) { $0[3] = version }
+  /// A fixture with a change to one file of another fixture, the one with this suffix.
+  private static func changed(
+    _ name: String, _ outcome: Outcome, _ base: String = "rows", _ suffix: String = "",
+    _ change: @escaping @Sendable (inout [UInt8]) -> Void
+  ) -> DatabaseFixture {
+    DatabaseFixture(name: name, outcome: outcome, base: base) { place in
+      try place.change(FilePath(place.database.string + suffix), change)
     }
+  }
+
+  private static func damagedJournal(
+    _ name: String, _ change: @escaping @Sendable (inout [UInt8]) -> Void
+  ) -> DatabaseFixture {
+    changed(name, .refused(.damagedJournal), "hot-journal", "-journal", change)
   }
 
   /// The fixture `rows` with one bit flipped.
   private static func flip(
     _ name: String, _ offset: Int, _ code: SealedDatabaseError.Code, page: UInt32? = nil
   ) -> DatabaseFixture {
-    DatabaseFixture(name: name, outcome: .refused(code, page: page), base: "rows") { place in
-      try place.change(place.database) { $0[offset] ^= 1 }
-    }
+    changed(name, .refused(code, page: page)) { $0[offset] ^= 1 }
   }
 
   /// A temporary database with a copy of the stored files.
