@@ -7,20 +7,12 @@ import Testing
 
 @Suite struct LockedMemoryTests {
   @Test func `a secret is excluded from core dumps`() throws {
-    let secret = SecretBytes.random(byteCount: 5000)
-    let flags = try secret.withUnsafeBytes { memory in
-      try memoryFlags(at: UInt(bitPattern: memory.baseAddress))
-    }
-    #expect(flags.contains("dd"))
+    #expect(try flagsOfSecret().contains("dd"))
   }
 
   @Test(.enabled(if: LockedMemory.canLock, "RLIMIT_MEMLOCK lets nothing be locked here"))
   func `a secret is locked against swapping`() throws {
-    let secret = SecretBytes.random(byteCount: 5000)
-    let flags = try secret.withUnsafeBytes { memory in
-      try memoryFlags(at: UInt(bitPattern: memory.baseAddress))
-    }
-    #expect(flags.contains("lo"))
+    #expect(try flagsOfSecret().contains("lo"))
   }
 
   @Test func `a refused memory lock clears isComplete, and the secret still works`() async {
@@ -43,7 +35,14 @@ import Testing
     }
   }
 
-  /// The VmFlags of the mapping around an address, from `/proc/self/smaps`.
+  /// The VmFlags of the mapping around a secret, from `/proc/self/smaps`.
+  private func flagsOfSecret() throws -> Set<Substring> {
+    let secret = SecretBytes.random(byteCount: 5000)
+    return try secret.withUnsafeBytes { memory in
+      try memoryFlags(at: UInt(bitPattern: memory.baseAddress))
+    }
+  }
+
   private func memoryFlags(at address: UInt) throws -> Set<Substring> {
     // The file reports no size, so it is read to its end.
     let file = try #require(FileHandle(forReadingAtPath: "/proc/self/smaps"))
