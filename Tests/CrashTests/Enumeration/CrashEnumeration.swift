@@ -92,7 +92,7 @@ struct CrashEnumeration {
     }
   }
 
-  private static func hash(_ files: [String: [UInt8]], _ acknowledged: Int) -> Int {
+  static func hash(_ files: [String: [UInt8]], _ acknowledged: Int) -> Int {
     var hasher = Hasher()
     hasher.combine(acknowledged)
     for path in files.keys.sorted() {

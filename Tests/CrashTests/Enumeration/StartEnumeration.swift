@@ -94,22 +94,13 @@ struct StartEnumeration {
       for (number, loss) in losses.enumerated()
       where (index * losses.count + number).isMultiple(of: step) {
         let files = replay.files(after: loss.1)
-        if seen.insert(Self.hash(files, notes.count)).inserted {
+        let named = Dictionary(uniqueKeysWithValues: files.map { ($0.key.string, $0.value) })
+        if seen.insert(CrashEnumeration.hash(named, notes.count)).inserted {
           states.append(State(place: "\(loss.0) after \(index + 1)", files: files, notes: notes))
         }
       }
     }
     return states
-  }
-
-  private static func hash(_ files: [FilePath: [UInt8]], _ noteCount: Int) -> Int {
-    var hasher = Hasher()
-    hasher.combine(noteCount)
-    for (path, bytes) in files.map({ ($0.key.string, $0.value) }).sorted(by: { $0.0 < $1.0 }) {
-      hasher.combine(path)
-      bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
-    }
-    return hasher.finalize()
   }
 
   /// The log that an engine finds.

@@ -125,19 +125,13 @@ final class ReceivingWorker: Sendable {
 
   /// Nil if the worker was killed before the start.
   private func run(_ arguments: [String]) -> Outcome? {
-    let folder = tool.folder
-    let output = folder.appendingPathComponent("output-\(UUID().uuidString)")
-    let errors = folder.appendingPathComponent("error-\(UUID().uuidString)")
-    defer {
-      try? FileManager.default.removeItem(at: output)
-      try? FileManager.default.removeItem(at: errors)
-    }
+    let files = ScratchFolder()
     let process = Process()
     process.executableURL = URL(fileURLWithPath: Program.datavault)
     process.arguments = arguments
     process.standardInput = FileHandle.nullDevice
-    process.standardOutput = try? CommandLineTool.fresh(output)
-    process.standardError = try? CommandLineTool.fresh(errors)
+    process.standardOutput = try? files.writing("output")
+    process.standardError = try? files.writing("errors")
     let start = Self.now
     let hasStarted = state.withLock { state in
       guard !state.isKilled, (try? process.run()) != nil else { return false }
@@ -148,13 +142,13 @@ final class ReceivingWorker: Sendable {
     process.waitUntilExit()
     let end = Self.now
     state.withLock { $0.process = nil }
-    let bytes = (try? Data(contentsOf: output)) ?? Data()
+    let bytes = (try? files.bytes("output")) ?? []
     return Outcome(
       start: start, end: end, status: process.terminationStatus,
       isKilled: process.terminationReason == .uncaughtSignal,
       lines: bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         .dropLast().map(Array.init),
-      error: (try? String(contentsOf: errors, encoding: .utf8)) ?? "")
+      error: files.contents(of: "errors") ?? "")
   }
 
   /// The clock of leases.
