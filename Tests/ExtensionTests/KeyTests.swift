@@ -4,10 +4,9 @@ import Testing
 
 /// How a database that a URI names gets its key, and which keys are refused.
 @Suite struct KeyTests {
-  private let bench: Workbench
+  private let bench = Workbench()
 
   init() throws {
-    bench = try Workbench()
     _ = try bench.shell(
       ".open file:a.db?vfs=sealed&keyfile=key", "CREATE TABLE t(x); INSERT INTO t VALUES (1)")
     try bench.write(Workbench.keyBytes(1), to: "group-key", permissions: 0o640)

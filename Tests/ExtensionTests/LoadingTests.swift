@@ -5,9 +5,7 @@ import Testing
 
 /// Loading the extension: the programs that can load it, and its effect on the process.
 @Suite struct LoadingTests {
-  private let bench: Workbench
-
-  init() throws { bench = try Workbench() }
+  private let bench = Workbench()
 
   @Test func `the extension can be loaded again, and stays when its connection closes`() throws {
     let outcome = try bench.python(

@@ -7,12 +7,10 @@ import Testing
 
 /// Copies whole databases from plain to sealed, back, and to another key, as the manual describes.
 @Suite struct MigrationTests {
-  private let bench: Workbench
+  private let bench = Workbench()
   private let canary = Workbench.canary
   private let openPlain = ".open plain.db"
   private let openSealed = ".open file:a.db?vfs=sealed&keyfile=key"
-
-  init() throws { bench = try Workbench() }
 
   private func makePlain() throws {
     let outcome = try bench.run(

@@ -6,10 +6,8 @@ import Testing
 
 /// The distribution's `python3` with the extension.
 @Suite struct PythonTests {
-  private let bench: Workbench
+  private let bench = Workbench()
   private let canary = Workbench.canary
-
-  init() throws { bench = try Workbench() }
 
   @Test func `Python and GRDB read each other's rows in a sealed database`() throws {
     let path = FilePath(bench.path("a.db"))

@@ -4,9 +4,7 @@ import Testing
 
 /// Keys and plaintext in the memory and the temporary files of a process with the extension.
 @Suite struct SecrecyTests {
-  private let bench: Workbench
-
-  init() throws { bench = try Workbench() }
+  private let bench = Workbench()
 
   /// Python gets the key as decimal numbers and compares single bytes, so that it does not find a
   /// copy of its own.

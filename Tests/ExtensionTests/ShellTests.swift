@@ -7,11 +7,9 @@ import Testing
 
 /// The distribution's `sqlite3` with the extension.
 @Suite struct ShellTests {
-  private let bench: Workbench
+  private let bench = Workbench()
   private let canary = Workbench.canary
   private let open = ".open file:a.db?vfs=sealed&keyfile=key"
-
-  init() throws { bench = try Workbench() }
 
   @Test(arguments: ["wal", "delete", "truncate", "persist"])
   func `GRDB reads the shell's rows in each journal mode`(mode: String) throws {

@@ -11,12 +11,15 @@ final class Workbench {
 
   static let canary = "canary-of-the-extension"
 
-  let folder: ScratchFolder
+  let folder = ScratchFolder()
 
-  init() throws {
-    folder = ScratchFolder()
-    try write(Self.keyBytes(1), to: "key")
-    try write(Self.keyBytes(2), to: "other-key")
+  init() {
+    for (name, seed) in [("key", 1), ("other-key", 2)] as [(String, UInt8)] {
+      let isMade = FileManager.default.createFile(
+        atPath: path(name), contents: Data(Self.keyBytes(seed)),
+        attributes: [.posixPermissions: 0o600])
+      precondition(isMade, "no file \(name)")
+    }
   }
 
   static func keyBytes(_ seed: UInt8) -> [UInt8] { (0..<32).map { $0 &* 7 &+ seed } }
