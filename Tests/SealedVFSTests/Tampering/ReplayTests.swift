@@ -7,6 +7,10 @@ import Testing
 @Suite struct ReplayTests {
   private static let pageByteCount = 4096
 
+  private static func page(_ index: Int) -> Range<Int> {
+    index * pageByteCount..<(index + 1) * pageByteCount
+  }
+
   private static func exchange(_ bytes: inout [UInt8], _ first: Int, _ second: Int, count: Int) {
     let kept = Array(bytes[first..<first + count])
     bytes.replaceSubrange(first..<first + count, with: Array(bytes[second..<second + count]))
@@ -20,18 +24,13 @@ import Testing
     for first in 0..<pageCount {
       for second in 0..<pageCount where second != first {
         var files = image.files
-        if var bytes = files[image.target] {
-          Self.exchange(
-            &bytes, first * Self.pageByteCount, second * Self.pageByteCount,
-            count: Self.pageByteCount)
-          files[image.target] = bytes
-        }
+        Self.exchange(
+          &files[image.target, default: []], first * Self.pageByteCount,
+          second * Self.pageByteCount, count: Self.pageByteCount)
         #expect(fixture.digest(files) == nil, "\(first), \(second)")
         files = image.files
-        let source = Array(
-          image.bytes[first * Self.pageByteCount..<(first + 1) * Self.pageByteCount])
         files[image.target]?.replaceSubrange(
-          second * Self.pageByteCount..<(second + 1) * Self.pageByteCount, with: source)
+          Self.page(second), with: Array(image.bytes[Self.page(first)]))
         #expect(fixture.digest(files) == nil, "\(first) over \(second)")
       }
     }
@@ -43,8 +42,8 @@ import Testing
     let other = try TamperingFixture().make(.database)  // with another id
     for page in 0..<image.bytes.count / Self.pageByteCount {
       var files = image.files
-      let place = page * Self.pageByteCount..<(page + 1) * Self.pageByteCount
-      files[image.target]?.replaceSubrange(place, with: Array(other.bytes[place]))
+      files[image.target]?.replaceSubrange(
+        Self.page(page), with: Array(other.bytes[Self.page(page)]))
       #expect(fixture.digest(files) == nil, "page \(page + 1)")
     }
   }
@@ -58,16 +57,10 @@ import Testing
     for first in 0..<frameCount {
       for second in 0..<frameCount {
         let (from, to) = (32 + first * 4120, 32 + second * 4120)
-        var variants: [[UInt8]] = []
-        var bytes = image.bytes
-        Self.exchange(&bytes, from, to, count: 4120)
-        variants.append(bytes)
-        bytes = image.bytes
-        bytes.replaceSubrange(to..<to + 4120, with: Array(image.bytes[from..<from + 4120]))
-        variants.append(bytes)
-        bytes = image.bytes
-        bytes.replaceSubrange(to..<to + 4120, with: Array(other.bytes[from..<from + 4120]))
-        variants.append(bytes)
+        var variants = [image.bytes, image.bytes, image.bytes]
+        Self.exchange(&variants[0], from, to, count: 4120)
+        variants[1].replaceSubrange(to..<to + 4120, with: Array(image.bytes[from..<from + 4120]))
+        variants[2].replaceSubrange(to..<to + 4120, with: Array(other.bytes[from..<from + 4120]))
         for bytes in variants {
           var files = image.files
           files[image.target] = bytes
