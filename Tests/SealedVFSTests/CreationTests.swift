@@ -7,6 +7,8 @@ import SystemPackage
 import Testing
 
 @Suite struct CreationTests {
+  private let place = TemporaryDatabase()
+
   @Test func `a new database is sealed without any file control`() throws {
     let place = try TemporaryDatabase.made()
     #expect(try place.query("PRAGMA integrity_check") == "ok")
@@ -14,10 +16,8 @@ import Testing
   }
 
   @Test func `a new file gets the requested identity`() throws {
-    let place = TemporaryDatabase()
     let fileID: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
-    try place.register(newFileID: fileID)
-    try place.open().fill(3)
+    try place.connect(newFileID: fileID).fill(3)
     guard case .sealed(let header) = try SealedVFS.inspect(place.database) else {
       Issue.record("not sealed")
       return
@@ -42,7 +42,6 @@ import Testing
 
   @Test func `a database without a key is opened by the unix VFS`() throws {
     try SealedVFS.install()
-    let place = TemporaryDatabase()
     let connection = try place.open()
     try connection.fill(10)
     #expect(SealedConnection.vfsName(of: connection.pointer) == "unix")
@@ -50,7 +49,6 @@ import Testing
   }
 
   @Test func `vfsName(of:) names the sealed VFS for a sealed connection`() throws {
-    let place = TemporaryDatabase()
     let connection = try place.connect()
     #expect(SealedConnection.vfsName(of: connection.pointer) == "sealed")
   }
@@ -67,11 +65,9 @@ import Testing
   }
 
   @Test func `a write fails if the promised reserved bytes were not set`() throws {
-    let place = TemporaryDatabase()
-    let registration = try place.register(setsReserve: true)
-    let connection = try place.open()
+    let connection = try place.connect(setsReserve: true)
     #expect(throws: SQLFailure.self) { try connection.fill(3) }
-    #expect(registration.fault?.code == .reserveInUse)
+    #expect(place.fault?.code == .reserveInUse)
     connection.close()
     let reserving = try place.open()
     #expect(SealedConnection.reserveBytes(of: reserving.pointer) == 40)
@@ -81,9 +77,7 @@ import Testing
   }
 
   @Test func `a new database refuses a page size other than 4096`() throws {
-    let place = TemporaryDatabase()
-    try place.register(setsReserve: true)
-    let connection = try place.open()
+    let connection = try place.connect(setsReserve: true)
     try connection.run("PRAGMA page_size = 8192")
     #expect(throws: SQLFailure.self) { try connection.fill(3) }
   }
@@ -121,10 +115,8 @@ import Testing
   }
 
   @Test func `the identity of a new file is on disk before its first page`() throws {
-    let place = TemporaryDatabase()
     let recorder = FileRecorder()
-    try place.register(over: RecordingVFS(recorder).name)
-    try place.open().fill(3)
+    try place.connect(over: RecordingVFS(recorder).name).fill(3)
     let steps = recorder.events.filter { event in
       switch event {
       case .write(place.database, _, _), .synchronize(place.database): true

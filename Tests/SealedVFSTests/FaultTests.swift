@@ -56,18 +56,17 @@ import Testing
     let place = try TemporaryDatabase.made()
     try place.change(place.database, fault.damage)
     let before = try place.contents()
-    let registration = try place.register(fault.key)
     #expect(throws: SQLFailure.self) {
-      let connection = try place.open()
+      let connection = try place.connect(fault.key)
       try connection.run("SELECT count(text), sum(length(text)) FROM t")
       try connection.run("UPDATE t SET text = 'x'")
     }
     if fault.testDescription == "half a page missing" {
-      #expect([.damagedPage, .truncated].contains(registration.fault?.code))
+      #expect([.damagedPage, .truncated].contains(place.fault?.code))
     } else {
-      #expect(registration.fault?.code == fault.code)
+      #expect(place.fault?.code == fault.code)
     }
-    if let page = fault.page { #expect(registration.fault?.pageNumber == page) }
+    if let page = fault.page { #expect(place.fault?.pageNumber == page) }
     #expect(try place.changes(since: before).isEmpty)
   }
 

@@ -30,8 +30,7 @@ import Testing
   /// Creates the files of a fixture that has no base.
   private func made(_ name: String) throws -> TemporaryDatabase {
     let place = TemporaryDatabase()
-    try place.register(newFileID: Array("fixture0".utf8))
-    let connection = try place.open()
+    let connection = try place.connect(newFileID: Array("fixture0".utf8))
     switch name {
     case "rows": try connection.fill(60)
     case "log-not-checkpointed":

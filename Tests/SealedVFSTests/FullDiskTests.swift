@@ -15,8 +15,7 @@ import Testing
       let copy = TemporaryDatabase()
       for (name, bytes) in image { try copy.write(bytes, to: copy.directory.appending(name)) }
       let recorder = FileRecorder(fault: .failure(atEvent: event, .noSpace))
-      try copy.register(over: RecordingVFS(recorder).name)
-      let connection = try copy.open()
+      let connection = try copy.connect(over: RecordingVFS(recorder).name)
       do {
         try connection.fill(20, from: 100)
       } catch let failure as SQLFailure {
@@ -38,8 +37,7 @@ import Testing
   /// SQLite adds a region for frame 4063, after it has written all frames.
   @Test func `a commit that is in the log is never reported as SQLITE_FULL`() throws {
     let place = TemporaryDatabase()
-    try place.register(over: FullDiskVFS.register(hasRoomForOneRegion: true))
-    let connection = try place.open()
+    let connection = try place.connect(over: FullDiskVFS.register(hasRoomForOneRegion: true))
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA cache_size = 9000")
     try connection.run("CREATE TABLE large (bytes BLOB)")
     let failure = #expect(throws: SQLFailure.self) {

@@ -87,8 +87,7 @@ import Testing
     let killed = try place.afterKill()
     let last = try killed.bytes(killed.journal).count - 4104
     try killed.change(killed.journal) { $0[last + 2000] ^= 1 }
-    try killed.register()
-    let restored = try killed.open().run("SELECT text FROM t ORDER BY id")
+    let restored = try killed.connect().run("SELECT text FROM t ORDER BY id")
     let isSame = restored == rows
     #expect(isSame)
   }

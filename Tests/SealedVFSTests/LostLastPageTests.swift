@@ -65,8 +65,7 @@ import Testing
     #expect(try areHoles(3, at: place))
     #expect(try place.verify().isClean)
     try place.changeKey()
-    try place.register(TemporaryDatabase.otherKeyBytes)
-    let connection = try place.open()
+    let connection = try place.connect(TemporaryDatabase.otherKeyBytes)
     try connection.fill(100, from: 1000)  // takes the free pages into use again
     #expect(try connection.integrity == "ok")
     #expect(try connection.rowCount == "400")

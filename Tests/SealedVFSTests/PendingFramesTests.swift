@@ -61,8 +61,7 @@ import Testing
   @Test func `a transaction of many pages reaches the log in few writes`() throws {
     let place = TemporaryDatabase()
     let recorder = FileRecorder()
-    try place.register(over: RecordingVFS(recorder).name)
-    let connection = try place.open()
+    let connection = try place.connect(over: RecordingVFS(recorder).name)
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.fill(400)
     let writes = recorder.events.compactMap { event in
@@ -101,8 +100,7 @@ import Testing
     let place = TemporaryDatabase()
     let fault = step.map { FileRecorder.Fault.failure(atEvent: $0, .noSpace) }
     let recorder = FileRecorder(fault: fault)
-    try place.register(over: RecordingVFS(recorder).name)
-    let connection = try place.open()
+    let connection = try place.connect(over: RecordingVFS(recorder).name)
     try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
     try connection.run("PRAGMA synchronous = OFF; PRAGMA cache_size = \(cachedPageCount)")
     try connection.run("CREATE TABLE u (id INTEGER PRIMARY KEY, text TEXT CHECK (text > ''))")

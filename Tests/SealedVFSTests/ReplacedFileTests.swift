@@ -37,12 +37,11 @@ import Testing
     let hook = HookVFS(named: "hook-\(place.directory.lastComponent?.string ?? "")") {
       replacement.happen(at: $0, in: place)
     }
-    let registration = try place.register(over: hook.name)
-    let connection = try place.open()
+    let connection = try place.connect(over: hook.name)
     replacement.image = image
     let failure = #expect(throws: SQLFailure.self) { try connection.rowCount }
     #expect(failure?.code == SQLITE_READONLY | 4 << 8)  // SQLITE_READONLY_DBMOVED
-    #expect(registration.fault?.code == .fileReplaced)
+    #expect(place.fault?.code == .fileReplaced)
     connection.close()
     #expect(try place.changes(since: expected).isEmpty)
     #expect(try place.query("SELECT count(*) FROM t WHERE text LIKE 'new %'") == "99")

@@ -11,6 +11,8 @@ import Testing
 
 /// Files without a name: sorters, statement journals, temporary tables, `VACUUM`'s copy.
 @Suite struct TemporaryFileTests {
+  private let place = TemporaryDatabase()
+  private let recorder = FileRecorder()
   private static let blockByteCount = 4136
 
   @Test(arguments: 1...4)
@@ -55,7 +57,6 @@ import Testing
 
   @Test(arguments: Damage.allCases)
   func `a changed block of a temporary file is an error, never other bytes`(damage: Damage) throws {
-    let place = TemporaryDatabase()
     let path = place.directory.appending("temporary")
     let file = try TemporaryHandle(path.string)
     for block in 0..<4 {
@@ -132,8 +133,6 @@ import Testing
   }
 
   @Test func `sorted, temporary and vacuumed rows never reach the disk as plaintext`() throws {
-    let place = TemporaryDatabase()
-    let recorder = FileRecorder()
     let connection = try connect(place, recorder)
     try connection.run(Self.workload)
     // SQLite undoes a statement that fails at its last row from the statement journal.
@@ -156,16 +155,12 @@ import Testing
   }
 
   @Test func `the same work on a plain file writes its rows as plaintext`() throws {
-    let place = TemporaryDatabase()
-    let recorder = FileRecorder()
     let connection = try SQLConnection(place.database.string, vfs: RecordingVFS(recorder).name)
     try connection.run(Self.workload)
     #expect(writes(recorder.events, unnamed: true).contains { $0.contains(text: "canary") })
   }
 
   @Test func `temporary files of a plain database are sealed, too`() throws {
-    let place = TemporaryDatabase()
-    let recorder = FileRecorder()
     let connection = try SQLConnection(place.database.string, vfs: sealedVFS(recorder).sealed)
     try connection.run("PRAGMA page_size = 1024; \(Self.workload)")
     #expect(try connection.first("PRAGMA page_size") == "1024")
@@ -177,7 +172,6 @@ import Testing
   }
 
   @Test func `a sort by several threads returns the rows in order`() throws {
-    let place = TemporaryDatabase()
     let connection = try place.connect()
     try connection.run("PRAGMA threads = 4; PRAGMA cache_size = 10")
     let rows = try connection.run(
@@ -190,7 +184,6 @@ import Testing
   }
 
   @Test func `a database without a name is sealed`() throws {
-    let recorder = FileRecorder()
     let connection = try SQLConnection("", vfs: sealedVFS(recorder).sealed)
     try connection.run("PRAGMA cache_size = 5")
     try connection.fill(2000)

@@ -9,6 +9,8 @@ import Testing
 
 /// Runs every kind of SQLite operation on a sealed file, and reads the result back.
 @Suite struct WholeSQLTests {
+  private let place = TemporaryDatabase()
+
   static let modes = ["DELETE", "TRUNCATE", "PERSIST", "MEMORY", "OFF", "WAL"]
 
   @Test(arguments: modes)
@@ -37,7 +39,6 @@ import Testing
   /// The files after a power cut during a commit over two databases, before the `stop`th removal.
   @Test(arguments: 0..<4)
   func `after a power cut a super-journal restores both databases or neither`(stop: Int) throws {
-    let place = TemporaryDatabase()
     let recorder = FileRecorder()
     let vfs = RecordingVFS(recorder)
     let registrations = (
@@ -163,9 +164,7 @@ import Testing
   }
 
   @Test func `incremental auto-vacuum shrinks the file`() throws {
-    let place = TemporaryDatabase()
-    try place.register(setsReserve: true)
-    let connection = try place.open()
+    let connection = try place.connect(setsReserve: true)
     _ = SealedConnection.reserveBytes(of: connection.pointer)
     try connection.run("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL")
     try connection.fill(1500)
@@ -210,7 +209,6 @@ import Testing
   }
 
   @Test func `ten connections read and write in turn`() throws {
-    let place = TemporaryDatabase()
     try place.register()
     let connections = try (0..<10).map { _ in try place.open() }
     try connections[0].run("PRAGMA journal_mode = WAL")

@@ -36,8 +36,11 @@ final class TemporaryDatabase {
   }
 
   /// Registers the key and opens the database.
-  func connect() throws -> SQLConnection {
-    try register()
+  func connect(
+    _ keyBytes: [UInt8] = TemporaryDatabase.keyBytes, over base: String = "unix",
+    newFileID: [UInt8]? = nil, setsReserve: Bool = false
+  ) throws -> SQLConnection {
+    try register(keyBytes, over: base, newFileID: newFileID, setsReserve: setsReserve)
     return try open()
   }
 
