@@ -58,10 +58,6 @@ final class StateChecker {
     }
   }
 
-  private struct Damaged: Error, CustomStringConvertible {
-    let description: String
-  }
-
   /// The faults that verification finds in a state that lost nothing; nil for none.
   private func verify(_ files: [String: [UInt8]], key: [UInt8], _ when: String) throws -> String? {
     for path in [work.database, work.attached].compactMap(\.self) {
@@ -93,13 +89,12 @@ final class StateChecker {
         if let attached = work.attached { try connection.run("ATTACH '\(attached)' AS s") }
         let integrity = try connection.run("PRAGMA integrity_check")
         guard integrity == ["ok"] else {
-          throw Damaged(description: "integrity: \(integrity.first ?? "")")
+          throw CrashTestError("integrity: \(integrity.first ?? "")")
         }
         return try connection.digest()
       }
     } catch {
-      throw Damaged(
-        description: "\(error), \(registration?.fault.map(\.description) ?? "no fault")")
+      throw CrashTestError("\(error), \(registration?.fault.map(\.description) ?? "no fault")")
     }
   }
 

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Glibc
+import SystemPackage
 import TestSupport
 
 /// A `datavault queue publish` that gets lines until it is killed.
@@ -93,23 +94,11 @@ final class PublishingProcess {
         burst.append(UInt8(ascii: "\n"))
         number += 1
       }
-      guard writeAll(burst, to: descriptor) else { return }
+      guard (try? FileDescriptor(rawValue: descriptor).writeAll(burst)) != nil else { return }
       if random.next(pauseEvery) == 0 { usleep(UInt32(random.next(30_000))) }
     }
     // The end of the input would let the process end, so the thread waits for the kill instead.
     var closed = pollfd(fd: descriptor, events: 0, revents: 0)
     poll(&closed, 1, -1)
-  }
-
-  private static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
-    bytes.withUnsafeBytes { bytes in
-      var offset = 0
-      while offset < bytes.count {
-        let count = write(descriptor, bytes.baseAddress! + offset, bytes.count - offset)
-        guard count > 0 else { return false }
-        offset += count
-      }
-      return true
-    }
   }
 }
