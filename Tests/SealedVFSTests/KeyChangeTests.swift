@@ -26,14 +26,9 @@ import VaultCrypto
   {
     for mode in ["WAL", "DELETE"] {
       let place = try TemporaryDatabase.made(mode: mode)
-      let before = try SealedVFS.inspect(place.database)
+      let old = try place.header()
       try place.changeKey()
-      guard case .sealed(let old) = before,
-        case .sealed(let new) = try SealedVFS.inspect(place.database)
-      else {
-        Issue.record("not sealed")
-        return
-      }
+      let new = try place.header()
       #expect(old.fileID == new.fileID)
       let matches = (
         new.matches(key: TemporaryDatabase.key()),
@@ -194,15 +189,10 @@ import VaultCrypto
       } catch {
         code = error.code
       }
-      guard case .sealed(let header) = try SealedVFS.inspect(place.database) else {
-        Issue.record("not sealed after \(event)")
-        return
-      }
-      let isChanged = header.matches(key: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes))
-      #expect(
-        try state(place, isChanged ? TemporaryDatabase.otherKeyBytes : TemporaryDatabase.keyBytes)
-          == "300 wal",
-        "full at \(event)")
+      let otherKey = TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes)
+      let isChanged = try place.header().matches(key: otherKey)
+      let keyBytes = isChanged ? TemporaryDatabase.otherKeyBytes : TemporaryDatabase.keyBytes
+      #expect(try state(place, keyBytes) == "300 wal", "full at \(event)")
       if recorder.failableEventCount <= event {
         #expect(event > 5 && code == nil)
         break

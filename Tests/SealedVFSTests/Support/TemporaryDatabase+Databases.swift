@@ -48,6 +48,14 @@ extension TemporaryDatabase {
     return copy
   }
 
+  /// The header of the file, which must be sealed.
+  func header() throws -> SealedHeader {
+    guard case .sealed(let header) = try SealedVFS.inspect(database) else {
+      throw SQLFailure(code: 0, message: "\(database) is not sealed")
+    }
+    return header
+  }
+
   /// Verifies the database with a key.
   func verify(
     _ keyBytes: [UInt8] = TemporaryDatabase.keyBytes, checksContents: Bool = true,
