@@ -28,10 +28,9 @@ import VaultCrypto
           """)
     }
     try pool.close()
-    let url = URL(fileURLWithPath: path.string)
-    var bytes = try Data(contentsOf: url)
+    var bytes = try directory.bytes("test.db")
     for page in [8, 40] { bytes[4096 * (page - 1) + 500] ^= 1 }
-    try bytes.write(to: url)
+    try directory.file("test.db", bytes)
   }
 
   private func error(_ body: () throws -> Void) throws -> DatabaseError {

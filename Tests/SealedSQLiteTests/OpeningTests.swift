@@ -54,8 +54,7 @@ import VaultCrypto
       }
     }
     func found(_ prefix: String) throws -> Int {
-      try FileManager.default.contentsOfDirectory(atPath: directory.path.string)
-        .filter { $0.hasPrefix(prefix) && !$0.hasSuffix("-shm") }
+      try directory.names().filter { $0.hasPrefix(prefix) && !$0.hasSuffix("-shm") }
         .filter { name in
           // Another process reads the file: a close in this one would release SQLite's locks on
           // it.
@@ -74,26 +73,25 @@ import VaultCrypto
     func expect(
       _ code: SealedDatabaseError.Code, key byte: UInt8 = 7, _ comment: Comment? = nil
     ) throws {
-      let url = URL(fileURLWithPath: path.string)
-      let before = try? Data(contentsOf: url)
+      let before = try? directory.bytes("test.db")
       let failure = #expect(throws: SealedDatabaseError.self) {
         let pool = try open(path, key: byte, creation: .never)
         try pool.close()
       }
       #expect(failure?.code == code, comment)
       #expect(failure?.message.contains(path.string) == true)
-      let isSame = before == (try? Data(contentsOf: url))
+      let isSame = before == (try? directory.bytes("test.db"))
       #expect(isSame)
     }
     try expect(.notFound)
     #expect(!FileManager.default.fileExists(atPath: path.string))
     try makeDatabase(path)
     try expect(.wrongKey, key: 8)
-    let sealed = try Data(contentsOf: URL(fileURLWithPath: path.string))
-    func replace(_ body: (inout Data) -> Void) throws {
+    let sealed = try directory.bytes("test.db")
+    func replace(_ body: (inout [UInt8]) -> Void) throws {
       var changed = sealed
       body(&changed)
-      try changed.write(to: URL(fileURLWithPath: path.string))
+      try directory.file("test.db", changed)
     }
     try replace { $0[3] = 9 }
     try expect(.newerVersion)
@@ -103,7 +101,7 @@ import VaultCrypto
     try expect(.damagedPage)
     try replace { $0.removeLast(8192) }
     try expect(.truncated)
-    try replace { $0.replaceSubrange(0..<16, with: Data("SQLite format 3\0".utf8)) }
+    try replace { $0.replaceSubrange(0..<16, with: "SQLite format 3\0".utf8) }
     try expect(.plainDatabase)
     try replace { _ in }
     try open(path, creation: .never).close()
@@ -111,10 +109,9 @@ import VaultCrypto
 
   @Test func `reading a damaged page is an error, never a wrong row`() throws {
     try makeDatabase(path, rowCount: 2000)
-    let url = URL(fileURLWithPath: path.string)
-    var bytes = try Data(contentsOf: url)
+    var bytes = try directory.bytes("test.db")
     bytes[4096 * 8 + 1000] ^= 1
-    try bytes.write(to: url)
+    try directory.file("test.db", bytes)
     let pool = try open(path)
     #expect(throws: DatabaseError.self) {
       try pool.read { try Row.fetchAll($0, sql: "SELECT * FROM t") }
@@ -147,13 +144,11 @@ import VaultCrypto
 
   @Test func `openReader() does not write`() throws {
     try makeDatabase(path, rowCount: 4)
-    let before = try Data(contentsOf: URL(fileURLWithPath: path.string))
-    do {
-      let reader = try SealedDatabase.openReader(at: path, key: testKey())
-      #expect(try reader.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 4)
-      try reader.close()
-    }
-    let isSame = try Data(contentsOf: URL(fileURLWithPath: path.string)) == before
+    let before = try directory.bytes("test.db")
+    let reader = try SealedDatabase.openReader(at: path, key: testKey())
+    #expect(try reader.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 4)
+    try reader.close()
+    let isSame = try directory.bytes("test.db") == before
     #expect(isSame)
   }
 

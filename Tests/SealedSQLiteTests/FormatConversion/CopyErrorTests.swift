@@ -55,9 +55,14 @@ import VaultCrypto
     try place.makeOneOfEach()
     let names = place.names
     expectError(.wrongKey) {
-      try place.copy(sealed: "sealed", key: [UInt8](repeating: 8, count: 32), "copy.db")
+      try SealedDatabase.copy(
+        from: .sealed(place.path("sealed"), key: testKey(8)), to: .plain(place.path("copy.db")))
     }
-    expectError(.invalidArgument) { try place.copy("plain", sealed: "copy.db", key: [1, 2, 3]) }
+    expectError(.invalidArgument) {
+      let invalid = DatabaseFile.sealed(
+        place.path("copy.db"), key: SecretBytes(copying: [1, 2, 3]))
+      try SealedDatabase.copy(from: .plain(place.path("plain")), to: invalid)
+    }
     #expect(place.names == names)
     #expect(throws: SealedDatabaseError.self) { _ = try SamplePlace.key("") }
   }

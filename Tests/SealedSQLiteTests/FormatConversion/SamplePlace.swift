@@ -56,16 +56,6 @@ struct SamplePlace {
     try SealedDatabase.copy(from: file(source, from), to: file(target, to))
   }
 
-  func copy(sealed source: String, key: [UInt8], _ target: String) throws {
-    let file = DatabaseFile.sealed(path(source), key: SecretBytes(copying: key))
-    try SealedDatabase.copy(from: file, to: .plain(path(target)))
-  }
-
-  func copy(_ source: String, sealed target: String, key: [UInt8]) throws {
-    let file = DatabaseFile.sealed(path(target), key: SecretBytes(copying: key))
-    try SealedDatabase.copy(from: .plain(path(source)), to: file)
-  }
-
   /// Copies an SQLCipher database; the key has the form of `PRAGMA key`.
   func copy(sqlcipher source: String, key: String, _ target: String, _ to: Format) throws {
     let file = DatabaseFile.sqlcipher4(path(source), key: try Self.key(key))
