@@ -62,8 +62,7 @@ import Testing
 
   @Test func `a write fails if the promised reserved bytes were not set`() throws {
     let connection = try place.connect(setsReserve: true)
-    #expect(throws: SQLFailure.self) { try connection.fill(3) }
-    #expect(place.fault?.code == .reserveInUse)
+    place.expectFault(.reserveInUse) { try connection.fill(3) }
     connection.close()
     let reserving = try place.open()
     #expect(SealedConnection.reserveBytes(of: reserving.pointer) == 40)

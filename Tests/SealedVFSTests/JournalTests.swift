@@ -70,8 +70,7 @@ import Testing
     let (killed, _) = try killedTransaction()
     try killed.change(killed.journal) { $0[offset] ^= 4 }
     let before = try killed.contents()
-    #expect(throws: SQLFailure.self) { try killed.connect().run("SELECT * FROM t") }
-    #expect(killed.fault?.code == .damagedJournal)
+    killed.expectFault(.damagedJournal) { try killed.connect().run("SELECT * FROM t") }
     // Records before the damaged one can have been written back; the journal must still exist.
     #expect(killed.exists(killed.journal))
     let isKept = try killed.bytes(killed.journal) == before["test.db-journal"]
@@ -100,8 +99,7 @@ import Testing
     try connection.run("PRAGMA cache_size = 5; BEGIN; UPDATE t SET text = 'x' || text")
     try place.write(try plain.afterKill().bytes(plain.journal), to: place.journal)
     let before = try place.contents()
-    #expect(throws: SQLFailure.self) { try place.connect().run("SELECT * FROM t") }
-    #expect(place.fault?.code == .unrelatedCompanionFile)
+    place.expectFault(.unrelatedCompanionFile) { try place.connect().run("SELECT * FROM t") }
     #expect(try place.changes(since: before).isEmpty)
   }
 
@@ -146,8 +144,7 @@ import Testing
     try FileManager.default.removeItem(atPath: place.database.string)
     try FileManager.default.moveItem(atPath: other.database.string, toPath: place.database.string)
     #expect(throws: SQLFailure.self) { try idle.rowCount }
-    #expect(throws: SQLFailure.self) { try idle.run("DELETE FROM t") }
-    #expect(place.fault?.code == .fileReplaced)
+    place.expectFault(.fileReplaced) { try idle.run("DELETE FROM t") }
   }
 
   @Test(arguments: ["PRAGMA journal_mode = WAL", "DELETE FROM t WHERE id = 1"])

@@ -36,8 +36,7 @@ import VaultCrypto
       )
       #expect(matches == (false, true))
       #expect(place.fileNames == ["test.db"])
-      #expect(throws: SQLFailure.self) { try place.connect() }
-      #expect(place.fault?.code == .wrongKey)
+      place.expectFault(.wrongKey) { try place.connect() }
       #expect(try state(place) == "300 \(mode.lowercased())")
     }
   }

@@ -215,8 +215,7 @@ import Testing
     let handle = try FileHandle(forUpdating: URL(fileURLWithPath: place.log.string))
     try handle.seek(toOffset: 32 + 4 * 4120 + 24 + 100)
     try handle.write(contentsOf: Data([1, 2, 3, 4]))
-    #expect(throws: SQLFailure.self) { try connection.run("PRAGMA wal_checkpoint(TRUNCATE)") }
-    #expect(place.fault?.code == .damagedPage)
+    place.expectFault(.damagedPage) { try connection.run("PRAGMA wal_checkpoint(TRUNCATE)") }
     #expect(place.exists(place.log))
     try handle.close()
   }
@@ -229,8 +228,7 @@ import Testing
     try connection.fill(10)
     try place.write(try plain.afterKill().bytes(plain.log), to: place.log)
     let before = try place.contents()
-    #expect(throws: SQLFailure.self) { try place.connect().run("SELECT * FROM t") }
-    #expect(place.fault?.code == .unrelatedCompanionFile)
+    place.expectFault(.unrelatedCompanionFile) { try place.connect().run("SELECT * FROM t") }
     #expect(try place.changes(since: before).isEmpty)
   }
 
@@ -246,8 +244,7 @@ import Testing
     try image.copy(to: place)
     try FileManager.default.removeItem(atPath: place.database.string)
     try image.copy(to: place)
-    #expect(throws: SQLFailure.self) { try idle.rowCount }
-    #expect(place.fault?.code == .fileReplaced)
+    place.expectFault(.fileReplaced) { try idle.rowCount }
     let isUntouched = try place.bytes(place.log) == image.bytes(image.log)
     #expect(isUntouched)
   }
@@ -290,7 +287,6 @@ import Testing
     let killed = try place.afterKill()
     try killed.change(killed.database) { $0.removeLast(4096) }
     let reader = try killed.connect()
-    #expect(throws: SQLFailure.self) { try reader.run("SELECT text FROM t") }
-    #expect(killed.fault?.code == .truncated)
+    killed.expectFault(.truncated) { try reader.run("SELECT text FROM t") }
   }
 }

@@ -41,8 +41,7 @@ import Testing
     let lost = (pageCount - lostCount + 1...pageCount).map { UInt32($0) }
     let connection = try place.connect()
     #expect(try connection.first("SELECT count(*) FROM t WHERE text LIKE 'canary%'") == "300")
-    #expect(throws: SQLFailure.self) { try connection.run("SELECT hex(x) FROM last") }
-    #expect(place.fault?.code == .damagedPage)
+    place.expectFault(.damagedPage) { try connection.run("SELECT hex(x) FROM last") }
     #expect(place.fault?.pageNumber == lost.first)
     connection.close()
     #expect(!place.exists(place.journal))

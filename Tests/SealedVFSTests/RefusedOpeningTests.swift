@@ -29,8 +29,7 @@ import Testing
     }
     // SQLite looks for a log and its index beside a database in WAL mode alone.
     guard suffix == "-journal" || mode == "WAL" else { return }
-    #expect(throws: SQLFailure.self) { try place.connect().run("SELECT count(*) FROM t") }
-    #expect(place.fault?.code == .inputOutput)
+    place.expectFault(.inputOutput) { try place.connect().run("SELECT count(*) FROM t") }
     #expect(place.fault?.detail?.hasSuffix("is not a regular file") == true)
   }
 
@@ -41,8 +40,7 @@ import Testing
     let before = try killed.contents()
     #expect((before["test.db-wal"] ?? []).count > 4120)
     let connection = try killed.connect()
-    #expect(throws: SQLFailure.self) { try connection.run("SELECT sum(length(text)) FROM t") }
-    #expect(killed.fault?.code == .damagedPage)
+    killed.expectFault(.damagedPage) { try connection.run("SELECT sum(length(text)) FROM t") }
     if statement == "PRAGMA journal_mode = DELETE" {
       // Leaving WAL mode needs a checkpoint, which must fail.
       #expect(throws: SQLFailure.self) { try connection.run(statement) }
@@ -129,8 +127,7 @@ import Testing
   func `a truncated file without a log is reported as truncated`(mode: String) throws {
     let place = try TemporaryDatabase.made(mode: mode)
     try place.change(place.database) { $0.removeLast(4096) }
-    #expect(throws: SQLFailure.self) { try place.connect().rowCount }
-    #expect(place.fault?.code == .truncated)
+    place.expectFault(.truncated) { try place.connect().rowCount }
   }
 
   @Test func `a disk without room for the log's index is reported as SQLITE_FULL`() throws {

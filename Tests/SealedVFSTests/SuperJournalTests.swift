@@ -26,8 +26,7 @@ import Testing
   /// Expects that the opening is refused, verify reports the journal, and no file changes.
   private func expectRefusal(_ place: TemporaryDatabase) throws {
     let before = try place.contents()
-    #expect(throws: SQLFailure.self) { try place.connect().run("SELECT count(*) FROM t") }
-    #expect(place.fault?.code == .damagedJournal)
+    place.expectFault(.damagedJournal) { try place.connect().run("SELECT count(*) FROM t") }
     #expect(place.fault?.detail?.contains("super-journal") == true)
     let found = try place.verify()
     #expect(found.journal.state == .damaged && found.journal.superJournalFault != nil)

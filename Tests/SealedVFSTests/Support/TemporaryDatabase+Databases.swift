@@ -1,5 +1,6 @@
 import FaultVFS
 import SealedVFS
+import Testing
 
 extension TemporaryDatabase {
   /// Creates a database with rows in `t`, in a journal mode, and closes it.
@@ -72,6 +73,15 @@ extension TemporaryDatabase {
     try SealedVFS.reencrypt(
       database, from: Self.key(), to: Self.key(Self.otherKeyBytes), busyTimeout: busyTimeout,
       progress: progress)
+  }
+
+  /// Expects that SQLite refuses the work for a fault with this code.
+  func expectFault<R>(
+    _ code: SealedDatabaseError.Code, sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: () throws -> R
+  ) {
+    #expect(throws: SQLFailure.self, sourceLocation: sourceLocation) { _ = try body() }
+    #expect(fault?.code == code, sourceLocation: sourceLocation)
   }
 
   /// Opens the database with the right key, and runs a query.
