@@ -123,9 +123,7 @@ import Testing
 
   @Test func `verify reports a schema that SQLite cannot read as a content fault`() throws {
     let place = try TemporaryDatabase.made(rowCount: 20)
-    try place.register()
-    do {
-      let connection = try place.open()
+    _ = try place.withConnection { connection in
       try connection.run(
         "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE t (' WHERE 1")
     }

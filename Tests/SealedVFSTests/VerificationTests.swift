@@ -220,13 +220,8 @@ import Testing
   }
 
   @Test func `verify accepts a page of zeros only if the list of free pages names it`() throws {
-    let place = TemporaryDatabase()
-    try place.register()
-    do {
-      let connection = try place.open()
-      try connection.fill(300)
-      try connection.run("DELETE FROM t WHERE id > 20")
-    }
+    let place = try TemporaryDatabase.made()
+    _ = try place.withConnection { try $0.run("DELETE FROM t WHERE id > 20") }
     let free = try place.query("PRAGMA freelist_count")
     #expect(Int(free ?? "") ?? 0 > 20)
     let pageCount = try place.bytes(place.database).count / 4096
