@@ -39,8 +39,7 @@ import DataVault
     try await vault.completeBinding()
     try await vault.completeBinding()
     #expect(try await vault.binding() == DatabaseBinding(databaseID: databaseID, state: .bound))
-    #expect(
-      await code { _ = try await vault.beginBinding(databaseID: databaseID) } == .alreadyExists)
+    await expect(.alreadyExists) { _ = try await vault.beginBinding(databaseID: databaseID) }
   }
 
   @Test func `an interrupted creation resumes with its own key and id`() async throws {
@@ -64,10 +63,8 @@ import DataVault
     let both = try await keys(credentials("p"))
     let isTheOneGiven = both[1] == pending.array()
     #expect(isTheOneGiven)
-    #expect(
-      await code { try await vault.storePendingKey(.random(byteCount: 32)) } == .keyChangePending)
-    #expect(
-      await code { try await vault.storePendingKey(.random(byteCount: 31)) } == .invalidArgument)
+    await expect(.keyChangePending) { try await vault.storePendingKey(.random(byteCount: 32)) }
+    await expect(.invalidArgument) { try await vault.storePendingKey(.random(byteCount: 31)) }
     #expect(try await keys(credentials("p")) == both)
     #expect(both[0] == key)
     try await vault.promotePendingKey()
@@ -92,8 +89,7 @@ import DataVault
     try await vault.storePendingKey(.random(byteCount: 32))
     let before = store[.messaging]
     #expect(await code { try await vault.secure(to: credentials("m")) } == .keyChangePending)
-    #expect(
-      await code { try await vault.changePassword(to: credentials("m")) } == .keyChangePending)
+    await expect(.keyChangePending) { try await vault.changePassword(to: credentials("m")) }
     #expect(store[.messaging] == before)
   }
 

@@ -19,9 +19,7 @@ import VaultCrypto
   func `a vault of version 1 opens`(fixture: VaultFixtures.Positive) async throws {
     for kind in fixture.kinds {
       let vault = try await vault(fixture.name, in: VaultFixtures.positiveDirectory)
-      #expect(
-        await code { try await vault.unlock(with: VaultFixtures.wrongSecret(kind)) }
-          == .wrongPassword)
+      await expect(.wrongPassword) { try await vault.unlock(with: VaultFixtures.wrongSecret(kind)) }
       try await vault.unlock(with: fixture.secret(kind))
       try await expectContents(of: vault, fixture)
     }
@@ -86,8 +84,7 @@ import VaultCrypto
       store[id] = try LinuxFileSystem().read(
         home.path.appending("\(name).vault"), maximumByteCount: 44 << 20)
       let vault = try await Vault.get(id, in: store)
-      #expect(
-        await code { try await vault.unlock(with: VaultFixtures.secret(.password)) } == .damaged)
+      await expect(.damaged) { try await vault.unlock(with: VaultFixtures.secret(.password)) }
     }
   }
 

@@ -32,8 +32,7 @@ import VaultCrypto
   @Test func `creating a vault again is refused and changes nothing`() async throws {
     _ = try await home.store.createVault(with: credentials("a"))
     let before = try home.bytes()
-    #expect(
-      await code { _ = try await home.store.createVault(with: credentials("b")) } == .alreadyExists)
+    await expect(.alreadyExists) { _ = try await home.store.createVault(with: credentials("b")) }
     #expect(try home.bytes() == before)
   }
 
@@ -84,9 +83,7 @@ import VaultCrypto
   ) async throws {
     let vault = try await home.store.createVault(with: credentials("secret", salt: "salt"))
     await vault.lock()
-    #expect(
-      await code { try await vault.unlock(with: credentials(password, salt: salt)) }
-        == .wrongPassword)
+    await expect(.wrongPassword) { try await vault.unlock(with: credentials(password, salt: salt)) }
     #expect(await vault.isLocked)
   }
 

@@ -41,12 +41,12 @@ import Testing
     let bytes = try await make()
     memory[.messaging] = Array("another".utf8)
     for target: any VaultStore in [memory, FileVaultStore(home: home.path)] {
-      #expect(
-        await code { try await Vault.copy(.messaging, from: home.store, to: target) }
-          == .alreadyExists)
-      #expect(
-        await code { try await Vault.move(.messaging, from: home.store, to: target) }
-          == .alreadyExists)
+      await expect(.alreadyExists) {
+        try await Vault.copy(.messaging, from: home.store, to: target)
+      }
+      await expect(.alreadyExists) {
+        try await Vault.move(.messaging, from: home.store, to: target)
+      }
     }
     #expect(memory[.messaging] == Array("another".utf8))
     #expect(try home.bytes() == bytes)
@@ -67,10 +67,8 @@ import Testing
     var bytes = try await make()
     bytes[bytes.count / 2] ^= 1
     try home.put(bytes)
-    #expect(
-      await code { try await Vault.move(.messaging, from: home.store, to: memory) } == .damaged)
-    #expect(
-      await code { try await Vault.export(.messaging, from: home.store, to: file) } == .damaged)
+    await expect(.damaged) { try await Vault.move(.messaging, from: home.store, to: memory) }
+    await expect(.damaged) { try await Vault.export(.messaging, from: home.store, to: file) }
     #expect(memory[.messaging] == nil)
     #expect(try home.bytes() == bytes)
     #expect(try LinuxFileSystem().status(of: file) == nil)
@@ -83,9 +81,7 @@ import Testing
     let vault = try await home.store.openVault(with: credentials("p"))
     try await vault.setText(String(repeating: "x", count: 100_000), for: "long")
     let long = try home.bytes()
-    #expect(
-      await code { try await Vault.move(.messaging, from: home.store, to: cutting) }
-        == .writeFailed)
+    await expect(.writeFailed) { try await Vault.move(.messaging, from: home.store, to: cutting) }
     #expect(try home.bytes() == long)
   }
 
@@ -106,16 +102,13 @@ import Testing
   @Test func `an export replaces no file and leaves no temporary file`() async throws {
     _ = try await make()
     try LinuxFileSystem().make(file, with: [1])
-    #expect(
-      await code { try await Vault.export(.messaging, from: home.store, to: file) }
-        == .alreadyExists)
+    await expect(.alreadyExists) { try await Vault.export(.messaging, from: home.store, to: file) }
     #expect(try LinuxFileSystem().read(file, maximumByteCount: 10) == [1])
     #expect(try LinuxFiles.entries(home.path) == ["exported", "vaults"])
-    #expect(
-      await code {
-        try await Vault.export(
-          .messaging, from: home.store, to: home.path.appending("none").appending("file"))
-      } == .writeFailed)
+    await expect(.writeFailed) {
+      try await Vault.export(
+        .messaging, from: home.store, to: home.path.appending("none").appending("file"))
+    }
   }
 
   @Test func `an export does not touch a foreign file named like a temporary file`() async throws {
@@ -144,9 +137,9 @@ import Testing
     try LinuxFileSystem().make(file, with: Array("no vault".utf8))
     #expect(await code { _ = try await Vault.loadExportedVault(at: file) } == .damaged)
     symlink(file.string, home.path.appending("link").string)
-    #expect(
-      await code { _ = try await Vault.loadExportedVault(at: home.path.appending("link")) }
-        == .unreadable)
+    await expect(.unreadable) {
+      _ = try await Vault.loadExportedVault(at: home.path.appending("link"))
+    }
   }
 
   @Test func `a damaged file that is imported under another id is named by its path`() async throws
@@ -169,12 +162,11 @@ import Testing
     try await Vault.export(.messaging, from: home.store, to: file)
     let exported = try await Vault.loadExportedVault(at: file)
     let other = try VaultID("other")
-    #expect(
-      await code {
-        _ = try await Vault.importVault(
-          exported, as: other, with: .password(credentials("wrong")), into: memory,
-          parameters: .cheap)
-      } == .wrongPassword)
+    await expect(.wrongPassword) {
+      _ = try await Vault.importVault(
+        exported, as: other, with: .password(credentials("wrong")), into: memory,
+        parameters: .cheap)
+    }
     #expect(memory[other] == nil)
     let renamed = try await Vault.importVault(
       exported, as: other, with: .password(credentials("p")), into: memory, parameters: .cheap)
@@ -182,11 +174,10 @@ import Testing
     let vault = try await FastTestVault.get(other, in: memory)
     try await vault.unlock(with: credentials("p"))
     #expect(try await vault.text("name") == "value")
-    #expect(
-      await code {
-        _ = try await Vault.importVault(
-          exported, as: other, with: .password(credentials("p")), into: memory, parameters: .cheap)
-      } == .alreadyExists)
+    await expect(.alreadyExists) {
+      _ = try await Vault.importVault(
+        exported, as: other, with: .password(credentials("p")), into: memory, parameters: .cheap)
+    }
   }
 
   @Test func `a vault imported under another id ignores attempts on an earlier vault`()

@@ -36,9 +36,9 @@ import VaultCrypto
   @Test func `changePassword(from:to:) on a locked vault leaves it locked`() async throws {
     let vault = try await vault(credentials("old"))
     await vault.lock()
-    #expect(
-      await code { try await vault.changePassword(from: credentials("no"), to: credentials("new")) }
-        == .wrongPassword)
+    await expect(.wrongPassword) {
+      try await vault.changePassword(from: credentials("no"), to: credentials("new"))
+    }
     #expect(try await opens(credentials("old")))
     try await vault.changePassword(from: credentials("old"), to: credentials("new", salt: "s"))
     #expect(await vault.isLocked)
@@ -60,8 +60,7 @@ import VaultCrypto
     let other = try await store.openVault(with: credentials("old"))
     try await owner.changePassword(to: credentials("new"))
     #expect(try await other.text("name") == "value")
-    #expect(
-      await code { try await other.changePassword(to: credentials("third")) } == .wrongPassword)
+    await expect(.wrongPassword) { try await other.changePassword(to: credentials("third")) }
     #expect(try await opens(credentials("new")))
     try await other.unlock(with: credentials("new"))
     try await other.changePassword(to: credentials("third"))
@@ -72,10 +71,9 @@ import VaultCrypto
   @Test func `an empty password cannot be set`() async throws {
     let vault = try await vault(credentials("old"))
     #expect(await code { try await vault.changePassword(to: credentials("")) } == .invalidArgument)
-    #expect(
-      await code {
-        _ = try await FastTestVault.create(VaultID("b"), in: store, credentials: credentials(""))
-      } == .invalidArgument)
+    await expect(.invalidArgument) {
+      _ = try await FastTestVault.create(VaultID("b"), in: store, credentials: credentials(""))
+    }
     #expect(try await Vault.list(in: store) == [.messaging])
   }
 

@@ -133,11 +133,10 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
         await code { try await vault.setPolicy(field(number)) } == .invalidArgument, "\(number)")
     }
     #expect(try await vault.policy() == field(maximum))
-    #expect(
-      await code {
-        _ = try await FastTestVault.create(
-          VaultID("b"), in: vaults.store, credentials: credentials("x"), policy: field(-1))
-      } == .invalidArgument)
+    await expect(.invalidArgument) {
+      _ = try await FastTestVault.create(
+        VaultID("b"), in: vaults.store, credentials: credentials("x"), policy: field(-1))
+    }
   }
 
   @Test func `a file whose policy is out of bounds is damaged`() async throws {
@@ -214,20 +213,18 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
     let vault = try await vaults.store.createVault(with: .standard, policy: strict)
     await vault.lock()
     try await vault.unlock(with: .standard)
-    #expect(
-      await code {
-        try await vault.changePassword(to: credentials("datavault-standard-password"))
-      } == .passwordTooShort)
+    await expect(.passwordTooShort) {
+      try await vault.changePassword(to: credentials("datavault-standard-password"))
+    }
   }
 
   @Test func `forbidden standard credentials cannot be set or used, but can be replaced`()
     async throws
   {
     let demanding = VaultPolicy.lax { $0.allowsStandardPassword = false }
-    #expect(
-      await code {
-        _ = try await vaults.store.createVault(with: .standard, policy: demanding)
-      } == .passwordRequired)
+    await expect(.passwordRequired) {
+      _ = try await vaults.store.createVault(with: .standard, policy: demanding)
+    }
     let vault = try await vaults.store.createVault(with: .standard)
     try await vault.setPolicy(demanding)
     let found = try await vaults.found()
@@ -273,10 +270,9 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
   @Test func `a long password with few different characters is checked quickly`() async throws {
     let rules = VaultPolicy.lax { $0.minimumUniqueCharacters = 256 }
     let long = [UInt8](repeating: 0x61, count: 1 << 20)
-    #expect(
-      await code {
-        _ = try await vaults.store.createVault(with: PasswordRule.credentials(long), policy: rules)
-      } == .tooFewUniqueCharacters)
+    await expect(.tooFewUniqueCharacters) {
+      _ = try await vaults.store.createVault(with: PasswordRule.credentials(long), policy: rules)
+    }
   }
 }
 

@@ -200,18 +200,17 @@ import VaultCrypto
     let vault = try await fixture.create()
     fixture.keyring.refusal = errno
     #expect(await code { try await vault.openSession(for: .seconds(60)) } == .sessionsUnavailable)
-    #expect(
-      await code { try VaultSession.checkAvailability(parameters: fixture.parameters) }
-        == .sessionsUnavailable)
+    await expect(.sessionsUnavailable) {
+      try VaultSession.checkAvailability(parameters: fixture.parameters)
+    }
     #expect(await code { try await fixture.end() } == .sessionsUnavailable)
     #expect(await code { _ = try await fixture.session() } == .sessionsUnavailable)
     #expect(
       await code { try VaultSession.endAll(parameters: fixture.parameters) } == .sessionsUnavailable
     )
-    #expect(
-      await code {
-        _ = try await fixture.found().unlockWithSession(waitingUpTo: .seconds(60))
-      } == .sessionsUnavailable)
+    await expect(.sessionsUnavailable) {
+      _ = try await fixture.found().unlockWithSession(waitingUpTo: .seconds(60))
+    }
     #expect(try await vault.text("name") == "value")
     let found = try await fixture.found()
     #expect(try await !found.unlockWithSession())

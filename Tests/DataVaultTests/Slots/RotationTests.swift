@@ -92,31 +92,25 @@ import VaultCrypto
   {
     let vault = try await vault()
     let before = store[.messaging]
-    #expect(
-      await code { try await vault.rotate(keeping: secrets(key: false)) } == .slotSecretMissing)
-    #expect(
-      await code { try await vault.rotate(keeping: secrets(nil), dropping: ["usb"]) }
-        == .slotSecretMissing)
-    #expect(
-      await code {
-        try await vault.rotate(keeping: VaultSecrets(), dropping: ["password", "paper", "usb"])
-      } == .lastSlot)
-    #expect(
-      await code { try await vault.rotate(keeping: secrets(), dropping: ["card"]) }
-        == .slotNotFound)
+    await expect(.slotSecretMissing) { try await vault.rotate(keeping: secrets(key: false)) }
+    await expect(.slotSecretMissing) {
+      try await vault.rotate(keeping: secrets(nil), dropping: ["usb"])
+    }
+    await expect(.lastSlot) {
+      try await vault.rotate(keeping: VaultSecrets(), dropping: ["password", "paper", "usb"])
+    }
+    await expect(.slotNotFound) { try await vault.rotate(keeping: secrets(), dropping: ["card"]) }
     #expect(await code { try await vault.rotate(keeping: secrets("wrong")) } == .wrongPassword)
-    #expect(
-      await code {
-        var secrets = try self.secrets()
-        secrets.append(SlotSecrets.key(Array(1...32)))
-        try await vault.rotate(keeping: secrets)
-      } == .wrongPassword)
-    #expect(
-      await code {
-        var secrets = try self.secrets()
-        secrets.append(SlotSecrets.key(Array(1...31)))
-        try await vault.rotate(keeping: secrets)
-      } == .keyFileLength)
+    await expect(.wrongPassword) {
+      var secrets = try self.secrets()
+      secrets.append(SlotSecrets.key(Array(1...32)))
+      try await vault.rotate(keeping: secrets)
+    }
+    await expect(.keyFileLength) {
+      var secrets = try self.secrets()
+      secrets.append(SlotSecrets.key(Array(1...31)))
+      try await vault.rotate(keeping: secrets)
+    }
     #expect(store[.messaging] == before)
     #expect(try await vault.text("name") == "value")
   }

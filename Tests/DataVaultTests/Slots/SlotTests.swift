@@ -68,8 +68,7 @@ import VaultCrypto
   @Test func `a recovery code opens the vault and replaces a forgotten password`() async throws {
     let paper = try await vault().addRecoveryCode(named: "paper").text().text()
     let found = try await FastTestVault.get(.messaging, in: store)
-    #expect(
-      await code { try await found.unlock(with: credentials("forgotten?")) } == .wrongPassword)
+    await expect(.wrongPassword) { try await found.unlock(with: credentials("forgotten?")) }
     try await found.unlock(with: .recoveryCode(SlotSecrets.code(paper)))
     #expect(try await found.text("name") == "value")
     try await found.changePassword(to: credentials("new"))
@@ -119,8 +118,7 @@ import VaultCrypto
     await vault.lock()
     let before = store[.messaging]
     let key = SecretBytes(copying: SlotSecrets.keyFile)
-    #expect(
-      await code { _ = try await vault.addRecoveryCode(named: "b").text().byteCount } == .locked)
+    await expect(.locked) { _ = try await vault.addRecoveryCode(named: "b").text().byteCount }
     #expect(await code { try await vault.addKeyFile(named: "b", key: key) } == .locked)
     #expect(await code { try await vault.removeSlot(named: "paper") } == .locked)
     #expect(await code { try await vault.rotate(keeping: VaultSecrets()) } == .locked)
@@ -134,9 +132,7 @@ import VaultCrypto
     try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))
     let before = store[.messaging]
     let key = SecretBytes.random(byteCount: 32)
-    #expect(
-      await code { _ = try await vault.addRecoveryCode(named: name).text().byteCount }
-        == .slotExists)
+    await expect(.slotExists) { _ = try await vault.addRecoveryCode(named: name).text().byteCount }
     #expect(await code { try await vault.addKeyFile(named: name, key: key) } == .slotExists)
     #expect(store[.messaging] == before)
   }
@@ -147,9 +143,9 @@ import VaultCrypto
   func `an invalid slot name is refused`(name: String) async throws {
     let vault = try await vault()
     let key = SecretBytes.random(byteCount: 32)
-    #expect(
-      await code { _ = try await vault.addRecoveryCode(named: name).text().byteCount }
-        == .invalidArgument)
+    await expect(.invalidArgument) {
+      _ = try await vault.addRecoveryCode(named: name).text().byteCount
+    }
     #expect(await code { try await vault.addKeyFile(named: name, key: key) } == .invalidArgument)
   }
 
@@ -159,9 +155,9 @@ import VaultCrypto
     for number in 10..<25 {
       try await vault.addKeyFile(named: "\(longest)\(number)", key: .random(byteCount: 32))
     }
-    #expect(
-      await code { _ = try await vault.addRecoveryCode(named: "more").text().byteCount }
-        == .tooManySlots)
+    await expect(.tooManySlots) {
+      _ = try await vault.addRecoveryCode(named: "more").text().byteCount
+    }
     try await vault.changePassword(to: credentials("new"))
     try await vault.removeSlot(named: "password")
     try await vault.addRecoveryCode(SlotSecrets.code(), named: "paper")
@@ -176,9 +172,9 @@ import VaultCrypto
   ) async throws {
     let vault = try await vault()
     let key = [UInt8](repeating: 1, count: byteCount)
-    #expect(
-      await code { try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: key)) }
-        == .keyFileLength)
+    await expect(.keyFileLength) {
+      try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: key))
+    }
     #expect(try await store.refusal(SlotSecrets.key(key)) == .keyFileLength)
     try await vault.addKeyFile(named: "usb", key: SecretBytes(copying: SlotSecrets.keyFile))
     #expect(try await store.refusal(SlotSecrets.key(key)) == .keyFileLength)
@@ -198,9 +194,7 @@ import VaultCrypto
   @Test func `under the standard credentials slots cannot be added or removed`() async throws {
     let vault = try await store.createVault(with: .standard)
     let key = SecretBytes.random(byteCount: 32)
-    #expect(
-      await code { _ = try await vault.addRecoveryCode(named: "a").text().byteCount }
-        == .notSecured)
+    await expect(.notSecured) { _ = try await vault.addRecoveryCode(named: "a").text().byteCount }
     #expect(await code { try await vault.addKeyFile(named: "a", key: key) } == .notSecured)
     #expect(await code { try await vault.removeSlot(named: "password") } == .notSecured)
     #expect(await code { try await vault.rotate(keeping: VaultSecrets()) } == .notSecured)
@@ -258,8 +252,7 @@ import VaultCrypto
       builder.extraSlots = try VaultFileBuilder.slot("recovery:a", key: SlotSecrets.codeKey)
       store[.messaging] = try builder.file()
       let vault = try await FastTestVault.get(.messaging, in: store)
-      #expect(
-        await code { try await vault.unlock(with: .recoveryCode(SlotSecrets.code())) } == .damaged)
+      await expect(.damaged) { try await vault.unlock(with: .recoveryCode(SlotSecrets.code())) }
     }
   }
 

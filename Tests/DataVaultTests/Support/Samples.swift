@@ -42,6 +42,15 @@ func code(_ body: () async throws -> Void) async -> VaultError.Code? {
   }
 }
 
+/// Expects that an operation fails with this code.
+func expect(
+  _ wanted: VaultError.Code, sourceLocation: SourceLocation = #_sourceLocation,
+  _ body: () async throws -> Void
+) async {
+  let found = await code(body)
+  #expect(found == wanted, sourceLocation: sourceLocation)
+}
+
 extension VaultPolicy {
   /// A policy that accepts a password of any length, with a change.
   static func lax(_ set: (inout VaultPolicy) -> Void) -> VaultPolicy {
