@@ -46,7 +46,7 @@ import Testing
   /// - Returns: lines that `queue receive --ndjson` printed.
   @discardableResult
   private func fill() throws -> [String] {
-    _ = try home.run("create", "v", "--new-password-file", home.folder.path("password"))
+    try home.create("v")
     _ = try home.unlocked("set", "v", "token", input: "t0ken")
     _ = try home.unlocked("slots", "add", "v", "paper", "--recovery-code")
     _ = try home.run("set", "messaging", "token", input: "t0ken")

@@ -39,9 +39,8 @@ struct KeyringCommandTests {
 
   @Test func `a vault moved from files into the keyring opens its queue`() throws {
     try run("secure", "--new-password-file", password, store: "file").expect(0)
-    #expect(
-      try run("queue", "publish", "c", "--password-file", password, store: "file", input: "one\n")
-        .status == 0)
+    try run("queue", "publish", "c", "--password-file", password, store: "file", input: "one\n")
+      .expect(0)
     let file = home.folder.path("exported")
     #expect(try run("export", "messaging", file, store: "file").status == 0)
     #expect(try run("import", file).status == 0)

@@ -69,9 +69,8 @@ import Testing
       #expect(outcome.text.contains(#"c\u{202e}\u{2066}"#))
       #expect(isClean(outcome.text))
     }
-    #expect(
-      try home.unlocked("queue", "consumers", "add", channel, "r\u{200F}", "--attempts", "1")
-        .status == 0)
+    try home.unlocked("queue", "consumers", "add", channel, "r\u{200F}", "--attempts", "1")
+      .expect(0)
     let lease = try home.unlocked(
       "queue", "receive", channel, "--consumer", "r\u{200F}", "--no-ack", "--ndjson")
     let token = try #require(lease.text.firstMatch(of: /"token":"([^"]*)"/)?.1)

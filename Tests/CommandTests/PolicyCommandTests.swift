@@ -7,7 +7,7 @@ import Testing
 
   init() throws {
     home = try TestHome.fresh()
-    try home.run("create", "v", "--new-password-file", home.folder.path("password")).expect(0)
+    try home.create("v")
   }
 
   private func putRecord(_ failureCount: Int, waitingSeconds: Int) throws {
@@ -27,27 +27,25 @@ import Testing
       "policy", "set", "v", "--no-standard-password", "--minimum-length", "9",
       "--minimum-unique-characters", "5", "--no-digit", "--lower", "--special",
       "--expiration-days", "90", "--lock-timeout", "15m", "--retry-limit", "20")
-    #expect(changed.status == 0)
-    #expect(changed.output.isEmpty)
+    #expect(changed.expect(0).output.isEmpty)
     #expect(
       try home.unlocked("policy", "show", "v", "--json").text == """
         {"digit":false,"expirationDays":90,"lockTimeoutSeconds":900,"lower":true,"minimumLength":9,\
         "minimumUniqueCharacters":5,"retryLimit":20,"special":true,"standardPassword":false,\
         "upper":false}\n
         """)
-    let text = try home.unlocked("policy", "show", "v").text
-    #expect(text.contains("standard password   not allowed\n"))
-    #expect(text.contains("lock timeout        900 s\n"))
+    try home.unlocked("policy", "show", "v").expect(
+      0, prints: "standard password   not allowed\n", "lock timeout        900 s\n")
     #expect(try home.run("status", "v").text.contains("deletion   after more than 20 wrong"))
     #expect(try home.unlocked("policy", "set", "v", "--no-lower").status == 0)
     #expect(try home.unlocked("policy", "show", "v", "--json").text.contains(#""lower":false"#))
   }
 
-  @Test func `policy set without a rule or with an invalid number ends with 64`() throws {
-    #expect(try home.unlocked("policy", "set", "v").status == 64)
-    #expect(try home.unlocked("policy", "set", "v", "--lock-timeout", "500ms").status == 64)
-    #expect(try home.unlocked("policy", "set", "v", "--minimum-length", "1025").status == 64)
-    #expect(try home.unlocked("policy", "set", "v", "--minimum-length", "-1").status == 64)
+  @Test(arguments: [
+    [], ["--lock-timeout", "500ms"], ["--minimum-length", "1025"], ["--minimum-length", "-1"],
+  ])
+  func `policy set without a rule or with an invalid number ends with 64`(rule: [String]) throws {
+    #expect(try home.unlocked(["policy", "set", "v"] + rule, input: []).status == 64)
   }
 
   @Test(arguments: [
@@ -98,10 +96,9 @@ import Testing
     #expect(try home.run("items", "v", "--password-file", home.folder.path("wrong")).status == 77)
     #expect(try home.run("status", "v", "--json").text.contains(#""failedAttempts":1"#))
     #expect(try home.unlocked("items", "v").status == 0)
-    let status = try home.run("status", "v", "--json").text
-    #expect(status.contains(#""failedAttempts":0"#))
     let year = Calendar(identifier: .gregorian).component(.year, from: Date())
-    #expect(status.contains(#""lastOpening":"\#(year)-"#))
+    try home.run("status", "v", "--json")
+      .expect(0, prints: #""failedAttempts":0"#, #""lastOpening":"\#(year)-"#)
   }
 
   @Test func `a wrong password beyond the retry limit deletes the vault`() throws {

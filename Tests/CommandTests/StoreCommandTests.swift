@@ -17,9 +17,7 @@ import Testing
     #expect(opened.text.contains(#""authentic":true"#))
     #expect(opened.text.contains(#""items":0"#))
     #expect(try home.unlocked("verify", "messaging").text.contains("authentic: 0 items"))
-    #expect(
-      try home.run("verify", "messaging", "--password-file", home.folder.path("wrong")).status
-        == 77)
+    try home.run("verify", "messaging", "--password-file", home.folder.path("wrong")).expect(77)
     #expect(try home.run("verify", "none").status == 66)
     #expect(try home.contents() == before)
   }
@@ -80,9 +78,8 @@ import Testing
     #expect(try home.unlocked("set", "messaging", "token", input: "s3cret").status == 0)
     #expect(try home.run("export", "messaging", file).status == 0)
     #expect(try home.run("import", file, "--as", "copy").status == 77)
-    #expect(
-      try home.run("import", file, "--as", "copy", "--password-file", home.folder.path("wrong"))
-        .status == 77)
+    try home.run("import", file, "--as", "copy", "--password-file", home.folder.path("wrong"))
+      .expect(77)
     #expect(try home.run("import", file, "--as", "No").status == 64)
     #expect(try home.unlocked("import", file, "--as", "copy").status == 0)
     #expect(try home.run("list").text == "copy\nmessaging\n")

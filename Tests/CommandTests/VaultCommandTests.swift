@@ -10,13 +10,11 @@ import Testing
 
   @Test func `a vault is created, listed, shown and deleted`() throws {
     let home = try TestHome.fresh()
-    let password = home.folder.path("password")
-    #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
+    try home.create("v")
     #expect(try home.run("list").text == "v\n")
     #expect(try home.run("list", "--json").text == "{\"vaults\":[\"v\"]}\n")
-    let status = try home.run("status", "v", "--json").text
-    #expect(status.contains(#""secured":true"#))
-    #expect(status.contains(#""iterationCount":300000,"kind":"password""#))
+    try home.run("status", "v", "--json")
+      .expect(0, prints: #""secured":true"#, #""iterationCount":300000,"kind":"password""#)
     #expect(try home.run("status", "v").text.contains("secured    yes\n"))
     #expect(try home.run("delete", "v").status == 0)
     #expect(try home.run("list").text == "")
@@ -94,13 +92,13 @@ import Testing
 
   @Test func `an invalid value of DATAVAULT_REQUIRE_SECURED is refused`() throws {
     let home = try TestHome.fresh()
-    let outcome = try home.run(
-      "queue", "publish", "c", input: "a\n", environment: ["DATAVAULT_REQUIRE_SECURED": "yes"])
-    #expect(outcome.status == 64)
+    func publish(required: String) throws -> Program {
+      try home.run(
+        "queue", "publish", "c", input: "a\n", environment: ["DATAVAULT_REQUIRE_SECURED": required])
+    }
+    try publish(required: "yes").expect(64)
     #expect(!FileManager.default.fileExists(atPath: home.path))
-    let no = try home.run(
-      "queue", "publish", "c", input: "a\n", environment: ["DATAVAULT_REQUIRE_SECURED": "0"])
-    #expect(no.status == 0)
+    try publish(required: "0").expect(0)
   }
 
   @Test func `secure before the first start creates the vault`() throws {
@@ -130,8 +128,7 @@ import Testing
 
   @Test func `items are stored unchanged, listed with their kind, and removed`() throws {
     let home = try TestHome.fresh()
-    let password = home.folder.path("password")
-    #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
+    try home.create("v")
     let bytes: [UInt8] = [0, 0xFF, 0x0A]
     #expect(try home.unlocked(["set", "v", "bytes"], input: bytes).status == 0)
     #expect(try home.unlocked("set", "v", "text", input: "é\n").status == 0)
@@ -165,9 +162,8 @@ import Testing
     var status: Int32 = 0
     while waitpid(child.id, &status, WNOHANG) == 0 { try await Task.sleep(for: .milliseconds(50)) }
     #expect((status >> 8) & 0xFF == 75)
-    let errors = String(decoding: try files.bytes("errors"), as: UTF8.self)
-    #expect(errors.contains("changing vault 'messaging'"))
-    #expect(errors.contains("hint: try again"))
+    let errors = files.contents(of: "errors") ?? ""
+    #expect(errors.contains("changing vault 'messaging'") && errors.contains("hint: try again"))
     #expect(try home.contents() == before)
   }
 }

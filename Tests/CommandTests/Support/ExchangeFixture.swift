@@ -24,8 +24,7 @@ struct ExchangeFixture {
       WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < \(rowCount))
       INSERT INTO t SELECT i, 'canary of the rows ' || i, randomblob(1000) FROM n;
       """)
-    let outcome = try importPlain("sealed")
-    #expect(outcome.status == 0, "\(outcome.errors)")
+    try importPlain("sealed").expect(0)
   }
 
   var key: String { folder.path("key") }
@@ -58,8 +57,7 @@ extension ScratchFolder {
   /// Runs SQL in the sqlite3 shell, on a plain database of this folder, and returns the output.
   @discardableResult
   func shell(_ name: String, _ sql: String) throws -> String {
-    let shell = try Program.run("/usr/bin/sqlite3", ["-bail", path(name), sql])
-    #expect(shell.status == 0)
+    let shell = try Program.run("/usr/bin/sqlite3", ["-bail", path(name), sql]).expect(0)
     return shell.text
   }
 }

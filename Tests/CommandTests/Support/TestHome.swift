@@ -33,6 +33,12 @@ struct TestHome {
     try Tool.run(arguments + ["--home", path], input: Array(input.utf8), environment: environment)
   }
 
+  /// Creates a vault with the password.
+  @discardableResult
+  func create(_ id: String) throws -> Program {
+    try run("create", id, "--new-password-file", folder.path("password")).expect(0)
+  }
+
   /// Runs `datavault` on this home with the password.
   func unlocked(_ arguments: String..., input: String = "") throws -> Program {
     try unlocked(arguments, input: Array(input.utf8))

@@ -28,14 +28,18 @@ struct Tool {
 }
 
 extension Program {
-  /// Expects an exit code, and errors that contain these texts.
+  /// Expects an exit code, errors that contain some texts, and output that contains others.
   @discardableResult
   func expect(
-    _ status: Int32, says texts: String..., sourceLocation: SourceLocation = #_sourceLocation
+    _ status: Int32, says texts: String..., prints outputs: String...,
+    sourceLocation: SourceLocation = #_sourceLocation
   ) -> Program {
     #expect(self.status == status, "\(errors)", sourceLocation: sourceLocation)
     for text in texts {
       #expect(errors.contains(text), "\(errors)", sourceLocation: sourceLocation)
+    }
+    for output in outputs {
+      #expect(text.contains(output), "\(text)", sourceLocation: sourceLocation)
     }
     return self
   }
