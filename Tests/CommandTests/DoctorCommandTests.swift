@@ -32,16 +32,15 @@ import Testing
       .map { "\($0.kind) \($0.vault ?? "-")" }
   }
 
-  /// Expects the exit code, the findings and a text of a report.
+  /// Expects the exit code, the findings and a text of a report, by default of this home's.
   @discardableResult
   private func expectFindings(
-    _ findings: [String], status: Int32 = 0, says text: String = "", in outcome: Program,
+    _ findings: [String], status: Int32 = 0, says text: String = "{", in outcome: Program? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
   ) throws -> Program {
-    #expect(outcome.status == status, sourceLocation: sourceLocation)
+    let outcome = try outcome ?? home.run("doctor", "--json")
     #expect(try kinds(outcome) == findings, sourceLocation: sourceLocation)
-    if text != "" { #expect(outcome.text.contains(text), sourceLocation: sourceLocation) }
-    return outcome
+    return outcome.expect(status, prints: text, sourceLocation: sourceLocation)
   }
 
   private func fixture(_ name: String) throws -> [UInt8] {
@@ -85,21 +84,19 @@ import Testing
       let wrong = home.folder.path("wrong")
       #expect(try home.run("items", "messaging", "--password-file", wrong).status == 77)
     }
-    try expectFindings(["tooManyAttempts messaging"], in: home.run("doctor", "--json"))
+    try expectFindings(["tooManyAttempts messaging"])
   }
 
   @Test func `doctor ends with the exit code of the error that makes a vault unusable`() throws {
     try put(try fixture("negative/newer-version.vault"), as: "a", in: home)
-    let outcome = try home.run("doctor", "--json").expect(65, says: "hint: ")
-    #expect(try kinds(outcome) == ["newerVersion a"])
+    try expectFindings(["newerVersion a"], status: 65).expect(65, says: "hint: ")
 
     try put([1, 2, 3], as: "a", in: home)
-    try expectFindings(["damaged a"], status: 65, in: home.run("doctor", "--json"))
+    try expectFindings(["damaged a"], status: 65)
 
     unlink(home.vault("a"))
     chmod(home.vault("messaging"), 0o644)
-    try expectFindings(
-      ["permissionsTooOpen messaging"], status: 77, in: home.run("doctor", "--json"))
+    try expectFindings(["permissionsTooOpen messaging"], status: 77)
   }
 
   @Test(.enabled(if: PrivateKeyring.isAvailable, Comment(rawValue: PrivateKeyring.skipReason)))
@@ -136,8 +133,7 @@ import Testing
     try user.take(home)
     let limited = ["prlimit", "--memlock=0:0"] + user.wrapper
     let outcome = try Tool.run(["doctor", "--json", "--home", home.path], through: limited)
-    #expect(outcome.status == 0)
-    #expect(outcome.text.contains(#""kind":"memoryNotLocked""#))
+      .expect(0, prints: #""kind":"memoryNotLocked""#)
     #expect(outcome.errors.isEmpty)
     // A vault command, an engine command and a failing command each warn once.
     for (arguments, file, status) in [
@@ -158,8 +154,7 @@ import Testing
   func `doctor reports a full disk, which prevents counting wrong attempts`() throws {
     let home = try TestHome.fresh()
     let disk = try SmallDisk(at: home.path, byteCount: 1 << 20)
-    let password = home.folder.path("password")
-    #expect(try home.run("create", "v", "--new-password-file", password).status == 0)
+    try home.create("v")
     #expect(try kinds(try home.run("doctor", "--json")) == [])
     _ = FileManager.default.createFile(
       atPath: home.path + "/filler", contents: Data(count: (1 << 20) - (64 << 10)))
@@ -177,10 +172,10 @@ import Testing
     let (user, home) = (OtherUser(), try TestHome.secured())
     try user.take(home)
     let directory = home.path + "/vaults"
-    let before = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
     func names() throws -> [String] {
       try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
     }
+    let before = try names()
     #expect(try kinds(try user.run(home, "doctor", "--json")) == [])
     #expect(try names() == before, "the command left a file")
     func look(_ fix: String = "run as the owner of") throws {
@@ -242,9 +237,7 @@ import Testing
   func `a directory in the place of a record of attempts is reported`(name: String) throws {
     unlink(home.path + "/vaults/" + name)
     mkdir(home.path + "/vaults/" + name, 0o700)
-    try expectFindings(
-      ["attemptsNotRecorded messaging"], says: "remove the directory",
-      in: home.run("doctor", "--json"))
+    try expectFindings(["attemptsNotRecorded messaging"], says: "remove the directory")
   }
 
   @Test(
@@ -292,9 +285,8 @@ import Testing
     try output.fileHandleForWriting.close()
     let bytes = [UInt8](output.fileHandleForReading.readDataToEndOfFile())
     let outcome = Program(status: child.wait(), output: bytes, errors: "")
-    #expect(outcome.status == 74)
-    #expect(try kinds(outcome) == ["fileSizeLimit messaging"])
-    #expect(outcome.text.contains("ulimit -f"))
+    try expectFindings(
+      ["fileSizeLimit messaging"], status: 74, says: "ulimit -f", in: outcome)
   }
 
   @Test func `doctor reports a home and files that other users can write or own`() throws {
@@ -343,12 +335,11 @@ import Testing
   {
     let aside = home.folder.path("aside")
     rename(home.database, aside)
-    try expectFindings(
-      ["databaseMissing -"], status: 66, says: "mount the volume", in: home.run("doctor", "--json"))
+    try expectFindings(["databaseMissing -"], status: 66, says: "mount the volume")
     rename(aside, home.database)
-    #expect(try kinds(try home.run("doctor", "--json")) == [])
+    try expectFindings([])
     unlink(home.vault("messaging"))
-    try expectFindings(["keyMissing -"], status: 66, in: home.run("doctor", "--json"))
+    try expectFindings(["keyMissing -"], status: 66)
   }
 
   @Test func `doctor reports a rollback if the vault opens, otherwise that it cannot tell`()
@@ -361,25 +352,23 @@ import Testing
     chmod(home.database, 0o600)
     for suffix in ["-wal", "-shm"] { unlink(home.database + suffix) }
     let before = try home.contents()
-    let locked = try home.run("doctor", "--json").expect(0)
-    #expect(locked.text.contains(#""kind":"rollbackNotChecked""#))
-    #expect(locked.text.contains("the messaging vault is locked"))
+    try home.run("doctor", "--json")
+      .expect(0, prints: #""kind":"rollbackNotChecked""#, "the messaging vault is locked")
     chmod(home.path, 0o777)
     let wrong = try home.run("doctor", "--json", "--password-file", home.folder.path("wrong"))
     #expect(wrong.status == 77)
     #expect(
       try kinds(wrong) == ["permissionsTooOpen -"], "the findings are not printed before the error")
     chmod(home.path, 0o700)
-    let opened = try home.unlocked("doctor", "--json").expect(65)
-    #expect(try kinds(opened) == ["rolledBack -"])
-    #expect(opened.text.contains("datavault queue accept-rollback"))
+    try expectFindings(
+      ["rolledBack -"], status: 65, says: "datavault queue accept-rollback",
+      in: home.unlocked("doctor", "--json"))
     #expect(try home.contents() == before)
   }
 
   @Test func `doctor reports a kernel that refuses sessions`() throws {
-    let outcome = try Tool.run(
-      ["doctor", "--json", "--home", home.path], through: Keyrings.refused(with: EPERM))
-    #expect(outcome.status == 0)
-    #expect(outcome.text.contains(#""kind":"sessionsUnavailable""#))
+    try Tool.run(
+      ["doctor", "--json", "--home", home.path], through: Keyrings.refused(with: EPERM)
+    ).expect(0, prints: #""kind":"sessionsUnavailable""#)
   }
 }
