@@ -17,29 +17,23 @@ import Testing
   }
 
   /// Runs `queue receive` with this descriptor as standard output.
-  private func receive(
-    from home: TestHome, into output: Child.Descriptor
-  ) throws -> (status: Int32, errors: String) {
+  private func receive(into output: Child.Descriptor) throws -> Program {
     let files = ScratchFolder()
     let child = try home.start(
       "queue", "receive", "c", descriptors: [1: output, 2: .writing(files.path("errors"))])
-    let status = child.wait()
-    return (status, String(decoding: try files.bytes("errors"), as: UTF8.self))
+    return Program(status: child.wait(), output: [], errors: files.contents(of: "errors") ?? "")
   }
 
   @Test func `receive into a closed pipe ends with 74 and releases the message`() throws {
     let ends = try Self.makePipe()
     close(ends[0])
-    let outcome = try receive(from: home, into: .inherited(ends[1]))
+    try receive(into: .inherited(ends[1])).expect(74, says: "closed the pipe")
     close(ends[1])
-    #expect(outcome.status == 74)
-    #expect(outcome.errors.contains("closed the pipe"))
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
   }
 
   @Test func `receive to a full disk ends with 74 and loses no message`() throws {
-    let outcome = try receive(from: home, into: .writing("/dev/full"))
-    #expect(outcome.status == 74)
+    try receive(into: .writing("/dev/full")).expect(74)
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
   }
 
@@ -47,10 +41,8 @@ import Testing
   func `receive with closed standard output ends with 74 and prints nothing into the database`()
     throws
   {
-    let outcome = try receive(from: home, into: .closed)
-    #expect(outcome.status == 74)
     // No other file must have received the descriptor number 1.
-    #expect(outcome.errors.contains("bad file descriptor"))
+    try receive(into: .closed).expect(74, says: "bad file descriptor")
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
   }
 

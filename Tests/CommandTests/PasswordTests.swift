@@ -105,20 +105,14 @@ import Testing
     #expect(outcome.errors.isEmpty)
   }
 
-  @Test func `a password is read from a descriptor, with or without a final newline`() throws {
-    for password in [TestHome.password, TestHome.password + "\n"] {
-      let outcome = try Tool.run(
-        ["items", "messaging", "--password-fd", "3", "--home", home.path],
-        descriptors: [3: Array(password.utf8)])
-      #expect(outcome.status == 0)
-    }
-  }
-
-  @Test func `only one final newline is removed from a password`() throws {
-    let outcome = try Tool.run(
+  @Test(arguments: [("", Int32(0)), ("\n", 0), ("\n\n", 77)])
+  func `a password is read from a descriptor, and one final newline is removed`(
+    end: String, status: Int32
+  ) throws {
+    try Tool.run(
       ["items", "messaging", "--password-fd", "3", "--home", home.path],
-      descriptors: [3: Array((TestHome.password + "\n\n").utf8)])
-    #expect(outcome.status == 77)
+      descriptors: [3: Array((TestHome.password + end).utf8)]
+    ).expect(status)
   }
 
   @Test(arguments: [(65_536, "\n", Int32(0)), (65_536, "\n\n", 65), (65_537, "", 65)])

@@ -38,32 +38,28 @@ import Testing
     try home.folder.file("export.partial", [])
     chmod(file + ".partial", 0o600)
     chown(file + ".partial", 65534, 65534)
-    let refused = try home.unlocked("queue", "export", file).expect(77)
-    #expect(
-      refused.errors.contains(
-        "\(file).partial is not a file of this user alone: it belongs to user 65534"))
-    #expect(refused.errors.contains("hint: check its owner and remove it"))
+    try home.unlocked("queue", "export", file).expect(
+      77, says: "\(file).partial is not a file of this user alone: it belongs to user 65534",
+      "hint: check its owner and remove it")
     #expect(try home.folder.bytes("export.partial") == [])
     try FileManager.default.removeItem(atPath: file + ".partial")
     #expect(try home.unlocked("queue", "export", file).status == 0)
   }
 
   @Test func `a queue moved to another home does not deliver acknowledged messages again`() throws {
-    let (home, other) = (try TestHome.secured(), try TestHome.fresh())
+    let other = try TestHome.fresh()
     let file = home.folder.path("export")
     #expect(try home.unlocked("queue", "publish", "m", input: "1\n2\n3\n4\n").status == 0)
     #expect(try home.unlocked("queue", "receive", "m", "--max", "2").text == "1\n2\n")
     let exported = try home.unlocked("queue", "export", file, "--json").expect(0, says: "plaintext")
-    #expect(
-      exported.text
-        == #"{"databaseChanged":false,"file":"\#(file)","messages":3}"# + "\n")
+    #expect(exported.text == #"{"databaseChanged":false,"file":"\#(file)","messages":3}"# + "\n")
     #expect(try ParsedExport(file).messages.count == 3)
     #expect(try home.unlocked("queue", "export", file).status == 73)
 
-    let imported = try other.run("queue", "import", file, "--json").expect(0)
-    #expect(imported.text.contains(#""keptTimetokens":3,"messages":3,"newTimetokens":0"#))
-    let again = try other.run("queue", "import", file, "--json")
-    #expect(again.text.contains(#""wasAlreadyImported":true"#))
+    try other.run("queue", "import", file, "--json")
+      .expect(0, prints: #""keptTimetokens":3,"messages":3,"newTimetokens":0"#)
+    try other.run("queue", "import", file, "--json")
+      .expect(0, prints: #""wasAlreadyImported":true"#)
     #expect(try other.run("queue", "receive", "m").text == "3\n4\n")
     #expect(try other.run("queue", "receive", "c").text == "first\n")
     #expect(try other.run("queue", "verify").status == 0)
@@ -81,7 +77,7 @@ import Testing
   }
 
   @Test func `queue import refuses a damaged file with its line, and a missing file`() throws {
-    let (home, other) = (try TestHome.secured(), try TestHome.fresh())
+    let other = try TestHome.fresh()
     let file = home.folder.path("export")
     #expect(try home.unlocked("queue", "export", file).status == 0)
     let whole = try home.folder.bytes("export")
@@ -100,23 +96,18 @@ import Testing
     let outcome = try Tool.run(
       ["queue", "export", "--home", home.path, "--password-file", home.folder.path("password")],
       through: ["/bin/sh", "-c", #"exec "$@" >/dev/full"#, "sh"])
-    #expect(outcome.status == 74)
-    #expect(
-      outcome.errors.contains("standard output cannot be written: no space left on device"),
-      "\(outcome.errors)")
+    outcome.expect(74, says: "standard output cannot be written: no space left on device")
   }
 
   @Test func `a killed queue export continues without gaps or duplicates`() throws {
     let count = 20_000
-    #expect(
-      try home.unlocked(["queue", "publish", "m"], input: Array(Self.lines(0..<count).utf8)).status
-        == 0)
+    try home.unlocked("queue", "publish", "m", input: Self.lines(0..<count)).expect(0)
     let expected = try home.unlocked("queue", "history", "m").text
     let file = home.folder.path("export")
     let partial = file + ".partial"
     var killCount = 0
     for byteCount in [1, 300_000, 900_000, 1_500_000] {
-      let child = try start(["queue", "export", file], home)
+      let child = try home.start("queue", "export", file, descriptors: [:])
       child.wait(for: partial, toReach: byteCount)
       kill(child.id, SIGKILL)
       killCount += child.wait() == 128 + SIGKILL ? 1 : 0
@@ -136,17 +127,15 @@ import Testing
   }
 
   @Test func `a killed queue import continues, and imports every message once`() throws {
-    let (home, other) = (try TestHome.secured(), try TestHome.fresh())
+    let other = try TestHome.fresh()
     let count = 20_000
-    #expect(
-      try home.unlocked(["queue", "publish", "m"], input: Array(Self.lines(0..<count).utf8)).status
-        == 0)
+    try home.unlocked("queue", "publish", "m", input: Self.lines(0..<count)).expect(0)
     let expected = try home.unlocked("queue", "history", "m").text
     let file = home.folder.path("export")
     #expect(try home.unlocked("queue", "export", file).status == 0)
     var killCount = 0
     for byteCount in [40_000, 400_000, 900_000, 1_500_000] {
-      let child = try start(["queue", "import", file], other, isSecured: false)
+      let child = try Child(["queue", "import", file, "--home", other.path])
       child.wait(for: other.database + "-wal", toReach: byteCount)
       kill(child.id, SIGKILL)
       killCount += child.wait() == 128 + SIGKILL ? 1 : 0
@@ -155,25 +144,21 @@ import Testing
     try other.run("queue", "import", file, "--json").expect(0)
     #expect(try other.run("queue", "history", "m").text == expected)
     #expect(try other.run("queue", "verify").status == 0)
-    let again = try other.run("queue", "import", file, "--json")
-    #expect(again.text.contains(#""wasAlreadyImported":true"#))
+    try other.run("queue", "import", file, "--json")
+      .expect(0, prints: #""wasAlreadyImported":true"#)
     #expect(try other.run("queue", "receive", "m").text == expected)
   }
 
   @Test func `queue verify reports damage, and after queue salvage the messages are received`()
     throws
   {
-    #expect(
-      try home.unlocked(["queue", "publish", "m"], input: Array(Self.lines(0..<500).utf8)).status
-        == 0)
-    let whole = try home.unlocked("queue", "verify").expect(0)
-    #expect(whole.text.contains(", consistent\n"))
+    try home.unlocked("queue", "publish", "m", input: Self.lines(0..<500)).expect(0)
+    try home.unlocked("queue", "verify").expect(0, prints: ", consistent\n")
     var bytes = try Data(contentsOf: URL(fileURLWithPath: home.database))
     bytes[bytes.count - 50] ^= 1
     try bytes.write(to: URL(fileURLWithPath: home.database))
-    let damaged = try home.unlocked("queue", "verify", "--json").expect(65)
-    #expect(damaged.text.contains(#""isClean":false"#))
-    #expect(damaged.errors.contains("datavault queue salvage"))
+    try home.unlocked("queue", "verify", "--json")
+      .expect(65, says: "datavault queue salvage", prints: #""isClean":false"#)
     let salvage = try home.unlocked("queue", "salvage")
     #expect(salvage.status == 0 || salvage.status == 65, "\(salvage.errors)")
     #expect(salvage.text.contains("messaging.db.damaged-1"))
@@ -182,13 +167,6 @@ import Testing
     let rest = try home.unlocked("queue", "receive", "m").text.split(separator: "\n")
     #expect(rest.count > 400)
     #expect(try home.unlocked("queue", "publish", "m", input: "new\n").status == 0)
-  }
-
-  private func start(
-    _ arguments: [String], _ home: TestHome, isSecured: Bool = true
-  ) throws -> Child {
-    let password = isSecured ? ["--password-file", home.folder.path("password")] : []
-    return try Child(arguments + ["--home", home.path] + password)
   }
 
   private static func text(_ hexadecimal: String) -> String {

@@ -9,6 +9,13 @@ import Testing
 
   init() throws { home = try TestHome.unsecured() }
 
+  /// Starts `history --follow`, with its errors in a file.
+  private func follow(_ arguments: [String] = [], into output: Child.Descriptor) throws -> Child {
+    try Child(
+      ["queue", "history", "c", "--follow", "--home", home.path] + arguments,
+      descriptors: [1: output, 2: .writing(home.folder.path("errors"))])
+  }
+
   @Test func `history prints the log and changes nothing`() throws {
     _ = try home.run("queue", "publish", "c", input: "second\nthird\n")
     for _ in 0..<2 {
@@ -38,16 +45,10 @@ import Testing
   }
 
   @Test func `history --follow prints the messages that another process publishes`() throws {
-    let output = home.folder.path("followed")
-    let follower = try Child(
-      ["queue", "history", "c", "--follow", "--home", home.path],
-      descriptors: [
-        1: .writing(output),
-        2: .writing(home.folder.path("errors")),
-      ])
+    let follower = try follow(into: .writing(home.folder.path("followed")))
     func followed(_ text: String) -> Bool {
       for _ in 0..<1500 {
-        if FileManager.default.contents(atPath: output) == Data(text.utf8) { return true }
+        if home.folder.contents(of: "followed") == text { return true }
         usleep(20_000)
       }
       return false
@@ -69,12 +70,7 @@ import Testing
       "queue", "publish", "c", input: (1..<total).map { "message \($0)\n" }.joined())
     // A full pipe blocks the follower.
     let pipe = Pipe()
-    let follower = try Child(
-      ["queue", "history", "c", "--follow", "--home", home.path],
-      descriptors: [
-        1: .inherited(pipe.fileHandleForWriting.fileDescriptor),
-        2: .writing(home.folder.path("errors")),
-      ])
+    let follower = try follow(into: .inherited(pipe.fileHandleForWriting.fileDescriptor))
     try pipe.fileHandleForWriting.close()
     #expect(try pipe.fileHandleForReading.read(upToCount: 1)?.count == 1)
     #expect(try home.run("queue", "receive", "c").output.count > 100_000)
@@ -91,41 +87,30 @@ import Testing
     withExtendedLifetime(pipe) {}
     let printedCount = newlines.withLock { $0 }
     #expect(printedCount < total)
-    let errors = try String(contentsOfFile: home.folder.path("errors"), encoding: .utf8)
-    #expect(
-      errors.contains(
-        "datavault: \(total - printedCount) messages of c were acknowledged or expired"))
+    let told = "datavault: \(total - printedCount) messages of c were acknowledged or expired"
+    #expect(home.folder.contents(of: "errors")?.contains(told) == true)
   }
 
   @Test func `history --follow starts at the newest messages or after a timetoken`() throws {
     _ = try home.run("queue", "publish", "c", input: "second\nthird\n")
     let lines = try home.run("queue", "history", "c", "--ndjson").text.split(separator: "\n")
     let second = String(lines[1].dropFirst(#"{"timetoken":""#.count).prefix(17))
-    func follow(_ arguments: String...) throws -> String? {
-      let output = home.folder.path("followed")
-      let follower = try Child(
-        ["queue", "history", "c", "--follow", "--home", home.path] + arguments,
-        descriptors: [
-          1: .writing(output),
-          2: .writing(home.folder.path("errors")),
-        ])
+    func followed(_ arguments: String...) throws -> String? {
+      let follower = try follow(arguments, into: .writing(home.folder.path("followed")))
       defer {
         kill(follower.id, SIGTERM)
         _ = follower.wait()
       }
       for _ in 0..<1500 {
-        if let text = try? String(contentsOfFile: output, encoding: .utf8),
-          text.hasSuffix("third\n")
-        {
-          return text
-        }
+        let text = home.folder.contents(of: "followed") ?? ""
+        if text.hasSuffix("third\n") { return text }
         usleep(20_000)
       }
       return nil
     }
-    #expect(try follow("--newest", "--limit", "2") == "second\nthird\n")
-    #expect(try follow("--after", second) == "third\n")
-    #expect(try follow("--newest", "--after", second) == "third\n")
+    #expect(try followed("--newest", "--limit", "2") == "second\nthird\n")
+    #expect(try followed("--after", second) == "third\n")
+    #expect(try followed("--newest", "--after", second) == "third\n")
   }
 
   @Test func `history refuses a limit of 0, and a limit that would leave a gap`() throws {

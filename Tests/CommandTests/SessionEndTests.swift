@@ -27,18 +27,7 @@ struct SessionEndTests {
 
     func publish(_ line: String) { _ = write(input, line + "\n", line.utf8.count + 1) }
 
-    /// The number of commits that the process has reported.
-    var commitCount: Int { (try? files.bytes("output").count { $0 == UInt8(ascii: "\n") }) ?? 0 }
-
-    var errors: String { String(decoding: (try? files.bytes("errors")) ?? [], as: UTF8.self) }
-
-    func waitForCommit(_ number: Int) throws {
-      let deadline = Date().addingTimeInterval(120)
-      while commitCount < number {
-        try #require(Date() < deadline, "\(errors)")
-        usleep(10_000)
-      }
-    }
+    var errors: String { files.contents(of: "errors") ?? "" }
 
     func finish() -> Int32 {
       if input >= 0 { close(input) }
@@ -53,15 +42,27 @@ struct SessionEndTests {
     return home
   }
 
+  /// A publisher whose message "one" is committed.
+  private func publishedOne(
+    _ home: TestHome, _ arguments: [String] = []
+  ) throws -> Publisher {
+    let publisher = try Publisher(home, arguments)
+    publisher.publish("one")
+    let deadline = Date().addingTimeInterval(120)
+    while publisher.files.contents(of: "output")?.hasSuffix("\n") != true {
+      try #require(Date() < deadline, "\(publisher.errors)")
+      usleep(10_000)
+    }
+    return publisher
+  }
+
   private func received(_ home: TestHome) throws -> String {
     try home.unlocked("queue", "receive", "live").text
   }
 
   @Test func `lock stops a running engine that uses the session`() throws {
     let home = try unlocked(for: "60s")
-    let publisher = try Publisher(home)
-    publisher.publish("one")
-    try publisher.waitForCommit(1)
+    let publisher = try publishedOne(home)
     #expect(try home.run("lock", "messaging").status == 0)
     usleep(1_000_000)
     publisher.publish("two")
@@ -73,9 +74,7 @@ struct SessionEndTests {
   @Test func `a running engine continues after its session expires`() throws {
     // Long enough for the process to start on a busy machine.
     let home = try unlocked(for: "5s")
-    let publisher = try Publisher(home)
-    publisher.publish("one")
-    try publisher.waitForCommit(1)
+    let publisher = try publishedOne(home)
     let deadline = Date().addingTimeInterval(120)
     while try home.run("items", "messaging").status != 77 { try #require(Date() < deadline) }
     usleep(600_000)
@@ -86,9 +85,7 @@ struct SessionEndTests {
 
   @Test func `lock does not affect an engine that has the password`() throws {
     let home = try unlocked(for: "60s")
-    let publisher = try Publisher(home, ["--password-file", home.folder.path("password")])
-    publisher.publish("one")
-    try publisher.waitForCommit(1)
+    let publisher = try publishedOne(home, ["--password-file", home.folder.path("password")])
     #expect(try home.run("lock", "messaging").status == 0)
     usleep(600_000)
     publisher.publish("two")

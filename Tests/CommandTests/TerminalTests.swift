@@ -9,6 +9,8 @@ import Testing
 
   init() throws { home = try TestHome.secured() }
 
+  private var errors: String { files.contents(of: "errors") ?? "" }
+
   /// A pseudo-terminal and a user who types when asked.
   private final class Person {
     let side: Int32
@@ -118,7 +120,6 @@ import Testing
       try person.answer("New password of vault v: ", with: password)
       if status == 0 { try person.answer("The same again: ", with: password) }
       #expect(child.wait() == status, "\(length) bytes")
-      let errors = String(decoding: try files.bytes("errors"), as: UTF8.self)
       #expect(errors.contains("--new-password-file") == (status != 0), "\(errors)")
       #expect(FileManager.default.fileExists(atPath: home.vault("v")) == (status == 0))
     }
@@ -309,7 +310,6 @@ import Testing
     #expect(child.wait() == 77)
     person.readOutput()
     #expect(person.seen.isEmpty && person.echoes, "the terminal was changed")
-    let errors = String(decoding: try files.bytes("errors"), as: UTF8.self)
     #expect(errors.contains("this command runs in the background"), "\(errors)")
     #expect(errors.contains("hint: run it in the foreground (fg), or give --password-file FILE"))
   }
@@ -319,7 +319,6 @@ import Testing
     try person.waitFor("Password of vault messaging: ")
     person.press("\u{4}")  // Control-D: the end of the input
     #expect(child.wait() == 77)
-    let errors = String(decoding: try files.bytes("errors"), as: UTF8.self)
     #expect(errors.contains("the terminal closed before anything was entered"), "\(errors)")
   }
 
@@ -338,7 +337,7 @@ import Testing
 
   @Test func `the terminal asks for a recovery code and does not show it`() throws {
     let home = try TestHome.fresh()
-    try home.run("create", "v", "--new-password-file", home.folder.path("password")).expect(0)
+    try home.create("v")
     let added = try home.unlocked("slots", "add", "v", "paper", "--recovery-code")
     let code = added.text.trimmingCharacters(in: .newlines)
     #expect(code.count == 44)
@@ -349,14 +348,11 @@ import Testing
       person.readOutput()
       return (status, person.seen)
     }
-    var outcome = try open(["items", "v", "--recovery-code-prompt"])
-    #expect(outcome.status == 0)
+    let outcome = try open(["items", "v", "--recovery-code-prompt"]).expect(0)
     #expect(!outcome.seen.contains(code.lowercased().prefix(20)))
-    outcome = try open(["rotate", "v", "--recovery-code-prompt", "--drop", "password"])
-    #expect(outcome.status == 0)
+    #expect(try open(["rotate", "v", "--recovery-code-prompt", "--drop", "password"]).status == 0)
     // A vault without a password asks for the recovery code by default.
-    outcome = try open(["items", "v"])
-    #expect(outcome.status == 0)
+    #expect(try open(["items", "v"]).status == 0)
     try home.run("items", "v").expect(77, says: "hint: give --recovery-code-file")
     try home.run("items", "v", "--recovery-code-prompt", "--unlock-key-file", "x").expect(64)
   }
