@@ -16,10 +16,18 @@ import Testing
 
   init() { vaults = ClockedVaults(home.store) }
 
-  private func put(_ record: String, in home: TemporaryHome) throws {
+  /// A home with a vault that had one failed attempt.
+  private func failedOnce(
+    policy: VaultPolicy? = nil
+  ) async throws -> (TemporaryHome, ClockedVaults) {
+    let home = TemporaryHome()
+    let vaults = ClockedVaults(home.store)
+    _ = try await vaults.make(policy: policy)
+    let record = #"{"version":1,"failures":1,"retryAt":null,"openedAt":null}"# + "\n"
     try LinuxFileSystem().replace(
-      home.directory.appending("messaging.retry"), with: Array("\(record)\n".utf8),
+      home.directory.appending("messaging.retry"), with: Array(record.utf8),
       permissions: .ownerReadWrite, owner: nil)
+    return (home, vaults)
   }
 
   /// The error of an attempt whose steps on the disk a recorder sees; nil when the vault opens.
@@ -99,10 +107,7 @@ import Testing
   ) async throws {
     for password in ["right", "wrong"] {
       for number in 0..<20 {
-        let home = TemporaryHome()
-        let vaults = ClockedVaults(home.store)
-        _ = try await vaults.make()
-        try put(#"{"version":1,"failures":1,"retryAt":null,"openedAt":null}"#, in: home)
+        let (home, vaults) = try await failedOnce()
         let recorder = FileRecorder(fault: .failure(atEvent: number, errno))
         let outcome = try await attempt(password, at: home, vaults, over: recorder)
         let record = try vaults.record() ?? ""
@@ -129,10 +134,7 @@ import Testing
   {
     for password in ["wrong", "right"] {
       for number in 0..<20 {
-        let home = TemporaryHome()
-        let vaults = ClockedVaults(home.store)
-        _ = try await vaults.make()
-        try put(#"{"version":1,"failures":1,"retryAt":null,"openedAt":null}"#, in: home)
+        let (home, vaults) = try await failedOnce()
         let initial = try home.tree()
         let recorder = FileRecorder(fault: .crash(atEvent: number))
         let outcome = try await attempt(password, at: home, vaults, over: recorder)
@@ -194,10 +196,7 @@ import Testing
 
   @Test func `an interrupted wipe leaves the whole vault or none`() async throws {
     for number in 0..<40 {
-      let home = TemporaryHome()
-      let vaults = ClockedVaults(home.store)
-      _ = try await vaults.make(policy: .lax { $0.retryLimit = 1 })
-      try put(#"{"version":1,"failures":1,"retryAt":null,"openedAt":null}"#, in: home)
+      let (home, vaults) = try await failedOnce(policy: .lax { $0.retryLimit = 1 })
       let recorder = FileRecorder(fault: .crash(atEvent: number))
       let outcome = try await attempt("wrong", at: home, vaults, over: recorder)
       #expect(outcome != nil && outcome != .wrongPassword, "step \(number)")

@@ -75,9 +75,7 @@ import Testing
     let other = try await vaults.found()
     try await other.unlock(with: credentials("right"))
     vaults.time.advance(by: .seconds(1000))
-    var policy = try await vault.policy()
-    policy.lockTimeoutSeconds = 60
-    try await vault.setPolicy(policy)
+    try await vault.changePolicy { $0.lockTimeoutSeconds = 60 }
     vaults.time.advance(by: .seconds(30))
     _ = try await other.itemNames()
     vaults.time.advance(by: .seconds(30))
@@ -91,9 +89,7 @@ import Testing
     let vault = try await vaults.make()
     try await vault.resetLockTimeout()
     #expect(vaults.alarm.sleeperCount == 0)
-    var policy = try await vault.policy()
-    policy.lockTimeoutSeconds = 60
-    try await vault.setPolicy(policy)
+    try await vault.changePolicy { $0.lockTimeoutSeconds = 60 }
     #expect(await comesTrue { vaults.alarm.sleeperCount == 1 })
     await vault.lock()
     #expect(await comesTrue { vaults.alarm.sleeperCount == 0 })

@@ -17,6 +17,14 @@ import Testing
     return try home.bytes()
   }
 
+  /// Imports the exported file into memory under another id.
+  @discardableResult
+  private func importOther(_ password: String = "p") async throws(VaultError) -> Vault {
+    try await Vault.importVault(
+      Vault.loadExportedVault(at: file), as: VaultID("other"),
+      with: .password(credentials(password)), into: memory, parameters: .cheap)
+  }
+
   @Test func `a vault is copied byte for byte, and the original stays`() async throws {
     let bytes = try await make()
     try await Vault.copy(.messaging, from: home.store, to: memory)
@@ -147,12 +155,7 @@ import Testing
     var builder = VaultFileBuilder()
     builder.plaintext = "{}"
     try LinuxFileSystem().make(file, with: try builder.file())
-    let exported = try await Vault.loadExportedVault(at: file)
-    let error = await #expect(throws: VaultError.self) {
-      _ = try await Vault.importVault(
-        exported, as: VaultID("other"), with: .password(credentials("password")), into: memory,
-        parameters: .cheap)
-    }
+    let error = await #expect(throws: VaultError.self) { try await importOther("password") }
     #expect(error?.code == .damaged)
     #expect(error?.message.hasPrefix(file.string) == true, "\(error?.message ?? "")")
   }
@@ -160,24 +163,14 @@ import Testing
   @Test func `a vault imported under another id opens with the same password`() async throws {
     _ = try await make()
     try await Vault.export(.messaging, from: home.store, to: file)
-    let exported = try await Vault.loadExportedVault(at: file)
     let other = try VaultID("other")
-    await expect(.wrongPassword) {
-      _ = try await Vault.importVault(
-        exported, as: other, with: .password(credentials("wrong")), into: memory,
-        parameters: .cheap)
-    }
+    await expect(.wrongPassword) { try await importOther("wrong") }
     #expect(memory[other] == nil)
-    let renamed = try await Vault.importVault(
-      exported, as: other, with: .password(credentials("p")), into: memory, parameters: .cheap)
-    #expect(try await renamed.text("name") == "value")
+    #expect(try await importOther().text("name") == "value")
     let vault = try await FastTestVault.get(other, in: memory)
     try await vault.unlock(with: credentials("p"))
     #expect(try await vault.text("name") == "value")
-    await expect(.alreadyExists) {
-      _ = try await Vault.importVault(
-        exported, as: other, with: .password(credentials("p")), into: memory, parameters: .cheap)
-    }
+    await expect(.alreadyExists) { try await importOther() }
   }
 
   @Test func `a vault imported under another id ignores attempts on an earlier vault`()
@@ -188,9 +181,7 @@ import Testing
     let other = try VaultID("other")
     let left = #"{"version":1,"failures":40,"retryAt":9007199254740991,"openedAt":null}"#
     try memory.writeAttempts(Array("\(left)\n".utf8), for: other, durably: true)
-    _ = try await Vault.importVault(
-      Vault.loadExportedVault(at: file), as: other, with: .password(credentials("p")), into: memory,
-      parameters: .cheap)
+    try await importOther()
     let vault = try await FastTestVault.get(other, in: memory)
     #expect(try await vault.status().failedAttemptCount == 0)
     try await vault.unlock(with: credentials("p"))

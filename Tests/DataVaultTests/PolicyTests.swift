@@ -9,17 +9,19 @@ import VaultCrypto
 /// A rule, a password that satisfies it and a password that breaks only this rule.
 struct PasswordRule: Sendable, CustomTestStringConvertible {
   let code: VaultError.Code
-  let kept: [UInt8]
-  let broken: [UInt8]
-  let set: @Sendable (inout VaultPolicy) -> Void
+  private let keptBytes: [UInt8]
+  private let brokenBytes: [UInt8]
+  private let set: @Sendable (inout VaultPolicy) -> Void
 
-  var testDescription: String { "\(code): \(kept), not \(broken)" }
+  var testDescription: String { "\(code): \(keptBytes), not \(brokenBytes)" }
+  var kept: Credentials { Self.credentials(keptBytes) }
+  var broken: Credentials { Self.credentials(brokenBytes) }
 
   init(
     _ code: VaultError.Code, keptBy kept: [UInt8], brokenBy broken: [UInt8],
     _ set: @escaping @Sendable (inout VaultPolicy) -> Void
   ) {
-    (self.code, self.kept, self.broken, self.set) = (code, kept, broken, set)
+    (self.code, keptBytes, brokenBytes, self.set) = (code, kept, broken, set)
   }
 
   init(
@@ -155,42 +157,28 @@ struct PasswordRule: Sendable, CustomTestStringConvertible {
 
   @Test(arguments: PasswordRule.all)
   func `a rule applies whenever a password is set`(rule: PasswordRule) async throws {
-    let (kept, broken) = (rule.kept, rule.broken)
-    #expect(
-      await code {
-        _ = try await vaults.store.createVault(
-          with: PasswordRule.credentials(broken), policy: rule.policy)
-      } == rule.code)
-    let vault = try await vaults.store.createVault(
-      with: PasswordRule.credentials(kept), policy: rule.policy)
-    #expect(
-      await code { try await vault.changePassword(to: PasswordRule.credentials(broken)) }
-        == rule.code)
-    #expect(
-      await code {
-        try await vault.changePassword(
-          from: PasswordRule.credentials(kept), to: PasswordRule.credentials(broken))
-      } == rule.code)
-    try await vault.changePassword(to: PasswordRule.credentials(kept))
-    let found = try await vaults.found()
-    try await found.unlock(with: PasswordRule.credentials(kept))
+    await expect(rule.code) {
+      _ = try await vaults.store.createVault(with: rule.broken, policy: rule.policy)
+    }
+    let vault = try await vaults.store.createVault(with: rule.kept, policy: rule.policy)
+    await expect(rule.code) { try await vault.changePassword(to: rule.broken) }
+    await expect(rule.code) { try await vault.changePassword(from: rule.kept, to: rule.broken) }
+    try await vault.changePassword(to: rule.kept)
+    try await vaults.found().unlock(with: rule.kept)
   }
 
   @Test(arguments: PasswordRule.all)
   func `a rule set later refuses the current password, which can still be changed`(
     rule: PasswordRule
   ) async throws {
-    let (kept, broken) = (rule.kept, rule.broken)
-    let vault = try await vaults.store.createVault(with: PasswordRule.credentials(broken))
+    let vault = try await vaults.store.createVault(with: rule.broken)
     try await vault.setPolicy(rule.policy)
     let found = try await vaults.found()
-    #expect(
-      await code { try await found.unlock(with: PasswordRule.credentials(broken)) } == rule.code)
+    await expect(rule.code) { try await found.unlock(with: rule.broken) }
     #expect(await found.isLocked)
     #expect(try await found.status().failedAttemptCount == 0)
-    try await found.changePassword(
-      from: PasswordRule.credentials(broken), to: PasswordRule.credentials(kept))
-    try await found.unlock(with: PasswordRule.credentials(kept))
+    try await found.changePassword(from: rule.broken, to: rule.kept)
+    try await found.unlock(with: rule.kept)
   }
 
   @Test func `a refused password leaves the vault unchanged`() async throws {

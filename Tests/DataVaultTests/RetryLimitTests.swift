@@ -106,9 +106,7 @@ import Testing
   @Test func `a limit below the failures so far does not affect a right password`() async throws {
     let open = try await vaults.make()
     for _ in 0..<5 { #expect(await failure() == .wrongPassword) }
-    var policy = try await open.policy()
-    policy.retryLimit = 1
-    try await open.setPolicy(policy)
+    try await open.changePolicy { $0.retryLimit = 1 }
     vaults.advance(by: .seconds(900))
     #expect(await vaults.attempt("right") == nil)
   }

@@ -35,9 +35,7 @@ import VaultCrypto
     case .retire:
       _ = try await Vault.retire(.messaging, in: fixture.home.store, parameters: fixture.parameters)
     case .wipe:
-      var policy = try await vault.policy()
-      policy.retryLimit = 1
-      try await vault.setPolicy(policy)
+      try await vault.changePolicy { $0.retryLimit = 1 }
       let found = try await fixture.found()
       for wanted in [VaultError.Code.wrongPassword, .deletedByRetryLimit] {
         #expect(await code { try await found.unlock(with: credentials("wrong")) } == wanted)

@@ -53,33 +53,28 @@ enum JoseReader {
   static func data(
     _ operation: String, key: FilePath, context: FilePath, input: [UInt8]
   ) throws -> [UInt8] {
-    let script = Repository.path("Tests/ReferenceReaders/data_reader.py")
-    return try run(
-      interpreter ?? "python3", [script, operation, key.string, context.string], input: input)
+    try run(
+      "Tests/ReferenceReaders/data_reader.py", [operation, key.string, context.string],
+      input: input)
   }
 
   /// Lets `Fixtures/vaults/make.py` make the vaults that are too large to keep.
   static func makeLargeVaults(in folder: FilePath) throws {
-    let script = Repository.path("Fixtures/vaults/make.py")
-    _ = try run(interpreter ?? "python3", [script, folder.string], input: [])
+    _ = try run("Fixtures/vaults/make.py", [folder.string])
   }
 
   /// Lets `Tests/ReferenceReaders/mutations.py` remove each check from a reference reader.
   ///
   /// It fails unless exactly the fixtures for that check detect the removal.
   static func removeChecks(of kind: String) throws {
-    let script = Repository.path("Tests/ReferenceReaders/mutations.py")
-    print(
-      String(decoding: try run(interpreter ?? "python3", [script, kind], input: []), as: UTF8.self))
+    print(String(decoding: try run("Tests/ReferenceReaders/mutations.py", [kind]), as: UTF8.self))
   }
 
   private static func runReader(
     _ operation: String, _ vault: FilePath, _ options: [String: FilePath], input: [UInt8] = []
   ) throws -> [UInt8] {
-    let script = Repository.path("Tests/ReferenceReaders/vault_reader.py")
-    let arguments = options.flatMap { [$0, $1.string] }
-    return try run(
-      interpreter ?? "python3", [script, operation, vault.string] + arguments, input: input)
+    let arguments = [operation, vault.string] + options.flatMap { [$0, $1.string] }
+    return try run("Tests/ReferenceReaders/vault_reader.py", arguments, input: input)
   }
 
   struct Failure: Error {
@@ -87,10 +82,12 @@ enum JoseReader {
     let output: String
   }
 
+  /// Runs a program of this repository.
   private static func run(
-    _ program: String, _ arguments: [String], input: [UInt8]
+    _ script: String, _ arguments: [String], input: [UInt8] = []
   ) throws -> [UInt8] {
-    let reader = try Program.run(program, arguments, input: input)
+    let reader = try Program.run(
+      interpreter ?? "python3", [Repository.path(script)] + arguments, input: input)
     guard reader.status == 0 else { throw Failure(status: reader.status, output: reader.errors) }
     return reader.output
   }

@@ -8,6 +8,12 @@ extension Vault {
     try set(secret(text), kind: .string, for: name)
   }
 
+  func changePolicy(_ change: @Sendable (inout VaultPolicy) -> Void) throws(VaultError) {
+    var policy = try policy()
+    change(&policy)
+    try setPolicy(policy)
+  }
+
   /// An item's value as text.
   func text(_ name: String) throws(VaultError) -> String { try item(name).bytes.text() }
 }
