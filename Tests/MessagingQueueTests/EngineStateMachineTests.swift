@@ -5,69 +5,58 @@ import Testing
   private static let refused = EngineState.refused(.vaultLocked)
 
   /// One row: the events that lead to a state, an event there, the action, and the next state.
-  struct Row: CustomTestStringConvertible {
-    let path: [EngineStateMachine.Event]
-    let event: EngineStateMachine.Event
-    let action: EngineStateMachine.Action
-    let state: EngineState
-
-    init(
-      _ path: [EngineStateMachine.Event], _ event: EngineStateMachine.Event,
-      _ action: EngineStateMachine.Action,
-      _ state: EngineState
-    ) {
-      (self.path, self.event, self.action, self.state) = (path, event, action, state)
-    }
-
-    var testDescription: String { "\(path) + \(event)" }
-  }
+  typealias Row = (
+    path: [EngineStateMachine.Event], event: EngineStateMachine.Event,
+    action: EngineStateMachine.Action, state: EngineState
+  )
 
   static let rows: [Row] = [
-    Row([], .start, .open, .starting),
-    Row([], .opened, .nothing, .stopped),
-    Row([], .failed(.busy), .nothing, .stopped),
-    Row([], .stop, .nothing, .stopped),
-    Row([], .forcedStop(.vaultLocked), .nothing, .stopped),
-    Row([], .closed, .nothing, .stopped),
+    ([], .start, .open, .starting),
+    ([], .opened, .nothing, .stopped),
+    ([], .failed(.busy), .nothing, .stopped),
+    ([], .stop, .nothing, .stopped),
+    ([], .forcedStop(.vaultLocked), .nothing, .stopped),
+    ([], .closed, .nothing, .stopped),
 
-    Row([.start], .start, .nothing, .starting),
-    Row([.start], .opened, .nothing, .running),
-    Row([.start], .failed(.keyMissing), .announceEnd, .refused(.keyMissing)),
-    Row([.start], .stop, .abandonOpening, .stopping),
-    Row([.start], .forcedStop(.vaultLocked), .abandonOpening, .stopping),
-    Row([.start], .closed, .nothing, .starting),
+    ([.start], .start, .nothing, .starting),
+    ([.start], .opened, .nothing, .running),
+    ([.start], .failed(.keyMissing), .announceEnd, .refused(.keyMissing)),
+    ([.start], .stop, .abandonOpening, .stopping),
+    ([.start], .forcedStop(.vaultLocked), .abandonOpening, .stopping),
+    ([.start], .closed, .nothing, .starting),
 
-    Row([.start, .opened], .start, .nothing, .running),
-    Row([.start, .opened], .opened, .nothing, .running),
-    Row([.start, .opened], .failed(.busy), .nothing, .running),
-    Row([.start, .opened], .stop, .closeDown, .stopping),
-    Row([.start, .opened], .forcedStop(.vaultLocked), .closeDown, .stopping),
-    Row([.start, .opened], .closed, .nothing, .running),
+    ([.start, .opened], .start, .nothing, .running),
+    ([.start, .opened], .opened, .nothing, .running),
+    ([.start, .opened], .failed(.busy), .nothing, .running),
+    ([.start, .opened], .stop, .closeDown, .stopping),
+    ([.start, .opened], .forcedStop(.vaultLocked), .closeDown, .stopping),
+    ([.start, .opened], .closed, .nothing, .running),
 
-    Row([.start, .opened, .stop], .start, .nothing, .stopping),
-    Row([.start, .opened, .stop], .stop, .awaitEnd, .stopping),
-    Row([.start, .opened, .stop], .forcedStop(.vaultLocked), .nothing, .stopping),
-    Row([.start, .opened, .stop], .closed, .announceEnd, .stopped),
-    Row([.start, .opened, .forcedStop(.vaultLocked)], .stop, .awaitEnd, .stopping),
-    Row([.start, .opened, .forcedStop(.vaultLocked)], .closed, .announceEnd, refused),
-    Row([.start, .stop], .opened, .closeDown, .stopping),
-    Row([.start, .stop], .failed(.busy), .announceEnd, .stopped),
-    Row([.start, .forcedStop(.vaultLocked)], .opened, .closeDown, .stopping),
-    Row([.start, .forcedStop(.vaultLocked)], .failed(.busy), .announceEnd, refused),
+    ([.start, .opened, .stop], .start, .nothing, .stopping),
+    ([.start, .opened, .stop], .stop, .awaitEnd, .stopping),
+    ([.start, .opened, .stop], .forcedStop(.vaultLocked), .nothing, .stopping),
+    ([.start, .opened, .stop], .closed, .announceEnd, .stopped),
+    ([.start, .opened, .forcedStop(.vaultLocked)], .stop, .awaitEnd, .stopping),
+    ([.start, .opened, .forcedStop(.vaultLocked)], .closed, .announceEnd, refused),
+    ([.start, .stop], .opened, .closeDown, .stopping),
+    ([.start, .stop], .failed(.busy), .announceEnd, .stopped),
+    ([.start, .forcedStop(.vaultLocked)], .opened, .closeDown, .stopping),
+    ([.start, .forcedStop(.vaultLocked)], .failed(.busy), .announceEnd, refused),
 
-    Row([.start, .failed(.busy)], .start, .open, .starting),
-    Row([.start, .failed(.busy)], .stop, .nothing, .stopped),
-    Row([.start, .failed(.busy)], .opened, .nothing, .refused(.busy)),
-    Row([.start, .failed(.busy)], .failed(.damaged), .nothing, .refused(.busy)),
-    Row([.start, .failed(.busy)], .forcedStop(.vaultLocked), .nothing, .refused(.busy)),
-    Row([.start, .failed(.busy)], .closed, .nothing, .refused(.busy)),
+    ([.start, .failed(.busy)], .start, .open, .starting),
+    ([.start, .failed(.busy)], .stop, .nothing, .stopped),
+    ([.start, .failed(.busy)], .opened, .nothing, .refused(.busy)),
+    ([.start, .failed(.busy)], .failed(.damaged), .nothing, .refused(.busy)),
+    ([.start, .failed(.busy)], .forcedStop(.vaultLocked), .nothing, .refused(.busy)),
+    ([.start, .failed(.busy)], .closed, .nothing, .refused(.busy)),
   ]
 
-  @Test(arguments: rows) func `each event in each state has one outcome`(row: Row) {
+  @Test(arguments: rows.indices) func `each event in each state has one outcome`(index: Int) {
+    let row = Self.rows[index]
     var machine = EngineStateMachine()
     for event in row.path { _ = machine.handle(event) }
-    #expect(machine.handle(row.event) == row.action)
-    #expect(machine.state == row.state)
+    #expect(machine.handle(row.event) == row.action, "\(row)")
+    #expect(machine.state == row.state, "\(row)")
   }
 
   @Test func `a running engine takes work, any other refuses it with the reason`() {

@@ -93,21 +93,6 @@ import Testing
     #expect(code { _ = try engine.database.publish([large]) } == .payloadTooLarge)
   }
 
-  @Test func `a publish fails with busy after the busy timeout and changes nothing`() throws {
-    let configuration = EngineConfiguration { $0.busyTimeout = .milliseconds(50) }
-    let second = try engine.secondDatabase(configuration: configuration)
-    try engine.pool.writeWithoutTransaction { db in
-      try db.inTransaction(.immediate) {
-        #expect(code { try second.publish(["a"], to: channel) } == .busy)
-        #expect(code { _ = try second.receive(1, from: channel) } == .busy)
-        return .rollback
-      }
-    }
-    #expect(try engine.database.statistics().messageCount == 0)
-    try second.publish(["b"], to: channel)
-    #expect(try engine.database.receive(9, from: channel).map(\.text) == ["b"])
-  }
-
   @Test func `a full disk throws diskFull and stores no part of the batch`() throws {
     try engine.database.publish(["before"], to: channel)
     let pageCount = try #require(try engine.number("PRAGMA page_count"))
