@@ -25,11 +25,28 @@ final class PlainEngine: Sendable {
   }
 
   /// A second pool on the same file, as another process has it.
-  func secondDatabase(
-    configuration: EngineConfiguration = EngineConfiguration()
-  ) throws -> TestQueue {
-    try TestQueue(
-      pool: DatabasePool(path: pool.path), time: time, configuration: configuration)
+  func secondDatabase() throws -> TestQueue {
+    try TestQueue(pool: DatabasePool(path: pool.path), time: time)
+  }
+
+  /// An engine on the same pool.
+  func engine(
+    isSecured: Bool = true, _ change: (inout EngineConfiguration) -> Void = { _ in }
+  ) throws -> MessagingEngine {
+    try MessagingEngine(
+      pool: pool, time: time, configuration: EngineConfiguration(change), isSecured: isSecured)
+  }
+
+  /// An engine with a pool of its own on the same file, as another process has it.
+  func neighbour(
+    through vfs: String? = nil, time: (any TimeSource)? = nil,
+    _ change: (inout EngineConfiguration) -> Void = { _ in }
+  ) throws -> MessagingEngine {
+    let path = if let vfs { "file:\(pool.path)?vfs=\(vfs)" } else { pool.path }
+    let own = try DatabasePool(path: path)
+    return try MessagingEngine(
+      pool: own, time: time ?? self.time, configuration: EngineConfiguration(change),
+      isSecured: true, closePool: { try own.close() })
   }
 
   func number(_ sql: String) throws -> Int? {

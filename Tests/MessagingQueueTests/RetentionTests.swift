@@ -13,7 +13,7 @@ import Testing
 
   init() async throws {
     plain = try PlainEngine()
-    engine = try MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)
+    engine = try plain.engine()
   }
 
   private func publish(_ texts: String...) async throws {

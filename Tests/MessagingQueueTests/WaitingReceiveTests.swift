@@ -13,15 +13,8 @@ import Testing
 
   init() async throws {
     plain = try PlainEngine()
-    engine = try await Self.engine(on: plain)
-  }
-
-  /// An engine with a pool and a notifier of its own, as another process has; leases and delays end
-  /// by themselves.
-  private static func engine(on plain: PlainEngine) async throws -> MessagingEngine {
-    let pool = try DatabasePool(path: plain.pool.path)
-    return try MessagingEngine(
-      pool: pool, time: SystemTimeSource(), isSecured: true, closePool: { try pool.close() })
+    // With the system's clock, by which leases and delays end by themselves.
+    engine = try plain.neighbour(time: SystemTimeSource())
   }
 
   private func untilReceiverWaits() async throws {
@@ -38,7 +31,7 @@ import Testing
 
   @Test func `a waiting receive() gets a message published by this engine or another`() async throws
   {
-    let other = try await Self.engine(on: plain)
+    let other = try plain.neighbour(time: SystemTimeSource())
     for (name, publisher) in [("this engine", engine), ("another", other)] {
       let payloads = try await received { try await publisher.publish([name], to: channel) }
       #expect(payloads == [Array(name.utf8)])
@@ -53,7 +46,7 @@ import Testing
     var next = message
     next.payload = [2]
     try await engine.publish([message, next])
-    let other = try await Self.engine(on: plain)
+    let other = try plain.neighbour(time: SystemTimeSource())
     let first = try await other.receive(from: channel, maximumCount: 9)
     #expect(try await received { try await other.release(first.map(\.token)) } == [[1]])
     #expect(try await engine.receive(from: channel).isEmpty)

@@ -26,7 +26,7 @@ import Testing
   func `a jump of the wall clock by years loses no message and keeps the order`(
     seed: UInt64
   ) async throws {
-    let engine = try MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)
+    let engine = try plain.engine()
     let live = try await engine.messages(of: channel, after: .beginning)
     var random = SeededRandom(seed: seed)
     var published: [String] = []
@@ -93,7 +93,7 @@ import Testing
   @Test func `retention keeps a message from the future after the clock is corrected`()
     async throws
   {
-    let engine = try MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)
+    let engine = try plain.engine()
     let today = plain.time.now
     var retention = Retention()
     retention.maximumAge = .seconds(3600)

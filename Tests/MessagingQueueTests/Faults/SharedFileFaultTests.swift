@@ -16,17 +16,9 @@ import Testing
     plain = try PlainEngine()
   }
 
-  /// An engine with connections of its own, as another process has them; over a failing disk, if
-  /// `recorder` is given.
-  private func engine(
-    _ recorder: FileRecorder? = nil, busyTimeout: Duration = .seconds(5)
-  ) async throws -> MessagingEngine {
-    let vfs = recorder.map { RecordingVFS($0).name } ?? "unix"
-    let pool = try DatabasePool(path: "file:\(plain.pool.path)?vfs=\(vfs)")
-    let configuration = EngineConfiguration { $0.busyTimeout = busyTimeout }
-    return try MessagingEngine(
-      pool: pool, time: plain.time, configuration: configuration, isSecured: true,
-      closePool: { try pool.close() })
+  /// An engine of its own over a failing disk.
+  private func engine(_ recorder: FileRecorder) throws -> MessagingEngine {
+    try plain.neighbour(through: RecordingVFS(recorder).name)
   }
 
   private func message(_ text: String) -> Message {
@@ -47,8 +39,8 @@ import Testing
     let quiet = FileRecorder()
     try await engine(quiet).stop()
     let recorder = FileRecorder(fault: .failures(fromEvent: quiet.failableEventCount + 3, errno))
-    let failing = try await engine(recorder)
-    let healthy = try await engine()
+    let failing = try engine(recorder)
+    let healthy = try plain.neighbour()
     var (kept, unknown) = ([String](), Set<String>())
     for round in 0..<10 {
       for (name, engine) in [("failing", failing), ("healthy", healthy)] {
@@ -80,8 +72,8 @@ import Testing
   @Test func `a publish fails with busy during another's transaction, and succeeds after it`()
     async throws
   {
-    let waiting = try await engine(busyTimeout: .milliseconds(10))
-    let other = try await engine()
+    let waiting = try plain.neighbour { $0.busyTimeout = .milliseconds(10) }
+    let other = try plain.neighbour()
     try await waiting.publish(message("a"))
     let gate = WriterGate(other.database, holding: "BEGIN IMMEDIATE")
     #expect(await code { try await waiting.publish(message("lost")) } == .busy)
@@ -97,7 +89,7 @@ import Testing
   }
 
   @Test func `many engines publish and receive every message once`() async throws {
-    let engines = try await [engine(), engine(), engine()]
+    let engines = try (0..<3).map { _ in try plain.neighbour() }
     let (perPublisher, channel) = (40, channel)
     let received = try await withThrowingTaskGroup(of: [String].self) { group in
       for (number, engine) in engines.enumerated() {

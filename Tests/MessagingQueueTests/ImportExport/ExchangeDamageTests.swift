@@ -14,9 +14,7 @@ import Testing
     let (fixture, whole) = try await ExchangeFixture.small()
     for count in 0..<whole.count {
       try fixture.write(whole[..<count])
-      let error = await #expect(throws: EngineError.self) {
-        _ = try await fixture.targetEngine.importMessages(from: fixture.path)
-      }
+      let error = await fixture.importError()
       #expect(error?.code == .invalidFile, "\(count)")
       #expect(error?.message.contains("line ") == true, "\(count): \(error?.message ?? "")")
     }
@@ -49,7 +47,7 @@ import Testing
       var bytes = bare
       bytes[index] ^= 1
       let target = try PlainEngine()
-      let engine = try MessagingEngine(pool: target.pool, time: target.time, isSecured: false)
+      let engine = try target.engine(isSecured: false)
       try fixture.write(bytes)
       do throws(EngineError) {
         _ = try await engine.importMessages(from: fixture.path)
@@ -134,9 +132,7 @@ import Testing
 
       """
     try fixture.write(text.utf8)
-    let error = await #expect(throws: EngineError.self) {
-      _ = try await fixture.targetEngine.importMessages(from: fixture.path)
-    }
+    let error = await fixture.importError()
     #expect(error?.code == .invalidFile)
     #expect(error?.message.contains("line 2 ") == true, "\(error?.message ?? "")")
     #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
@@ -172,24 +168,19 @@ import Testing
       ] + line.split(separator: "\n").map(String.init)
     let end = #"{"record":"end","messages":1,"lines":\#(lines.count)}"#
     try fixture.write((lines + [end]).map { $0 + "\n" }.joined().utf8)
-    do throws(EngineError) {
-      _ = try await fixture.targetEngine.importMessages(from: fixture.path)
-      #expect(reason == nil)
-    } catch {
-      #expect(error.code == .invalidFile)
-      #expect(reason.map(error.message.contains) == true, "\(error.message)")
-      #expect(try Self.isEmpty(fixture.target))
-    }
+    let error = await fixture.importError()
+    #expect((error == nil) == (reason == nil), "\(error?.message ?? "")")
+    guard let error else { return }
+    #expect(error.code == .invalidFile)
+    #expect(reason.map(error.message.contains) == true, "\(error.message)")
+    #expect(try Self.isEmpty(fixture.target))
   }
 
   @Test func `an import refuses a payload over the limit with its line and changes nothing`()
     async throws
   {
     let (fixture, _) = try await ExchangeFixture.small()
-    let configuration = EngineConfiguration { $0.maximumPayloadByteCount = 8 }
-    let engine = try MessagingEngine(
-      pool: fixture.target.pool, time: fixture.target.time, configuration: configuration,
-      isSecured: false)
+    let engine = try fixture.target.engine(isSecured: false) { $0.maximumPayloadByteCount = 8 }
     let error = await #expect(throws: EngineError.self) {
       _ = try await engine.importMessages(from: fixture.path)
     }

@@ -14,10 +14,8 @@ struct ExchangeFixture {
   init() async throws {
     source = try PlainEngine()
     target = try PlainEngine()
-    sourceEngine = try MessagingEngine(
-      pool: source.pool, time: source.time, isSecured: false)
-    targetEngine = try MessagingEngine(
-      pool: target.pool, time: target.time, isSecured: false)
+    sourceEngine = try source.engine(isSecured: false)
+    targetEngine = try target.engine(isSecured: false)
   }
 
   var path: FilePath { FilePath(source.folder.appendingPathComponent("export.ndjson").path) }
@@ -166,10 +164,18 @@ struct ExchangeFixture {
     }
   }
 
-  /// The code of the error of an import; nil if it succeeds.
-  func importCode() async -> EngineError.Code? {
-    await code { _ = try await targetEngine.importMessages(from: path) }
+  /// The error of an import; nil if it succeeds.
+  func importError() async -> EngineError? {
+    do throws(EngineError) {
+      _ = try await targetEngine.importMessages(from: path)
+      return nil
+    } catch {
+      return error
+    }
   }
+
+  /// The code of that error.
+  func importCode() async -> EngineError.Code? { await importError()?.code }
 
   static func faults(_ engine: PlainEngine) throws -> [MessageVerification.Fault] {
     try engine.pool.read { db in try MessageVerifier.run(db).faults }

@@ -90,9 +90,7 @@ import Testing
   @Test func `a partial import must be finished first`() async throws {
     let fixture = try await ExchangeFixture.exported()
     try Self.begin(fixture, lineCount: 1000)
-    let error = await #expect(throws: EngineError.self) {
-      _ = try await fixture.targetEngine.importMessages(from: fixture.path)
-    }
+    let error = await fixture.importError()
     #expect(error?.code == .alreadyExists)
     // The rest of the unfinished import would leave a gap.
     #expect(error?.message.contains("partly imported") == true)

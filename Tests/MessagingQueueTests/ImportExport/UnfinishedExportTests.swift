@@ -14,16 +14,15 @@ import Testing
 
   @Test func `an export cut at any byte continues without a gap or a duplicate`() async throws {
     let (fixture, whole) = try await ExchangeFixture.small()
-    let partial = fixture.partial
     let expected = try ExchangeFixture.dump(fixture.source)
     for count in stride(from: 0, through: whole.count, by: 23) {
       try FileManager.default.removeItem(atPath: fixture.path.string)
-      try fixture.write(whole[..<count], to: partial)
+      try fixture.write(whole[..<count], to: fixture.partial)
       let report = try await fixture.sourceEngine.exportMessages(to: fixture.path)
       #expect(report.messageCount == 3)
       #expect(!report.databaseChanged)
       let target = try PlainEngine()
-      let engine = try MessagingEngine(pool: target.pool, time: target.time, isSecured: false)
+      let engine = try target.engine(isSecured: false)
       _ = try await engine.importMessages(from: fixture.path)
       let found = try ExchangeFixture.dump(target)
       try #require(found == expected, "\(count): \(found.difference(from: expected))")
@@ -34,7 +33,6 @@ import Testing
     async throws
   {
     let (fixture, whole) = try await ExchangeFixture.small()
-    let partial = fixture.partial
     let expected = try ExchangeFixture.dump(fixture.source)
     try FileManager.default.removeItem(atPath: fixture.path.string)
     // The second message's timetoken is too great: the first message stays, the second and third
@@ -43,7 +41,7 @@ import Testing
     let digit = place + Array(#"{"record":"message","timetoken":""#.utf8).count
     var changed = whole
     changed[digit] = UInt8(ascii: "9")
-    try fixture.write(changed, to: partial)
+    try fixture.write(changed, to: fixture.partial)
     let report = try await fixture.sourceEngine.exportMessages(to: fixture.path)
     #expect(report.messageCount == 3)
     #expect(report.resumedAfter == 1)
@@ -55,63 +53,58 @@ import Testing
     async throws
   {
     let (fixture, whole) = try await ExchangeFixture.small()
-    let partial = fixture.partial
     try FileManager.default.removeItem(atPath: fixture.path.string)
     let digit = try #require(whole.firstRange(of: Array(#""highWater":""#.utf8))).upperBound
     var later = whole
     later[digit] = UInt8(ascii: "9")
-    try fixture.write(later, to: partial)
+    try fixture.write(later, to: fixture.partial)
     let error = await #expect(throws: EngineError.self) {
       _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
     }
     #expect(error?.message.contains("of a later state of this database") == true)
-    #expect(try fixture.bytes(of: partial) == later)
+    #expect(try fixture.bytes(of: fixture.partial) == later)
   }
 
   @Test func `an export refuses and keeps another file named like an unfinished export`()
     async throws
   {
     let fixture = try await ExchangeFixture()
-    let partial = fixture.partial
     let other = Array("{\"record\":\"other\"}\nsomebody else's\n".utf8)
-    try fixture.write(other, to: partial)
+    try fixture.write(other, to: fixture.partial)
     #expect(await exportCode(fixture.sourceEngine, fixture) == .alreadyExists)
-    #expect(try fixture.bytes(of: partial) == other)
+    #expect(try fixture.bytes(of: fixture.partial) == other)
   }
 
   @Test func `an export refuses and keeps an unfinished export of other messages`() async throws {
     let (fixture, whole) = try await ExchangeFixture.small()
-    let partial = fixture.partial
     try FileManager.default.removeItem(atPath: fixture.path.string)
-    try fixture.write(whole[..<(whole.count / 2)], to: partial)
+    try fixture.write(whole[..<(whole.count / 2)], to: fixture.partial)
     let selection = MessageSelection(channels: [try Channel("c")])
     #expect(
       await code { _ = try await fixture.sourceEngine.exportMessages(selection, to: fixture.path) }
         == .alreadyExists)
     #expect(await exportCode(fixture.targetEngine, fixture) == .alreadyExists)
-    #expect(FileManager.default.fileExists(atPath: partial.string))
+    #expect(FileManager.default.fileExists(atPath: fixture.partial.string))
   }
 
   @Test func `an export refuses and keeps a complete, unnamed export of other messages`()
     async throws
   {
     let (fixture, whole) = try await ExchangeFixture.small()
-    let partial = fixture.partial
-    try FileManager.default.moveItem(atPath: fixture.path.string, toPath: partial.string)
+    try FileManager.default.moveItem(atPath: fixture.path.string, toPath: fixture.partial.string)
     #expect(await exportCode(fixture.targetEngine, fixture) == .alreadyExists)
-    #expect(try fixture.bytes(of: partial) == whole)
+    #expect(try fixture.bytes(of: fixture.partial) == whole)
   }
 
   @Test func `a complete, unnamed export takes the messages since then and reports it`()
     async throws
   {
     let (fixture, _) = try await ExchangeFixture.small()
-    let partial = fixture.partial
-    try FileManager.default.moveItem(atPath: fixture.path.string, toPath: partial.string)
+    try FileManager.default.moveItem(atPath: fixture.path.string, toPath: fixture.partial.string)
     let unchanged = try await fixture.sourceEngine.exportMessages(to: fixture.path)
     #expect(unchanged.messageCount == 3)
     #expect(!unchanged.databaseChanged)
-    try FileManager.default.moveItem(atPath: fixture.path.string, toPath: partial.string)
+    try FileManager.default.moveItem(atPath: fixture.path.string, toPath: fixture.partial.string)
     try await fixture.sourceEngine.publish(Message(channel: try Channel("c"), payload: [1]))
     let report = try await fixture.sourceEngine.exportMessages(to: fixture.path)
     #expect(report.messageCount == 4)

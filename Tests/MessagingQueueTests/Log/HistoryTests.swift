@@ -124,7 +124,7 @@ import Testing
 
   @Test func `history waits for no writer`() async throws {
     try await engine.publish(["a"], to: channel)
-    let reader = try await logged.neighbour()
+    let reader = try logged.plain.neighbour()
     let (begun, begin) = AsyncStream<Void>.makeStream()
     let end = DispatchSemaphore(value: 0)
     let pool = logged.plain.pool

@@ -36,7 +36,7 @@ import Testing
 
   @Test func `a live sequence neither misses nor repeats a message after its history`() async throws
   {
-    let other = try await logged.neighbour()
+    let other = try logged.plain.neighbour()
     let publishers = [engine, other]
     let total = 400
     let sequence = try await engine.messages(of: channel, after: .beginning)

@@ -10,14 +10,7 @@ final class LoggedEngine: Sendable {
 
   init() async throws {
     plain = try PlainEngine()
-    engine = try MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)
-  }
-
-  /// Another engine with a pool of its own on the same file.
-  func neighbour() async throws -> MessagingEngine {
-    let pool = try DatabasePool(path: plain.pool.path)
-    return try MessagingEngine(
-      pool: pool, time: plain.time, isSecured: true, closePool: { try pool.close() })
+    engine = try plain.engine()
   }
 
   var notificationPath: String { plain.pool.path + "-notify" }

@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test func `ignoresOwnChanges leaves out publications of the same engine`() async throws {
-    let other = try await logged.neighbour()
+    let other = try logged.plain.neighbour()
     var iterator = try await changes(ignoresOwnChanges: true)
     try await engine.publish(["own"], to: a)
     try await engine.publish(["own"], to: b)

@@ -18,10 +18,8 @@ import Testing
     // A directory with the file's name cannot be opened or replaced.
     try FileManager.default.createDirectory(
       atPath: plain.pool.path + "-notify", withIntermediateDirectories: false)
-    let engine = try MessagingEngine(pool: plain.pool, time: plain.time, isSecured: true)
-    let pool = try DatabasePool(path: plain.pool.path)
-    let other = try MessagingEngine(
-      pool: pool, time: plain.time, isSecured: true, closePool: { try pool.close() })
+    let engine = try plain.engine()
+    let other = try plain.neighbour()
     var near = try await engine.messages(of: channel).makeAsyncIterator()
     var far = try await other.messages(of: channel).makeAsyncIterator()
     for text in ["first", "second"] {
@@ -35,7 +33,7 @@ import Testing
 
   @Test func `receivers get messages after the notification file was deleted`() async throws {
     let logged = try await LoggedEngine()
-    let other = try await logged.neighbour()
+    let other = try logged.plain.neighbour()
     let messages = try await logged.engine.messages(of: channel)
     let (texts, received) = AsyncStream<String>.makeStream()
     let reading = Task { for try await message in messages { received.yield(message.text) } }
