@@ -106,12 +106,10 @@ import VaultedDatabase
       _ = try await MessagingEngine.acceptRollback(place.home, vault: vault)
     }
     #expect(accepting == .newerVersion)
-    let verification = try await MessagingEngine.verify(place.home, vault: vault)
+    let verification = try await place.verify(vault)
     #expect(!verification.anchor.isMissing)
     #expect(verification.messages?.faults.map(\.rule) == ["schemaVersion"])
-    let salvaging = await code {
-      _ = try await MessagingEngine.salvage(place.home, vault: vault, acceptsRollback: true)
-    }
+    let salvaging = await code { _ = try await place.salvage(vault, acceptsRollback: true) }
     #expect(salvaging == .newerVersion)
     #expect(try place.databaseFiles() == files)
   }

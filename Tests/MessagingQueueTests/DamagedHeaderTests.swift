@@ -71,7 +71,7 @@ import VaultedDatabase
       }
     }
     #expect(!changed.isEmpty)
-    let found = try await MessagingEngine.verify(place.home, vault: vault)
+    let found = try await place.verify(vault)
     #expect(found.pages.log.changedHeaderFrames == changed && found.isClean)
 
     // The checkpoint before another commit, as a commit can write a new copy of page 1 to the log.
@@ -81,7 +81,7 @@ import VaultedDatabase
     #expect(try Data(contentsOf: place.database).prefix(16) == header)
     try await place.withEngine(vault) { try await publish(50, through: $0) }
     #expect(try await place.messageCount(vault) == 350)
-    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+    #expect(try await place.verify(vault).isClean)
   }
 
   @Test(arguments: [0, 2, 3, 4, 7, 8, 11, 15])
@@ -94,10 +94,10 @@ import VaultedDatabase
     let failure = await startFailure(vault)
     #expect(failure?.code == .damaged, "\(String(describing: failure))")
     #expect(failure?.hint?.contains("datavault queue salvage") == true)
-    let found = try await MessagingEngine.verify(place.home, vault: vault)
+    let found = try await place.verify(vault)
     #expect(found.pages.isHeaderDamaged && found.pages.damagedPageCount == 0 && !found.isClean)
     #expect(try Data(contentsOf: place.database) == before)
-    #expect(try await MessagingEngine.salvage(place.home, vault: vault).isComplete)
+    #expect(try await place.salvage(vault).isComplete)
     #expect(try await place.messageCount(vault) == 60)
   }
 
@@ -107,10 +107,10 @@ import VaultedDatabase
   ) async throws {
     let vault = try await killedHome(messageCount: 300)
     try Data(count: byteCount).write(to: place.database)
-    let found = try await MessagingEngine.verify(place.home, vault: vault)
+    let found = try await place.verify(vault)
     #expect(found.pages.isHeaderDamaged && !found.isClean)
     #expect(await startFailure(vault)?.code == .damaged)
-    let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+    let salvage = try await place.salvage(vault)
     #expect(salvage.messages?.channels.map(\.messageCount) == [300])
     #expect(try await place.messageCount(vault) == 300)
   }
@@ -119,7 +119,7 @@ import VaultedDatabase
     let vault = try await stoppedHome(messageCount: 60)
     try Data().write(to: place.database)
     await #expect {
-      _ = try await MessagingEngine.verify(place.home, vault: vault)
+      _ = try await place.verify(vault)
     } throws: { "\($0)".contains("the database does not exist") }
   }
 
@@ -143,9 +143,9 @@ import VaultedDatabase
       }
       bytes.replaceSubrange(0..<32, with: header)
     }
-    let found = try await MessagingEngine.verify(place.home, vault: vault)
+    let found = try await place.verify(vault)
     let other = try #require(found.pages.log.otherGeneration)
-    let salvage = try await MessagingEngine.salvage(place.home, vault: vault, acceptsRollback: true)
+    let salvage = try await place.salvage(vault, acceptsRollback: true)
     #expect(salvage.pages?.otherGeneration == other)
     #expect(salvage.isComplete)
     #expect(salvage.messages?.channels.map(\.messageCount) == [300])
@@ -156,7 +156,7 @@ import VaultedDatabase
     let vault = try await stoppedHome(messageCount: 60)
     try change(place.database) { $0.replaceSubrange(0..<16, with: Data("SQLite format 3\0".utf8)) }
     #expect(await startFailure(vault)?.code == .damaged)
-    #expect(try await MessagingEngine.salvage(place.home, vault: vault).isComplete)
+    #expect(try await place.salvage(vault).isComplete)
     #expect(try await place.messageCount(vault) == 60)
   }
 
@@ -169,7 +169,7 @@ import VaultedDatabase
       for index in 0..<70 * 4096 { bytes[index] = 0xA5 }
     }
     #expect(await startFailure(vault)?.code == .damaged)
-    let found = try await MessagingEngine.verify(place.home, vault: vault)
+    let found = try await place.verify(vault)
     #expect(found.pages.isHeaderDamaged && found.pages.damagedPages.starts(with: 1...70))
   }
 
@@ -187,8 +187,8 @@ import VaultedDatabase
     try await interrupted.storePendingKey(keys.current.copy())
     try change(place.database) { $0[9] ^= 1 }
     #expect(await startFailure(interrupted)?.code == .damaged)
-    #expect(try await MessagingEngine.verify(place.home, vault: interrupted).pages.isHeaderDamaged)
-    #expect(try await MessagingEngine.salvage(place.home, vault: interrupted).isComplete)
+    #expect(try await place.verify(interrupted).pages.isHeaderDamaged)
+    #expect(try await place.salvage(interrupted).isComplete)
     #expect(try await place.messageCount(interrupted) == 60)
   }
 
@@ -203,9 +203,7 @@ import VaultedDatabase
     try otherBytes.write(to: place.database)
     let before = try place.databaseFiles()
     #expect(await startFailure(vault)?.code == .databaseMismatch)
-    await #expect {
-      _ = try await MessagingEngine.salvage(place.home, vault: vault)
-    } throws: { ($0 as? EngineError)?.code == .databaseMismatch }
+    #expect(await code { _ = try await place.salvage(vault) } == .databaseMismatch)
     #expect(try place.databaseFiles() == before)
   }
 }

@@ -44,11 +44,9 @@ import VaultedDatabase
       #expect(try names == ["messaging.db"])
     }
     // A copy of that file and of the vault proves it: no message is kept elsewhere.
-    let copy = (try place.databaseFiles(), try place.vaultFile)
     let other = EngineHome()
     _ = try await other.makeVault()
-    try other.setVaultFile(copy.1)
-    try other.replaceDatabase(copy.0)
+    try other.restore(place.image)
     #expect(try await other.messageCount(other.unlockedVault()) == 100)
   }
 
@@ -89,17 +87,17 @@ import VaultedDatabase
     let killed = try place.databaseFiles()
     #expect(killed["messaging.db-wal"]?.isEmpty == false)
     try await engine.stop()
-    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+    #expect(try await place.verify(vault).isClean)
     _ = await MessagingEngine.examineRollback(of: place.home, vault: vault)
     #expect(try names == ["messaging.db"])
     try place.replaceDatabase(older)
     #expect(await code { try await place.start(vault).stop() } == .rolledBack)
-    _ = try await MessagingEngine.verify(place.home, vault: vault)
+    _ = try await place.verify(vault)
     #expect(try names == ["messaging.db"])
     #expect(try place.databaseFiles() == older)
     // With a log, as after a kill.
     try place.replaceDatabase(killed)
-    _ = try await MessagingEngine.verify(place.home, vault: vault)
+    _ = try await place.verify(vault)
     _ = await MessagingEngine.examineRollback(of: place.home, vault: vault)
     #expect(try place.databaseFiles() == killed)
   }

@@ -57,6 +57,24 @@ final class EngineHome: Sendable {
     for (name, bytes) in files { try bytes.write(to: folder.appendingPathComponent(name)) }
   }
 
+  /// The vault, the database and its log, with their bytes.
+  struct Image {
+    let files: [String: Data]
+    let vaultFile: Data
+  }
+
+  var image: Image { get throws { Image(files: try databaseFiles(), vaultFile: try vaultFile) } }
+
+  /// Puts back an image, without the databases that salvages have kept.
+  func restore(_ image: Image) throws {
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    where name.contains(".damaged-") {
+      try FileManager.default.removeItem(at: folder.appendingPathComponent(name))
+    }
+    try replaceDatabase(image.files)
+    try setVaultFile(image.vaultFile)
+  }
+
   /// The bytes of the vault on the disk.
   var vaultFile: Data {
     get throws { try Data(contentsOf: folder.appendingPathComponent("vaults/messaging.vault")) }
@@ -107,6 +125,14 @@ final class EngineHome: Sendable {
     }
   }
 
+  func verify(_ vault: Vault) async throws -> QueueVerification {
+    try await MessagingEngine.verify(home, vault: vault)
+  }
+
+  func salvage(_ vault: Vault, acceptsRollback: Bool = false) async throws -> QueueSalvage {
+    try await MessagingEngine.salvage(home, vault: vault, acceptsRollback: acceptsRollback)
+  }
+
   func messageCount(_ vault: Vault) async throws -> Int {
     try await withEngine(vault) { try await $0.messageCount(of: .orders) }
   }
@@ -130,10 +156,9 @@ final class EngineHome: Sendable {
 
   /// Stops an engine, and puts back the files that a kill instead would leave.
   func kill(_ engine: MessagingEngine) async throws {
-    let (files, vaultFile) = (try databaseFiles(), try self.vaultFile)
+    let image = try image
     try await engine.stop()
-    try replaceDatabase(files)
-    try setVaultFile(vaultFile)
+    try restore(image)
   }
 
   static var credentials: Credentials {

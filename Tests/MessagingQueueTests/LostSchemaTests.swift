@@ -65,13 +65,12 @@ import VaultedDatabase
         db, sql: "SELECT pageno FROM dbstat WHERE name = 'sqlite_schema' AND pagetype = 'leaf'")
     }
     #expect(pages.count > 1)
-    let whole = (try place.databaseFiles(), try place.vaultFile)
+    let whole = try place.image
     for page in pages {
-      try place.replaceDatabase(whole.0)
+      try place.restore(whole)
       try place.damage([page])
-      try place.setVaultFile(whole.1)
       let vault = try await place.unlockedVault()
-      let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+      let salvage = try await place.salvage(vault)
       #expect(salvage.pages?.isSchemaWhole == false && !salvage.isComplete)
       let after = try await rows()
       for (table, rows) in before {
@@ -79,14 +78,10 @@ import VaultedDatabase
           after[table] == rows,
           "\(page): \(table) \(rows.count) \(after[table]?.count ?? 0) \(salvage)")
       }
-      #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+      #expect(try await place.verify(vault).isClean)
       let engine = try await place.start(vault)
       #expect(try await engine.publish(Message(channel: .orders, payload: [1])).rawValue > 0)
       try await engine.stop()
-      for name in try FileManager.default.contentsOfDirectory(atPath: place.folder.path)
-      where name.contains("damaged") {
-        try FileManager.default.removeItem(at: place.folder.appendingPathComponent(name))
-      }
     }
   }
 }

@@ -37,11 +37,11 @@ import VaultedDatabase
 
   @Test func `verify() finds no fault in an intact home, and names damage`() async throws {
     let vault = try await filledVault()
-    let whole = try await MessagingEngine.verify(place.home, vault: vault)
+    let whole = try await place.verify(vault)
     #expect(whole.isClean)
     #expect(whole.messages?.messageCount == 190)
     try place.damage([9])
-    let damaged = try await MessagingEngine.verify(place.home, vault: vault)
+    let damaged = try await place.verify(vault)
     #expect(!damaged.isClean)
     #expect(damaged.pages.damagedPages == [9])
     #expect(damaged.messages == nil)
@@ -54,15 +54,14 @@ import VaultedDatabase
     let leaf = try #require(try await place.pages(of: "message", vault).dropFirst(5).first)
     try place.damage([leaf])
     let before = try Data(contentsOf: place.database)
-    let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+    let salvage = try await place.salvage(vault)
     #expect(!salvage.isComplete)
     let lost = try #require(salvage.messages?.channels.first?.lostMessageCount)
     #expect(lost > 0)
     #expect(lost < 20)
     #expect(try Data(contentsOf: URL(fileURLWithPath: salvage.damagedPath.string)) == before)
-    let names = try names()
-    #expect(names == ["messaging.db", "messaging.db.damaged-1"])
-    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+    #expect(try names() == ["messaging.db", "messaging.db.damaged-1"])
+    #expect(try await place.verify(vault).isClean)
 
     let engine = try await place.start(vault)
     #expect(try await engine.messageCount(of: channel) == 190 - lost)
@@ -77,7 +76,7 @@ import VaultedDatabase
 
   @Test func `salvage() of an intact database loses nothing`() async throws {
     let vault = try await filledVault()
-    let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+    let salvage = try await place.salvage(vault)
     #expect(salvage.isComplete)
     #expect(try await place.messageCount(vault) == 190)
   }
@@ -88,9 +87,9 @@ import VaultedDatabase
   ) async throws {
     let vault = try await filledVault()
     try place.damage(try await place.pages(of: table, vault))
-    let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+    let salvage = try await place.salvage(vault)
     #expect(!salvage.isComplete)
-    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+    #expect(try await place.verify(vault).isClean)
     let engine = try await place.start(vault)
     let channels = try await engine.channels()
     #expect(channels.map(\.messageCount) == [190])
@@ -115,10 +114,10 @@ import VaultedDatabase
     var bytes = try Data(contentsOf: place.database)
     bytes[offset] ^= 1
     try bytes.write(to: place.database)
-    #expect(try await !MessagingEngine.verify(place.home, vault: vault).isClean)
-    let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+    #expect(try await !place.verify(vault).isClean)
+    let salvage = try await place.salvage(vault)
     #expect(salvage.messages?.channels.map(\.messageCount) == [190])
-    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+    #expect(try await place.verify(vault).isClean)
     #expect(try await place.messageCount(vault) == 190)
   }
 
@@ -126,7 +125,7 @@ import VaultedDatabase
     async throws
   {
     let vault = try await filledVault()
-    _ = try await MessagingEngine.salvage(place.home, vault: vault)
+    _ = try await place.salvage(vault)
     let files = FileManager.default
     let path = { place.folder.appendingPathComponent($0).path }
     // The files after the vault was bound to the new database.
@@ -134,8 +133,7 @@ import VaultedDatabase
     try files.moveItem(atPath: path("messaging.db.damaged-1"), toPath: path("messaging.db"))
     #expect(try await VaultedDatabase.cleanUpFirstRun(place.home) == nil)
     #expect(try await place.messageCount(vault) == 190)
-    let names = try names()
-    #expect(names == ["messaging.db", "messaging.db.damaged-1"])
+    #expect(try names() == ["messaging.db", "messaging.db.damaged-1"])
     // The files after the damaged database was renamed.
     try files.moveItem(atPath: path("messaging.db"), toPath: path("messaging.db.salvaged"))
     #expect(try await VaultedDatabase.cleanUpFirstRun(place.home) == nil)
@@ -146,17 +144,14 @@ import VaultedDatabase
     async throws
   {
     let vault = try await filledVault()
-    _ = try await MessagingEngine.salvage(place.home, vault: vault)
+    _ = try await place.salvage(vault)
     let damaged = place.folder.appendingPathComponent("messaging.db.damaged-1")
     try FileManager.default.removeItem(at: place.database)
     try FileManager.default.moveItem(at: damaged, to: place.database)
-    await #expect {
-      _ = try await place.start(vault)
-    } throws: {
-      let error = $0 as? EngineError
-      return error?.code == .databaseMismatch && error?.hint?.contains("queue salvage") == true
-    }
-    let again = try await MessagingEngine.salvage(place.home, vault: vault)
+    let refusal = await #expect(throws: EngineError.self) { try await place.start(vault) }
+    #expect(refusal?.code == .databaseMismatch)
+    #expect(refusal?.hint?.contains("queue salvage") == true)
+    let again = try await place.salvage(vault)
     #expect(again.messages?.channels.map(\.messageCount) == [190])
     #expect(try await place.messageCount(vault) == 190)
   }
@@ -186,7 +181,7 @@ import VaultedDatabase
     let vault = try await filledVault()
     try Data([1, 2, 3]).write(to: place.folder.appendingPathComponent("messaging.db.salvaged"))
     #expect(try await place.messageCount(vault) == 190)
-    #expect(try await MessagingEngine.salvage(place.home, vault: vault).isComplete)
+    #expect(try await place.salvage(vault).isComplete)
   }
 
   /// Runs statements on the messages, as a program that has the key.
@@ -200,9 +195,7 @@ import VaultedDatabase
     let vault = try await filledVault()
     try await run("PRAGMA user_version = 3", vault)
     let before = try Data(contentsOf: place.database)
-    #expect(
-      await code { _ = try await MessagingEngine.salvage(place.home, vault: vault) }
-        == .newerVersion)
+    #expect(await code { _ = try await place.salvage(vault) } == .newerVersion)
     let (names, after) = (try names(), try Data(contentsOf: place.database))
     #expect(names == ["messaging.db"] && after == before)
   }
@@ -217,15 +210,15 @@ import VaultedDatabase
       CREATE TABLE invoice (number); CREATE TABLE line (number);
       CREATE TRIGGER own AFTER INSERT ON invoice BEGIN INSERT INTO line VALUES (1); END;
       """, vault)
-    let found = try await MessagingEngine.verify(place.home, vault: vault)
+    let found = try await place.verify(vault)
     #expect(
       found.messages?.faults.map(\.locations) == [
         [#"the trigger a "b on a table of the engine is not the engine's"#]
       ])
-    let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+    let salvage = try await place.salvage(vault)
     #expect(salvage.messages?.removedTriggers == [#"a "b"#] && !salvage.isComplete)
     #expect(salvage.messages?.channels.map(\.messageCount) == [190])
-    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+    #expect(try await place.verify(vault).isClean)
     // The application's own trigger stays.
     let opened = try await VaultedDatabase.open(place.home, vault: vault)
     let triggers = try await opened.pool.read { db in
@@ -238,8 +231,8 @@ import VaultedDatabase
   @Test func `verify() and salvage() throw busy while an engine runs`() async throws {
     let vault = try await filledVault()
     let engine = try await place.start(vault)
-    #expect(await code { _ = try await MessagingEngine.verify(place.home, vault: vault) } == .busy)
-    #expect(await code { _ = try await MessagingEngine.salvage(place.home, vault: vault) } == .busy)
+    #expect(await code { _ = try await place.verify(vault) } == .busy)
+    #expect(await code { _ = try await place.salvage(vault) } == .busy)
     try await engine.stop()
   }
 }

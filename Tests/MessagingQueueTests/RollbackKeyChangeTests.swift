@@ -166,7 +166,7 @@ import VaultedDatabase
       #expect(error.hint?.contains("queue salvage") == true)
     }
     try FileManager.default.removeItem(at: journal)
-    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+    #expect(try await place.verify(vault).isClean)
     #expect(try await place.messageCount(vault) == 120)
   }
 
@@ -179,7 +179,7 @@ import VaultedDatabase
     try place.replaceDatabase(["messaging.db": killed.database])
     try killed.journal.write(to: journal)
     #expect(await code { _ = try await place.start(vault) } == .damaged)
-    #expect(try await MessagingEngine.salvage(place.home, vault: vault).isComplete)
+    #expect(try await place.salvage(vault).isComplete)
     let engine = try await place.start(vault)
     let payloads = try await engine.history(of: .orders, maximumCount: 200).map(\.payload)
     #expect(payloads == (1...100).map { [UInt8](repeating: $0, count: 500) })

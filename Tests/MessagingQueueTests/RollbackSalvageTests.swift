@@ -39,13 +39,13 @@ import VaultedDatabase
     let next = try await place.start(vault)
     #expect(try await next.receive(from: .orders, maximumCount: 9).map(\.payload) == [[1]])
     try await next.stop()
-    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+    #expect(try await place.verify(vault).isClean)
   }
 
   @Test func `verify() reports an older copy with intact pages and messages`() async throws {
     let vault = try await rolledBack()
     let before = try place.databaseFiles()
-    let verification = try await MessagingEngine.verify(place.home, vault: vault)
+    let verification = try await place.verify(vault)
     #expect(verification.pages.isClean && verification.messages?.isClean == true)
     #expect(verification.isRolledBack && !verification.isClean)
     #expect(try place.databaseFiles()["messaging.db"] == before["messaging.db"])
@@ -58,22 +58,18 @@ import VaultedDatabase
   {
     let vault = try await rolledBack()
     let before = (try place.databaseFiles(), try place.vaultFile)
-    await #expect {
-      _ = try await MessagingEngine.salvage(place.home, vault: vault)
-    } throws: { error in
-      let error = error as? EngineError
-      return error?.code == .rolledBack && error?.hint?.contains("--accept-rollback") == true
-    }
+    let refusal = await #expect(throws: EngineError.self) { try await place.salvage(vault) }
+    #expect(refusal?.code == .rolledBack)
+    #expect(refusal?.hint?.contains("--accept-rollback") == true)
     #expect(try place.databaseFiles() == before.0)
     #expect(try place.vaultFile == before.1)
     let names = try FileManager.default.contentsOfDirectory(atPath: place.folder.path)
     #expect(!names.contains { $0.contains("salvaged") || $0.contains("damaged") })
 
-    let salvage = try await MessagingEngine.salvage(
-      place.home, vault: vault, acceptsRollback: true)
+    let salvage = try await place.salvage(vault, acceptsRollback: true)
     #expect(salvage.isComplete && salvage.anchor?.isMissing == true)
     #expect(try await place.messageCount(vault) == 100)
-    #expect(try await MessagingEngine.verify(place.home, vault: vault).isClean)
+    #expect(try await place.verify(vault).isClean)
   }
 
   @Test func `salvage() accepts a damaged database that has its vault's anchor`() async throws {
@@ -81,7 +77,7 @@ import VaultedDatabase
     try await place.publish(1...100, vault)
     let page = try #require(try await place.pages(of: "message", vault).dropFirst().first)
     try place.damage([page])
-    let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+    let salvage = try await place.salvage(vault)
     guard case .known = salvage.anchor else {
       Issue.record("the anchor is \(String(describing: salvage.anchor))")
       return
@@ -99,7 +95,7 @@ import VaultedDatabase
     try await place.publish(101...120, vault)
     try place.replaceDatabase(older)
     try place.damage([engine])
-    let salvage = try await MessagingEngine.salvage(place.home, vault: vault)
+    let salvage = try await place.salvage(vault)
     guard case .unreadable = salvage.anchor else {
       Issue.record("the anchor is \(String(describing: salvage.anchor))")
       return
@@ -113,13 +109,12 @@ import VaultedDatabase
     try await place.publish(1...100, vault)
     let pages = try await place.pages(of: "sqlite_schema", vault)
     #expect(!pages.isEmpty)
-    let whole = (try place.databaseFiles(), try place.vaultFile)
+    let whole = try place.image
     for page in pages {
-      try place.replaceDatabase(whole.0)
-      try place.setVaultFile(whole.1)
+      try place.restore(whole)
       try place.damage([page])
       let vault = try await place.unlockedVault()
-      let code = await code { _ = try await MessagingEngine.salvage(place.home, vault: vault) }
+      let code = await code { _ = try await place.salvage(vault) }
       #expect(code != .rolledBack, "page \(page)")
     }
   }

@@ -32,7 +32,7 @@ import VaultedDatabase
     let engine = try await place.start(try await place.makeVault())
     try await engine.publish((0..<5).map { Message(channel: .orders, payload: [$0]) })
     try await engine.stop()
-    let whole = (try place.databaseFiles(), try place.vaultFile)
+    let whole = try place.image
     let quiet = FileRecorder()
     #expect(try await salvage(quiet).0?.isComplete == true)
     #expect(quiet.failableEventCount > 50)
@@ -44,12 +44,7 @@ import VaultedDatabase
       FileRecorder.Fault.readFailure(atRead: number, .ioError)
     }
     for fault in steps + reads {
-      for name in try FileManager.default.contentsOfDirectory(atPath: place.folder.path)
-      where name.contains(".damaged-") {
-        try FileManager.default.removeItem(at: place.folder.appendingPathComponent(name))
-      }
-      try place.replaceDatabase(whole.0)
-      try place.setVaultFile(whole.1)
+      try place.restore(whole)
       let (salvage, error) = try await salvage(FileRecorder(fault: fault))
       #expect(error?.code != .rolledBack, "\(fault)")
       if salvage?.isComplete == true, case .unreadable(let error)? = salvage?.anchor {
