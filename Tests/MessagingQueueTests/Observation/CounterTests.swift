@@ -7,12 +7,13 @@ import Testing
 
 @Suite struct CounterTests {
   private let orders = Channel.orders
-  private let consumer = Consumer.default
+  private let observed: ObservedEngine
+  private var engine: MessagingEngine { observed.engine }
+
+  init() async throws { observed = try await ObservedEngine() }
 
   @Test func `each operation counts its messages`() async throws {
-    let observed = try await ObservedEngine()
-    let engine = observed.engine
-    try await engine.addConsumer(consumer, of: orders, maximumAttempts: 3)
+    try await engine.addConsumer(.default, of: orders, maximumAttempts: 3)
     try await observed.publish("a", "b", "c", "d", "e", to: orders)
     #expect(observed.count("messages_published") == 5)
 
@@ -41,9 +42,7 @@ import Testing
   @Test func `the last attempt makes a dead letter, by release or by the end of a lease`()
     async throws
   {
-    let observed = try await ObservedEngine()
-    let engine = observed.engine
-    try await engine.addConsumer(consumer, of: orders, maximumAttempts: 1)
+    try await engine.addConsumer(.default, of: orders, maximumAttempts: 1)
     try await observed.publish("a", "b", to: orders)
     let deliveries = try await engine.receive(from: orders, maximumCount: 2)
     try await engine.release([deliveries[0].token])
@@ -55,8 +54,6 @@ import Testing
   }
 
   @Test func `the end of a release's delay does not count as an expired lease`() async throws {
-    let observed = try await ObservedEngine()
-    let engine = observed.engine
     try await observed.publish("a", "b", "c", "d", "e", to: orders)
     let deliveries = try await engine.receive(from: orders, maximumCount: 5)
     try await engine.release(deliveries.dropLast().map(\.token), after: .seconds(10))
@@ -72,41 +69,38 @@ import Testing
   @Test func `a message published twice with one deduplication id counts once`()
     async throws
   {
-    let observed = try await ObservedEngine()
     var message = Message(channel: orders, payload: [1])
     message.deduplicationID = "once"
-    try await observed.engine.publish([message, message])
-    try await observed.engine.publish(message)
+    try await engine.publish([message, message])
+    try await engine.publish(message)
     #expect(observed.count("messages_published") == 1)
   }
 
   @Test func `messages removed by time to live and retention are counted`() async throws {
-    let observed = try await ObservedEngine()
     var message = Message(channel: orders, payload: [1])
     message.timeToLive = .seconds(1)
-    try await observed.engine.publish(message)
+    try await engine.publish(message)
     observed.plain.time.advance(by: .seconds(2))
-    #expect(try await observed.engine.receive(from: orders).isEmpty)
+    #expect(try await engine.receive(from: orders).isEmpty)
     #expect(observed.count("messages_expired") == 1)
 
     var retention = Retention()
     retention.maximumMessageCount = 1
     retention.discardsUnacknowledged = true
-    try await observed.engine.setRetention(retention, of: orders)
+    try await engine.setRetention(retention, of: orders)
     try await observed.publish("a", "b", "c", to: orders)
-    #expect(try await observed.engine.maintain() == 2)
+    #expect(try await engine.maintain() == 2)
     #expect(observed.count("messages_removed_by_retention") == 2)
     #expect(observed.count("messages_purged") == 0)
   }
 
   @Test func `tokens that settle nothing are not counted`() async throws {
-    let observed = try await ObservedEngine()
     try await observed.publish("a", to: orders)
-    let token = try await observed.engine.receive(from: orders)[0].token
-    try await observed.engine.acknowledge([token])
-    #expect(await code { try await observed.engine.acknowledge([token]) } == .unknownLease)
-    #expect(await code { try await observed.engine.release([token]) } == .unknownLease)
-    #expect(await code { try await observed.engine.reject([token], reason: "no") } == .unknownLease)
+    let token = try await engine.receive(from: orders)[0].token
+    try await engine.acknowledge([token])
+    #expect(await code { try await engine.acknowledge([token]) } == .unknownLease)
+    #expect(await code { try await engine.release([token]) } == .unknownLease)
+    #expect(await code { try await engine.reject([token], reason: "no") } == .unknownLease)
     #expect(observed.count("messages_acknowledged") == 1)
     #expect(observed.count("messages_released") == 0)
     #expect(observed.count("messages_dead_lettered") == 0)
@@ -114,9 +108,7 @@ import Testing
 
   @Test func `committed messages are counted, and rolled-back ones never`() async throws {
     struct Fault: Error {}
-    let observed = try await ObservedEngine()
-    let engine = observed.engine
-    let message = Message(channel: orders, payload: [1])
+    let (engine, message) = (engine, Message(channel: orders, payload: [1]))
     await #expect(throws: Fault.self) {
       try await engine.database.write { db in
         try engine.publish(message, in: db)
@@ -134,9 +126,7 @@ import Testing
   @Test func `a failed operation never counts, and a repeated one counts once`()
     async throws
   {
-    let observed = try await ObservedEngine()
-    let engine = observed.engine
-    let message = Message(channel: orders, payload: [1])
+    let (engine, message) = (engine, Message(channel: orders, payload: [1]))
     let gate = WriterGate(engine.database)
     let publications = (0..<3).map { _ in Task { try await engine.publish(message) } }
     let losing = Task {
@@ -155,9 +145,7 @@ import Testing
   }
 
   @Test func `commit metrics report the operations and the times of a commit`() async throws {
-    let observed = try await ObservedEngine()
-    let engine = observed.engine
-    let message = Message(channel: orders, payload: [1])
+    let (engine, message) = (engine, Message(channel: orders, payload: [1]))
     let gate = WriterGate(engine.database)
     let publications = (0..<3).map { _ in Task { try await engine.publish(message) } }
     while engine.waitingCount < 3 { try await Task.sleep(for: .milliseconds(1)) }
