@@ -14,7 +14,7 @@ import Testing
     _ = try await temporary.makeVault(.user)
     try await temporary.withDatabase(.user) { _ in }
     try temporary.remove("messaging.db")
-    let bytes = try temporary.files()["vaults/messaging.vault"]
+    let bytes = try temporary.vaultFile()
     let sideName = try await VaultedDatabase.cleanUpFirstRun(temporary.home)
     #expect(sideName != nil)
     let files = try temporary.files()
@@ -28,17 +28,15 @@ import Testing
     #expect(try await VaultedDatabase.cleanUpFirstRun(temporary.home) == nil)
     try await temporary.withDatabase(.user) { _ in }
     #expect(try await VaultedDatabase.cleanUpFirstRun(temporary.home) == nil)
-    #expect(try temporary.files()["vaults/messaging.vault"] != nil)
+    #expect(try temporary.vaultFile() != nil)
   }
 
   @Test func `deleteVault() deletes a vault with a database only with force`() async throws {
     _ = try await temporary.makeVault(.user)
     try await temporary.withDatabase(.user) { _ in }
-    await expectRefusal(.databaseStillExists) {
-      try await VaultedDatabase.deleteVault(.messaging, of: temporary.home)
-    }
-    try await VaultedDatabase.deleteVault(.messaging, of: temporary.home, force: true)
-    #expect(try temporary.files()["vaults/messaging.vault"] == nil)
+    await expectRefusal(.databaseStillExists) { try await temporary.deleteVault() }
+    try await temporary.deleteVault(force: true)
+    #expect(try temporary.vaultFile() == nil)
   }
 
   @Test func `deleteVault() throws busy while another process can be making the database`()
@@ -46,13 +44,11 @@ import Testing
   {
     _ = try await temporary.makeVault(.user)
     let lock = try #require(try LinuxFileSystem().lock(temporary.home.lockPath, wait: false))
-    await expectRefusal(.busy) {
-      try await VaultedDatabase.deleteVault(.messaging, of: temporary.home, force: true)
-    }
-    #expect(try temporary.files()["vaults/messaging.vault"] != nil)
+    await expectRefusal(.busy) { try await temporary.deleteVault(force: true) }
+    #expect(try temporary.vaultFile() != nil)
     lock.release()
-    try await VaultedDatabase.deleteVault(.messaging, of: temporary.home)
-    #expect(try temporary.files()["vaults/messaging.vault"] == nil)
+    try await temporary.deleteVault()
+    #expect(try temporary.vaultFile() == nil)
   }
 
   @Test(arguments: [VaultError.Code.storeLocked, .storeUnavailable, .unreadable])

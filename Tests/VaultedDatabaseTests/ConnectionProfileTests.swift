@@ -21,6 +21,8 @@ import VaultCrypto
     ConnectionProfile(vault: vault, name: Self.name, database: path(temporary))
   }
 
+  private func newKey() -> SecretBytes { ConnectionProfile.generateEncryptionKey() }
+
   /// A profile whose every step on the disk is recorded, and its vault's.
   private func profile(
     _ temporary: TemporaryHome, recordedBy recorder: FileRecorder
@@ -37,7 +39,7 @@ import VaultCrypto
     let temporary = TemporaryHome()
     let vault = try await temporary.makeVault(.user)
     let profile = profile(temporary, vault)
-    try await profile.setEncryptionKey(ConnectionProfile.generateEncryptionKey())
+    try await profile.setEncryptionKey(newKey())
     let pool = try await profile.openPool()
     try await pool.write { db in
       try db.execute(sql: "CREATE TABLE t(x)")
@@ -60,7 +62,7 @@ import VaultCrypto
     let (temporary, vault) = try await filledHome()
     let profile = profile(temporary, vault)
     let old = try await profile.encryptionKey()
-    let new = ConnectionProfile.generateEncryptionKey()
+    let new = newKey()
     let isSame = SecretBytes.isEqual(old, new)
     #expect(!isSame && new.byteCount == 32)
     try await profile.changeEncryptionKey(new)
@@ -80,26 +82,20 @@ import VaultCrypto
     let (temporary, vault) = try await filledHome()
     let profile = profile(temporary, vault)
     try await profile.setEncryptionKey(try await profile.encryptionKey())
-    await expectRefusal(.keyExists) {
-      try await profile.setEncryptionKey(ConnectionProfile.generateEncryptionKey())
-    }
+    await expectRefusal(.keyExists) { try await profile.setEncryptionKey(newKey()) }
     // The item is gone and the database exists: setEncryptionKey() accepts only its own key.
     let key = try await profile.encryptionKey()
     try await vault.removeItem(Self.name)
     await expectRefusal(.keyMissing) { _ = try await profile.encryptionKey().byteCount }
     await expectRefusal(.keyMissing) { _ = try await profile.openPool() }
-    await expectRefusal(.databaseMismatch) {
-      try await profile.setEncryptionKey(ConnectionProfile.generateEncryptionKey())
-    }
+    await expectRefusal(.databaseMismatch) { try await profile.setEncryptionKey(newKey()) }
     try await profile.setEncryptionKey(key)
     #expect(try await state(temporary) == "20 rows, 32 bytes of key")
     let plain = ConnectionProfile(
       vault: vault, name: "other", database: temporary.path.appending("plain.db"))
     try await DatabaseQueue(path: plain.databasePath.string)
       .write { try $0.execute(sql: "CREATE TABLE t(x)") }
-    await expectRefusal(.plainDatabase) {
-      try await plain.setEncryptionKey(ConnectionProfile.generateEncryptionKey())
-    }
+    await expectRefusal(.plainDatabase) { try await plain.setEncryptionKey(newKey()) }
     await expectRefusal(.invalidArgument) {
       try await plain.setEncryptionKey(SecretBytes.random(byteCount: 31))
     }
@@ -115,16 +111,12 @@ import VaultCrypto
     }
     #expect(try files() == before)
     let pool = try await profile.openPool()
-    await expectRefusal(.busy) {
-      try await profile.changeEncryptionKey(ConnectionProfile.generateEncryptionKey())
-    }
+    await expectRefusal(.busy) { try await profile.changeEncryptionKey(newKey()) }
     try pool.close()
     #expect(try await state(temporary) == "20 rows, 32 bytes of key")
     let absent = ConnectionProfile(
       vault: vault, name: "other", database: temporary.path.appending("absent.db"))
-    await expectRefusal(.databaseMissing) {
-      try await absent.changeEncryptionKey(ConnectionProfile.generateEncryptionKey())
-    }
+    await expectRefusal(.databaseMissing) { try await absent.changeEncryptionKey(newKey()) }
     await vault.lock()
     await expectRefusal(.vaultLocked) { _ = try await profile.encryptionKey().byteCount }
   }
@@ -137,10 +129,7 @@ import VaultCrypto
         let (temporary, _) = try await filledHome()
         let recorder = FileRecorder(
           fault: isCrash ? .crash(atEvent: step) : .failure(atEvent: step, .noSpace))
-        do {
-          try await profile(temporary, recordedBy: recorder)
-            .changeEncryptionKey(ConnectionProfile.generateEncryptionKey())
-        } catch {}
+        try? await profile(temporary, recordedBy: recorder).changeEncryptionKey(newKey())
         #expect(try await state(temporary) == "20 rows, 32 bytes of key", "\(isCrash) at \(step)")
         if step >= recorder.failableEventCount && !recorder.hasCrashed {
           #expect(step > 10)
@@ -155,10 +144,8 @@ import VaultCrypto
     for step in 0... {
       let (temporary, _) = try await filledHome()
       let recorder = FileRecorder(fault: .crash(atEvent: step))
-      let key = ConnectionProfile.generateEncryptionKey()
-      do {
-        try await profile(temporary, recordedBy: recorder).changeEncryptionKey(key)
-      } catch {}
+      let key = newKey()
+      try? await profile(temporary, recordedBy: recorder).changeEncryptionKey(key)
       if !recorder.hasCrashed { break }
       let vault = try await temporary.unlockedVault(.user)
       if try await vault.item(Self.name).bytes.byteCount == 32 { continue }
@@ -176,10 +163,7 @@ import VaultCrypto
       let (temporary, _) = try await filledHome()
       let initial = try temporary.files().map { (temporary.path.appending($0), $1) }
       let dying = FileRecorder(fault: .crash(atEvent: crashPoint))
-      do {
-        try await profile(temporary, recordedBy: dying)
-          .changeEncryptionKey(ConnectionProfile.generateEncryptionKey())
-      } catch {}
+      try? await profile(temporary, recordedBy: dying).changeEncryptionKey(newKey())
       let next = FileRecorder()
       try await profile(temporary, recordedBy: next).openPool().close()
       for events in [dying.events, dying.events + next.events] {

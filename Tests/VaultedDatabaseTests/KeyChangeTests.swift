@@ -40,11 +40,9 @@ import VaultCrypto
     let temporary = try await TemporaryHome.filled(.user)
     try await temporary.withDatabase(.user) { _ in
       let vault = try await temporary.unlockedVault(.user)
-      let before = try temporary.files()["vaults/messaging.vault"]
-      await expectRefusal(.busy) {
-        try await VaultedDatabase.changeKey(of: temporary.home, vault: vault)
-      }
-      #expect(try temporary.files()["vaults/messaging.vault"] == before)
+      let before = try temporary.vaultFile()
+      await expectRefusal(.busy) { try await temporary.changeKey(of: vault) }
+      #expect(try temporary.vaultFile() == before)
     }
     #expect(try await temporary.rowCount(.user) == 500)
   }
@@ -52,25 +50,19 @@ import VaultCrypto
   @Test func `changeKey() refuses a locked vault and a missing database`() async throws {
     let temporary = TemporaryHome()
     let vault = try await temporary.makeVault(.user)
-    await expectRefusal(.databaseMissing) {
-      try await VaultedDatabase.changeKey(of: temporary.home, vault: vault)
-    }
+    await expectRefusal(.databaseMissing) { try await temporary.changeKey(of: vault) }
     #expect(try temporary.files()["messaging.db"] == nil)
     await vault.lock()
-    await expectRefusal(.vaultLocked) {
-      try await VaultedDatabase.changeKey(of: temporary.home, vault: vault)
-    }
+    await expectRefusal(.vaultLocked) { try await temporary.changeKey(of: vault) }
   }
 
   @Test func `changeKey() stops at a damaged page and leaves the vault unchanged`() async throws {
     let temporary = try await TemporaryHome.filled(.user)
     try temporary.damageLastPage()
     let vault = try await temporary.unlockedVault(.user)
-    let before = try temporary.files()["vaults/messaging.vault"]
-    await expectRefusal(.damaged) {
-      try await VaultedDatabase.changeKey(of: temporary.home, vault: vault)
-    }
-    #expect(try temporary.files()["vaults/messaging.vault"] == before)
+    let before = try temporary.vaultFile()
+    await expectRefusal(.damaged) { try await temporary.changeKey(of: vault) }
+    #expect(try temporary.vaultFile() == before)
     #expect(try temporary.files()[".messaging.db.new"] == nil)
   }
 
@@ -80,7 +72,7 @@ import VaultCrypto
   {
     for step in 0... {
       let temporary = try await TemporaryHome.filled(.user, rowCount: 20)
-      let before = try temporary.files()["vaults/messaging.vault"]
+      let before = try temporary.vaultFile()
       let vault = try await temporary.unlockedVault(.user)
       let recorder = FileRecorder(fault: .failure(atEvent: step, errno))
       var code: VaultedDatabaseError.Code?
@@ -94,7 +86,7 @@ import VaultCrypto
       }
       if !isCopyWritten {
         #expect([.diskFull, .readOnly].contains(code), "at \(step)")
-        #expect(try temporary.files()["vaults/messaging.vault"] == before, "at \(step)")
+        #expect(try temporary.vaultFile() == before, "at \(step)")
         #expect(try temporary.files()[".messaging.db.new"] == nil, "at \(step)")
       }
       #expect(try await temporary.rowCount(.user) == 20, "at \(step)")

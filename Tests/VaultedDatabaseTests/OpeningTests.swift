@@ -21,16 +21,13 @@ import Testing
       try await pool.read { try Int.fetchOne($0, sql: "SELECT x FROM t") }
     }
     #expect(value == 7)
-    let status = try await vault.status()
-    #expect(status.binding?.state == .bound)
+    #expect(try await vault.status().binding?.state == .bound)
   }
 
   @Test func `open() refuses a locked vault`() async throws {
     let vault = try await temporary.makeVault(.user)
     await vault.lock()
-    await expectRefusal(.vaultLocked) {
-      _ = try await VaultedDatabase.open(temporary.home, vault: vault)
-    }
+    await expectRefusal(.vaultLocked) { try await temporary.open(vault) }
   }
 
   @Test func `open() refuses a home whose path is too long for SQLite, and makes nothing`()
@@ -41,9 +38,7 @@ import Testing
     let names = [String(repeating: "d", count: 200), String(repeating: "e", count: 250)]
     let home = DataVaultHome(names.reduce(temporary.path) { $0.appending($1) })
     let before = try temporary.files()
-    await expectRefusal(.invalidArgument) {
-      _ = try await VaultedDatabase.open(home, vault: vault)
-    }
+    await expectRefusal(.invalidArgument) { _ = try await VaultedDatabase.open(home, vault: vault) }
     #expect(try temporary.files() == before)
   }
 
@@ -64,9 +59,7 @@ import Testing
     try temporary.remove("messaging.db")
     let vault = try await temporary.unlockedVault(.user)
     let before = try temporary.files()
-    await expectRefusal(.databaseMissing) {
-      _ = try await VaultedDatabase.open(temporary.home, vault: vault)
-    }
+    await expectRefusal(.databaseMissing) { try await temporary.open(vault) }
     #expect(try temporary.files() == before)
   }
 
@@ -83,9 +76,7 @@ import Testing
       toPath: one.path.appending("messaging.db").string)
     let vault = try await one.unlockedVault(.user)
     let before = try one.files()
-    await expectRefusal(.databaseMismatch) {
-      _ = try await VaultedDatabase.open(one.home, vault: vault)
-    }
+    await expectRefusal(.databaseMismatch) { try await one.open(vault) }
     #expect(try one.files() == before)
   }
 
@@ -95,9 +86,7 @@ import Testing
     try await one.withDatabase(.user) { _ in }
     try one.remove("vaults/messaging.vault")
     let vault = try await one.makeVault(.user)
-    await expectRefusal(.databaseMismatch) {
-      _ = try await VaultedDatabase.open(one.home, vault: vault)
-    }
+    await expectRefusal(.databaseMismatch) { try await one.open(vault) }
   }
 
   @Test func `open() refuses a plain SQLite file with a code of its own`() async throws {
@@ -105,23 +94,18 @@ import Testing
     let plain = try DatabaseQueue(path: temporary.home.databasePath.string)
     try await plain.write { try $0.execute(sql: "CREATE TABLE t(x)") }
     try plain.close()
-    await expectRefusal(.plainDatabase) {
-      _ = try await VaultedDatabase.open(temporary.home, vault: vault)
-    }
+    await expectRefusal(.plainDatabase) { try await temporary.open(vault) }
   }
 
   @Test func `a creation survives a crash at each of its file operations`() async throws {
-    var crashPoint = 0
-    while true {
+    for crashPoint in 0... {
       let temporary = TemporaryHome()
       let recorder = FileRecorder(fault: .crash(atEvent: crashPoint))
       let vault = try await temporary.makeVault(.user)
       await vault.lock()
       let recorded = temporary.recorded(by: recorder)
-      let crashing = try await Vault.get(
-        .messaging, in: recorded.store, parameters: TemporaryHome.parameters)
       // The unlock is one of the steps: it records the attempt.
-      if (try? await crashing.unlock(with: .user)) != nil,
+      if let crashing = try? await recorded.unlockedVault(.user),
         let database = try? await VaultedDatabase.open(recorded, vault: crashing)
       {
         try database.close()
@@ -129,10 +113,11 @@ import Testing
       try await temporary.withDatabase(.user) { pool in
         try await pool.write { try $0.execute(sql: "CREATE TABLE t(x)") }
       }
-      if !recorder.hasCrashed { break }
-      crashPoint += 1
+      if !recorder.hasCrashed {
+        #expect(crashPoint > 10)
+        break
+      }
     }
-    #expect(crashPoint > 10)
   }
 }
 

@@ -108,11 +108,10 @@ import Testing
       }
       let initial = try temporary.files().map { (temporary.path.appending($0), $1) }
       let dying = FileRecorder(fault: .crash(atEvent: crashPoint))
-      do {
-        let home = temporary.recorded(by: dying)
-        let vault = try await home.unlockedVault(.user)
-        try await VaultedDatabase.changeKey(of: home, vault: vault)
-      } catch {}
+      let dyingHome = temporary.recorded(by: dying)
+      if let vault = try? await dyingHome.unlockedVault(.user) {
+        try? await VaultedDatabase.changeKey(of: dyingHome, vault: vault)
+      }
       let next = FileRecorder()
       let home = temporary.recorded(by: next)
       let vault = try await home.unlockedVault(.user)

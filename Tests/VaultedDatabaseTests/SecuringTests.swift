@@ -21,25 +21,22 @@ import VaultCrypto
     async throws
   {
     let temporary = TemporaryHome()
-    try await VaultedDatabase.secure(temporary.home, with: .user)
+    try await temporary.secure()
     let vault = try await temporary.unlockedVault(.user)
-    let isSecured = try await vault.status().isSecured
-    #expect(isSecured)
+    #expect(try await vault.status().isSecured)
     await #expect(throws: VaultError.self) { _ = try await temporary.unlockedVault(.standard) }
   }
 
   @Test func `secure() after the first start seals the database under another key`() async throws {
     let temporary = try await TemporaryHome.filled(.standard)
     let oldVault = try await temporary.unlockedVault(.standard)
-    let before = try await oldVault.databaseKeys()
-    let old = before.current.copy()
-    try await VaultedDatabase.secure(temporary.home, with: .user)
+    let old = try await oldVault.databaseKeys().current.copy()
+    try await temporary.secure()
     let vault = try await temporary.unlockedVault(.user)
     let after = try await vault.databaseKeys()
     let isSameKey = SecretBytes.isEqual(after.current, old)
     let hasPending = after.hasPending()
-    #expect(!isSameKey)
-    #expect(!hasPending)
+    #expect(!isSameKey && !hasPending)
     let header = try #require(try header(of: temporary))
     let opensWithOld = header.matches(key: old)
     let opensWithNew = header.matches(key: after.current)
@@ -49,7 +46,7 @@ import VaultCrypto
 
   @Test func `a second secure() throws alreadySecured`() async throws {
     let temporary = TemporaryHome()
-    try await VaultedDatabase.secure(temporary.home, with: .user)
+    try await temporary.secure()
     await expectRefusal(.alreadySecured) {
       try await VaultedDatabase.secure(temporary.home, with: credentials("another password"))
     }
@@ -58,11 +55,9 @@ import VaultCrypto
   @Test func `secure() throws busy for an open database and changes nothing`() async throws {
     let temporary = try await TemporaryHome.filled(.standard)
     try await temporary.withDatabase(.standard) { _ in
-      let before = try temporary.files()["vaults/messaging.vault"]
-      await expectRefusal(.busy) {
-        try await VaultedDatabase.secure(temporary.home, with: .user)
-      }
-      #expect(try temporary.files()["vaults/messaging.vault"] == before)
+      let before = try temporary.vaultFile()
+      await expectRefusal(.busy) { try await temporary.secure() }
+      #expect(try temporary.vaultFile() == before)
     }
     #expect(try await temporary.rowCount(.standard) == 500)
   }
@@ -70,20 +65,17 @@ import VaultCrypto
   @Test func `secure() stops at a damaged page and leaves the vault unchanged`() async throws {
     let temporary = try await TemporaryHome.filled(.standard)
     try temporary.damageLastPage()
-    let before = try temporary.files()["vaults/messaging.vault"]
-    await expectRefusal(.damaged) {
-      try await VaultedDatabase.secure(temporary.home, with: .user)
-    }
-    #expect(try temporary.files()["vaults/messaging.vault"] == before)
+    let before = try temporary.vaultFile()
+    await expectRefusal(.damaged) { try await temporary.secure() }
+    #expect(try temporary.vaultFile() == before)
     #expect(try temporary.files()[".messaging.db.new"] == nil)
   }
 
   @Test func `secure() leaves one password that opens everything if the disk is full`() async throws
   {
-    var step = 0
-    while true {
+    for step in 0... {
       let temporary = try await TemporaryHome.filled(.standard)
-      let before = try temporary.files()["vaults/messaging.vault"]
+      let before = try temporary.vaultFile()
       let recorder = FileRecorder(fault: .failure(atEvent: step, .noSpace))
       let home = temporary.recorded(by: recorder)
       try? await VaultedDatabase.secure(home, with: .user)
@@ -91,30 +83,28 @@ import VaultCrypto
         if case .synchronize(let path) = $0 { path.string.hasSuffix(".new") } else { false }
       }
       if !isCopyWritten {
-        #expect(try temporary.files()["vaults/messaging.vault"] == before, "full at \(step)")
+        #expect(try temporary.vaultFile() == before, "full at \(step)")
         #expect(try temporary.files()[".messaging.db.new"] == nil, "full at \(step)")
       }
       let isSecured = try await temporary.isSecured()
       #expect(try await temporary.rowCount(isSecured ? .user : .standard) == 500, "full at \(step)")
-      if step >= recorder.failableEventCount { break }
-      step += 1
+      if step >= recorder.failableEventCount {
+        #expect(step > 10)
+        break
+      }
     }
-    #expect(step > 10)
   }
 
   @Test func `secure() makes no vault for a database without one`() async throws {
     let temporary = try await TemporaryHome.filled(.standard)
     try temporary.remove("vaults/messaging.vault")
-    await expectRefusal(.keyMissing) {
-      try await VaultedDatabase.secure(temporary.home, with: .user)
-    }
+    await expectRefusal(.keyMissing) { try await temporary.secure() }
   }
 
   @Test func `a crash at each step of secure() leaves a password that opens everything`()
     async throws
   {
-    var crashPoint = 0
-    while true {
+    for crashPoint in 0... {
       let temporary = try await TemporaryHome.filled(.standard)
       let recorder = FileRecorder(fault: .crash(atEvent: crashPoint))
       try? await VaultedDatabase.secure(temporary.recorded(by: recorder), with: .user)
@@ -123,13 +113,13 @@ import VaultCrypto
         try await temporary.rowCount(isSecured ? .user : .standard) == 500,
         "crash at \(crashPoint)")
       if isSecured {
-        let vault = try await temporary.unlockedVault(.user)
-        let hasPending = try await vault.databaseKeys().hasPending()
+        let hasPending = try await temporary.unlockedVault(.user).databaseKeys().hasPending()
         #expect(!hasPending, "opening finishes the change of key")
       }
-      if !recorder.hasCrashed { break }
-      crashPoint += 1
+      if !recorder.hasCrashed {
+        #expect(crashPoint > 10)
+        break
+      }
     }
-    #expect(crashPoint > 10)
   }
 }

@@ -56,9 +56,27 @@ final class TemporaryHome {
     try await home.unlockedVault(credentials)
   }
 
+  @discardableResult
+  func open(_ vault: Vault) async throws -> VaultedDatabase {
+    try await VaultedDatabase.open(home, vault: vault)
+  }
+
+  func changeKey(of vault: Vault) async throws {
+    try await VaultedDatabase.changeKey(of: home, vault: vault)
+  }
+
+  func secure() async throws { try await VaultedDatabase.secure(home, with: .user) }
+
+  func deleteVault(force: Bool = false) async throws {
+    try await VaultedDatabase.deleteVault(.messaging, of: home, force: force)
+  }
+
   func isSecured() async throws -> Bool {
     try await Vault.get(.messaging, in: home.store, parameters: Self.parameters).status().isSecured
   }
+
+  /// The bytes of the vault on the disk.
+  func vaultFile() throws -> [UInt8]? { try files()["vaults/messaging.vault"] }
 
   /// Opens the database and counts the rows of the table t.
   func rowCount(_ credentials: borrowing Credentials) async throws -> Int? {
