@@ -132,7 +132,7 @@ import Testing
   @Test func `no command creates a vault beside a queue that has lost its vault`() throws {
     try FileManager.default.removeItem(atPath: home.vault("messaging"))
     let before = try home.contents()
-    let password = home.folder.path("password")
+    let password = home.passwordFile
     #expect(try home.run("create", "messaging", "--new-password-file", password).status == 66)
     #expect(try home.run("secure", "--new-password-file", password).status == 66)
     #expect(try home.run("queue", "publish", "c", input: "a\n").status == 66)

@@ -235,6 +235,6 @@ import Testing
     #expect(after[4..<8] != before[4..<8], "the key check did not change")
     #expect(after[8..<16] == before[8..<16], "the file id changed")
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
-    try home.run("queue", "rekey", "--password-file", home.folder.path("wrong")).expect(77)
+    try home.run("queue", "rekey", "--password-file", home.wrongFile).expect(77)
   }
 }

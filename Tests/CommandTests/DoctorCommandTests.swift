@@ -81,8 +81,7 @@ import Testing
 
   @Test func `doctor reports a vault that waits after wrong passwords`() throws {
     for _ in 0..<3 {
-      let wrong = home.folder.path("wrong")
-      #expect(try home.run("items", "messaging", "--password-file", wrong).status == 77)
+      #expect(try home.run("items", "messaging", "--password-file", home.wrongFile).status == 77)
     }
     try expectFindings(["tooManyAttempts messaging"])
   }
@@ -225,7 +224,7 @@ import Testing
     try shell(make, "messaging.lock", in: home.path + "/vaults", user)
     let change = try user.run(
       home, "policy", "set", "messaging", "--digit", "--password-file",
-      home.folder.path("password"))
+      home.passwordFile)
     #expect(change.status == status, "\(change.errors)")
     let outcome = try user.run(home, "doctor", "--json").expect(status)
     #expect(
@@ -255,7 +254,7 @@ import Testing
   ) throws {
     let (user, home) = (OtherUser(), try TestHome.secured())
     try user.take(home)
-    let source = ["--password-file", home.folder.path("password")]
+    let source = ["--password-file", home.passwordFile]
     try shell(make, file, in: home.path, user)
     let stats = try user.run(home, "queue", "stats", source[0], source[1])
     #expect(stats.status != 0)
@@ -285,8 +284,7 @@ import Testing
     try output.fileHandleForWriting.close()
     let bytes = [UInt8](output.fileHandleForReading.readDataToEndOfFile())
     let outcome = Program(status: child.wait(), output: bytes, errors: "")
-    try expectFindings(
-      ["fileSizeLimit messaging"], status: 74, says: "ulimit -f", in: outcome)
+    try expectFindings(["fileSizeLimit messaging"], status: 74, says: "ulimit -f", in: outcome)
   }
 
   @Test func `doctor reports a home and files that other users can write or own`() throws {
@@ -355,8 +353,7 @@ import Testing
     try home.run("doctor", "--json")
       .expect(0, prints: #""kind":"rollbackNotChecked""#, "the messaging vault is locked")
     chmod(home.path, 0o777)
-    let wrong = try home.run("doctor", "--json", "--password-file", home.folder.path("wrong"))
-    #expect(wrong.status == 77)
+    let wrong = try home.run("doctor", "--json", "--password-file", home.wrongFile).expect(77)
     #expect(
       try kinds(wrong) == ["permissionsTooOpen -"], "the findings are not printed before the error")
     chmod(home.path, 0o700)

@@ -50,8 +50,7 @@ import Testing
     _ = try home.unlocked("set", "v", "token", input: "t0ken")
     _ = try home.unlocked("slots", "add", "v", "paper", "--recovery-code")
     _ = try home.run("set", "messaging", "token", input: "t0ken")
-    _ = try home.run(
-      "queue", "consumers", "add", "c", "default", "--attempts", "2")
+    _ = try home.run("queue", "consumers", "add", "c", "default", "--attempts", "2")
     _ = try home.run(
       "queue", "retention", "set", "c", "--age", "500ms", "--count", "9", "--bytes", "999",
       "--keep-acknowledged")
@@ -133,7 +132,7 @@ import Testing
       _ = try home.run("lock", "v")
     }
     for _ in 0..<3 {
-      _ = try home.run("get", "v", "token", "--password-file", home.folder.path("wrong"))
+      _ = try home.run("get", "v", "token", "--password-file", home.wrongFile)
     }
     take("status", try report("status", ["v"]))  // while the vault accepts no attempt
     for (command, arguments) in Self.invocations {

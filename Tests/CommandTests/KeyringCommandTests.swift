@@ -22,7 +22,7 @@ struct KeyringCommandTests {
       environment: keyring.environment)
   }
 
-  private var password: String { home.folder.path("password") }
+  private var password: String { home.passwordFile }
 
   @Test func `a queue works with its vault in the keyring`() throws {
     #expect(try run("secure", "--new-password-file", password).status == 0)

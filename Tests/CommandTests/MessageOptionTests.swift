@@ -16,8 +16,7 @@ import Testing
   /// The members of each line.
   private func objects(_ text: String) throws -> [[String: Any]] {
     try text.split(separator: "\n").map { line in
-      try #require(
-        JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+      try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
     }
   }
 

@@ -43,7 +43,7 @@ import Testing
   @Test func `doctor suggests no change of permissions for a symbolic link`() throws {
     try? FileManager.default.removeItem(atPath: home.database + "-notify")
     try FileManager.default.createSymbolicLink(
-      atPath: home.database + "-notify", withDestinationPath: home.folder.path("password"))
+      atPath: home.database + "-notify", withDestinationPath: home.passwordFile)
     #expect(try !home.run("doctor").text.contains("chmod 600"))
   }
 

@@ -129,7 +129,7 @@ import Testing
       _ = child.wait()
     }
     _ = try Self.report(from: output[0])
-    try home.run("secure", "--new-password-file", home.folder.path("password")).expect(75)
+    try home.run("secure", "--new-password-file", home.passwordFile).expect(75)
     close(input[1])
     close(output[0])
     #expect(try home.run("queue", "receive", "c").text == "first\nsecond\n")

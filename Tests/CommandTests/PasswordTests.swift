@@ -28,7 +28,7 @@ import Testing
   func `a wrong password ends with 77 and changes nothing`(arguments: [String]) throws {
     let before = try home.contents()
     let outcome = try Tool.run(
-      arguments + ["--home", home.path, "--password-file", home.folder.path("wrong")],
+      arguments + ["--home", home.path, "--password-file", home.wrongFile],
       input: Array("a message\n".utf8))
     #expect(outcome.status == 77)
     #expect(try home.contents() == before)
@@ -85,8 +85,7 @@ import Testing
 
   @Test func `a named source is used even if the standard password opens the vault`() throws {
     let home = try TestHome.unsecured()
-    let outcome = try home.run(
-      "queue", "receive", "c", "--password-file", home.folder.path("wrong"))
+    let outcome = try home.run("queue", "receive", "c", "--password-file", home.wrongFile)
     #expect(outcome.status == 77)
     #expect(outcome.output.isEmpty)
   }
@@ -172,7 +171,7 @@ import Testing
   ) throws {
     let file = try home.folder.file("loose", Array(TestHome.password.utf8))
     chmod(file, mode_t(mode))
-    let password = ["--password-file", home.folder.path("password")]
+    let password = ["--password-file", home.passwordFile]
     let arguments: [String: [String]] = [
       "password": ["items", "messaging", "--password-file", file],
       "salt": ["items", "messaging", "--salt-file", file] + password,
@@ -186,7 +185,7 @@ import Testing
   }
 
   @Test func `secrets from descriptors, pipes and systemd credentials are accepted`() throws {
-    let file = home.folder.path("password")
+    let file = home.passwordFile
     chmod(file, 0o644)
     let names = ["items", "messaging", "--home", home.path]
     for path in ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"] {
@@ -223,11 +222,11 @@ import Testing
     let home = try TestHome.fresh()
     let salt = try home.folder.file("salt", Array("some salt".utf8))
     let created = try home.run(
-      "create", "v", "--new-password-file", home.folder.path("password"), "--new-salt-file", salt)
+      "create", "v", "--new-password-file", home.passwordFile, "--new-salt-file", salt)
     #expect(created.status == 0)
     #expect(try home.unlocked("items", "v").status == 77)
     #expect(try home.unlocked("items", "v", "--salt-file", salt).status == 0)
-    #expect(try home.unlocked("items", "v", "--salt-file", home.folder.path("wrong")).status == 77)
+    #expect(try home.unlocked("items", "v", "--salt-file", home.wrongFile).status == 77)
   }
 
   @Test func `an empty new password is refused`() throws {

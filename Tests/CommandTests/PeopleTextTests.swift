@@ -42,7 +42,7 @@ import Testing
       let outcome = try Tool.run(
         arguments
           + (arguments[0] == "database"
-            ? [] : ["--home", home.path, "--password-file", home.folder.path("password")]))
+            ? [] : ["--home", home.path, "--password-file", home.passwordFile]))
       #expect(outcome.status != 0)
       #expect(isClean(outcome.errors), "\(arguments): \(outcome.errors.debugDescription)")
       // A name cannot forge a line of its own.

@@ -65,9 +65,7 @@ import Testing
     #expect(try home.unlocked("policy", "set", "v", "--digit").status == 0)
     try home.unlocked("items", "v")
       .expect(78, says: "requires a digit", "hint: run `datavault change-password`")
-    try home.unlocked(
-      "change-password", "v", "--new-password-file", home.folder.path("wrong")
-    ).expect(78)
+    try home.unlocked("change-password", "v", "--new-password-file", home.wrongFile).expect(78)
     let better = try home.folder.file("better", Array("correct horse 2".utf8))
     #expect(try home.unlocked("change-password", "v", "--new-password-file", better).status == 0)
     #expect(try home.run("items", "v", "--password-file", better).status == 0)
@@ -93,7 +91,7 @@ import Testing
 
   @Test func `status shows failed attempts and the last opening`() throws {
     #expect(try home.run("status", "v").text.contains("opened     not known\nfailures   0"))
-    #expect(try home.run("items", "v", "--password-file", home.folder.path("wrong")).status == 77)
+    #expect(try home.run("items", "v", "--password-file", home.wrongFile).status == 77)
     #expect(try home.run("status", "v", "--json").text.contains(#""failedAttempts":1"#))
     #expect(try home.unlocked("items", "v").status == 0)
     let year = Calendar(identifier: .gregorian).component(.year, from: Date())
@@ -103,9 +101,8 @@ import Testing
 
   @Test func `a wrong password beyond the retry limit deletes the vault`() throws {
     #expect(try home.unlocked("policy", "set", "v", "--retry-limit", "1").status == 0)
-    let wrong = home.folder.path("wrong")
-    #expect(try home.run("items", "v", "--password-file", wrong).status == 77)
-    try home.run("items", "v", "--password-file", wrong).expect(78, says: "was deleted")
+    #expect(try home.run("items", "v", "--password-file", home.wrongFile).status == 77)
+    try home.run("items", "v", "--password-file", home.wrongFile).expect(78, says: "was deleted")
     #expect(try home.unlocked("items", "v").status == 66)
   }
 }

@@ -94,7 +94,7 @@ import Testing
 
   @Test func `queue export to a full standard output names the cause`() throws {
     let outcome = try Tool.run(
-      ["queue", "export", "--home", home.path, "--password-file", home.folder.path("password")],
+      ["queue", "export", "--home", home.path, "--password-file", home.passwordFile],
       through: ["/bin/sh", "-c", #"exec "$@" >/dev/full"#, "sh"])
     outcome.expect(74, says: "standard output cannot be written: no space left on device")
   }

@@ -36,8 +36,7 @@ import Testing
     #expect(lines[0] == #"{"timetoken":"\#(timetoken)","channel":"c","payload":"first"}"#)
     let rest = try home.run("queue", "history", "c", "--after", timetoken, "--ndjson")
     #expect(rest.text == lines[1] + "\n")
-    let newest = try home.run(
-      "queue", "history", "c", "--newest", "--after", timetoken, "--ndjson")
+    let newest = try home.run("queue", "history", "c", "--newest", "--after", timetoken, "--ndjson")
     #expect(newest.text == lines[1] + "\n")
     let plain = try home.run("queue", "history", "c").expect(65)
     #expect(plain.text == "first\n")
@@ -66,8 +65,7 @@ import Testing
     throws
   {
     let total = 12_000
-    _ = try home.run(
-      "queue", "publish", "c", input: (1..<total).map { "message \($0)\n" }.joined())
+    _ = try home.run("queue", "publish", "c", input: (1..<total).map { "message \($0)\n" }.joined())
     // A full pipe blocks the follower.
     let pipe = Pipe()
     let follower = try follow(into: .inherited(pipe.fileHandleForWriting.fileDescriptor))

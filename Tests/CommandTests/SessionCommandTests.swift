@@ -45,8 +45,7 @@ struct SessionCommandTests {
   @Test func `a given password is used instead of the session`() throws {
     try unlock()
     defer { lock() }
-    let wrong = home.folder.path("wrong")
-    #expect(try home.run("items", "messaging", "--password-file", wrong).status == 77)
+    #expect(try home.run("items", "messaging", "--password-file", home.wrongFile).status == 77)
     // A session cannot extend itself.
     #expect(try home.run("unlock", "messaging", "--for", "7d").status == 77)
   }
@@ -59,11 +58,10 @@ struct SessionCommandTests {
     // An unmounted file system leaves an empty directory.
     try FileManager.default.moveItem(atPath: home.path, toPath: away)
     try FileManager.default.createDirectory(atPath: home.path, withIntermediateDirectories: false)
-    let password = home.folder.path("password")
     let unsecured = try TestHome.unsecured()
     for arguments in [
-      ["queue", "publish", "c"], ["create", "messaging", "--new-password-file", password],
-      ["secure", "--new-password-file", password],
+      ["queue", "publish", "c"], ["create", "messaging", "--new-password-file", home.passwordFile],
+      ["secure", "--new-password-file", home.passwordFile],
       ["import", unsecured.vault("messaging")],
       ["import", away + "/vaults/messaging.vault"],
     ] {
@@ -80,7 +78,7 @@ struct SessionCommandTests {
   }
 
   @Test func `unlock with a wrong password starts no session`() throws {
-    try home.run("unlock", "messaging", "--password-file", home.folder.path("wrong")).expect(77)
+    try home.run("unlock", "messaging", "--password-file", home.wrongFile).expect(77)
     #expect(try home.run("items", "messaging").status == 77)
   }
 
@@ -91,7 +89,7 @@ struct SessionCommandTests {
   ])
   func `unlock and lock refuse invalid arguments with 64`(arguments: [String]) throws {
     let source =
-      arguments.first == "unlock" ? ["--password-file", home.folder.path("password")] : []
+      arguments.first == "unlock" ? ["--password-file", home.passwordFile] : []
     #expect(try Tool.run(arguments + source + ["--home", home.path]).status == 64)
   }
 
@@ -154,7 +152,7 @@ struct SessionCommandTests {
   @Test func `a session is found from a session keyring without a link to the user's keyring`()
     throws
   {
-    let source = ["--home", home.path, "--password-file", home.folder.path("password")]
+    let source = ["--home", home.path, "--password-file", home.passwordFile]
     #expect(try Tool.run(["unlock", "messaging"] + source, through: Keyrings.fresh).status == 0)
     defer { lock() }
     let get = ["queue", "receive", "c", "--home", home.path]
@@ -167,7 +165,7 @@ struct SessionCommandTests {
     number: Int32
   ) throws {
     let refused = Keyrings.refused(with: number)
-    let source = ["--home", home.path, "--password-file", home.folder.path("password")]
+    let source = ["--home", home.path, "--password-file", home.passwordFile]
     let received = try Tool.run(["queue", "receive", "c"] + source, through: refused)
     #expect(received.text == "first\n", "\(received.errors)")
     #expect(received.errors.isEmpty)

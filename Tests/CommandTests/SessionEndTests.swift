@@ -85,7 +85,7 @@ struct SessionEndTests {
 
   @Test func `lock does not affect an engine that has the password`() throws {
     let home = try unlocked(for: "60s")
-    let publisher = try publishedOne(home, ["--password-file", home.folder.path("password")])
+    let publisher = try publishedOne(home, ["--password-file", home.passwordFile])
     #expect(try home.run("lock", "messaging").status == 0)
     usleep(600_000)
     publisher.publish("two")

@@ -17,7 +17,7 @@ struct SessionUserTests {
 
   private func unlock(_ id: String, _ time: String) throws -> Int32 {
     try user.run(
-      home, "unlock", id, "--for", time, "--password-file", home.folder.path("password")
+      home, "unlock", id, "--for", time, "--password-file", home.passwordFile
     ).status
   }
 
@@ -51,8 +51,7 @@ struct SessionUserTests {
   }
 
   @Test func `lock --all ends every session of the user`() throws {
-    let password = home.folder.path("password")
-    #expect(try user.run(home, "create", "v", "--new-password-file", password).status == 0)
+    #expect(try user.run(home, "create", "v", "--new-password-file", home.passwordFile).status == 0)
     #expect(try unlock("v", "60s") == 0)
     #expect(try unlock("messaging", "60s") == 0)
     #expect(try user.run(home, "items", "v").status == 0)

@@ -135,7 +135,7 @@ import Testing
     let key = try keyFile("key")
     #expect(try byCode(home, "slots", "add", "v", "usb", "--new-slot-key-file", key).status == 0)
     let before = try home.contents()
-    let password = home.folder.path("password")
+    let password = home.passwordFile
     let code = home.folder.path("code")
     try home.run(
       "rotate", "v", "--unlock-key-file", key, "--password-file", password
@@ -143,7 +143,7 @@ import Testing
     #expect(try home.run("rotate", "v", "--unlock-key-file", key).status == 77)
     try home.run(
       "rotate", "v", "--unlock-key-file", key, "--recovery-code-file", code,
-      "--password-file", home.folder.path("wrong")
+      "--password-file", home.wrongFile
     ).expect(77)
     try home.run("rotate", "v", "--unlock-key-file", key, "--drop", "card", "--drop", "password")
       .expect(66)

@@ -17,7 +17,7 @@ import Testing
     #expect(opened.text.contains(#""authentic":true"#))
     #expect(opened.text.contains(#""items":0"#))
     #expect(try home.unlocked("verify", "messaging").text.contains("authentic: 0 items"))
-    try home.run("verify", "messaging", "--password-file", home.folder.path("wrong")).expect(77)
+    try home.run("verify", "messaging", "--password-file", home.wrongFile).expect(77)
     #expect(try home.run("verify", "none").status == 66)
     #expect(try home.contents() == before)
   }
@@ -78,7 +78,7 @@ import Testing
     #expect(try home.unlocked("set", "messaging", "token", input: "s3cret").status == 0)
     #expect(try home.run("export", "messaging", file).status == 0)
     #expect(try home.run("import", file, "--as", "copy").status == 77)
-    try home.run("import", file, "--as", "copy", "--password-file", home.folder.path("wrong"))
+    try home.run("import", file, "--as", "copy", "--password-file", home.wrongFile)
       .expect(77)
     #expect(try home.run("import", file, "--as", "No").status == 64)
     #expect(try home.unlocked("import", file, "--as", "copy").status == 0)
@@ -91,7 +91,7 @@ import Testing
     let environment = ["DBUS_SESSION_BUS_ADDRESS": "", "XDG_RUNTIME_DIR": home.folder.path("none")]
     for arguments in [
       ["list"], ["status", "messaging"], ["clean-up-first-run"], ["delete", "messaging"],
-      ["create", "v", "--new-password-file", home.folder.path("password")],
+      ["create", "v", "--new-password-file", home.passwordFile],
     ] {
       let outcome = try Tool.run(
         arguments + ["--store", "secret-service", "--home", home.path], environment: environment)

@@ -90,7 +90,7 @@ import Testing
 
   @Test func `--home and --store are accepted before the command`() throws {
     let home = try TestHome.fresh()
-    let password = home.folder.path("password")
+    let password = home.passwordFile
     try Tool.run(["--home", home.path, "create", "v", "--new-password-file", password]).expect(0)
     #expect(try Tool.run(["--store", "file", "--home=\(home.path)", "list"]).text == "v\n")
     try Tool.run(

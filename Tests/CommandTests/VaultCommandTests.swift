@@ -22,9 +22,7 @@ import Testing
 
   @Test func `create refuses a vault that exists`() throws {
     let before = try home.contents()
-    let outcome = try home.run(
-      "create", "messaging", "--new-password-file", home.folder.path("wrong"))
-    #expect(outcome.status == 73)
+    try home.run("create", "messaging", "--new-password-file", home.wrongFile).expect(73)
     #expect(try home.contents() == before)
   }
 
@@ -37,18 +35,17 @@ import Testing
     throws
   {
     let outcome = try home.unlocked(
-      "change-password", "messaging", "--new-password-file", home.folder.path("wrong"))
+      "change-password", "messaging", "--new-password-file", home.wrongFile)
     #expect(outcome.status == 0)
     #expect(try home.unlocked("queue", "receive", "c").status == 77)
-    let received = try home.run(
-      "queue", "receive", "c", "--password-file", home.folder.path("wrong"))
+    let received = try home.run("queue", "receive", "c", "--password-file", home.wrongFile)
     #expect(received.text == "first\n")
   }
 
   @Test func `change-password refuses a messaging vault that is not secured`() throws {
     let home = try TestHome.unsecured()
     try home.run(
-      "change-password", "messaging", "--new-password-file", home.folder.path("password")
+      "change-password", "messaging", "--new-password-file", home.passwordFile
     ).expect(78, says: "datavault secure")
   }
 
@@ -74,7 +71,7 @@ import Testing
       ["queue", "publish", "c"], ["queue", "receive", "c"], ["queue", "verify"],
       ["queue", "rekey"], ["queue", "salvage"], ["set", "messaging", "token"],
       ["items", "messaging"], ["verify", "messaging"], ["rotate", "messaging"],
-      ["queue", "import", home.folder.path("password")],
+      ["queue", "import", home.passwordFile],
     ] {
       let outcome = try run(home, arguments)
       #expect(outcome.status == 78, "\(arguments): \(outcome.errors)")
@@ -83,10 +80,10 @@ import Testing
     #expect(try home.contents() == before)
     // `secure` itself is not refused.
     let secured = try Tool.run(
-      ["secure", "--new-password-file", home.folder.path("password"), "--home", home.path],
+      ["secure", "--new-password-file", home.passwordFile, "--home", home.path],
       environment: environment)
     #expect(secured.status == 0)
-    let source = ["--password-file", home.folder.path("password")]
+    let source = ["--password-file", home.passwordFile]
     #expect(try run(home, ["queue", "receive", "c"] + source).text == "first\n")
   }
 
@@ -103,8 +100,7 @@ import Testing
 
   @Test func `secure before the first start creates the vault`() throws {
     let home = try TestHome.fresh()
-    let password = home.folder.path("password")
-    #expect(try home.run("secure", "--new-password-file", password).status == 0)
+    #expect(try home.run("secure", "--new-password-file", home.passwordFile).status == 0)
     #expect(try home.run("queue", "publish", "c", input: "a\n").status == 77)
     #expect(try home.unlocked("queue", "publish", "c", input: "a\n").status == 0)
     #expect(try home.unlocked("queue", "receive", "c").text == "a\n")
@@ -114,7 +110,7 @@ import Testing
     throws
   {
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
-    try home.run("secure", "--new-password-file", home.folder.path("wrong")).expect(73)
+    try home.run("secure", "--new-password-file", home.wrongFile).expect(73)
     #expect(try home.unlocked("items", "messaging").status == 0)
   }
 

@@ -7,6 +7,8 @@ struct TestHome {
 
   let folder: ScratchFolder
   var path: String { folder.path("home") }
+  var passwordFile: String { folder.path("password") }
+  var wrongFile: String { folder.path("wrong") }
   var database: String { path + "/messaging.db" }
 
   func vault(_ id: String) -> String { path + "/vaults/\(id).vault" }
@@ -36,7 +38,7 @@ struct TestHome {
   /// Creates a vault with the password.
   @discardableResult
   func create(_ id: String) throws -> Program {
-    try run("create", id, "--new-password-file", folder.path("password")).expect(0)
+    try run("create", id, "--new-password-file", passwordFile).expect(0)
   }
 
   /// Runs `datavault` on this home with the password.
@@ -45,8 +47,7 @@ struct TestHome {
   }
 
   func unlocked(_ arguments: [String], input: [UInt8]) throws -> Program {
-    try Tool.run(
-      arguments + ["--home", path, "--password-file", folder.path("password")], input: input)
+    try Tool.run(arguments + ["--home", path, "--password-file", passwordFile], input: input)
   }
 
   /// Starts `datavault` on this home with the password.
@@ -54,7 +55,7 @@ struct TestHome {
     _ arguments: String..., descriptors: [Int32: Child.Descriptor], through wrapper: [String] = []
   ) throws -> Child {
     try Child(
-      arguments + ["--home", path, "--password-file", folder.path("password")],
+      arguments + ["--home", path, "--password-file", passwordFile],
       descriptors: descriptors, through: wrapper)
   }
 
@@ -81,7 +82,7 @@ struct TestHome {
 
   private static let securedOriginal = Result {
     let home = try unsecured()
-    try home.expect(home.run("secure", "--new-password-file", home.folder.path("password")))
+    try home.expect(home.run("secure", "--new-password-file", home.passwordFile))
     return home
   }
 
