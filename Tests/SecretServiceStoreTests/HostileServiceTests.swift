@@ -49,6 +49,17 @@ import Testing
     .keeping(kept) { $0.member == member && !$0.isIntroduction ? fault.answer : nil }
   }
 
+  /// Expects that a read is answered neither with a vault nor with its absence.
+  private func expectFailure(
+    of bus: HostileBus, _ fault: Fault, sourceLocation: SourceLocation = #_sourceLocation,
+    _ read: (SecretServiceStore) throws -> Void
+  ) {
+    let failure = bus.code(fault.timeouts, read)
+    #expect(
+      failure == .unreadable || failure == .storeUnavailable, "\(String(describing: failure))",
+      sourceLocation: sourceLocation)
+  }
+
   @Test func `a store introduces itself before the calls that would crash the service`() throws {
     let bus = HostileBus.keeping(Self.kept) { $0.isFirst && !$0.isIntroduction ? .hangUp : nil }
     for failure in [
@@ -63,9 +74,7 @@ import Testing
   @Test(arguments: Fault.allCases)
   func `a wrong answer to the introduction is an error`(fault: Fault) throws {
     let bus = HostileBus.keeping(nil) { $0.isIntroduction ? fault.answer : nil }
-    let failure = bus.code(fault.timeouts) { _ = try $0.read(.messaging) }
-    #expect(
-      failure == .unreadable || failure == .storeUnavailable, "\(String(describing: failure))")
+    expectFailure(of: bus, fault) { _ = try $0.read(.messaging) }
     #expect(bus.count(of: "OpenSession") == 0)
   }
 
@@ -74,13 +83,8 @@ import Testing
     throws
   {
     let bus = bus(Self.kept, fault, at: member)
-    let failure = bus.code(fault.timeouts) { _ = try $0.read(.messaging) }
-    #expect(
-      failure == .unreadable || failure == .storeUnavailable, "\(String(describing: failure))")
-    if member != "GetSecret" {
-      let failure = bus.code(fault.timeouts) { _ = try $0.ids() }
-      #expect(failure == .unreadable || failure == .storeUnavailable)
-    }
+    expectFailure(of: bus, fault) { _ = try $0.read(.messaging) }
+    if member != "GetSecret" { expectFailure(of: bus, fault) { _ = try $0.ids() } }
   }
 
   @Test(arguments: ["SearchItems", "ReadAlias", "Get"], Fault.allCases)
@@ -88,9 +92,7 @@ import Testing
     member: String, fault: Fault
   ) throws {
     let bus = bus(nil, fault, at: member)
-    let failure = bus.code(fault.timeouts) { _ = try $0.read(.messaging) }
-    #expect(
-      failure == .unreadable || failure == .storeUnavailable, "\(String(describing: failure))")
+    expectFailure(of: bus, fault) { _ = try $0.read(.messaging) }
     #expect(bus.code(fault.timeouts) { try $0.write([1], for: .messaging) } != nil)
     #expect(bus.count(of: "CreateItem") == 0)
   }
