@@ -19,12 +19,10 @@ import Testing
       try run("consumers", "list", "c", "--json").text == #"{"channel":"c","consumers":[]}"# + "\n")
     #expect(try run("consumers", "add", "c", "audit", "--attempts", "3").status == 0)
     #expect(try run("receive", "c").text == "a\nb\n")
-    let json = try run("consumers", "list", "c", "--json").text
-    #expect(
-      json.contains(
-        #"{"consumer":"audit","deadLetters":0,"delayed":0,"leased":0,"maximumAttempts":3,"#))
-    #expect(
-      json.contains(#"{"consumer":"default","deadLetters":0,"delayed":0,"leased":0,"ready":0"#))
+    try run("consumers", "list", "c", "--json").expect(
+      0,
+      prints: #"{"consumer":"audit","deadLetters":0,"delayed":0,"leased":0,"maximumAttempts":3,"#,
+      #"{"consumer":"default","deadLetters":0,"delayed":0,"leased":0,"ready":0"#)
     // Without a subcommand, `consumers` lists them.
     let table = try run("consumers", "c").text.split(separator: "\n")
       .map { $0.split(separator: " ") }
@@ -74,11 +72,9 @@ import Testing
     try run(
       "retention", "set", "c", "--age", "none", "--bytes", "none", "--no-discard-unacknowledged"
     ).expect(0)
-    let text = try run("retention", "c").text
-    #expect(text.contains("age              none\n"))
-    #expect(text.contains("count            1000 messages\n"))
-    #expect(text.contains("acknowledged     kept\n"))
-    #expect(text.contains("unacknowledged   kept\n"))
+    try run("retention", "c").expect(
+      0, prints: "age              none\n", "count            1000 messages\n",
+      "acknowledged     kept\n", "unacknowledged   kept\n")
     #expect(try run("receive", "c").text == "a\nb\n")
     #expect(try run("history", "c").text == "a\nb\n")
     try run("retention", "set", "c", "--no-keep-acknowledged", "--count", "none").expect(0)

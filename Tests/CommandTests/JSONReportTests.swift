@@ -69,9 +69,7 @@ import Testing
 
   /// Flips a bit in each of some pages.
   private func damage(_ path: String, pages: Range<Int>) throws {
-    var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
-    for page in pages { bytes[page * 4096 + 100] ^= 1 }
-    try bytes.write(to: URL(fileURLWithPath: path))
+    try DamageTests.change(path) { for page in pages { $0[page * 4096 + 100] ^= 1 } }
   }
 
   /// Publishes enough messages that damaged pages from 30 on lose some of them.

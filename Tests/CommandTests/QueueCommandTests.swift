@@ -32,11 +32,9 @@ import Testing
     throws
   {
     let tooLong = String(repeating: "x", count: 1 << 20 | 1)
-    let outcome = try home.unlocked("queue", "publish", "d", input: "a\nb\n\(tooLong)\nc\n")
-    #expect(outcome.status == 65)
-    #expect(outcome.errors.contains("line 3 exceeds the limit of 1048576 bytes"))
-    #expect(outcome.errors.contains("lines 1 to 2 are published"))
-    #expect(outcome.errors.contains("\nhint: "))
+    try home.unlocked("queue", "publish", "d", input: "a\nb\n\(tooLong)\nc\n").expect(
+      65, says: "line 3 exceeds the limit of 1048576 bytes", "lines 1 to 2 are published",
+      "\nhint: ")
     #expect(try home.unlocked("queue", "receive", "d").text == "a\nb\n")
   }
 
@@ -114,12 +112,10 @@ import Testing
     _ = try home.unlocked("queue", "receive", "c", "--no-ack", "--lease", "1h")
     #expect(try row().dropLast() == ["c", "1", "default", "0", "1", "0", "0", "0"])
     #expect(try row().last?.wholeMatch(of: /[0-9]+s/) != nil)
-    let json = try home.unlocked("queue", "stats", "--json").text
-    #expect(
-      json.contains(
-        #"{"consumer":"default","deadLetters":0,"delayed":0,"leased":1,"oldestAgeSeconds":"#))
-    #expect(json.contains(#""ready":0,"waiting":0}"#))
-    #expect(json.contains(#""oldestTimetoken":"1"#))
+    try home.unlocked("queue", "stats", "--json").expect(
+      0,
+      prints: #"{"consumer":"default","deadLetters":0,"delayed":0,"leased":1,"oldestAgeSeconds":"#,
+      #""ready":0,"waiting":0}"#, #""oldestTimetoken":"1"#)
   }
 
   @Test(arguments: [

@@ -59,8 +59,7 @@ import Testing
     ]
     for (typed, words) in faults {
       try home.folder.file("code", Array(typed.utf8))
-      let outcome = try byCode(home, "get", "v", "name").expect(77)
-      #expect(outcome.errors.contains(words), "\(outcome.errors)")
+      let outcome = try byCode(home, "get", "v", "name").expect(77, says: words)
       for group in code.dropLast().split(separator: "-") {
         #expect(!outcome.errors.contains(group))
       }

@@ -13,9 +13,8 @@ import Testing
     #expect(closed.text.hasPrefix(#"{"authentic":false,"byteCount":"#))
     #expect(closed.text.contains(#""vault":"messaging""#))
     #expect(try home.run("verify", "messaging").text.contains("contents   not opened"))
-    let opened = try home.unlocked("verify", "messaging", "--json")
-    #expect(opened.text.contains(#""authentic":true"#))
-    #expect(opened.text.contains(#""items":0"#))
+    try home.unlocked("verify", "messaging", "--json")
+      .expect(0, prints: #""authentic":true"#, #""items":0"#)
     #expect(try home.unlocked("verify", "messaging").text.contains("authentic: 0 items"))
     try home.run("verify", "messaging", "--password-file", home.wrongFile).expect(77)
     #expect(try home.run("verify", "none").status == 66)
@@ -24,17 +23,12 @@ import Testing
 
   @Test func `verify opens a vault that is not secured`() throws {
     let home = try TestHome.unsecured()
-    let outcome = try home.run("verify", "messaging", "--json")
-    #expect(outcome.text.contains(#""authentic":true"#))
-    #expect(outcome.errors.contains("not secured"))
+    try home.run("verify", "messaging", "--json")
+      .expect(0, says: "not secured", prints: #""authentic":true"#)
   }
 
   @Test func `verify finds a changed byte without a password`() throws {
-    var bytes = try Data(contentsOf: URL(fileURLWithPath: home.vault("messaging")))
-    bytes[bytes.count / 2] ^= 1
-    try bytes.write(to: URL(fileURLWithPath: home.vault("messaging")))
-    try FileManager.default.setAttributes(
-      [.posixPermissions: 0o600], ofItemAtPath: home.vault("messaging"))
+    try DamageTests.change(home.vault("messaging")) { $0[$0.count / 2] ^= 1 }
     try home.run("verify", "messaging").expect(65, says: "\nhint: ")
   }
 
