@@ -128,13 +128,10 @@ import Testing
   }
 
   @Test func `one engine does the maintenance, and another after it has stopped`() async throws {
-    let configuration = EngineConfiguration { $0.maintenanceInterval = .milliseconds(5) }
     let path = FilePath(plain.pool.path + "-maintenance")
     try await retain { $0.maximumMessageCount = 1 }
     for round in 1...2 {
-      let engine = try MessagingEngine(
-        pool: DatabasePool(path: plain.pool.path), time: plain.time, configuration: configuration,
-        isSecured: true)
+      let engine = try plain.neighbour { $0.maintenanceInterval = .milliseconds(5) }
       engine.beginMaintenance { try? LinuxFileSystem().lock(path, wait: false) }
       try await publish("\(round)", "\(round) again")
       while try await log.count > 1 { try await Task.sleep(for: .milliseconds(5)) }
