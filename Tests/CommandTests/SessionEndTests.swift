@@ -43,9 +43,7 @@ struct SessionEndTests {
   }
 
   /// A publisher whose message "one" is committed.
-  private func publishedOne(
-    _ home: TestHome, _ arguments: [String] = []
-  ) throws -> Publisher {
+  private func publishedOne(_ home: TestHome, _ arguments: [String] = []) throws -> Publisher {
     let publisher = try Publisher(home, arguments)
     publisher.publish("one")
     let deadline = Date().addingTimeInterval(120)
