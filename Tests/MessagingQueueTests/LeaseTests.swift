@@ -128,6 +128,19 @@ import Testing
     #expect(try database.receive(9, from: channel).map(\.text) == ["a", "b", "c"])
   }
 
+  @Test func `an attempt that does not count makes no dead letter`() throws {
+    try database.addConsumer(.default, of: channel, maximumAttempts: 1)
+    for _ in 0..<2 {
+      let delivery = try database.receive(1, from: channel)[0]
+      #expect(delivery.text == "a" && delivery.attempt == 1)
+      try database.release([delivery.token], countsAttempt: false)
+    }
+    let last = try database.receive(1, from: channel)[0]
+    try database.release([last.token], reason: "broken")
+    let dead = try engine.number("SELECT json_array_length(failures) FROM dead_letter")
+    #expect(dead == 1)
+  }
+
   @Test func `a message released with a delay returns after the delay`() throws {
     let delivery = try database.receive(1, from: channel)[0]
     try database.release([delivery.token], after: .seconds(10))

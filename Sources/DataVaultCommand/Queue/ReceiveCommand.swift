@@ -110,7 +110,9 @@ struct Reception {
     if acknowledges {
       try await settle(deliveries[..<takenCount]) { try await engine.acknowledge($0) }
     }
-    try await settle(deliveries[takenCount...]) { try await engine.release($0) }
+    try await settle(deliveries[takenCount...]) {
+      try await engine.release($0, countsAttempt: false)
+    }
     if let errorNumber = outcome.errorNumber {
       throw OutputDescriptor.failure(errorNumber)
     }

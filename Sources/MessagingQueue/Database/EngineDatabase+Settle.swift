@@ -21,11 +21,13 @@ extension EngineDatabase {
 
   /// Returns delivered messages to their consumer, after `delay` or when the machine restarts.
   ///
-  /// A message that was delivered as often as its consumer allows becomes a dead letter.
+  /// A message that was delivered as often as its consumer allows becomes a dead letter, unless its
+  /// attempt does not count.
   ///
   /// - Returns: the tokens that settle nothing; all others are settled.
   func release(
-    _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil, in db: Database
+    _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil,
+    countsAttempt: Bool = true, in db: Database
   ) throws -> [LeaseToken] {
     let reason = reason ?? DeliveryFailure.released
     let boot = delay == .zero ? nil : bootNumber
@@ -36,7 +38,9 @@ extension EngineDatabase {
       let deliveries = DeliveryTable(consumerID: consumer.id, db: db)
       // Also with a delay: a receiver that waits for the end of the lease learns of an earlier one.
       notifier.announceReturn(to: consumer.channel)
-      if let maximumAttempts = consumer.maximumAttempts, leased.attemptCount >= maximumAttempts {
+      if countsAttempt, let maximumAttempts = consumer.maximumAttempts,
+        leased.attemptCount >= maximumAttempts
+      {
         deadCount += 1
         try deliveries.moveToDeadLetters(leased.timetoken, reason: reason, at: now)
         return true
@@ -45,9 +49,11 @@ extension EngineDatabase {
       try db.run(
         """
         UPDATE delivery
-        SET lease = NULL, held_boot = ?, held_until = ?, is_blocked = 0, failures = ?
+        SET lease = NULL, held_boot = ?, held_until = ?, is_blocked = 0, attempt_count = ?,
+          failures = ?
         WHERE consumer_id = ? AND timetoken = ?
-        """, boot, until, failure.appended(to: leased.failures), consumer.id,
+        """, boot, until, countsAttempt ? leased.attemptCount : leased.attemptCount - 1,
+        countsAttempt ? failure.appended(to: leased.failures) : leased.failures, consumer.id,
         leased.timetoken.rawValue)
       try deliveries.unblock(leased.orderingKey)
       return true

@@ -70,16 +70,20 @@ extension MessagingEngine {
   /// - Parameters:
   ///   - delay: default: zero, the messages are ready immediately.
   ///   - reason: why, for the history of a dead letter; 1 to 1,024 bytes.
+  ///   - countsAttempt: whether this delivery counts as an attempt. Default: true. With false, for
+  ///     messages that nobody has tried to process, none becomes a dead letter.
   /// - Throws: the errors of ``acknowledge(_:)``, and `invalidArgument`.
   public func release(
-    _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil
+    _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil,
+    countsAttempt: Bool = true
   ) async throws(EngineError) {
     try EngineError.requireArgument(
       delay >= .zero && delay <= EngineConfiguration.maximumLeaseDuration,
       "the delay is \(delay)", hint: "use a delay from 0 to 366 days")
     if let reason { try Self.check(reason: reason) }
     try await settle(tokens, during: "releasing") { tables, db in
-      try tables.release(tokens, after: delay, reason: reason, in: db)
+      try tables.release(
+        tokens, after: delay, reason: reason, countsAttempt: countsAttempt, in: db)
     }
   }
 

@@ -79,9 +79,12 @@ extension TestQueue {
   }
 
   package func release(
-    _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil
+    _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil,
+    countsAttempt: Bool = true
   ) throws {
-    try wait { try await $0.release(tokens, after: delay, reason: reason) }
+    try wait {
+      try await $0.release(tokens, after: delay, reason: reason, countsAttempt: countsAttempt)
+    }
   }
 
   package func reject(_ tokens: [LeaseToken], reason: String) throws {
