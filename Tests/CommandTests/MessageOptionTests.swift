@@ -75,6 +75,7 @@ import Testing
 
   @Test(arguments: [
     ["--header", "no value"], ["--header", "=x"], ["--header", "a=1", "--header", "a=2"],
+    ["--header", "e\u{301}=1", "--header", "\u{E9}=2"],
     ["--header", "a\nb=1"], ["--ordering-key", ""], ["--priority", "10"], ["--priority", "high"],
     ["--priority", "9", "--ordering-key", "k"], ["--delay", "1"],
     ["--delay", "1h", "--at", "2020-01-01T00:00:00Z"],

@@ -45,8 +45,8 @@ struct MessageOptions: ParsableArguments {
   var deduplicationID: String?
 
   func validate() throws {
-    guard Set(headers.map { Array($0.name.utf8) }).count == headers.count else {
-      throw ValidationError("each --header needs a different name")
+    guard Set(headers.map(\.name)).count == headers.count else {
+      throw ValidationError("two --header options have the same name, or equivalent ones")
     }
     if delay != nil, date != nil { throw ValidationError("give only one of --delay and --at") }
   }
