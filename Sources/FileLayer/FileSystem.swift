@@ -156,16 +156,16 @@ extension FilePath {
     return directory.isEmpty ? "." : directory
   }
 
-  /// The path with symbolic links resolved.
+  /// The path with symbolic links resolved, without `.` and `..`.
   ///
   /// Of a path that does not exist, for example because its file system is not mounted, the existing
-  /// part is resolved and the rest is appended unchanged.
+  /// part is resolved and the rest is appended.
   package func resolvingLinks() -> FilePath {
     var (there, rest) = (self, FilePath())
     while true {
       if let resolved = unsafe realpath(there.isEmpty ? "." : there.string, nil) {
         defer { unsafe free(resolved) }
-        return unsafe FilePath(String(cString: resolved)).pushing(rest)
+        return unsafe FilePath(String(cString: resolved)).pushing(rest).lexicallyNormalized()
       }
       guard let name = there.lastComponent else { return self }
       there.removeLastComponent()

@@ -53,7 +53,7 @@ public struct SecretServiceStore: VaultStore {
     busyTimeout: Duration = LockFile.busyTimeout
   ) {
     self.application = application
-    self.home = home.resolvingLinks().lexicallyNormalized()
+    self.home = home.resolvingLinks()
     self.busAddress = busAddress
     self.fileSystem = fileSystem
     self.keyrings = keyrings
