@@ -71,7 +71,7 @@ extension MessagingEngine {
   ///   - delay: default: zero, the messages are ready immediately.
   ///   - reason: why, for the history of a dead letter; 1 to 1,024 bytes.
   ///   - countsAttempt: whether this delivery counts as an attempt. Default: true. With false, for
-  ///     messages that nobody has tried to process, none becomes a dead letter.
+  ///     messages that were not processed, none becomes a dead letter.
   /// - Throws: the errors of ``acknowledge(_:)``, and `invalidArgument`.
   public func release(
     _ tokens: [LeaseToken], after delay: Duration = .zero, reason: String? = nil,
