@@ -234,11 +234,17 @@ extension DatabaseCoordinator {
   }
 
   /// Whether the vault is bound to a salvaged database that is not yet in its place.
+  ///
+  /// A copy of the database that stands in its place is not one.
   func isSalvageUnfinished(_ binding: OpeningDecision.Binding) throws -> Bool {
-    guard case .bound(let id) = binding,
-      case .sealed(let header) = try SealedVFS.inspect(home.salvagePath, over: home.baseVFS)
-    else { return false }
-    return header.fileID == id
+    guard case .bound(let id) = binding else { return false }
+    func isBound(_ path: FilePath) throws -> Bool {
+      guard case .sealed(let header) = try SealedVFS.inspect(path, over: home.baseVFS) else {
+        return false
+      }
+      return header.fileID == id
+    }
+    return try isBound(home.salvagePath) && !isBound(home.databasePath)
   }
 
   /// The first free name; a name that only has a log belongs to the salvage that is being finished.

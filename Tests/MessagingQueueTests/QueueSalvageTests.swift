@@ -138,6 +138,11 @@ import VaultedDatabase
     try files.moveItem(atPath: path("messaging.db"), toPath: path("messaging.db.salvaged"))
     #expect(try await VaultedDatabase.cleanUpFirstRun(place.home) == nil)
     #expect(try await place.messageCount(vault) == 190)
+    // A copy of the database, which is in its place.
+    try files.copyItem(atPath: path("messaging.db"), toPath: path("messaging.db.salvaged"))
+    #expect(try await place.messageCount(vault) == 190)
+    #expect(
+      try names() == ["messaging.db", "messaging.db.damaged-1", "messaging.db.salvaged"])
   }
 
   @Test func `the database from before a salvage is salvaged again if the new one is lost`()
