@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import Testing
 
 /// A home directory for one test, and files with passwords.
 struct TestHome {
