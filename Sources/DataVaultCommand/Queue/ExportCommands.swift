@@ -60,8 +60,8 @@ struct QueueExportCommand: AsyncParsableCommand {
     }
     if result.databaseChanged {
       StandardError.warn(
-        "the queue changed while the export was interrupted: the export can contain messages as "
-          + "not acknowledged that were acknowledged after the interruption")
+        "the queue changed while the export was interrupted: the messages before the interruption "
+          + "are in the file as they were then; to have one state, remove the file and export again")
     }
     guard let file else { return }
     line.clear()

@@ -92,6 +92,7 @@ public struct ExportReport: Sendable, Hashable {
   public internal(set) var resumedAfter: Int?
   /// Whether the database changed between the attempts.
   ///
-  /// Messages that were acknowledged in between are then possibly in the file as not acknowledged.
+  /// The messages that the earlier attempt had written are then in the file as they were, also those
+  /// that were acknowledged, removed or made ready again since.
   public internal(set) var databaseChanged = false
 }
