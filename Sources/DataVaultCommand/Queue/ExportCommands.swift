@@ -61,7 +61,8 @@ struct QueueExportCommand: AsyncParsableCommand {
     if result.databaseChanged {
       StandardError.warn(
         "the queue changed while the export was interrupted: the messages before the interruption "
-          + "are in the file as they were then; to have one state, remove the file and export again")
+          + "are in the file as they were then; to have one state, remove the file and export again"
+      )
     }
     guard let file else { return }
     line.clear()
