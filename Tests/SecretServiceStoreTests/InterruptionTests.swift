@@ -109,39 +109,53 @@ struct InterruptionTests {
     #expect(try store.ids() == [.messaging], place)
   }
 
+  private static func store(
+    _ keyring: PrivateKeyring, _ number: Int, _ interruption: BusFaultInjector? = nil
+  ) -> SecretServiceStore {
+    SecretServiceStore(
+      home: keyring.folder.appending("home-\(number)"), busAddress: keyring.busAddress,
+      mayContinue: interruption?.pass)
+  }
+
+  /// Interrupts a change at one call after the other, and returns the number of interruptions.
+  private static func interrupt(
+    _ change: Change, _ moment: BusMoment, in keyring: PrivateKeyring, old: String, new: String,
+    killsService: Bool = false
+  ) async throws -> Int {
+    let killed = Unchecked(keyring)
+    let kill: (@Sendable () -> Void)? = killsService ? { killed.value.stopKeyring() } : nil
+    var number = firstCall(change, moment)
+    var count = 0
+    while true {
+      try await prepare(change, store(keyring, number))
+      let interruption = BusFaultInjector(atCall: number, moment, doing: kill)
+      let failure = await code { try await change.make(in: store(keyring, number, interruption)) }
+      guard interruption.hasHappened else { break }
+      #expect(failure == .storeUnavailable || failure == .writeFailed, "call \(number)")
+      if killsService { try keyring.startUnlocked() }
+      try await requireOldOrNew(store(keyring, number), old: old, new: new, "call \(number)")
+      number += stride
+      count += 1
+    }
+    #expect(number >= 5)
+    #expect(try unfinishedCount(keyring) == 0)
+    return count
+  }
+
   @Test(arguments: Change.allCases, BusMoment.allCases)
   func `a change that is interrupted at any call leaves the old or the new vault`(
     change: Change, moment: BusMoment
   ) async throws {
     let keyring = try PrivateKeyring()
     try keyring.startUnlocked()
-    func store(_ number: Int, _ interruption: BusFaultInjector? = nil) -> SecretServiceStore {
-      SecretServiceStore(
-        home: keyring.folder.appending("home-\(number)"), busAddress: keyring.busAddress,
-        mayContinue: interruption?.pass)
-    }
     // A run without interruption, for the states before and after.
-    let whole = store(-1)
+    let whole = Self.store(keyring, -1)
     try await Self.prepare(change, whole)
     let old = try await Self.view(whole)
     try await change.make(in: whole)
     let new = try await Self.view(whole)
     #expect(old != new)
-
-    var number = Self.firstCall(change, moment)
-    var count = 0
-    while true {
-      try await Self.prepare(change, store(number))
-      let interruption = BusFaultInjector(atCall: number, moment)
-      let failure = await code { try await change.make(in: store(number, interruption)) }
-      guard interruption.hasHappened else { break }
-      #expect(failure == .storeUnavailable || failure == .writeFailed, "call \(number)")
-      try await Self.requireOldOrNew(store(number), old: old, new: new, "call \(number)")
-      number += Self.stride
-      count += 1
-    }
-    #expect(number >= 5)
-    #expect(try Self.unfinishedCount(keyring) == 0)
+    let count = try await Self.interrupt(change, moment, in: keyring, old: old, new: new)
     print("secret service, \(change), \(moment): \(count) interruptions, lost: 0")
   }
 
@@ -149,31 +163,12 @@ struct InterruptionTests {
   func `a service that is killed at any call leaves the old or the new vault`(
     change: Change
   ) async throws {
-    let keyring = Unchecked(try PrivateKeyring())
-    try keyring.value.startUnlocked()
-    let address = keyring.value.busAddress
-    func store(_ number: Int, _ interruption: BusFaultInjector? = nil) -> SecretServiceStore {
-      SecretServiceStore(
-        home: keyring.value.folder.appending("home-\(number)"), busAddress: address,
-        mayContinue: interruption?.pass)
-    }
-    let old = change == .create ? "absent, 0 retired" : "old: kept"
-    let new = change == .create ? "old: " : "old: added kept"
-    var number = Self.firstCall(change, .beforeCall)
-    while true {
-      try await Self.prepare(change, store(number))
-      let interruption = BusFaultInjector(atCall: number, .beforeCall) {
-        keyring.value.stopKeyring()
-      }
-      let failure = await code { try await change.make(in: store(number, interruption)) }
-      guard interruption.hasHappened else { break }
-      #expect(failure == .storeUnavailable || failure == .writeFailed, "call \(number)")
-      try keyring.value.startUnlocked()
-      try await Self.requireOldOrNew(store(number), old: old, new: new, "call \(number)")
-      number += Self.stride
-    }
-    #expect(number >= 5)
-    #expect(try Self.unfinishedCount(keyring.value) == 0)
+    let keyring = try PrivateKeyring()
+    try keyring.startUnlocked()
+    _ = try await Self.interrupt(
+      change, .beforeCall, in: keyring,
+      old: change == .create ? "absent, 0 retired" : "old: kept",
+      new: change == .create ? "old: " : "old: added kept", killsService: true)
   }
 
   // MARK: The directory of the keyrings
