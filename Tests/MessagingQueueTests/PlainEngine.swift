@@ -70,6 +70,18 @@ extension EngineConfiguration {
   }
 }
 
+extension MessagingEngine {
+  /// Publishes texts in one commit.
+  @discardableResult
+  func publish(_ texts: [String], to channel: Channel) async throws -> [Timetoken] {
+    try await publish(texts.map { Message(channel: channel, payload: Array($0.utf8)) })
+  }
+}
+
+extension LogMessage {
+  var text: String { String(decoding: payload, as: UTF8.self) }
+}
+
 extension TestQueue {
   /// Publishes texts to one channel.
   @discardableResult

@@ -4,13 +4,32 @@ import MessagingQueue
 import Testing
 
 @Suite struct HistoryTests {
-  let logged: LoggedEngine
+  let plain: PlainEngine
   let engine: MessagingEngine
   let channel = Channel.orders
 
-  init() async throws {
-    logged = try await LoggedEngine()
-    engine = logged.engine
+  init() throws {
+    plain = try PlainEngine()
+    engine = try plain.engine()
+  }
+
+  /// Expects these texts in the pages of the history, in both directions.
+  private func expectPages(
+    of channels: Set<Channel>, byCount maximumCount: Int, _ texts: [String]
+  ) async throws {
+    for (order, expected) in [(HistoryOrder.oldestFirst, texts), (.newestFirst, texts.reversed())] {
+      var found: [String] = []
+      var cursor: Timetoken?
+      while true {
+        let page = try await engine.history(
+          of: channels, in: order, from: cursor, maximumCount: maximumCount)
+        guard let last = page.last else { break }
+        #expect(page.count <= maximumCount)
+        found += page.map(\.text)
+        cursor = last.timetoken
+      }
+      #expect(found == expected)
+    }
   }
 
   @Test func `pages of history in both directions return every message once, in order`()
@@ -19,20 +38,7 @@ import Testing
     let texts = (0..<25).map { "\($0)" }
     try await engine.publish(texts, to: channel)
     try await engine.publish(["other"], to: Channel("other"))
-    for (order, expected) in [
-      (HistoryOrder.oldestFirst, texts), (.newestFirst, texts.reversed()),
-    ] {
-      var found: [String] = []
-      var cursor: Timetoken?
-      while true {
-        let page = try await engine.history(of: channel, in: order, from: cursor, maximumCount: 7)
-        guard let last = page.last else { break }
-        #expect(page.count <= 7)
-        found += page.map(\.text)
-        cursor = last.timetoken
-      }
-      #expect(found == expected)
-    }
+    try await expectPages(of: [channel], byCount: 7, texts)
   }
 
   @Test func `a cursor is exclusive and need not be the timetoken of a message`() async throws {
@@ -68,19 +74,7 @@ import Testing
     }
     try await engine.publish(["not asked for"], to: channel)
     let asked = try Set(channels + [Channel("never published to")])
-    for (order, expected) in [
-      (HistoryOrder.oldestFirst, published), (.newestFirst, published.reversed()),
-    ] {
-      var found: [String] = []
-      var cursor: Timetoken?
-      while true {
-        let page = try await engine.history(of: asked, in: order, from: cursor, maximumCount: 6)
-        guard let last = page.last else { break }
-        found += page.map(\.text)
-        cursor = last.timetoken
-      }
-      #expect(found == expected)
-    }
+    try await expectPages(of: asked, byCount: 6, published)
   }
 
   @Test func `history has headers, priority and ordering key as they were published`() async throws
@@ -124,12 +118,11 @@ import Testing
 
   @Test func `history waits for no writer`() async throws {
     try await engine.publish(["a"], to: channel)
-    let reader = try logged.plain.neighbour()
+    let reader = try plain.neighbour()
     let (begun, begin) = AsyncStream<Void>.makeStream()
     let end = DispatchSemaphore(value: 0)
-    let pool = logged.plain.pool
     let writer = Task {
-      try await pool.writeWithoutTransaction { db in
+      try await plain.pool.writeWithoutTransaction { db in
         try db.inTransaction(.immediate) {
           begin.finish()
           end.wait()
@@ -151,7 +144,7 @@ import Testing
   ])
   func `the log is read by index alone, without a scan or a sort`(sql: String) async throws {
     try await engine.publish(["a"], to: channel)
-    let steps = try await logged.plain.pool.read { db in
+    let steps = try await plain.pool.read { db in
       try String.fetchAll(
         db, sql: "EXPLAIN QUERY PLAN " + sql,
         arguments: StatementArguments(Array(1...sql.count { $0 == "?" })),

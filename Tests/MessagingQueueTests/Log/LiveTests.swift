@@ -2,13 +2,13 @@ import MessagingQueue
 import Testing
 
 @Suite struct LiveTests {
-  let logged: LoggedEngine
+  let plain: PlainEngine
   let engine: MessagingEngine
   let channel = Channel.orders
 
-  init() async throws {
-    logged = try await LoggedEngine()
-    engine = logged.engine
+  init() throws {
+    plain = try PlainEngine()
+    engine = try plain.engine()
   }
 
   /// The texts of the next messages.
@@ -36,7 +36,7 @@ import Testing
 
   @Test func `a live sequence neither misses nor repeats a message after its history`() async throws
   {
-    let other = try logged.plain.neighbour()
+    let other = try plain.neighbour()
     let publishers = [engine, other]
     let total = 400
     let sequence = try await engine.messages(of: channel, after: .beginning)

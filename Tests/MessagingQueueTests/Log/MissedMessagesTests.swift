@@ -8,13 +8,13 @@ import Testing
 ///
 /// A failing test would wait for ever, hence the time limit.
 @Suite(.timeLimit(.minutes(1))) struct MissedMessagesTests {
-  let logged: LoggedEngine
+  let plain: PlainEngine
   let engine: MessagingEngine
   let channel = Channel.orders
 
-  init() async throws {
-    logged = try await LoggedEngine()
-    engine = logged.engine
+  init() throws {
+    plain = try PlainEngine()
+    engine = try plain.engine()
   }
 
   private func acknowledge(_ channel: Channel, count: Int = .max) async throws {
@@ -107,7 +107,7 @@ import Testing
       switch round {
       case 0: try await acknowledge(channel)
       case 1: try await engine.purge(channel, before: nil)
-      case 2: logged.plain.time.advance(by: .seconds(10))
+      case 2: plain.time.advance(by: .seconds(10))
       case 3: _ = try await engine.removeConsumer(.default, of: channel)
       default: break
       }

@@ -32,21 +32,23 @@ import Testing
   }
 
   @Test func `receivers get messages after the notification file was deleted`() async throws {
-    let logged = try await LoggedEngine()
-    let other = try logged.plain.neighbour()
-    let messages = try await logged.engine.messages(of: channel)
+    let plain = try PlainEngine()
+    let engine = try plain.engine()
+    let notifications = plain.pool.path + "-notify"
+    let other = try plain.neighbour()
+    let messages = try await engine.messages(of: channel)
     let (texts, received) = AsyncStream<String>.makeStream()
     let reading = Task { for try await message in messages { received.yield(message.text) } }
     var iterator = texts.makeAsyncIterator()
     for index in 0..<5 {
       try await Task.sleep(for: .milliseconds(5))
-      try? FileManager.default.removeItem(atPath: logged.notificationPath)
+      try? FileManager.default.removeItem(atPath: notifications)
       try await other.publish(["\(index)"], to: channel)
       #expect(await iterator.next() == "\(index)")
     }
     reading.cancel()
     try await reading.value
-    #expect(FileManager.default.fileExists(atPath: logged.notificationPath))
+    #expect(FileManager.default.fileExists(atPath: notifications))
     try await other.stop()
   }
 
@@ -85,10 +87,10 @@ import Testing
   }
 
   @Test func `a publication wakes waiters before publish() returns`() async throws {
-    let logged = try await LoggedEngine()
-    let notifier = logged.engine.notifier
-    let count = notifier.generation
-    try await logged.engine.publish(["a"], to: channel)
-    #expect(notifier.generation > count)
+    let plain = try PlainEngine()
+    let engine = try plain.engine()
+    let count = engine.notifier.generation
+    try await engine.publish(["a"], to: channel)
+    #expect(engine.notifier.generation > count)
   }
 }
