@@ -23,22 +23,16 @@ extension CrashScenario {
   static let attempts: [CrashScenario] = [
     CrashScenario("a wrong attempt", before: made("old"), change: attempt),
     CrashScenario("a wrong attempt that backs off", before: failed(2), change: attempt),
-    {
-      // If the failures cannot be cleared, the vault opens nevertheless.
-      var scenario = CrashScenario("a right attempt after wrong ones", before: failed(2)) {
-        _ = try await $0.open()
-      }
-      scenario.canBeLost = true
-      return scenario
-    }(),
-    {
-      // The count can be behind the vault, which is whole or absent.
-      var scenario = CrashScenario("a wipe", before: failed(3, limit: 3), change: attempt)
-      scenario.between = [3, 4].map {
+    // If the failures cannot be cleared, the vault opens nevertheless.
+    CrashScenario("a right attempt after wrong ones", before: failed(2), canBeLost: true) {
+      _ = try await $0.open()
+    },
+    // The count can be behind the vault, which is whole or absent.
+    CrashScenario(
+      "a wipe", before: failed(3, limit: 3),
+      between: [3, 4].map {
         "messaging: old failures=\($0) password/10 kept=1 length=0 limit=3 sealed"
-      }
-      return scenario
-    }(),
+      }, change: attempt),
   ]
 
   /// Root in a daemon's home: all files that it leaves must belong to the daemon, including lock

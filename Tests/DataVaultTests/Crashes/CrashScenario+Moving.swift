@@ -16,13 +16,9 @@ extension CrashScenario {
     CrashScenario("copy to another store", before: opened) {
       try await Vault.copy(.messaging, from: $0.store, to: $0.second)
     },
-    {
-      var scenario = CrashScenario("move to another store", before: opened) {
-        try await Vault.move(.messaging, from: $0.store, to: $0.second)
-      }
-      scenario.between = ["\(old); second \(old)"]
-      return scenario
-    }(),
+    CrashScenario(
+      "move to another store", before: opened, between: ["\(old); second \(old)"]
+    ) { try await Vault.move(.messaging, from: $0.store, to: $0.second) },
     CrashScenario("export", before: made("old")) {
       try $0.store.export(.messaging, to: $0.exported, in: $0.fileSystem)
     },

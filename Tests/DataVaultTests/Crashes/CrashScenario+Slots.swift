@@ -8,17 +8,6 @@ extension CrashScenario {
     try await scene.open().addRecoveryCode(SlotSecrets.code(), named: "paper")
   }
 
-  /// The vault is made with 10 iterations and opened by software whose default is 20.
-  private static let raised = {
-    var scenario = CrashScenario("raise the iterations at an unlock", before: made("old")) {
-      var scene = $0
-      scene.iterationCount = 20
-      _ = try await scene.open()
-    }
-    scenario.canBeLost = true
-    return scenario
-  }()
-
   static let slots: [CrashScenario] = [
     CrashScenario("add a recovery code", before: made("old")) {
       _ = try await $0.open().addRecoveryCode(named: "paper").text().byteCount
@@ -39,6 +28,11 @@ extension CrashScenario {
       try await vault.unlock(with: .recoveryCode(SlotSecrets.code()))
       try await vault.changePassword(to: CrashScene.credentials("new"))
     },
-    raised,
+    // The vault is made with 10 iterations and opened by software whose default is 20.
+    CrashScenario("raise the iterations at an unlock", before: made("old"), canBeLost: true) {
+      var scene = $0
+      scene.iterationCount = 20
+      _ = try await scene.open()
+    },
   ]
 }

@@ -10,9 +10,9 @@ struct CrashScenario: Sendable, CustomTestStringConvertible {
   let before: @Sendable (CrashScene) async throws -> Void
   let change: @Sendable (CrashScene) async throws -> Void
   /// Views that an interruption can leave besides the old and the new one.
-  var between: [String] = []
+  let between: [String]
   /// Whether an acknowledged change can be lost, because its durability is not promised.
-  var canBeLost = false
+  let canBeLost: Bool
   /// Whether faults also hit calls on the record of attempts.
   ///
   /// In most scenarios these calls belong to the unlock alone, which has scenarios of its own.
@@ -24,11 +24,12 @@ struct CrashScenario: Sendable, CustomTestStringConvertible {
 
   init(
     _ name: String, before: @escaping @Sendable (CrashScene) async throws -> Void,
+    between: [String] = [], canBeLost: Bool = false,
     change: @escaping @Sendable (CrashScene) async throws -> Void
   ) {
     testDescription = name
-    self.before = before
-    self.change = change
+    (self.before, self.change) = (before, change)
+    (self.between, self.canBeLost) = (between, canBeLost)
   }
 
   static let all =

@@ -14,8 +14,7 @@ import VaultCrypto
       try VaultFileBuilder.slot("recovery:paper", key: SlotSecrets.codeKey)
       + VaultFileBuilder.slot("keyfile:usb", key: SlotSecrets.keyFile)
     store[.messaging] = try builder.file()
-    let vault = try await store.openVault(with: credentials("password"))
-    return vault
+    return try await store.openVault(with: credentials("password"))
   }
 
   /// Whether the known keys open the stored file's key and its contents.
@@ -27,12 +26,13 @@ import VaultCrypto
   }
 
   private func secrets(
-    _ password: String? = "password", code: Bool = true, key: Bool = true
+    _ password: String? = "password", code: Bool = true, key: Bool = true, more: [UInt8]? = nil
   ) throws -> VaultSecrets {
     var secrets = VaultSecrets()
     if let password { secrets.append(.password(credentials(password))) }
     if code { secrets.append(.recoveryCode(try SlotSecrets.code())) }
     if key { secrets.append(SlotSecrets.key()) }
+    if let more { secrets.append(SlotSecrets.key(more)) }
     return secrets
   }
 
@@ -101,15 +101,10 @@ import VaultCrypto
     }
     await expect(.slotNotFound) { try await vault.rotate(keeping: secrets(), dropping: ["card"]) }
     #expect(await code { try await vault.rotate(keeping: secrets("wrong")) } == .wrongPassword)
-    await expect(.wrongPassword) {
-      var secrets = try self.secrets()
-      secrets.append(SlotSecrets.key(Array(1...32)))
-      try await vault.rotate(keeping: secrets)
-    }
-    await expect(.keyFileLength) {
-      var secrets = try self.secrets()
-      secrets.append(SlotSecrets.key(Array(1...31)))
-      try await vault.rotate(keeping: secrets)
+    for (more, error) in [(1...32, .wrongPassword), (1...31, .keyFileLength)]
+      as [(ClosedRange<UInt8>, VaultError.Code)]
+    {
+      await expect(error) { try await vault.rotate(keeping: secrets(more: Array(more))) }
     }
     #expect(store[.messaging] == before)
     #expect(try await vault.text("name") == "value")
