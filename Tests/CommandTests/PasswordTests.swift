@@ -147,9 +147,8 @@ import Testing
 
   @Test func `an empty new salt is refused`() throws {
     let home = try TestHome.fresh()
-    let password = try home.folder.file("password", Array(TestHome.password.utf8))
     try home.run(
-      "create", "v", "--new-password-file", password, "--new-salt-file",
+      "create", "v", "--new-password-file", home.passwordFile, "--new-salt-file",
       try home.folder.file("salt", [])
     ).expect(65, says: "the new salt of vault 'v' is empty")
     #expect(!FileManager.default.fileExists(atPath: home.vault("v")))

@@ -50,7 +50,6 @@ import Testing
   @Test(arguments: [true, false])
   func `where a secured vault is required, no other is imported`(byOption: Bool) throws {
     let unsecured = try TestHome.unsecured()
-    let secured = try TestHome.secured()
     let file = unsecured.vault("messaging")
     let home = try TestHome.fresh()
     let option = byOption ? ["--require-secured"] : []
@@ -62,7 +61,7 @@ import Testing
       #expect(!FileManager.default.fileExists(atPath: home.path))
     }
     let outcome = try Tool.run(
-      ["import", secured.vault("messaging"), "--home", home.path] + option,
+      ["import", self.home.vault("messaging"), "--home", home.path] + option,
       environment: environment)
     #expect(outcome.status == 0, "\(outcome.errors)")
   }

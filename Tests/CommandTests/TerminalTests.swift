@@ -140,16 +140,11 @@ import Testing
     let holder = open(person.terminal, O_RDWR | O_NOCTTY)
     defer { close(holder) }
     let child = try start(["items", "messaging"], at: person)
-    var settings = termios()
     let deadline = Date().addingTimeInterval(120)
-    repeat {
-      try #require(Date() < deadline)
-      tcgetattr(holder, &settings)
-    } while settings.c_lflag & tcflag_t(ECHO) != 0
+    while person.echoes { try #require(Date() < deadline) }
     kill(child.id, number)
     #expect(child.wait() == 128 + number)
-    tcgetattr(holder, &settings)
-    #expect(settings.c_lflag & tcflag_t(ECHO) != 0)
+    #expect(person.echoes)
   }
 
   /// Runs a command as a shell runs a job, in its own process group, which the terminal can stop.
@@ -234,10 +229,22 @@ import Testing
     #expect(person.echoes)
   }
 
-  @Test func `an ignored signal does not end the question`() throws {
-    let (person, child) = try start(["items", "messaging"])
+  /// A signal that the program ignores, and one that its parent process ignores.
+  @Test(
+    arguments: [
+      (SIGPIPE, []),
+      (
+        SIGHUP,
+        [
+          "/usr/bin/python3", "-c",
+          "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])",
+        ]
+      ),
+    ] as [(Int32, [String])])
+  func `an ignored signal does not end the question`(number: Int32, wrapper: [String]) throws {
+    let (person, child) = try start(["items", "messaging"], through: wrapper)
     try person.waitFor("Password of vault messaging: ")
-    kill(child.id, SIGPIPE)
+    kill(child.id, number)
     person.press(TestHome.password + "\n")
     #expect(child.wait() == 0)
   }
@@ -320,19 +327,6 @@ import Testing
     person.press("\u{4}")  // Control-D: the end of the input
     #expect(child.wait() == 77)
     #expect(errors.contains("the terminal closed before anything was entered"), "\(errors)")
-  }
-
-  @Test func `a signal that the parent process ignores stays ignored during the question`() throws {
-    let (person, child) = try start(
-      ["items", "messaging"],
-      through: [
-        "/usr/bin/python3", "-c",
-        "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])",
-      ])
-    try person.waitFor("Password of vault messaging: ")
-    kill(child.id, SIGHUP)
-    person.press(TestHome.password + "\n")
-    #expect(child.wait() == 0)
   }
 
   @Test func `the terminal asks for a recovery code and does not show it`() throws {
