@@ -106,9 +106,8 @@ import Testing
     errno: Errno
   ) async throws {
     for password in ["right", "wrong"] {
-      for number in 0..<20 {
+      let stepCount = try await FileRecorder.atEachStep(failing: errno) { recorder, number in
         let (home, vaults) = try await failedOnce()
-        let recorder = FileRecorder(fault: .failure(atEvent: number, errno))
         let outcome = try await attempt(password, at: home, vaults, over: recorder)
         let record = try vaults.record() ?? ""
         if password == "right" {
@@ -120,11 +119,8 @@ import Testing
         }
         #expect(await vaults.attempt("right") == nil, "after step \(number)")
         #expect(try !LinuxFiles.entries(home.directory).contains { $0.hasSuffix(".new") })
-        if recorder.failableEventCount <= number {
-          #expect(number > 4)
-          break
-        }
       }
+      #expect(stepCount > 4)
     }
   }
 
@@ -133,10 +129,9 @@ import Testing
     async throws
   {
     for password in ["wrong", "right"] {
-      for number in 0..<20 {
+      let stepCount = try await FileRecorder.atEachStep { recorder, number in
         let (home, vaults) = try await failedOnce()
         let initial = try home.tree()
-        let recorder = FileRecorder(fault: .crash(atEvent: number))
         let outcome = try await attempt(password, at: home, vaults, over: recorder)
         for loss in [DiskReplay.Loss.nothing, .everythingUnsynchronized, .unsynchronizedContents] {
           let disk = DiskReplay(recorder.events, initialFiles: initial).files(after: loss)
@@ -152,11 +147,8 @@ import Testing
           #expect(await after.attempt("right") == nil, "\(password) at \(number), \(loss)")
           #expect(copy.path != home.path)
         }
-        if !recorder.hasCrashed {
-          #expect(number > 4)
-          break
-        }
       }
+      #expect(stepCount > 4)
     }
   }
 
@@ -195,9 +187,8 @@ import Testing
   }
 
   @Test func `an interrupted wipe leaves the whole vault or none`() async throws {
-    for number in 0..<40 {
+    let stepCount = try await FileRecorder.atEachStep { recorder, number in
       let (home, vaults) = try await failedOnce(policy: .lax { $0.retryLimit = 1 })
-      let recorder = FileRecorder(fault: .crash(atEvent: number))
       let outcome = try await attempt("wrong", at: home, vaults, over: recorder)
       #expect(outcome != nil && outcome != .wrongPassword, "step \(number)")
       #expect((outcome == .deletedByRetryLimit) == !recorder.hasCrashed, "step \(number)")
@@ -207,9 +198,8 @@ import Testing
       if !recorder.hasCrashed {
         #expect(
           try LinuxFiles.entries(home.directory) == ["messaging.lock", "messaging.retry.lock"])
-        #expect(number > 8)
-        break
       }
     }
+    #expect(stepCount > 8)
   }
 }

@@ -121,22 +121,16 @@ import VaultCrypto
     await expectRefusal(.vaultLocked) { _ = try await profile.encryptionKey().byteCount }
   }
 
-  @Test func `a full disk or a crash at each step leaves a key that opens the database`()
-    async throws
-  {
-    for isCrash in [false, true] {
-      for step in 0... {
-        let (temporary, _) = try await filledHome()
-        let recorder = FileRecorder(
-          fault: isCrash ? .crash(atEvent: step) : .failure(atEvent: step, .noSpace))
-        try? await profile(temporary, recordedBy: recorder).changeEncryptionKey(newKey())
-        #expect(try await state(temporary) == "20 rows, 32 bytes of key", "\(isCrash) at \(step)")
-        if step >= recorder.failableEventCount && !recorder.hasCrashed {
-          #expect(step > 10)
-          break
-        }
-      }
+  @Test(arguments: [Errno.noSpace, nil])
+  func `a full disk or a crash at each step leaves a key that opens the database`(
+    errno: Errno?
+  ) async throws {
+    let stepCount = try await FileRecorder.atEachStep(failing: errno) { recorder, step in
+      let (temporary, _) = try await filledHome()
+      try? await profile(temporary, recordedBy: recorder).changeEncryptionKey(newKey())
+      #expect(try await state(temporary) == "20 rows, 32 bytes of key", "at \(step)")
     }
+    #expect(stepCount > 10)
   }
 
   @Test func `a change of key can be repeated after a crash`() async throws {

@@ -70,13 +70,12 @@ import VaultCrypto
   func `changeKey() leaves a key that opens the database if the disk refuses writes`(_ errno: Errno)
     async throws
   {
-    for step in 0... {
+    let stepCount = try await FileRecorder.atEachStep(failing: errno) { recorder, step in
       let temporary = try await TemporaryHome.filled(.user, rowCount: 20)
       let before = try temporary.vaultFile()
       let vault = try await temporary.unlockedVault(.user)
-      let recorder = FileRecorder(fault: .failure(atEvent: step, errno))
       var code: VaultedDatabaseError.Code?
-      do {
+      do throws(VaultedDatabaseError) {
         try await VaultedDatabase.changeKey(of: temporary.recorded(by: recorder), vault: vault)
       } catch {
         code = error.code
@@ -90,19 +89,16 @@ import VaultCrypto
         #expect(try temporary.files()[".messaging.db.new"] == nil, "at \(step)")
       }
       #expect(try await temporary.rowCount(.user) == 20, "at \(step)")
-      if step >= recorder.failableEventCount {
-        #expect(code == nil && step > 5)
-        break
-      }
+      if !recorder.hasOccurred { #expect(code == nil) }
     }
+    #expect(stepCount > 5)
   }
 
   @Test func `a crash at each step of changeKey() leaves a key that opens the database`()
     async throws
   {
-    for crashPoint in 0... {
+    let stepCount = try await FileRecorder.atEachStep { recorder, crashPoint in
       let temporary = try await TemporaryHome.filled(.user, rowCount: 20)
-      let recorder = FileRecorder(fault: .crash(atEvent: crashPoint))
       let home = temporary.recorded(by: recorder)
       do {
         let vault = try await home.unlockedVault(.user)
@@ -111,10 +107,7 @@ import VaultCrypto
       #expect(try await temporary.rowCount(.user) == 20, "crash at \(crashPoint)")
       let hasPending = try await temporary.unlockedVault(.user).databaseKeys().hasPending()
       #expect(!hasPending, "crash at \(crashPoint): opening finishes the change of key")
-      if !recorder.hasCrashed {
-        #expect(crashPoint > 10)
-        break
-      }
     }
+    #expect(stepCount > 10)
   }
 }

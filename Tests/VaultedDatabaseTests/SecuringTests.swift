@@ -73,10 +73,9 @@ import VaultCrypto
 
   @Test func `secure() leaves one password that opens everything if the disk is full`() async throws
   {
-    for step in 0... {
+    let stepCount = try await FileRecorder.atEachStep(failing: .noSpace) { recorder, step in
       let temporary = try await TemporaryHome.filled(.standard)
       let before = try temporary.vaultFile()
-      let recorder = FileRecorder(fault: .failure(atEvent: step, .noSpace))
       let home = temporary.recorded(by: recorder)
       try? await VaultedDatabase.secure(home, with: .user)
       let isCopyWritten = recorder.events.contains {
@@ -88,11 +87,8 @@ import VaultCrypto
       }
       let isSecured = try await temporary.isSecured()
       #expect(try await temporary.rowCount(isSecured ? .user : .standard) == 500, "full at \(step)")
-      if step >= recorder.failableEventCount {
-        #expect(step > 10)
-        break
-      }
     }
+    #expect(stepCount > 10)
   }
 
   @Test func `secure() makes no vault for a database without one`() async throws {
@@ -104,9 +100,8 @@ import VaultCrypto
   @Test func `a crash at each step of secure() leaves a password that opens everything`()
     async throws
   {
-    for crashPoint in 0... {
+    let stepCount = try await FileRecorder.atEachStep { recorder, crashPoint in
       let temporary = try await TemporaryHome.filled(.standard)
-      let recorder = FileRecorder(fault: .crash(atEvent: crashPoint))
       try? await VaultedDatabase.secure(temporary.recorded(by: recorder), with: .user)
       let isSecured = try await temporary.isSecured()
       #expect(
@@ -116,10 +111,7 @@ import VaultCrypto
         let hasPending = try await temporary.unlockedVault(.user).databaseKeys().hasPending()
         #expect(!hasPending, "opening finishes the change of key")
       }
-      if !recorder.hasCrashed {
-        #expect(crashPoint > 10)
-        break
-      }
     }
+    #expect(stepCount > 10)
   }
 }

@@ -34,6 +34,24 @@ package final class FileRecorder: Sendable {
     state = Mutex(State(fault: fault))
   }
 
+  /// Repeats some work with a fault at its first step, at its second one and so on, until no step is
+  /// left.
+  ///
+  /// - Parameter errno: the reason with which the step fails; nil for a crash.
+  /// - Returns: the number of steps that a fault hit.
+  package static func atEachStep(
+    failing errno: Errno? = nil, _ work: (FileRecorder, Int) async throws -> Void
+  ) async throws -> Int {
+    var step = 0
+    while true {
+      let failure = errno.map { Fault.failure(atEvent: step, $0) }
+      let recorder = FileRecorder(fault: failure ?? .crash(atEvent: step))
+      try await work(recorder, step)
+      if !recorder.hasOccurred { return step }
+      step += 1
+    }
+  }
+
   /// All events so far that took effect.
   package var events: [FileEvent] { state.withLock { $0.events } }
 
