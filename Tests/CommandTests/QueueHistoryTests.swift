@@ -16,6 +16,15 @@ import Testing
       descriptors: [1: output, 2: .writing(home.folder.path("errors"))])
   }
 
+  /// Waits until the followed text ends so, and returns it.
+  private func followed(upTo end: String) -> String? {
+    for _ in 0..<1500 {
+      if let text = home.folder.contents(of: "followed"), text.hasSuffix(end) { return text }
+      usleep(20_000)
+    }
+    return nil
+  }
+
   @Test func `history prints the log and changes nothing`() throws {
     _ = try home.run("queue", "publish", "c", input: "second\nthird\n")
     for _ in 0..<2 {
@@ -45,18 +54,11 @@ import Testing
 
   @Test func `history --follow prints the messages that another process publishes`() throws {
     let follower = try follow(into: .writing(home.folder.path("followed")))
-    func followed(_ text: String) -> Bool {
-      for _ in 0..<1500 {
-        if home.folder.contents(of: "followed") == text { return true }
-        usleep(20_000)
-      }
-      return false
-    }
-    #expect(followed("first\n"))
+    #expect(followed(upTo: "first\n") == "first\n")
     _ = try home.run("queue", "publish", "c", input: "second\n")
-    #expect(followed("first\nsecond\n"))
+    #expect(followed(upTo: "second\n") == "first\nsecond\n")
     _ = try home.run("queue", "publish", "c", input: "third\nfourth\n")
-    #expect(followed("first\nsecond\nthird\nfourth\n"))
+    #expect(followed(upTo: "fourth\n") == "first\nsecond\nthird\nfourth\n")
     kill(follower.id, SIGTERM)
     #expect(follower.wait() == 128 + SIGTERM)
   }
@@ -93,22 +95,17 @@ import Testing
     _ = try home.run("queue", "publish", "c", input: "second\nthird\n")
     let lines = try home.run("queue", "history", "c", "--ndjson").text.split(separator: "\n")
     let second = String(lines[1].dropFirst(#"{"timetoken":""#.count).prefix(17))
-    func followed(_ arguments: String...) throws -> String? {
+    func output(_ arguments: String...) throws -> String? {
       let follower = try follow(arguments, into: .writing(home.folder.path("followed")))
       defer {
         kill(follower.id, SIGTERM)
         _ = follower.wait()
       }
-      for _ in 0..<1500 {
-        let text = home.folder.contents(of: "followed") ?? ""
-        if text.hasSuffix("third\n") { return text }
-        usleep(20_000)
-      }
-      return nil
+      return followed(upTo: "third\n")
     }
-    #expect(try followed("--newest", "--limit", "2") == "second\nthird\n")
-    #expect(try followed("--after", second) == "third\n")
-    #expect(try followed("--newest", "--after", second) == "third\n")
+    #expect(try output("--newest", "--limit", "2") == "second\nthird\n")
+    #expect(try output("--after", second) == "third\n")
+    #expect(try output("--newest", "--after", second) == "third\n")
   }
 
   @Test func `history refuses a limit of 0, and a limit that would leave a gap`() throws {

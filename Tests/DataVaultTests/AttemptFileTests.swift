@@ -24,9 +24,7 @@ import Testing
     let vaults = ClockedVaults(home.store)
     _ = try await vaults.make(policy: policy)
     let record = #"{"version":1,"failures":1,"retryAt":null,"openedAt":null}"# + "\n"
-    try LinuxFileSystem().replace(
-      home.directory.appending("messaging.retry"), with: Array(record.utf8),
-      permissions: .ownerReadWrite, owner: nil)
+    try home.store.writeAttempts(Array(record.utf8), for: .messaging, durably: true)
     return (home, vaults)
   }
 

@@ -135,14 +135,13 @@ import VaultCrypto
 
   @Test func `a change of key can be repeated after a crash`() async throws {
     var interruptedCount = 0
-    for step in 0... {
+    _ = try await FileRecorder.atEachStep { recorder, step in
       let (temporary, _) = try await filledHome()
-      let recorder = FileRecorder(fault: .crash(atEvent: step))
       let key = newKey()
       try? await profile(temporary, recordedBy: recorder).changeEncryptionKey(key)
-      if !recorder.hasCrashed { break }
+      if !recorder.hasCrashed { return }
       let vault = try await temporary.unlockedVault(.user)
-      if try await vault.item(Self.name).bytes.byteCount == 32 { continue }
+      if try await vault.item(Self.name).bytes.byteCount == 32 { return }
       interruptedCount += 1
       try await profile(temporary, vault).changeEncryptionKey(key)
       let isNew = SecretBytes.isEqual(try await profile(temporary, vault).encryptionKey(), key)
