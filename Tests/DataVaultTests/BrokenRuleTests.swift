@@ -10,13 +10,7 @@ import VaultCrypto
     let store = InMemoryVaultStore()
     store[.messaging] = try rule.file()
     let vault = try await FastTestVault.get(.messaging, in: store)
-    var failure: VaultError?
-    do throws(VaultError) {
-      try await vault.unlock(with: credentials("password"))
-    } catch {
-      failure = error
-    }
-    #expect(failure?.code == .damaged, "\(String(describing: failure))")
+    await expect(.damaged) { try await vault.unlock(with: credentials("password")) }
     #expect(await vault.isLocked)
     // Most rules are checked before any password is tried.
     if rule.needsNoPassword {

@@ -129,7 +129,12 @@ struct InterruptionTests {
     while true {
       try await prepare(change, store(keyring, number))
       let interruption = BusFaultInjector(atCall: number, moment, doing: kill)
-      let failure = await code { try await change.make(in: store(keyring, number, interruption)) }
+      var failure: VaultError.Code?
+      do {
+        try await change.make(in: store(keyring, number, interruption))
+      } catch let error as VaultError {
+        failure = error.code
+      }
       guard interruption.hasHappened else { break }
       #expect(failure == .storeUnavailable || failure == .writeFailed, "call \(number)")
       if killsService { try keyring.startUnlocked() }
@@ -207,18 +212,5 @@ struct InterruptionTests {
     #expect(error?.code == .writeFailed)
     #expect(error?.hint?.contains("did not confirm") == true)
     #expect(try keyring.store.read(.messaging) == [1])
-  }
-}
-
-/// The error code of an operation; nil when it succeeds.
-private func code(_ body: () async throws -> Void) async -> VaultError.Code? {
-  do {
-    try await body()
-    return nil
-  } catch let error as VaultError {
-    return error.code
-  } catch {
-    Issue.record("not a VaultError: \(error)")
-    return nil
   }
 }
