@@ -122,8 +122,11 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: partial))
     let parsed = try ParsedExport(file)
     #expect(parsed.messages.count == count + 1)
-    let payloads = parsed.messages.dropFirst().map { Self.text($0.payload) + "\n" }.joined()
-    #expect(payloads == expected)
+    // Each byte of these messages has two hexadecimal digits.
+    let lines = expected.split(separator: "\n").map {
+      $0.utf8.map { String($0, radix: 16) }.joined()
+    }
+    #expect(parsed.messages.dropFirst().map(\.payload) == lines)
   }
 
   @Test func `a killed queue import continues, and imports every message once`() throws {
@@ -167,15 +170,5 @@ import Testing
     let rest = try home.unlocked("queue", "receive", "m").text.split(separator: "\n")
     #expect(rest.count > 400)
     #expect(try home.unlocked("queue", "publish", "m", input: "new\n").status == 0)
-  }
-
-  private static func text(_ hexadecimal: String) -> String {
-    var bytes: [UInt8] = []
-    var rest = hexadecimal[...]
-    while let byte = UInt8(rest.prefix(2), radix: 16) {
-      bytes.append(byte)
-      rest = rest.dropFirst(2)
-    }
-    return String(decoding: bytes, as: UTF8.self)
   }
 }

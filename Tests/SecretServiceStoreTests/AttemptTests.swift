@@ -64,7 +64,7 @@ struct AttemptTests {
   @Test func `locking the keyring during an attempt loses no failure`() async throws {
     _ = try await FastTestVault.create(
       .messaging, in: keyring.store, credentials: credentials("right"))
-    let lockedKeyring = Unchecked(keyring)
+    let lockedKeyring = Unchecked(value: keyring)
     for count in 1...2 {
       // Calls count from the first connection: one reads the vault, and after the try the next one
       // reads it again.

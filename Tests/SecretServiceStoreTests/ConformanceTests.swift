@@ -10,7 +10,7 @@ struct ConformanceTests {
   func `SecretServiceStore passes the conformance check`(
     check: VaultStoreConformance.Check
   ) async throws {
-    let keyring = Unchecked(try PrivateKeyring())
+    let keyring = Unchecked(value: try PrivateKeyring())
     try keyring.value.startUnlocked()
     let (home, address) = (keyring.value.home, keyring.value.busAddress)
     let conformance = VaultStoreConformance(obstacles: [
@@ -43,6 +43,4 @@ struct ConformanceTests {
 /// An object of the test that only one thread at a time uses.
 struct Unchecked<Value>: @unchecked Sendable {
   let value: Value
-
-  init(_ value: Value) { self.value = value }
 }

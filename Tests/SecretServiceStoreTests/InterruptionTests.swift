@@ -122,7 +122,7 @@ struct InterruptionTests {
     _ change: Change, _ moment: BusMoment, in keyring: PrivateKeyring, old: String, new: String,
     killsService: Bool = false
   ) async throws -> Int {
-    let killed = Unchecked(keyring)
+    let killed = Unchecked(value: keyring)
     let kill: (@Sendable () -> Void)? = killsService ? { killed.value.stopKeyring() } : nil
     var number = firstCall(change, moment)
     var count = 0
