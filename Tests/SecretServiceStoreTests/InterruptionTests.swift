@@ -123,12 +123,12 @@ struct InterruptionTests {
     killsService: Bool = false
   ) async throws -> Int {
     let killed = Unchecked(value: keyring)
-    let kill: (@Sendable () -> Void)? = killsService ? { killed.value.stopKeyring() } : nil
+    let kill: @Sendable () -> Void = { killed.value.stopKeyring() }
     var number = firstCall(change, moment)
     var count = 0
     while true {
       try await prepare(change, store(keyring, number))
-      let interruption = BusFaultInjector(atCall: number, moment, doing: kill)
+      let interruption = BusFaultInjector(atCall: number, moment, doing: killsService ? kill : nil)
       var failure: VaultError.Code?
       do {
         try await change.make(in: store(keyring, number, interruption))
