@@ -357,6 +357,7 @@ import Testing
     #expect(
       try kinds(wrong) == ["permissionsTooOpen -"], "the findings are not printed before the error")
     chmod(home.path, 0o700)
+    #expect(try home.run("doctor", "--password-file", home.wrongFile).expect(77).text.isEmpty)
     try expectFindings(
       ["rolledBack -"], status: 65, says: "datavault queue accept-rollback",
       in: home.unlocked("doctor", "--json"))

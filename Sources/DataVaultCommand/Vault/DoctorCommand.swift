@@ -38,7 +38,7 @@ struct DoctorCommand: AsyncParsableCommand {
       }
     }
     try report.print(["findings": findings]) {
-      (findings.allSatisfy(\.isNote) ? "no problems found\n" : "")
+      (refusal == nil && findings.allSatisfy(\.isNote) ? "no problems found\n" : "")
         + findings.map(\.text).joined()
     }
     if let refusal { throw refusal }
