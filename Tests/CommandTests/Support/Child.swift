@@ -30,6 +30,8 @@ struct Child {
     _ arguments: [String], environment: [String: String] = [:],
     descriptors: [Int32: Descriptor] = [:], through wrapper: [String] = []
   ) throws {
+    // A write to a process that has ended must fail its test, and not end all tests.
+    signal(SIGPIPE, SIG_IGN)
     let nothing: [Int32: Descriptor] = [
       0: .reading("/dev/null"), 1: .writing("/dev/null"), 2: .writing("/dev/null"),
     ]
