@@ -159,18 +159,32 @@ extension FilePath {
   /// The path with symbolic links resolved, without `.` and `..`.
   ///
   /// Of a path that does not exist, for example because its file system is not mounted, the existing
-  /// part is resolved and the rest is appended.
+  /// part is resolved and the rest is appended. A link to a missing file counts as existing.
   package func resolvingLinks() -> FilePath {
     var (there, rest) = (self, FilePath())
+    var linksLeft = 40  // Linux follows no more; links can form a loop
     while true {
       if let resolved = unsafe realpath(there.isEmpty ? "." : there.string, nil) {
         defer { unsafe free(resolved) }
         return unsafe FilePath(String(cString: resolved)).pushing(rest).lexicallyNormalized()
       }
+      if linksLeft > 0, let target = there.linkTarget {
+        linksLeft -= 1
+        there = there.removingLastComponent().pushing(target)
+        continue
+      }
       guard let name = there.lastComponent else { return self }
       there.removeLastComponent()
       rest = FilePath(root: nil, [name]).pushing(rest)
     }
+  }
+
+  /// The content of a symbolic link; nil for anything else.
+  private var linkTarget: FilePath? {
+    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: Int(PATH_MAX)) { buffer, count in
+      count = unsafe max(readlink(string, buffer.baseAddress!, buffer.count), 0)
+    }
+    return bytes.isEmpty ? nil : FilePath(String(decoding: bytes, as: UTF8.self))
   }
 
   /// The temporary name for a file that will replace this path.

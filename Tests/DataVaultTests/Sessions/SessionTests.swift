@@ -33,9 +33,15 @@ import VaultCrypto
     try files.createDirectory(at: vaults, withIntermediateDirectories: true)
     try files.createSymbolicLink(
       atPath: folder.path + "/link", withDestinationPath: folder.path + "/disk")
+    for (name, target) in [("home", "disk/./mount/home"), ("chain", "home"), ("loop", "loop")] {
+      try files.createSymbolicLink(
+        atPath: folder.path + "/" + name, withDestinationPath: target)
+    }
     let id = try VaultID("messaging")
     let direct = FileVaultStore(home: FilePath(mount.path + "/home"))
-    let others = ["link/mount/home", "disk/mount/./home/.", "disk/mount/none/../home"].map {
+    let others = [
+      "link/mount/home", "disk/mount/./home/.", "disk/mount/none/../home", "home", "chain/.",
+    ].map {
       FileVaultStore(home: FilePath(folder.path + "/" + $0))
     }
     let identity = try #require(direct.sessionIdentity(of: id))
@@ -46,6 +52,8 @@ import VaultCrypto
       #expect(direct.sessionIdentity(of: id) == identity)
       #expect(others.allSatisfy { $0.sessionIdentity(of: id) == identity })
     }
+    let loop = FileVaultStore(home: FilePath(folder.path + "/loop"))
+    #expect(loop.sessionIdentity(of: id)?.hasSuffix("/loop/vaults/messaging.vault") == true)
   }
 
   @Test func `without a session the vault stays locked without an error`() async throws {
