@@ -114,6 +114,20 @@ import VaultedDatabase
     #expect(try engine.database.receive(10, from: after).count == 1)
   }
 
+  @Test func `after a salvage messages still wait for their ordering key`() throws {
+    let engine = try Self.engine()
+    func waiting() throws -> [Int] {
+      try engine.database.statistics().channels.flatMap { $0.consumers.map(\.blockedCount) }
+    }
+    #expect(try waiting() == [2])
+    _ = try MessageRepairer.run(engine.pool, lostDeliveries: false)
+    #expect(try waiting() == [2])
+    // The one that they wait for is lost.
+    try engine.pool.write { try $0.execute(sql: "DELETE FROM delivery WHERE lease IS NOT NULL") }
+    _ = try MessageRepairer.run(engine.pool, lostDeliveries: false)
+    #expect(try waiting() == [1])
+  }
+
   @Test(arguments: [
     "UPDATE engine SET anchors = x'00'",
     "UPDATE engine SET timetoken_high_water = 9223372036854775807",

@@ -289,8 +289,9 @@ package struct MessageRepairer {
         try redeliver(to: row[0], row[1], row[2], after: 0, through: row[3])
       }
     }
-    // The next receive checks again which messages must wait for their ordering key.
-    try db.execute(sql: "UPDATE delivery SET is_blocked = 0 WHERE is_blocked <> 0")
+    // The next receive checks again which of them must wait for their ordering key.
+    try db.execute(
+      sql: "UPDATE delivery SET is_blocked = 0 WHERE \(MessageVerifier.isBlockedByNone)")
   }
 
   /// Adds a delivery for each message of the range that has none and is not a dead letter.

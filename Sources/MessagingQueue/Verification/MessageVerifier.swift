@@ -188,14 +188,7 @@ package struct MessageVerifier {
         "deliveryBoot", "delivery",
         "held_boot NOT BETWEEN 0 AND \(bootNumber) OR held_until < 0"
       ),
-      (
-        "deliveryBlocked", "delivery",
-        """
-        is_blocked = 1 AND NOT EXISTS (SELECT 1 FROM delivery AS other
-          WHERE other.consumer_id = delivery.consumer_id
-            AND other.ordering_key = delivery.ordering_key AND other.is_blocked = 0)
-        """
-      ),
+      ("deliveryBlocked", "delivery", Self.isBlockedByNone),
       (
         "deadLetterInHand", "dead_letter",
         """
@@ -260,4 +253,12 @@ package struct MessageVerifier {
       }
     }
   }
+
+  /// A delivery that waits for its ordering key although no other one is before it, as a condition of
+  /// SQL.
+  static let isBlockedByNone = """
+    is_blocked <> 0 AND NOT EXISTS (SELECT 1 FROM delivery AS other
+      WHERE other.consumer_id = delivery.consumer_id
+        AND other.ordering_key = delivery.ordering_key AND other.is_blocked = 0)
+    """
 }
