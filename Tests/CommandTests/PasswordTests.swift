@@ -90,6 +90,25 @@ import Testing
     #expect(outcome.output.isEmpty)
   }
 
+  @Test func `no command sets the publicly known password and salt`() throws {
+    let fresh = try TestHome.fresh()
+    let given = try ["password", "salt"].flatMap {
+      [
+        "--new-\($0)-file",
+        try fresh.folder.file("new-" + $0, Array("datavault-standard-\($0)".utf8)),
+      ]
+    }
+    let commands = [
+      (fresh, ["secure"]), (fresh, ["create", "v"]),
+      (home, ["change-password", "messaging", "--password-file", home.passwordFile]),
+    ]
+    for (home, command) in commands {
+      try Tool.run(command + given + ["--home", home.path]).expect(78, says: "publicly known")
+    }
+    #expect(try fresh.run("list").text.isEmpty)
+    #expect(try home.unlocked("items", "messaging").status == 0)
+  }
+
   @Test func `an unsecured vault opens with the standard password and a warning`() throws {
     let home = try TestHome.unsecured()
     let outcome = try home.run("queue", "receive", "c").expect(0)

@@ -27,7 +27,7 @@ public struct Credentials: ~Copyable, Sendable {
   }
 
   /// Whether these are the standard credentials.
-  borrowing func areStandard() -> Bool {
+  package borrowing func areStandard() -> Bool {
     let standard = Credentials.standard
     let isPasswordEqual = SecretBytes.isEqual(password, standard.password)
     let isSaltEqual = SecretBytes.isEqual(salt, standard.salt)

@@ -61,7 +61,13 @@ struct NewCredentialOptions: ParsableArguments {
         .badData, "the new salt of vault '\(id)' is empty",
         hint: "give no salt, or one with content")
     }
-    return Credentials(password: password, salt: salt)
+    let credentials = Credentials(password: password, salt: salt)
+    guard !credentials.areStandard() else {
+      throw CommandFailure(
+        .policy, "the new password and salt of vault '\(id)' are the publicly known ones",
+        hint: "choose others; nothing has changed")
+    }
+    return credentials
   }
 
   private func passwordSource(for id: VaultID) -> SecretSource {
