@@ -94,6 +94,7 @@ import Testing
         "queue", "publish", "c", input: "a\n", environment: ["DATAVAULT_REQUIRE_SECURED": required])
     }
     try publish(required: "yes").expect(64)
+    try home.run("doctor", environment: ["DATAVAULT_REQUIRE_SECURED": "yes"]).expect(64)
     #expect(!FileManager.default.fileExists(atPath: home.path))
     try publish(required: "0").expect(0)
   }

@@ -41,15 +41,8 @@ struct CredentialOptions: ParsableArguments {
 
   /// Whether the command must refuse to create or open a vault under the publicly known password.
   func requiresSecuredVault() throws(CommandFailure) -> Bool {
-    if demandsSecured { return true }
-    let variable = "DATAVAULT_REQUIRE_SECURED"
-    switch Environment[variable] {
-    case nil, "0": return false
-    case "1": return true
-    default:
-      throw CommandFailure(
-        .usage, "the environment variable \(variable) is neither 0 nor 1", hint: "set it to 1 or 0")
-    }
+    let isRequired = try Environment.requiresSecuredVault()
+    return demandsSecured || isRequired
   }
 
   /// Whether an option names a source.

@@ -24,6 +24,18 @@ enum Environment {
     return path.isEmpty ? nil : path
   }
 
+  /// The value of `DATAVAULT_REQUIRE_SECURED`, for all commands.
+  static func requiresSecuredVault() throws(CommandFailure) -> Bool {
+    let variable = "DATAVAULT_REQUIRE_SECURED"
+    switch Self[variable] {
+    case nil, "0": return false
+    case "1": return true
+    default:
+      throw CommandFailure(
+        .usage, "the environment variable \(variable) is neither 0 nor 1", hint: "set it to 1 or 0")
+    }
+  }
+
   /// The working directory; nil if it was removed, or its name is not UTF-8.
   static var workingDirectory: String? {
     guard let path = unsafe getcwd(nil, 0) else { return nil }

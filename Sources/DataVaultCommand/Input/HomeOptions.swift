@@ -22,7 +22,9 @@ struct HomeOptions: ParsableArguments {
       valueName: "file|secret-service"))
   var store = StoreChoice.file
 
+  /// The home; it is also refused while a variable for all commands has a value that is not one.
   func home() throws(CommandFailure) -> DataVaultHome {
+    _ = try Environment.requiresSecuredVault()
     let given = if let path { path } else { try Self.standard() }
     let path = try Self.absolute(given)
     return switch store {
