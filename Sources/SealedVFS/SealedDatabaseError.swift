@@ -89,7 +89,7 @@ public struct SealedDatabaseError: Error, Sendable, CustomStringConvertible {
       "notOnSealedVFS", "the connection is not on the sealed VFS",
       hint: "open it with SealedDatabase.openPool; one process must hold one SQLite library")
     /// There is no database, and the call must not create one.
-    public static let notFound = Code("notFound", "the database does not exist")
+    public static let notFound = Code("notFound", "the database does not exist, or is empty")
     /// Another user made a temporary file, or could have made it.
     public static let foreignFile = Code(
       "foreignFile", "a file of another user is in the way",

@@ -143,14 +143,8 @@ extension VaultedDatabaseError {
   /// The error of opening through a profile, where a wrong key means another database.
   fileprivate init(profile error: any Error) {
     self.init(any: error)
-    guard let error = error as? SealedDatabaseError else { return }
-    switch error.code {
-    case .wrongKey:
-      self.init(.databaseMismatch, error.message, hint: error.hint, underlying: error)
-    case .notFound:
-      self.init(.databaseMissing, error.message, hint: error.hint, underlying: error)
-    default: break
-    }
+    guard let error = error as? SealedDatabaseError, error.code == .wrongKey else { return }
+    self.init(.databaseMismatch, error.message, hint: error.hint, underlying: error)
   }
 }
 

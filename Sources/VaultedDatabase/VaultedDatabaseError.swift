@@ -96,6 +96,7 @@ extension VaultedDatabaseError {
       case .damagedPage, .damagedJournal, .truncated, .reserveInUse, .notSealed,
         .unrelatedCompanionFile:
         .damaged
+      case .notFound: .databaseMissing
       case let code where Self.sealedCodes.contains(code): Code(code.description)
       default: .database
       }

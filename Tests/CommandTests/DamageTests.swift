@@ -115,6 +115,15 @@ import Testing
     #expect(hidesAnchor)
   }
 
+  @Test func `an empty file in the place of the database ends with 66 where nothing can be done`()
+    throws
+  {
+    try Data().write(to: URL(fileURLWithPath: home.database))
+    for command in ["verify", "salvage"] {
+      try home.unlocked("queue", command).expect(66, says: "is empty")
+    }
+  }
+
   @Test func `only clean-up-first-run sets aside a vault whose database is missing`() throws {
     try FileManager.default.removeItem(atPath: home.database)
     #expect(try home.unlocked("queue", "publish", "c", input: "a\n").status == 66)
