@@ -27,6 +27,9 @@ final class AnchorRecorder: Sendable {
     self.record = record
   }
 
+  /// Whether there are commits that no anchor in the vault covers.
+  var hasNews: Bool { state.withLock { $0.schedule.hasNews } }
+
   /// Counts a commit; never waits.
   func didCommit() {
     let isDue = state.withLock { state in

@@ -1,5 +1,6 @@
 public import CoreMetrics
 public import Logging
+internal import SystemPackage
 internal import VaultCrypto
 internal import VaultedDatabase
 
@@ -113,6 +114,22 @@ extension EngineConfiguration {
       """
       the last \(frameCount) frames of \(home.databasePath)-wal are torn or damaged and were left \
       out: after a power cut only an unacknowledged commit is lost, otherwise messages are missing
+      """)
+  }
+
+  func warnOfFinishedSalvage(damagedPath: FilePath) {
+    logger.warning(
+      """
+      an interrupted salvage was completed; its report of lost messages is not known, and messages \
+      can be missing: the damaged files are at \(damagedPath)
+      """)
+  }
+
+  func warnOfMissingAnchor() {
+    logger.warning(
+      """
+      the engine stops without a rollback anchor for its last commits, because the vault is locked or \
+      cannot be written: an older copy of the database would not be refused for them
       """)
   }
 

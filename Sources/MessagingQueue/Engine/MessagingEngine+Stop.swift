@@ -41,6 +41,7 @@ extension MessagingEngine {
     }
     if let anchors {
       _ = await completes(within: max(deadline - .now, .zero)) { await anchors.recordNow() }
+      if anchors.hasNews { configuration.warnOfMissingAnchor() }
     }
     let box = Outcome()
     let isClosed = await completes(within: max(deadline - .now, .seconds(1))) {
