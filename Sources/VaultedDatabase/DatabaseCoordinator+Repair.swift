@@ -26,6 +26,8 @@ package struct VerifiedDatabase<Finding> {
   package let pages: VerificationReport
   /// Whether the database has its vault's anchor.
   package let anchor: AnchorState
+  /// The path of the damaged database, if this call first finished an interrupted salvage.
+  package let finishedSalvage: FilePath?
   /// The result for its rows; nil if the pages are not clean.
   package let rows: Finding?
 }
@@ -47,7 +49,7 @@ extension DatabaseCoordinator {
     examine: @Sendable (Database) throws -> Finding
   ) async throws(VaultedDatabaseError) -> VerifiedDatabase<Finding> {
     try await locked {
-      try await finishSalvage(of: vault)
+      let finishedSalvage = try await finishSalvage(of: vault)
       let fileID = try await requireOwnDatabase(of: vault)
       let keys = try await vault.databaseKeys()
       let (pages, rows): (VerificationReport, Finding?) = try keys.withFitting(home, fileID: fileID)
@@ -66,7 +68,8 @@ extension DatabaseCoordinator {
       } catch {
         anchor = .unreadable(error)
       }
-      return VerifiedDatabase(pages: pages, anchor: anchor, rows: rows)
+      return VerifiedDatabase(
+        pages: pages, anchor: anchor, finishedSalvage: finishedSalvage, rows: rows)
     }
   }
 
@@ -209,12 +212,14 @@ extension DatabaseCoordinator {
 
   /// Renames a salvaged database into place, if the vault is already bound to it.
   ///
+  /// A salvage removes the vault's anchor, and only an opening stores one again. So an older copy
+  /// under the salvaged database's name never takes the place of a database, not even of a damaged one.
+  ///
   /// - Returns: the path of the damaged database now; nil if there was nothing to finish.
-  @discardableResult
   func finishSalvage(of vault: Vault) async throws -> FilePath? {
-    guard try isSalvageUnfinished(OpeningDecision.Binding(try await vault.binding())) else {
-      return nil
-    }
+    guard try isSalvageUnfinished(OpeningDecision.Binding(try await vault.binding())),
+      try await vault.anchor() == nil
+    else { return nil }
     let aside = try pathForDamaged()
     // The log and the journal first, which SQLite would otherwise apply to the new database.
     for suffix in ["-wal", "-journal", ""] {
@@ -247,13 +252,16 @@ extension DatabaseCoordinator {
     return try isBound(home.salvagePath) && !isBound(home.databasePath)
   }
 
-  /// The first free name; a name that only has a log belongs to the salvage that is being finished.
+  /// The name after the last one that is taken, or the last one if the database has it already.
+  ///
+  /// A name that only has a log belongs to the salvage that is being finished.
   private func pathForDamaged() throws -> FilePath {
-    var number = 1
-    while true {
-      let path = FilePath("\(home.databasePath.string).damaged-\(number)")
-      if try home.fileSystem.status(of: path) == nil { return path }
-      number += 1
+    let prefix = "\(home.databasePath.lastComponent?.string ?? "").damaged-"
+    let numbers = try home.fileSystem.entries(of: home.path)?.compactMap { name in
+      name.hasPrefix(prefix) ? Int(name.dropFirst(prefix.count)) : nil
     }
+    let last = numbers?.filter { (1..<Int.max).contains($0) }.max() ?? 0
+    let isMoved = try home.fileSystem.status(of: home.databasePath) == nil
+    return FilePath("\(home.databasePath.string).damaged-\(isMoved ? max(last, 1) : last + 1)")
   }
 }

@@ -80,7 +80,7 @@ extension DatabaseCoordinator {
     anchorStorage: (any AnchorStorage)? = nil
   ) async throws(VaultedDatabaseError) -> VaultedDatabase {
     try await locked {
-      try await settle(vault, anchorStorage: anchorStorage)
+      let finishedSalvage = try await settle(vault, anchorStorage: anchorStorage)
       if let anchorStorage {
         try await requireAnchor(of: vault, in: anchorStorage, busyMode: configuration.busyMode)
       }
@@ -89,7 +89,8 @@ extension DatabaseCoordinator {
         at: home.databasePath, key: keys.current, configuration: configuration,
         creation: .never, over: home.baseVFS)
       let tail = SealedDatabase.discardedLogTail(of: pool)
-      return VaultedDatabase(pool: pool, discardedLogFrameCount: tail?.frameCount ?? 0)
+      return VaultedDatabase(
+        pool: pool, discardedLogFrameCount: tail?.frameCount ?? 0, finishedSalvage: finishedSalvage)
     }
   }
 
@@ -97,8 +98,10 @@ extension DatabaseCoordinator {
   ///
   /// - Parameter anchorStorage: where the database keeps its anchors: it is asked for the vault's anchor before a
   ///   change of key continues.
-  func settle(_ vault: Vault, anchorStorage: (any AnchorStorage)?) async throws {
-    try await finishSalvage(of: vault)
+  /// - Returns: the path of the damaged database, if an interrupted salvage was finished.
+  @discardableResult
+  func settle(_ vault: Vault, anchorStorage: (any AnchorStorage)?) async throws -> FilePath? {
+    let finishedSalvage = try await finishSalvage(of: vault)
     switch try await decide(vault) {
     case .create:
       try await create(under: vault, databaseID: home.vaultParameters.random.bytes(count: 8))
@@ -110,6 +113,7 @@ extension DatabaseCoordinator {
     case .open: try await settleKeys(of: vault, anchorStorage: anchorStorage)
     case .refuse(let code): throw try await refusal(code, of: vault)
     }
+    return finishedSalvage
   }
 
   /// The error for a refusal of ``decide(_:)``.

@@ -2,6 +2,7 @@ public import DataVault
 public import GRDB
 internal import SealedSQLite
 public import SealedVFS
+public import SystemPackage
 
 /// A sealed database whose key and identity a vault keeps.
 ///
@@ -18,6 +19,12 @@ public final class VaultedDatabase: Sendable {
   /// A power cut tore them in the middle of a commit that was never acknowledged, or they were
   /// damaged later. In the second case acknowledged commits are lost. The log alone cannot tell.
   public let discardedLogFrameCount: Int
+
+  /// The path of the damaged database, if the opening finished a salvage that was interrupted; usually
+  /// nil.
+  ///
+  /// The salvage's own report is lost then, so that rows can be missing.
+  public let finishedSalvage: FilePath?
 
   /// Opens the home's database with the key that its vault keeps.
   ///
@@ -36,9 +43,10 @@ public final class VaultedDatabase: Sendable {
     try await DatabaseCoordinator(home: home).open(vault, configuration: configuration)
   }
 
-  init(pool: DatabasePool, discardedLogFrameCount: Int) {
+  init(pool: DatabasePool, discardedLogFrameCount: Int, finishedSalvage: FilePath?) {
     self.pool = pool
     self.discardedLogFrameCount = discardedLogFrameCount
+    self.finishedSalvage = finishedSalvage
   }
 
   /// Closes all connections and wipes the key.

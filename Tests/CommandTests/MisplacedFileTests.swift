@@ -37,7 +37,16 @@ import Testing
     try files.moveItem(atPath: home.database + ".damaged-1", toPath: home.database)
     let outcome = try home.run("doctor").expect(0)
     #expect(!outcome.text.contains("belongs to"))
-    #expect(try home.run("queue", "history", "c").text == "first\n")
+    try home.run("queue", "history", "c")
+      .expect(0, says: "an interrupted salvage was completed", prints: "first\n")
+  }
+
+  @Test func `queue salvage does not call an earlier one that it completes free of losses`() throws
+  {
+    #expect(try home.run("queue", "salvage").status == 0)
+    try FileManager.default.moveItem(atPath: home.database, toPath: home.database + ".salvaged")
+    try home.run("queue", "salvage")
+      .expect(65, says: "has lost is not known", prints: "messaging.db.damaged-1\n")
   }
 
   @Test func `doctor suggests no change of permissions for a symbolic link`() throws {

@@ -121,28 +121,54 @@ import VaultedDatabase
     #expect(try await place.messageCount(vault) == 190)
   }
 
-  @Test func `the next opening finishes a salvage that was killed before the renames`()
-    async throws
-  {
+  /// Renames the files of the home as a salvage leaves them that is killed after the vault names
+  /// the new database.
+  private func interruptSalvage(damagedIsRenamed: Bool) throws {
+    let database = place.database.path
+    try FileManager.default.moveItem(atPath: database, toPath: database + ".salvaged")
+    if damagedIsRenamed { return }
+    try FileManager.default.moveItem(atPath: database + ".damaged-2", toPath: database)
+  }
+
+  @Test(arguments: [false, true])
+  func `the next opening finishes a salvage that was killed before the renames, and says so`(
+    damagedIsRenamed: Bool
+  ) async throws {
     let vault = try await filledVault()
-    _ = try await place.salvage(vault)
-    let files = FileManager.default
-    let path = { place.folder.appendingPathComponent($0).path }
-    // The files after the vault was bound to the new database.
-    try files.moveItem(atPath: path("messaging.db"), toPath: path("messaging.db.salvaged"))
-    try files.moveItem(atPath: path("messaging.db.damaged-1"), toPath: path("messaging.db"))
+    for _ in 1...2 { _ = try await place.salvage(vault) }
+    let damaged = place.database.path + ".damaged-"
+    if damagedIsRenamed { try FileManager.default.removeItem(atPath: damaged + "1") }
+
+    try interruptSalvage(damagedIsRenamed: damagedIsRenamed)
     #expect(try await VaultedDatabase.cleanUpFirstRun(place.home) == nil)
+    #expect(try await place.verify(vault).finishedSalvage?.string == damaged + "2")
+    try interruptSalvage(damagedIsRenamed: damagedIsRenamed)
+    let salvage = try await place.salvage(vault)
+    #expect(salvage.pages == nil && !salvage.isComplete)
+    #expect(salvage.damagedPath.string == damaged + "2")
+    try interruptSalvage(damagedIsRenamed: damagedIsRenamed)
+    let opened = try await VaultedDatabase.open(place.home, vault: vault)
+    #expect(opened.finishedSalvage?.string == damaged + "2")
+    try opened.close()
+    #expect(try names().last == "messaging.db.damaged-2")
     #expect(try await place.messageCount(vault) == 190)
-    #expect(try names() == ["messaging.db", "messaging.db.damaged-1"])
-    // The files after the damaged database was renamed.
-    try files.moveItem(atPath: path("messaging.db"), toPath: path("messaging.db.salvaged"))
-    #expect(try await VaultedDatabase.cleanUpFirstRun(place.home) == nil)
+  }
+
+  @Test(arguments: [false, true])
+  func `a copy under the name of a salvaged database does not take the place of a database`(
+    headerIsDamaged: Bool
+  ) async throws {
+    let vault = try await filledVault()
+    try FileManager.default.copyItem(
+      atPath: place.database.path, toPath: place.database.path + ".salvaged")
+    var bytes = try Data(contentsOf: place.database)
+    if headerIsDamaged { bytes[9] ^= 1 }
+    try bytes.write(to: place.database)
+    #expect(try await place.verify(vault).isClean == !headerIsDamaged)
+    #expect(try names() == ["messaging.db", "messaging.db.salvaged"])
+    #expect(try Data(contentsOf: place.database) == bytes)
+    #expect(try await place.salvage(vault).isComplete)
     #expect(try await place.messageCount(vault) == 190)
-    // A copy of the database, which is in its place.
-    try files.copyItem(atPath: path("messaging.db"), toPath: path("messaging.db.salvaged"))
-    #expect(try await place.messageCount(vault) == 190)
-    #expect(
-      try names() == ["messaging.db", "messaging.db.damaged-1", "messaging.db.salvaged"])
   }
 
   @Test func `the database from before a salvage is salvaged again if the new one is lost`()

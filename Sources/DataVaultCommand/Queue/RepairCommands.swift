@@ -30,6 +30,11 @@ struct QueueVerifyCommand: AsyncParsableCommand {
       try await MessagingEngine.verify(
         home, vault: vault, checksContents: !quick, progress: { line.show($0) })
     }
+    if let damagedPath = verification.finishedSalvage {
+      StandardError.warn(
+        "completed an interrupted salvage; messages can be missing: the damaged files are at "
+          + "\(damagedPath)")
+    }
     let findings = QueueVerificationReport(file: home.databasePath.string, verification)
     try report.print(findings) { findings.text(isRolledBack: verification.isRolledBack) }
     guard !verification.isRolledBack else {
@@ -112,11 +117,13 @@ struct QueueSalvageCommand: AsyncParsableCommand {
     }
     let findings = QueueSalvageReport(file: home.databasePath.string, salvage)
     try report.print(findings) { findings.text }
-    guard salvage.isComplete || salvage.pages == nil else {
-      throw CommandFailure(
-        .badData, "some messages of the queue in \(home.path) are lost",
-        hint: "the others are in the new queue; the damaged files are at \(salvage.damagedPath)")
-    }
+    guard !salvage.isComplete else { return }
+    throw CommandFailure(
+      .badData,
+      salvage.pages == nil
+        ? "what the interrupted salvage of the queue in \(home.path) has lost is not known"
+        : "some messages of the queue in \(home.path) are lost",
+      hint: "the others are in the new queue; the damaged files are at \(salvage.damagedPath)")
   }
 }
 

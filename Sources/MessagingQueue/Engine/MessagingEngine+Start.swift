@@ -111,6 +111,9 @@ extension MessagingEngine {
       engine.beginObservation()
       if !isSecured { configuration.warnOfNoSecurity(home) }
       configuration.warnOfMemory()
+      if let damagedPath = database.finishedSalvage {
+        configuration.warnOfFinishedSalvage(damagedPath: damagedPath)
+      }
       if database.discardedLogFrameCount > 0 {
         configuration.warnOfDiscardedLog(home, frameCount: database.discardedLogFrameCount)
       }
@@ -143,13 +146,10 @@ extension MessagingEngine {
     _ home: DataVaultHome, given: Vault?, configuration: EngineConfiguration
   ) async throws(EngineError) -> Vault {
     do {
-      let stored = try await storedVault(home)
-      let decision = StartDecision(
-        given: await facts(of: given), stored: stored, databaseExists: try databaseExists(home),
-        sessionExists: stored == .absent
-          ? try await home.liveSession(of: .messaging) != nil : false,
-        requiresSecuredVault: configuration.requiresSecuredVault)
-      switch (decision.action, given) {
+      let action = try await startDecision(
+        home, given: given, requiresSecuredVault: configuration.requiresSecuredVault
+      ).action
+      switch (action, given) {
       case (.useGivenVault, let vault?):
         return vault
       case (.createStandardVault, _):
@@ -172,6 +172,34 @@ extension MessagingEngine {
     } catch {
       throw EngineError(starting: error)
     }
+  }
+
+  /// The error that a start would throw before it opens the messaging vault; nil if it would open it.
+  ///
+  /// It changes nothing and opens no vault. A vault that is only locked is no error here.
+  ///
+  /// - Throws: the error of the vault's store.
+  package static func refusal(
+    toStartIn home: DataVaultHome, requiresSecuredVault: Bool
+  ) async throws(EngineError) -> EngineError? {
+    do {
+      let decision = try await startDecision(
+        home, given: nil, requiresSecuredVault: requiresSecuredVault)
+      guard case .refuse(let code) = decision.action else { return nil }
+      return EngineError(refusing: code, home)
+    } catch {
+      throw EngineError(starting: error)
+    }
+  }
+
+  private static func startDecision(
+    _ home: DataVaultHome, given: Vault?, requiresSecuredVault: Bool
+  ) async throws -> StartDecision {
+    let stored = try await storedVault(home)
+    return StartDecision(
+      given: await facts(of: given), stored: stored, databaseExists: try databaseExists(home),
+      sessionExists: stored == .absent ? try await home.liveSession(of: .messaging) != nil : false,
+      requiresSecuredVault: requiresSecuredVault)
   }
 
   private static func messagingVault(

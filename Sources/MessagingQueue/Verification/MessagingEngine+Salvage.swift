@@ -12,6 +12,9 @@ public struct QueueVerification: Sendable {
   /// The result for the messages' own rules; nil if the pages are not clean, as the rows were then
   /// not checked.
   public let messages: MessageVerification?
+  /// The path of the damaged database, if the call first finished an interrupted salvage: messages
+  /// can be missing.
+  public let finishedSalvage: FilePath?
 
   /// Whether the verification found no fault.
   public var isClean: Bool {
@@ -36,7 +39,8 @@ public struct QueueSalvage: Sendable {
   /// salvage.
   public let messages: MessageRepairReport?
 
-  /// Whether nothing is lost, as far as the report shows.
+  /// Whether nothing is lost, as far as the report shows; false if this call only finished an earlier
+  /// salvage, whose report is lost.
   public var isComplete: Bool { pages?.isComplete == true && messages?.isComplete == true }
 }
 
@@ -62,7 +66,9 @@ extension MessagingEngine {
         of: vault, anchorStorage: EngineAnchorStorage(), checksContents: checksContents,
         progress: progress
       ) { db in try MessageVerifier.run(db) }
-      return QueueVerification(pages: found.pages, anchor: found.anchor, messages: found.rows)
+      return QueueVerification(
+        pages: found.pages, anchor: found.anchor, messages: found.rows,
+        finishedSalvage: found.finishedSalvage)
     } catch {
       throw EngineError(starting: error)
     }
