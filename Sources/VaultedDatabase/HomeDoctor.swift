@@ -13,22 +13,31 @@ public enum HomeDoctor {
   ///
   /// Root checks a home for its owner, any other user for himself.
   public static func examine(_ home: DataVaultHome) async -> [HomeFinding] {
-    var findings: [HomeFinding] = []
-    do throws(FileError) {
-      findings += try fileFindings(home)
-    } catch {
-      findings.append(HomeFinding(VaultedDatabaseError(any: error)))
-    }
-    findings += await DatabaseCoordinator(home: home).bindingFindings()
-    return findings
+    await examineFiles(of: home) + examineBinding(of: home)
   }
 
-  /// Whether the database has the last anchor of its vault, which must be unlocked.
-  package static func examineRollback(
+  /// The owners and modes of files.
+  package static func examineFiles(of home: DataVaultHome) -> [HomeFinding] {
+    do throws(FileError) {
+      return try fileFindings(home)
+    } catch {
+      return [HomeFinding(VaultedDatabaseError(any: error))]
+    }
+  }
+
+  /// Whether the database belongs to its vault, by what the vault says while it is locked.
+  package static func examineBinding(of home: DataVaultHome) async -> [HomeFinding] {
+    await DatabaseCoordinator(home: home).bindingFindings()
+  }
+
+  /// Whether the database belongs to its vault, which must be unlocked, and has its last anchor.
+  ///
+  /// Damage of the header is told from another database here: its pages are opened.
+  package static func examineDatabase(
     of home: DataVaultHome, vault: Vault, anchorStorage: any AnchorStorage
   ) async -> [HomeFinding] {
     do throws(VaultedDatabaseError) {
-      try await DatabaseCoordinator(home: home).checkAnchor(of: vault, in: anchorStorage)
+      try await DatabaseCoordinator(home: home).check(vault, anchorStorage)
       return []
     } catch {
       // A start asks for the anchor too, and ends with the same error; another process goes away.
@@ -153,10 +162,14 @@ extension DatabaseCoordinator {
   }
 
   /// Like an opening, but without finishing interrupted protocols.
-  fileprivate func checkAnchor(
-    of vault: Vault, in anchorStorage: any AnchorStorage
+  fileprivate func check(
+    _ vault: Vault, _ anchorStorage: any AnchorStorage
   ) async throws(VaultedDatabaseError) {
     try await locked {
+      if try isSalvageUnfinished(OpeningDecision.Binding(try await vault.binding())) { return }
+      if case .refuse(let code) = try await decide(vault) {
+        throw try await refusal(code, of: vault)
+      }
       try await requireAnchor(
         of: vault, in: anchorStorage, busyMode: Self.connectionBusyMode)
     }

@@ -88,7 +88,7 @@ import VaultedDatabase
     #expect(killed["messaging.db-wal"]?.isEmpty == false)
     try await engine.stop()
     #expect(try await place.verify(vault).isClean)
-    _ = await MessagingEngine.examineRollback(of: place.home, vault: vault)
+    _ = await MessagingEngine.examineDatabase(of: place.home, vault: vault)
     #expect(try names == ["messaging.db"])
     try place.replaceDatabase(older)
     #expect(await code { try await place.start(vault).stop() } == .rolledBack)
@@ -98,7 +98,7 @@ import VaultedDatabase
     // With a log, as after a kill.
     try place.replaceDatabase(killed)
     _ = try await place.verify(vault)
-    _ = await MessagingEngine.examineRollback(of: place.home, vault: vault)
+    _ = await MessagingEngine.examineDatabase(of: place.home, vault: vault)
     #expect(try place.databaseFiles() == killed)
   }
 }

@@ -15,7 +15,7 @@ extension VaultPolicy {
     if credentials.areStandard() {
       guard allowsStandardPassword else {
         throw broken(
-          .passwordRequired, use,
+          .passwordRequired, use, id,
           "vault '\(id)' requires a password: its policy forbids the publicly known one")
       }
       return
@@ -24,7 +24,7 @@ extension VaultPolicy {
     func demand(
       _ code: VaultError.Code, unless isKept: Bool, _ what: String
     ) throws(VaultError) {
-      if !isKept { throw broken(code, use, "the policy of vault '\(id)' requires \(what)") }
+      if !isKept { throw broken(code, use, id, "the policy of vault '\(id)' requires \(what)") }
     }
     try demand(
       .passwordTooShort, unless: password.length >= minimumLength,
@@ -55,17 +55,19 @@ extension VaultPolicy {
       return
     }
     throw broken(
-      .passwordExpired, .unlocking,
+      .passwordExpired, .unlocking, id,
       "the password of vault '\(id)' is older than the \(expirationDays) days that its policy allows"
     )
   }
 
   private func broken(
-    _ code: VaultError.Code, _ use: PasswordUse, _ message: String
+    _ code: VaultError.Code, _ use: PasswordUse, _ id: VaultID, _ message: String
   ) -> VaultError {
     let hint =
       switch use {
       case .setting: "choose another password; nothing has changed"
+      case .unlocking where code == .passwordRequired && id == .messaging:
+        "run `datavault secure`, which also gives the queue new keys"
       case .unlocking:
         "run `datavault change-password`, which accepts this password as the current one"
       }

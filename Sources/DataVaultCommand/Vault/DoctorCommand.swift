@@ -27,21 +27,27 @@ struct DoctorCommand: AsyncParsableCommand {
     let home = try access.home()
     let vaults = await VaultDoctor.examine(home.store)
     _ = LockedMemory.takeWarning()  // the findings include it
-    let files = await HomeDoctor.examine(home)
+    let files = HomeDoctor.examineFiles(of: home)
     var findings = vaults.map(FindingReport.init) + files.map(FindingReport.init)
-    var refusal: (any Error)?
-    if !findings.contains(where: { !$0.isWarning }) {
+    var queue = await HomeDoctor.examineBinding(of: home).map(FindingReport.init)
+    var failure: (any Error)?
+    if findings.contains(where: \.isObstacle) {
+      let note = HomeFinding.rollbackNotChecked(
+        "the errors above prevent it", fix: "apply their fixes, and run the doctor again")
+      queue.append(FindingReport(note))
+    } else {
       do {
-        findings += try await rollbackFindings(of: home).map(FindingReport.init)
+        queue = try await queueFindings(in: home, binding: queue)
       } catch {
-        refusal = error  // such as a wrong password: the findings are printed first
+        failure = error  // such as a wrong password: the findings are printed first
       }
     }
+    findings += queue
     try report.print(["findings": findings]) {
-      (refusal == nil && findings.allSatisfy(\.isNote) ? "no problems found\n" : "")
+      (failure == nil && findings.allSatisfy(\.isNote) ? "no problems found\n" : "")
         + findings.map(\.text).joined()
     }
-    if let refusal { throw refusal }
+    if let failure { throw failure }
     if let exitStatus = findings.lazy.compactMap(\.exitStatus).first {
       throw CommandFailure(
         exitStatus, "the doctor found errors in home \(home.path)",
@@ -49,26 +55,33 @@ struct DoctorCommand: AsyncParsableCommand {
     }
   }
 
-  /// What the command can tell about a rollback of the queue without asking for a password.
-  private func rollbackFindings(of home: DataVaultHome) async throws -> [HomeFinding] {
+  /// What keeps an engine from starting: the vault, or its database.
+  ///
+  /// - Parameter binding: what is found while the vault is locked.
+  private func queueFindings(
+    in home: DataVaultHome, binding: [FindingReport]
+  ) async throws -> [FindingReport] {
+    if binding.isEmpty,
+      let refusal = try await MessagingEngine.refusal(
+        toStartIn: home, requiresSecuredVault: try access.credentials.requiresSecuredVault())
+    {
+      return [FindingReport(refusal)]
+    }
     let status = try? await Vault.get(.messaging, in: home.store).status()
-    guard let status, status.binding?.state == .bound else { return [] }
-    let vault: Vault
+    guard let status, status.binding?.state == .bound else { return binding }
+    var vault = try await Vault.get(.messaging, in: home.store)
     if access.credentials.areGiven {
       vault = try await access.open(.messaging)
-    } else {
-      vault = try await Vault.get(.messaging, in: home.store)
-      // Under the publicly known password, anyone can make an older copy match the vault.
-      guard status.isSecured else { return [] }
-      guard (try? await vault.unlockWithSession()) == true else {
-        return [
-          .rollbackNotChecked(
-            "the messaging vault is locked",
-            fix: "start a session (`datavault unlock messaging`), or give --password-file FILE")
-        ]
-      }
+    } else if !status.isSecured {
+      try await vault.unlock(with: .standard)
+    } else if (try? await vault.unlockWithSession()) != true {
+      let note = HomeFinding.rollbackNotChecked(
+        "the messaging vault is locked",
+        fix: "start a session (`datavault unlock messaging`), or give --password-file FILE")
+      return binding + [FindingReport(note)]
     }
-    return await MessagingEngine.examineRollback(of: home, vault: vault)
+    // With the key it says more than the binding.
+    return await MessagingEngine.examineDatabase(of: home, vault: vault).map(FindingReport.init)
   }
 }
 
@@ -100,7 +113,19 @@ private struct FindingReport: Encodable {
     fix = finding.fix
   }
 
+  init(_ refusal: EngineError) {
+    kind = refusal.code.description
+    vault = nil
+    exitStatus = refusal.exitStatus
+    isWarning = false
+    message = refusal.message
+    fix = refusal.hint ?? "see the message"
+  }
+
   private enum CodingKeys: CodingKey { case kind, vault, isWarning, message, fix }
+
+  /// Whether it keeps the messaging vault from being opened, as an error of another vault does not.
+  var isObstacle: Bool { !isWarning && (vault == nil || vault == VaultID.messaging.rawValue) }
 
   /// Whether it says what was not checked, and not what is wrong.
   var isNote: Bool { kind == HomeFinding.rollbackNotCheckedKind }

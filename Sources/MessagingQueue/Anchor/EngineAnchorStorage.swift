@@ -91,10 +91,10 @@ extension MessagingEngine {
     }
   }
 
-  /// Whether a home's messages are an older copy than its vault knows, as findings for `doctor`.
+  /// Whether a home's database belongs to its vault and is no older copy, as findings for `doctor`.
   ///
   /// - Parameter vault: the messaging vault of the home, unlocked.
-  package static func examineRollback(of home: DataVaultHome, vault: Vault) async -> [HomeFinding] {
-    await HomeDoctor.examineRollback(of: home, vault: vault, anchorStorage: EngineAnchorStorage())
+  package static func examineDatabase(of home: DataVaultHome, vault: Vault) async -> [HomeFinding] {
+    await HomeDoctor.examineDatabase(of: home, vault: vault, anchorStorage: EngineAnchorStorage())
   }
 }
