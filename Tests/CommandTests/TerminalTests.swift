@@ -197,6 +197,33 @@ import Testing
     #expect(!person.seen.contains(TestHome.password))
   }
 
+  @Test func `a question that continues reads nothing while another command asks`() throws {
+    let (person, child) = try start(["items", "messaging"], through: Self.job + [files.path("id")])
+    try person.waitFor("Password of vault messaging: ")
+    let id = try #require(pid_t(String(decoding: try files.bytes("id"), as: UTF8.self)))
+    person.press("\u{1A}")
+    let deadline = Date().addingTimeInterval(120)
+    while state(of: id) != "T" {
+      try #require(Date() < deadline, "the process did not stop")
+      usleep(1000)
+    }
+    let other = open(person.terminal, O_RDWR | O_NOCTTY)
+    defer { close(other) }
+    try #require(flock(other, LOCK_EX) == 0)
+    kill(id, SIGCONT)
+    usleep(200_000)
+    person.press("for the other\n")
+    usleep(500_000)
+    var line = [UInt8](repeating: 0, count: 100)
+    var entry = pollfd(fd: other, events: Int16(POLLIN), revents: 0)
+    try #require(poll(&entry, 1, 0) == 1, "it has read the other's line")
+    #expect(read(other, &line, line.count) == 14)
+    flock(other, LOCK_UN)
+    try person.answer("Password of vault messaging: ", with: TestHome.password)
+    #expect(child.wait() == 0)
+    #expect(person.echoes)
+  }
+
   @Test func `two commands at one terminal, as in a pipeline, ask one after the other`() throws {
     let person = try Person()
     // The lock that a command holds while it asks.

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Synchronization
 internal import VaultCrypto
 
 /// The user's terminal, `/dev/tty`.
@@ -58,6 +59,7 @@ struct Terminal: ~Copyable {
     var line = SecretBytes(zeroCount: SecretSource.maximumByteCount)
     var byteCount = 0
     while byteCount < line.byteCount {
+      waitForInput()
       let count = unsafe line.withUnsafeMutableBytes { buffer in
         unsafe read(descriptor, buffer.baseAddress?.advanced(by: byteCount), 1)
       }
@@ -77,6 +79,19 @@ struct Terminal: ~Copyable {
         hint: hint)
     }
     return line.copy(0..<byteCount)
+  }
+
+  /// Waits until there is something to read, and no other command asks.
+  ///
+  /// When a stopped process continues, this thread continues at the same time as the signal handler
+  /// that waits for the other command.
+  private func waitForInput() {
+    var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    while unsafe poll(&entry, 1, -1) < 0 && errno == EINTR
+      || !ownsTerminal.load(ordering: .acquiring)
+    {
+      usleep(10_000)
+    }
   }
 
   /// A line of this many bytes can have lost its end.
@@ -123,6 +138,7 @@ struct SilencedEcho {
     let lock = TerminalLock(descriptor)
     // Another command that asks has its own settings in place.
     lock.take()
+    ownsTerminal.store(true, ordering: .releasing)
     guard unsafe tcgetattr(descriptor, &settings) == 0 else {
       handlers = []
       lock.close()
@@ -192,9 +208,11 @@ struct SilencedEcho {
     silent.c_lflag &= ~tcflag_t(ECHO)
     silent.c_lflag |= tcflag_t(ICANON)
     unsafe tcsetattr(descriptor, typed, &silent)
+    ownsTerminal.store(true, ordering: .releasing)
   }
 
   func restore() {
+    ownsTerminal.store(false, ordering: .releasing)
     var settings = settings
     unsafe tcsetattr(descriptor, TCSAFLUSH, &settings)
     lock.release()
@@ -249,6 +267,10 @@ private struct TerminalLock {
 // Unsafe: a signal handler can reach only a global. It is set before the handlers are installed,
 // and only one prompt runs at a time.
 nonisolated(unsafe) private var silencedTerminal: SilencedTerminal?
+
+/// Whether the question reads from the terminal: not while the process stops, or waits for another
+/// command afterwards.
+private let ownsTerminal = Atomic(false)
 
 private func isIgnoring(_ handler: sighandler_t?) -> Bool {
   unsafe unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
