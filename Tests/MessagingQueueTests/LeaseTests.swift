@@ -20,6 +20,15 @@ import Testing
     #expect(try database.receive(9, from: channel).isEmpty)
   }
 
+  @Test func `a consumer that received before the first message misses none`() throws {
+    let later = try Channel("later")
+    let second = try Consumer("second")
+    #expect(try database.receive(1, from: later, for: second).isEmpty)
+    try database.publish(["a"], to: later)
+    try database.acknowledge(database.receive(1, from: later).map(\.token))
+    #expect(try database.receive(1, from: later, for: second).map(\.text) == ["a"])
+  }
+
   @Test func `a message whose lease has ended is delivered again first`() throws {
     _ = try database.receive(1, from: channel)
     engine.time.advance(by: .seconds(29))

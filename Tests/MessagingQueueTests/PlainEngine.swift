@@ -90,8 +90,10 @@ extension TestQueue {
   }
 
   /// Receives with a lease of half a minute.
-  func receive(_ count: Int, from channel: Channel) throws -> [Delivery] {
-    try receive(from: channel, maximumCount: count, lease: .seconds(30))
+  func receive(
+    _ count: Int, from channel: Channel, for consumer: Consumer = .default
+  ) throws -> [Delivery] {
+    try receive(from: channel, for: consumer, maximumCount: count, lease: .seconds(30))
   }
 }
 

@@ -48,14 +48,15 @@ extension EngineDatabase {
     return true
   }
 
-  /// The consumer of a receive, added if it is new; nil if its channel does not exist.
+  /// The consumer of a receive; it is added if it is new, and so is its channel, so that the consumer
+  /// gets every message that is published later.
   static func receivingConsumer(
     _ consumer: Consumer, of channel: Channel, _ db: Database
   ) throws -> ConsumerRecord? {
     if let record = try ConsumerRecord.find(consumer, of: channel, db) { return record }
     try db.run(
-      "INSERT INTO consumer (channel_id, name) SELECT id, ? FROM channel WHERE name = ?",
-      consumer.name, channel.name)
+      "INSERT INTO consumer (channel_id, name) VALUES (?, ?)", Self.makeChannelID(channel, db),
+      consumer.name)
     return try ConsumerRecord.find(consumer, of: channel, db)
   }
 }
