@@ -174,8 +174,20 @@ extension Salvager {
   mutating func readSequences() -> [[StoredValue]] {
     guard let entry = schema.first(where: { $0.isSequence }) else { return [] }
     var rows: [[StoredValue]] = []
+    var isWhole = true
     reader.walk(entry.rootPage, isTable: true) { finding in
-      if case .row(_, _, let values) = finding, values.count == 2 { rows.append(values) }
+      if case .row(_, _, let values) = finding, values.count == 2 {
+        rows.append(values)
+      } else {
+        isWhole = false
+      }
+    }
+    if !isWhole {
+      report.notRecreated.append(
+        SalvageReport.Refusal(
+          name: entry.name,
+          reason:
+            "counters of AUTOINCREMENT are lost, so that rowids of deleted rows can come again"))
     }
     return rows
   }

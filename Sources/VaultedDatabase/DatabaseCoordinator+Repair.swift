@@ -212,14 +212,9 @@ extension DatabaseCoordinator {
 
   /// Renames a salvaged database into place, if the vault is already bound to it.
   ///
-  /// A salvage removes the vault's anchor, and only an opening stores one again. So an older copy
-  /// under the salvaged database's name never takes the place of a database, not even of a damaged one.
-  ///
   /// - Returns: the path of the damaged database now; nil if there was nothing to finish.
   func finishSalvage(of vault: Vault) async throws -> FilePath? {
-    guard try isSalvageUnfinished(OpeningDecision.Binding(try await vault.binding())),
-      try await vault.anchor() == nil
-    else { return nil }
+    guard try await isSalvageUnfinished(of: vault) else { return nil }
     let aside = try pathForDamaged()
     // The log and the journal first, which SQLite would otherwise apply to the new database.
     for suffix in ["-wal", "-journal", ""] {
@@ -238,7 +233,19 @@ extension DatabaseCoordinator {
     return aside
   }
 
-  /// Whether the vault is bound to a salvaged database that is not yet in its place.
+  /// Whether the vault, which must be unlocked, is bound to a salvaged database that is not yet in its
+  /// place.
+  ///
+  /// A salvage removes the vault's anchor, and only an opening stores one again. So an older copy
+  /// under the salvaged database's name never takes the place of a database, not even of a damaged one.
+  func isSalvageUnfinished(of vault: Vault) async throws -> Bool {
+    guard try isSalvageUnfinished(OpeningDecision.Binding(try await vault.binding())) else {
+      return false
+    }
+    return try await vault.anchor() == nil
+  }
+
+  /// Whether it can be so, by what the vault says while it is locked.
   ///
   /// A copy of the database that stands in its place is not one.
   func isSalvageUnfinished(_ binding: OpeningDecision.Binding) throws -> Bool {
@@ -252,16 +259,25 @@ extension DatabaseCoordinator {
     return try isBound(home.salvagePath) && !isBound(home.databasePath)
   }
 
-  /// The name after the last one that is taken, or the last one if the database has it already.
+  /// The name for the damaged database, whose log and journal are renamed before it.
   ///
-  /// A name that only has a log belongs to the salvage that is being finished.
+  /// It is the first number after all that are taken, also by a log alone. Where an earlier call has
+  /// renamed the database, or its log, it is the number that this call has used.
   private func pathForDamaged() throws -> FilePath {
     let prefix = "\(home.databasePath.lastComponent?.string ?? "").damaged-"
-    let numbers = try home.fileSystem.entries(of: home.path)?.compactMap { name in
-      name.hasPrefix(prefix) ? Int(name.dropFirst(prefix.count)) : nil
+    let names = try home.fileSystem.entries(of: home.path) ?? []
+    func last(_ suffixes: [String]) -> Int {
+      names.compactMap { name in
+        guard name.hasPrefix(prefix), let suffix = suffixes.first(where: name.hasSuffix) else {
+          return nil
+        }
+        return Int(name.dropFirst(prefix.count).dropLast(suffix.count))
+      }.filter { (1..<Int.max).contains($0) }.max() ?? 0
     }
-    let last = numbers?.filter { (1..<Int.max).contains($0) }.max() ?? 0
-    let isMoved = try home.fileSystem.status(of: home.databasePath) == nil
-    return FilePath("\(home.databasePath.string).damaged-\(isMoved ? max(last, 1) : last + 1)")
+    let (database, any) = (last([""]), last(["-wal", "-journal", ""]))
+    let isRenamed = try home.fileSystem.status(of: home.databasePath) == nil
+    let isLogRenamed = try any > database && !hasLogOrJournal()
+    let number = isRenamed ? max(database, 1) : isLogRenamed ? any : any + 1
+    return FilePath("\(home.databasePath.string).damaged-\(number)")
   }
 }

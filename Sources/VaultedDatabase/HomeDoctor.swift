@@ -166,7 +166,7 @@ extension DatabaseCoordinator {
     _ vault: Vault, _ anchorStorage: any AnchorStorage
   ) async throws(VaultedDatabaseError) {
     try await locked {
-      if try isSalvageUnfinished(OpeningDecision.Binding(try await vault.binding())) { return }
+      if try await isSalvageUnfinished(of: vault) { return }
       if case .refuse(let code) = try await decide(vault) {
         throw try await refusal(code, of: vault)
       }

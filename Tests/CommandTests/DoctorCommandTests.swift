@@ -412,7 +412,11 @@ import Testing
       ["rolledBack -"], status: 65, says: "datavault queue accept-rollback",
       in: home.unlocked("doctor", "--json"))
     #expect(try home.contents() == before)
-    // Another vault's error hides nothing; an error of this one is noted.
+    // Neither does a copy under the name of a salvaged database, nor another vault's error.
+    rename(home.database, home.database + ".salvaged")
+    try expectFindings(
+      ["databaseMissing -"], status: 66, in: home.unlocked("doctor", "--json"))
+    rename(home.database + ".salvaged", home.database)
     try put([1, 2, 3], as: "a", in: home)
     try expectFindings(
       ["damaged a", "rolledBack -"], status: 65, in: home.unlocked("doctor", "--json"))

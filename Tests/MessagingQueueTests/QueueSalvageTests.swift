@@ -108,6 +108,23 @@ import VaultedDatabase
     try await after.stop()
   }
 
+  @Test func `salvage() delivers the messages of lost dead letters again`() async throws {
+    let engine = try await place.start(try await place.makeVault())
+    for number in 1...5 {
+      try await engine.publish(Message(channel: channel, payload: [UInt8(number)]))
+    }
+    let taken = try await engine.receive(from: channel, maximumCount: 5, lease: .seconds(30))
+    try await engine.reject(taken.map(\.token), reason: "bad")
+    try await engine.stop()
+    let vault = try await place.unlockedVault()
+    try place.damage(try await place.pages(of: "dead_letter", vault))
+    #expect(try await place.salvage(vault).messages?.redeliveredCount == 5)
+    let after = try await place.start(vault)
+    let again = try await after.receive(from: channel, maximumCount: 10, lease: .seconds(30))
+    #expect(again.map(\.payload) == taken.map(\.payload))
+    try await after.stop()
+  }
+
   @Test(arguments: [0, 5, 100, 2000])
   func `salvage() loses no message to a damaged first page`(offset: Int) async throws {
     let vault = try await filledVault()
@@ -152,6 +169,21 @@ import VaultedDatabase
     try opened.close()
     #expect(try names().last == "messaging.db.damaged-2")
     #expect(try await place.messageCount(vault) == 190)
+  }
+
+  @Test func `a salvage replaces no log that an earlier one has left`() async throws {
+    let vault = try await filledVault()
+    let engine = try await place.start(vault)
+    try await engine.publish(Message(channel: channel, payload: [1]))
+    let files = try [place.database, place.log].map { ($0, try Data(contentsOf: $0)) }
+    try await engine.stop()
+    for (url, bytes) in files { try bytes.write(to: url) }
+    let earlier = place.folder.appendingPathComponent("messaging.db.damaged-1-wal")
+    try Data([1, 2, 3]).write(to: earlier)
+    let salvage = try await place.salvage(try await place.unlockedVault(), acceptsRollback: true)
+    #expect(salvage.damagedPath.string == place.database.path + ".damaged-2")
+    #expect(try Data(contentsOf: earlier) == Data([1, 2, 3]))
+    #expect(FileManager.default.fileExists(atPath: salvage.damagedPath.string + "-wal"))
   }
 
   @Test(arguments: [false, true])

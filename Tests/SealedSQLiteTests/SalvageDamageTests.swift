@@ -67,6 +67,16 @@ import VaultCrypto
     }
   }
 
+  @Test func `lost counters of AUTOINCREMENT are reported`() throws {
+    let fixture = try SalvageFixture.Variant.plain.fixture()
+    let page = try #require(fixture.pages.first { $0.table == "sqlite_sequence" })
+    let outcome = try SalvageTests.salvage(
+      SalvageTests.damaged(fixture.bytes, pages: [page.number]))
+    #expect(outcome.rows == fixture.rows)
+    #expect(outcome.report.notRecreated.map(\.name) == ["sqlite_sequence"])
+    #expect(!outcome.report.isComplete)
+  }
+
   @Test func `a lost schema page loses the names of its tables, but not their rows`() throws {
     let fixture = try SalvageFixture.Variant.longSchema.fixture()
     let schemaPages = fixture.pages.filter { $0.table == "sqlite_schema" && $0.number > 1 }

@@ -12,8 +12,8 @@ package struct MessageRepairer {
 
   /// Repairs the rows that a salvage has copied.
   ///
-  /// - Parameter lostDeliveries: whether rows of `delivery` are lost. A message before a position
-  ///   can then be unsettled, and is delivered again.
+  /// - Parameter lostDeliveries: whether rows of `delivery` or `dead_letter` are lost. A message before
+  ///   a position can then be unsettled, and is delivered again.
   /// - Throws: `damaged` if neither the table of messages nor that of channels is readable.
   package static func run(_ pool: DatabasePool, lostDeliveries: Bool) throws -> MessageRepairReport
   {

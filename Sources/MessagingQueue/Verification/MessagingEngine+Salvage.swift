@@ -99,10 +99,10 @@ extension MessagingEngine {
         of: vault, anchorStorage: EngineAnchorStorage(), acceptsRollback: acceptsRollback,
         knownTables: EngineSchema.expectedTables(), progress: progress
       ) { pages, pool in
-        let deliveries = pages.tables.first { $0.name == "delivery" }
-        return try MessageRepairer.run(
-          pool,
-          lostDeliveries: deliveries.map { $0.pagesLost > 0 || $0.rowsLostAtLeast > 0 } ?? true)
+        let areWhole = ["delivery", "dead_letter"].allSatisfy { name in
+          pages.tables.contains { $0.name == name && $0.pagesLost == 0 && $0.rowsLostAtLeast == 0 }
+        }
+        return try MessageRepairer.run(pool, lostDeliveries: !areWhole)
       }
       return QueueSalvage(
         damagedPath: salvaged.damagedPath, pages: salvaged.pages, anchor: salvaged.anchor,
