@@ -92,7 +92,19 @@ struct ImportProgress: Sendable, Hashable {
       }
       throw EngineError(
         .alreadyExists, "messages of this file came with an earlier export of the same database",
-        hint: "export the rest with --after \(last)")
+        hint: hint(
+          beginsEarlier: file.header.after ?? 0 < after,
+          hasMoreChannels: channels.map { chosen?.isSubset(of: $0) != true } ?? false, last))
     }
+  }
+
+  /// What brings the messages that an earlier export lacks, and only those.
+  private static func hint(beginsEarlier: Bool, hasMoreChannels: Bool, _ last: Int64) -> String {
+    if beginsEarlier {
+      return "this file begins before that export: import it into a new home, which then has it all"
+    }
+    guard hasMoreChannels else { return "export the rest with --after \(last)" }
+    return "export the channels that were not in that export with --channel, and the rest of its "
+      + "channels with --channel and --after \(last)"
   }
 }

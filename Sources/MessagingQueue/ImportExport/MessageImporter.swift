@@ -78,11 +78,17 @@ struct MessageImporter {
   }
 
   /// Adds a channel with its settings; a channel that exists keeps its own.
+  ///
+  /// A channel to which nothing was ever published gets the mark of the messages that were removed.
   private mutating func store(_ channel: ExportedChannel) throws {
-    if try EngineDatabase.channelID(channel.channel, db) != nil { return }
-    try EngineDatabase.setRetention(channel.retention, of: channel.channel, db)
+    if try EngineDatabase.channelID(channel.channel, db) == nil {
+      try EngineDatabase.setRetention(channel.retention, of: channel.channel, db)
+    }
     try db.execute(
-      sql: "UPDATE channel SET removed_through = ? WHERE name = ?",
+      sql: """
+        UPDATE channel SET removed_through = max(removed_through, ?)
+        WHERE name = ? AND published_count = 0
+        """,
       arguments: [channel.removedThrough, channel.channel.name])
   }
 

@@ -113,6 +113,58 @@ import Testing
     #expect(told == .alreadyExists)
   }
 
+  @Test(
+    arguments: [
+      (["a"], nil, nil, "export the channels that were not in that export"),
+      (["a"], nil, ["a"], "export the rest with --after"),
+      (["a"], nil, ["a", "b"], "export the channels that were not in that export"),
+      (nil, nil, ["b"], "export the rest with --after"), (nil, 0, nil, "into a new home"),
+      (["b"], 0, ["b"], "into a new home"),
+    ] as [([String]?, Int?, [String]?, String)])
+  func `the hint for a second export loses no message`(
+    first: [String]?, after: Int?, second: [String]?, hint: String
+  ) async throws {
+    let fixture = try await ExchangeFixture()
+    var timetokens: [Timetoken] = []
+    for channel in ["b", "a", "b", "a"] {
+      timetokens.append(
+        try await fixture.sourceEngine.publish(Message(channel: Channel(channel), payload: [1])))
+    }
+    func selection(_ names: [String]?, after: Int? = nil) throws -> MessageSelection {
+      MessageSelection(
+        channels: try names.map { Set(try $0.map { try Channel($0) }) },
+        after: after.map { timetokens[$0] })
+    }
+    let engines = (source: fixture.sourceEngine, target: fixture.targetEngine)
+    _ = try await engines.source.exportMessages(selection(first, after: after), to: fixture.path)
+    _ = try await engines.target.importMessages(from: fixture.path)
+    let other = FilePath(fixture.path.string + "-2")
+    _ = try await engines.source.exportMessages(selection(second), to: other)
+    let error = await #expect(throws: EngineError.self) {
+      _ = try await engines.target.importMessages(from: other)
+    }
+    #expect(error?.code == .alreadyExists)
+    #expect(error?.hint?.contains(hint) == true, "\(error?.hint ?? "")")
+  }
+
+  @Test func `a reader with a cursor notices a purge behind an import into a prepared channel`()
+    async throws
+  {
+    let fixture = try await ExchangeFixture()
+    let channel = Channel.orders
+    for payload in [1, 2] as [UInt8] {
+      try await fixture.sourceEngine.publish(Message(channel: channel, payload: [payload]))
+    }
+    _ = try await fixture.sourceEngine.purge(channel)
+    _ = try await fixture.sourceEngine.exportMessages(to: fixture.path)
+    try await fixture.targetEngine.addConsumer(.default, of: channel)
+    _ = try await fixture.targetEngine.importMessages(from: fixture.path)
+    let marks = try [fixture.source, fixture.target].map {
+      try $0.number("SELECT removed_through FROM channel")
+    }
+    #expect(try #require(marks[0]) > 0 && marks[0] == marks[1])
+  }
+
   @Test func `an export leaves an existing file unchanged`() async throws {
     let fixture = try await ExchangeFixture()
     try fixture.write([1, 2, 3])
