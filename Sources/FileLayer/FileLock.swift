@@ -25,11 +25,12 @@ extension FileSystem {
   ///
   /// A lock file of root would lock a daemon out of its own vault.
   package func makeLockFile(_ path: FilePath) throws(FileError) {
-    guard try ownerOfNewFile(in: path.containingDirectory) != nil, try status(of: path) == nil
+    guard let owner = try ownerOfNewFile(in: path.containingDirectory),
+      try status(of: path) == nil
     else { return }
     do throws(FileError) {
       // The file gets its name after its owner, because root can be killed in between.
-      try make(path, with: [])
+      try make(path, with: [], owner: owner)
     } catch {
       guard !error.isCrash, try status(of: path) != nil else { throw error }
       // Another process was faster.

@@ -94,9 +94,11 @@ extension FileSystem {
   /// ``replace(_:with:permissions:owner:durably:)``, this therefore works in shared directories,
   /// where `.NAME.new` can belong to others.
   ///
+  /// - Parameter owner: the owner of the file; nil for the process's user.
   /// - Throws: `EEXIST` if the path exists; the existing file is unchanged.
-  package func make(_ path: FilePath, with bytes: [UInt8]) throws(FileError) {
-    let owner = try ownerOfNewFile(in: path.containingDirectory)
+  package func make(
+    _ path: FilePath, with bytes: [UInt8], owner: FileOwner? = nil
+  ) throws(FileError) {
     try write(
       bytes, to: path, through: path.ownSibling, permissions: .ownerReadWrite, owner: owner,
       replaces: false)

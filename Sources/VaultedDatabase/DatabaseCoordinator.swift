@@ -39,7 +39,10 @@ package actor DatabaseCoordinator: BlockingActor {
   /// Inspects the file at the database's path, without changing anything.
   func inspectDatabase() throws -> OpeningDecision.Database {
     switch try SealedVFS.inspect(home.databasePath, over: home.baseVFS) {
-    case .absent: try hasLogOrJournal() ? .orphanedLog : .absent
+    case .absent:
+      // A link that leads nowhere is there: the volume of the database is possibly not mounted.
+      try hasLogOrJournal() || home.fileSystem.status(of: home.databasePath) != nil
+        ? .orphanedLog : .absent
     case .sealed(let header): .sealed(fileID: header.fileID)
     case .plainSQLite: .plain
     case .newerVersion: .newerVersion
@@ -125,10 +128,10 @@ extension DatabaseCoordinator {
     }
     return VaultedDatabaseError(
       code,
-      "the database \(home.databasePath) is from before a salvage, and its vault names the new one",
+      "the database \(home.databasePath) and its vault are from different sides of a salvage",
       hint:
-        "put the new database back, or restore vault and database together from one backup; without "
-        + "either, run datavault queue salvage, which begins again with this database")
+        "put the newer vault or the newer database back, or restore both together from one backup; "
+        + "without either, run datavault queue salvage, which begins again with this database")
   }
 
   /// The file id of a database from before a salvage: the vault's key opens it, although the vault

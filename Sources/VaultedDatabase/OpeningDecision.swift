@@ -38,7 +38,7 @@ enum OpeningDecision: Equatable, Sendable {
   /// The file at the database's path.
   enum Database: Equatable, Sendable {
     case absent
-    /// Only a write-ahead log or a journal exists: its database is gone.
+    /// Only a write-ahead log, a journal or a link that leads nowhere exists: the database is gone.
     case orphanedLog
     case sealed(fileID: [UInt8])
     /// The first 16 bytes differ from the vault's database, but its pages open.

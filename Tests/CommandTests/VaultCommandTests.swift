@@ -87,6 +87,32 @@ import Testing
     #expect(try run(home, ["queue", "receive", "c"] + source).text == "first\n")
   }
 
+  @Test func `a vault whose database is on a volume that is not mounted is not deleted`() throws {
+    let home = try TestHome.secured()
+    symlink(home.folder.path("volume/messaging.db"), home.folder.path("link"))
+    unlink(home.database)
+    rename(home.folder.path("link"), home.database)
+    try home.run("delete", "messaging").expect(78)
+    try home.unlocked("queue", "stats").expect(66, says: "mount the volume")
+    unlink(home.database)
+    try home.run("delete", "messaging").expect(0)
+    // Nor does a first start replace the link.
+    symlink(home.folder.path("volume/messaging.db"), home.database)
+    #expect(try home.run("queue", "publish", "c", input: "a\n").status != 0)
+    #expect(!FileManager.default.fileExists(atPath: home.database))
+  }
+
+  @Test(.enabled(if: geteuid() == 0))
+  func `a vault that root exports belongs to root`() throws {
+    let home = try TestHome.unsecured()
+    let directory = home.folder.path("theirs")
+    mkdir(directory, 0o755)
+    chown(directory, 65534, 65534)
+    try home.run("export", "messaging", directory + "/copy").expect(0)
+    let owner = try FileManager.default.attributesOfItem(atPath: directory + "/copy")
+    #expect(owner[.ownerAccountID] as? UInt == 0)
+  }
+
   @Test func `an invalid value of DATAVAULT_REQUIRE_SECURED is refused`() throws {
     let home = try TestHome.fresh()
     func publish(required: String) throws -> Program {
