@@ -1,4 +1,5 @@
 internal import Glibc
+internal import SystemPackage
 
 /// A file that contains a secret: a key, a password, a salt, a recovery code.
 package enum SecretFile {
@@ -22,7 +23,8 @@ package enum SecretFile {
 
   private static func isCredential(_ path: String) -> Bool {
     guard let value = unsafe getenv("CREDENTIALS_DIRECTORY") else { return false }
-    let directory = unsafe String(cString: value)
-    return directory.hasPrefix("/") && path.hasPrefix(directory + "/") && !path.contains("/../")
+    let directory = unsafe FilePath(String(cString: value))
+    return !directory.isEmpty
+      && FilePath(path).resolvingLinks().starts(with: directory.resolvingLinks())
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -128,6 +129,29 @@ import Testing
       descriptors: [0: .closed, 1: .writing("/dev/full")])
     #expect(child.wait() == 74)
     #expect(try !home.run("slots", "list", "v").text.contains("lost"))
+  }
+
+  @Test func `slots add names the slot of a code that no one has seen, if it cannot remove it`()
+    throws
+  {
+    try byCode(home, "policy", "set", "v", "--lock-timeout", "1s").expect(0)
+    // A full pipe, which is closed after the vault has locked itself.
+    let path = home.folder.path("pipe")
+    mkfifo(path, 0o600)
+    let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    let filler = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+    while write(filler, "x", 1) == 1 {}
+    let errors = home.folder.path("errors")
+    let child = try Child(
+      ["slots", "add", "v", "lost", "--recovery-code", "--home", home.path]
+        + ["--recovery-code-file", home.folder.path("code")],
+      descriptors: [1: .writing(path), 2: .writing(errors)])
+    usleep(3_000_000)
+    close(filler)
+    close(reader)
+    #expect(child.wait() == 77)
+    #expect(
+      home.folder.contents(of: "errors")?.contains("run datavault slots remove v") == true)
   }
 
   @Test func `rotate keeps the given slots and drops the named ones`() throws {

@@ -146,7 +146,7 @@ import Testing
 
   @Test(arguments: [
     (["DATAVAULT_HOME": "/a", "STATE_DIRECTORY": "/b", "XDG_DATA_HOME": "/c"], "/a"),
-    (["STATE_DIRECTORY": "/b:/d", "XDG_DATA_HOME": "/c"], "/b"),
+    (["STATE_DIRECTORY": "/b:/d", "XDG_DATA_HOME": "/c"], "/b"), (["STATE_DIRECTORY": ":/b"], "/b"),
     (["XDG_DATA_HOME": "/c", "HOME": "/h"], "/c/datavault"),
     (["XDG_DATA_HOME": "relative", "HOME": "/h"], "/h/.local/share/datavault"),
     (["DATAVAULT_HOME": "", "HOME": "/h"], "/h/.local/share/datavault"),

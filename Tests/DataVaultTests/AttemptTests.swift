@@ -89,6 +89,10 @@ import VaultCrypto
     #expect(await vaults.attempt("wrong") == .wrongPassword)
     vaults.advance(by: .seconds(900))
     #expect(await vaults.attempt("right") == nil)
+    let opened = record.replacing("null", with: "9007199254740991")
+    try store.writeAttempts(Array("\(opened)\n".utf8), for: .messaging, durably: true)
+    // The last second of the year 9999.
+    #expect(try await vault.status().lastOpening?.components.seconds == 253_402_300_799)
   }
 
   @Test(arguments: [

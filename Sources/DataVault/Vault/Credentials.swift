@@ -26,10 +26,19 @@ public struct Credentials: ~Copyable, Sendable {
       salt: SecretBytes(copying: Array("datavault-standard-salt".utf8)))
   }
 
-  /// Whether these are the standard credentials.
+  /// Whether these are the standard credentials, or equal them for PBKDF2.
+  ///
+  /// HMAC pads a key with zero bytes to its block of 128 bytes. So zero bytes at the end of a password
+  /// change nothing up to that length.
   package borrowing func areStandard() -> Bool {
     let standard = Credentials.standard
-    let isPasswordEqual = SecretBytes.isEqual(password, standard.password)
+    let length = standard.password.byteCount
+    let isPadded = password.withBytes { bytes in
+      (length...128).contains(bytes.byteCount)
+        && (length..<bytes.byteCount).allSatisfy { bytes.byte($0) == 0 }
+    }
+    let isPasswordEqual =
+      isPadded && SecretBytes.isEqual(password.copy(0..<length), standard.password)
     let isSaltEqual = SecretBytes.isEqual(salt, standard.salt)
     return isPasswordEqual && isSaltEqual
   }

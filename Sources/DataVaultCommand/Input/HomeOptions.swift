@@ -36,8 +36,8 @@ struct HomeOptions: ParsableArguments {
   private static func standard() throws(CommandFailure) -> String {
     if let path = try Environment.path("DATAVAULT_HOME") { return path }
     // systemd separates several directories by colons. The first one is the home.
-    if let paths = try Environment.path("STATE_DIRECTORY") {
-      return String(paths.prefix { $0 != ":" })
+    if let path = try Environment.path("STATE_DIRECTORY")?.split(separator: ":").first {
+      return String(path)
     }
     if let data = try Environment.path("XDG_DATA_HOME"), data.hasPrefix("/") {
       return "\(data)/datavault"

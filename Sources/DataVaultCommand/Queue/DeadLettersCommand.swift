@@ -7,8 +7,8 @@ struct DeadLettersCommand: AsyncParsableCommand {
     commandName: "dead-letters",
     abstract: "List the messages that are no longer delivered to a consumer.",
     discussion: """
-      The command does not show payloads. To read them, return the messages with 'queue redrive', \
-      then print them with 'queue receive'.
+      The command does not show payloads. 'queue history' does, and changes nothing. To process the \
+      messages, return them with 'queue redrive', then take them with 'queue receive'.
       """)
 
   @Argument(help: "The channel.") var channel: String

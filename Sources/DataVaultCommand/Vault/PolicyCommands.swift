@@ -82,7 +82,9 @@ struct PolicySetCommand: AsyncParsableCommand {
 
       The rules apply to a password that is set and to a password that unlocks. The command does \
       not check the current password. If that password breaks a new rule, the next command that \
-      uses it fails with 78. Only 'datavault change-password' still accepts it.
+      opens the vault with it fails with 78. Only 'datavault change-password' still accepts it; \
+      'datavault rotate' can keep its slot. A lock timeout also counts while a command waits for \
+      typing or for standard input.
       """)
 
   @OptionGroup var vault: VaultArgument

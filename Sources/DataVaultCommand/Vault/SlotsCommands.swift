@@ -115,7 +115,15 @@ struct SlotsAddCommand: AsyncParsableCommand {
       try output.writeAll([UInt8(ascii: "\n")])
     } catch {
       // No one has seen the code, and no other copy exists.
-      try await vault.removeSlot(named: name)
+      do {
+        try await vault.removeSlot(named: name)
+      } catch let removal {
+        throw CommandFailure(
+          removal.exitStatus,
+          "the recovery code was not written, and its slot 'recovery:\(name)' remains: "
+            + removal.message,
+          hint: "run datavault slots remove \(vault.id) recovery:\(name)")
+      }
       throw error
     }
     try confirm("this code opens vault '\(vault.id)' and is not shown again: print it")
