@@ -61,7 +61,7 @@ struct Program: AsyncParsableCommand {
         throw failure
       }
       try Arguments.requireSingleOptions(arguments)
-      var command = try parseAsRoot(arguments)
+      var command = try command(for: arguments)
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {
@@ -71,6 +71,21 @@ struct Program: AsyncParsableCommand {
     } catch {
       end(with: error, arguments)
     }
+  }
+
+  /// The command that the arguments name.
+  ///
+  /// It is parsed alone first, because the parser looks at each command below its root. Requests for
+  /// help and errors name the whole command, so they need the program as root.
+  private static func command(for arguments: [String]) throws -> any ParsableCommand {
+    let (nameCount, named) = Arguments.command(of: arguments)
+    if named.configuration.subcommands.isEmpty,
+      let command = try? named.parseAsRoot(Array(arguments.dropFirst(nameCount))),
+      type(of: command) == named
+    {
+      return command
+    }
+    return try parseAsRoot(arguments)
   }
 
   private static func end(with error: any Error, _ arguments: [String]) -> Never {

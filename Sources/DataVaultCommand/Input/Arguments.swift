@@ -81,7 +81,7 @@ enum Arguments {
   }
 
   /// The command that the arguments begin with, and how many of them name it.
-  private static func command(
+  static func command(
     of arguments: [String]
   ) -> (nameCount: Int, command: any ParsableCommand.Type) {
     var command: any ParsableCommand.Type = Program.self
