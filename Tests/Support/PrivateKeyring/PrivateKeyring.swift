@@ -60,7 +60,7 @@ package final class PrivateKeyring {
       <limit name="max_outgoing_bytes">1000000000</limit>
       <limit name="max_message_size">\(maximumMessageByteCount)</limit></busconfig>
       """
-    try Data(configuration.utf8).write(to: url("bus.conf"))
+    try scratch.put(configuration, at: "bus.conf")
     try startBus()
   }
 
@@ -96,31 +96,19 @@ package final class PrivateKeyring {
   /// Starts the service and unlocks or creates its default collection.
   package func startUnlocked(password: String = PrivateKeyring.password) throws {
     try startKeyring(password: password)
-    try wait("unlocked") { _ = try self.store.ids() }
+    try wait("unlocked")
   }
 
   /// Starts the service as after a login without a password: existing collections stay locked.
   package func startLocked(wrongPassword: String? = nil) throws {
     try startKeyring(password: wrongPassword)
-    try wait("locked") {
-      do throws(VaultError) {
-        _ = try self.store.ids()
-      } catch {
-        if error.code != .storeLocked { throw error }
-      }
-    }
+    try wait("locked") { $0.code == .storeLocked }
   }
 
   /// Starts the service as before any login: there is no default collection.
   package func startWithoutCollection() throws {
     try startKeyring(password: nil)
-    try wait("started") {
-      do throws(VaultError) {
-        _ = try self.store.ids()
-      } catch {
-        if !error.message.contains("default collection") { throw error }
-      }
-    }
+    try wait("started") { $0.message.contains("default collection") }
   }
 
   private func startKeyring(password: String?) throws {
@@ -141,12 +129,17 @@ package final class PrivateKeyring {
     if let keyring { kill(keyring.processIdentifier, SIGSTOP) }
   }
 
-  private func wait(_ what: String, _ isReady: () throws -> Void) throws {
+  /// Waits until the store answers, or fails with an error that the state of the service explains.
+  private func wait(
+    _ what: String, orError isExpected: (VaultError) -> Bool = { _ in false }
+  ) throws {
     let deadline = ContinuousClock.now + .seconds(120)
     while true {
-      do {
-        return try isReady()
+      do throws(VaultError) {
+        _ = try store.ids()
+        return
       } catch {
+        if isExpected(error) { return }
         guard ContinuousClock.now < deadline else { throw Failure.notReady("\(what): \(error)") }
         usleep(20_000)
       }
@@ -169,13 +162,8 @@ package final class PrivateKeyring {
     process.executableURL = URL(fileURLWithPath: program)
     process.arguments = arguments
     process.environment = environment
-    if let input {
-      let path = url("keyring-password")
-      try Data(input.utf8).write(to: path)
-      process.standardInput = try FileHandle(forReadingFrom: path)
-    } else {
-      process.standardInput = FileHandle.nullDevice
-    }
+    process.standardInput =
+      try input.map { try scratch.reading("keyring-password", Array($0.utf8)) } ?? .nullDevice
     process.standardOutput = output ?? FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
     try process.run()
@@ -188,6 +176,4 @@ package final class PrivateKeyring {
     kill(running.processIdentifier, SIGKILL)
     running.waitUntilExit()
   }
-
-  private func url(_ name: String) -> URL { URL(fileURLWithPath: folder.appending(name).string) }
 }
