@@ -78,10 +78,8 @@ package final class FileRecorder: Sendable {
         let number = state.failableCount
         state.failableCount += 1
         switch state.fault {
-        case .failure(number, let errno):
-          state.hasOccurred = true
-          return errno
-        case .failures(let first, let errno) where number >= first:
+        case .failure(let first, let errno) where number == first,
+          .failures(let first, let errno) where number >= first:
           state.hasOccurred = true
           return errno
         case .crash(number):
@@ -105,10 +103,8 @@ package final class FileRecorder: Sendable {
       let number = state.readCount
       state.readCount += 1
       switch state.fault {
-      case .readFailure(number, let errno):
-        state.hasOccurred = true
-        return errno
-      case .readFailures(let first, let errno) where number >= first:
+      case .readFailure(let first, let errno) where number == first,
+        .readFailures(let first, let errno) where number >= first:
         state.hasOccurred = true
         return errno
       default: return nil
