@@ -109,7 +109,7 @@ extension SQLConnection {
   /// process.
   package func digest() throws -> Int {
     var hasher = Hasher()
-    for schema in try names("PRAGMA database_list", column: 1) where schema != "temp" {
+    for schema in try run("SELECT name FROM pragma_database_list") where schema != "temp" {
       var tables: [String] = []
       try each("SELECT type, name, sql FROM \"\(schema)\".sqlite_schema ORDER BY type, name") {
         statement in
@@ -124,12 +124,6 @@ extension SQLConnection {
       }
     }
     return hasher.finalize()
-  }
-
-  private func names(_ sql: String, column: Int32) throws -> [String] {
-    var names: [String] = []
-    try each(sql) { names.append(String(cString: sqlite3_column_text($0, column))) }
-    return names
   }
 
   private static func add(_ statement: OpaquePointer, to hasher: inout Hasher) {
