@@ -5,58 +5,32 @@ import SystemPackage
 
 /// SQLite's calls on a recording VFS: <https://sqlite.org/c3ref/vfs.html>.
 enum RecordingCallbacks {
-  private struct Slot {
-    var methods: UnsafePointer<sqlite3_io_methods>?
-    var file: Unmanaged<RecordedFile>?
-  }
-
-  // nonisolated(unsafe): found once, and SQLite never frees "unix".
-  nonisolated(unsafe) private static let unix: UnsafeMutablePointer<sqlite3_vfs> = {
-    guard sqlite3_initialize() == SQLITE_OK, let vfs = sqlite3_vfs_find("unix") else {
-      preconditionFailure("SQLite has no VFS \"unix\"")
-    }
-    return vfs
-  }()
+  private typealias Slot = FileSlot<RecordedFile>
 
   /// Makes the C structure of a VFS and registers it with SQLite, until the process ends.
   static func register(_ recording: RecordingVFS) {
-    let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
-    vfs.initialize(to: unix.pointee)  // the functions that are not replaced need no state
-    vfs.pointee.iVersion = 2
-    vfs.pointee.pNext = nil
-    vfs.pointee.szOsFile = Int32(MemoryLayout<Slot>.size)
-    let name = recording.name.utf8CString
-    let copy = UnsafeMutablePointer<CChar>.allocate(capacity: name.count)
-    for (index, byte) in name.enumerated() { copy[index] = byte }
-    vfs.pointee.zName = UnsafePointer(copy)
-    vfs.pointee.pAppData = Unmanaged.passRetained(recording.recorder).toOpaque()
-    vfs.pointee.xOpen = { vfs, path, memory, flags, outFlags in
-      RecordingCallbacks.open(vfs, path, memory, flags, outFlags)
+    let recorder = recording.recorder
+    UnixVFS.registerCopy(named: recording.name, state: recorder, of: RecordedFile.self) { vfs in
+      vfs.xOpen = { vfs, path, memory, flags, outFlags in
+        RecordingCallbacks.open(UnixVFS.state(vfs), path, memory, flags, outFlags)
+      }
+      vfs.xDelete = { vfs, path, isSynchronizing in
+        RecordingCallbacks.delete(UnixVFS.state(vfs), path, isSynchronizing)
+      }
+      vfs.xAccess = { vfs, path, flags, result in
+        let recorder: FileRecorder = UnixVFS.state(vfs)
+        if recorder.hasCrashed { return SQLITE_IOERR }
+        return UnixVFS.pointer.pointee.xAccess(UnixVFS.pointer, path, flags, result)
+      }
     }
-    vfs.pointee.xDelete = { vfs, path, isSynchronizing in
-      RecordingCallbacks.delete(vfs, path, isSynchronizing)
-    }
-    vfs.pointee.xAccess = { vfs, path, flags, result in
-      let recorder = RecordingCallbacks.recorder(vfs)
-      if recorder.hasCrashed { return SQLITE_IOERR }
-      return RecordingCallbacks.unix.pointee.xAccess(RecordingCallbacks.unix, path, flags, result)
-    }
-    sqlite3_vfs_register(vfs, 0)
-  }
-
-  private static func recorder(_ vfs: UnsafeMutablePointer<sqlite3_vfs>?) -> FileRecorder {
-    guard let data = vfs?.pointee.pAppData else {
-      preconditionFailure("SQLite called a recording VFS without its own structure")
-    }
-    return Unmanaged<FileRecorder>.fromOpaque(data).takeUnretainedValue()
   }
 
   private static func open(
-    _ vfs: UnsafeMutablePointer<sqlite3_vfs>?, _ path: UnsafePointer<CChar>?,
+    _ recorder: FileRecorder, _ path: UnsafePointer<CChar>?,
     _ memory: UnsafeMutablePointer<sqlite3_file>?, _ flags: Int32,
     _ outFlags: UnsafeMutablePointer<Int32>?
   ) -> Int32 {
-    let recorder = recorder(vfs)
+    let unix = UnixVFS.pointer
     memory?.pointee.pMethods = nil
     guard let memory, !recorder.hasCrashed else { return SQLITE_IOERR }
     let filePath = path.map { FilePath(platformString: $0) } ?? RecordingVFS.unnamed
@@ -79,11 +53,9 @@ enum RecordingCallbacks {
   }
 
   private static func delete(
-    _ vfs: UnsafeMutablePointer<sqlite3_vfs>?, _ path: UnsafePointer<CChar>?,
-    _ isSynchronizing: Int32
+    _ recorder: FileRecorder, _ path: UnsafePointer<CChar>?, _ isSynchronizing: Int32
   ) -> Int32 {
     guard let path else { return SQLITE_MISUSE }
-    let recorder = recorder(vfs)
     let filePath = FilePath(platformString: path)
     let failure = SQLITE_IOERR | (10 << 8)  // SQLITE_IOERR_DELETE
     var events: [FileEvent] = [.remove(filePath)]
@@ -93,15 +65,11 @@ enum RecordingCallbacks {
     for event in events {
       if recorder.admit(event) != nil { return failure }
     }
-    return unix.pointee.xDelete(unix, path, isSynchronizing)
+    return UnixVFS.pointer.pointee.xDelete(UnixVFS.pointer, path, isSynchronizing)
   }
 
   // nonisolated(unsafe): written once, before the first file is opened.
-  nonisolated(unsafe) private static let methods: UnsafePointer<sqlite3_io_methods> = {
-    let table = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
-    table.initialize(to: makeMethods())
-    return UnsafePointer(table)
-  }()
+  nonisolated(unsafe) private static let methods = UnsafePointer(UnixVFS.forever(makeMethods()))
 
   private static func with(
     _ memory: UnsafeMutablePointer<sqlite3_file>?, _ body: (RecordedFile) -> Int32

@@ -2,51 +2,29 @@ import CSQLite
 
 /// SQLite's calls on a disk in memory: <https://sqlite.org/c3ref/vfs.html>.
 enum MemoryCallbacks {
-  private struct Slot {
-    var methods: UnsafePointer<sqlite3_io_methods>?
-    var file: Unmanaged<MemoryFile>?
-  }
+  private typealias Slot = FileSlot<MemoryFile>
 
   /// Makes the C structure of a VFS and registers it with SQLite, until the process ends.
   static func register(_ disk: MemoryDisk) {
-    guard sqlite3_initialize() == SQLITE_OK, let unix = sqlite3_vfs_find("unix") else {
-      preconditionFailure("SQLite has no VFS \"unix\"")
+    UnixVFS.registerCopy(named: disk.name, state: disk, of: MemoryFile.self) { vfs in
+      vfs.xOpen = { vfs, path, memory, flags, outFlags in
+        MemoryCallbacks.open(UnixVFS.state(vfs), path, memory, flags, outFlags)
+      }
+      vfs.xDelete = { vfs, path, _ in
+        guard let path else { return SQLITE_MISUSE }
+        let disk: MemoryDisk = UnixVFS.state(vfs)
+        disk.willRemove(String(cString: path))
+        let removed = disk.files.removeValue(forKey: String(cString: path))
+        return removed == nil ? SQLITE_IOERR | (23 << 8) : SQLITE_OK  // SQLITE_IOERR_DELETE_NOENT
+      }
+      vfs.xAccess = { vfs, path, _, result in
+        guard let path else { return SQLITE_MISUSE }
+        // As on "unix", an empty file counts as absent.
+        let disk: MemoryDisk = UnixVFS.state(vfs)
+        result?.pointee = disk.files[String(cString: path)]?.bytes.isEmpty == false ? 1 : 0
+        return SQLITE_OK
+      }
     }
-    let vfs = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
-    vfs.initialize(to: unix.pointee)  // time, randomness and full paths need no files
-    vfs.pointee.iVersion = 2
-    vfs.pointee.pNext = nil
-    vfs.pointee.szOsFile = Int32(MemoryLayout<Slot>.size)
-    let name = disk.name.utf8CString
-    let copy = UnsafeMutablePointer<CChar>.allocate(capacity: name.count)
-    for (index, byte) in name.enumerated() { copy[index] = byte }
-    vfs.pointee.zName = UnsafePointer(copy)
-    vfs.pointee.pAppData = Unmanaged.passRetained(disk).toOpaque()
-    vfs.pointee.xOpen = { vfs, path, memory, flags, outFlags in
-      MemoryCallbacks.open(MemoryCallbacks.disk(vfs), path, memory, flags, outFlags)
-    }
-    vfs.pointee.xDelete = { vfs, path, _ in
-      guard let path else { return SQLITE_MISUSE }
-      let disk = MemoryCallbacks.disk(vfs)
-      disk.willRemove(String(cString: path))
-      let removed = disk.files.removeValue(forKey: String(cString: path))
-      return removed == nil ? SQLITE_IOERR | (23 << 8) : SQLITE_OK  // SQLITE_IOERR_DELETE_NOENT
-    }
-    vfs.pointee.xAccess = { vfs, path, _, result in
-      guard let path else { return SQLITE_MISUSE }
-      // As on "unix", an empty file counts as absent.
-      let file = MemoryCallbacks.disk(vfs).files[String(cString: path)]
-      result?.pointee = file?.bytes.isEmpty == false ? 1 : 0
-      return SQLITE_OK
-    }
-    sqlite3_vfs_register(vfs, 0)
-  }
-
-  private static func disk(_ vfs: UnsafeMutablePointer<sqlite3_vfs>?) -> MemoryDisk {
-    guard let data = vfs?.pointee.pAppData else {
-      preconditionFailure("SQLite called a disk in memory without its own structure")
-    }
-    return Unmanaged<MemoryDisk>.fromOpaque(data).takeUnretainedValue()
   }
 
   private static func open(
@@ -76,11 +54,7 @@ enum MemoryCallbacks {
   }
 
   // nonisolated(unsafe): written once, before the first file is opened.
-  nonisolated(unsafe) private static let methods: UnsafePointer<sqlite3_io_methods> = {
-    let table = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
-    table.initialize(to: makeMethods())
-    return UnsafePointer(table)
-  }()
+  nonisolated(unsafe) private static let methods = UnsafePointer(UnixVFS.forever(makeMethods()))
 
   private static func file(_ memory: UnsafeMutablePointer<sqlite3_file>?) -> MemoryFile? {
     guard let memory else { return nil }
