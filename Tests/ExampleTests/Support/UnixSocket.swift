@@ -6,25 +6,29 @@ enum UnixSocket {
     let number: Int32
   }
 
-  static func make(_ kind: __socket_type) throws -> Int32 {
+  /// Makes a socket, and gives it an address by bind(2) or connect(2).
+  static func make(
+    _ kind: __socket_type, at path: String,
+    by attach: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32
+  ) throws -> Int32 {
     let descriptor = socket(AF_UNIX, Int32(kind.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { throw SocketError(number: errno) }
-    return descriptor
-  }
-
-  static func withAddress<R>(
-    _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R
-  ) -> R {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     withUnsafeMutableBytes(of: &address.sun_path) {
       $0.copyBytes(from: Array(path.utf8).prefix(107))
     }
-    return withUnsafePointer(to: address) {
+    let result = withUnsafePointer(to: address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+        attach(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
       }
     }
+    guard result == 0 else {
+      let number = errno
+      close(descriptor)
+      throw SocketError(number: number)
+    }
+    return descriptor
   }
 }
 
@@ -35,11 +39,7 @@ final class NotifySocket {
 
   init(_ path: String) throws {
     self.path = path
-    descriptor = try UnixSocket.make(SOCK_DGRAM)
-    let descriptor = descriptor
-    guard UnixSocket.withAddress(path, { bind(descriptor, $0, $1) }) == 0 else {
-      throw UnixSocket.SocketError(number: errno)
-    }
+    descriptor = try UnixSocket.make(SOCK_DGRAM, at: path) { bind($0, $1, $2) }
     // The daemon can run as another user.
     chmod(path, 0o777)
   }
@@ -64,13 +64,7 @@ final class Client: @unchecked Sendable {
   private var received: [UInt8] = []
 
   init(_ path: String) throws {
-    let descriptor = try UnixSocket.make(SOCK_STREAM)
-    guard UnixSocket.withAddress(path, { connect(descriptor, $0, $1) }) == 0 else {
-      let number = errno
-      close(descriptor)
-      throw UnixSocket.SocketError(number: number)
-    }
-    self.descriptor = descriptor
+    descriptor = try UnixSocket.make(SOCK_STREAM, at: path) { connect($0, $1, $2) }
   }
 
   /// - Returns: whether the daemon took all of it.
