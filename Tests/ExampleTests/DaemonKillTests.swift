@@ -28,10 +28,7 @@ import Testing
       // One run in three is killed at any time after the start, also during opening and recovery.
       if random.next(3) > 0 {
         let before = traffic.answered.count
-        while traffic.answered.count == before {
-          guard daemon.isRunning else { throw DaemonEnded(errors: daemon.errors) }
-          usleep(2_000)
-        }
+        try daemon.wait { traffic.answered.count > before }
       }
       usleep(UInt32(random.next(300_000)))
       daemon.killEverything()

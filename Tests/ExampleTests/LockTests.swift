@@ -9,18 +9,12 @@ import Testing
   func `a daemon with a locked vault reports it, and works from the unlock to the lock`() throws {
     let spool = try Spool.secured()
     defer { _ = try? spool.datavault("lock", "messaging") }
-    let password = try spool.credentials(Spool.password) + "/messaging-password"
-    func unlock() throws {
-      let outcome = try spool.datavault(
-        "unlock", "messaging", "--for", "1h", "--password-file", password)
-      #expect(outcome.status == 0, "\(outcome.errors)")
-    }
     let daemon = try Daemon(spool)
     try daemon.wait(for: "READY=1")
     let client = try Client(spool.socket)
     #expect(client.ask("a early") == "no a locked")
 
-    try unlock()
+    try spool.unlock()
     try daemon.wait(for: "STATUS=delivering")
     #expect(client.ask("a early")?.hasPrefix("ok a ") == true)
     try spool.waitForLines(daemon) { $0 == ["a 1 early"] }
@@ -32,7 +26,7 @@ import Testing
     while answer == "no b starting" { answer = client.ask("b late") }
     #expect(answer == "no b locked")
 
-    try unlock()
+    try spool.unlock()
     try daemon.wait(for: "STATUS=delivering")
     #expect(client.ask("b late")?.hasPrefix("ok b ") == true)
     try spool.waitForLines(daemon) { $0 == ["a 1 early", "b 1 late"] }
@@ -90,12 +84,8 @@ import Testing
 /// Checked once.
 enum Sessions {
   static let areAvailable: Bool = {
-    guard let spool = try? Spool.secured(),
-      let credentials = try? spool.credentials(Spool.password)
-    else { return false }
+    guard let spool = try? Spool.secured() else { return false }
     defer { _ = try? spool.datavault("lock", "messaging") }
-    let outcome = try? spool.datavault(
-      "unlock", "messaging", "--for", "5s", "--password-file", credentials + "/messaging-password")
-    return outcome?.status == 0
+    return (try? spool.unlock(for: "5s")) != nil
   }()
 }

@@ -42,10 +42,7 @@ import Testing
     try daemon.wait(for: "READY=1")
     let client = try Client(spool.socket)
     #expect(client.ask("a one") == "no a locked")
-    let unlock = try spool.datavault(
-      "unlock", "messaging", "--for", "1h", "--password-file", password + "/messaging-password",
-      through: sandbox.operatorWrapper)
-    #expect(unlock.status == 0, "\(unlock.errors)")
+    try spool.unlock(with: password, through: sandbox.operatorWrapper)
     try daemon.wait(for: "STATUS=delivering")
     #expect(client.ask("a one")?.hasPrefix("ok a ") == true)
     try spool.waitForLines(daemon) { $0 == ["a 1 one"] }

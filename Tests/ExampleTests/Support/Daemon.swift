@@ -22,13 +22,10 @@ final class Daemon {
     self.spool = spool
     reports = try NotifySocket(spool.folder.path("notify-\(UUID().uuidString.prefix(8))"))
     errorFile = "errors-\(UUID().uuidString)"
-    let arguments =
-      wrapper + [
-        Self.executable, "--home", spool.home, "--socket", spool.socket, "--retry-delay",
-        "0.01",
-      ] + options + ["--"] + (command ?? spool.appendingCommand)
+    let place = ["--home", spool.home, "--socket", spool.socket, "--retry-delay", "0.01"]
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = arguments
+    process.arguments =
+      wrapper + [Self.executable] + place + options + ["--"] + (command ?? spool.appendingCommand)
     var environment = ProcessInfo.processInfo.environment
     environment["NOTIFY_SOCKET"] = reports.path
     environment["CREDENTIALS_DIRECTORY"] = credentials
@@ -50,6 +47,16 @@ final class Daemon {
       } else if !process.isRunning {
         throw DaemonEnded(errors: errors)
       }
+    }
+  }
+
+  /// Waits until the condition is met.
+  ///
+  /// It throws if the daemon ends.
+  func wait(until isMet: () throws -> Bool) throws {
+    while try !isMet() {
+      guard isRunning else { throw DaemonEnded(errors: errors) }
+      usleep(5_000)
     }
   }
 

@@ -56,13 +56,20 @@ struct Spool {
 
   /// Makes a directory of credentials with this password, as systemd does.
   func credentials(_ password: String) throws -> String {
-    let path = folder.path("credentials-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(
-      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    _ = FileManager.default.createFile(
-      atPath: path + "/messaging-password", contents: Data((password + "\n").utf8),
-      attributes: [.posixPermissions: 0o600])
-    return path
+    let name = "credentials-\(UUID().uuidString)"
+    mkdir(folder.path(name), 0o700)
+    try folder.file(name + "/messaging-password", (password + "\n").utf8)
+    return folder.path(name)
+  }
+
+  /// Unlocks the vault with a directory of credentials, by default a new one, as an operator does.
+  func unlock(
+    with credentials: String? = nil, for time: String = "1h", through wrapper: [String] = []
+  ) throws {
+    let password = try (credentials ?? self.credentials(Self.password)) + "/messaging-password"
+    let outcome = try datavault(
+      "unlock", "messaging", "--for", time, "--password-file", password, through: wrapper)
+    guard outcome.status == 0 else { throw DaemonEnded(errors: outcome.errors) }
   }
 
   /// A command that appends a line `ID ATTEMPT PAYLOAD` in one write, then exits.
@@ -73,8 +80,7 @@ struct Spool {
 
   /// The lines that commands have appended.
   func deliveredLines() -> [String] {
-    let text = (try? String(contentsOfFile: delivered, encoding: .utf8)) ?? ""
-    return text.split(separator: "\n").map(String.init)
+    (folder.contents(of: "delivered") ?? "").split(separator: "\n").map(String.init)
   }
 
   /// How often each message was delivered, by its id.
@@ -87,10 +93,7 @@ struct Spool {
   ///
   /// The time limit of the suite prevents hanging.
   func waitForLines(_ daemon: Daemon, until isDone: ([String]) -> Bool) throws {
-    while !isDone(deliveredLines()) {
-      guard daemon.isRunning else { throw DaemonEnded(errors: daemon.errors) }
-      usleep(5_000)
-    }
+    try daemon.wait { isDone(deliveredLines()) }
   }
 
   /// The number of messages in the queue, from `datavault queue stats`.
