@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -13,10 +14,6 @@ struct Child {
     case terminal(String)
     case inherited(Int32)
     case closed
-  }
-
-  struct SpawnError: Error {
-    let number: Int32
   }
 
   let id: pid_t
@@ -77,7 +74,7 @@ struct Child {
     var id: pid_t = 0
     let result = posix_spawnp(
       &id, command[0], &actions, &attributes, &argumentPointers, &variablePointers)
-    guard result == 0 else { throw SpawnError(number: result) }
+    guard result == 0 else { throw Errno(rawValue: result) }
     self.id = id
   }
 

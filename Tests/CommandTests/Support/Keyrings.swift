@@ -39,6 +39,10 @@ enum Keyrings {
     """
 }
 
+extension SmallDisk {
+  static let skipReason: Comment = "mounting a small tmpfs needs root"
+}
+
 /// An unused user id, under which root can run commands.
 struct OtherUser {
   static let skipReason: Comment =

@@ -1,41 +1,36 @@
 import Foundation
 import Glibc
-import TestSupport
-import Testing
+import SystemPackage
 
 /// A small file system: a tmpfs(5), which only root can mount.
-final class SmallDisk {
-  static let skipReason: Comment = "mounting a small tmpfs needs root"
-
+package final class SmallDisk {
   /// Checked once, by mounting one.
-  static let isAvailable: Bool = {
+  package static let isAvailable: Bool = {
     let folder = ScratchFolder()
     return (try? SmallDisk(at: folder.path("disk"), byteCount: 65536)) != nil
   }()
 
-  struct MountError: Error {
-    let number: Int32
-  }
-
-  let path: String
+  package let path: String
 
   /// Mounts it at a directory, which is created if necessary, and unmounts it in `deinit`.
-  init(at path: String, byteCount: Int) throws {
+  package init(at path: String, byteCount: Int) throws {
     self.path = path
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     try mount(flags: 0, byteCount: byteCount)
   }
 
-  func resize(byteCount: Int) throws { try mount(flags: UInt(MS_REMOUNT), byteCount: byteCount) }
+  package func resize(byteCount: Int) throws {
+    try mount(flags: UInt(MS_REMOUNT), byteCount: byteCount)
+  }
 
-  var names: [String] {
+  package var names: [String] {
     ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
   }
 
   private func mount(flags: UInt, byteCount: Int) throws {
     let result = Glibc.mount("tmpfs", path, "tmpfs", flags, "size=\(byteCount),mode=0700")
-    guard result == 0 else { throw MountError(number: errno) }
+    guard result == 0 else { throw Errno(rawValue: errno) }
   }
 
   deinit { umount2(path, Int32(MNT_DETACH)) }
