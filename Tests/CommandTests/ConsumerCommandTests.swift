@@ -7,42 +7,38 @@ import Testing
 
   init() throws {
     home = try TestHome.fresh()
-    _ = try run("publish", "c", input: "a\nb\n")
-  }
-
-  private func run(_ arguments: String..., input: String = "") throws -> Program {
-    try Tool.run(["queue"] + arguments + ["--home", home.path], input: Array(input.utf8))
+    _ = try home.queue("publish", "c", input: "a\nb\n")
   }
 
   @Test func `consumers are added, listed and removed by name`() throws {
-    #expect(
-      try run("consumers", "list", "c", "--json").text == #"{"channel":"c","consumers":[]}"# + "\n")
-    #expect(try run("consumers", "add", "c", "audit", "--attempts", "3").status == 0)
-    #expect(try run("receive", "c").text == "a\nb\n")
-    try run("consumers", "list", "c", "--json").expect(
+    let empty = try home.queue("consumers", "list", "c", "--json").text
+    #expect(empty == #"{"channel":"c","consumers":[]}"# + "\n")
+    #expect(try home.queue("consumers", "add", "c", "audit", "--attempts", "3").status == 0)
+    #expect(try home.queue("receive", "c").text == "a\nb\n")
+    try home.queue("consumers", "list", "c", "--json").expect(
       0,
       prints: #"{"consumer":"audit","deadLetters":0,"delayed":0,"leased":0,"maximumAttempts":3,"#,
       #"{"consumer":"default","deadLetters":0,"delayed":0,"leased":0,"ready":0"#)
     // Without a subcommand, `consumers` lists them.
-    let table = try run("consumers", "c").text.split(separator: "\n")
+    let table = try home.queue("consumers", "c").text.split(separator: "\n")
       .map { $0.split(separator: " ") }
     #expect(
       table.map { $0.prefix(3) } == [
         ["CONSUMER", "ATTEMPTS", "READY"], ["audit", "3", "2"], ["default", "any", "0"],
       ])
-    #expect(try run("consumers", "remove", "c", "audit").status == 0)
+    #expect(try home.queue("consumers", "remove", "c", "audit").status == 0)
     // No consumer needs the messages, so the log is empty.
-    #expect(try run("history", "c").output.isEmpty)
-    #expect(try !run("consumers", "c").text.contains("audit"))
+    #expect(try home.queue("history", "c").output.isEmpty)
+    #expect(try !home.queue("consumers", "c").text.contains("audit"))
   }
 
   @Test func `an attempt limit creates dead letters, and can be removed`() throws {
-    #expect(try run("consumers", "add", "c", "default", "--attempts", "1").status == 0)
-    _ = try run("receive", "c", "--max", "1", "--no-ack", "--lease", "1ms")
-    #expect(try run("receive", "c").text == "b\n")
-    #expect(try run("dead-letters", "c").text.split(separator: "\n").count == 2)
-    #expect(try run("consumers", "add", "c", "default").status == 0)
-    #expect(try !run("consumers", "c", "--json").text.contains("maximumAttempts"))
+    #expect(try home.queue("consumers", "add", "c", "default", "--attempts", "1").status == 0)
+    _ = try home.queue("receive", "c", "--max", "1", "--no-ack", "--lease", "1ms")
+    #expect(try home.queue("receive", "c").text == "b\n")
+    #expect(try home.queue("dead-letters", "c").text.split(separator: "\n").count == 2)
+    #expect(try home.queue("consumers", "add", "c", "default").status == 0)
+    #expect(try !home.queue("consumers", "c", "--json").text.contains("maximumAttempts"))
   }
 
   @Test func `a missing or invalid consumer ends with its exit code and a hint`() throws {
@@ -50,7 +46,7 @@ import Testing
       (["remove", "c", "unknown"], 66), (["remove", "none", "default"], 66),
       (["add", "c", "x", "--attempts", "0"], 64), (["add", "c", "a\nb"], 64), (["add", "c"], 64),
     ] as [([String], Int32)] {
-      let outcome = try Tool.run(["queue", "consumers"] + arguments + ["--home", home.path])
+      let outcome = try home.run(["queue", "consumers"] + arguments)
       #expect(outcome.status == status, "\(arguments)")
       #expect(outcome.errors.contains("\nhint: "), "\(arguments)")
     }
@@ -58,27 +54,27 @@ import Testing
 
   @Test func `retention shows and changes each setting of a channel`() throws {
     #expect(
-      try run("retention", "show", "c", "--json").text
+      try home.queue("retention", "show", "c", "--json").text
         == #"{"channel":"c","discardsUnacknowledged":false,"keepsAcknowledged":false}"# + "\n")
-    try run(
+    try home.queue(
       "retention", "set", "c", "--age", "7d", "--count", "1000", "--bytes", "5000000",
       "--keep-acknowledged", "--discard-unacknowledged"
     ).expect(0)
     #expect(
-      try run("retention", "c", "--json").text == """
+      try home.queue("retention", "c", "--json").text == """
         {"ageSeconds":604800,"bytes":5000000,"channel":"c","count":1000,\
         "discardsUnacknowledged":true,"keepsAcknowledged":true}\n
         """)
-    try run(
+    try home.queue(
       "retention", "set", "c", "--age", "none", "--bytes", "none", "--no-discard-unacknowledged"
     ).expect(0)
-    try run("retention", "c").expect(
+    try home.queue("retention", "c").expect(
       0, prints: "age              none\n", "count            1000 messages\n",
       "acknowledged     kept\n", "unacknowledged   kept\n")
-    #expect(try run("receive", "c").text == "a\nb\n")
-    #expect(try run("history", "c").text == "a\nb\n")
-    try run("retention", "set", "c", "--no-keep-acknowledged", "--count", "none").expect(0)
-    #expect(try run("retention", "c", "--json").text.contains(#""keepsAcknowledged":false"#))
+    #expect(try home.queue("receive", "c").text == "a\nb\n")
+    #expect(try home.queue("history", "c").text == "a\nb\n")
+    try home.queue("retention", "set", "c", "--no-keep-acknowledged", "--count", "none").expect(0)
+    #expect(try home.queue("retention", "c", "--json").text.contains(#""keepsAcknowledged":false"#))
   }
 
   @Test(arguments: [
@@ -86,8 +82,6 @@ import Testing
     ["--age", "40000d"],
   ])
   func `an invalid retention ends with 64`(options: [String]) throws {
-    try Tool.run(
-      ["queue", "retention", "set", "c", "--home", home.path] + options
-    ).expect(64, says: "\nhint: ")
+    try home.run(["queue", "retention", "set", "c"] + options).expect(64, says: "\nhint: ")
   }
 }

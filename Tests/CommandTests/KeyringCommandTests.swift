@@ -17,9 +17,7 @@ struct KeyringCommandTests {
   private func run(
     _ arguments: String..., store: String = "secret-service", input: String = ""
   ) throws -> Program {
-    try Tool.run(
-      arguments + ["--store", store, "--home", home.path], input: Array(input.utf8),
-      environment: keyring.environment)
+    try home.run(arguments + ["--store", store], input: input, environment: keyring.environment)
   }
 
   private var password: String { home.passwordFile }

@@ -9,10 +9,6 @@ import Testing
     home = try TestHome.fresh()
   }
 
-  private func run(_ arguments: String..., input: String = "") throws -> Program {
-    try Tool.run(["queue"] + arguments + ["--home", home.path], input: Array(input.utf8))
-  }
-
   /// The members of each line.
   private func objects(_ text: String) throws -> [[String: Any]] {
     try text.split(separator: "\n").map { line in
@@ -21,11 +17,11 @@ import Testing
   }
 
   @Test func `publish gives each message the headers, the key and the time to live`() throws {
-    try run(
+    try home.queue(
       "publish", "c", "--header", "type=order", "--header", "note=a=b", "--header", "empty=",
       "--ordering-key", "customer 7", "--time-to-live", "1h", input: "a\nb\n"
     ).expect(0)
-    let lines = try objects(run("receive", "c", "--ndjson").text)
+    let lines = try objects(home.queue("receive", "c", "--ndjson").text)
     #expect(lines.map { $0["payload"] as? String } == ["a", "b"])
     for line in lines {
       #expect(
@@ -38,39 +34,37 @@ import Testing
 
   @Test func `receive prints the most urgent message first`() throws {
     for (text, priority) in [("low", "0"), ("normal", "4"), ("high", "9")] {
-      #expect(try run("publish", "c", "--priority", priority, input: text).status == 0)
+      #expect(try home.queue("publish", "c", "--priority", priority, input: text).status == 0)
     }
-    let lines = try objects(run("receive", "c", "--ndjson").text)
+    let lines = try objects(home.queue("receive", "c", "--ndjson").text)
     #expect(lines.map { $0["payload"] as? String } == ["high", "normal", "low"])
     #expect(lines.map { $0["priority"] as? Int } == [9, nil, 0])
   }
 
   @Test(arguments: [["--delay", "1h"], ["--at", "2199-01-01T00:00:00Z"]])
   func `a delayed message is in the history and is not received yet`(option: [String]) throws {
-    try Tool.run(
-      ["queue", "publish", "c", "--home", home.path] + option, input: Array("later".utf8)
-    ).expect(0)
-    #expect(try run("receive", "c").output.isEmpty)
-    let line = try #require(try objects(run("history", "c", "--ndjson").text).first)
+    try home.run(["queue", "publish", "c"] + option, input: "later").expect(0)
+    #expect(try home.queue("receive", "c").output.isEmpty)
+    let line = try #require(try objects(home.queue("history", "c", "--ndjson").text).first)
     let date = try #require(line["at"] as? String)
     if option[0] == "--at" { #expect(date == option[1]) }
   }
 
   @Test func `a date in the past delays no message, with any offset`() throws {
     for date in ["2020-02-29T23:59:59.1234567+01:30", "1970-01-01T00:00:00Z"] {
-      #expect(try run("publish", "c", "--at", date, input: "now").status == 0)
+      #expect(try home.queue("publish", "c", "--at", date, input: "now").status == 0)
     }
-    #expect(try run("receive", "c").text == "now\nnow\n")
+    #expect(try home.queue("receive", "c").text == "now\nnow\n")
   }
 
   @Test func `a deduplication id publishes one message once`() throws {
     for text in ["one", "again"] {
-      #expect(try run("publish", "c", "--deduplication-id", "7", input: text).status == 0)
+      #expect(try home.queue("publish", "c", "--deduplication-id", "7", input: text).status == 0)
     }
-    try run("publish", "c", "--deduplication-id", "8", input: "a\nb\n").expect(
+    try home.queue("publish", "c", "--deduplication-id", "8", input: "a\nb\n").expect(
       65, says: "line 2 is a second message under one --deduplication-id", "nothing was published",
       "hint: ")
-    #expect(try run("receive", "c").text == "one\n")
+    #expect(try home.queue("receive", "c").text == "one\n")
   }
 
   @Test(arguments: [
@@ -84,9 +78,7 @@ import Testing
     ["--delay", "400d"], ["--time-to-live", "0s"], ["--deduplication-id", ""],
   ])
   func `an invalid message option ends with 64`(options: [String]) throws {
-    try Tool.run(
-      ["queue", "publish", "c", "--home", home.path] + options, input: Array("a".utf8)
-    ).expect(64, says: "\nhint: ")
+    try home.run(["queue", "publish", "c"] + options, input: "a").expect(64, says: "\nhint: ")
     #expect(!FileManager.default.fileExists(atPath: home.path))
   }
 
@@ -96,18 +88,16 @@ import Testing
         + #""expires":"2199-12-31T23:59:59.9999999Z"}"#,
       #"{"payloadBase64":"/wA=","priority":7}"#, #"{"payload":"plain"}"#,
     ].joined(separator: "\n")
-    #expect(try run("publish", "first", "--ndjson", input: input).status == 0)
-    let history = try run("history", "first", "--ndjson").text
-    let received = try run("receive", "first", "--ndjson").text
-    #expect(try run("publish", "second", "--ndjson", input: received).status == 0)
-    #expect(try run("publish", "third", "--ndjson", input: history).status == 0)
-    let second = try run("receive", "second", "--ndjson").text
-    let third = try run("receive", "third", "--ndjson").text
+    #expect(try home.queue("publish", "first", "--ndjson", input: input).status == 0)
+    let history = try home.queue("history", "first", "--ndjson").text
+    let received = try home.queue("receive", "first", "--ndjson").text
+    #expect(try home.queue("publish", "second", "--ndjson", input: received).status == 0)
+    #expect(try home.queue("publish", "third", "--ndjson", input: history).status == 0)
+    let second = try home.queue("receive", "second", "--ndjson").text
+    let third = try home.queue("receive", "third", "--ndjson").text
     func essence(_ text: String) throws -> [NSDictionary] {
-      try objects(text).map { line in
-        NSDictionary(
-          dictionary: line.filter { !["timetoken", "channel", "attempt"].contains($0.key) })
-      }
+      let own = ["timetoken", "channel", "attempt"]
+      return try objects(text).map { NSDictionary(dictionary: $0.filter { !own.contains($0.key) }) }
     }
     #expect(try essence(received).count == 3)
     #expect(try essence(second) == essence(received))
@@ -120,11 +110,11 @@ import Testing
   @Test func `a delay in the history is published again exactly`() throws {
     let date = "2199-06-01T12:00:00.0000001Z"
     let input = #"{"payload":"a","at":"\#(date)"}"#
-    #expect(try run("publish", "first", "--ndjson", input: input).status == 0)
-    let log = try run("history", "first", "--ndjson").text
+    #expect(try home.queue("publish", "first", "--ndjson", input: input).status == 0)
+    let log = try home.queue("history", "first", "--ndjson").text
     #expect(log.contains(#""at":"\#(date)""#))
-    #expect(try run("publish", "second", "--ndjson", input: log).status == 0)
-    #expect(try run("history", "second", "--ndjson").text.contains(#""at":"\#(date)""#))
+    #expect(try home.queue("publish", "second", "--ndjson", input: log).status == 0)
+    #expect(try home.queue("history", "second", "--ndjson").text.contains(#""at":"\#(date)""#))
   }
 
   @Test func `a line of JSON overrides the options`() throws {
@@ -135,11 +125,11 @@ import Testing
       {"payload":"d","deduplicationID":"x"}
       {"payload":"e","delay":"1h"}
       """
-    try run(
+    try home.queue(
       "publish", "c", "--ndjson", "--header", "type=option", "--ordering-key", "option",
       input: input
     ).expect(0)
-    let lines = try objects(run("receive", "c", "--ndjson").text)
+    let lines = try objects(home.queue("receive", "c", "--ndjson").text)
     #expect(lines.map { $0["payload"] as? String } == ["a", "b", "c"])
     #expect(lines.map { $0["orderingKey"] as? String } == ["option", "line", "option"])
     #expect(lines[1]["headers"] as? [String: String] == ["type": "line", "own": "1"])
@@ -157,19 +147,19 @@ import Testing
     members: String
   ) throws {
     let input = "{\"payload\":\"good\"}\n{\"payload\":\"bad\",\(members)}\n"
-    try run("publish", "c", "--ndjson", input: input)
+    try home.queue("publish", "c", "--ndjson", input: input)
       .expect(65, says: "line 2", "line 1 is published, no other is", "\nhint: ")
-    #expect(try run("receive", "c").text == "good\n")
+    #expect(try home.queue("receive", "c").text == "good\n")
   }
 
   @Test func `publish loses no header whose name is equivalent to another`() throws {
     let twins = #"{"payload":"p","headers":{"\u00e9":"1","e\u0301":"2"}}"# + "\n"
-    try run("publish", "c", "--ndjson", input: twins)
+    try home.queue("publish", "c", "--ndjson", input: twins)
       .expect(65, says: "line 1 has two headers whose names are equivalent")
     // The line's header replaces the option's, including its name.
     let line = #"{"payload":"p","headers":{"e\u0301":"2"}}"# + "\n"
-    try run("publish", "c", "--ndjson", "--header", "\u{E9}=1", input: line).expect(0)
-    let printed = try run("receive", "c", "--ndjson").text
+    try home.queue("publish", "c", "--ndjson", "--header", "\u{E9}=1", input: line).expect(0)
+    let printed = try home.queue("receive", "c", "--ndjson").text
     #expect(printed.utf8.contains(0xCC), "\(printed)")
     #expect(printed.contains(#":"2"}"#), "\(printed)")
   }
@@ -177,13 +167,13 @@ import Testing
   @Test func `publish refuses a date that an export cannot carry, and exports the latest one`()
     throws
   {
-    try run("publish", "c", "--at", "2286-11-20T17:46:40Z", input: "late\n")
+    try home.queue("publish", "c", "--at", "2286-11-20T17:46:40Z", input: "late\n")
       .expect(64, says: "is too late")
     let line = #"{"payload":"p","expires":"9999-12-31T23:59:59Z"}"# + "\n"
-    #expect(try run("publish", "c", "--ndjson", input: line).status != 0)
-    #expect(try run("history", "c").text == "")
-    #expect(try run("publish", "c", "--at", "2286-11-20T17:46:39Z", input: "kept\n").status == 0)
-    #expect(try run("export", home.folder.path("messages")).status == 0)
+    #expect(try home.queue("publish", "c", "--ndjson", input: line).status != 0)
+    #expect(try home.queue("history", "c").text == "")
+    try home.queue("publish", "c", "--at", "2286-11-20T17:46:39Z", input: "kept\n").expect(0)
+    #expect(try home.queue("export", home.folder.path("messages")).status == 0)
     let other = try TestHome.fresh()
     #expect(try other.run("queue", "import", home.folder.path("messages")).status == 0)
   }
@@ -194,8 +184,8 @@ import Testing
     ["retention", "set", "c", "--bytes", "9007199254740993"],
   ])
   func `a limit that JSON cannot carry is refused`(arguments: [String]) throws {
-    #expect(try run("publish", "c", input: "first\n").status == 0)
-    try Tool.run(["queue"] + arguments + ["--home", home.path]).expect(64, says: "\nhint: use ")
+    #expect(try home.queue("publish", "c", input: "first\n").status == 0)
+    try home.run(["queue"] + arguments).expect(64, says: "\nhint: use ")
   }
 
   @Test(arguments: [
@@ -203,11 +193,11 @@ import Testing
     #"{"record":"message","timetoken":"17000000000000000","channel":"c","due":"9","payload":"p"}"#,
   ])
   func `publish refuses a line of an export and names queue import`(line: String) throws {
-    try run("publish", "c", "--ndjson", input: line + "\n").expect(
+    try home.queue("publish", "c", "--ndjson", input: line + "\n").expect(
       65, says: "line 1 belongs to an export of messages; nothing was published",
       "run datavault queue import")
     // Other lines can have a member of that name.
-    try run("publish", "c", "--ndjson", input: #"{"record":"message","payload":"p"}"# + "\n")
+    try home.queue("publish", "c", "--ndjson", input: #"{"record":"message","payload":"p"}"# + "\n")
       .expect(0)
   }
 }

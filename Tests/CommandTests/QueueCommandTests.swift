@@ -126,7 +126,7 @@ import Testing
     arguments: [String]
   ) throws {
     let home = try TestHome.fresh()
-    try Tool.run(["queue"] + arguments + ["--home", home.path]).expect(66)
+    try home.run(["queue"] + arguments).expect(66)
     #expect(!FileManager.default.fileExists(atPath: home.path))
   }
 

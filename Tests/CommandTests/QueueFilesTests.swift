@@ -46,12 +46,9 @@ import Testing
     try user.take(home)
     chmod(home.path, 0o500)
     defer { chmod(home.path, 0o700) }
-    let arguments = ["queue"] + command.split(separator: " ").map(String.init)
-    let outcome = try Tool.run(
-      arguments + ["--home", home.path], through: user.wrapper + Keyrings.fresh)
-    #expect(outcome.status == 74)
-    #expect(outcome.errors.contains("this user cannot write its directory \(home.path)"))
-    #expect(outcome.errors.contains("hint: SQLite writes its log and index beside a database"))
+    try user.run(home, ["queue"] + command.split(separator: " ").map(String.init)).expect(
+      74, says: "this user cannot write its directory \(home.path)",
+      "hint: SQLite writes its log and index beside a database")
   }
 
   @Test(arguments: commands)

@@ -65,7 +65,7 @@ struct SessionCommandTests {
       ["import", unsecured.vault("messaging")],
       ["import", away + "/vaults/messaging.vault"],
     ] {
-      let outcome = try Tool.run(arguments + ["--home", home.path], input: Array("secret\n".utf8))
+      let outcome = try home.run(arguments, input: "secret\n")
       #expect(outcome.status == 66, "\(arguments): \(outcome.errors)")
       #expect(outcome.errors.contains("mounted"))
       #expect(!FileManager.default.fileExists(atPath: vaults))
@@ -88,9 +88,8 @@ struct SessionCommandTests {
     ["unlock"], ["lock"], ["lock", "messaging", "--all"],
   ])
   func `unlock and lock refuse invalid arguments with 64`(arguments: [String]) throws {
-    let source =
-      arguments.first == "unlock" ? ["--password-file", home.passwordFile] : []
-    #expect(try Tool.run(arguments + source + ["--home", home.path]).status == 64)
+    let source = arguments.first == "unlock" ? ["--password-file", home.passwordFile] : []
+    #expect(try home.run(arguments + source).status == 64)
   }
 
   @Test func `unlock and lock of a missing vault end with 66`() throws {

@@ -55,15 +55,11 @@ import Testing
     let option = byOption ? ["--require-secured"] : []
     let environment = byOption ? [:] : ["DATAVAULT_REQUIRE_SECURED": "1"]
     for arguments in [["import", file], ["import", file, "--as", "other"]] {
-      let outcome = try Tool.run(
-        arguments + option + ["--home", home.path], environment: environment)
-      #expect(outcome.status == 78, "\(outcome.errors)")
+      try home.run(arguments + option, environment: environment).expect(78)
       #expect(!FileManager.default.fileExists(atPath: home.path))
     }
-    let outcome = try Tool.run(
-      ["import", self.home.vault("messaging"), "--home", home.path] + option,
-      environment: environment)
-    #expect(outcome.status == 0, "\(outcome.errors)")
+    let secured = self.home.vault("messaging")
+    try home.run(["import", secured] + option, environment: environment).expect(0)
   }
 
   @Test func `import under another name needs the vault's password, and keeps it`() throws {
@@ -71,8 +67,7 @@ import Testing
     #expect(try home.unlocked("set", "messaging", "token", input: "s3cret").status == 0)
     #expect(try home.run("export", "messaging", file).status == 0)
     #expect(try home.run("import", file, "--as", "copy").status == 77)
-    try home.run("import", file, "--as", "copy", "--password-file", home.wrongFile)
-      .expect(77)
+    try home.run("import", file, "--as", "copy", "--password-file", home.wrongFile).expect(77)
     #expect(try home.run("import", file, "--as", "No").status == 64)
     #expect(try home.unlocked("import", file, "--as", "copy").status == 0)
     #expect(try home.run("list").text == "copy\nmessaging\n")
@@ -86,8 +81,8 @@ import Testing
       ["list"], ["status", "messaging"], ["clean-up-first-run"], ["delete", "messaging"],
       ["create", "v", "--new-password-file", home.passwordFile],
     ] {
-      let outcome = try Tool.run(
-        arguments + ["--store", "secret-service", "--home", home.path], environment: environment)
+      let outcome = try home.run(
+        arguments + ["--store", "secret-service"], environment: environment)
       #expect(outcome.status == 69, "\(arguments): \(outcome.errors)")
       #expect(outcome.errors.contains("\nhint: "))
       #expect(outcome.output.isEmpty)

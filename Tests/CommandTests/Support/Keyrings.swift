@@ -69,6 +69,10 @@ struct OtherUser {
 
   /// Runs `datavault` on a home as this user, in a fresh session keyring each time.
   func run(_ home: TestHome, _ arguments: String...) throws -> Program {
+    try run(home, arguments)
+  }
+
+  func run(_ home: TestHome, _ arguments: [String]) throws -> Program {
     try Tool.run(arguments + ["--home", home.path], through: wrapper + Keyrings.fresh)
   }
 }

@@ -33,7 +33,18 @@ struct TestHome {
   func run(
     _ arguments: String..., input: String = "", environment: [String: String] = [:]
   ) throws -> Program {
+    try run(arguments, input: input, environment: environment)
+  }
+
+  func run(
+    _ arguments: [String], input: String = "", environment: [String: String] = [:]
+  ) throws -> Program {
     try Tool.run(arguments + ["--home", path], input: Array(input.utf8), environment: environment)
+  }
+
+  /// Runs a queue command on this home.
+  func queue(_ command: String..., input: String = "") throws -> Program {
+    try run(["queue"] + command, input: input)
   }
 
   /// Creates a vault with the password.
@@ -77,22 +88,16 @@ struct TestHome {
   // Made only once, because each one needs two key derivations.
   private static let unsecuredOriginal = Result {
     let home = try fresh()
-    try home.expect(home.run("queue", "publish", "c", input: "first\n"))
+    let published = try home.run("queue", "publish", "c", input: "first\n")
+    try #require(published.status == 0, "\(published.errors)")
     return home
   }
 
   private static let securedOriginal = Result {
     let home = try unsecured()
-    try home.expect(home.run("secure", "--new-password-file", home.passwordFile))
+    let secured = try home.run("secure", "--new-password-file", home.passwordFile)
+    try #require(secured.status == 0, "\(secured.errors)")
     return home
-  }
-
-  struct SetupError: Error {
-    let errors: String
-  }
-
-  private func expect(_ outcome: Program) throws {
-    if outcome.status != 0 { throw SetupError(errors: outcome.errors) }
   }
 
   private static func copy(of original: TestHome) throws -> TestHome {
