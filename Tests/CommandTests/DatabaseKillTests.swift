@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 import TestSupport
 import Testing
 
@@ -16,9 +15,7 @@ import Testing
     var killCount = 0
     for part in [0, 1, 3, 6] {
       let child = try Child(fixture.exportArguments("new", format))
-      child.wait(for: side, toReach: source.count * part / 8)
-      kill(child.id, SIGKILL)
-      killCount += child.wait() == 128 + SIGKILL ? 1 : 0
+      killCount += child.killed(when: side, reaches: source.count * part / 8) ? 1 : 0
       #expect(try fixture.folder.bytes("sealed") == source)
       let left = fixture.names.filter { !before.contains($0) }
       if left == ["new"] {  // the export finished before the signal

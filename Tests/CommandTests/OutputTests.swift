@@ -86,54 +86,24 @@ import Testing
     #expect(rest.allSatisfy { $0 == line })
   }
 
-  /// Reads the next output of a running `queue publish --json`, for at most 30 seconds.
-  private static func report(from descriptor: Int32) throws -> String {
-    var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    try #require(poll(&entry, 1, 30_000) == 1, "no report while the input is open")
-    var bytes = [UInt8](repeating: 0, count: 200)
-    let count = read(descriptor, &bytes, bytes.count)
-    return String(decoding: bytes[..<max(count, 0)], as: UTF8.self)
-  }
-
   @Test func `publish reports each commit while its input is still open`() throws {
-    let (input, output) = (try Self.makePipe(), try Self.makePipe())
-    let child = try home.start(
-      "queue", "publish", "p", "--json",
-      descriptors: [0: .inherited(input[0]), 1: .inherited(output[1])])
-    defer {
-      kill(child.id, SIGKILL)
-      _ = child.wait()
-    }
-    close(input[0])
-    close(output[1])
+    let publisher = try Publisher(home, ["p", "--password-file", home.passwordFile])
     for count in 1...3 {
-      #expect(write(input[1], "line\n", 5) == 5)
-      let report = try Self.report(from: output[0])
+      publisher.publish("line")
+      let report = try publisher.report(count)
       #expect(report.hasPrefix(#"{"published":\#(count),"lastTimetoken":"1"#))
     }
-    close(input[1])
-    close(output[0])
   }
 
   @Test func `secure ends with 75 and changes nothing while another process has the queue open`()
     throws
   {
     let home = try TestHome.unsecured()
-    let (input, output) = (try Self.makePipe(), try Self.makePipe())
-    let child = try Child(
-      ["queue", "publish", "c", "--json", "--home", home.path],
-      descriptors: [0: .inherited(input[0]), 1: .inherited(output[1])])
-    close(input[0])
-    close(output[1])
-    #expect(write(input[1], "second\n", 7) == 7)
-    defer {
-      kill(child.id, SIGKILL)
-      _ = child.wait()
-    }
-    _ = try Self.report(from: output[0])
+    let publisher = try Publisher(home, ["c"])
+    publisher.publish("second")
+    try publisher.report(1)
     try home.run("secure", "--new-password-file", home.passwordFile).expect(75)
-    close(input[1])
-    close(output[0])
+    #expect(publisher.finish() == 0)
     #expect(try home.run("queue", "receive", "c").text == "first\nsecond\n")
   }
 }

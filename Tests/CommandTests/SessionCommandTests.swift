@@ -35,11 +35,7 @@ struct SessionCommandTests {
   @Test func `a session ends after its duration`() throws {
     try unlock("--for", "1s")
     defer { lock() }
-    let deadline = Date().addingTimeInterval(120)
-    while try home.run("items", "messaging").status != 77 {
-      try #require(Date() < deadline)
-      usleep(50_000)
-    }
+    try waitUntil { try home.run("items", "messaging").status == 77 }
   }
 
   @Test func `a given password is used instead of the session`() throws {

@@ -6,36 +6,6 @@ import Testing
 /// Programs whose vault was opened through a session that ends.
 @Suite(.enabled(if: Keyrings.isAvailable, Keyrings.skipReason))
 struct SessionEndTests {
-  /// A running `queue publish` with an open standard input.
-  private final class Publisher {
-    let files: ScratchFolder
-    let child: Child
-    private var input: Int32
-
-    init(_ home: TestHome, _ arguments: [String] = []) throws {
-      files = ScratchFolder()
-      // No other test's child process inherits this descriptor, so closing it ends the input.
-      try #require(mkfifo(files.path("input"), 0o600) == 0)
-      input = open(files.path("input"), O_RDWR | O_CLOEXEC)
-      child = try Child(
-        ["queue", "publish", "live", "--json", "--home", home.path] + arguments,
-        descriptors: [
-          0: .reading(files.path("input")), 1: .writing(files.path("output")),
-          2: .writing(files.path("errors")),
-        ])
-    }
-
-    func publish(_ line: String) { _ = write(input, line + "\n", line.utf8.count + 1) }
-
-    var errors: String { files.contents(of: "errors") ?? "" }
-
-    func finish() -> Int32 {
-      if input >= 0 { close(input) }
-      input = -1
-      return child.wait()
-    }
-  }
-
   private func unlocked(for time: String) throws -> TestHome {
     let home = try TestHome.secured()
     #expect(try home.unlocked("unlock", "messaging", "--for", time).status == 0)
@@ -44,13 +14,9 @@ struct SessionEndTests {
 
   /// A publisher whose message "one" is committed.
   private func publishedOne(_ home: TestHome, _ arguments: [String] = []) throws -> Publisher {
-    let publisher = try Publisher(home, arguments)
+    let publisher = try Publisher(home, ["live"] + arguments)
     publisher.publish("one")
-    let deadline = Date().addingTimeInterval(120)
-    while publisher.files.contents(of: "output")?.hasSuffix("\n") != true {
-      try #require(Date() < deadline, "\(publisher.errors)")
-      usleep(10_000)
-    }
+    try publisher.report(1)
     return publisher
   }
 
@@ -73,8 +39,7 @@ struct SessionEndTests {
     // Long enough for the process to start on a busy machine.
     let home = try unlocked(for: "5s")
     let publisher = try publishedOne(home)
-    let deadline = Date().addingTimeInterval(120)
-    while try home.run("items", "messaging").status != 77 { try #require(Date() < deadline) }
+    try waitUntil { try home.run("items", "messaging").status == 77 }
     usleep(600_000)
     publisher.publish("two")
     #expect(publisher.finish() == 0)

@@ -32,10 +32,7 @@ struct SessionUserTests {
 
   @Test func `the kernel ends a service's session after its duration`() throws {
     #expect(try unlock("messaging", "1s") == 0)
-    let deadline = Date().addingTimeInterval(120)
-    while try user.run(home, "items", "messaging").status != 77 {
-      try #require(Date() < deadline)
-    }
+    try waitUntil { try user.run(home, "items", "messaging").status == 77 }
     // Root reads the kernel's list of keys.
     let rows = try String(contentsOfFile: "/proc/keys", encoding: .utf8).split(separator: "\n")
     let mine = rows.filter { $0.contains(" \(user.id) ") && $0.contains("datavault:") }

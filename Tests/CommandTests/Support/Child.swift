@@ -98,14 +98,32 @@ struct Child {
     return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
   }
 
-  /// Waits until the file has reached this size or the process has ended.
-  func wait(for path: String, toReach byteCount: Int) {
+  /// Kills the process when the file has reached this size.
+  ///
+  /// - Returns: false if the process ended before.
+  func killed(when path: String, reaches byteCount: Int) -> Bool {
     var status = stat()
     var exit = siginfo_t()
     while stat(path, &status) != 0 || status.st_size < byteCount {
       let options = WEXITED | WNOHANG | WNOWAIT
-      if waitid(P_PID, id_t(id), &exit, options) != 0 || exit.si_signo == SIGCHLD { return }
+      if waitid(P_PID, id_t(id), &exit, options) != 0 || exit.si_signo == SIGCHLD { break }
       usleep(200)
     }
+    kill(id, SIGKILL)
+    return wait() == 128 + SIGKILL
+  }
+}
+
+/// Waits until a condition is met, for at most two minutes.
+///
+/// - Parameter errors: what is said after a wait in vain.
+func waitUntil(
+  _ errors: @autoclosure () -> String = "", sourceLocation: SourceLocation = #_sourceLocation,
+  _ isMet: () throws -> Bool
+) throws {
+  let deadline = ContinuousClock.now + .seconds(120)
+  while try !isMet() {
+    try #require(ContinuousClock.now < deadline, "\(errors())", sourceLocation: sourceLocation)
+    usleep(10_000)
   }
 }
