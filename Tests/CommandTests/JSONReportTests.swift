@@ -38,7 +38,7 @@ import Testing
     let outcome = try Tool.run(
       words + arguments + ["--json"] + place, input: Array("one\ntwo\n".utf8))
     try #require(!outcome.output.isEmpty, "\(command): \(outcome.errors)")
-    return outcome.text.split(separator: "\n").map(String.init)
+    return outcome.lines
   }
 
   /// Makes an opened vault, dead letters with two attempts, and a log that retention has shortened.
@@ -120,10 +120,10 @@ import Testing
       "--time-to-live", "2h", input: "delayed\n")
     _ = try Tool.run(["queue", "publish", "m", "--home", home.path], input: [0xFF, 0x0A])
     _ = try home.run("queue", "publish", "m", "--ordering-key", "k", input: "ordered\n")
-    let history = try home.run("queue", "history", "m", "--ndjson").text
-    take("Printed messages", history.split(separator: "\n").map(String.init))
+    let history = try home.run("queue", "history", "m", "--ndjson").lines
+    take("Printed messages", history)
     // Every printed message can be published again.
-    take("Messages to publish", history.split(separator: "\n").map(String.init))
+    take("Messages to publish", history)
     if Keyrings.isAvailable {
       _ = try home.unlocked("unlock", "v", "--for", "60s")
       take("status", try report("status", ["v"]))
@@ -143,8 +143,7 @@ import Testing
 
   @Test func `queue dead-letters reports each attempt and when it failed`() throws {
     try fill()
-    let text = try report("queue dead-letters", ["c"]).joined()
-    let report = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+    let report = try #require(home.run("queue", "dead-letters", "c", "--json").objects.first)
     #expect(report["channel"] as? String == "c")
     #expect(report["consumer"] as? String == "default")
     let letter = try #require((report["deadLetters"] as? [[String: Any]])?.first)

@@ -9,19 +9,12 @@ import Testing
     home = try TestHome.fresh()
   }
 
-  /// The members of each line.
-  private func objects(_ text: String) throws -> [[String: Any]] {
-    try text.split(separator: "\n").map { line in
-      try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
-    }
-  }
-
   @Test func `publish gives each message the headers, the key and the time to live`() throws {
     try home.queue(
       "publish", "c", "--header", "type=order", "--header", "note=a=b", "--header", "empty=",
       "--ordering-key", "customer 7", "--time-to-live", "1h", input: "a\nb\n"
     ).expect(0)
-    let lines = try objects(home.queue("receive", "c", "--ndjson").text)
+    let lines = try home.queue("receive", "c", "--ndjson").objects
     #expect(lines.map { $0["payload"] as? String } == ["a", "b"])
     for line in lines {
       #expect(
@@ -36,7 +29,7 @@ import Testing
     for (text, priority) in [("low", "0"), ("normal", "4"), ("high", "9")] {
       #expect(try home.queue("publish", "c", "--priority", priority, input: text).status == 0)
     }
-    let lines = try objects(home.queue("receive", "c", "--ndjson").text)
+    let lines = try home.queue("receive", "c", "--ndjson").objects
     #expect(lines.map { $0["payload"] as? String } == ["high", "normal", "low"])
     #expect(lines.map { $0["priority"] as? Int } == [9, nil, 0])
   }
@@ -45,7 +38,7 @@ import Testing
   func `a delayed message is in the history and is not received yet`(option: [String]) throws {
     try home.run(["queue", "publish", "c"] + option, input: "later").expect(0)
     #expect(try home.queue("receive", "c").output.isEmpty)
-    let line = try #require(try objects(home.queue("history", "c", "--ndjson").text).first)
+    let line = try #require(home.queue("history", "c", "--ndjson").objects.first)
     let date = try #require(line["at"] as? String)
     if option[0] == "--at" { #expect(date == option[1]) }
   }
@@ -89,22 +82,23 @@ import Testing
       #"{"payloadBase64":"/wA=","priority":7}"#, #"{"payload":"plain"}"#,
     ].joined(separator: "\n")
     #expect(try home.queue("publish", "first", "--ndjson", input: input).status == 0)
-    let history = try home.queue("history", "first", "--ndjson").text
-    let received = try home.queue("receive", "first", "--ndjson").text
-    #expect(try home.queue("publish", "second", "--ndjson", input: received).status == 0)
-    #expect(try home.queue("publish", "third", "--ndjson", input: history).status == 0)
-    let second = try home.queue("receive", "second", "--ndjson").text
-    let third = try home.queue("receive", "third", "--ndjson").text
-    func essence(_ text: String) throws -> [NSDictionary] {
+    let history = try home.queue("history", "first", "--ndjson")
+    let received = try home.queue("receive", "first", "--ndjson")
+    try home.queue("publish", "second", "--ndjson", input: received.text).expect(0)
+    try home.queue("publish", "third", "--ndjson", input: history.text).expect(0)
+    let second = try home.queue("receive", "second", "--ndjson")
+    let third = try home.queue("receive", "third", "--ndjson")
+    func essence(_ printed: Program) throws -> [NSDictionary] {
       let own = ["timetoken", "channel", "attempt"]
-      return try objects(text).map { NSDictionary(dictionary: $0.filter { !own.contains($0.key) }) }
+      return try printed.objects.map { line in
+        NSDictionary(dictionary: line.filter { !own.contains($0.key) })
+      }
     }
     #expect(try essence(received).count == 3)
     #expect(try essence(second) == essence(received))
     #expect(try essence(third) == essence(received))
-    #expect(received.contains(#""expires":"2199-12-31T23:59:59.9999999Z""#))
-    #expect(received.contains(#""priority":7"#))
-    #expect(received.contains(#""ä":"x\u0000""#))
+    received.expect(
+      0, prints: #""expires":"2199-12-31T23:59:59.9999999Z""#, #""priority":7"#, #""ä":"x\u0000""#)
   }
 
   @Test func `a delay in the history is published again exactly`() throws {
@@ -129,7 +123,7 @@ import Testing
       "publish", "c", "--ndjson", "--header", "type=option", "--ordering-key", "option",
       input: input
     ).expect(0)
-    let lines = try objects(home.queue("receive", "c", "--ndjson").text)
+    let lines = try home.queue("receive", "c", "--ndjson").objects
     #expect(lines.map { $0["payload"] as? String } == ["a", "b", "c"])
     #expect(lines.map { $0["orderingKey"] as? String } == ["option", "line", "option"])
     #expect(lines[1]["headers"] as? [String: String] == ["type": "line", "own": "1"])

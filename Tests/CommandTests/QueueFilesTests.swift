@@ -22,13 +22,6 @@ import Testing
       .filter(names.contains).sorted()
   }
 
-  private static func lease(_ home: TestHome) throws -> String {
-    let outcome = try home.unlocked(
-      "queue", "receive", "c", "--no-ack", "--ndjson", "--lease", "1h")
-    let line = try JSONSerialization.jsonObject(with: Data(outcome.output)) as? [String: Any]
-    return try #require(line?["token"] as? String)
-  }
-
   /// Exports the queue of another home, and returns the path of the file.
   private static func export(beside home: TestHome) throws -> String {
     let file = home.folder.path("export")
@@ -59,7 +52,7 @@ import Testing
     #expect(try Self.databaseFiles(home) == ["messaging.db"])
     var arguments = ["queue"] + command.split(separator: " ").map(String.init)
     if command.contains("TOKEN") || command.contains("consumers remove") {
-      let token = try Self.lease(home)
+      let token = try home.lease("--password-file", home.passwordFile, "--lease", "1h")
       arguments = arguments.map { $0 == "TOKEN" ? token : $0 }
     }
     if command.contains("EXPORT") {

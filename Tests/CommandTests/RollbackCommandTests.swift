@@ -27,7 +27,7 @@ import Testing
     #expect(verified.text.contains("messaging.db: rolled back\n"), "\(verified.text)")
     #expect(verified.text.contains("\nanchor     missing: it ends with commit "))
     #expect(verified.errors.contains("hint: ") && verified.errors.contains("accept-rollback"))
-    let report = try Self.json(home.unlocked("queue", "verify", "--json"))
+    let report = try #require(home.unlocked("queue", "verify", "--json").objects.first)
     #expect(report["isClean"] as? Bool == false)
     let anchor = try #require(report["anchor"] as? [String: Any])
     #expect(anchor["state"] as? String == "missing")
@@ -41,7 +41,7 @@ import Testing
     #expect(FileManager.default.contents(atPath: home.database) == older)
 
     let salvaged = try home.unlocked("queue", "salvage", "--accept-rollback", "--json").expect(0)
-    let accepted = try #require(try Self.json(salvaged)["anchor"] as? [String: Any])
+    let accepted = try #require(salvaged.objects.first?["anchor"] as? [String: Any])
     #expect(accepted["state"] as? String == "missing")
     #expect(try home.unlocked("queue", "receive", "c").text == "first\n")
     try home.unlocked("queue", "verify").expect(0, prints: "\nanchor     known: ")
@@ -56,9 +56,5 @@ import Testing
       try? FileManager.default.removeItem(atPath: home.database + suffix)
     }
     return older
-  }
-
-  private static func json(_ outcome: Program) throws -> [String: Any] {
-    try #require(try JSONSerialization.jsonObject(with: Data(outcome.output)) as? [String: Any])
   }
 }

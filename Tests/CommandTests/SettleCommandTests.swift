@@ -10,25 +10,17 @@ import Testing
     _ = try home.queue("publish", "c", input: "a\nb\n")
   }
 
-  /// Leases one message of channel `c` and returns its token.
-  private func lease(_ arguments: String...) throws -> String {
-    let outcome = try home.run(
-      ["queue", "receive", "c", "--max", "1", "--no-ack", "--ndjson"] + arguments)
-    let line = try JSONSerialization.jsonObject(with: Data(outcome.output)) as? [String: Any]
-    return try #require(line?["token"] as? String)
-  }
-
   @Test func `a lease can be acknowledged only once`() throws {
-    let token = try lease("--lease", "1h")
+    let token = try home.lease("--lease", "1h")
     #expect(try home.queue("ack", token).status == 0)
     #expect(try home.queue("ack", token).status == 66)
     #expect(try home.queue("receive", "c").text == "b\n")
   }
 
   @Test func `a released message is ready immediately, an extended one is not`() throws {
-    let first = try lease("--lease", "1h")
+    let first = try home.lease("--lease", "1h")
     #expect(try home.queue("release", first).status == 0)
-    let again = try lease("--lease", "1h")
+    let again = try home.lease("--lease", "1h")
     #expect(first.prefix(17) == again.prefix(17))
     #expect(try home.queue("extend", again, "--lease", "2h").status == 0)
     #expect(try home.queue("receive", "c").text == "b\n")
@@ -37,7 +29,7 @@ import Testing
   }
 
   @Test func `a rejected message is a dead letter until redrive returns it`() throws {
-    #expect(try home.queue("reject", lease(), "--reason", "no such order").status == 0)
+    #expect(try home.queue("reject", home.lease(), "--reason", "no such order").status == 0)
     let table = try home.queue("dead-letters", "c").text.split(separator: "\n")
     #expect(table.count == 2)
     #expect(table.last?.hasSuffix("no such order") == true)
@@ -50,7 +42,7 @@ import Testing
 
   @Test func `each consumer gets every message, and purge deletes them for all`() throws {
     for name in ["one", "two"] {
-      _ = try lease("--consumer", name, "--lease", "1ms")
+      _ = try home.lease("--consumer", name, "--lease", "1ms")
     }
     #expect(try home.queue("receive", "c", "--consumer", "one", "--max", "1").text == "a\n")
     #expect(try home.queue("receive", "c", "--consumer", "two").text == "a\nb\n")

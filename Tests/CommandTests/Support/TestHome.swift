@@ -62,6 +62,12 @@ struct TestHome {
     try Tool.run(arguments + ["--home", path, "--password-file", passwordFile], input: input)
   }
 
+  /// Leases one message of channel "c", and returns its token.
+  func lease(_ options: String...) throws -> String {
+    let receive = ["queue", "receive", "c", "--max", "1", "--no-ack", "--ndjson"]
+    return try #require(run(receive + options).objects.first?["token"] as? String)
+  }
+
   /// Starts `datavault` on this home with the password.
   func start(
     _ arguments: String..., descriptors: [Int32: Child.Descriptor], through wrapper: [String] = []

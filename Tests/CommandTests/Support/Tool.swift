@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -28,6 +29,18 @@ struct Tool {
 }
 
 extension Program {
+  /// The lines of the output.
+  var lines: [String] { text.split(separator: "\n").map(String.init) }
+
+  /// The JSON object of each line of the output.
+  var objects: [[String: Any]] {
+    get throws {
+      try lines.map { line in
+        try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+      }
+    }
+  }
+
   /// Expects an exit code, errors that contain some texts, and output that contains others.
   @discardableResult
   func expect(
