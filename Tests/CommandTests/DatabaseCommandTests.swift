@@ -4,36 +4,27 @@ import TestSupport
 import Testing
 
 @Suite struct DatabaseCommandTests {
-  /// A plain database, keys and the files that commands make from them.
-  private let folder = ScratchFolder()
-  private var key: String { folder.path("key") }
+  private let fixture: ExchangeFixture
+  private var folder: ScratchFolder { fixture.folder }
+  private var key: String { fixture.key }
+  private var sealed: String { fixture.sealed }
   private var fixturesKey: String { folder.path("fixtures-key") }
 
   init() throws {
-    for name in ["key", "other"] {
-      try folder.file(name, (0..<32).map { _ in UInt8.random(in: 0...255) })
-    }
+    fixture = try ExchangeFixture(
+      plain: """
+        CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT);
+        WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+        INSERT INTO t SELECT i, 'row ' || i || hex(zeroblob(30)) FROM n;
+        CREATE INDEX i ON t (text);
+        """)
+    try folder.file("other", (0..<32).map { _ in UInt8.random(in: 0...255) })
     try folder.file("fixtures-key", [UInt8](repeating: 0x4B, count: 32))
-    try folder.file("passphrase", Array("correct horse\n".utf8))
-    try folder.shell(
-      "plain",
-      """
-      CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT);
-      WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
-      INSERT INTO t SELECT i, 'row ' || i || hex(zeroblob(30)) FROM n;
-      CREATE INDEX i ON t (text);
-      """)
+    try folder.file("passphrase", "correct horse\n".utf8)
   }
 
   private func run(_ arguments: String...) throws -> Program {
     try Tool.run(["database"] + arguments)
-  }
-
-  /// Makes a sealed copy of the plain database and returns its path.
-  private func sealed() throws -> String {
-    let (plain, sealed) = (folder.path("plain"), folder.path("sealed"))
-    try run("import", plain, sealed, "--format", "plain", "--new-key-file", key).expect(0)
-    return sealed
   }
 
   private func exportPlain(_ name: String, to target: String, _ key: String) throws -> Program {
@@ -41,11 +32,10 @@ import Testing
   }
 
   private func damagePage7() throws {
-    try DamageTests.change(folder.path("sealed")) { $0[6 * 4096 + 100] ^= 1 }
+    try DamageTests.change(sealed) { $0[6 * 4096 + 100] ^= 1 }
   }
 
   @Test func `import and export give equal dumps, with no plaintext in the sealed file`() throws {
-    _ = try sealed()
     #expect(!(try folder.bytes("sealed").contains(Array("row 17".utf8))))
     try exportPlain("sealed", to: folder.path("out"), key).expect(0)
     #expect(try folder.shell("out", ".dump") == folder.shell("plain", ".dump"))
@@ -54,28 +44,24 @@ import Testing
 
   @Test(arguments: ["correct horse\n", "x'" + String(repeating: "0f", count: 32) + "'"])
   func `export to SQLCipher 4 and import back give equal dumps`(passphrase: String) throws {
-    try folder.file("passphrase", Array(passphrase.utf8))
-    let sealed = try sealed()
-    let cipher = folder.path("cipher")
-    let export = try run(
-      "export", sealed, cipher, "--format", "sqlcipher4", "--key-file", key,
-      "--new-key-file", folder.path("passphrase"))
-    #expect(export.status == 0, "\(export.errors)")
-    let wrong = try run(
-      "import", cipher, folder.path("no"), "--format", "sqlcipher4", "--key-file",
-      key, "--new-key-file", key)
-    #expect(wrong.status == 77)
+    let file = try folder.file("passphrase", passphrase.utf8)
+    let (cipher, other) = (folder.path("cipher"), folder.path("other"))
+    try run(
+      "export", sealed, cipher, "--format", "sqlcipher4", "--key-file", key, "--new-key-file", file
+    ).expect(0)
+    func importCipher(_ name: String, _ key: String, newKey: String) throws -> Program {
+      try run(
+        "import", cipher, folder.path(name), "--format", "sqlcipher4", "--key-file", key,
+        "--new-key-file", newKey)
+    }
+    try importCipher("no", key, newKey: key).expect(77)
     #expect(!FileManager.default.fileExists(atPath: folder.path("no")))
-    let back = try run(
-      "import", cipher, folder.path("back"), "--format", "sqlcipher4", "--key-file",
-      folder.path("passphrase"), "--new-key-file", folder.path("other"))
-    #expect(back.status == 0, "\(back.errors)")
-    try exportPlain("back", to: folder.path("out"), folder.path("other")).expect(0)
+    try importCipher("back", file, newKey: other).expect(0)
+    try exportPlain("back", to: folder.path("out"), other).expect(0)
     #expect(try folder.shell("out", ".dump") == folder.shell("plain", ".dump"))
   }
 
   @Test func `database verify reports an intact database, or the damaged page`() throws {
-    let sealed = try sealed()
     try run("verify", sealed, "--key-file", key, "--json")
       .expect(0, prints: "\"isClean\":true", "\"contentCheck\":\"done\"")
     let full = try run("verify", sealed, "--key-file", key).text
@@ -95,10 +81,10 @@ import Testing
     ("log-header-salts", "holds 3 commits of another generation, of which the database lacks"),
   ])
   func `database verify warns of a changed log and ends with 0`(
-    fixture: String, warning: String
+    log: String, warning: String
   ) throws {
     for suffix in ["db", "db-wal"] {
-      let stored = Repository.path("Fixtures/databases/\(fixture).\(suffix)")
+      let stored = Repository.path("Fixtures/databases/\(log).\(suffix)")
       try folder.file("log.\(suffix)", Data(contentsOf: URL(fileURLWithPath: stored)))
     }
     try run("verify", folder.path("log.db"), "--key-file", fixturesKey)
@@ -126,7 +112,6 @@ import Testing
   }
 
   @Test func `database salvage copies the intact rows and reports the lost ones`() throws {
-    let sealed = try sealed()
     try damagePage7()
     try run("salvage", sealed, folder.path("new"), "--key-file", key, "--json")
       .expect(65, prints: "\"isComplete\":false")
@@ -139,19 +124,15 @@ import Testing
 
   @Test func `a key can be an item of a vault`() throws {
     let home = try TestHome.secured()
-    let stored = try home.unlocked(
-      ["set", "messaging", "database-key", "--binary"], input: folder.bytes("key"))
-    #expect(stored.status == 0, "\(stored.errors)")
-    let verified = try home.unlocked(
-      "database", "verify", sealed(), "--key-item", "messaging/database-key")
-    #expect(verified.status == 0, "\(verified.errors)")
-    let absent = try home.unlocked(
-      "database", "verify", folder.path("sealed"), "--key-item", "messaging/none")
-    #expect(absent.status == 66)
+    let store = ["set", "messaging", "database-key", "--binary"]
+    try home.unlocked(store, input: folder.bytes("key")).expect(0)
+    for (item, status) in [("database-key", 0), ("none", 66)] as [(String, Int32)] {
+      try home.unlocked("database", "verify", sealed, "--key-item", "messaging/\(item)")
+        .expect(status)
+    }
   }
 
   @Test func `each wrong file or key ends with its exit code`() throws {
-    let sealed = try sealed()
     #expect(try run("verify", sealed).status == 77)
     try run("verify", sealed, "--key-file", folder.path("other")).expect(77)
     try run("verify", sealed, "--key-file", folder.path("passphrase")).expect(77)
@@ -191,7 +172,6 @@ import Testing
   }
 
   @Test func `an export through a symbolic link is accessible only to its owner`() throws {
-    _ = try sealed()
     let out = folder.path("out")
     #expect(symlink("sealed", folder.path("link")) == 0)
     if geteuid() == 0 { #expect(chown(folder.url.path, 65534, 65534) == 0) }
@@ -204,13 +184,12 @@ import Testing
 
   @Test(.enabled(if: OtherUser.isAvailable, OtherUser.skipReason))
   func `a user who does not own a database salvages it into a file of their own`() throws {
-    let (user, sealed, new) = (OtherUser(), try sealed(), folder.path("new"))
+    let (user, new) = (OtherUser(), folder.path("new"))
     let theirKey = try folder.file("their key", folder.bytes("key"))
     #expect(chown(theirKey, user.id, user.id) == 0)
     #expect(chmod(sealed, 0o644) == 0 && chmod(folder.url.path, 0o777) == 0)
-    let outcome = try Tool.run(
-      ["database", "salvage", sealed, new, "--key-file", theirKey], through: user.wrapper)
-    #expect(outcome.status == 0, "\(outcome.errors)")
+    let salvage = ["database", "salvage", sealed, new, "--key-file", theirKey]
+    try Tool.run(salvage, through: user.wrapper).expect(0)
     var status = stat()
     #expect(lstat(new, &status) == 0)
     #expect(status.st_uid == user.id && status.st_mode & 0o7777 == 0o600)

@@ -30,7 +30,7 @@ import Testing
     let arguments = arguments.map {
       $0.replacing("$folder", with: home.folder.url.path)
         .replacing("$fixtures", with: Repository.path("Fixtures"))
-        .replacing("$sealed", with: fixture.folder.path("sealed"))
+        .replacing("$sealed", with: fixture.sealed)
         .replacing("$key", with: fixture.key)
     }
     let words = command.split(separator: " ").map(String.init)
@@ -84,7 +84,7 @@ import Testing
     func take(_ command: String, _ arguments: [String] = []) throws {
       reports.append((command, try report(command, arguments)))
     }
-    try damage(fixture.folder.path("sealed"), pages: 3..<5)
+    try damage(fixture.sealed, pages: 3..<5)
     let fixturesKey = try home.folder.file("fixtures.key", Array(repeating: 0x4B, count: 32))
     let damaged =
       [("$sealed", fixture.key)]

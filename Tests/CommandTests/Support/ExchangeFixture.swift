@@ -8,26 +8,29 @@ import Testing
 struct ExchangeFixture {
   static let canary = Array("canary of the rows".utf8)
 
-  let folder: ScratchFolder
+  let folder = ScratchFolder()
+  var key: String { folder.path("key") }
+  var sealed: String { folder.path("sealed") }
 
   /// Makes the files.
   ///
   /// - Parameter rowCount: the number of rows. Each has about a kilobyte.
   init(rowCount: Int) throws {
-    folder = ScratchFolder()
-    try folder.file("key", (0..<32).map { _ in UInt8.random(in: 0...255) })
-    try folder.file("raw", Array("x'\(String(repeating: "0f", count: 32))'".utf8))
-    try folder.shell(
-      "plain",
-      """
-      CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT, data BLOB);
-      WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < \(rowCount))
-      INSERT INTO t SELECT i, 'canary of the rows ' || i, randomblob(1000) FROM n;
-      """)
-    try importPlain("sealed").expect(0)
+    try self.init(
+      plain: """
+        CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT, data BLOB);
+        WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < \(rowCount))
+        INSERT INTO t SELECT i, 'canary of the rows ' || i, randomblob(1000) FROM n;
+        """)
   }
 
-  var key: String { folder.path("key") }
+  /// Makes the files, with the plain database that these statements make.
+  init(plain statements: String) throws {
+    try folder.file("key", (0..<32).map { _ in UInt8.random(in: 0...255) })
+    try folder.file("raw", "x'\(String(repeating: "0f", count: 32))'".utf8)
+    try folder.shell("plain", statements)
+    try importPlain("sealed").expect(0)
+  }
 
   func run(_ arguments: String...) throws -> Program { try Tool.run(["database"] + arguments) }
 
@@ -43,13 +46,9 @@ struct ExchangeFixture {
   func exportArguments(_ name: String, _ format: String) -> [String] {
     let newKey = ["sealed": key, "sqlcipher4": folder.path("raw")][format]
     return [
-      "database", "export", folder.path("sealed"), folder.path(name), "--format", format,
+      "database", "export", sealed, folder.path(name), "--format", format,
       "--key-file", key,
     ] + (newKey.map { ["--new-key-file", $0] } ?? [])
-  }
-
-  var names: [String] {
-    ((try? FileManager.default.contentsOfDirectory(atPath: folder.url.path)) ?? []).sorted()
   }
 }
 
