@@ -15,11 +15,12 @@ import Testing
     let apply: @Sendable (TestHome) throws -> Void
   }
 
-  static func change(_ path: String, _ body: (inout Data) -> Void) throws {
-    var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
-    body(&bytes)
-    try bytes.write(to: URL(fileURLWithPath: path))
-    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+  static func change(_ path: String, _ body: (inout Data) throws -> Void) throws {
+    let url = URL(fileURLWithPath: path)
+    var bytes = try Data(contentsOf: url)
+    try body(&bytes)
+    try bytes.write(to: url)
+    chmod(path, 0o600)
   }
 
   static let damages: [Damage] = [
@@ -33,8 +34,7 @@ import Testing
       try change($0.vault("messaging")) { $0.removeAll() }
     },
     Damage(testDescription: "a vault that other users can read", status: 77) {
-      try FileManager.default.setAttributes(
-        [.posixPermissions: 0o644], ofItemAtPath: $0.vault("messaging"))
+      chmod($0.vault("messaging"), 0o644)
     },
     Damage(testDescription: "no vault beside the database", status: 66) {
       try FileManager.default.removeItem(atPath: $0.vault("messaging"))
@@ -45,27 +45,20 @@ import Testing
     Damage(testDescription: "the database of another vault", status: 65) {
       let stranger = try TestHome.fresh()
       _ = try stranger.run("queue", "publish", "c", input: "strange\n")
-      try FileManager.default.removeItem(atPath: $0.database)
-      try FileManager.default.copyItem(atPath: stranger.database, toPath: $0.database)
+      try change($0.database) { $0 = try Data(contentsOf: URL(fileURLWithPath: stranger.database)) }
     },
     Damage(testDescription: "a plain SQLite file", status: 65) {
-      try change($0.database) { bytes in
-        bytes = Data("SQLite format 3\u{0}".utf8) + Data(count: 4080)
-      }
+      try change($0.database) { $0 = Data("SQLite format 3\u{0}".utf8) + Data(count: 4080) }
     },
     Damage(testDescription: "a database of a newer version", status: 65) {
       try change($0.database) { $0[3] = 9 }
     },
     Damage(testDescription: "a vault of a newer version", status: 65) {
-      try FileManager.default.removeItem(atPath: $0.vault("messaging"))
-      try FileManager.default.copyItem(
-        at: URL(fileURLWithPath: Repository.path("Fixtures/vaults/negative/newer-version.vault")),
-        to: URL(fileURLWithPath: $0.vault("messaging")))
-      try FileManager.default.setAttributes(
-        [.posixPermissions: 0o600], ofItemAtPath: $0.vault("messaging"))
+      let newer = Repository.path("Fixtures/vaults/negative/newer-version.vault")
+      try change($0.vault("messaging")) { $0 = try Data(contentsOf: URL(fileURLWithPath: newer)) }
     },
     Damage(testDescription: "a file of another kind in the database's place", status: 65) {
-      try change($0.database) { bytes in bytes = Data(repeating: 0x41, count: 8192) }
+      try change($0.database) { $0 = Data(repeating: 0x41, count: 8192) }
     },
     Damage(testDescription: "a database page with one flipped bit", status: 65) {
       try change($0.database) { $0[2000] ^= 1 }
@@ -91,15 +84,12 @@ import Testing
   @Test func `a damaged page is named as damage, also the one with the rollback anchor`() throws {
     #expect(try home.unlocked("queue", "stats").status == 0)
     let files = try [home.database, home.vault("messaging")].map {
-      (URL(fileURLWithPath: $0), try Data(contentsOf: URL(fileURLWithPath: $0)))
+      ($0, try Data(contentsOf: URL(fileURLWithPath: $0)))
     }
     var hidesAnchor = false
     for page in 2...8 {
       // With the vault, which has seen the commits of the page before.
-      for (url, bytes) in files {
-        try bytes.write(to: url)
-        chmod(url.path, 0o600)
-      }
+      for (path, bytes) in files { try Self.change(path) { $0 = bytes } }
       try Self.change(home.database) { $0[4096 * (page - 1) + 800] ^= 1 }
       for command in [["queue", "stats"], ["queue", "publish", "c"]] {
         let outcome = try home.unlocked(command, input: Array("m\n".utf8))

@@ -32,10 +32,8 @@ import Testing
     let manifest = try Repository.text("Package.swift")
     let targets = manifest.matches(
       of: /(?:module\(\s*|executableTarget\(\s*name: )"(\w+)",(?:\s*dependencies:)?\s*\[([^\]]*)\]/)
-    let modules = Set(targets.map { String($0.output.1) }).filter {
-      FileManager.default.fileExists(
-        atPath: Repository.path("Sources/\($0)"))
-    }
+    let modules = Set(targets.map { String($0.output.1) })
+      .filter { FileManager.default.fileExists(atPath: Repository.path("Sources/\($0)")) }
     #expect(modules.count > 10)
     var declared: [String: Set<String>] = [:]
     for target in targets {
@@ -43,9 +41,8 @@ import Testing
       declared[String(target.output.1)] = modules.intersection(names)
     }
     var drawn: [String: Set<String>] = [:]
-    for arrow in try Repository.text("docs/explanation/architecture.md").matches(
-      of: /(\w+) --> (\w+)/)
-    {
+    let page = try Repository.text("docs/explanation/architecture.md")
+    for arrow in page.matches(of: /(\w+) --> (\w+)/) {
       drawn[String(arrow.output.1), default: []].insert(String(arrow.output.2))
     }
     for module in modules {

@@ -14,9 +14,8 @@ import Testing
 
   private static func part(of text: String, from start: String, to end: String) throws -> Substring
   {
-    let start = try #require(text.range(of: start)).upperBound
-    return text[
-      start..<(text.range(of: end, range: start..<text.endIndex)?.lowerBound ?? text.endIndex)]
+    let rest = try #require(text.split(separator: start, maxSplits: 1).dropFirst().first)
+    return rest.split(separator: end, maxSplits: 1)[0]
   }
 
   /// The rows of the page's table for an error type: code and exit code.

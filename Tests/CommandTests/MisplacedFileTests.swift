@@ -9,21 +9,16 @@ import Testing
 
   init() throws { home = try TestHome.unsecured() }
 
-  private func makeDirectory(_ suffix: String) throws {
-    try FileManager.default.createDirectory(
-      atPath: home.database + suffix, withIntermediateDirectories: false)
-  }
-
   @Test(arguments: ["publish", "history", "receive"])
   func `a queue command names a directory in the journal's place`(command: String) throws {
-    try makeDirectory("-journal")
+    mkdir(home.database + "-journal", 0o700)
     let outcome = try home.run("queue", command, "c", input: "second\n")
       .expect(74, says: "messaging.db-journal is not a regular file")
     #expect(!outcome.errors.contains("killed writer"))
   }
 
   @Test func `queue salvage refuses a directory in the index's place and changes nothing`() throws {
-    try makeDirectory("-shm")
+    mkdir(home.database + "-shm", 0o700)
     let before = try home.contents()
     try home.run("queue", "salvage").expect(74, says: "messaging.db-shm is not a regular file")
     #expect(try home.contents() == before)
@@ -51,8 +46,7 @@ import Testing
 
   @Test func `doctor suggests no change of permissions for a symbolic link`() throws {
     try? FileManager.default.removeItem(atPath: home.database + "-notify")
-    try FileManager.default.createSymbolicLink(
-      atPath: home.database + "-notify", withDestinationPath: home.passwordFile)
+    symlink(home.passwordFile, home.database + "-notify")
     #expect(try !home.run("doctor").text.contains("chmod 600"))
   }
 
