@@ -9,15 +9,13 @@ import Testing
 /// choices of an earlier run.
 @Suite struct DaemonKillTests {
   private static let workerCount = 2
-  private static let environment = ProcessInfo.processInfo.environment
 
   @Test
   func `kill -9 at random moments loses no answered message, and repeats only leased messages`()
     throws
   {
-    let runs = Self.environment["DATAVAULT_DAEMON_KILL_RUNS"].flatMap { Int($0) } ?? 10
-    let seed =
-      Self.environment["DATAVAULT_KILL_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...9999)
+    let runs: Int = setting("DATAVAULT_DAEMON_KILL_RUNS") ?? 10
+    let seed = SeededRandom.killSeed()
     var random = SeededRandom(seed: seed)
     let spool = try Spool.unsecured()
     let traffic = Traffic(spool, clientCount: 3, burst: 4)
@@ -26,7 +24,7 @@ import Testing
       let daemon = try start(spool)
       traffic.begin(round: run)
       // One run in three is killed at any time after the start, also during opening and recovery.
-      if random.next(3) > 0 {
+      if !random.oneIn(3) {
         let before = traffic.answered.count
         try daemon.wait { traffic.answered.count > before }
       }

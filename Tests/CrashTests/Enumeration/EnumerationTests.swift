@@ -1,13 +1,11 @@
 import FileRecording
-import Foundation
+import TestSupport
 import Testing
 
 /// `make crash STATES=100000` tries that many states of each workload; the default is 300.
 @Suite struct EnumerationTests {
-  private static let environment = ProcessInfo.processInfo.environment
-  private static let stateCount = environment["DATAVAULT_CRASH_STATES"].flatMap(Int.init) ?? 300
-  private static let seed =
-    environment["DATAVAULT_CRASH_SEED"].flatMap(UInt64.init) ?? 0x5EED
+  private static let stateCount: Int = setting("DATAVAULT_CRASH_STATES") ?? 300
+  private static let seed: UInt64 = setting("DATAVAULT_CRASH_SEED") ?? 0x5EED
 
   @Test(arguments: CrashWorkload.allCases)
   func `a power cut loses no acknowledged step and shows no uncommitted one`(

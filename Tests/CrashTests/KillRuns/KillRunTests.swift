@@ -4,14 +4,10 @@ import Testing
 
 /// `make crash` runs these with `DATAVAULT_KILL_RUNS=200`; the default is a few.
 @Suite struct KillRunTests {
-  private static let environment = ProcessInfo.processInfo.environment
-
   @Test(.enabled(if: Program.sqlite3 != nil, "the stock sqlite3 shell is not installed"))
   func `kill -9 at a random moment of publishing loses no acknowledged message`() async throws {
-    let count = Self.environment["DATAVAULT_KILL_RUNS"].flatMap { Int($0) } ?? 10
-    let seed =
-      Self.environment["DATAVAULT_KILL_SEED"].flatMap { UInt64($0) }
-      ?? UInt64.random(in: 0...UInt64(UInt32.max))
+    let count: Int = setting("DATAVAULT_KILL_RUNS") ?? 10
+    let seed = SeededRandom.killSeed()
     let totals = try await KillRuns(seed: seed)(count: count)
     print("\(totals.summary), seed: \(seed)")
     #expect(totals.findings == [])

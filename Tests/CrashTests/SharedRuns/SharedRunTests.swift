@@ -1,19 +1,16 @@
-import Foundation
+import TestSupport
 import Testing
 
 /// `make crash RUNS=1000` runs these with `DATAVAULT_KILL_RUNS=1000`; the default is 12.
 @Suite struct SharedRunTests {
-  private static let environment = ProcessInfo.processInfo.environment
   /// Most of a run's time is waiting, so several run at a time, each on a home of its own.
   private static let laneCount = 3
 
   @Test func `kill -9 of several publishers and receivers loses, repeats and reorders nothing`()
     async throws
   {
-    let count = Self.environment["DATAVAULT_KILL_RUNS"].flatMap { Int($0) } ?? 12
-    let seed =
-      Self.environment["DATAVAULT_KILL_SEED"].flatMap { UInt64($0) }
-      ?? UInt64.random(in: 0...UInt64(UInt32.max))
+    let count: Int = setting("DATAVAULT_KILL_RUNS") ?? 12
+    let seed = SeededRandom.killSeed()
     let totals = try await withThrowingTaskGroup(of: SharedRuns.Totals.self) { group in
       for lane in 0..<min(Self.laneCount, count) {
         group.addTask {

@@ -72,6 +72,11 @@ package struct Program: Sendable {
   }
 }
 
+/// The number in an environment variable, by which a long run changes a test.
+package func setting<Number: FixedWidthInteger>(_ variable: String) -> Number? {
+  ProcessInfo.processInfo.environment[variable].flatMap { Number($0) }
+}
+
 /// The files of this repository.
 package enum Repository {
   package static func path(_ relative: String) -> String {

@@ -2,8 +2,11 @@
 package struct SeededRandom: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
-  package init(seed: UInt64) {
-    state = seed
+  package init(seed: UInt64) { state = seed }
+
+  /// The seed that `DATAVAULT_KILL_SEED` repeats, otherwise a random one.
+  package static func killSeed() -> UInt64 {
+    setting("DATAVAULT_KILL_SEED") ?? UInt64.random(in: 0...UInt64(UInt32.max))
   }
 
   package mutating func next() -> UInt64 {
