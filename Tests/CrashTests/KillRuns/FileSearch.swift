@@ -19,9 +19,8 @@ struct FileSearch {
 
   /// The regular files beneath `folder`.
   static func files(in folder: URL) throws -> [URL] {
-    let paths = try FileManager.default.subpathsOfDirectory(atPath: folder.path)
-    return paths.map { folder.appendingPathComponent($0) }.filter { !$0.hasDirectoryPath }
-      .filter {
+    try FileManager.default.subpathsOfDirectory(atPath: folder.path)
+      .map { folder.appendingPathComponent($0) }.filter {
         (try? FileManager.default.attributesOfItem(atPath: $0.path)[.type]) as? FileAttributeType
           == .typeRegular
       }

@@ -43,7 +43,7 @@ actor KillRuns: BlockingActor {
     for run in 0..<count {
       if run % Self.runsPerHome == 0 {
         tool?.remove()
-        tool = try CommandLineTool.secured()
+        tool = try CommandLineTool()
       }
       try await once(NumberedLines(run: run), tool!)
       guard totals.findings.isEmpty else {
@@ -58,7 +58,7 @@ actor KillRuns: BlockingActor {
   private func once(_ lines: NumberedLines, _ tool: CommandLineTool) async throws {
     let publisher = try PublishingProcess(
       tool: tool, channel: Self.channel, seed: random.next(), line: lines.line)
-    if random.next(5) == 0 {
+    if random.oneIn(5) {
       // Anywhere from its first instruction on: unlocking, opening, recovery of the last run.
       usleep(UInt32(random.next(800_000)))
     } else {
@@ -80,7 +80,7 @@ actor KillRuns: BlockingActor {
         report("run \(lines.run): \(finding)")
       }
     }
-    let outcome = try tool.run(tool.queueArguments("receive", channel: Self.channel))
+    let outcome = try tool.run(["queue", "receive", Self.channel])
     if outcome.status != 0 {
       report("run \(lines.run): receive ended with \(outcome.status): \(outcome.errors)")
     }
@@ -96,9 +96,9 @@ actor KillRuns: BlockingActor {
   }
 
   private func meddle(with tool: CommandLineTool, _ run: Int) throws {
-    guard random.next(3) == 0,
-      FileManager.default.fileExists(atPath: tool.database.path)
-    else { return }
+    guard random.oneIn(3), FileManager.default.fileExists(atPath: tool.database.path) else {
+      return
+    }
     let statement = StockShell.statements.randomElement(using: &random)!
     totals.stockShells += 1
     for file in try StockShell.changedFiles(running: statement, on: tool) {
@@ -107,9 +107,7 @@ actor KillRuns: BlockingActor {
   }
 
   private func expectNoPlaintext(in tool: CommandLineTool, _ run: Int) throws {
-    for hit in try search.hits(in: tool.home) {
-      report("run \(run): plaintext in \(hit)")
-    }
+    for hit in try search.hits(in: tool.home) { report("run \(run): plaintext in \(hit)") }
   }
 
   private func report(_ finding: String) {

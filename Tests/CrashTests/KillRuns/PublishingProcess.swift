@@ -33,10 +33,10 @@ final class PublishingProcess {
     errors = tool.folder.appendingPathComponent("publish-error\(name)")
     let input = Pipe()
     process.executableURL = URL(fileURLWithPath: Program.datavault)
-    process.arguments = tool.queueArguments("publish", channel: channel) + ["--json"] + options
+    process.arguments = tool.queueArguments(["publish", channel, "--json"] + options)
     process.standardInput = input
-    process.standardOutput = try CommandLineTool.fresh(acknowledgements)
-    process.standardError = try CommandLineTool.fresh(errors)
+    process.standardOutput = try tool.writing("acknowledged\(name)")
+    process.standardError = try tool.writing("publish-error\(name)")
     signal(SIGPIPE, SIG_IGN)
     try process.run()
     // The parent's copy of the reading end would keep the pipe open after the kill.

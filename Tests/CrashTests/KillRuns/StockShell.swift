@@ -13,7 +13,7 @@ enum StockShell {
   /// The shared-memory index is left out, as it contains nothing that the log does not.
   static func changedFiles(running statement: String, on tool: CommandLineTool) throws -> [String] {
     let before = try contents(of: tool)
-    _ = try tool.run([tool.database.path, statement], executable: Program.sqlite3 ?? "")
+    _ = try Program.run(Program.sqlite3 ?? "", [tool.database.path, statement])
     let after = try contents(of: tool)
     return Set(before.keys).union(after.keys).filter { before[$0] != after[$0] }.sorted()
   }

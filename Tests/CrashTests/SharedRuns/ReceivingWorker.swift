@@ -71,11 +71,9 @@ final class ReceivingWorker: Sendable {
 
   private func visit(_ random: inout SeededRandom) {
     let count = 1 + random.next(30)
-    var arguments = ["--ndjson", "--max", "\(count)", "--lease", "400ms"]
-    if habit == .some { arguments.append("--no-ack") }
-    guard let outcome = run(tool.queueArguments("receive", channel: channel) + arguments) else {
-      return
-    }
+    var command = ["receive", channel, "--ndjson", "--max", "\(count)", "--lease", "400ms"]
+    if habit == .some { command.append("--no-ack") }
+    guard let outcome = run(tool.queueArguments(command)) else { return }
     var visit = DeliveryChecker.Visit(start: outcome.start, end: outcome.end, lease: Self.lease)
     var tokens: [String] = []
     for line in outcome.lines {
@@ -101,8 +99,7 @@ final class ReceivingWorker: Sendable {
   ) {
     let count = random.next(tokens.count + 1)
     if count == 0 { return }
-    guard let outcome = run(tool.settlingArguments("ack", tokens: Array(tokens.prefix(count))))
-    else { return }
+    guard let outcome = run(tool.queueArguments(["ack"] + tokens.prefix(count))) else { return }
     for index in 0..<count {
       // Some can have been leased to another since; the test does not ask which.
       visit.deliveries[index].settlement =

@@ -50,7 +50,7 @@ actor SharedRuns: BlockingActor {
     for (index, run) in runs.enumerated() {
       if index % Self.runsPerHome == 0 {
         tool?.remove()
-        tool = try CommandLineTool.secured(withKeyFile: true)
+        tool = try CommandLineTool(withKeyFile: true)
       }
       guard let tool else { break }
       try await once(run, tool)
@@ -110,7 +110,7 @@ actor SharedRuns: BlockingActor {
     _ findings: inout [String]
   ) throws {
     var visit = DeliveryChecker.Visit(start: ReceivingWorker.now, end: .zero, lease: .seconds(30))
-    let outcome = try tool.run(tool.queueArguments("receive", channel: channel) + ["--ndjson"])
+    let outcome = try tool.run(["queue", "receive", channel, "--ndjson"])
     visit.end = ReceivingWorker.now
     // After a kill before the first publication there is possibly no database.
     let isAbsent = outcome.status == 66 && checker.acknowledged.allSatisfy { $0 == 0 }
