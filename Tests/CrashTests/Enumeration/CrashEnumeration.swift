@@ -20,8 +20,11 @@ struct CrashEnumeration {
     /// The first few findings, as text.
     private(set) var findings: [String] = []
 
-    mutating func note(_ finding: String) {
-      if findings.count < 5 { findings.append(finding) }
+    mutating func add(_ verdict: StateChecker.Verdict, _ place: String) {
+      states += 1
+      guard verdict != .right else { return }
+      if case .lost = verdict { lost += 1 } else { wrong += 1 }
+      if findings.count < 5 { findings.append("\(verdict), \(place)") }
     }
   }
 
@@ -79,17 +82,9 @@ struct CrashEnumeration {
   ) throws {
     let files = disk.files(after: loss)
     guard seen.insert(Self.hash(files, moment.acknowledged)).inserted else { return }
-    totals.states += 1
-    let place = "after event \(moment.eventCount) of \(work.events.count), \(loss)"
-    switch checker.check(files, acknowledged: moment.acknowledged, canForget: canForget) {
-    case .right: return
-    case .lost(let what):
-      totals.lost += 1
-      totals.note("lost: \(what), \(place)")
-    case .wrong(let what):
-      totals.wrong += 1
-      totals.note("wrong: \(what), \(place)")
-    }
+    totals.add(
+      checker.check(files, acknowledged: moment.acknowledged, canForget: canForget),
+      "after event \(moment.eventCount) of \(work.events.count), \(loss)")
   }
 
   static func hash(_ files: [String: [UInt8]], _ acknowledged: Int) -> Int {

@@ -187,9 +187,8 @@ private final class CommitNotes: TransactionObserver {
   func databaseDidRollback(_ db: Database) {}
 
   func databaseDidCommit(_ db: Database) {
-    guard let pointer = db.sqliteConnection else { return }
     do {
-      try recording.acknowledge(SQLConnection(borrowing: pointer))
+      try recording.acknowledge(db)
     } catch {
       failure = error
     }
@@ -197,6 +196,12 @@ private final class CommitNotes: TransactionObserver {
 }
 
 extension WorkRecording {
+  /// Notes the contents of a database that a pool has open.
+  func acknowledge(_ db: Database) throws {
+    guard let pointer = db.sqliteConnection else { return }
+    try acknowledge(SQLConnection(borrowing: pointer))
+  }
+
   /// A pool over the recording.
   func openPool() throws -> DatabasePool {
     switch form {

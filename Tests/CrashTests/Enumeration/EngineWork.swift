@@ -1,4 +1,3 @@
-import FaultVFS
 import FileLayer
 import FileRecording
 import GRDB
@@ -13,19 +12,14 @@ struct EngineWork {
   init(_ recording: WorkRecording) { self.recording = recording }
 
   func record(_ workload: CrashWorkload) throws -> RecordedWork {
-    try withDatabase { database, _ in
-      try publish(database, 0..<(workload == .lease ? 12 : 3))
-    }
+    try withDatabase { database, _ in try publish(database, 0..<(workload == .lease ? 12 : 3)) }
     try recording.begin()
     try withDatabase { database, pool in
       try acknowledge(pool)
-      switch workload {
-      case .lease: try lease(database, pool)
-      default:
-        for round in 1...6 {
-          try publish(database, round * 10..<round * 10 + [1, 1, 5, 1, 20, 1][round - 1])
-          try acknowledge(pool)
-        }
+      if workload == .lease { return try lease(database, pool) }
+      for (round, count) in zip(1..., [1, 1, 5, 1, 20, 1]) {
+        try publish(database, round * 10..<round * 10 + count)
+        try acknowledge(pool)
       }
     }
     return recording.finish()
@@ -55,10 +49,7 @@ struct EngineWork {
   }
 
   private func acknowledge(_ pool: DatabasePool) throws {
-    try pool.writeWithoutTransaction { db in
-      guard let pointer = db.sqliteConnection else { return }
-      try recording.acknowledge(SQLConnection(borrowing: pointer))
-    }
+    try pool.writeWithoutTransaction { db in try recording.acknowledge(db) }
   }
 
   /// Opens the pool over the recording for the time of `body`.

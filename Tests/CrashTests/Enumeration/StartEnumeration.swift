@@ -30,16 +30,14 @@ struct StartEnumeration {
     try await record()
     var totals = CrashEnumeration.Totals()
     for state in states(atMost: stateCount) {
-      totals.states += 1
       do {
         let texts = try await texts(state)
-        if let finding = Self.finding(texts, state.notes) {
-          totals.wrong += 1
-          totals.note("\(state.place): \(finding): \(texts), \(state.notes)")
-        }
+        let finding = Self.finding(texts, state.notes)
+        totals.add(
+          finding.map { StateChecker.Verdict.wrong("\($0): \(texts), \(state.notes)") } ?? .right,
+          state.place)
       } catch {
-        totals.lost += 1
-        totals.note("\(state.place): no engine starts: \(error)")
+        totals.add(.lost("no engine starts: \(error)"), state.place)
       }
     }
     return totals

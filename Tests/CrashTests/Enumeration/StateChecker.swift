@@ -6,7 +6,7 @@ import VaultCrypto
 /// Opens a disk after a power cut and compares the database's contents with those noted during the
 /// work.
 final class StateChecker {
-  enum Verdict {
+  enum Verdict: Equatable {
     case right
     case lost(String)
     case wrong(String)
