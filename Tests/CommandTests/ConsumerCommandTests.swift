@@ -46,9 +46,8 @@ import Testing
       (["remove", "c", "unknown"], 66), (["remove", "none", "default"], 66),
       (["add", "c", "x", "--attempts", "0"], 64), (["add", "c", "a\nb"], 64), (["add", "c"], 64),
     ] as [([String], Int32)] {
-      let outcome = try home.run(["queue", "consumers"] + arguments)
-      #expect(outcome.status == status, "\(arguments)")
-      #expect(outcome.errors.contains("\nhint: "), "\(arguments)")
+      try home.run(["queue", "consumers"] + arguments)
+        .expect(status, of: "\(arguments)", says: "\nhint: ")
     }
   }
 

@@ -166,8 +166,7 @@ import Testing
       ["export", "", new, "--format", "plain", "--key-file", key],
       ["import", folder.path("plain"), "", "--format", "plain", "--new-key-file", key],
     ] {
-      let outcome = try Tool.run(["database"] + arguments)
-      #expect(outcome.status == 64, "\(arguments): \(outcome.errors)")
+      try Tool.run(["database"] + arguments).expect(64, of: "\(arguments)")
     }
   }
 

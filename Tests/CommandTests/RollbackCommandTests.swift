@@ -23,10 +23,9 @@ import Testing
     let home = try TestHome.secured()
     let older = try Self.rollBack(home)
     let before = try home.contents()
-    let verified = try home.unlocked("queue", "verify").expect(65)
-    #expect(verified.text.contains("messaging.db: rolled back\n"), "\(verified.text)")
-    #expect(verified.text.contains("\nanchor     missing: it ends with commit "))
-    #expect(verified.errors.contains("hint: ") && verified.errors.contains("accept-rollback"))
+    try home.unlocked("queue", "verify").expect(
+      65, says: "hint: ", "accept-rollback", prints: "messaging.db: rolled back\n",
+      "\nanchor     missing: it ends with commit ")
     let report = try #require(home.unlocked("queue", "verify", "--json").objects.first)
     #expect(report["isClean"] as? Bool == false)
     let anchor = try #require(report["anchor"] as? [String: Any])
@@ -34,9 +33,9 @@ import Testing
     let numbers = ["found", "expected"].map { anchor["\($0)CommitNumber"] as? Int ?? 0 }
     #expect(numbers[0] > 0 && numbers[0] < numbers[1])
 
-    let refused = try home.unlocked("queue", "salvage", "--json").expect(65)
+    let refused = try home.unlocked("queue", "salvage", "--json")
+      .expect(65, says: "queue salvage --accept-rollback")
     #expect(refused.output.isEmpty)
-    #expect(refused.errors.contains("queue salvage --accept-rollback"))
     #expect(try home.contents() == before)
     #expect(FileManager.default.contents(atPath: home.database) == older)
 

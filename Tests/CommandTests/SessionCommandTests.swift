@@ -61,9 +61,7 @@ struct SessionCommandTests {
       ["import", unsecured.vault("messaging")],
       ["import", away + "/vaults/messaging.vault"],
     ] {
-      let outcome = try home.run(arguments, input: "secret\n")
-      #expect(outcome.status == 66, "\(arguments): \(outcome.errors)")
-      #expect(outcome.errors.contains("mounted"))
+      try home.run(arguments, input: "secret\n").expect(66, of: "\(arguments)", says: "mounted")
       #expect(!FileManager.default.fileExists(atPath: vaults))
       #expect(!FileManager.default.fileExists(atPath: database))
     }

@@ -16,9 +16,7 @@ struct SessionUserTests {
   }
 
   private func unlock(_ id: String, _ time: String) throws -> Int32 {
-    try user.run(
-      home, "unlock", id, "--for", time, "--password-file", home.passwordFile
-    ).status
+    try user.run(home, "unlock", id, "--for", time, "--password-file", home.passwordFile).status
   }
 
   @Test func `a service uses the session that its user started elsewhere, until it ends`() throws {

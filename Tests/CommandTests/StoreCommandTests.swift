@@ -9,9 +9,9 @@ import Testing
 
   @Test func `verify does not open the vault without a password, and opens it with one`() throws {
     let before = try home.contents()
-    let closed = try home.run("verify", "messaging", "--json").expect(0)
+    let closed = try home.run("verify", "messaging", "--json")
+      .expect(0, prints: #""vault":"messaging""#)
     #expect(closed.text.hasPrefix(#"{"authentic":false,"byteCount":"#))
-    #expect(closed.text.contains(#""vault":"messaging""#))
     #expect(try home.run("verify", "messaging").text.contains("contents   not opened"))
     try home.unlocked("verify", "messaging", "--json")
       .expect(0, prints: #""authentic":true"#, #""items":0"#)
@@ -82,9 +82,8 @@ import Testing
       ["create", "v", "--new-password-file", home.passwordFile],
     ] {
       let outcome = try home.run(
-        arguments + ["--store", "secret-service"], environment: environment)
-      #expect(outcome.status == 69, "\(arguments): \(outcome.errors)")
-      #expect(outcome.errors.contains("\nhint: "))
+        arguments + ["--store", "secret-service"], environment: environment
+      ).expect(69, of: "\(arguments)", says: "\nhint: ")
       #expect(outcome.output.isEmpty)
     }
     #expect(!FileManager.default.fileExists(atPath: home.path))

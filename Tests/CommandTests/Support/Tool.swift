@@ -42,14 +42,16 @@ extension Program {
   }
 
   /// Expects an exit code, errors that contain some texts, and output that contains others.
+  ///
+  /// - Parameter subject: names one of several cases in a failure.
   @discardableResult
   func expect(
-    _ status: Int32, says texts: String..., prints outputs: String...,
+    _ status: Int32, of subject: String = "", says texts: String..., prints outputs: String...,
     sourceLocation: SourceLocation = #_sourceLocation
   ) -> Program {
-    #expect(self.status == status, "\(errors)", sourceLocation: sourceLocation)
+    #expect(self.status == status, "\(subject) \(errors)", sourceLocation: sourceLocation)
     for text in texts {
-      #expect(errors.contains(text), "\(errors)", sourceLocation: sourceLocation)
+      #expect(errors.contains(text), "\(subject) \(errors)", sourceLocation: sourceLocation)
     }
     for output in outputs {
       #expect(text.contains(output), "\(text)", sourceLocation: sourceLocation)

@@ -16,16 +16,13 @@ import Testing
   }
 
   @Test func `the search finds a text at any place in a file`() throws {
-    let scratch = ScratchFolder()
-    let folder = scratch.url
-    let nested = folder.appendingPathComponent("vaults")
-    try FileManager.default.createDirectory(at: nested, withIntermediateDirectories: true)
-    let noise = Data((0..<10_000).map { _ in UInt8.random(in: 128...255) })
-    try (noise + Data(NumberedLines(run: 1).line(7)) + noise)
-      .write(to: nested.appendingPathComponent("a"))
-    try noise.write(to: folder.appendingPathComponent("b"))
+    let folder = ScratchFolder()
+    mkdir(folder.path("vaults"), 0o700)
+    let noise = (0..<10_000).map { _ in UInt8.random(in: 128...255) }
+    try folder.file("vaults/a", noise + NumberedLines(run: 1).line(7) + noise)
+    try folder.file("b", noise)
 
-    let hits = try FileSearch(texts: [NumberedLines.canary]).hits(in: folder)
+    let hits = try FileSearch(texts: [NumberedLines.canary]).hits(in: folder.url)
 
     #expect(hits == ["a: \(String(decoding: NumberedLines.canary, as: UTF8.self))"])
   }

@@ -12,8 +12,7 @@ struct NumberedLines: Sendable {
   /// Line `number`, without its newline: mostly short, sometimes larger than several pages.
   func line(_ number: Int) -> [UInt8] {
     var random = SeededRandom(seed: UInt64(run) << 32 | UInt64(number))
-    let byteCount =
-      random.next(50) == 0 ? random.next(40_000) : random.next(1_500)
+    let byteCount = random.oneIn(50) ? random.next(40_000) : random.next(1_500)
     return Array("\(run) \(number) ".utf8) + Self.canary + Self.text.prefix(byteCount)
   }
 

@@ -33,7 +33,7 @@ struct DeliveryChecker: Sendable {
   /// The last visit, which receives everything that is left.
   var drain: Visit?
 
-  private var all: [Visit] { visits + (drain.map { [$0] } ?? []) }
+  var all: [Visit] { visits + (drain.map { [$0] } ?? []) }
 
   /// Messages that are neither in the queue nor acknowledged by a receiver.
   var lost: [Label] {

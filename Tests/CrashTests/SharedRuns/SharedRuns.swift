@@ -134,7 +134,7 @@ actor SharedRuns: BlockingActor {
     let wrong = checker.wrong + findings
     totals.runs += 1
     totals.acknowledged += checker.acknowledged.reduce(0, +)
-    let deliveries = (checker.visits + [checker.drain].compactMap(\.self)).flatMap(\.deliveries)
+    let deliveries = checker.all.flatMap(\.deliveries)
     totals.received += deliveries.count
     totals.again += deliveries.count - Set(deliveries.map(\.label)).count
     totals.lost += lost.count
