@@ -35,10 +35,16 @@ struct CrashEnumeration {
     var totals = Totals()
     var seen: Set<Int> = []
     let checker = try StateChecker(work: work, form: form)
-    try eachMoment { disk, moment in
-      for loss in [VolatileDisk.Loss.nothing, .everythingUnsynchronized] {
-        try check(disk, moment, loss, checker, &seen, &totals)
-      }
+    func check(_ disk: VolatileDisk, _ moment: Moment, _ loss: VolatileDisk.Loss) {
+      let files = disk.files(after: loss)
+      guard seen.insert(Self.hash(files, moment.acknowledged)).inserted else { return }
+      totals.add(
+        checker.check(files, acknowledged: moment.acknowledged, canForget: canForget),
+        "after event \(moment.eventCount) of \(work.events.count), \(loss)")
+    }
+    eachMoment { disk, moment in
+      check(disk, moment, .nothing)
+      check(disk, moment, .everythingUnsynchronized)
     }
     // Several choices at each moment in one pass, as following the events costs time too.
     let choiceCount = UInt64(min(64, max(1, stateCount / (4 * work.events.count))))
@@ -46,11 +52,11 @@ struct CrashEnumeration {
     var fruitlessRounds = 0
     while totals.states < stateCount && fruitlessRounds < 100 {
       let before = totals.states
-      try eachMoment { disk, moment in
+      eachMoment { disk, moment in
         guard !disk.isSettled else { return }
         for choice in 0..<choiceCount where totals.states < stateCount {
           let seed = seed &+ round << 40 &+ choice << 32 &+ UInt64(moment.eventCount)
-          try check(disk, moment, .some(seed: seed), checker, &seen, &totals)
+          check(disk, moment, .some(seed: seed))
         }
       }
       fruitlessRounds = totals.states == before ? fruitlessRounds + 1 : 0
@@ -65,26 +71,15 @@ struct CrashEnumeration {
     let acknowledged: Int
   }
 
-  private func eachMoment(_ body: (VolatileDisk, Moment) throws -> Void) rethrows {
+  private func eachMoment(_ body: (VolatileDisk, Moment) -> Void) {
     var disk = VolatileDisk(work.initial)
     var acknowledged = 0
-    try body(disk, Moment(eventCount: 0, acknowledged: 0))
+    body(disk, Moment(eventCount: 0, acknowledged: 0))
     for (index, event) in work.events.enumerated() {
       disk.apply(event)
       if case .mark(let note) = event { acknowledged = Int(note) ?? 0 }
-      try body(disk, Moment(eventCount: index + 1, acknowledged: acknowledged))
+      body(disk, Moment(eventCount: index + 1, acknowledged: acknowledged))
     }
-  }
-
-  private func check(
-    _ disk: VolatileDisk, _ moment: Moment, _ loss: VolatileDisk.Loss, _ checker: StateChecker,
-    _ seen: inout Set<Int>, _ totals: inout Totals
-  ) throws {
-    let files = disk.files(after: loss)
-    guard seen.insert(Self.hash(files, moment.acknowledged)).inserted else { return }
-    totals.add(
-      checker.check(files, acknowledged: moment.acknowledged, canForget: canForget),
-      "after event \(moment.eventCount) of \(work.events.count), \(loss)")
   }
 
   static func hash(_ files: [String: [UInt8]], _ acknowledged: Int) -> Int {

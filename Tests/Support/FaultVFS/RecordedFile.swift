@@ -54,18 +54,14 @@ final class RecordedFile {
   }
 
   func synchronize(_ flags: Int32) -> Int32 {
-    let failure = SQLITE_IOERR | (4 << 8)  // SQLITE_IOERR_FSYNC
-    if let reason = recorder.admit(.synchronize(path)) {
-      errno = reason.rawValue
-      return failure
-    }
-    if owesDirectorySync {
-      owesDirectorySync = false
-      let directory = path.removingLastComponent()
-      if let reason = recorder.admit(.synchronizeDirectory(directory)) {
+    var events = [FileEvent.synchronize(path)]
+    if owesDirectorySync { events.append(.synchronizeDirectory(path.removingLastComponent())) }
+    for event in events {
+      if let reason = recorder.admit(event) {
         errno = reason.rawValue
-        return failure
+        return SQLITE_IOERR | (4 << 8)  // SQLITE_IOERR_FSYNC
       }
+      owesDirectorySync = false
     }
     return methods.xSync(base, flags)
   }

@@ -34,19 +34,11 @@ enum MemoryCallbacks {
   ) -> Int32 {
     memory?.pointee.pMethods = nil
     guard let memory else { return SQLITE_MISUSE }
-    let file: MemoryFile
-    if let path = path.map({ String(cString: $0) }) {
-      if let found = disk.files[path] {
-        file = found
-      } else if flags & SQLITE_OPEN_CREATE != 0 {
-        file = MemoryFile([])
-        disk.files[path] = file
-      } else {
-        return SQLITE_CANTOPEN
-      }
-    } else {
-      file = MemoryFile([])
-    }
+    let name = path.map { String(cString: $0) }
+    let found = name.flatMap { disk.files[$0] }
+    if name != nil && found == nil && flags & SQLITE_OPEN_CREATE == 0 { return SQLITE_CANTOPEN }
+    let file = found ?? MemoryFile([])
+    if let name { disk.files[name] = file }
     outFlags?.pointee = flags
     UnsafeMutableRawPointer(memory).storeBytes(
       of: Slot(methods: methods, file: .passRetained(file)), as: Slot.self)
