@@ -12,7 +12,6 @@ import VaultCrypto
 struct JWEVector: Decodable, Sendable, CustomTestStringConvertible {
   let id: String
   let comment: String?
-  let keyAlgorithm: String
   let key: String
   let jwe: String?
   let pt: String?

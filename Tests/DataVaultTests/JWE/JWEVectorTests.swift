@@ -200,8 +200,7 @@ extension JWEVector {
   /// A copy of the case with other parts.
   fileprivate func with(_ parts: [String]) -> JWEVector {
     JWEVector(
-      id: id, comment: comment, keyAlgorithm: keyAlgorithm, key: key,
-      jwe: parts.joined(separator: "."), pt: pt, result: result, header: nil, encryptedKey: nil,
-      contentKey: nil)
+      id: id, comment: comment, key: key, jwe: parts.joined(separator: "."), pt: pt,
+      result: result, header: nil, encryptedKey: nil, contentKey: nil)
   }
 }

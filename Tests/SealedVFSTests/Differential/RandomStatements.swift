@@ -6,12 +6,9 @@ import TestSupport
 /// Some of the statements fail. They must fail in the same way on both sides.
 struct RandomStatements {
   private var random: SeededRandom
-  private var depth = 0
-  private(set) var isInTransaction = false
 
   init(seed: UInt64) { random = SeededRandom(seed: seed) }
 
-  /// One step.
   enum Step {
     case sql(String)
     /// Closes the connection and opens it again.

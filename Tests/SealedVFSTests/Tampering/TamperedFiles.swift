@@ -51,16 +51,13 @@ struct TamperedFiles {
 
 /// A directory in memory in which tampered files are opened.
 final class TamperingFixture {
-  static let digestOfNothing = try? SQLConnection(":memory:").digest()
-
   let disk = MemoryDisk()
   let path: FilePath
   private let registration: KeyRegistration
 
-  init(key: [UInt8] = TemporaryDatabase.keyBytes) throws {
+  init() throws {
     path = FilePath("/\(disk.name)/t.db")
-    registration = try SealedVFS.register(
-      key: TemporaryDatabase.key(key), at: path, over: disk.name)
+    registration = try SealedVFS.register(key: TemporaryDatabase.key(), at: path, over: disk.name)
   }
 
   func connect() throws -> SQLConnection { try SQLConnection(path.string, vfs: SealedVFS.name) }

@@ -5,15 +5,10 @@ struct BusBody {
   private(set) var bytes: [UInt8] = []
   private(set) var signature = ""
 
-  static let empty = BusBody()
-
   // MARK: Values, with their types
 
   func string(_ text: String) -> BusBody { adding("s") { $0.put(text) } }
   func path(_ path: String) -> BusBody { adding("o") { $0.put(path) } }
-  func path(_ path: String, _ more: ArraySlice<String>) -> BusBody {
-    more.reduce(self.path(path)) { $0.path($1) }
-  }
   func number(_ number: UInt32) -> BusBody { adding("u") { $0.put(number) } }
 
   func paths(_ paths: [String]) -> BusBody {

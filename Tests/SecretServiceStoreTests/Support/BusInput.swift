@@ -6,7 +6,6 @@ struct BusInput {
   struct Message {
     let isCall: Bool
     let serial: UInt32
-    var path = ""
     var member = ""
     var body: [UInt8] = []
   }
@@ -50,7 +49,6 @@ struct BusInput {
       } else {
         let byteCount = Self.number(fields, offset)
         let text = String(decoding: fields[offset + 4..<offset + 4 + byteCount], as: UTF8.self)
-        if code == 1 { message.path = text }
         if code == 3 { message.member = text }
         offset += 4 + byteCount + 1
       }

@@ -31,9 +31,7 @@ extension HostileBus {
       }
     }
 
-    static func found(_ items: [String], locked: [String] = []) -> Answer {
-      .values(BusBody().paths(items).paths(locked))
-    }
+    static func found(_ items: [String]) -> Answer { .values(BusBody().paths(items).paths([])) }
   }
 
   /// A service that answers correctly except for some calls.

@@ -13,7 +13,6 @@ final class HostileBus: @unchecked Sendable {
   /// One call of the store.
   struct Call {
     let member: String
-    let path: String
     let body: [UInt8]
     /// The number of earlier calls of the same method, over all connections.
     let earlierCount: Int
@@ -86,7 +85,6 @@ final class HostileBus: @unchecked Sendable {
     connections.shutDown()
   }
 
-  /// The number of calls of a method.
   func count(of member: String) -> Int { lock.withLock { counts[member] ?? 0 } }
 
   private func answer(_ message: BusInput.Message, isFirst: Bool) -> Answer {
@@ -97,9 +95,7 @@ final class HostileBus: @unchecked Sendable {
     }
     if member == "Hello" { return .values(BusBody().string(":1.1")) }
     return service(
-      Call(
-        member: member, path: message.path, body: message.body, earlierCount: earlier,
-        isFirst: isFirst))
+      Call(member: member, body: message.body, earlierCount: earlier, isFirst: isFirst))
   }
 
   // MARK: One connection

@@ -26,8 +26,6 @@ enum Outcome: String, Decodable, Sendable {
 struct Hex: Decodable, Sendable, Equatable {
   let bytes: [UInt8]
 
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
-
   init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let digits = Array(try container.decode(String.self).utf8)
@@ -86,15 +84,13 @@ extension Trait where Self == ConditionTrait {
 extension [UInt8] {
   /// The bytes in hexadecimal digits, as in tables.
   var hex: String {
-    let digits = Array<UInt8>("0123456789abcdef".utf8)
-    let text: [UInt8] = flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-    return String(decoding: text, as: UTF8.self)
+    map { String(format: "%02x", $0) }.joined()
   }
 }
 
 /// The number of cases with each outcome, compared with expected numbers so that an empty run
 /// fails.
-struct VectorCounts: Equatable, CustomStringConvertible {
+struct VectorCounts: Equatable {
   /// Cases that were accepted with the published result.
   var matched = 0
   /// Cases that were refused as the publisher demands.
@@ -102,6 +98,4 @@ struct VectorCounts: Equatable, CustomStringConvertible {
   /// Cases that were refused because we do not support their parameters: a key or nonce of another
   /// size.
   var notOffered = 0
-
-  var description: String { "matched \(matched), refused \(refused), not offered \(notOffered)" }
 }
