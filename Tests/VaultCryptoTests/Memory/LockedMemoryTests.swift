@@ -63,7 +63,6 @@ import Testing
 }
 
 extension LockedMemory {
-  /// Whether this process can lock a page.
   static var canLock: Bool {
     let page = mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
     guard let page, page != MAP_FAILED else { return false }

@@ -7,7 +7,6 @@ import Testing
     let tcId: Int?
     let id: String?
     let key, iv, msg, ct: Hex
-    let result: Outcome
   }
 
   @Test func `repeated encryption and decryption match the published vectors`() throws {

@@ -8,7 +8,6 @@ import Testing
     let id: String?
     let key, msg, ct: Hex
     let unit: UInt64
-    let result: Outcome
   }
 
   /// The first block of a data unit does not depend on the following blocks.

@@ -3,17 +3,10 @@ import Testing
 @testable import VaultCrypto
 
 @Suite struct KeyedHMACSHA512Tests {
-  struct Case: Vector {
-    let tcId: Int?
-    let id: String?
-    let key, msg, tag: Hex
-    let result: Outcome
-  }
-
   @Test func `repeated codes over split messages match the published vectors`() throws {
     var counts = VectorCounts()
-    for vector in try VectorFile<Case>(compact: "hmac-sha512").vectors where vector.result == .valid
-    {
+    let cases = try VectorFile<HMACTests.Case>(compact: "hmac-sha512").vectors
+    for vector in cases where vector.result == .valid {
       let keyed = try KeyedHMACSHA512(key: SecretBytes(copying: vector.key.bytes))
       for cut in [0, vector.msg.bytes.count / 2, vector.msg.bytes.count] {
         let code = try code(keyed, Array(vector.msg.bytes[..<cut]), Array(vector.msg.bytes[cut...]))

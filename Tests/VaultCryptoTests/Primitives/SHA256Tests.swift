@@ -18,11 +18,8 @@ import VaultCrypto
   }
 
   /// FIPS 180-4's long example: the letter a, a million times.
-  @Test(arguments: [1_000_000, 1000, 64, 1]) func `a message in pieces has the same digest`(
-    _ pieceByteCount: Int
-  )
-    throws
-  {
+  @Test(arguments: [1_000_000, 1000, 64, 1])
+  func `a message in pieces has the same digest`(_ pieceByteCount: Int) throws {
     let piece = [UInt8](repeating: 0x61, count: pieceByteCount)
     var hash = try SHA256()
     let total = pieceByteCount == 1 ? 1000 : 1_000_000

@@ -4,15 +4,8 @@ import Testing
 
 /// Tests against C2SP XAES-256-GCM.md.
 @Suite struct XAES256GCMTests {
-  struct Case: Vector {
-    let tcId: Int?
-    let id: String?
-    let key, iv, aad, msg, ct, tag: Hex
-    let result: Outcome
-  }
-
   @Test func `results match the specification's vectors`() throws {
-    let cases = try VectorFile<Case>(compact: "xaes-256-gcm").vectors
+    let cases = try VectorFile<AES256GCMTests.Case>(compact: "xaes-256-gcm").vectors
     #expect(cases.count == 2)
     for vector in cases {
       let cipher = try XAES256GCM(key: SecretBytes(copying: vector.key.bytes))

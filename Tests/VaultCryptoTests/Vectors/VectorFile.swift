@@ -11,7 +11,6 @@ protocol Vector: Decodable, Sendable {
 }
 
 extension Vector {
-  /// The name of the case in failure messages.
   var name: String { id ?? "tcId \(tcId ?? 0)" }
 }
 
