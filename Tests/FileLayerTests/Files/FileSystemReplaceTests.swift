@@ -11,6 +11,7 @@ import Testing
   let directory = ScratchFolder()
 
   private var path: FilePath { directory("vault") }
+  private var temporary: FilePath { directory(".vault.new") }
   private let owner = FileOwner(userID: geteuid(), groupID: getegid())
 
   private func replace(on files: any FileSystem, with contents: String = "new") throws(FileError) {
@@ -18,12 +19,9 @@ import Testing
   }
 
   @Test func `replace() takes its steps in this order`() throws {
-    try directory.put("old", at: "vault")
-    let recorder = FileRecorder()
-    try replace(on: RecordingFileSystem(recorder: recorder))
-    let temporary = directory(".vault.new")
+    let events = try recordedEvents()
     #expect(
-      recorder.events == [
+      events == [
         .remove(temporary),
         .create(temporary),
         .write(temporary, offset: 0, bytes: Array("new".utf8)),
@@ -86,8 +84,7 @@ import Testing
   @Test func `a real failure of the system leaves the old file`() throws {
     try directory.put("old", at: "vault")
     // A directory is in the place of the temporary file, which can be neither removed nor created.
-    try LinuxFileSystem().createDirectory(
-      directory(".vault.new"), permissions: .ownerReadWriteExecute)
+    try LinuxFileSystem().createDirectory(temporary, permissions: .ownerReadWriteExecute)
     #expect(throws: FileError.self) { try replace(on: LinuxFileSystem()) }
     #expect(directory.contents(of: "vault") == "old")
   }
@@ -102,9 +99,7 @@ import Testing
 
   /// A control that shows the effect of the fsync on the contents: without it, this check fails.
   @Test func `the check fails without the fsync of the contents`() throws {
-    let events = try recordedEvents().filter { event in
-      if case .synchronize = event { false } else { true }
-    }
+    let events = try recordedEvents().filter { $0 != .synchronize(temporary) }
     #expect(violation(of: events, from: "old") != nil)
     #expect(violation(of: events, from: nil) != nil)
   }
@@ -112,17 +107,14 @@ import Testing
   /// The fsync must come before the rename, because a file system can commit the name first.
   @Test func `the check fails if the fsync of the contents follows the rename`() throws {
     var events = try recordedEvents()
-    let synchronize = try #require(
-      events.firstIndex { if case .synchronize = $0 { true } else { false } })
+    let synchronize = try #require(events.firstIndex(of: .synchronize(temporary)))
     events.remove(at: synchronize)
     events.insert(.synchronize(path), at: synchronize + 1)
     #expect(violation(of: events, from: "old") != nil)
   }
 
   @Test func `the check fails without the fsync of the directory`() throws {
-    let events = try recordedEvents().filter { event in
-      if case .synchronizeDirectory = event { false } else { true }
-    }
+    let events = try recordedEvents().filter { $0 != .synchronizeDirectory(directory.path) }
     #expect(violation(of: events, from: "old") != nil)
     #expect(violation(of: events, from: nil) != nil)
   }
