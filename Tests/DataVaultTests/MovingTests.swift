@@ -112,7 +112,7 @@ import Testing
     try LinuxFileSystem().make(file, with: [1])
     await expect(.alreadyExists) { try await Vault.export(.messaging, from: home.store, to: file) }
     #expect(try LinuxFileSystem().read(file, maximumByteCount: 10) == [1])
-    #expect(try LinuxFiles.entries(home.path) == ["exported", "vaults"])
+    #expect(try LinuxFileSystem().entries(of: home.path) == ["exported", "vaults"])
     await expect(.writeFailed) {
       try await Vault.export(
         .messaging, from: home.store, to: home.path.appending("none").appending("file"))
@@ -126,7 +126,8 @@ import Testing
     try await Vault.export(.messaging, from: home.store, to: file)
     #expect(try LinuxFileSystem().read(foreign, maximumByteCount: 10) == [1])
     #expect(try LinuxFileSystem().read(file, maximumByteCount: 1 << 20) == bytes)
-    #expect(try LinuxFiles.entries(home.path) == [".exported.new", "exported", "vaults"])
+    let names = try LinuxFileSystem().entries(of: home.path)
+    #expect(names == [".exported.new", "exported", "vaults"])
   }
 
   @Test func `the next export removes the temporary file of a crashed one`() async throws {
@@ -134,7 +135,7 @@ import Testing
     try LinuxFileSystem().make(home.path.appending(".exported.datavault.new"), with: [1])
     try await Vault.export(.messaging, from: home.store, to: file)
     #expect(try LinuxFileSystem().read(file, maximumByteCount: 1 << 20) == bytes)
-    #expect(try LinuxFiles.entries(home.path) == ["exported", "vaults"])
+    #expect(try LinuxFileSystem().entries(of: home.path) == ["exported", "vaults"])
   }
 
   @Test func `a missing file, a directory, other bytes and a symbolic link are not imported`()

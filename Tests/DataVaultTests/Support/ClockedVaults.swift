@@ -100,12 +100,3 @@ final class ManualAlarm: Sendable {
     if let error { continuation.resume(throwing: error) } else { continuation.resume() }
   }
 }
-
-/// Waits until a condition that another task brings about is true.
-func comesTrue(_ condition: () async throws -> Bool) async rethrows -> Bool {
-  for _ in 0..<5000 {
-    if try await condition() { return true }
-    try? await Task.sleep(for: .milliseconds(1))
-  }
-  return false
-}

@@ -48,10 +48,3 @@ final class TemporaryHome: Sendable {
     return found
   }
 }
-
-/// The names in a directory.
-enum LinuxFiles {
-  static func entries(_ path: FilePath) throws -> [String] {
-    try LinuxFileSystem().entries(of: path) ?? []
-  }
-}
