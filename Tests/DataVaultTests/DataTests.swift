@@ -155,7 +155,7 @@ import VaultCrypto
     let vault = try await Vault.create(
       .messaging, in: home.store, credentials: credentials("correct horse"))
     let password = try home.write("password", "correct horse".utf8)
-    let seen = try JoseReader.open(home.file(), password: password)
+    let seen = try JoseReader.open(home.file(), by: ["--password": password])
     let text = try #require(seen["dataKeys"] as? String)
     let key = try home.write("key", Base64.bytes(text))
     let context = try home.write("context", [0, 255, 10])

@@ -45,8 +45,7 @@ import VaultCrypto
 
   @Test(arguments: ["--password", "--recovery-code", "--key-file", "all"])
   func `a vault that the reference reader wrote opens with each slot`(option: String) async throws {
-    try home.put([])  // makes the directory
-    unlink(home.file().string)
+    try home.store.prepare()
     let all = [
       "--password": try home.write("password", "correct horse".utf8),
       // A missing file: the reference reader draws the code.

@@ -17,13 +17,6 @@ enum JoseReader {
   static var isAvailable: Bool { interpreter != nil }
 
   /// The contents of a vault according to the program: clear members and contents in one object.
-  static func open(
-    _ vault: FilePath, password: FilePath, salt: FilePath? = nil
-  ) throws -> [String: Any] {
-    try open(vault, by: Self.options(password, salt))
-  }
-
-  /// Opens a vault with the secret of any slot.
   ///
   /// - Parameter options: `--password`, `--salt`, `--recovery-code`, `--key-file`, each with a file.
   static func open(_ vault: FilePath, by options: [String: FilePath]) throws -> [String: Any] {
@@ -32,21 +25,10 @@ enum JoseReader {
   }
 
   /// Lets the program write a vault; the file's name is its id.
-  static func write(
-    _ vault: FilePath, password: FilePath, salt: FilePath? = nil, items: String
-  ) throws {
-    try write(vault, slots: options(password, salt), items: items)
-  }
-
-  /// Lets the program write a vault with any slots; it draws a missing recovery code.
+  ///
+  /// - Parameter slots: options as for ``open(_:by:)``; the program draws a missing recovery code.
   static func write(_ vault: FilePath, slots: [String: FilePath], items: String) throws {
     _ = try runReader("write", vault, slots, input: Array(items.utf8))
-  }
-
-  private static func options(_ password: FilePath, _ salt: FilePath?) -> [String: FilePath] {
-    var options = ["--password": password]
-    options["--salt"] = salt
-    return options
   }
 
   /// Lets the other program seal or open data; see `Tests/ReferenceReaders/data_reader.py`.
