@@ -133,7 +133,7 @@ import Testing
         let outcome = try await attempt(password, at: home, vaults, over: recorder)
         for loss in [DiskReplay.Loss.nothing, .everythingUnsynchronized, .unsynchronizedContents] {
           let disk = DiskReplay(recorder.events, initialFiles: initial).files(after: loss)
-          let copy = try TemporaryHome(home, disk)
+          let copy = try TemporaryHome(holding: home.relative(disk))
           let after = ClockedVaults(copy.store)
           let record = try after.record() ?? ""
           if password == "wrong" {
@@ -164,7 +164,7 @@ import Testing
     }
     #expect(events.count < recorder.events.count)
     let disk = DiskReplay(Array(events), initialFiles: initial).files(after: .nothing)
-    let copy = try TemporaryHome(home, disk)
+    let copy = try TemporaryHome(holding: home.relative(disk))
     #expect(try await ClockedVaults(copy.store).found().status().failedAttemptCount == 1)
   }
 
@@ -176,7 +176,7 @@ import Testing
     #expect(!recorder.events.contains { if case .synchronize = $0 { true } else { false } })
     let disk = DiskReplay(recorder.events, initialFiles: initial)
       .files(after: .unsynchronizedContents)
-    let copy = try TemporaryHome(home, disk)
+    let copy = try TemporaryHome(holding: home.relative(disk))
     let after = ClockedVaults(copy.store)
     #expect(try after.record() == "")
     #expect(try await after.found().status().failedAttemptCount == 0)

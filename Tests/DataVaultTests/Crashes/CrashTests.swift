@@ -85,17 +85,4 @@ extension TemporaryHome {
   func recording(_ recorder: FileRecorder) -> FileVaultStore {
     FileVaultStore(home: path, fileSystem: RecordingFileSystem(recorder: recorder))
   }
-
-  /// A home with copies of these files from another home.
-  convenience init(_ other: TemporaryHome, _ files: [FilePath: [UInt8]]) throws {
-    self.init()
-    for (file, bytes) in files {
-      guard let name = file.lastComponent, file.removingLastComponent() == other.directory
-      else { continue }
-      let system = LinuxFileSystem()
-      try system.createDirectory(directory, permissions: .ownerReadWriteExecute)
-      try system.replace(
-        directory.appending(name), with: bytes, permissions: .ownerReadWrite, owner: nil)
-    }
-  }
 }

@@ -109,14 +109,9 @@ import VaultCrypto
       let failure = await code { try await vault.unlock(with: credentials("p", salt: "s")) }
       // A dead process cannot read either.
       #expect(failure == nil || recorder.hasCrashed)
-      let homes = [
-        home,
-        try TemporaryHome(
-          home,
-          DiskReplay(recorder.events, initialFiles: initial)
-            .files(after: .everythingUnsynchronized)),
-      ]
-      for home in homes {
+      let disk = DiskReplay(recorder.events, initialFiles: initial)
+        .files(after: .everythingUnsynchronized)
+      for home in [home, try TemporaryHome(holding: home.relative(disk))] {
         let found = try await home.store.openVault(with: credentials("p", salt: "s"))
         #expect(try await found.text("name") == "value")
       }
