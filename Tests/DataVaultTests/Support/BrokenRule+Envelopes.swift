@@ -23,12 +23,6 @@ extension BrokenRule {
       let count = $0.iterationCount
       $0.editKey = { $0.replacing(",\"p2c\":\(count)", with: "") }
     },
-    BrokenRule("retry-limit-negative") {
-      $0.clear = $0.clear.replacing("\"retryLimit\":0", with: "\"retryLimit\":-1")
-    },
-    BrokenRule("retry-limit-null") {
-      $0.clear = $0.clear.replacing("\"retryLimit\":0", with: "\"retryLimit\":null")
-    },
   ]
 
   private static func cutting(

@@ -17,6 +17,7 @@ extension BrokenRule {
       "policy-standard-password-a-string", #""standardPassword":true"#,
       #""standardPassword":"true""#),
     policy("policy-member-repeated", #""digit":false"#, #""digit":false,"digit":true"#),
+    policy("policy-member-missing", #","digit":false"#, ""),
     policy("policy-member-unknown", #""digit":false"#, #""digit":false,"emoji":true"#),
     policy(
       "policy-members-exchanged", #""digit":false,"upper":false"#,
@@ -32,24 +33,19 @@ extension BrokenRule {
     BrokenRule("data-keys-too-many") {
       $0.dataKeys = Base64.url([UInt8](repeating: 0xDA, count: 4097 * 32))
     },
-    BrokenRule("data-keys-missing") {
-      $0.plaintext = $0.plaintext.replacing(#""dataKeys":"DATAKEYS","#, with: "")
-    },
   ]
 
-  private static let key = #""\#(Base64.url(Array(1...32)))""#
+  private static let shortKey = #""\#(Base64.url(Array(1...31)))""#
 
   static let databaseKeys: [BrokenRule] = [
-    databases("database-pending-key-short", pending: #""\#(Base64.url(Array(1...31)))""#),
+    databases("database-key-short", current: shortKey),
+    databases("database-pending-key-short", pending: shortKey),
     databases("database-pending-key-a-number", pending: "0"),
     databases("database-anchor-without-commit", anchor: #"{"id":"AQIDBAUGBwgJCgsMDQ4PEA"}"#),
     databases(
       "database-anchor-of-fifteen-bytes", anchor: #"{"id":"AQIDBAUGBwgJCgsMDQ4P","commit":1}"#),
     databases(
       "database-anchor-commit-negative", anchor: #"{"id":"AQIDBAUGBwgJCgsMDQ4PEA","commit":-1}"#),
-    BrokenRule("password-set-before-1970") {
-      $0.plaintext = $0.plaintext.replacing("\"passwordSetAt\":0", with: "\"passwordSetAt\":-1")
-    },
     .items(
       "items-nested-too-deep",
       #"{"a":{"string":\#(String(repeating: "[", count: 9))"#
@@ -57,15 +53,16 @@ extension BrokenRule {
   ]
 
   private static func policy(_ name: String, _ old: String, _ new: String) -> BrokenRule {
-    BrokenRule(name) { $0.policy = $0.policy.replacing(old, with: new) }
+    changing(name, in: \.policy, old, to: new)
   }
 
   private static func databases(
-    _ name: String, pending: String = "null", anchor: String = "null"
+    _ name: String, current: String = #""\#(Base64.url(Array(1...32)))""#,
+    pending: String = "null", anchor: String = "null"
   ) -> BrokenRule {
     BrokenRule(name) {
       $0.binding = #"{"database":"AQIDBAUGBwg","state":"bound"}"#
-      $0.databases = #"{"current":\#(key),"pending":\#(pending),"anchor":\#(anchor)}"#
+      $0.databases = #"{"current":\#(current),"pending":\#(pending),"anchor":\#(anchor)}"#
     }
   }
 }

@@ -30,6 +30,14 @@ struct BrokenRule: Sendable, CustomTestStringConvertible {
     BrokenRule(name) { $0.items = items }
   }
 
+  /// A rule that a replaced part of one of the builder's texts breaks.
+  static func changing(
+    _ name: String, in text: any WritableKeyPath<VaultFileBuilder, String> & Sendable,
+    _ old: String, to new: String
+  ) -> BrokenRule {
+    BrokenRule(name) { $0[keyPath: text] = $0[keyPath: text].replacing(old, with: new) }
+  }
+
   static func replacing(
     _ name: String, in member: any WritableKeyPath<VaultFileBuilder, (String) -> String> & Sendable,
     _ old: String, with new: String
@@ -135,15 +143,13 @@ struct BrokenRule: Sendable, CustomTestStringConvertible {
       $0.clear =
         #"{"vault":"ID","version":1,"secured":true,"retryLimit":0,"binding":null,"keyDigest":"DIGEST"}"#
     },
-    BrokenRule("retry-limit-too-large") {
-      $0.clear = $0.clear.replacing("\"retryLimit\":0", with: "\"retryLimit\":1001")
-    },
-    BrokenRule("secured-not-a-truth-value") {
-      $0.clear = $0.clear.replacing("SECURED", with: "1")
-    },
-    BrokenRule("key-digest-of-another-key") {
-      $0.clear = $0.clear.replacing("DIGEST", with: Base64.url(VaultFileBuilder.digest([1])))
-    },
+    .changing("retry-limit-too-large", in: \.clear, #"Limit":0"#, to: #"Limit":1001"#),
+    .changing("retry-limit-negative", in: \.clear, #"Limit":0"#, to: #"Limit":-1"#),
+    .changing("retry-limit-null", in: \.clear, #"Limit":0"#, to: #"Limit":null"#),
+    .changing("secured-not-a-truth-value", in: \.clear, "SECURED", to: "1"),
+    .changing(
+      "key-digest-of-another-key", in: \.clear, "DIGEST",
+      to: Base64.url(VaultFileBuilder.digest([1]))),
     BrokenRule("binding-of-seven-bytes") {
       $0.binding = #"{"database":"AQIDBAUGBw","state":"bound"}"#
     },
@@ -183,16 +189,10 @@ struct BrokenRule: Sendable, CustomTestStringConvertible {
     BrokenRule("plaintext-member-unknown") {
       $0.plaintext = $0.plaintext.dropLast() + ",\"x\":0}"
     },
-    BrokenRule("generation-too-large") {
-      $0.plaintext = $0.plaintext.replacing(
-        "\"generation\":1", with: "\"generation\":9007199254740992")
-    },
-    BrokenRule("policy-member-missing") {
-      $0.policy = $0.policy.replacing(",\"digit\":false", with: "")
-    },
-    BrokenRule("database-key-short") {
-      $0.binding = #"{"database":"AQIDBAUGBwg","state":"bound"}"#
-      $0.databases = #"{"current":"\#(Base64.url(Array(1...31)))","pending":null,"anchor":null}"#
-    },
+    .changing(
+      "generation-too-large", in: \.plaintext, #"generation":1"#,
+      to: #"generation":9007199254740992"#),
+    .changing("password-set-before-1970", in: \.plaintext, #"SetAt":0"#, to: #"SetAt":-1"#),
+    .changing("data-keys-missing", in: \.plaintext, #""dataKeys":"DATAKEYS","#, to: ""),
   ]
 }

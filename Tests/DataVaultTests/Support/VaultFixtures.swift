@@ -146,15 +146,11 @@ enum VaultFixtures {
     _ = try add("iterations-huge") { $0.statedIterationCount = "2147483647" }
     let otherKey = [UInt8](repeating: 0xC1, count: 32)
     _ = try add("password-slot-of-another-content-key") { $0.wrappedByPassword = otherKey }
-    _ = try add("recovery-slot-of-another-content-key") {
-      $0.extraSlots =
-        (try? VaultFileBuilder.slot("recovery:paper", key: SlotSecrets.codeKey, wrapping: otherKey))
-        ?? ""
-    }
-    _ = try add("keyfile-slot-of-another-content-key") {
-      $0.extraSlots =
-        (try? VaultFileBuilder.slot("keyfile:usb", key: SlotSecrets.keyFile, wrapping: otherKey))
-        ?? ""
+    for (kind, name, key) in [
+      ("recovery", "paper", SlotSecrets.codeKey), ("keyfile", "usb", SlotSecrets.keyFile),
+    ] {
+      let slot = try VaultFileBuilder.slot("\(kind):\(name)", key: key, wrapping: otherKey)
+      _ = try add("\(kind)-slot-of-another-content-key") { $0.extraSlots = slot }
     }
     _ = try add("iterations-one-too-many") { $0.statedIterationCount = "10000001" }
     _ = try add("iterations-one-too-few") { $0.iterationCount = 219_999 }
