@@ -56,15 +56,16 @@ import VaultCrypto
     async throws
   {
     let vault = try await boundVault()
-    let box = Box()
+    let codes = Mutex<[VaultError.Code?]>([])
     let anchor = anchor(1, at: 10)
     let dependency = vault.addDependent {
       let refused = await code { try await vault.completeBinding() }
       let taken = await code { try await vault.storeAnchor(anchor) }
-      box.append(refused, taken)
+      codes.withLock { $0 = [refused, taken] }
     }
     await vault.lock()
-    #expect(box.codes == [.locked, nil])
+    let found = codes.withLock { $0 }
+    #expect(found == [.locked, nil])
     #expect(await vault.isLocked)
     #expect(await code { try await vault.storeAnchor(anchor) } == .locked)
     try await vault.unlock(with: credentials("right"))
@@ -86,10 +87,4 @@ import VaultCrypto
     #expect(await vault.isLocked)
     withExtendedLifetime(slow) {}
   }
-}
-
-private final class Box: Sendable {
-  private let seen = Mutex<[VaultError.Code?]>([])
-  var codes: [VaultError.Code?] { seen.withLock { $0 } }
-  func append(_ codes: VaultError.Code?...) { seen.withLock { $0 += codes } }
 }

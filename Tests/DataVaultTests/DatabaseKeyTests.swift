@@ -1,31 +1,23 @@
+import DataVault
 import DataVaultTesting
 import TestSupport
 import Testing
 import VaultCrypto
 
-import DataVault
-
 @Suite struct DatabaseKeyTests {
   let store = InMemoryVaultStore()
   let databaseID: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
-
-  private func vault(_ credentials: borrowing Credentials) async throws -> Vault {
-    try await store.createVault(with: credentials)
-  }
 
   /// The current and the pending key, as another process reads them.
   private func keys(_ credentials: borrowing Credentials) async throws -> [[UInt8]?] {
     let vault = try await store.openVault(with: credentials)
     let keys = try await vault.databaseKeys()
     let current = keys.current.array()
-    switch keys.pending {
-    case .none: return [current, nil]
-    case .some(let pending): return [current, pending.array()]
-    }
+    return [current, keys.takePending()?.array()]
   }
 
   @Test func `a binding begins with a key and ends bound`() async throws {
-    let vault = try await vault(credentials("p"))
+    let vault = try await store.createVault(with: credentials("p"))
     #expect(try await vault.binding() == nil)
     #expect(await code { _ = try await vault.databaseKeys() } == .keyMissing)
     #expect(await code { try await vault.completeBinding() } == .keyMissing)
@@ -43,7 +35,8 @@ import DataVault
   }
 
   @Test func `an interrupted creation resumes with its own key and id`() async throws {
-    let key = try await vault(credentials("p")).beginBinding(databaseID: databaseID).array()
+    let first = try await store.createVault(with: credentials("p"))
+    let key = try await first.beginBinding(databaseID: databaseID).array()
     let vault = try await store.openVault(with: credentials("p"))
     let again = try await vault.beginBinding(databaseID: [9, 9, 9, 9, 9, 9, 9, 9]).array()
     #expect(again == key)
@@ -53,7 +46,7 @@ import DataVault
   @Test func `storePendingKey() stores the given key, and promotion can be repeated`()
     async throws
   {
-    let vault = try await vault(credentials("p"))
+    let vault = try await store.createVault(with: credentials("p"))
     let key = try await vault.beginBinding(databaseID: databaseID).array()
     try await vault.completeBinding()
     try await vault.promotePendingKey()
@@ -73,7 +66,7 @@ import DataVault
   }
 
   @Test func `securing a bound vault gives it a pending key, in one write`() async throws {
-    let vault = try await vault(.standard)
+    let vault = try await store.createVault(with: .standard)
     let key = try await vault.beginBinding(databaseID: databaseID).array()
     try await vault.completeBinding()
     try await vault.secure(to: credentials("mine"))
@@ -84,7 +77,7 @@ import DataVault
   }
 
   @Test func `securing is refused while a key change is under way`() async throws {
-    let vault = try await vault(.standard)
+    let vault = try await store.createVault(with: .standard)
     _ = try await vault.beginBinding(databaseID: databaseID).byteCount
     try await vault.storePendingKey(.random(byteCount: 32))
     let before = store[.messaging]
@@ -94,7 +87,7 @@ import DataVault
   }
 
   @Test func `database keys are not items`() async throws {
-    let vault = try await vault(credentials("p"))
+    let vault = try await store.createVault(with: credentials("p"))
     _ = try await vault.beginBinding(databaseID: databaseID).byteCount
     #expect(try await vault.itemNames().isEmpty)
     for name in ["databases", "current", "pending"] {
@@ -103,7 +96,7 @@ import DataVault
   }
 
   @Test func `a bound vault is deleted only by force`() async throws {
-    let vault = try await vault(credentials("p"))
+    let vault = try await store.createVault(with: credentials("p"))
     _ = try await vault.beginBinding(databaseID: databaseID).byteCount
     #expect(await code { try await Vault.delete(.messaging, in: store) } == .databaseStillExists)
     try await Vault.delete(.messaging, in: store, force: false, databaseExists: false)

@@ -203,10 +203,7 @@ import VaultCrypto
     try LinuxFileSystem().createDirectory(
       directory, permissions: [.ownerReadWriteExecute, .groupReadExecute, .otherReadExecute])
     let path = directory.appending("\(name).vault")
-    if try LinuxFileSystem().status(of: path) == nil { try write(bytes, at: path) }
-  }
-
-  private func write(_ bytes: [UInt8], at path: FilePath) throws {
+    guard try LinuxFileSystem().status(of: path) == nil else { return }
     try LinuxFileSystem().replace(
       path, with: bytes, permissions: [.ownerReadWrite, .groupRead, .otherRead], owner: nil)
   }

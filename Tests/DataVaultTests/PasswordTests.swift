@@ -14,15 +14,10 @@ import VaultCrypto
     return vault
   }
 
-  private func opens(_ credentials: borrowing Credentials) async throws -> Bool {
-    let vault = try await FastTestVault.get(.messaging, in: store)
-    do throws(VaultError) {
-      try await vault.unlock(with: credentials)
-    } catch {
-      #expect(error.code == .wrongPassword)
-      return false
-    }
-    return try await vault.text("name") == "value"
+  private func opens(_ credentials: consuming Credentials) async throws -> Bool {
+    let refusal = try await store.refusal(.password(credentials))
+    #expect(refusal == nil || refusal == .wrongPassword)
+    return refusal == nil
   }
 
   @Test func `changePassword(to:) on an unlocked vault leaves it unlocked`() async throws {

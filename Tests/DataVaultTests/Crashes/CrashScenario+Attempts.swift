@@ -4,9 +4,7 @@ import Glibc
 @testable import DataVault
 
 extension CrashScenario {
-  private static func failed(
-    _ count: Int, limit: Int = 0
-  ) -> @Sendable (CrashScene) async throws -> Void {
+  private static func failed(_ count: Int, limit: Int = 0) -> Step {
     { scene in
       try await made("old")(scene)
       let policy = VaultPolicy.lax { $0.retryLimit = limit }
@@ -15,9 +13,7 @@ extension CrashScenario {
     }
   }
 
-  private static let attempt: @Sendable (CrashScene) async throws -> Void = {
-    _ = try await $0.open("wrong")
-  }
+  private static let attempt: Step = { _ = try await $0.open("wrong") }
 
   /// Attempts as scenarios; the expected answer of a failed attempt is an error.
   static let attempts: [CrashScenario] = [

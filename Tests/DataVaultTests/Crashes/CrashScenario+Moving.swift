@@ -6,7 +6,7 @@ import FileLayer
 extension CrashScenario {
   private static let old = "messaging: old failures=0 password/10 kept=1 length=0 limit=0 sealed"
 
-  private static let exported: @Sendable (CrashScene) async throws -> Void = { scene in
+  private static let exported: Step = { scene in
     try await made("old")(scene)
     try await Vault.export(.messaging, from: scene.store, to: scene.exported)
     try await Vault.delete(.messaging, in: scene.store)

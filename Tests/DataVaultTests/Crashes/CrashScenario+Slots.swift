@@ -3,7 +3,7 @@ import TestSupport
 import VaultCrypto
 
 extension CrashScenario {
-  private static let madeWithCode: @Sendable (CrashScene) async throws -> Void = { scene in
+  private static let madeWithCode: Step = { scene in
     try await made("old")(scene)
     try await scene.open().addRecoveryCode(SlotSecrets.code(), named: "paper")
   }

@@ -6,9 +6,10 @@ import VaultCrypto
 
 /// One change of a home, and the way to distinguish the state before it from the state after it.
 struct CrashScenario: Sendable, CustomTestStringConvertible {
+  typealias Step = @Sendable (CrashScene) async throws -> Void
+
   let testDescription: String
-  let before: @Sendable (CrashScene) async throws -> Void
-  let change: @Sendable (CrashScene) async throws -> Void
+  let before, change: Step
   /// Views that an interruption can leave besides the old and the new one.
   let between: [String]
   /// Whether an acknowledged change can be lost, because its durability is not promised.
@@ -23,9 +24,8 @@ struct CrashScenario: Sendable, CustomTestStringConvertible {
   var makesLockFiles = false
 
   init(
-    _ name: String, before: @escaping @Sendable (CrashScene) async throws -> Void,
-    between: [String] = [], canBeLost: Bool = false,
-    change: @escaping @Sendable (CrashScene) async throws -> Void
+    _ name: String, before: @escaping Step, between: [String] = [], canBeLost: Bool = false,
+    change: @escaping Step
   ) {
     testDescription = name
     (self.before, self.change) = (before, change)
@@ -40,9 +40,7 @@ struct CrashScenario: Sendable, CustomTestStringConvertible {
     } + contents + passwords + databases + slots + moving
 
   /// - Parameter seals: whether the home holds data that each of its vaults must open.
-  static func made(
-    _ password: String, seals: Bool = true
-  ) -> @Sendable (CrashScene) async throws -> Void {
+  static func made(_ password: String, seals: Bool = true) -> Step {
     { scene in
       let vault = try await scene.create(password)
       try await vault.setText("1", for: "kept")
@@ -50,7 +48,7 @@ struct CrashScenario: Sendable, CustomTestStringConvertible {
     }
   }
 
-  static func bound(_ password: String) -> @Sendable (CrashScene) async throws -> Void {
+  static func bound(_ password: String) -> Step {
     { scene in
       try await made(password)(scene)
       let vault = try await scene.open(password)
@@ -60,7 +58,7 @@ struct CrashScenario: Sendable, CustomTestStringConvertible {
   }
 
   /// A vault with a record of attempts.
-  static let opened: @Sendable (CrashScene) async throws -> Void = { scene in
+  static let opened: Step = { scene in
     try await made("old")(scene)
     _ = try await scene.open()
   }

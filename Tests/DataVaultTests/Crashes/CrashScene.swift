@@ -60,7 +60,6 @@ struct CrashScene: Sendable {
     try LinuxFileSystem().make(sealed, with: bytes)
   }
 
-  /// Writes a record of failed attempts.
   func record(failures: Int) throws {
     try store.writeAttempts(
       AttemptRecord(failureCount: failures).bytes, for: .messaging, durably: true)

@@ -6,7 +6,6 @@ import Testing
 
 /// Interrupts one scenario at each of its calls, in each way, and checks the state that remains.
 struct FaultEnumeration {
-  /// The faults that hit a call.
   enum Fault: CaseIterable {
     case kill, diskFull, deviceError
 
@@ -77,7 +76,7 @@ struct FaultEnumeration {
     let isAcknowledged = run.answer == whole.answer && !scenario.canBeLost
     for files in [run.files] + run.afterPowerCuts {
       let view = try await view(files)
-      require(isPossible(view), "\(place): \(view)")
+      require(([old, new] + scenario.between).contains(view), "\(place): \(view)")
       require(!isAcknowledged || view == new, "\(place): acknowledged, and then \(view)")
     }
     if fault != .kill {
@@ -100,10 +99,6 @@ struct FaultEnumeration {
       // A record of attempts can outlive its vault; creating a vault removes it.
       require(surplus.allSatisfy(\.isOfAttempts), "\(place): \(surplus)")
     }
-  }
-
-  private func isPossible(_ view: String) -> Bool {
-    view == old || view == new || scenario.between.contains(view)
   }
 
   private mutating func require(_ isRight: Bool, _ what: String) {
@@ -190,7 +185,6 @@ extension FileEvent {
     }
   }
 
-  /// The name of the call.
   var name: String {
     switch self {
     case .create: "create"

@@ -21,9 +21,7 @@ import VaultCrypto
   {
     func add(_ recorder: FileRecorder) async throws {
       let home = TemporaryHome()
-      let store = FileVaultStore(
-        home: home.path, fileSystem: RecordingFileSystem(recorder: recorder))
-      let vault = try await store.createVault(with: credentials("old"))
+      let vault = try await home.recording(recorder).createVault(with: credentials("old"))
       _ = try await vault.addRecoveryCode(named: "paper").text().byteCount
     }
     let whole = FileRecorder()
