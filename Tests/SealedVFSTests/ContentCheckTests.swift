@@ -5,8 +5,6 @@ import SealedVFS
 import Testing
 
 @Suite struct ContentCheckTests {
-  private static func page(_ number: Int) -> Range<Int> { (number - 1) * 4096..<number * 4096 }
-
   /// A database with an index, and its file as it was before half of its rows were written.
   private func grown(_ mode: String = "DELETE") throws -> (TemporaryDatabase, older: [UInt8]) {
     let (place, connection) = try TemporaryDatabase.connected()
@@ -24,15 +22,11 @@ import Testing
   @Test func `verify reports the contradictions that an older version of a page causes`() throws {
     let (place, older) = try grown()
     let newer = try place.bytes(place.database)
-    let replayed = (2...older.count / 4096).filter {
-      older[Self.page($0)] != newer[Self.page($0)]
-    }
+    let replayed = (2...older.count / 4096).filter { older[page: $0] != newer[page: $0] }
     var contradictions = 0
     for number in replayed {
       try place.write(newer, to: place.database)
-      try place.change(place.database) {
-        $0.replaceSubrange(Self.page(number), with: older[Self.page(number)])
-      }
+      try place.change(place.database) { $0[page: number] = older[page: number] }
       let before = try place.contents()
       let found = try place.verify()
       #expect(found.isAuthentic && found.lostPageCount == 0)
@@ -63,15 +57,15 @@ import Testing
     let now = try place.afterKill()
     let newer = try now.bytes(now.database)
     let inTheLog = try (2...image.count / 4096).filter { number in
-      guard image[Self.page(number)] != newer[Self.page(number)] else { return false }
+      guard image[page: number] != newer[page: number] else { return false }
       try now.change(now.database) {
         $0 = newer
-        $0[Self.page(number).lowerBound + 100] ^= 1
+        $0[(number - 1) * 4096 + 100] ^= 1
       }
       let isRepaired = try now.verify().repairedPages == [UInt32(number)]
       try now.change(now.database) {
         $0 = newer
-        $0.replaceSubrange(Self.page(number), with: image[Self.page(number)])
+        $0[page: number] = image[page: number]
       }
       let before = try now.contents()
       let found = try now.verify()
@@ -103,10 +97,8 @@ import Testing
     try place.open().fill(150, from: 151)
     let newer = try place.bytes(place.database)
     let number = try #require(
-      (2...older.count / 4096).last { older[Self.page($0)] != newer[Self.page($0)] })
-    try place.change(place.database) {
-      $0.replaceSubrange(Self.page(number), with: older[Self.page(number)])
-    }
+      (2...older.count / 4096).last { older[page: $0] != newer[page: $0] })
+    try place.change(place.database) { $0[page: number] = older[page: number] }
     let found = try place.verify()
     #expect(found.isAuthentic && found.uncheckedTables == ["o"] && !found.contentFaults.isEmpty)
   }

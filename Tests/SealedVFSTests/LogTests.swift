@@ -196,8 +196,7 @@ import Testing
     let database = try after.bytes(after.database)
     #expect(last.count > 10)
     for (number, page) in last {
-      let start = (Int(number) - 1) * 4096
-      let isCopy = Array(database[start..<start + 4096]) == page
+      let isCopy = Array(database[page: Int(number)]) == page
       #expect(isCopy, "page \(number)")
     }
     #expect(try connection.integrity == "ok")

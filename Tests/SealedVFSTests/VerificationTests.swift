@@ -225,13 +225,9 @@ import Testing
     let free = try place.query("PRAGMA freelist_count")
     #expect(Int(free ?? "") ?? 0 > 20)
     let pageCount = try place.bytes(place.database).count / 4096
-    try place.change(place.database) { bytes in
-      for index in (pageCount - 1) * 4096..<bytes.count { bytes[index] = 0 }
-    }
+    try place.change(place.database) { $0.clear(page: pageCount) }
     #expect(try place.verify().isClean)
-    try place.change(place.database) { bytes in
-      for index in 4096..<2 * 4096 { bytes[index] = 0 }
-    }
+    try place.change(place.database) { $0.clear(page: 2) }
     let found = try place.verify()
     #expect(found.emptyPages == [2] && found.lostPageCount == 1)
   }

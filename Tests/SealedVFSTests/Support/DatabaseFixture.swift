@@ -32,8 +32,10 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
     changed("torn-log", .rows(80), "log-not-checkpointed", "-wal") { $0.removeLast(3000) },
     changed("damaged-log-frame", .rows(70), "log-not-checkpointed", "-wal") { bytes in
       // In the page of the first frame of the log's second commit.
-      let firstCommit = LogFrames.commits(in: bytes)[0]
-      bytes[32 + firstCommit * 4120 + 24 + 1000] ^= 1
+      let firstCommit = stride(from: 32, to: bytes.count, by: 4120).first { frame in
+        bytes[frame + 4..<frame + 8].contains { $0 != 0 }
+      }
+      bytes[(firstCommit ?? 0) + 4120 + 24 + 1000] ^= 1
     },
     changed("torn-first-page", .rows(90), "log-not-checkpointed") { bytes in
       for index in 512..<4096 { bytes[index] = 0 }
@@ -80,14 +82,10 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
     flip("page-content", 8192 + 1, .damagedPage, page: 3),
     flip("page-nonce", 8192 + 4056, .damagedPage, page: 3),
     flip("page-tag", 8192 + 4095, .damagedPage, page: 3),
-    changed("pages-exchanged", .refused(.damagedPage, page: 3)) { bytes in
-      let third = Array(bytes[8192..<12288])
-      bytes.replaceSubrange(8192..<12288, with: Array(bytes[12288..<16384]))
-      bytes.replaceSubrange(12288..<16384, with: third)
+    changed("pages-exchanged", .refused(.damagedPage, page: 3)) {
+      ($0[page: 3], $0[page: 4]) = ($0[page: 4], $0[page: 3])
     },
-    changed("page-of-zeros", .refused(.damagedPage, page: 3)) { bytes in
-      for index in 8192..<12288 { bytes[index] = 0 }
-    },
+    changed("page-of-zeros", .refused(.damagedPage, page: 3)) { $0.clear(page: 3) },
     changed("last-page-missing", .refused(.truncated)) { $0.removeLast(4096) },
     changed(
       "log-version-of-sqlite", .refused(.unrelatedCompanionFile), "log-not-checkpointed", "-wal"
@@ -145,17 +143,6 @@ struct DatabaseFixture: Sendable, CustomTestStringConvertible {
       if place.exists(file) {
         try place.write(place.bytes(file), to: Self.folder.appending(name + ".db" + suffix))
       }
-    }
-  }
-}
-
-/// The frames of a log on disk, whose first eight bytes are in the clear.
-enum LogFrames {
-  /// The numbers, from 1, of the frames that end a commit.
-  static func commits(in log: [UInt8]) -> [Int] {
-    (1...(log.count - 32) / 4120).filter { frame in
-      let start = 32 + (frame - 1) * 4120
-      return log[start + 4..<start + 8].contains { $0 != 0 }
     }
   }
 }

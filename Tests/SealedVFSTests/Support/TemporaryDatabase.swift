@@ -113,6 +113,15 @@ final class TemporaryDatabase {
 }
 
 extension [UInt8] {
+  /// The bytes of a page, by its number from 1.
+  subscript(page number: Int) -> ArraySlice<UInt8> {
+    get { self[(number - 1) * 4096..<number * 4096] }
+    set { replaceSubrange((number - 1) * 4096..<number * 4096, with: newValue) }
+  }
+
+  /// Fills a page with zeros.
+  mutating func clear(page: Int) { self[page: page] = ArraySlice(repeating: 0, count: 4096) }
+
   /// Whether the bytes contain a text.
   func contains(text: String) -> Bool { Data(self).range(of: Data(text.utf8)) != nil }
 }

@@ -5,33 +5,18 @@ import Testing
 
 /// Pages and frames that were moved, restored from earlier versions, or taken from other files.
 @Suite struct ReplayTests {
-  private static let pageByteCount = 4096
-
-  private static func page(_ index: Int) -> Range<Int> {
-    index * pageByteCount..<(index + 1) * pageByteCount
-  }
-
-  private static func exchange(_ bytes: inout [UInt8], _ first: Int, _ second: Int, count: Int) {
-    let kept = Array(bytes[first..<first + count])
-    bytes.replaceSubrange(first..<first + count, with: Array(bytes[second..<second + count]))
-    bytes.replaceSubrange(second..<second + count, with: kept)
-  }
-
   @Test func `exchanged pages, and a page copied over another, are refused`() throws {
     let fixture = try TamperingFixture()
     let image = try fixture.make(.database)
-    let pageCount = image.bytes.count / Self.pageByteCount
-    for first in 0..<pageCount {
-      for second in 0..<pageCount where second != first {
-        var files = image.files
-        Self.exchange(
-          &files[image.target, default: []], first * Self.pageByteCount,
-          second * Self.pageByteCount, count: Self.pageByteCount)
-        #expect(fixture.digest(files) == nil, "\(first), \(second)")
-        files = image.files
-        files[image.target]?.replaceSubrange(
-          Self.page(second), with: Array(image.bytes[Self.page(first)]))
-        #expect(fixture.digest(files) == nil, "\(first) over \(second)")
+    let pages = 1...image.bytes.count / 4096
+    for first in pages {
+      for second in pages where second != first {
+        let exchanged = image.changed {
+          ($0[page: first], $0[page: second]) = ($0[page: second], $0[page: first])
+        }
+        #expect(fixture.digest(exchanged) == nil, "\(first), \(second)")
+        let copied = image.changed { $0[page: second] = image.bytes[page: first] }
+        #expect(fixture.digest(copied) == nil, "\(first) over \(second)")
       }
     }
   }
@@ -40,11 +25,9 @@ import Testing
     let fixture = try TamperingFixture()
     let image = try fixture.make(.database)
     let other = try TamperingFixture().make(.database)  // with another id
-    for page in 0..<image.bytes.count / Self.pageByteCount {
-      var files = image.files
-      files[image.target]?.replaceSubrange(
-        Self.page(page), with: Array(other.bytes[Self.page(page)]))
-      #expect(fixture.digest(files) == nil, "page \(page + 1)")
+    for page in 1...image.bytes.count / 4096 {
+      let mixed = image.changed { $0[page: page] = other.bytes[page: page] }
+      #expect(fixture.digest(mixed) == nil, "page \(page)")
     }
   }
 
@@ -58,12 +41,12 @@ import Testing
       for second in 0..<frameCount {
         let (from, to) = (32 + first * 4120, 32 + second * 4120)
         var variants = [image.bytes, image.bytes, image.bytes]
-        Self.exchange(&variants[0], from, to, count: 4120)
-        variants[1].replaceSubrange(to..<to + 4120, with: Array(image.bytes[from..<from + 4120]))
-        variants[2].replaceSubrange(to..<to + 4120, with: Array(other.bytes[from..<from + 4120]))
+        variants[0].replaceSubrange(from..<from + 4120, with: image.bytes[to..<to + 4120])
+        variants[0].replaceSubrange(to..<to + 4120, with: image.bytes[from..<from + 4120])
+        variants[1].replaceSubrange(to..<to + 4120, with: image.bytes[from..<from + 4120])
+        variants[2].replaceSubrange(to..<to + 4120, with: other.bytes[from..<from + 4120])
         for bytes in variants {
-          var files = image.files
-          files[image.target] = bytes
+          let files = image.changed { $0 = bytes }
           let found = try #require(fixture.digest(files), "\(first), \(second)")
           #expect(image.allowed.contains(found), "\(first), \(second)")
           if bytes != image.bytes { fewer += 1 }
@@ -84,15 +67,12 @@ import Testing
     for record in 0..<records {
       let start = 512 + record * 4104
       let number = image.bytes[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }
-      let page = (number - 1) * Self.pageByteCount
-      var files = image.files
-      files[image.target] = []
-      files[image.path.string]?.replaceSubrange(
-        page..<page + 4096, with: Array(image.bytes[start + 4..<start + 4100]))
+      var files = image.changed { $0 = [] }
+      files[image.path.string]?[page: number] = image.bytes[start + 4..<start + 4100]
       #expect(fixture.digest(files) == nil)
-      files = image.files
-      files[image.target]?.replaceSubrange(
-        start + 4..<start + 4100, with: Array(database[page..<page + 4096]))
+      files = image.changed {
+        $0.replaceSubrange(start + 4..<start + 4100, with: database[page: number])
+      }
       #expect(fixture.digest(files) == nil)
     }
   }
@@ -112,7 +92,7 @@ import Testing
 
     #expect(fixture.digest(older) == oldDigest, "the whole older file")
     var files = newer
-    files[path]?.replaceSubrange(4096..<8192, with: Array((older[path] ?? [])[4096..<8192]))
+    files[path]?[page: 2] = (older[path] ?? [])[page: 2]
     fixture.disk.load(files)
     #expect(
       try fixture.connect().run("SELECT text FROM t") == ["old"], "the older version of page 2")

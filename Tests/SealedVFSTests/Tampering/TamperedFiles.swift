@@ -32,6 +32,13 @@ struct TamperedFiles {
 
   var bytes: [UInt8] { files[target] ?? [] }
 
+  /// The files with a change to the target.
+  func changed(_ body: (inout [UInt8]) -> Void) -> [String: [UInt8]] {
+    var files = files
+    body(&files[target, default: []])
+    return files
+  }
+
   /// The offsets to change: all, but for a long journal the headers and every eleventh byte.
   var indices: [Int] {
     guard kind == .spilledJournal else { return Array(bytes.indices) }

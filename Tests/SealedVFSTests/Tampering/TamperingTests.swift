@@ -13,8 +13,7 @@ import Testing
     var refused = 0
     var wrong: [Int] = []
     for index in image.indices {
-      var files = image.files
-      files[image.target]?[index] ^= 1 << UInt8(truncatingIfNeeded: index &* 5 >> 2 & 7)
+      let files = image.changed { $0[index] ^= 1 << UInt8(truncatingIfNeeded: index &* 5 >> 2 & 7) }
       guard let found = fixture.digest(files) else {
         refused += 1
         continue
@@ -36,8 +35,7 @@ import Testing
     let image = try fixture.make(kind)
     var wrong: [Int] = []
     for length in image.indices {
-      var files = image.files
-      files[image.target] = Array(image.bytes.prefix(length))
+      let files = image.changed { $0 = Array($0.prefix(length)) }
       guard let found = fixture.digest(files) else { continue }
       if !image.allowed.contains(found) { wrong.append(length) }
     }
