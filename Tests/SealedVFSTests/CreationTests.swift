@@ -1,4 +1,3 @@
-import CSQLite
 import FaultVFS
 import FileLayer
 import FileRecording
@@ -49,17 +48,6 @@ import Testing
     #expect(SealedConnection.vfsName(of: connection.pointer) == "sealed")
   }
 
-  @Test func `VACUUM INTO writes a sealed file if the target is marked`() throws {
-    let (source, target) = (TemporaryDatabase(), TemporaryDatabase())
-    try target.register()
-    let connection = try source.connect()
-    try connection.fill(300)
-    let marked = "file:\(target.database)?sealed_vacuum_into=1"
-    try connection.run("VACUUM INTO '\(marked)'")
-    #expect(try target.open().rowCount == "300")
-    #expect(try !target.bytes(target.database).contains(text: "canary"))
-  }
-
   @Test func `a write fails if the promised reserved bytes were not set`() throws {
     let connection = try place.connect(setsReserve: true)
     place.expectFault(.reserveInUse) { try connection.fill(3) }
@@ -75,19 +63,6 @@ import Testing
     let connection = try place.connect(setsReserve: true)
     try connection.run("PRAGMA page_size = 8192")
     #expect(throws: SQLFailure.self) { try connection.fill(3) }
-  }
-
-  @Test func `the backup API refuses a plain source without reserved bytes`() throws {
-    let (plain, sealed) = (TemporaryDatabase(), TemporaryDatabase())
-    try sealed.register()
-    let source = try plain.open()
-    try source.fill(300)
-    let target = try sealed.open()
-    let backup = sqlite3_backup_init(target.pointer, "main", source.pointer, "main")
-    let result = sqlite3_backup_step(backup, -1)
-    sqlite3_backup_finish(backup)
-    #expect(result != SQLITE_DONE)
-    #expect(try target.first("SELECT count(*) FROM sqlite_master") == "0")
   }
 
   @Test func `a spilled first transaction can be rolled back after a kill`() throws {

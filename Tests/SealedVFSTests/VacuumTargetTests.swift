@@ -46,12 +46,16 @@ import Testing
     #expect(try target.bytes(target.database).isEmpty)
   }
 
-  @Test func `VACUUM INTO a target registered with setsReserve needs no mark`() throws {
+  @Test(arguments: [true, false])
+  func `VACUUM INTO writes a sealed file if the target is marked or registered with setsReserve`(
+    isMarked: Bool
+  ) throws {
     let (source, target) = (TemporaryDatabase(), TemporaryDatabase())
-    try target.register(setsReserve: true)
+    try target.register(setsReserve: !isMarked)
     let connection = try source.connect()
     try connection.fill(300)
-    try connection.run("VACUUM INTO '\(target.database)'")
+    let path = target.database.string
+    try connection.run("VACUUM INTO '\(isMarked ? "file:\(path)?sealed_vacuum_into=1" : path)'")
     #expect(try target.open().rowCount == "300")
     #expect(try !target.bytes(target.database).contains(text: "canary"))
   }

@@ -132,6 +132,7 @@ import Testing
       #expect(copy(source, to: target) != SQLITE_OK)
       #expect(sealed.fault?.code == .reserveInUse)
       #expect(sealed.fault?.hint?.contains("SQLITE_FCNTL_RESERVE_BYTES") == true)
+      #expect(try target.first("SELECT count(*) FROM sqlite_master") == "0")
     }
     #expect(SealedConnection.reserveBytes(of: source.pointer) == 40)
     try source.run("VACUUM")
