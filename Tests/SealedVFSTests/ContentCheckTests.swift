@@ -45,8 +45,7 @@ import Testing
 
   @Test func `verify ignores an older version of a page if the log holds its current copy`() throws
   {
-    let (place, connection) = try TemporaryDatabase.connected()
-    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    let (place, connection) = try TemporaryDatabase.logging()
     try connection.fill(150)
     try connection.run("CREATE INDEX i ON t (text); PRAGMA wal_checkpoint(TRUNCATE)")
     let older = try place.afterKill()

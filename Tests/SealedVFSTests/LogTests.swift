@@ -9,8 +9,7 @@ import Testing
 @Suite struct LogTests {
   /// The files after transactions of 10 rows each have been committed into the log.
   private func killedLog(commits: Int) throws -> TemporaryDatabase {
-    let (place, connection) = try TemporaryDatabase.connected()
-    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    let (place, connection) = try TemporaryDatabase.logging()
     for commit in 0..<commits { try connection.fill(10, from: commit * 10 + 1) }
     return try place.afterKill()
   }
@@ -68,11 +67,10 @@ import Testing
   func `a log header that was changed and whose checksum fits is reported with all frames`(
     byte: Int
   ) throws {
-    let killed = try killedLog(commits: 20)
-    let frameCount = try (killed.bytes(killed.log).count - 32) / 4120
+    let (killed, count) = try changedLog { _ in }
     try killed.changeLogHeader { $0[byte] ^= 1 }
     _ = try? killed.connect().run("SELECT 1 FROM sqlite_schema")
-    #expect(killed.discardedLogTail == DiscardedLogTail(firstFrame: 1, frameCount: frameCount))
+    #expect(killed.discardedLogTail == DiscardedLogTail(firstFrame: 1, frameCount: count))
   }
 
   @Test func `a log cut within its last frame is not reported`() throws {
@@ -86,9 +84,8 @@ import Testing
     "BEGIN; UPDATE t SET text = text || 'x'; UPDATE t SET text = text || 'z'",
   ])
   func `frames of a transaction that did not commit are not reported`(sql: String) throws {
-    let (place, connection) = try TemporaryDatabase.connected()
-    try connection.run(
-      "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = 5")
+    let (place, connection) = try TemporaryDatabase.logging()
+    try connection.run("PRAGMA cache_size = 5")
     try connection.fill(2000)
     try connection.run(sql)
     let killed = try place.afterKill()
@@ -129,9 +126,8 @@ import Testing
   }
 
   @Test func `pages written again within a transaction survive a kill after its commit`() throws {
-    let (place, connection) = try TemporaryDatabase.connected()
-    try connection.run(
-      "PRAGMA journal_mode = WAL; PRAGMA cache_size = 5; PRAGMA wal_autocheckpoint = 0; BEGIN")
+    let (place, connection) = try TemporaryDatabase.logging()
+    try connection.run("PRAGMA cache_size = 5; BEGIN")
     try connection.fill(500)
     for round in 0..<4 { try connection.run("UPDATE t SET text = text || '\(round)'") }
     try connection.run("COMMIT")
@@ -146,20 +142,14 @@ import Testing
   }
 
   @Test func `a frame moved to another place is an error, never another page's rows`() throws {
-    let (place, connection) = try TemporaryDatabase.connected()
-    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    let (place, connection) = try TemporaryDatabase.logging()
     try connection.fill(300)
     let expected = try connection.run("SELECT text FROM t ORDER BY id")
     // The log is in use: its index has the places of pages, so recovery does not run.
-    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: place.log.string))
-    func frame(_ index: Int) throws -> Data {
-      try handle.seek(toOffset: UInt64(32 + index * 4120))
-      return try #require(try handle.read(upToCount: 4120))
-    }
-    let frames = try (0..<8).map(frame)
-    for (index, frame) in frames.reversed().enumerated() {
-      try handle.seek(toOffset: UInt64(32 + index * 4120))
-      try handle.write(contentsOf: frame)
+    try place.overwrite(place.log) { log in
+      let starts = stride(from: 32, to: 32 + 8 * 4120, by: 4120)
+      let reversed = starts.reversed().flatMap { log[$0..<$0 + 4120] }
+      log.replaceSubrange(32..<32 + 8 * 4120, with: reversed)
     }
     let reader = try place.open()
     do {
@@ -168,7 +158,6 @@ import Testing
       #expect(failure.primaryCode == SQLITE_IOERR)
       #expect(place.fault?.code == .damagedPage)
     }
-    try handle.close()
   }
 
   @Test func `salts and checksums of frame headers are encrypted on disk`() throws {
@@ -207,12 +196,10 @@ import Testing
   {
     let (place, connection) = try TemporaryDatabase.reopened(mode: "WAL")
     try connection.run("PRAGMA wal_autocheckpoint = 0; UPDATE t SET text = text || '!'")
-    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: place.log.string))
-    try handle.seek(toOffset: 32 + 4 * 4120 + 24 + 100)
-    try handle.write(contentsOf: Data([1, 2, 3, 4]))
+    let start = 32 + 4 * 4120 + 24 + 100
+    try place.overwrite(place.log) { $0.replaceSubrange(start..<start + 4, with: [1, 2, 3, 4]) }
     place.expectFault(.damagedPage) { try connection.run("PRAGMA wal_checkpoint(TRUNCATE)") }
     #expect(place.exists(place.log))
-    try handle.close()
   }
 
   @Test func `a plain log beside the database is refused and not changed`() throws {

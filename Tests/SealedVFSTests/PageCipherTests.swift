@@ -192,8 +192,7 @@ import VaultCrypto
   func `every transaction begins a new run of nonces, and no nonce repeats`(
     synchronous: String
   ) throws {
-    let (place, connection) = try TemporaryDatabase.connected()
-    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    let (place, connection) = try TemporaryDatabase.logging()
     try connection.run("PRAGMA synchronous = \(synchronous)")
     for commit in 0..<20 { try connection.fill(15, from: commit * 15 + 1) }
     let log = try place.afterKill()

@@ -11,8 +11,7 @@ import Testing
   /// A connection in WAL mode with a small cache, from which pages are spilled during a
   /// transaction.
   private static func spilling(synchronous: String) throws -> (TemporaryDatabase, SQLConnection) {
-    let (place, connection) = try TemporaryDatabase.connected()
-    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    let (place, connection) = try TemporaryDatabase.logging()
     try connection.run("PRAGMA synchronous = \(synchronous); PRAGMA cache_size = 10")
     try connection.fill(400)
     return (place, connection)

@@ -23,8 +23,7 @@ struct StockShellTests {
   }
 
   @Test func `the stock shell does not change a database with a hot log`() throws {
-    let (place, connection) = try TemporaryDatabase.connected()
-    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    let (place, connection) = try TemporaryDatabase.logging()
     try connection.fill(100)
     let killed = try place.afterKill()
     try expectNoChange(killed)

@@ -183,8 +183,7 @@ import Testing
   }
 
   @Test func `frames from before the log's restart are no fault`() throws {
-    let (place, connection) = try TemporaryDatabase.connected()
-    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    let (place, connection) = try TemporaryDatabase.logging()
     try connection.fill(100)
     try connection.run("PRAGMA wal_checkpoint(RESTART); UPDATE t SET text = '' WHERE id = 1")
     let found = try place.afterKill().verify()

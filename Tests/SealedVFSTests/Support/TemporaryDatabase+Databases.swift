@@ -32,10 +32,16 @@ extension TemporaryDatabase {
     return (place, try place.connect())
   }
 
+  /// The same in WAL mode, without automatic checkpoints.
+  static func logging() throws -> (TemporaryDatabase, SQLConnection) {
+    let (place, connection) = try connected()
+    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    return (place, connection)
+  }
+
   /// A database killed in WAL mode, with what `body` writes in its log.
   static func killed(_ body: (SQLConnection) throws -> Void) throws -> TemporaryDatabase {
-    let (place, connection) = try TemporaryDatabase.connected()
-    try connection.run("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+    let (place, connection) = try logging()
     try connection.fill(60)
     try connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
     try body(connection)
