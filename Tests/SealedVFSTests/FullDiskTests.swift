@@ -10,10 +10,8 @@ import Testing
 @Suite struct FullDiskTests {
   @Test func `a full disk at any step is an error, and the next transaction works`() throws {
     let place = try TemporaryDatabase.made(rowCount: 50, mode: "WAL")
-    let image = try place.contents()
     for event in 0... {
-      let copy = TemporaryDatabase()
-      for (name, bytes) in image { try copy.write(bytes, to: copy.directory.appending(name)) }
+      let copy = try place.afterKill()
       let recorder = FileRecorder(fault: .failure(atEvent: event, .noSpace))
       let connection = try copy.connect(over: RecordingVFS(recorder).name)
       do {

@@ -1,5 +1,5 @@
 import FaultVFS
-import Foundation
+import Glibc
 import SealedVFS
 import SystemPackage
 import Testing
@@ -7,16 +7,13 @@ import Testing
 /// The rollback journal: restoring from a hot one, and damage to it.
 @Suite struct JournalTests {
   /// The files after a kill in a transaction that has changed the database already.
-  private func killedTransaction(pragmas: String = "") throws -> (
-    place: TemporaryDatabase, rows: [String]
-  ) {
+  private func killedTransaction(pragmas: String = "") throws -> (TemporaryDatabase, [String]) {
     let (place, connection) = try TemporaryDatabase.reopened(rowCount: 600)
     let rows = try connection.run("SELECT text FROM t ORDER BY id")
     try connection.run("\(pragmas); PRAGMA cache_size = 5; BEGIN")
     try connection.run("UPDATE t SET text = replace(text, 'canary', 'secret') WHERE id % 3 = 0")
     try connection.run("UPDATE t SET text = text || '!' WHERE id % 5 = 0")
-    let killed = try place.afterKill()
-    return (killed, rows)
+    return (try place.afterKill(), rows)
   }
 
   @Test(arguments: [
@@ -141,8 +138,7 @@ import Testing
     let idle = try place.connect()
     #expect(try idle.rowCount == "300")
     try other.makeDatabase(rowCount: 5)
-    try FileManager.default.removeItem(atPath: place.database.string)
-    try FileManager.default.moveItem(atPath: other.database.string, toPath: place.database.string)
+    #expect(rename(other.database.string, place.database.string) == 0)
     #expect(throws: SQLFailure.self) { try idle.rowCount }
     place.expectFault(.fileReplaced) { try idle.run("DELETE FROM t") }
   }
@@ -157,8 +153,7 @@ import Testing
     let idle = try place.connect()
     try idle.run("PRAGMA locking_mode = EXCLUSIVE")
     #expect(try idle.rowCount == "300")
-    try FileManager.default.removeItem(atPath: place.database.string)
-    try FileManager.default.moveItem(atPath: other.database.string, toPath: place.database.string)
+    #expect(rename(other.database.string, place.database.string) == 0)
     #expect(throws: SQLFailure.self) {
       try idle.run(statement)
       try idle.run("DELETE FROM t WHERE id = 1")

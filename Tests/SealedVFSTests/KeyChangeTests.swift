@@ -30,11 +30,8 @@ import VaultCrypto
       try place.changeKey()
       let new = try place.header()
       #expect(old.fileID == new.fileID)
-      let matches = (
-        new.matches(key: TemporaryDatabase.key()),
-        new.matches(key: TemporaryDatabase.key(TemporaryDatabase.otherKeyBytes))
-      )
-      #expect(matches == (false, true))
+      let keys = [TemporaryDatabase.keyBytes, TemporaryDatabase.otherKeyBytes]
+      #expect(keys.map { new.matches(key: TemporaryDatabase.key($0)) } == [false, true])
       #expect(place.fileNames == ["test.db"])
       place.expectFault(.wrongKey) { try place.connect() }
       #expect(try state(place) == "300 \(mode.lowercased())")
@@ -175,8 +172,7 @@ import VaultCrypto
   {
     let origin = try TemporaryDatabase.made(mode: "WAL")
     for event in 0... {
-      let place = TemporaryDatabase()
-      try origin.copy(to: place)
+      let place = try origin.afterKill()
       let recorder = FileRecorder(fault: .failure(atEvent: event, .noSpace))
       let vfs = RecordingVFS(recorder)
       var code: SealedDatabaseError.Code?

@@ -17,16 +17,9 @@ import VaultCrypto
     var copyCount = 0
     var repeatCount = 0
 
-    /// The number of nonces that do not follow another one.
+    /// The number of nonces that no other one follows.
     var runCount: Int {
-      seen.keys.count { nonce in
-        var before = nonce
-        for index in 12..<24 {
-          before[index] &-= 1
-          if before[index] != 0xFF { break }
-        }
-        return seen[before] == nil
-      }
+      seen.keys.count { seen[NonceSequenceTests.successor(of: $0)] == nil }
     }
 
     mutating func note(_ nonce: ArraySlice<UInt8>, of sealed: [UInt8]) {

@@ -128,7 +128,7 @@ import VaultCrypto
   }
 
   /// A nonce with its last twelve bytes counted up by one.
-  private func successor(of nonce: [UInt8]) -> [UInt8] {
+  static func successor(of nonce: [UInt8]) -> [UInt8] {
     var nonce = nonce
     for index in 12..<24 {
       nonce[index] &+= 1
@@ -205,7 +205,7 @@ import VaultCrypto
     #expect(Set(nonces.map(\.nonce)).count == nonces.count)
     #expect(Set(nonces.map { Array($0.nonce[0..<12]) }).count == 1)
     for (before, after) in zip(nonces, nonces.dropFirst()) {
-      let isNext = after.nonce == successor(of: before.nonce)
+      let isNext = after.nonce == Self.successor(of: before.nonce)
       #expect(isNext == !before.commits)
     }
   }

@@ -71,12 +71,10 @@ import Testing
     do {
       let reader = try SQLConnection("file:\(path)\(options)", flags: SQLITE_OPEN_READWRITE)
       let rows = try reader.first("SELECT count(*) FROM t") ?? "none"
-      var answers = [rows]
       do {
         try reader.run("INSERT INTO t VALUES (5000, 'x')")
-        answers.append("written")
-      } catch let failure as SQLFailure { answers.append("\(failure.primaryCode)") }
-      return answers.joined(separator: " ")
+        return "\(rows) written"
+      } catch let failure as SQLFailure { return "\(rows) \(failure.primaryCode)" }
     } catch let failure as SQLFailure {
       return "refused \(failure.primaryCode)"
     } catch {
