@@ -59,12 +59,9 @@ import Testing
   }
 
   @Test func `loading the extension keeps existing temporary tables`() throws {
-    let outcome = try bench.run(
-      "/usr/bin/sqlite3",
-      [
-        "-bail", ":memory:", "CREATE TEMP TABLE t AS SELECT 1 AS x", ".load \(Workbench.library)",
-        "SELECT x FROM t",
-      ])
+    let outcome = try bench.stockShell(
+      "-bail", ":memory:", "CREATE TEMP TABLE t AS SELECT 1 AS x", ".load \(Workbench.library)",
+      "SELECT x FROM t")
     outcome.expectOutput("1\n")
   }
 }

@@ -1,7 +1,5 @@
 import Foundation
 import GRDB
-import SealedSQLite
-import SystemPackage
 import TestSupport
 import Testing
 
@@ -13,15 +11,12 @@ import Testing
   private let openSealed = ".open file:a.db?vfs=sealed&keyfile=key"
 
   private func makePlain() throws {
-    let outcome = try bench.run(
-      "/usr/bin/sqlite3",
-      [
-        "plain.db",
-        """
-        PRAGMA auto_vacuum=INCREMENTAL; PRAGMA user_version=7;
-        CREATE TABLE t(x); INSERT INTO t VALUES ('\(canary)'); CREATE INDEX i ON t(x)
-        """,
-      ])
+    let outcome = try bench.stockShell(
+      "plain.db",
+      """
+      PRAGMA auto_vacuum=INCREMENTAL; PRAGMA user_version=7;
+      CREATE TABLE t(x); INSERT INTO t VALUES ('\(canary)'); CREATE INDEX i ON t(x)
+      """)
     #expect(outcome.errors == "")
   }
 
@@ -41,8 +36,7 @@ import Testing
     #expect(try bench.bytes("plain.db") == before)
     #expect(try bench.filesWithCanary() == ["plain.db"])
 
-    let pool = try SealedDatabase.openPool(at: FilePath(bench.path("a.db")), key: Workbench.key)
-    let facts = try pool.read { db in
+    let facts = try bench.pool().read { db in
       try [
         "SELECT x FROM t INDEXED BY i", "PRAGMA user_version", "PRAGMA auto_vacuum",
         "PRAGMA integrity_check",
@@ -72,8 +66,8 @@ import Testing
     try makeSealed()
     let outcome = try bench.shell(openSealed, command)
     #expect(outcome.errors == "")
-    let stock = try bench.run(
-      "/usr/bin/sqlite3", ["plain.db", "SELECT x FROM t; PRAGMA user_version; PRAGMA quick_check"])
+    let stock = try bench.stockShell(
+      "plain.db", "SELECT x FROM t; PRAGMA user_version; PRAGMA quick_check")
     #expect(stock.text == "\(canary)\n7\nok\n")
   }
 

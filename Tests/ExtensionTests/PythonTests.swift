@@ -1,6 +1,4 @@
 import GRDB
-import SealedSQLite
-import SystemPackage
 import TestSupport
 import Testing
 
@@ -10,12 +8,8 @@ import Testing
   private let canary = Workbench.canary
 
   @Test func `Python and GRDB read each other's rows in a sealed database`() throws {
-    let path = FilePath(bench.path("a.db"))
-    do {
-      let pool = try SealedDatabase.openPool(at: path, key: Workbench.key)
-      try pool.write { db in
-        try db.execute(sql: "CREATE TABLE t(x); INSERT INTO t VALUES (?)", arguments: [canary])
-      }
+    try bench.pool().write { db in
+      try db.execute(sql: "CREATE TABLE t(x); INSERT INTO t VALUES (?)", arguments: [canary])
     }
     let outcome = try bench.python(
       """
@@ -26,7 +20,7 @@ import Testing
       """)
     outcome.expectOutput("['\(canary)', '\(canary)!']\n")
     #expect(try bench.filesWithCanary() == [])
-    let pool = try SealedDatabase.openPool(at: path, key: Workbench.key)
+    let pool = try bench.pool()
     #expect(try pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 2)
   }
 

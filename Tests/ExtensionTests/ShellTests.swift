@@ -1,7 +1,5 @@
 import Foundation
 import GRDB
-import SealedSQLite
-import SystemPackage
 import TestSupport
 import Testing
 
@@ -19,12 +17,12 @@ import Testing
     outcome.expectOutput("\(mode)\n\(canary)!\n")
     #expect(try bench.filesWithCanary() == [])
 
-    let pool = try SealedDatabase.openPool(at: FilePath(bench.path("a.db")), key: Workbench.key)
+    let pool = try bench.pool()
     #expect(try pool.read { try String.fetchAll($0, sql: "SELECT x FROM t") } == ["\(canary)!"])
   }
 
   @Test func `the shell reads and writes while a pool has the database open`() throws {
-    let pool = try SealedDatabase.openPool(at: FilePath(bench.path("a.db")), key: Workbench.key)
+    let pool = try bench.pool()
     try pool.write { db in
       try db.execute(sql: "CREATE TABLE t(x); INSERT INTO t VALUES (?)", arguments: [canary])
     }
@@ -63,7 +61,7 @@ import Testing
   @Test func `a plain database stays plain with the extension loaded`() throws {
     let outcome = try bench.shell(".open plain.db", "CREATE TABLE t(x); INSERT INTO t VALUES (1)")
     #expect(outcome.errors == "")
-    let stock = try bench.run("/usr/bin/sqlite3", ["plain.db", "SELECT x FROM t"])
+    let stock = try bench.stockShell("plain.db", "SELECT x FROM t")
     #expect(stock.text == "1\n")
   }
 }

@@ -1,4 +1,6 @@
 import Foundation
+import GRDB
+import SealedSQLite
 import SystemPackage
 import TestSupport
 import Testing
@@ -24,8 +26,11 @@ final class Workbench {
 
   static func keyBytes(_ seed: UInt8) -> [UInt8] { (0..<32).map { $0 &* 7 &+ seed } }
 
-  /// The key in the file "key".
-  static var key: SecretBytes { SecretBytes(copying: keyBytes(1)) }
+  /// Opens the database "a.db" by GRDB, with the key in the file "key".
+  func pool() throws -> DatabasePool {
+    let key = SecretBytes(copying: Self.keyBytes(1))
+    return try SealedDatabase.openPool(at: folder("a.db"), key: key)
+  }
 
   func path(_ name: String) -> String { folder.path(name) }
 
@@ -34,6 +39,11 @@ final class Workbench {
   }
 
   func bytes(_ name: String) throws -> Data { Data(try folder.bytes(name)) }
+
+  /// Runs the distribution's shell in this directory, without the extension.
+  func stockShell(_ arguments: String...) throws -> Program {
+    try run("/usr/bin/sqlite3", arguments)
+  }
 
   /// Runs the distribution's shell in this directory, with the extension loaded.
   func shell(_ commands: String...) throws -> Program {
