@@ -138,9 +138,7 @@ import VaultCrypto
         ]
       case .password:
         options = ["--password": files["--password"]!]
-        if let salt = fixture.salt {
-          options["--salt"] = try home.write("salt", salt.utf8)
-        }
+        options["--salt"] = try fixture.salt.map { try home.write("salt", $0.utf8) }
       case .recoveryCode: options = ["--recovery-code": files["--recovery-code"]!]
       default: options = ["--key-file": files["--key-file"]!]
       }

@@ -105,13 +105,12 @@ import Testing
   }
 
   @Test func `lockEvents reports each lock with its reason and ends with the vault`() async throws {
-    let store = vaults.store
     var vault: Vault? = try await vaults.make()
     let events = try #require(vault?.lockEvents)
     await vault?.lock()
     await vault?.lock()
     try await vault?.unlock(with: credentials("right"))
-    try await Vault.delete(.messaging, in: store)
+    try await Vault.delete(.messaging, in: vaults.store)
     #expect(await code { _ = try await vault?.itemNames() } == .doesNotExist)
     vault = nil
     var reasons: [VaultLockEvent.Reason] = []

@@ -36,12 +36,9 @@ import Testing
   @Test func `a vault object that reaches the limit locks itself`() async throws {
     let vault = try await limited(to: 1)
     var events = vault.lockEvents.makeAsyncIterator()
-    let wrong = { @Sendable in
-      await code { try await vault.unlock(with: credentials("wrong")) }
-    }
-    #expect(await wrong() == .wrongPassword)
+    await expect(.wrongPassword) { try await vault.unlock(with: credentials("wrong")) }
     #expect(await !vault.isLocked)
-    #expect(await wrong() == .deletedByRetryLimit)
+    await expect(.deletedByRetryLimit) { try await vault.unlock(with: credentials("wrong")) }
     #expect(await events.next()?.reason == .deletedByRetryLimit)
     #expect(await vault.isLocked)
   }

@@ -9,16 +9,14 @@ import Testing
 @Suite struct AtomicFileReplacementTests {
   @Test func `putInPlace() does not replace a file that was created in the meantime`() throws {
     let folder = ScratchFolder()
-    let place = folder("new.db")
-    let file = try AtomicFileReplacement(newAt: place, LinuxFileSystem())
+    let file = try AtomicFileReplacement(newAt: folder("new.db"), LinuxFileSystem())
     let lock = try file.claim()
     defer { lock.release() }
     try file.requireFreePlace()
-    try Data("another's".utf8).write(to: URL(fileURLWithPath: place.string))
+    try folder.put("another's", at: "new.db")
     let refused = #expect(throws: SealedDatabaseError.self) { try file.putInPlace() }
     #expect(refused?.code == .alreadyExists)
-    let contents = try Data(contentsOf: URL(fileURLWithPath: place.string))
-    #expect(String(decoding: contents, as: UTF8.self) == "another's")
+    #expect(folder.contents(of: "new.db") == "another's")
     #expect(try folder.names() == ["new.db"])
   }
 

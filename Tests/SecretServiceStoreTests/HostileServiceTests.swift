@@ -62,13 +62,9 @@ import Testing
 
   @Test func `a store introduces itself before the calls that would crash the service`() throws {
     let bus = HostileBus.keeping(Self.kept) { $0.isFirst && !$0.isIntroduction ? .hangUp : nil }
-    for failure in [
-      bus.code { _ = try $0.read(.messaging) },
-      bus.code { try $0.write(Self.kept, for: .messaging) },
-      bus.code { _ = try $0.ids() },
-    ] {
-      #expect(failure == nil)
-    }
+    #expect(bus.code { _ = try $0.read(.messaging) } == nil)
+    #expect(bus.code { try $0.write(Self.kept, for: .messaging) } == nil)
+    #expect(bus.code { _ = try $0.ids() } == nil)
   }
 
   @Test(arguments: Fault.allCases)

@@ -70,8 +70,7 @@ extension TemporaryHome {
 
   /// The same files with absolute names.
   func absolute(_ tree: FileTree) -> [FilePath: [UInt8]] {
-    var files: [FilePath: [UInt8]] = [:]
-    for (name, bytes) in tree.files { files[FilePath("\(path.string)/\(name)")] = bytes }
-    return files
+    let files = tree.files.map { (FilePath("\(path.string)/\($0.key)"), $0.value) }
+    return Dictionary(uniqueKeysWithValues: files)
   }
 }

@@ -11,7 +11,7 @@ import VaultCrypto
 final class ManualKeyring: SessionKeyring {
   struct Entry {
     let name: String
-    let bytes: [UInt8]
+    var bytes: [UInt8]
     let end: Duration
   }
 
@@ -55,11 +55,7 @@ final class ManualKeyring: SessionKeyring {
   /// Changes the payload of every entry.
   func rewrite(_ change: @Sendable (inout [UInt8]) -> Void) {
     state.withLock { state in
-      for (serial, entry) in state.entries {
-        var bytes = entry.bytes
-        change(&bytes)
-        state.entries[serial] = Entry(name: entry.name, bytes: bytes, end: entry.end)
-      }
+      for serial in Array(state.entries.keys) { change(&state.entries[serial]!.bytes) }
     }
   }
 

@@ -23,7 +23,6 @@ struct SessionFixture {
     self.parameters = parameters
   }
 
-  /// Creates a vault and returns it unlocked.
   @discardableResult
   func create(
     _ id: VaultID = .messaging, credentials: borrowing Credentials = credentials("secret")

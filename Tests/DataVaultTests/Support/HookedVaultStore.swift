@@ -8,7 +8,6 @@ final class HookedVaultStore: VaultStore {
   private let hook = Mutex<(@Sendable () throws(VaultError) -> Void)?>(nil)
   private let writes = Mutex(0)
 
-  /// The number of writes.
   var writeCount: Int { writes.withLock { $0 } }
 
   /// Runs a hook once, at the next lock request and before the lock is taken; an error refuses the

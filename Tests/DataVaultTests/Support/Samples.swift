@@ -14,7 +14,6 @@ extension Vault {
     try setPolicy(policy)
   }
 
-  /// An item's value as text.
   func text(_ name: String) throws(VaultError) -> String { try item(name).bytes.text() }
 }
 

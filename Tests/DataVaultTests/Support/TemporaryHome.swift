@@ -31,14 +31,12 @@ final class TemporaryHome: Sendable {
     FilePath(try folder.file(name, bytes))
   }
 
-  /// All files in the home, by path.
-  func tree() throws -> [FilePath: [UInt8]] { try Self.tree(path) }
-
-  private static func tree(_ path: FilePath) throws -> [FilePath: [UInt8]] {
+  /// All files in the home, or in a directory of it, by path.
+  func tree(_ parent: FilePath? = nil) throws -> [FilePath: [UInt8]] {
     let files = LinuxFileSystem()
     var found: [FilePath: [UInt8]] = [:]
-    for name in try files.entries(of: path) ?? [] {
-      let child = path.appending(name)
+    for name in try files.entries(of: parent ?? path) ?? [] {
+      let child = (parent ?? path).appending(name)
       if try files.status(of: child)?.kind == .directory {
         found.merge(try tree(child)) { $1 }
       } else {

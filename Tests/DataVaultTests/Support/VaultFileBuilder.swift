@@ -46,7 +46,6 @@ struct VaultFileBuilder {
   static let contentKey = [UInt8](repeating: 0xC0, count: 32)
   static let vaultKey = [UInt8](repeating: 0x7A, count: 32)
 
-  /// The bytes of the file.
   func file() throws -> [UInt8] {
     let contentKey = SecretBytes(copying: Self.contentKey)
     let vaultKey = SecretBytes(copying: Self.vaultKey)

@@ -90,9 +90,7 @@ final class TemporaryDatabase {
 
   /// The bytes of every file in the directory, by name.
   func contents() throws -> [String: [UInt8]] {
-    var found: [String: [UInt8]] = [:]
-    for name in fileNames { found[name] = try bytes(directory.appending(name)) }
-    return found
+    try Dictionary(uniqueKeysWithValues: fileNames.map { ($0, try bytes(directory.appending($0))) })
   }
 
   /// The names of the files that have changed, except the shared memory.

@@ -37,10 +37,8 @@ import Testing
               for index in start..<start + 512 { bytes[index] = 0 }
             case 2:
               // Copy a piece of the file over another.
-              let (from, to) = (
-                Int.random(in: 0..<bytes.count - 4120, using: &random),
-                Int.random(in: 0..<bytes.count - 4120, using: &random)
-              )
+              let from = Int.random(in: 0..<bytes.count - 4120, using: &random)
+              let to = Int.random(in: 0..<bytes.count - 4120, using: &random)
               bytes.replaceSubrange(to..<to + 4120, with: Array(bytes[from..<from + 4120]))
             default: bytes.removeLast(Int.random(in: 1..<3000, using: &random))
             }

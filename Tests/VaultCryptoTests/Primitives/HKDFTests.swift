@@ -11,9 +11,6 @@ import VaultCrypto
     let result: Outcome
   }
 
-  typealias Function =
-    @Sendable (borrowing SecretBytes, [UInt8], [UInt8], Int) throws -> SecretBytes
-
   @Test func `results match the compact tables`() throws {
     try run(VectorFile(compact: "hkdf-sha256"), HKDF.sha256, matched: 13, refused: 0)
     try run(VectorFile(compact: "hkdf-sha512"), HKDF.sha512, matched: 24, refused: 3)
@@ -25,8 +22,9 @@ import VaultCrypto
   }
 
   private func run(
-    _ file: VectorFile<Case>, _ derive: Function, matched: Int, refused: Int,
-    sourceLocation: SourceLocation = #_sourceLocation
+    _ file: VectorFile<Case>,
+    _ derive: (borrowing SecretBytes, [UInt8], [UInt8], Int) throws -> SecretBytes,
+    matched: Int, refused: Int, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     var counts = VectorCounts()
     for vector in file.vectors {

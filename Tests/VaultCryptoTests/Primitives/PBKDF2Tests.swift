@@ -11,9 +11,6 @@ import VaultCrypto
     let result: Outcome
   }
 
-  typealias Function =
-    @Sendable (borrowing SecretBytes, [UInt8], Int, Int) throws -> SecretBytes
-
   @Test func `results match the compact tables`() throws {
     try run(VectorFile(compact: "pbkdf2-sha512"), PBKDF2.sha512, matched: 16)
     try run(VectorFile(compact: "pbkdf2-sha256"), PBKDF2.sha256, matched: 12)
@@ -25,8 +22,9 @@ import VaultCrypto
   }
 
   private func run(
-    _ file: VectorFile<Case>, _ derive: Function, matched: Int,
-    sourceLocation: SourceLocation = #_sourceLocation
+    _ file: VectorFile<Case>,
+    _ derive: (borrowing SecretBytes, [UInt8], Int, Int) throws -> SecretBytes,
+    matched: Int, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     for vector in file.vectors {
       let key = try derive(

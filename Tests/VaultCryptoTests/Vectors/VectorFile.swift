@@ -21,7 +21,6 @@ enum Outcome: String, Decodable, Sendable {
   case acceptable
 }
 
-/// Bytes in hexadecimal digits.
 struct Hex: Decodable, Sendable, Equatable {
   let bytes: [UInt8]
 
