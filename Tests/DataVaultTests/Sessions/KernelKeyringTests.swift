@@ -19,21 +19,22 @@ struct KernelKeyringTests {
 
   private struct Absent: Error {}
 
+  private func read(_ serial: Int32, byteCount: Int = 4) throws -> [UInt8]? {
+    try keyring.read(serial, byteCount: byteCount)?.array()
+  }
+
   @Test func `a stored secret is read back, and is gone after revoke()`() throws {
     defer { KernelSessions.revoke(name) }
     #expect(try keyring.find(name) == .absent)
     try keyring.store(secret("four"), as: name, wholeSeconds: 60)
     let serial = try serial()
-    let bytes = try keyring.read(serial, byteCount: 4)?.array()
-    #expect(bytes == Array("four".utf8))
+    #expect(try read(serial) == Array("four".utf8))
     for byteCount in [0, 3, 5] {
-      let isNone = try keyring.read(serial, byteCount: byteCount) == nil
-      #expect(isNone, "\(byteCount) bytes")
+      #expect(try read(serial, byteCount: byteCount) == nil, "\(byteCount) bytes")
     }
     try keyring.revoke(serial)
     #expect(try keyring.find(name) == .absent)
-    let isGone = try keyring.read(serial, byteCount: 4) == nil
-    #expect(isGone)
+    #expect(try read(serial) == nil)
     try keyring.revoke(serial)
   }
 
@@ -44,12 +45,10 @@ struct KernelKeyringTests {
     // The kernel's clock of seconds advances with its ticks.
     usleep(1_100_000)
     #expect(try keyring.find(name) == .expired)
-    let isGone = try keyring.read(serial, byteCount: 4) == nil
-    #expect(isGone)
+    #expect(try read(serial) == nil)
     // An expired key does not prevent the next one.
     try keyring.store(secret("five!"), as: name, wholeSeconds: 60)
-    let bytes = try keyring.read(self.serial(), byteCount: 5)?.array()
-    #expect(bytes == Array("five!".utf8))
+    #expect(try read(self.serial(), byteCount: 5) == Array("five!".utf8))
   }
 
   @Test func `replacing a key makes the old serial unreadable`() throws {
@@ -58,8 +57,7 @@ struct KernelKeyringTests {
     let old = try serial()
     try keyring.store(secret("new!"), as: name, wholeSeconds: 60)
     #expect(try serial() != old)
-    let isGone = try keyring.read(old, byteCount: 4) == nil
-    #expect(isGone)
+    #expect(try read(old) == nil)
   }
 
   @Test func `a key grants its owner all rights and its possessors none`() throws {
