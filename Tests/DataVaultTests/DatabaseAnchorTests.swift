@@ -61,7 +61,7 @@ import VaultCrypto
     let dependency = vault.addDependent {
       let refused = await code { try await vault.completeBinding() }
       let taken = await code { try await vault.storeAnchor(anchor) }
-      codes.withLock { $0 = [refused, taken] }
+      codes.withLock { $0 += [refused, taken] }
     }
     await vault.lock()
     let found = codes.withLock { $0 }
