@@ -1,6 +1,5 @@
 import DataVault
 import DataVaultTesting
-import Foundation
 import Logging
 import MessagingQueue
 import MessagingQueueLifecycle
@@ -8,7 +7,6 @@ import ServiceLifecycle
 import ServiceLifecycleTestKit
 import TestSupport
 import Testing
-import VaultCrypto
 import VaultedDatabase
 
 @Suite struct MessagingServiceTests {

@@ -1,11 +1,7 @@
-import FileLayer
 import FileRecording
-import Foundation
 import GRDB
-import SealedSQLite
 import SystemPackage
 import Testing
-import VaultCrypto
 
 @testable import MessagingQueue
 

@@ -1,11 +1,8 @@
 import DataVault
-import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
-import SealedSQLite
 import SealedVFS
-import SystemPackage
 import Testing
 import VaultCrypto
 import VaultedDatabase

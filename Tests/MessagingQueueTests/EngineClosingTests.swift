@@ -2,7 +2,6 @@ import DataVault
 import Foundation
 import MessagingQueue
 import Testing
-import VaultedDatabase
 
 /// The files that an engine leaves when it stops.
 @Suite struct EngineClosingTests {

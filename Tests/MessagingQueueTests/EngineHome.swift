@@ -5,9 +5,7 @@ import FileRecording
 import Foundation
 import GRDB
 import MessagingQueue
-import SystemPackage
 import TestSupport
-import VaultCrypto
 import VaultedDatabase
 
 /// A home in a folder of its own.

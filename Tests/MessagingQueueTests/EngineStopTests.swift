@@ -1,8 +1,6 @@
 import Dispatch
-import GRDB
 import MessagingQueue
 import Testing
-import VaultCrypto
 
 @Suite struct EngineStopTests {
   private let plain: PlainEngine

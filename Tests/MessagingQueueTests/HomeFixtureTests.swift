@@ -1,5 +1,4 @@
 import DataVault
-import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue
@@ -7,7 +6,6 @@ import SealedVFS
 import SystemPackage
 import TestSupport
 import Testing
-import VaultCrypto
 import VaultedDatabase
 
 /// Complete homes that earlier versions stored: `Fixtures/homes/README.md`.

@@ -5,7 +5,6 @@ import GRDB
 import MessagingQueue
 import QueueFixture
 import TestSupport
-import VaultCrypto
 
 /// An engine's database on a plain file in a folder of its own, with clocks that stand still.
 final class PlainEngine: Sendable {

@@ -1,4 +1,3 @@
-import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue

@@ -1,4 +1,3 @@
-import FileLayer
 import FileRecording
 import Foundation
 import GRDB

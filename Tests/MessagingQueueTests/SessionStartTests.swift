@@ -6,7 +6,6 @@ import MessagingQueue
 import SystemPackage
 import TestSupport
 import Testing
-import VaultCrypto
 import VaultedDatabase
 
 /// Engines and their vault's session in the kernel's keyring.

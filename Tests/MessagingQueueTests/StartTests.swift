@@ -6,7 +6,6 @@ import MessagingQueue
 import SystemPackage
 import TestSupport
 import Testing
-import VaultCrypto
 import VaultedDatabase
 
 @Suite struct StartTests {

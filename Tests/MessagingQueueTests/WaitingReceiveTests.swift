@@ -1,5 +1,4 @@
 import FileLayer
-import GRDB
 import Testing
 
 @testable import MessagingQueue

@@ -1,6 +1,5 @@
 import Foundation
 import SealedVFS
-import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,5 +1,4 @@
 import FaultVFS
-import FileLayer
 import FileRecording
 import Foundation
 import GRDB
@@ -7,7 +6,6 @@ import SealedSQLite
 import SystemPackage
 import TestSupport
 import Testing
-import VaultCrypto
 
 @Suite struct DurabilityTests {
   private let directory = ScratchFolder()

@@ -1,14 +1,11 @@
 import FaultVFS
-import FileLayer
 import FileRecording
-import Foundation
 import GRDB
 import SealedSQLite
 import SealedVFS
 import SystemPackage
 import TestSupport
 import Testing
-import VaultCrypto
 
 /// Explains GRDB's errors by the fault that SQLite reported by the same code on the same
 /// connection.

@@ -5,7 +5,6 @@ import SealedVFS
 import SystemPackage
 import TestSupport
 import Testing
-import VaultCrypto
 
 /// Each stored database with one fault has one code, for an opening and for a later read.
 ///

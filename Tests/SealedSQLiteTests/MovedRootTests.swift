@@ -1,6 +1,5 @@
 import GRDB
 import SealedSQLite
-import SystemPackage
 import TestSupport
 import Testing
 

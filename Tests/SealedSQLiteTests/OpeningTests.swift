@@ -5,7 +5,6 @@ import SealedVFS
 import SystemPackage
 import TestSupport
 import Testing
-import VaultCrypto
 
 @Suite struct OpeningTests {
   private let directory = ScratchFolder()

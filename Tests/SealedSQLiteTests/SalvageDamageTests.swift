@@ -1,14 +1,11 @@
 import FaultVFS
-import FileLayer
 import FileRecording
-import Foundation
 import GRDB
 import SealedSQLite
 import SealedVFS
 import SystemPackage
 import TestSupport
 import Testing
-import VaultCrypto
 
 @testable import SealedSalvage
 

@@ -1,13 +1,10 @@
 import FaultVFS
-import FileLayer
 import FileRecording
 import Foundation
-import SealedSQLite
 import SealedVFS
 import SystemPackage
 import TestSupport
 import Testing
-import VaultCrypto
 
 @testable import SealedSalvage
 

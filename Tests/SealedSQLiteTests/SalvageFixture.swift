@@ -1,10 +1,7 @@
-import Foundation
 import GRDB
 import SealedSQLite
-import SystemPackage
 import TestSupport
 import Testing
-import VaultCrypto
 
 /// A database with every kind of row storage of SQLite, and a description of each page.
 struct SalvageFixture: Sendable {

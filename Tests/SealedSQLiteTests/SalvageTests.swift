@@ -1,11 +1,9 @@
-import Foundation
 import GRDB
 import SealedSQLite
 import SealedVFS
 import SystemPackage
 import TestSupport
 import Testing
-import VaultCrypto
 
 @Suite struct SalvageTests {
   /// The result of salvaging changed bytes.

@@ -1,8 +1,6 @@
 import DataVault
 import FaultVFS
-import FileLayer
 import FileRecording
-import Foundation
 import GRDB
 import SealedSQLite
 import SealedVFS

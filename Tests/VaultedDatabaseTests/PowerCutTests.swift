@@ -1,8 +1,5 @@
 import DataVault
-import FaultVFS
-import FileLayer
 import FileRecording
-import Foundation
 import GRDB
 import SystemPackage
 import Testing

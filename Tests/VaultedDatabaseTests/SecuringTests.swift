@@ -1,5 +1,4 @@
 import DataVault
-import FileLayer
 import FileRecording
 import SealedVFS
 import SystemPackage

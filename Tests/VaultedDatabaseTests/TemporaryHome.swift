@@ -6,7 +6,6 @@ import Foundation
 import GRDB
 import SystemPackage
 import TestSupport
-import VaultCrypto
 
 @testable import VaultedDatabase
 

@@ -1,7 +1,5 @@
-import FaultVFS
 import FileLayer
 import FileRecording
-import GRDB
 import MessagingQueue
 import QueueFixture
 import TestSupport

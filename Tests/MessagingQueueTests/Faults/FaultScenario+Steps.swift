@@ -1,6 +1,4 @@
-import FileLayer
 import FileRecording
-import Foundation
 import GRDB
 import MessagingQueue
 

@@ -1,5 +1,3 @@
-import FaultVFS
-import FileLayer
 import FileRecording
 import Foundation
 import GRDB

@@ -8,7 +8,6 @@ import MessagingQueue
 import SystemPackage
 import TestSupport
 import Testing
-import VaultCrypto
 import VaultedDatabase
 
 /// An engine from its first start over its stop to the next start, on a home that fails at each of

@@ -1,5 +1,4 @@
 import DataVault
-import Foundation
 import MessagingQueue
 import Synchronization
 import Testing

@@ -1,10 +1,6 @@
-import DataVault
 import FaultVFS
-import FileLayer
 import FileRecording
-import Foundation
 import MessagingQueue
-import SealedVFS
 import SystemPackage
 import Testing
 import VaultedDatabase

@@ -1,5 +1,4 @@
 import FaultVFS
-import FileLayer
 import FileRecording
 import Foundation
 import GRDB

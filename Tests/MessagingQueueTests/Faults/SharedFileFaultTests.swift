@@ -1,7 +1,5 @@
 import FaultVFS
-import FileLayer
 import FileRecording
-import Foundation
 import GRDB
 import MessagingQueue
 import SystemPackage

@@ -1,6 +1,5 @@
 import GRDB
 import MessagingQueue
-import QueueFixture
 
 /// An operation of ``ModelRun``: the engine's part, and the comparison with the model.
 struct ModelOperation {

@@ -1,4 +1,3 @@
-import FileLayer
 import FileRecording
 import MessagingQueue
 import Testing

@@ -1,4 +1,3 @@
-import Foundation
 import MessagingQueue
 import Synchronization
 import Testing

@@ -1,5 +1,4 @@
 import CoreMetrics
-import FileLayer
 @testable import MessagingQueue
 import FileRecording
 import MetricsTestKit

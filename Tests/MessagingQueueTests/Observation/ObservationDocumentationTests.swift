@@ -1,6 +1,5 @@
 import CoreMetrics
 import DataVault
-import FileRecording
 import Foundation
 import MessagingQueue
 import MetricsTestKit

@@ -1,5 +1,4 @@
 import DataVault
-import FileLayer
 import Foundation
 import GRDB
 import MessagingQueue

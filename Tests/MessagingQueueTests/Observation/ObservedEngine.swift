@@ -1,5 +1,4 @@
 import CoreMetrics
-import FileLayer
 import MessagingQueue
 import MetricsTestKit
 

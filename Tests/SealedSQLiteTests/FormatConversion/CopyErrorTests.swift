@@ -3,7 +3,6 @@ import GRDB
 import SealedSQLite
 import SealedVFS
 import SystemPackage
-import TestSupport
 import Testing
 import VaultCrypto
 

@@ -1,11 +1,9 @@
 import FaultVFS
-import FileLayer
 import FileRecording
 import Foundation
 import SealedSQLite
 import SealedVFS
 import SystemPackage
-import TestSupport
 import Testing
 
 /// A copy is whole or absent, at any step at which it ends.

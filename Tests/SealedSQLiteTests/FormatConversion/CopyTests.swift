@@ -3,9 +3,7 @@ import GRDB
 import SealedSQLite
 import SealedVFS
 import SystemPackage
-import TestSupport
 import Testing
-import VaultCrypto
 
 @Suite struct CopyTests {
   private let place = SamplePlace()

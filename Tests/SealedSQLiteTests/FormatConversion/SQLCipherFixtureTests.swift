@@ -1,11 +1,9 @@
 import Foundation
 import GRDB
-import SealedSQLite
 import SealedVFS
 import SystemPackage
 import TestSupport
 import Testing
-import VaultCrypto
 
 /// Stored databases, made by SQLCipher 4.12: `Fixtures/databases/README.md`.
 @Suite struct SQLCipherFixtureTests {

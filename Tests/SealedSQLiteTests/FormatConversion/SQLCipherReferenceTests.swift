@@ -1,10 +1,6 @@
 import Foundation
-import GRDB
-import SealedSQLite
 import SealedVFS
-import TestSupport
 import Testing
-import VaultCrypto
 
 /// SealedSQLite reads SQLCipher's databases, and SQLCipher reads those of SealedSQLite.
 @Suite(.enabled(if: ReferenceSQLCipherReader.isAvailable, ReferenceSQLCipherReader.skipReason))
