@@ -4,8 +4,11 @@ import FileLayer
 import FileRecording
 import Foundation
 import GRDB
+import SealedVFS
 import SystemPackage
 import TestSupport
+import Testing
+import VaultCrypto
 
 @testable import VaultedDatabase
 
@@ -126,6 +129,18 @@ extension DataVaultHome {
     try await vault.unlock(with: credentials)
     return vault
   }
+}
+
+/// Expects a database whose key was changed from an old one to a new one.
+func expectKeyChange(
+  of database: FilePath, from old: borrowing SecretBytes, to new: borrowing SecretBytes
+) throws {
+  guard case .sealed(let header) = try SealedVFS.inspect(database) else {
+    Issue.record("not sealed")
+    return
+  }
+  let opens = (header.matches(key: old), header.matches(key: new))
+  #expect(opens == (false, true))
 }
 
 extension Credentials {
