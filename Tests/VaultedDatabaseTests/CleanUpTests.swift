@@ -8,11 +8,8 @@ import Testing
 @testable import VaultedDatabase
 
 @Suite struct CleanUpTests {
-  private let temporary = TemporaryHome()
-
   @Test func `cleanUpFirstRun() renames a vault whose database is gone`() async throws {
-    _ = try await temporary.makeVault(.user)
-    try await temporary.withDatabase(.user) { _ in }
+    let temporary = try await TemporaryHome.filled(.user)
     try temporary.remove("messaging.db")
     let bytes = try temporary.vaultFile()
     let sideName = try await VaultedDatabase.cleanUpFirstRun(temporary.home)
@@ -23,6 +20,7 @@ import Testing
   }
 
   @Test func `cleanUpFirstRun() leaves every other vault in its place`() async throws {
+    let temporary = TemporaryHome()
     #expect(try await VaultedDatabase.cleanUpFirstRun(temporary.home) == nil)
     _ = try await temporary.makeVault(.user)
     #expect(try await VaultedDatabase.cleanUpFirstRun(temporary.home) == nil)
@@ -32,8 +30,7 @@ import Testing
   }
 
   @Test func `deleteVault() deletes a vault with a database only with force`() async throws {
-    _ = try await temporary.makeVault(.user)
-    try await temporary.withDatabase(.user) { _ in }
+    let temporary = try await TemporaryHome.filled(.user)
     await expectRefusal(.databaseStillExists) { try await temporary.deleteVault() }
     try await temporary.deleteVault(force: true)
     #expect(try temporary.vaultFile() == nil)
@@ -42,6 +39,7 @@ import Testing
   @Test func `deleteVault() throws busy while another process can be making the database`()
     async throws
   {
+    let temporary = TemporaryHome()
     _ = try await temporary.makeVault(.user)
     let lock = try #require(try LinuxFileSystem().lock(temporary.home.lockPath, wait: false))
     await expectRefusal(.busy) { try await temporary.deleteVault(force: true) }
@@ -55,8 +53,7 @@ import Testing
   func `cleanUpFirstRun() changes nothing if the store cannot be read`(code: VaultError.Code)
     async throws
   {
-    _ = try await temporary.makeVault(.user)
-    try await temporary.withDatabase(.user) { _ in }
+    let temporary = try await TemporaryHome.filled(.user)
     let memory = InMemoryVaultStore()
     try await Vault.move(.messaging, from: temporary.home.store, to: memory)
     try FileManager.default.removeItem(atPath: temporary.path.string)

@@ -54,8 +54,7 @@ import Testing
   }
 
   @Test func `open() never replaces a missing database`() async throws {
-    _ = try await temporary.makeVault(.user)
-    try await temporary.withDatabase(.user) { _ in }
+    let temporary = try await TemporaryHome.filled(.user)
     try temporary.remove("messaging.db")
     let vault = try await temporary.unlockedVault(.user)
     let before = try temporary.files()
@@ -64,12 +63,8 @@ import Testing
   }
 
   @Test func `open() refuses a database of another vault`() async throws {
-    let one = TemporaryHome()
-    let other = TemporaryHome()
-    for home in [one, other] {
-      _ = try await home.makeVault(.user)
-      try await home.withDatabase(.user) { _ in }
-    }
+    let one = try await TemporaryHome.filled(.user)
+    let other = try await TemporaryHome.filled(.user)
     try one.remove("messaging.db")
     try FileManager.default.copyItem(
       atPath: other.path.appending("messaging.db").string,
@@ -81,9 +76,7 @@ import Testing
   }
 
   @Test func `open() refuses an existing database for an unbound vault`() async throws {
-    let one = TemporaryHome()
-    _ = try await one.makeVault(.user)
-    try await one.withDatabase(.user) { _ in }
+    let one = try await TemporaryHome.filled(.user)
     try one.remove("vaults/messaging.vault")
     let vault = try await one.makeVault(.user)
     await expectRefusal(.databaseMismatch) { try await one.open(vault) }
